@@ -23,9 +23,11 @@ import { benchIsolation } from "./isolation.ts";
 import { benchIsolationBacklog } from "./isolation-backlog.ts";
 import { benchIsolationCluster } from "./isolation-cluster.ts";
 import { conditions } from "./measure.ts";
+import { benchPeers } from "./peers/peers.ts";
 import { benchProduct } from "./product.ts";
 import { writeResult } from "./results.ts";
 import { benchRoute } from "./route.ts";
+import { benchRouterIsolation } from "./router-isolation.ts";
 import { benchRules } from "./rules.ts";
 import { benchStarts } from "./starts.ts";
 
@@ -162,6 +164,18 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     says: "whether a destination's backlog of a million delays another's single record",
     minutes: 2.5,
     run: benchIsolationBacklog,
+  },
+  peers: {
+    says: "the deliver stage against loops, Kafka Streams and Camel: load, a sick receiver, a crash",
+    minutes: 14,
+    rounds: 1,
+    run: benchPeers,
+  },
+  "router-isolation": {
+    says: "200,000 waiting deliveries for 10 to 1,000 destinations, a tenth of them sick",
+    minutes: 8,
+    rounds: 1,
+    run: benchRouterIsolation,
   },
   "deliver-memory": {
     says: "memory with 100 destinations and a backlog of ten million on one of them",

@@ -47,9 +47,8 @@ export interface WebhookSetting {
   readonly payload?: "standard" | "full";
 }
 
-export interface Program extends AsyncDisposable {
-  /** A metric's value, summed over its label sets; 0 when it is not shown. */
-  metric(name: string, having?: string): Promise<number>;
+/** A process that is measured from outside. */
+export interface MeasuredProcess extends AsyncDisposable {
   /** CPU of all its threads since it was started, in milliseconds; on Linux, where it costs it nothing. */
   cpuMs(): number;
   /** Resident memory, likewise. */
@@ -58,6 +57,11 @@ export interface Program extends AsyncDisposable {
   peakMb(): number;
   /** SIGKILL. Returns when it is gone. */
   kill(): Promise<void>;
+}
+
+export interface Program extends MeasuredProcess {
+  /** A metric's value, summed over its label sets; 0 when it is not shown. */
+  metric(name: string, having?: string): Promise<number>;
   /** SIGTERM, then waits for the end. Throws when it did not end in good order. Idempotent. */
   stop(): Promise<void>;
 }
@@ -114,7 +118,7 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
 }
 
 /** Of Node's own process: what starts it becomes it. */
-function cpuMsOf(pid: number): number {
+export function cpuMsOf(pid: number): number {
   const text = readFileSync(`/proc/${pid}/stat`, "utf8");
   // The name before these may have blanks; user and system time are the 14th and 15th field.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
@@ -128,7 +132,7 @@ export async function percentOfCore(program: Program, forMs: number): Promise<nu
   return ((program.cpuMs() - before) / (performance.now() - startedAtMs)) * 100;
 }
 
-function memoryMb(pid: number, name: "VmRSS" | "VmHWM"): number {
+export function memoryMb(pid: number, name: "VmRSS" | "VmHWM"): number {
   const text = readFileSync(`/proc/${pid}/status`, "utf8");
   return Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(text)?.[1]) / 1_024;
 }

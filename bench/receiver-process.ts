@@ -5,6 +5,9 @@
  *   count      the requests answered so far
  *   journal    what has been accepted since the last time: a list of message id and instant
  *   reset      begins to count again: 0
+ *   span       how many were accepted (200), and how many were not, with the instants of the first and the
+ *              last one that was accepted
+ *   sick JSON  from now on paths in the list "hangs" are not answered, those in "fails" with 503
  *
  *   node bench/receiver-process.ts [delayMs] [one status in N requests is 503, 0: none] [true: journal]
  */
@@ -19,14 +22,31 @@ const failEvery = Number(process.argv[3] ?? 0);
 const keepsJournal = process.argv[4] === "true";
 let answered = 0;
 let journal: [messageId: string, atMs: number][] = [];
+let span = { accepted: 0, others: 0, firstMs: 0, lastMs: 0 };
+let sick: { readonly hangs: readonly string[]; readonly fails: readonly string[] } = {
+  hangs: [],
+  fails: [],
+};
 const server = createServer((request, response) => {
   request.resume();
   request.on("end", () => {
+    const path = request.url ?? "";
+    if (sick.hangs.includes(path)) {
+      span.others += 1;
+      return;
+    }
     answered += 1;
-    const status = failEvery > 0 && answered % failEvery === 0 ? 503 : 200;
+    const isFailing = sick.fails.includes(path) || (failEvery > 0 && answered % failEvery === 0);
+    const status = isFailing ? 503 : 200;
     const messageId = request.headers["x-switchyard-message-id"];
     // Finer than Date.now().
     const nowMs = performance.timeOrigin + performance.now();
+    if (isFailing) span.others += 1;
+    else {
+      span.accepted += 1;
+      span.lastMs = nowMs;
+      span.firstMs ||= nowMs;
+    }
     if (keepsJournal && status === 200) journal.push([`${messageId}`, nowMs]);
     const answer = () => response.writeHead(status, { "content-length": 2 }).end("ok");
     if (delayMs === 0) answer();
@@ -39,8 +59,13 @@ await once(server, "listening");
 process.stdout.write(`${(server.address() as AddressInfo).port}\n`);
 const lines = createInterface({ input: process.stdin });
 lines.on("line", (line) => {
-  if (line === "reset") answered = 0;
-  process.stdout.write(`${JSON.stringify(line === "journal" ? journal : answered)}\n`);
+  if (line === "reset") {
+    answered = 0;
+    span = { accepted: 0, others: 0, firstMs: 0, lastMs: 0 };
+  }
+  if (line.startsWith("sick ")) sick = JSON.parse(line.slice("sick ".length));
+  const reply = line === "journal" ? journal : line === "span" ? span : answered;
+  process.stdout.write(`${JSON.stringify(reply)}\n`);
   if (line === "journal") journal = [];
 });
 lines.on("close", () => process.exit(0));

@@ -20,6 +20,23 @@ export interface Receiver extends Disposable {
   untilCount(wanted: number): Promise<void>;
   /** Begins to count from 0. */
   reset(): Promise<void>;
+  span(): Promise<Span>;
+  /** From now on these paths are not answered, or with 503; all others with 200. */
+  sicken(sick: Sick): Promise<void>;
+}
+
+export interface Sick {
+  readonly hangs?: readonly string[];
+  readonly fails?: readonly string[];
+}
+
+export interface Span {
+  /** With 200. */
+  readonly accepted: number;
+  readonly others: number;
+  /** Instants of the first and the last request that was accepted. */
+  readonly firstMs: number;
+  readonly lastMs: number;
 }
 
 export interface ReceiverOptions {
@@ -66,6 +83,10 @@ export async function startReceiver({
     journal: async () => JSON.parse(await ask("journal")) as [string, number][],
     reset: async () => {
       await ask("reset");
+    },
+    span: async () => JSON.parse(await ask("span")) as Span,
+    sicken: async ({ hangs = [], fails = [] }) => {
+      await ask(`sick ${JSON.stringify({ hangs, fails })}`);
     },
     // Its standard input ends, and so does it.
     [Symbol.dispose]: () => child.stdin.end(),

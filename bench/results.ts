@@ -39,6 +39,8 @@ export const MEASURED_PATHS: Readonly<Record<string, readonly string[]>> = {
   "destinations-cluster": ALL_STAGES,
   cluster: ALL_STAGES,
   "isolation-backlog": ALL_STAGES,
+  peers: [...CONSUMING, "src/deliver", "src/delay", "src/http"],
+  "router-isolation": [...CONSUMING, "src/deliver", "src/delay", "src/http"],
   "deliver-memory": [...CONSUMING, "src/deliver"],
   idle: ALL_STAGES,
   backlog: ALL_STAGES,

@@ -4,7 +4,7 @@
  *   writing fails on                            then
  *   standard output, because the reader closed it
  *     a command that only prints                exits with 0 immediately: `dead-letters list | head`
- *     any other command                         continues: its work does not depend on a reader
+ *     any other command                         continues, because its work does not depend on a reader
  *   standard output, for another reason         continues, and exits with 1
  *     (disk full)
  *   standard error                              continues

@@ -18,9 +18,9 @@ import type { PartitionState } from "./partition-state.ts";
 import type { Cause } from "./record-context.ts";
 import { makerFor, type Work } from "./work.ts";
 
-/** Users per lookup. The next lookup runs while the results of this one are applied. */
+/** Number of users per lookup. The next lookup runs while the results of the previous one are applied. */
 const LOOKED_UP = 5_000;
-/** Users applied before other work may run: about a millisecond. */
+/** Number of users that are applied before other work may run; this takes about a millisecond. */
 const PIECE_USERS = 500;
 
 /** Collects the users for the next `arriveGathered`. */
@@ -74,8 +74,8 @@ interface LookedUp extends Slice {
 }
 
 /**
- * Looks up one slice ahead. No user is in two slices, so the values stay correct until they are applied,
- * whatever is written in the meantime.
+ * Looks up one slice ahead. No user is in two slices, so the values stay correct until they are applied, regardless of
+ * what is written meanwhile.
  */
 async function* lookedUp(
   state: PartitionState,
@@ -99,7 +99,7 @@ async function* lookedUp(
 
 type MakerFor = (record: GatheredRecord) => CallMaker;
 
-/** One call maker per record, because each call has the time of the record that causes it. */
+/** There is one call maker per record, because each call has the time of the record that causes it. */
 function makersFor(work: Work, audience: Audience): MakerFor {
   const makers = new Map<GatheredRecord, CallMaker>();
   return (record) => {

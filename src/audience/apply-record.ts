@@ -1,6 +1,7 @@
 /**
  * Applies a record of `audience-syncs` to the state of the partition. `sync-state.ts`, `membership.ts` and
- * `sync-outcome.ts` decide. Works in pieces; between two pieces, pending writes are written and other work can run.
+ * `sync-outcome.ts` make the decisions. Users are applied in pieces; between two pieces, pending writes are written and
+ * other work can run.
  */
 
 import { usableRecordTime } from "../domain/call-time.ts";
@@ -66,7 +67,7 @@ async function take(
   known: Audience | null = null,
 ): Promise<void> {
   if (step.kind === "ignore") return;
-  // Apply collected users first, so that this record is written with its own position.
+  // Collected users are applied first, so that this record is written with its own position.
   if (step.kind !== "arrive") await arriveGathered(work);
   if (step.kind === "invalid") return refuse(work, cause, step.error);
   if (step.kind === "create") {
@@ -169,7 +170,7 @@ async function abandonOld(work: Work, nowMs: number, position: number): Promise<
   }
 }
 
-/** Abandons syncs that are older than a day. Called if no record arrives that would cause this. */
+/** Abandons syncs that are older than a day. Call if no record arrives that would cause this. */
 export async function abandonIdle(work: Work): Promise<void> {
   await abandonOld(work, work.nowMs(), work.state.position);
 }

@@ -1,5 +1,5 @@
 /**
- * Applies records about one user: computed traits (docs/audiences.md#records) and forgetting
+ * Applies records about one user: computed traits (docs/audiences.md#records) and `forget` records
  * (docs/deletions.md#forgetting).
  *
  *   trait value   last value sent     then
@@ -8,8 +8,8 @@
  *   any           the same            nothing
  *   any           another, or none    a call is written, and the value is stored
  *
- * A forgotten user is removed from every audience and trait of the partition, without a call. If the record
- * was applied before, only marks of open syncs are removed, because current members joined after the record.
+ * A forgotten user is removed from every audience and trait of the partition, without a call. If the record was applied
+ * before and is read again, only marks of open syncs are removed, because current members joined after the record.
  */
 
 import type { Audience } from "./audience.ts";
@@ -58,7 +58,7 @@ export async function applyForget(work: Work, cause: Cause, userId: string): Pro
     forgetMember(work, cause, audience, keys[index] ?? "", values[index] ?? null);
   });
   if (cause.isReplay) return;
-  // Pending traits are not in the store yet, and would not be found.
+  // Pending writes come first, because traits that are not in the store yet would not be found.
   await work.write(cause.record.offset);
   const { from, to } = traitsRange(userId);
   for await (const entries of state.store.pieces(from, to)) {

@@ -1,12 +1,12 @@
 /**
- * The settings that apply to an audience. The first column with a value applies.
+ * Finds the settings that apply to an audience. The first column of the table that has a value applies.
  *
  *   setting           entry in `audiences`   `audienceDefaults`   otherwise
  *   source            yes                    yes                  `defaultSource`, or none
  *   key               yes                    -                    the name in snake_case
  *   integrations      yes                    yes                  none
  *   consent           yes                    yes                  none
- *   approvalShare     yes                    yes                  none: no sync needs approval
+ *   approvalShare     yes                    yes                  none, so no sync needs approval
  *   approvalMinimum   yes                    yes                  100
  *
  * Computed traits do not belong to an audience, so the defaults apply to them.
@@ -19,7 +19,7 @@ import type { JsonObject } from "../domain/json.ts";
 const APPROVAL_MINIMUM = 100;
 
 export interface AudienceSettings {
-  /** If null, syncs are rejected, because their calls would have no source. */
+  /** If null, syncs are rejected, because the resulting calls would have no source. */
   readonly source: SourceId | null;
   readonly key: string | null;
   readonly integrations: JsonObject | null;
@@ -34,7 +34,7 @@ export interface AudienceConfiguration {
   readonly defaultSource: SourceId | null;
 }
 
-/** Returns a function from an audience's ID, or null for computed traits, to the settings. */
+/** Returns a function that returns the settings for an audience's ID, or for null, which stands for computed traits. */
 export function settingsOf(
   configuration: AudienceConfiguration,
 ): (audienceId: string | null) => AudienceSettings {

@@ -1,21 +1,21 @@
 /**
- * Collects the users of consecutive `members` records, so that they can be looked up in the order of their
- * keys. A lookup reads one block of the store; if 200,000 users are sorted, neighbors share a block.
+ * Collects the users of consecutive `members` records, so that they can be looked up in the order of their keys. Each
+ * lookup reads a block of the store; if 200,000 users are sorted, neighbors share a block.
  *
- *   users looked up at once, of 10 million members   CPU µs each in the store
+ *   users per lookup, with 10 million members         CPU µs per user in the store
  *   5,000                                            14 to 17
  *   50,000                                           7
  *   200,000                                          3
  *
- * Collected users have not been applied, so no position is written beyond the first of their records.
+ * While collected users are not applied, no position beyond the first of their records is written.
  */
 
 import type { Audience, OpenSync } from "./audience.ts";
 import type { Cause } from "./record-context.ts";
 
-/** This many users take 20 to 30 MB while they are applied. */
+/** Maximum number of collected users. They take 20 to 30 MB while they are applied. */
 const GATHERED_MAX = 200_000;
-/** Users that are sorted without a pause, within 5 ms. */
+/** Number of users that are sorted without a pause, which takes at most 5 ms. */
 const RANGE_USERS = 4_000;
 /** Samples per range. With more samples, the ranges are more equal in size. */
 const SAMPLES = 16;
@@ -58,7 +58,7 @@ export class Gathering {
     this.#from ??= record.cause.record.offset;
   }
 
-  /** Called when all collected users have been applied. */
+  /** Call when all collected users have been applied. */
   clear(): void {
     this.#syncs = new Map();
     this.#users = 0;
@@ -66,7 +66,7 @@ export class Gathering {
   }
 }
 
-/** Each user once, with the first record that contains the user. */
+/** The users, each with the first record that contains the user. */
 export type UserRange = ReadonlyMap<string, GatheredRecord>;
 
 /**
@@ -81,7 +81,8 @@ export async function inRanges(
   const bounds = boundsOf(records);
   const ranges = Array.from({ length: bounds.length + 1 }, () => new Map<string, GatheredRecord>());
   let count = 0;
-  // In reverse order, so that a user's first record overwrites the later ones without a lookup per user.
+  // Records are visited in reverse order, so that a user's first record overwrites the later ones without a lookup per
+  // user.
   for (const record of records.toReversed()) {
     for (const userId of record.userIds) {
       ranges[rangeOf(bounds, userId)]?.set(userId, record);
@@ -110,7 +111,7 @@ function boundsOf(records: readonly GatheredRecord[]): readonly string[] {
   });
 }
 
-/** The index of the user's range, which is the number of bounds up to the user. */
+/** The index of the user's range, which is the number of bounds that are not above the user. */
 function rangeOf(bounds: readonly string[], userId: string): number {
   let from = 0;
   let to = bounds.length;

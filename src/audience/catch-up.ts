@@ -1,15 +1,15 @@
 /**
- * Applies changelog entries to the store. The store is then equal to that of the process that wrote the entries. The
+ * Applies changelog entries to the store, which is then equal to the store of the process that wrote the entries. The
  * last value of a key applies, so entries may be read twice.
  *
  *   key        value   in the store
- *   member     any     becomes a member; a local arrival and number are kept
- *   member     none    is removed; a user who was only seen during a replay is kept as such
+ *   member     any     the user becomes a member; a local arrival and number are kept
+ *   member     none    the member is removed; a user who was only seen during a replay is kept as such
  *   sync       any     the slot and its sync ID are written; the slot's previous ID is removed
- *   audience   none    is removed with its counts
+ *   audience   none    the audience is removed with its counts
  *   any        any     the value is stored or removed
  *
- * Members are counted from the changes in the store.
+ * The number of members is updated from the changes in the store.
  */
 
 import { type Audience, type Counts, NO_COUNTS, readCounts } from "./audience.ts";
@@ -47,7 +47,7 @@ export class CatchUp {
   /**
    * Reads what is already in the store.
    *
-   * @param pieces size of the room for arrivals.
+   * @param pieces the size of the room for arrivals, in pieces.
    */
   static async on(store: Store, pieces?: number): Promise<CatchUp> {
     const catchUp = new CatchUp(store, new OpenArrivals(pieces));
@@ -113,7 +113,7 @@ export class CatchUp {
     const change = Number(next.isMember) - Number(now.isMember);
     const members = counts.members + change;
     const marked = counts.marked + (isMarked ? change : 0);
-    // Before the numbering is first restarted, a number is valid whatever the mark is; here there is no mark.
+    // Before the first restart of the numbering, a number is valid with any mark; here there is no mark.
     const isNumbered = next.isMember && next.number === -1 && counts.numbering === -1;
     const number = isNumbered ? counts.next : next.number;
     const nextNumber = counts.next + (isNumbered ? 1 : 0);
@@ -142,7 +142,7 @@ export class CatchUp {
     return begins;
   }
 
-  /** Removes the arrivals of syncs that are no longer open, after a crash or another owner's work. */
+  /** Removes the arrivals of syncs that are no longer open, which a crash or another owner has left. */
   async clearArrivals(): Promise<void> {
     const open = this.#openBegins();
     const { from, to } = ARRIVALS_RANGE;

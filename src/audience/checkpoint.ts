@@ -1,5 +1,5 @@
 /**
- * Decides whether a store can be trusted when its partition is taken over.
+ * Decides whether a process that takes over a partition can use an existing store.
  *
  *   the store                                        is         then
  *   cannot be read                                   corrupt    rebuilt
@@ -12,31 +12,35 @@
  *   is at the end of the changelog                   current    used
  *
  * A record in the changelog identifies the changelog. Each owner of the partition writes this record again when it
- * takes over, so the record is either at the offset in the checkpoint, or among the entries that are read to catch up.
+ * takes over, so the record is at the offset in the checkpoint, or among the entries that are read to catch up.
  */
 
 import { jsonObjectIn } from "../domain/json.ts";
 
 /**
  *   version   members                             read by this version
- *   1         have no numbers: each is marked     yes; members get numbers as they arrive
+ *   1         have no numbers; each is marked     yes; members get numbers when they arrive
  *             in its own value
  *   2         have numbers (`membership.ts`)      yes
  *
- * A version of Switchyard that only knows version 1 rebuilds a store of version 2, whose arrivals it cannot read.
+ * A version of Switchyard that supports only version 1 rebuilds a store of version 2, because it cannot read the
+ * store's arrivals.
  */
 const VERSION = 2;
 const READ: readonly unknown[] = [1, VERSION];
 
 export interface Checkpoint {
   readonly version: typeof VERSION;
-  /** Identity of the changelog that the store was built from. */
+  /** Identity of the changelog from which the store was built. */
   readonly identity: string;
   /** Offset of the identity's last record. */
   readonly identityOffset: number;
   /** The store contains the changelog up to this offset. */
   readonly changelog: number;
-  /** Records of `audience-syncs` below this own offset have been applied, including marks of open syncs. */
+  /**
+   * Records of `audience-syncs` below this own offset (`own-offsets.ts`) have been applied, including marks of open
+   * syncs.
+   */
   readonly position: number;
   readonly writtenAtMs: number;
 }

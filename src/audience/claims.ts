@@ -1,7 +1,7 @@
 /**
- * Which partition owns which audience ID and key, according to the compacted topic `audiences`. The first claim
- * wins. Compaction may remove the first claim and keep later records of its owner, so each later record contains
- * the offset of its claim, and the lower offset wins.
+ * Tracks which partition owns which audience ID and key, according to the compacted topic `audiences`. The first claim
+ * wins. Compaction may remove the first claim and keep later records of its owner, so each later record contains the
+ * offset of the owner's claim, and the lower offset wins.
  *
  *   a record                   and                                        then
  *   claims an ID and a key     both are free                              the partition owns them

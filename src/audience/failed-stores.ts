@@ -1,11 +1,11 @@
-/** Remembers stores that failed, by partition, until they have been opened again. */
+/** Tracks stores that failed, by partition, until they have been opened again. */
 
 import { type StoreError, storeErrorOf } from "../domain/store-error.ts";
 
 export class FailedStores {
   readonly #errors = new Map<number, StoreError>();
 
-  /** Wraps `fail` so that a store's failure is remembered first. */
+  /** Wraps `fail` so that a store's failure is stored first. */
   noting(partition: number, fail: (thrown: unknown) => void): (thrown: unknown) => void {
     return (thrown) => {
       const error = storeErrorOf(thrown);
@@ -30,7 +30,7 @@ export class FailedStores {
       .filter(([partition]) => isOurs(partition))
       .map(
         ([partition, { message }]) =>
-          `the state store of partition ${partition} failed and is being reopened, and its syncs wait for that: ${message}`,
+          `the state store of partition ${partition} failed and is being reopened, and the partition's syncs wait until it is open: ${message}`,
       );
   }
 }

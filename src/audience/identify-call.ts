@@ -21,10 +21,10 @@ export interface CallOptions {
   readonly atMs: number;
 }
 
-/** Returns a maker of many calls that differ only in user, value and message ID. */
+/** Returns a maker for many calls that differ only in user, value and message ID. */
 export function callMaker(options: CallOptions): CallMaker {
   const { topic, source, integrations, consent, trait, atMs } = options;
-  // All calls share the array, so that its bytes are encoded only once.
+  // All calls share this array, so that its content is encoded only once.
   const sharedHeaders: RecordHeaders = [[SOURCE_HEADER, Buffer.from(source)]];
   const key = JSON.stringify(trait);
   const shared = {

@@ -1,6 +1,6 @@
 /**
- * The keys in the local store and in the changelog. Offsets are own offsets (`own-offsets.ts`), padded and in
- * base 36, so that all keys of an audience are adjacent, in the order of user IDs.
+ * The keys in the local store and in the changelog. Offsets in keys are own offsets (`own-offsets.ts`), in base 36 and
+ * padded, so that all keys of an audience are adjacent, in the order of user IDs.
  *
  *   key                            value                                         in the changelog
  *   m<first>/<user id>             membership (`membership.ts`)                  yes, without marks, numbers
@@ -11,7 +11,7 @@
  *   b<first>/<begin>/<entry>       numbers that arrived in an open sync          no
  *   t<length>/<user id>/<trait>    the trait's last value (`trait-value.ts`)     yes
  *   p                              offset up to which all records are applied    yes
- *   o                              the topic that own offsets start from, JSON   yes
+ *   o                              the origin of own offsets, JSON                yes
  *   i                              identity of the changelog                     yes
  *   c                              the checkpoint, JSON                          no
  */
@@ -22,7 +22,7 @@ export const CHECKPOINT_KEY = "c";
 export const APPLIED_KEY = "p";
 export const IDENTITY_KEY = "i";
 export const ORIGIN_KEY = "o";
-/** Number of ended syncs per audience whose IDs are remembered. */
+/** Number of ended syncs per audience whose IDs are stored. */
 export const REMEMBERED_MAX = 1_000;
 
 const OFFSET_DIGITS = 11;
@@ -50,7 +50,7 @@ export function userOf(memberKey: string): string {
   return memberKey.slice(OFFSET_DIGITS + 2);
 }
 
-/** All keys that begin with the prefix: "0" is the character after "/". */
+/** All keys that begin with the prefix and "/". The character after "/" is "0". */
 function below(prefix: string): KeyRange {
   return { from: prefix, to: `${prefix.slice(0, -1)}0` };
 }
@@ -103,7 +103,7 @@ export function rememberedKeyOf(slot: string, digest: string): string {
   return `s${slot.slice(1, 1 + OFFSET_DIGITS)}/${digest}`;
 }
 
-/** Shortens a sync ID, which may be long. 96 bits are enough to distinguish a thousand IDs. */
+/** Returns a digest of a sync ID, because IDs may be long. 96 bits are enough to distinguish a thousand IDs. */
 export function digestOf(syncId: string): string {
   return createHash("sha256").update(syncId).digest("base64url").slice(0, 16);
 }

@@ -6,12 +6,12 @@
  *   +               a member
  *   +1z             a member, arrived in the sync that began at offset 1z (base 36)
  *   +1z.7           the same, and its number is 7 (base 36)
- *   +1z.7!k         the same, and to be removed by the sync awaiting approval that began at k
+ *   +1z.7!k         the same, and would be removed by the sync awaiting approval that began at k
  *   -1z             not a member, but arrived in the sync: the user was forgotten, and then seen while
  *                   an applied record was replayed
  *
- * With a number, an arrival is a single bit (`seen-members.ts`), so a member who stays is looked up but not
- * written. The numbering is sometimes restarted, and numbers from earlier syncs are then invalid.
+ * The arrival of a member who has a number is stored as a single bit (`seen-members.ts`), so a member who stays is
+ * looked up but not written. After a restart of the numbering, numbers from earlier syncs are invalid.
  *
  *   a user arrives in a sync       replay   then
  *   not a member, not arrived      no       becomes a member, arrived: entered
@@ -25,11 +25,14 @@
 
 export interface Membership {
   readonly isMember: boolean;
-  /** The offset of the `begin` of the last sync that had contained the user when this was written; -1 if there was none. */
+  /**
+   * The offset of the `begin` record of the last sync that contained the user when this was written; -1 if there was
+   * none.
+   */
   readonly mark: number;
   /** -1 if there is no valid number. */
   readonly number: number;
-  /** Begin of the sync awaiting approval that would remove the user; -1 if none. */
+  /** Offset of the `begin` record of the sync awaiting approval that would remove the user; -1 if there is none. */
   readonly judged: number;
 }
 
@@ -85,7 +88,7 @@ export type Arrival =
   | { readonly kind: "arrived" | "entered"; readonly next: Membership; readonly isFirst: boolean };
 
 /**
- * @param isReplay true if the record was applied before; a user who is not a member now has then been forgotten since.
+ * @param isReplay true if the record was applied before. A user who is not a member now has been forgotten since then.
  */
 export function arrive(now: Membership, sync: ArrivedNumbers, isReplay: boolean): Arrival {
   const isFirst = !hasArrived(now, sync);

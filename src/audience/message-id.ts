@@ -1,6 +1,6 @@
 /**
- * The message IDs of calls that result from syncs: UUIDs of version 5. Applying a record again produces the
- * same IDs, so that receivers can recognize a repeat after a crash.
+ * Creates the message IDs of calls that result from syncs. The IDs are UUIDs of version 5. If a record is applied again
+ * after a crash, the IDs are the same, so that receivers can detect duplicates.
  *
  *   call        the ID is derived from
  *   membership  audience, offset of its first sync, user, sync (or the delete's offset), value

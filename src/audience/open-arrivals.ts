@@ -1,4 +1,4 @@
-/** The arrivals of all open syncs of a partition, by the audiences' first offsets. */
+/** Keeps the arrivals of all open syncs of a partition, by the audiences' first offsets. */
 
 import { arrivalsIn, arrivalsKey } from "./keys.ts";
 import type { ArrivedNumbers } from "./membership.ts";
@@ -8,7 +8,7 @@ export class OpenArrivals {
   readonly #room: ArrivalRoom;
   readonly #syncs = new Map<number, Arrivals>();
 
-  /** @param pieces size of the room that all open syncs share. */
+  /** @param pieces the size of the room that all open syncs share, in pieces. */
   constructor(pieces?: number) {
     this.#room = new ArrivalRoom(pieces);
   }
@@ -29,7 +29,10 @@ export class OpenArrivals {
     return known?.begin === begin ? known : { begin, has: () => false };
   }
 
-  /** Drops the arrivals of a sync that has ended. @param begin the begin of the open sync; null if no sync is open. */
+  /**
+   * Drops the arrivals of a sync that has ended.
+   * @param begin offset of the open sync's `begin` record; null if no sync is open.
+   */
   settle(first: number, begin: number | null): void {
     const known = this.#syncs.get(first);
     if (known === undefined || known.begin === begin) return;

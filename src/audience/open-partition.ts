@@ -1,10 +1,10 @@
 /**
- * Takes over a partition: finds its store, decides whether the store can be trusted (`checkpoint.ts`), brings the store
- * up to date or rebuilds it from the changelog, and signs the changelog as the owner.
+ * Takes over a partition: finds its store, decides whether the store can be used (`checkpoint.ts`), brings the store up
+ * to date or rebuilds it from the changelog, and writes the owner's record to the changelog.
  *
  *   the process ends while          then the next owner
  *   the store catches up            continues after the last step that was written
- *   the store is rebuilt            rebuilds it: the checkpoint is written at the end
+ *   the store is rebuilt            rebuilds it again, because the checkpoint is written at the end
  *
  *   the store is                    then
  *   corrupt                         it is removed and rebuilt
@@ -74,7 +74,7 @@ interface Found {
   readonly checkpoint: Checkpoint;
 }
 
-/** Null if there was no usable store; an unusable store has been removed. */
+/** Null if there was no usable store. An unusable store has then been removed. */
 async function findStore(deps: OpenDeps): Promise<Found | null> {
   let store: Store | null = null;
   try {
@@ -93,7 +93,7 @@ async function findStore(deps: OpenDeps): Promise<Found | null> {
   return null;
 }
 
-/** Null if the store cannot be trusted. */
+/** Null if the store cannot be used. */
 async function tryCatchUp(
   deps: OpenDeps,
   store: Store,
@@ -165,7 +165,7 @@ async function begin(
   readTo: number,
 ): Promise<PartitionState> {
   const { identity } = before;
-  // The previous owner may have written late, and this process may have lost the partition since.
+  // The previous owner may have written late, and this process may have lost the partition meanwhile.
   let end = readTo;
   for (let next = await deps.changelogEnd(); next > end; next = await deps.changelogEnd()) {
     await read(deps, catchUp, end, next, () => []);

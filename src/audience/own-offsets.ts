@@ -1,7 +1,7 @@
 /**
- * Own offsets: offsets of a partition of `audience-syncs` that never decrease, computed as base + Kafka offset.
- * If the topic is deleted and recreated, or is on another cluster, its Kafka offsets start at 0 again. Without a
- * base, new records would then look as if they had already been applied.
+ * Computes own offsets: offsets of a partition of `audience-syncs` that never decrease. An own offset is a base plus
+ * the Kafka offset. If the topic is deleted and recreated, or is on another cluster, its Kafka offsets start at 0
+ * again, and without a base, new records would look as if they had already been applied.
  *
  *   the stored topic ID   the current topic ID   applied records   then
  *   is the same           is known               any               same topic
@@ -12,14 +12,14 @@
  *   is known              is unknown             beyond the log    another topic
  *
  * Another topic gets a base above all known own offsets, so that `position`, `applied`, first offsets of audiences,
- * begins and marks stay unambiguous. Earlier versions of Switchyard stored no IDs: if a topic was recreated before the
- * upgrade, this is not noticed once the new topic has grown beyond what was applied. Brokers before Kafka 2.8 have no
+ * begins and marks stay unambiguous. Earlier versions of Switchyard stored no IDs. If a topic was recreated before the
+ * upgrade, that is not detected once the new topic has more records than were applied. Brokers before Kafka 2.8 have no
  * topic IDs.
  *
- *   step                                            after a crash
+ *   step                                            if the process crashes after it
  *   1  decide the base                              it is decided again
- *   2  write it to the changelog, acknowledged      the store catches up: the same base
- *   3  write it to the store and the checkpoint     the same base
+ *   2  write it to the changelog, acknowledged      the store catches up, and the base is the same
+ *   3  write it to the store and the checkpoint     the base is the same
  *   4  apply records with own offsets               see `stage.ts`
  *
  * The consumer's `finish` and `hold` take Kafka offsets, and dead letters contain Kafka offsets.
@@ -36,7 +36,7 @@ import {
 } from "../domain/record.ts";
 import type { Audience } from "./audience.ts";
 
-/** Identifies the topic that records come from. */
+/** Identifies the topic from which records come. */
 export interface Origin {
   /** Empty if the brokers do not support topic IDs. */
   readonly topicId: string;
@@ -44,7 +44,7 @@ export interface Origin {
   readonly base: number;
 }
 
-/** Null if no origin is stored, as before the first record, or if it is invalid. */
+/** Null if no origin is stored, for example before the first record, or if the origin is invalid. */
 export function readOrigin(text: string | undefined): Origin | null {
   if (text === undefined) return null;
   const json = jsonObjectIn(text);
@@ -59,7 +59,7 @@ export interface Found {
   readonly origin: Origin;
 }
 
-/** What is needed to find out whether the topic is another one. */
+/** The facts that show whether the topic is another one. */
 export interface OriginFacts {
   readonly known: Origin | null;
   /** ID of the current topic; empty if the brokers do not support topic IDs. */
@@ -68,7 +68,7 @@ export interface OriginFacts {
   readonly used: number;
 }
 
-/** True if the IDs are not sufficient, so that the log end offset is needed. */
+/** True if the IDs are not sufficient to decide, so that the log end offset is needed. */
 export function needsEnd({ known, topicId, used }: OriginFacts): boolean {
   return used > 0 && !(isKnown(known) && topicId !== "");
 }
@@ -80,7 +80,7 @@ export function originOf(facts: OriginFacts, end: number): Found {
   const isAnother = needsEnd(facts)
     ? used - base > end
     : isKnown(known) && topicId !== "" && known.topicId !== topicId;
-  // Plus one, because a mark may be equal to the position.
+  // One is added because a mark may be equal to the position.
   if (isAnother) return { kind: "another", origin: { topicId, base: used + 1 } };
   if (topicId !== "" && !isKnown(known)) return { kind: "noted", origin: { topicId, base } };
   return { kind: "same", origin: known ?? { topicId, base } };

@@ -12,13 +12,13 @@
  *   forget     userId (written by the deletion stage)
  *
  *   a field                     is read as
- *   audienceId, syncId, userId  text of 1 byte to 1 KiB; a finite number becomes text
- *   userIds                     a list of such ids
- *   audienceName, traitName     text of 1 byte to 1 KiB with at least one letter or digit
- *   count                       a whole number of at least 0
+ *   audienceId, syncId, userId  a string of 1 byte to 1 KiB; a finite number becomes a string
+ *   userIds                     a list of such IDs
+ *   audienceName, traitName     a string of 1 byte to 1 KiB with at least one letter or digit
+ *   count                       an integer of at least 0
  *   force                       true; anything else counts as absent
  *
- * If a field is invalid, the whole record is rejected as `invalid-sync`, because half a `members` record would
+ * If a field is invalid, the whole record is rejected as `invalid-sync`, because a part of a `members` record would
  * lead to a count mismatch. IDs with lone surrogates are rejected, because two of them can be equal in UTF-8.
  */
 
@@ -106,7 +106,7 @@ const TYPES = [
 /** @param json a result of `JSON.parse`. */
 export function parseSync(json: unknown): ParsedSync {
   if (!isJsonObject(json))
-    return refused(`a sync record is a JSON object, this is ${kindOf(json)}`);
+    return refused(`a sync record must be a JSON object, but this is ${kindOf(json)}`);
   const type = TYPES.find((known) => known === json.type);
   if (type === undefined) {
     return refused(`type is ${describe(json.type)}, expected one of ${TYPES.join(", ")}`);
@@ -193,7 +193,8 @@ class Fields {
 
   value(name: string): unknown {
     const given = this.#own(name);
-    if (given === undefined) return this.#fail(name, given, "any JSON, null to remove it", null);
+    if (given === undefined)
+      return this.#fail(name, given, "any JSON value, or null to remove the trait", null);
     if (nestsDeeperThan(JSON_DEPTH_MAX, given)) {
       this.problem ??= `${name} nests more than ${JSON_DEPTH_MAX} levels deep`;
     }
@@ -206,7 +207,8 @@ class Fields {
 
   #checkedId(name: string, given: unknown): string {
     const id = typeof given === "number" && Number.isFinite(given) ? `${given}` : given;
-    if (typeof id !== "string" || id === "") return this.#fail(name, given, "text or a number", "");
+    if (typeof id !== "string" || id === "")
+      return this.#fail(name, given, "a string or a number", "");
     // A UTF-16 code unit takes at most three bytes in UTF-8.
     if (id.length * 3 > ID_MAX_BYTES && Buffer.byteLength(id) > ID_MAX_BYTES) {
       return this.#tooLong(name);

@@ -2,14 +2,14 @@
  * The state of one partition: audiences in memory, members on disk, and the pending writes. Each
  * step is written in this order (ARCHITECTURE.md#invariants, 11):
  *
- *   write                                     after a crash
+ *   write                                     if the process crashes after it
  *   1  calls and dead letters, acknowledged   they are written again, with the same message IDs
  *   2  the changelog, acknowledged            the store catches up when it is opened
  *   3  store and checkpoint, in one batch     the records are skipped, or counted again in an open sync
  *   4  the topic `audiences`                  it is written with the audience's next change
  *   5  records finished                       nothing is repeated after the commit
  *
- * Reads include pending writes. If a user enters and leaves within a step, both calls are written in that order.
+ * Reads return pending writes. If a user enters and leaves within a step, both calls are written in that order.
  */
 
 import type { DeadLettered } from "../domain/dead-letter-records.ts";
@@ -48,7 +48,7 @@ export interface PartitionStateOptions {
   readonly nowMs: () => number;
 }
 
-/** Arrived numbers are small and written together, so this many count as one write. */
+/** Numbers of arrived members are small and are written together, so this many of them count as one write. */
 const NUMBERS_PER_THING = 50;
 
 export class PartitionState {
@@ -94,7 +94,7 @@ export class PartitionState {
     return this.#applied;
   }
 
-  /** The topic that own offsets are based on (`own-offsets.ts`). */
+  /** The topic on which own offsets are based (`own-offsets.ts`). */
   get origin(): Origin | null {
     return this.#origin;
   }
@@ -181,7 +181,7 @@ export class PartitionState {
     this.#changelog.set(key, durable);
   }
 
-  /** Notes that removed values must also be erased from the disk. */
+  /** Stores that removed values must also be erased from the disk. */
   noteErased(): void {
     this.#hasErased = true;
   }
@@ -214,7 +214,7 @@ export class PartitionState {
     this.#changedCounts.add(first);
   }
 
-  /** The next step writes the audience to the topic `audiences`. */
+  /** Makes the next step write the audience to the topic `audiences`. */
   report(audienceId: string): void {
     this.#toReport.add(audienceId);
   }
@@ -224,7 +224,7 @@ export class PartitionState {
     return slot !== null;
   }
 
-  /** Remembers that the sync has ended. Returns the changed audience. */
+  /** Stores that the sync has ended. Returns the changed audience. */
   async remember(audience: Audience, syncId: string): Promise<Audience> {
     const { first, closed } = audience;
     const slot = slotKey(first, closed % REMEMBERED_MAX);
@@ -259,7 +259,7 @@ export class PartitionState {
     this.#checkpoint = {
       ...this.#checkpoint,
       position: Math.max(this.#checkpoint.position, position),
-      // A lower bound: if retries wrote entries twice, some are read again, which is harmless.
+      // This is a lower bound. If retries wrote entries twice, some entries are read again, which is harmless.
       changelog: this.#checkpoint.changelog + changelog.length,
       writtenAtMs: this.#nowMs(),
     };

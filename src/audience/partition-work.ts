@@ -3,7 +3,7 @@
  * steps that are written completely.
  *
  *   state      meaning
- *   opening    records wait while the store is found, and caught up or rebuilt
+ *   opening    records wait while the store is found and then brought up to date or rebuilt
  *   settling   before the first records, their topic is identified (`own-offsets.ts`)
  *   working    records are applied; a step is written when it is large enough or no records wait
  *   draining   the current write ends and the store is closed; the rest will be processed again
@@ -19,9 +19,9 @@ import type { PartitionState } from "./partition-state.ts";
 import type { Work } from "./work.ts";
 import { type StepWriter, writeStep } from "./write-step.ts";
 
-/** Writes in one step: few enough to limit memory, and enough to keep the brokers busy. */
+/** Maximum number of writes in one step. It is low enough to limit memory, and high enough to keep the brokers busy. */
 const STEP_SIZE = 2_000;
-/** Records in one step, limited separately because many records may change nothing. */
+/** Maximum number of records in one step. It is a separate limit, because many records may change nothing. */
 const STEP_RECORDS = 500;
 /** Time without a record after which the age of open syncs is checked. */
 const IDLE_MS = 600_000;
@@ -42,15 +42,15 @@ export interface PartitionDeps
   /** Takes a Kafka offset, like `hold`. */
   readonly finish: (offset: number) => void;
   readonly hold: (offset: number | null) => void;
-  /** ID of the topic that the current records come from; empty if the brokers do not support IDs. */
+  /** ID of the topic from which the current records come; empty if the brokers do not support IDs. */
   readonly topicId: () => string;
   /** The log end offset of the topic's partition. */
   readonly topicEnd: () => Promise<number>;
-  /** True if the partition cannot have been assigned to another process so far. */
+  /** True if the partition cannot have been assigned to another process yet. */
   readonly isOurs: () => Promise<boolean>;
   /** Resolves after other work has had a chance to run. */
   readonly otherWork: () => Promise<void>;
-  /** Called after the removal of values that must also be erased from the disk. */
+  /** Call after values were removed that must also be erased from the disk. */
   readonly erased: () => void;
   readonly fail: (thrown: unknown) => void;
 }
@@ -87,7 +87,8 @@ export function workOnPartition(deps: PartitionDeps): PartitionWork {
     if (isDraining) throw new Interrupted("the partition is being revoked");
   };
   const mustBeOurs = async () => {
-    if (!(await deps.isOurs())) throw new Interrupted("the partition has gone to another process");
+    if (!(await deps.isOurs()))
+      throw new Interrupted("the partition has been assigned to another process");
   };
   const open = async () => {
     const opened = await deps.open(check, mustBeOurs);
@@ -177,7 +178,7 @@ function createWork(
   };
 }
 
-/** Identifies the topic that the next records come from. Nothing is pending at that time. */
+/** Identifies the topic from which the next records come. No writes are pending at that time. */
 async function settle(work: Work, deps: PartitionDeps, topicId: string): Promise<void> {
   const { state, partition, events } = work;
   const facts = { known: state.origin, topicId, used: usedOffsets(state) };
@@ -210,7 +211,7 @@ async function applyAll(
     for (const came of some) {
       const record = withOwnOffset(came, base);
       if (record.offset >= state.position) {
-        // Each record is applied with the same settings from beginning to end.
+        // A record is applied with the same settings from start to end.
         const settings = deps.settingsNow();
         if (settings !== byNow.settings) {
           await arriveGathered(byNow);

@@ -13,9 +13,9 @@ export type StoreChange = readonly [key: string, value: string | null];
  */
 export interface Store {
   getMany(keys: readonly string[]): Promise<readonly (string | undefined)[]>;
-  /** The entries from key `from` up to but not including `to`, in order, as they were at the time of the call. */
+  /** The entries from key `from` up to, but not including, `to`, in order, as they were at the time of the call. */
   pieces(from: string, to: string): AsyncIterable<readonly StoreEntry[]>;
-  /** Writes all changes or none, in the order of the calls. */
+  /** Writes all changes, or fails and writes nothing. Several calls take effect in the order in which they were made. */
   write(changes: readonly StoreChange[]): Promise<void>;
   close(): Promise<void>;
 }
@@ -71,7 +71,7 @@ export interface SyncReport {
   /** Users that the sync removed. */
   readonly left: number;
   readonly arrived: number;
-  /** Record time of the sync's begin. */
+  /** Record time of the sync's `begin` record. */
   readonly beganAtMs: number;
 }
 
@@ -80,13 +80,16 @@ export interface Events {
   readonly started: (audience: Audience, syncId: string) => void;
   readonly ended: (report: SyncReport) => void;
   readonly deadLettered: (deadLetters: readonly DeadLetter[]) => void;
-  /** Reports users who entered or left, and traits that changed, after their calls have been acknowledged. */
+  /**
+   * Called with users who entered or left, and with traits that changed, when the resulting calls have been
+   * acknowledged.
+   */
   readonly changed: (changes: {
     readonly entered: number;
     readonly left: number;
     readonly traits: number;
   }) => void;
   readonly applied: (records: number) => void;
-  /** The topic `audience-syncs` was recreated. */
+  /** Called when the topic `audience-syncs` was recreated. */
   readonly topicRecreated: (partition: number) => void;
 }

@@ -1,7 +1,7 @@
 /**
  * Reads the whole topic `audiences`, and writes the audiences of the partitions that this process owns.
  *
- *   step of a claim                                  after a crash
+ *   step of a claim                                  if the process crashes after it
  *   1  read the topic to its end                     nothing is claimed
  *   2  if ID and key are free, write the claim       the same partition claims them again
  *   3  read the topic up to the claim                the same
@@ -21,7 +21,7 @@ export interface RegistryDeps {
   readonly read: (from: number, to: number) => AsyncIterable<readonly IncomingRecord[]>;
 }
 
-/** Reads the topic into claims, and continues each time where it stopped before. */
+/** Reads the topic into claims. Each read continues at the end of the previous one. */
 export class ClaimsReader {
   readonly claims = new Claims();
   readonly #deps: Pick<RegistryDeps, "end" | "read">;
@@ -50,7 +50,7 @@ export class ClaimsReader {
 export function createRegistry(deps: RegistryDeps): Registry {
   const reader = new ClaimsReader(deps);
   let last: Promise<unknown> = Promise.resolve();
-  // Requests run one at a time, so that each sees what the previous one has written.
+  // Requests run one at a time, so that each request reads what the previous one has written.
   const serially = <Result>(act: () => Promise<Result>): Promise<Result> => {
     const result = last.then(act);
     last = result.catch(() => undefined);

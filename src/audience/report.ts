@@ -1,4 +1,4 @@
-/** Metrics, log events and health problems of audiences. None of them contains a user ID. */
+/** Reports metrics, log events and health problems of audiences, without user IDs. */
 
 import type { AudienceStatus } from "../domain/audience-status.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
@@ -7,7 +7,7 @@ import type { Metrics } from "../telemetry/instruments.ts";
 import type { PartitionWork } from "./partition-work.ts";
 import type { Events, SyncOutcome } from "./ports.ts";
 
-/** Outcomes that an operator should look at, which are logged as warnings. */
+/** Outcomes that are logged as warnings, because an operator should check them. */
 const UNUSUAL: ReadonlySet<SyncOutcome> = new Set([
   "awaiting-approval",
   "abandoned",
@@ -56,7 +56,7 @@ export function audienceEvents(deps: Pick<StageDeps, "metrics" | "log" | "clock"
   };
 }
 
-/** How much of a partition's changelog has been read while its store is opened. */
+/** How much of a partition's changelog has been read so far while its store is being opened. */
 export interface Reading {
   readonly offset: number;
   readonly end: number;
@@ -73,7 +73,7 @@ export function restoreProblems(
     if (work.state() !== null || end === 0) return [];
     const percent = Math.floor((100 * offset) / end);
     return [
-      `the state store of partition ${partition} is being restored from ${topic}, and its syncs wait for that: ${percent} % of ${end} records have been read`,
+      `the state store of partition ${partition} is being restored from ${topic}, and the partition's syncs wait until it is complete: ${percent} % of ${end} records have been read`,
     ];
   });
 }
@@ -106,8 +106,8 @@ export function audiencesOf(
 }
 
 /**
- * Sets the gauges before each scrape, for the partitions that are owned at that time. The gauges of a partition are NaN
- * until its store is open. Returns a function that stops this.
+ * Sets the gauges before each scrape, for the partitions that this process owns at that time. The gauges of a partition
+ * are NaN until its store is open. Returns a function that ends this.
  */
 export function watchAudiences(
   metrics: Metrics,
@@ -134,7 +134,7 @@ export function watchAudiences(
   });
 }
 
-/** Sets the gauge of failed stores before each scrape. Returns a function that stops this. */
+/** Sets the gauge of failed stores before each scrape. Returns a function that ends this. */
 export function watchFailedStores(metrics: Metrics, count: () => number): () => void {
   const unavailable = metrics.audienceStoresUnavailable.bind({});
   return metrics.onScrape(() => unavailable.set(count()));

@@ -1,16 +1,16 @@
 /**
  * Scans all members of an audience at the end of a sync, at an approval and at a delete.
  *
- *   step                                            after a crash
- *   1  store the verdict, if members are removed    it is not computed again: step 2 changes the members
+ *   step                                            if the process crashes after it
+ *   1  store the verdict, if members are removed    it is not computed again, because step 2 changes members
  *   2  remove members, or mark them for removal,    the remaining members are found again
  *      in pieces
  *   3  end the sync                                 the record is skipped
  *
  *   at                            these members are removed
- *   the end of a complete sync    those who did not arrive
- *   an approval                   those who are marked, unless they arrived in a later, open sync
- *   a delete                      all
+ *   the end of a complete sync    members who did not arrive
+ *   an approval                   marked members, unless they arrived in a later, open sync
+ *   a delete                      all members
  */
 
 import { type Audience, countsFor, type OpenSync, type SyncAwaitingApproval } from "./audience.ts";
@@ -132,7 +132,7 @@ export async function removeAudience(work: Work, cause: Cause, audience: Audienc
   await work.write(offset);
   const left = await leave(work, cause, audience, offset, () => true);
   const { from, to } = slotsRange(first);
-  // There are at most a thousand slots.
+  // A single read is sufficient, because there are at most a thousand slots.
   for await (const slots of state.store.pieces(from, to)) {
     for (const [key, digest] of slots) {
       state.set(key, null);
@@ -193,7 +193,7 @@ async function leave(
     for (const [key, value] of entries) {
       const now = readMembership(value, counts.numbering);
       if (!now.isMember) {
-        // Not a member, only seen during a replay: the entry is no longer needed.
+        // The user is not a member and was only seen during a replay, so the entry is no longer needed.
         if (leaves(now)) state.setLocal(key, null);
         continue;
       }

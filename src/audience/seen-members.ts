@@ -1,6 +1,6 @@
 /**
- * The users who have arrived in an open sync, with one bit for each user's number. In memory this is a bit set. On
- * disk, each step adds an entry with the new numbers, in one batch with the checkpoint. So a sync that changes
+ * Stores which users have arrived in an open sync, as one bit for each user's number. In memory, the bits are a bit
+ * set. On disk, each step adds an entry with the new numbers, in one batch with the checkpoint. So a sync that changes
  * nothing writes one to three bytes per member.
  *
  *   members    bits
@@ -8,29 +8,29 @@
  *   100 M      12.5 MB
  *   any        at most 16 MiB for all open syncs of a partition
  *
- * If there is no room for a member's bit, the member is marked in its own value, which costs a write.
+ * If there is no room for a member's bit, the member's own value is marked, which costs a write.
  *
- *   step                                       after a crash
+ *   step                                       if the process crashes after it
  *   1  set bits                                the bits are lost, and the records are read again
  *   2  write the entry with the checkpoint     the entry is read when the store is opened
  *   3  close the sync, in a batch              its entries are removed when the store is opened
  *   4  remove its entries, in pieces           the remaining entries are removed when the store is opened
  *
- * No entry is removed before the batch of step 3, because an open sync without its arrivals would remove members.
+ * No entry is removed before the batch of step 3, because an open sync whose arrivals were lost would remove members.
  */
 
 import type { ArrivedNumbers } from "./membership.ts";
 
 const PIECE_BYTES = 8_192;
 const PIECE_BITS = PIECE_BYTES * 8;
-/** 16 MiB: 134 million members. */
+/** 16 MiB, enough for 134 million members. */
 const PIECES_MAX = 2_048;
 
 /** Room for bits, shared by the open syncs of a partition. */
 export class ArrivalRoom {
   #free: number;
 
-  /** @param pieces number of pieces of 8 KiB, each for 65,536 members. */
+  /** @param pieces the number of pieces; each has 8 KiB, for 65,536 members. */
   constructor(pieces = PIECES_MAX) {
     this.#free = pieces;
   }
@@ -54,7 +54,7 @@ export class Arrivals implements ArrivedNumbers {
   /** Number of entries in the store. */
   #entries = 0;
 
-  /** @param begin offset of the sync's begin. */
+  /** @param begin offset of the sync's `begin` record. */
   constructor(begin: number, room: ArrivalRoom) {
     this.begin = begin;
     this.#room = room;
@@ -116,7 +116,7 @@ export class Arrivals implements ArrivedNumbers {
   }
 }
 
-/** Encodes the sorted numbers as varints of the differences between them. */
+/** Encodes sorted numbers as varints of the differences between neighbors. */
 export function writeNumbers(numbers: readonly number[]): string {
   const sorted = Float64Array.from(numbers).sort();
   const bytes = Buffer.allocUnsafe(sorted.length * MAX_BYTES);
@@ -135,7 +135,7 @@ export function writeNumbers(numbers: readonly number[]): string {
   return bytes.toString("base64", 0, length);
 }
 
-/** Varint bytes of the largest safe integer. */
+/** The number of varint bytes of the largest safe integer. */
 const MAX_BYTES = 8;
 
 export function* readNumbers(text: string): Generator<number, void, undefined> {

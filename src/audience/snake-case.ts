@@ -8,15 +8,15 @@
  *     a lower-case letter
  *   begins at an upper-case letter before a        `VIPCustomers`       vip_customers
  *     lower-case one
- *   does not begin at a digit, and after a digit   `2FA Enabled`        2fa_enabled
- *     only by the previous rule                    `plan2Premium`       plan2_premium
+ *   does not begin at a digit; after a digit, it   `2FA Enabled`        2fa_enabled
+ *     begins only by the previous rule             `plan2Premium`       plan2_premium
  *
- * Words are lower-cased without a locale and joined by underscores. The result for a name without letters and
- * digits is empty, and the caller rejects the name.
+ * Words are converted to lower case without a locale and joined by underscores. If a name has no letters or digits, the
+ * result is empty, and the caller rejects the name.
  */
 
 const WORDS = /[\p{L}\p{N}\p{M}]+/gu;
-/** Combining marks belong to the letter before them, so they are skipped when that letter is examined. */
+/** Combining marks belong to the letter before them, so the expression skips them to examine that letter. */
 const HUMPS = /(?<=\p{Ll}\p{M}*)(?=\p{Lu})|(?<=[\p{L}\p{N}]\p{M}*)(?=\p{Lu}\p{M}*\p{Ll})/gu;
 const MARKS_FIRST = /^\p{M}+/u;
 

@@ -2,7 +2,7 @@
  * Reads syncs from `audience-syncs`, and writes an identify call for each user who entered or left. Each partition
  * has one owner, a local store and a changelog.
  *
- *   step, for some records or a piece of one     after a crash
+ *   step, for some records or a piece of one     if the process crashes after it
  *   0  look up the schemas of the values         the records are read again
  *   1  decide, without writing                   the same
  *   2  write calls and dead letters              they are written again, with the same message IDs
@@ -11,25 +11,25 @@
  *   5  write to the topic `audiences`            the same
  *   6  finish the records                        the same, until the consumer commits
  *
- * If a store fails, in step 4 or when it is opened or read, only this stage crashes: its consumer ends without
- * finishing the records, all its stores are closed, and it restarts with increasing delays. A corrupt store is then
+ * If a store fails, in step 4 or when it is opened or read, only this stage crashes: the consumer ends without
+ * finishing the records, all stores are closed, and the stage restarts with increasing delays. A corrupt store is then
  * rebuilt from the changelog. Any other failure ends the process.
  *
  * A call is always written before the changelog entry for the same change. The verdict of a sync is written before
  * its removals, so that after a crash the removals continue with the same verdict.
  *
- * The arrivals of an open sync are only in the local store (`seen-members.ts`). So the committed offset never
- * passes the `begin` of an open sync (`hold`): an owner without that store reads the sync again, and counts its
- * users without repeating calls. The checkpoint contains the true position.
+ * The arrivals of an open sync are only in the local store (`seen-members.ts`). So the committed offset never passes
+ * the `begin` record of an open sync (`hold`). An owner without that store reads the sync again, and counts its users
+ * without repeating calls. The checkpoint contains the true position.
  *
  * All offsets here are own offsets, which continue if `audience-syncs` is recreated (`own-offsets.ts`).
  *
- * Changed settings of audiences apply from the next record on. If a crash interrupts a record, the settings of the next
- * start apply to the rest of that record. A claimed key does not change.
+ * Changed settings of audiences apply from the next record on. If a crash interrupts the processing of a record, the
+ * settings of the next start apply to the rest of that record. A claimed key does not change.
  *
- * Before steps 2, 3 and 4 the owner checks that the partition cannot have been assigned to another process, so a
+ * Before steps 2, 3 and 4, the owner checks that the partition cannot have been assigned to another process, so a
  * process that was suspended for longer than the session timeout stops there. Kafka cannot fence a request that was
- * sent before and arrives late; such a request repeats what the next owner has written.
+ * sent before the suspension and arrives late; such a request repeats what the next owner has written.
  */
 
 import { randomUUID } from "node:crypto";
@@ -74,7 +74,7 @@ export interface AudienceConfig extends AudienceConfiguration {
   readonly groups: GroupNames;
   /** Maximum size of records of `audience-syncs` in flight. */
   readonly maxBytes: number;
-  /** What happens at a corrupt batch: the stage halts (`stop`, the default) or skips it. */
+  /** What the stage does at a corrupt batch: it halts (`stop`, the default) or skips the batch. */
   readonly onCorruptBatch?: OnCorruptBatch;
   readonly drainLimitMs: number;
 }
@@ -129,7 +129,7 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
   return Promise.resolve({ ...running, audiences: () => audiencesOf(owned.works) });
 }
 
-/** The owned partitions, each with its store, and what they share. */
+/** The owned partitions, each with its store, and the objects that they share. */
 function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: AbortSignal) {
   const { kafka, clock, metrics } = deps;
   const { topics } = config;
@@ -272,7 +272,7 @@ function progress(
   };
 }
 
-/** A sync that is too old is found when the next record arrives, or here if none does. */
+/** A sync that is too old is found when the next record arrives, or here if no record arrives. */
 async function checkOpenSyncsRegularly(
   clock: Clock,
   works: ReadonlyMap<number, PartitionWork>,

@@ -12,7 +12,7 @@
  *   matches   set             no      any other                                 complete
  *
  * A sync that removes exactly the share is complete. The shares are compared as quotients, because a quotient is
- * rounded like the setting: 29 of 100 is 0.29, while 100 times 0.29 is less than 29.
+ * rounded in the same way as the setting: 29 / 100 equals 0.29, but 100 times 0.29 is less than 29.
  */
 
 export interface Judged {

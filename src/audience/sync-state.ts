@@ -1,6 +1,6 @@
 /**
  * Decides what a record means for its audience (docs/audiences.md#rules). A sync is "over" if it has ended or was
- * abandoned, and its ID is still remembered.
+ * abandoned, and its ID is still stored.
  *
  *   record     the audience   its sync is                         step
  *   begin      is unknown     -                                   open, if its ID and key are free
@@ -81,19 +81,23 @@ export function stepOf({ record, offset, audience, isOver }: Situation): Step {
       break;
   }
   if (isOver || open !== null || awaitingApproval !== null) return IGNORE;
-  return invalid(`${record.type} of sync ${describe(syncId)}, which has no begin`);
+  return invalid(
+    `the ${record.type} record belongs to sync ${describe(syncId)}, which has no begin record`,
+  );
 }
 
 function ofUnknown(record: Exclude<AudienceRecord, { type: "delete" }>): Step {
   if (record.type === "begin" || record.type === "snapshot") return { kind: "create", record };
-  return invalid(`${record.type} of audience ${describe(record.audienceId)}, which has no sync`);
+  return invalid(
+    `the ${record.type} record belongs to audience ${describe(record.audienceId)}, which has no sync`,
+  );
 }
 
 function invalid(error: string): Step {
   return { kind: "invalid", error };
 }
 
-/** The remaining step for a record that was applied before. */
+/** The step that remains for a record that was applied before. */
 export function replayStepOf(situation: Omit<Situation, "isOver">): Step {
   const { record, offset, audience } = situation;
   const open = audience?.open ?? null;

@@ -1,6 +1,6 @@
 /**
- * The stored form of a trait's last value, which is enough to see whether the next value differs. Short values are
- * stored unchanged, longer ones as their SHA-256. The order of object keys does not matter.
+ * Creates the stored form of a trait's last value, with which the next value is compared. Short
+ * values are stored unchanged, longer values as their SHA-256. The order of object keys does not matter.
  */
 
 import { createHash } from "node:crypto";

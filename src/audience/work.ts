@@ -1,4 +1,4 @@
-/** What is needed to apply a record. */
+/** The state and functions that are needed to apply a record. */
 
 import type { Audience } from "./audience.ts";
 import type { AudienceSettings } from "./audience-settings.ts";
@@ -17,9 +17,9 @@ export interface Work {
   readonly events: Events;
   readonly nowMs: () => number;
   readonly gathering: Gathering;
-  /** Writes what is pending. All records below `position` have been applied. */
+  /** Writes all pending writes. All records below `position` must have been applied. */
   readonly write: (position: number) => Promise<void>;
-  /** Lets other work run. Writes first if much is pending. */
+  /** Lets other work run. If many writes are pending, writes them first. */
   readonly breathe: (position: number) => Promise<void>;
 }
 

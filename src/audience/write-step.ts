@@ -30,7 +30,7 @@ export async function writeStep(step: StepWriter, position: number): Promise<voi
     const [refused] = await writer.send(pending.changelog);
     if (refused !== undefined) throw new Error(`Cannot write to the changelog: ${refused.error}`);
   }
-  // The checkpoint is only correct if no other process has written to the changelog since.
+  // The checkpoint is only correct if no other process has written to the changelog meanwhile.
   await mustBeOurs();
   if (pending.store.length > 0) await state.store.write(pending.store);
   if (pending.toReport.length > 0) {

@@ -1,4 +1,7 @@
-/** Parses `--admin HOST:PORT`. Separate from the HTTP client, so that a command's help does not load it. */
+/**
+ * Parses `--admin HOST:PORT`. This file is separate from the HTTP client, so that a command's help does not load the
+ * client.
+ */
 
 import { InvalidArgumentError } from "commander";
 

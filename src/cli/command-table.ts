@@ -1,6 +1,6 @@
 /**
- * The commands in the order in which the help lists them. A command's file is loaded only when the command is called,
- * because otherwise `switchyard --version` would load everything that `run` needs.
+ * The commands in the order in which the help lists them. A command's file is loaded only when the command is called.
+ * Otherwise, `switchyard --version` would load everything that `run` needs.
  */
 
 import type { CommandEntry } from "./command-entry.ts";
@@ -43,7 +43,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "filter",
-    summary: "try an expression of the filter language on calls",
+    summary: "test an expression of the filter language with calls",
     load: async () => (await import("./filter/command.ts")).filterCommand,
   },
   {
@@ -83,7 +83,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "retry",
-    summary: "attempt the deliveries that await retry now",
+    summary: "immediately attempt the deliveries that await retry",
     load: async () => (await import("./control/retry-cancel-wait.ts")).retryCommand,
   },
   {

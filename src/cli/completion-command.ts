@@ -1,6 +1,6 @@
 /**
- * `switchyard completion`: generates a shell script from the commands. The script contains all words, so
- * completing does not start Switchyard.
+ * `switchyard completion`: generates a shell script from the commands. The script contains all words, so completion
+ * does not start Switchyard.
  */
 
 import { Argument, Command } from "commander";

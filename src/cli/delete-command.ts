@@ -47,13 +47,14 @@ export function deleteCommand(shell: Shell, exit: (status: ExitStatus) => void):
     .addOption(kafkaTimeoutOption())
     .option(
       "--source <id>",
-      "notify only destinations of this source (repeatable; default: every source)",
+      "notify only destinations to which this source is connected (repeatable; default: all sources)",
       (id: string, earlier: readonly string[] = []) => [...earlier, id],
     )
     .option("--json", "print the outcome as one JSON object")
     .addHelpText(
       "after",
-      "\nExit status: 0 the request was written; 1 failed; 2 invalid usage or configuration.\n\n" +
+      "\nExit status: 0 if the request was written; 1 on failure; 2 if the usage or configuration is\n" +
+        "invalid.\n\n" +
         "Examples:\n  switchyard delete u1 --config switchyard.yaml\n" +
         "  switchyard delete u1 --source web --source ios --config switchyard.yaml",
     )
@@ -112,7 +113,7 @@ interface Reported {
 
 function reportedText(topic: string, { listeners, others }: Reported): string {
   const notified = listeners.map(({ destination, source }) => `${destination} for ${source}`);
-  const requested = `Deletion requested (${topic}). To be notified: ${notified.join(", ") || "none"}.\n`;
+  const requested = `Deletion requested (${topic}). Destinations to be notified: ${notified.join(", ") || "none"}.\n`;
   if (others.length === 0) return requested;
   const notNotified = others.map(({ destination, because }) => `${destination} (${because})`);
   return `${requested}Not notified: ${notNotified.join(", ")}.\n`;

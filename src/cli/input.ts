@@ -12,8 +12,8 @@ export class UnreadableInput extends Error {
 }
 
 /**
- * Checks that the file can be read before the command waits for Kafka. Does not open the file, because a
- * pipe can be opened only once.
+ * Checks, before the command waits for Kafka, that the file can be read. Does not open the file, because a pipe can be
+ * opened only once.
  *
  * @throws UnreadableInput for the same reasons as `openInput`.
  */
@@ -47,7 +47,7 @@ export interface Line {
   readonly number: number;
   /** The line without its line feed; null if the line is longer than allowed. */
   readonly bytes: Buffer | null;
-  /** False if the line does not end with a line feed, like the last line of a truncated file. */
+  /** False if the line does not end with a line feed; this can be the last line of a truncated file. */
   readonly isEnded: boolean;
 }
 
@@ -56,8 +56,8 @@ const BLANK = /^\s*$/;
 const NEVER = new AbortController().signal;
 
 /**
- * Yields the lines of each chunk as soon as they are complete, so that typed lines are processed immediately. Blank
- * lines are counted but not yielded.
+ * Yields lines as soon as they are complete, so that typed lines are processed immediately. Blank lines are counted,
+ * but not yielded.
  *
  * @param maxBytes maximum size of a line, which also limits the memory that is used.
  * @param signal ends the iteration, even while it waits for input. An incomplete line is then dropped.

@@ -1,6 +1,6 @@
 /**
- * Loads every command and everything that `run` needs. The image's build imports this file before the
- * entry, so that the compiled code is cached in the image (`deploy/Dockerfile`).
+ * Loads every command and everything that `run` needs. The build of the image imports this file before the entry file,
+ * so that the compiled code is cached in the image (`deploy/Dockerfile`).
  */
 
 import { openTransport } from "../destinations/index.ts";

@@ -1,6 +1,6 @@
 /**
- * `switchyard kafka` and `switchyard demo` run programs from `tools/` as child processes. They need a
- * checkout: the image does not contain `tools/`.
+ * `switchyard kafka` and `switchyard demo` run programs from `tools/` as child processes. They need a checkout, because
+ * the image does not contain `tools/`.
  */
 
 import { spawn } from "node:child_process";
@@ -59,7 +59,7 @@ export function demoCommand(shell: Shell, exit: (status: ExitStatus) => void): C
       "Starts Kafka, Switchyard and a receiver, publishes sample calls, and shows how they are " +
         "delivered, including a retry.",
     )
-    .option("--once", "exit after the closing table, with status 0 if every call arrived")
+    .option("--once", "exit after the final table, with status 0 if every call arrived")
     .option("-c, --config <file>", "configuration file (default: the demo's own)")
     .addHelpText("after", "\nExamples:\n  switchyard demo\n  switchyard demo --once")
     .action(async ({ once: isOnce, config }: { once?: boolean; config?: string }) => {
@@ -78,7 +78,7 @@ async function runTool(shell: Shell, tool: string, args: readonly string[]): Pro
     return 1;
   }
   const child = spawn(process.execPath, [file, ...args], { stdio: "inherit", env: process.env });
-  // The terminal sends Ctrl-C to both processes. The child ends because of it, and its exit status is used.
+  // The terminal sends Ctrl-C to both processes. The child ends, and its exit status becomes the command's exit status.
   const ignore = () => undefined;
   const pass = (signal: NodeJS.Signals) => void child.kill(signal);
   process.on("SIGINT", ignore).on("SIGTERM", pass).on("SIGHUP", pass);

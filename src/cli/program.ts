@@ -26,7 +26,7 @@ export async function runProgram(args: readonly string[], shell: Shell): Promise
     })
     .addHelpText(
       "after",
-      "\nExit status: 0 done; 1 failed; 2 invalid usage or configuration.\n\nExamples:\n" +
+      "\nExit status: 0 on success; 1 on failure; 2 if the usage or configuration is invalid.\n\nExamples:\n" +
         "  switchyard config check --config switchyard.yaml\n" +
         "  switchyard topics --apply --config switchyard.yaml\n" +
         "  switchyard run --config switchyard.yaml\n" +
@@ -57,18 +57,18 @@ export async function runProgram(args: readonly string[], shell: Shell): Promise
   }
 }
 
-/** The program has no global option with a value, so the first word that is not an option is the command. */
+/** The command is the first word that is not an option, because the program has no global option with a value. */
 function nameOf(args: readonly string[]): string | undefined {
   const words = args.filter((arg) => !arg.startsWith("-"));
   return words[0] === "help" ? words[1] : words[0];
 }
 
-/** A command as the program's help lists it, without its implementation. */
+/** An entry of a command for the program's help, without the implementation. */
 function inSummary({ name, summary }: CommandEntry): Command {
   return new Command(name).summary(summary);
 }
 
-/** After a usage error, one line shows how to get help. */
+/** After a usage error, prints one line that shows how to get help. */
 function pointToHelp(command: Command, path = command.name()): void {
   command.showHelpAfterError(`Help: ${path} --help`);
   for (const inner of command.commands) pointToHelp(inner, `${path} ${inner.name()}`);
@@ -87,7 +87,7 @@ function pathOf(program: Command, args: readonly string[]): string {
   return path;
 }
 
-/** Copies settings to a command, because commander passes them on only to commands that it creates itself. */
+/** Copies settings to a command, because commander copies them only to commands that it creates itself. */
 function inherit(command: Command, parent: Command): Command {
   command.copyInheritedSettings(parent);
   for (const inner of command.commands) inherit(inner, command);

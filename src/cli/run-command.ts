@@ -33,7 +33,7 @@ export function runCommand(shell: Shell, exit: (status: ExitStatus) => void): Co
     )
     .addHelpText(
       "after",
-      "\nExit status: 0 stopped; 1 failed; 2 invalid usage or configuration.\n\n" +
+      "\nExit status: 0 after a normal stop; 1 on failure; 2 if the usage or configuration is invalid.\n\n" +
         "Examples:\n  switchyard run --config switchyard.yaml\n" +
         "  switchyard run --stages route,deliver --config switchyard.yaml",
     )

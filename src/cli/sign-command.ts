@@ -40,7 +40,7 @@ export function signCommand(shell: Shell): Command {
       "after",
       "\nEvery byte of the body is signed, including a line feed at its end. One line feed after a secret in\n" +
         "a file, in a variable or on standard input is ignored.\n\n" +
-        "Exit status: 0 success; 1 an input cannot be read; 2 invalid usage.\n\nExamples:\n" +
+        "Exit status: 0 on success; 1 if an input cannot be read; 2 if the usage is invalid.\n\nExamples:\n" +
         "  switchyard sign --secret-file secret.txt body.json\n" +
         "  switchyard sign --secret-env CRM_SECRET body.json\n" +
         "  pass show crm | switchyard sign --secret-file - body.json\n" +

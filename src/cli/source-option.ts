@@ -1,4 +1,4 @@
-/** `--source`, for commands that read calls from JSON lines, which have no `source-id` header. */
+/** The option `--source` of commands that read calls from JSON lines, because lines have no `source-id` header. */
 
 import { Option } from "commander";
 
@@ -16,7 +16,7 @@ export function sourceOption(): Option {
 }
 
 /**
- * The headers of the records that are made from the lines.
+ * The headers of the records that are created from the lines.
  *
  * @param id if undefined, each call names its source, or the default source applies.
  * @throws WrongUsage if no source has the ID.

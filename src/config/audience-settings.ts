@@ -1,4 +1,7 @@
-/** Audiences: their own settings, the defaults for all others, and where the stage keeps its state. */
+/**
+ * Settings of audiences, the defaults for settings that an audience does not set, and the folder in which the stage
+ * keeps its state.
+ */
 
 import type { AudienceOptions, ConfiguredAudience } from "../domain/audience.ts";
 import type { SourceId } from "../domain/ids.ts";
@@ -30,7 +33,7 @@ const integrations: Decoder<JsonObject> = decoder({
     const isFit = Object.values(raw).every(
       (flag) => typeof flag === "boolean" || isJsonObject(flag),
     );
-    return isFit ? value(raw) : wrong("each name is true, false or a map of options");
+    return isFit ? value(raw) : wrong("set each name to true, false or a map of options");
   },
 });
 
@@ -38,7 +41,7 @@ const options = {
   source: optional(id<SourceId>(), "The source of the calls."),
   integrations: optional(
     integrations,
-    "Copied into the calls unchanged: which destinations get them.",
+    "Which destinations get the calls. Copied into each call unchanged.",
   ),
   consent: optional(
     audienceConsent,
@@ -46,23 +49,23 @@ const options = {
   ),
   approvalShare: optional(
     share(),
-    "A sync that removes more than this share of the members, or is empty, needs approval. If not set, no sync does.",
+    "A sync that removes more than this share of the members, or is empty, needs approval. If not set, no sync needs approval.",
   ),
   approvalMinimum: optional(
     wholeNumber(0, 1_000_000_000),
-    "A sync that removes at most this many members does not need approval for its share. 100 if not set anywhere.",
+    "A sync that removes at most this many members is not compared with `approvalShare`. If not set anywhere, 100.",
   ),
 };
 
 export const audienceSettings = list(
-  "Audiences with settings of their own; others work without being listed. Each has:",
+  "Audiences with settings of their own. Other audiences do not have to be listed. Each has:",
   section(
     "",
     {
-      id: required(audienceId, "The ID that syncs carry."),
+      id: required(audienceId, "ID of the audience, as in its syncs."),
       key: optional(
         textLike("a trait's name", /./s),
-        "Name of the trait. If not set, the audience's name in snake_case. Frozen at the first sync.",
+        "Name of the trait. If not set, the audience's name in snake_case. Does not change after the first sync.",
       ),
       ...options,
     },
@@ -81,6 +84,6 @@ export const audienceStage = section("The audience stage.", {
   stateDir: setting(
     textLike("a directory", /./s),
     "./state",
-    "Directory for memberships, with a subdirectory for each partition. If it is lost, it is rebuilt from Kafka.",
+    "Directory for memberships, with a subdirectory for each partition. If the directory is lost, its content is rebuilt from Kafka.",
   ),
 });

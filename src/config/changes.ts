@@ -1,19 +1,19 @@
 /**
- * The difference between two configurations, and the part of it that a running process applies.
+ * Finds the difference between two configurations, and the part of it that a running process applies.
  *
  *   setting                        a change applies
- *   sources, destinations,         at once, each entry by its id
+ *   sources, destinations,         at once, separately for each entry
  *     audiences
  *   consent.required               at once
  *   delivery.ca                    to the next connection
- *   ingest.tls                     to the next connection, if it stays on
- *   kafka.tls, kafka.sasl          to the next connection, if it stays on; sasl with the same mechanism
- *   registry                       to the next request, if there is one before and after
+ *   ingest.tls                     to the next connection, if TLS stays on
+ *   kafka.tls, kafka.sasl          to the next connection, if both stay on and the mechanism is the same
+ *   registry                       to the next request, if both configurations have a registry
  *   ingest.tls, kafka.tls or       after a restart: the protocol of a port or cluster changes
  *     kafka.sasl on or off
  *   any other                      after a restart
  *
- * Changed settings are named by their paths alone, never by values: many are secret.
+ * Changed settings are identified by their paths, without values, because many values are secret.
  */
 
 import { isJsonObject } from "../domain/json.ts";
@@ -120,7 +120,7 @@ function listChanges(
   const changed = [...after].flatMap(([id, entry]) => {
     const old = before.get(id);
     if (old === undefined) return [];
-    // If the type differs, everything else differs, too.
+    // If the type differs, all other settings count as different.
     const paths = old.type === entry.type ? differences(old, entry, []) : [["type"]];
     return paths.length === 0 ? [] : [{ id, settings: paths.map(pathText) }];
   });
@@ -131,7 +131,7 @@ function listChanges(
   };
 }
 
-/** The outermost paths at which the values differ in more than the values below them. */
+/** The paths at which the values differ. If a difference is only in values below a path, those have the paths. */
 function differences(before: unknown, after: unknown, path: Path): readonly Path[] {
   if (isJsonObject(before) && isJsonObject(after)) {
     const keys = new Set([...Object.keys(before), ...Object.keys(after)]);

@@ -1,22 +1,22 @@
 /**
- * Checks across settings. They read the file's own values, not the decoded ones, so that they also find problems if
- * something else in the same entry is invalid.
+ * Checks that compare several settings. They read the values of the file rather than the decoded values, so that they
+ * find problems even if something else in the same entry is invalid.
  *
  *   setting                         must
  *   sources[].id                    be unique
  *   sources[].writeKey(s)           be unique over all sources
- *   sources[].destinations[]        name a destination, each once
+ *   sources[].destinations[]        name a destination, and none twice
  *   defaultSource                   name a source
  *   destinations[].id               be unique, and short enough for a topic's name with the prefix
- *   destinations[].endpoints[].url  be unique in its destination, and name no private address
- *   operatorEvents.webhook.url      name no private address
+ *   destinations[].endpoints[].url  be unique in its destination, and not have a private address
+ *   operatorEvents.webhook.url      not have a private address
  *   destinations[].filters[].sources,
  *     destinations[].map[].sources  name a source
  *   audiences[].id, .key            be unique
  *   audiences[].source,             name a source
  *     audienceDefaults.source
  *   kafka.topics.*                  not be a name of another topic of the plan
- *   delivery.retryDelays                 not fall
+ *   delivery.retryDelays            be in ascending order
  *   ingest.port                     differ from admin.port
  */
 
@@ -61,14 +61,14 @@ export function problemsAcross(tree: unknown): readonly Problem[] {
     ...repeated(sourceIds, "an id that no other source has"),
     ...repeatedKeys(sources),
     ...unknown(named.flat(), destinationIds, "destination"),
-    ...named.flatMap((ofOne) => repeated(ofOne, "each destination once")),
+    ...named.flatMap((ofOne) => repeated(ofOne, "every destination at most once")),
     ...unknown(texts([{ raw: tree, path: [] }], ["defaultSource"]), sourceIds, "source"),
     ...repeated(destinationIds, "an id that no other destination has"),
     ...destinations.flatMap((destination) => {
       const endpoints = entries(destination.raw, ["endpoints"], destination.path);
       const urls = texts(endpoints, ["url"]);
       return [
-        ...repeated(urls.map(normalised), "each URL once in a destination", showUrl),
+        ...repeated(urls.map(normalised), "every URL of a destination at most once", showUrl),
         ...urls.flatMap(({ path, text }) => privateAddress(text, path, allowNetworks)),
       ];
     }),
@@ -109,7 +109,7 @@ interface Entry {
 /** The entries of a list below a node; none if it is not a list. */
 function entries(root: unknown, path: readonly string[], from: Path = []): readonly Entry[] {
   const given = at(root, path);
-  // A variable holds a list as a string. If the file has such a string, the setting's decoder rejects it.
+  // A variable contains a list as a string. If the file itself has such a string, the setting's decoder rejects it.
   const list = typeof given === "string" ? listFromText(given) : given;
   if (!Array.isArray(list)) return [];
   return list.map((raw, index) => ({ raw, path: [...from, ...path, index] }));
@@ -180,7 +180,10 @@ function unknown(named: readonly Named[], ids: readonly Named[], what: string): 
     });
 }
 
-/** Hosts are not compared, because one of them usually stands for all addresses. Port 0 is any free port. */
+/**
+ * Hosts are not compared, because at least one of the two is usually the address for all interfaces. Port 0 means any
+ * free port.
+ */
 function samePort(tree: unknown): readonly Problem[] {
   const port = Number(at(tree, ["ingest", "port"]) ?? INGEST_PORT);
   if (port === 0 || port !== Number(at(tree, ["admin", "port"]) ?? ADMIN_PORT)) return [];
@@ -188,7 +191,7 @@ function samePort(tree: unknown): readonly Problem[] {
   return [{ path: ["ingest", "port"], found, expected: "a port of its own", hint: null }];
 }
 
-/** Normalizes a URL, because two spellings of one URL are one endpoint. */
+/** Normalizes a URL, so that two spellings of one URL count as one endpoint. */
 function normalised({ path, text }: Named): Named {
   return { path, text: URL.canParse(text) ? new URL(text).href : text };
 }
@@ -251,12 +254,11 @@ function fallingDelays(tree: unknown): readonly Problem[] {
   });
 }
 
-const PUBLIC_ADDRESS = "a public address, or a network that delivery.allowNetworks opens";
+const PUBLIC_ADDRESS = "a public address, or one in a network that delivery.allowNetworks contains";
 
 /**
- * Reports a URL that names a private address which `delivery.allowNetworks` does not open: every
- * request to it would be blocked. Host names are looked up when a request is made, and the address is checked then;
- * only the address of `localhost` is known before.
+ * Reports a URL with a private address that `delivery.allowNetworks` does not allow, because every request to that
+ * address would be blocked. Other host names than `localhost` are looked up and checked when a request is made.
  *
  * @param url a complete or incomplete URL; a string that is not a URL is reported elsewhere.
  */

@@ -1,7 +1,7 @@
 /**
- * Settings from the environment. Each setting outside the lists has a variable: its path in upper
- * snake case after `SWITCHYARD_`. A variable overrides the file. One newline at the end of a variable is removed; an
- * empty variable counts as not set.
+ * Reads settings from the environment. Each setting outside the lists has a variable: `SWITCHYARD_`, followed by the
+ * setting's path in upper snake case. A variable overrides the file. One newline at the end of a variable is removed;
+ * an empty variable counts as not set.
  */
 
 import { isJsonObject } from "../domain/json.ts";
@@ -15,7 +15,7 @@ import { withoutNewline } from "./secret-file.ts";
 
 const PREFIX = "SWITCHYARD_";
 
-/** Variables that are not settings: for commands, the client library, the local Kafka, the tests. */
+/** Variables that are not settings, but are used by commands, the client library, the local Kafka or the tests. */
 const OTHER_VARIABLES: ReadonlySet<string> = new Set([
   "SWITCHYARD_CONFIG",
   "SWITCHYARD_ENDPOINT",
@@ -32,7 +32,7 @@ interface Variable {
   readonly setting: Setting<unknown, Unit> | null;
 }
 
-/** Such as `SWITCHYARD_KAFKA_TOPIC_PREFIX` for `kafka.topicPrefix`. */
+/** The variable of a setting, such as `SWITCHYARD_KAFKA_TOPIC_PREFIX` for `kafka.topicPrefix`. */
 export function variableName(path: readonly string[]): string {
   const words = path.map((key) => key.replace(/[A-Z]/g, (capital) => `_${capital}`).toUpperCase());
   return `${PREFIX}${words.join("_")}`;
@@ -61,7 +61,7 @@ interface Overridden {
   readonly origins: ReadonlyMap<string, Origin>;
 }
 
-/** Puts the values of variables into the tree of the file. */
+/** Sets the values of variables in the tree of the file. */
 export function override(tree: unknown, known: readonly Variable[], env: Environment): Overridden {
   const origins = new Map<string, Origin>();
   const flags = new Set(
@@ -71,7 +71,7 @@ export function override(tree: unknown, known: readonly Variable[], env: Environ
   for (const { name, path, setting } of known) {
     const given = withoutNewline(env[name]);
     if (given === undefined || given === "") continue;
-    // A setting's own decoder reads its string; a section's flag has no decoder.
+    // The decoder of a setting reads the string; the flag of a section has no decoder, so it is converted here.
     const raw = setting === null ? flagFromText(given) : given;
     result = put(result, path, raw, flags);
     origins.set(pathText(path), { kind: "environment", name });
@@ -93,7 +93,7 @@ function put(
   if (key === undefined) return raw;
   const isFlag = typeof tree === "boolean" && flags.has(pathText(path.slice(0, depth)));
   const map = isFlag ? {} : (tree ?? {});
-  // Unchanged: the decoder rejects it, so nothing in the file is ignored silently.
+  // The value stays unchanged, so that the decoder rejects it and nothing in the file is ignored silently.
   if (!isJsonObject(map)) return tree;
   const inner = Object.hasOwn(map, key) ? map[key] : undefined;
   return { ...map, [key]: put(inner, path, raw, flags, depth + 1) };

@@ -1,4 +1,4 @@
-/** The file that a new user starts with, and its JSON Schema next to it. */
+/** Writes the file with which a new user starts, and its JSON Schema next to it. */
 
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -51,7 +51,7 @@ interface Written {
   readonly problem: string | null;
 }
 
-/** Writes `file` and its schema. Stops at the first file that exists already or cannot be written. */
+/** Writes `file` and its schema. Stops at the first file that already exists or cannot be written. */
 export function writeFirstFiles(file: string): Written {
   const texts = [
     [file, `# yaml-language-server: $schema=${SCHEMA_FILE}\n${FIRST_FILE}`],

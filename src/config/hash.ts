@@ -1,21 +1,22 @@
 /**
  * Identifies a configuration with 12 hex digits. Processes with the same digits run the same configuration.
  *
- * Decoded values count, and the content of secret files. The order does not count in maps, nor in the lists of sources,
- * destinations and audiences, whose entries are identified by their ids. Settings that may differ between processes on
- * purpose do not count either:
+ * The hash covers decoded values and the content of secret files. It ignores the order of maps and of the lists of
+ * sources, destinations and audiences, whose entries are identified by their IDs. It also ignores settings that may
+ * differ between processes on purpose:
  *
- *   kafka.sasl, kafka.tls       each stage may have a user and a certificate of its own
+ *   kafka.sasl, kafka.tls        each stage may have a separate user and certificate
  *   registry's login and tls     the same
  *   ingest, admin               addresses, certificates and limits of one process's ports
- *   console                     one process alone serves it
+ *   console                     only one process serves it
  *   audience.stateDir           where a process keeps its state
  *   log, metrics, tracing       what a process reports about itself, and to which agent
  *
- * `ingest.corsOrigins` counts, because which pages may send calls must not depend on the process that responds.
+ * The hash covers `ingest.corsOrigins`, because the origins that may send calls must not depend on the process that
+ * responds.
  *
- * The digits are public, because the port of the metrics serves them. A plain digest would let anybody who knows the
- * rest of the configuration try a billion passwords a second. `scrypt` makes each try cost milliseconds and megabytes.
+ * The digits are public, because the admin port serves them. With a plain digest, anybody who has the rest of the
+ * configuration could try a billion passwords per second. With `scrypt`, each try takes milliseconds and megabytes.
  */
 
 import { createHash, scryptSync } from "node:crypto";
@@ -30,7 +31,7 @@ import {
 } from "./plain-form.ts";
 
 const HASH_BYTES = 6;
-/** 2 MiB and about 10 ms, during which the process is blocked at each read. */
+/** The cost is 2 MiB and about 10 ms; the process is blocked for that time whenever it reads the configuration. */
 const COST = { N: 2_048, r: 8, p: 1 };
 const SALT = "switchyard configuration";
 

@@ -1,16 +1,17 @@
 /**
- * `include`: sources, destinations and audiences from files of their own, so that each team owns its file.
+ * Handles `include`, which reads sources, destinations and audiences from separate files, so that each team can own its
+ * file.
  *
  *   include names                      result
  *   a pattern with * or ?              all files that match, if any
- *   a file                             that file; if it does not exist, a problem
+ *   a file                             that file, or a problem if it does not exist
  *   the configuration file itself      nothing
  *
  *   an included file                   result
  *   sources, destinations, audiences   their entries follow those of the configuration file, in the order of the
  *                                      files' names
  *   any other key                      a problem in that file
- *   is empty                           nothing
+ *   nothing                            nothing
  *
  * All paths, including those inside an included file, are relative to the folder of the configuration file.
  */
@@ -27,9 +28,9 @@ import { readYaml } from "./yaml.ts";
 const LISTS = ["sources", "destinations", "audiences"] as const;
 const FILES_MAX = 10_000;
 
-/** An entry's place in its own file. */
+/** The location of an entry in its own file. */
 interface Located {
-  /** The file as messages name it: relative to the folder of the configuration file. */
+  /** The file's path as it appears in messages: relative to the folder of the configuration file. */
   readonly file: string;
   readonly index: number;
   readonly lineOf: (path: Path) => number | null;
@@ -40,11 +41,11 @@ export interface Included {
   readonly tree: unknown;
   readonly problems: readonly LocatedProblem[];
   /**
-   * Absolute paths of the folders whose files match a pattern: a file that appears in one of them changes the
+   * Absolute paths of the folders in which patterns look for files. A new file in one of these folders may change the
    * configuration.
    */
   readonly folders: readonly string[];
-  /** Places in the included files, by the path text of an entry in `tree`, such as `destinations[5]`. */
+  /** Locations in the included files, by the path of an entry in `tree`, such as `destinations[5]`. */
   readonly entries: ReadonlyMap<string, Located>;
 }
 
@@ -66,7 +67,7 @@ export function included(tree: unknown, { file, override, read }: IncludeOptions
   const folders = new Set<string>();
   const paths = new Set<string>();
   for (const [index, pattern] of patterns.entries()) {
-    // These are reported where settings are decoded.
+    // Values of other types are reported when settings are decoded.
     if (typeof pattern !== "string" || pattern === "" || pattern.includes("${")) continue;
     const isPattern = /[*?]/.test(pattern);
     const found = isPattern ? globSync(pattern, { cwd: folder }).sort() : [pattern];
@@ -151,8 +152,8 @@ function problemAt(
 }
 
 /**
- * The place where a path of the whole configuration is written: a file (null for the configuration file), and the path
- * in it.
+ * The location of a path of the whole configuration: a file (null for the configuration file), and the path in that
+ * file.
  */
 export function writtenAt(
   path: Path,

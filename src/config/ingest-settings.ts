@@ -14,13 +14,13 @@ const LABEL = "wildcard";
 const BEGIN = "start with https:// or http://, or with the scheme of an app such as capacitor://";
 
 /**
- * An entry of `ingest.corsOrigins`, as browsers send origins.
+ * Checks that an entry of `ingest.corsOrigins` has the form in which browsers send origins.
  *
  *   entry                                      is accepted
  *   *                                          yes: any origin
  *   null                                       yes: pages from files, and sandboxed frames
  *   https://app.example.com, http://app:3000   yes
- *   https://*.example.com, with a port, too    yes: subdomains at any depth, example.com itself is not one
+ *   https://*.example.com, also with a port    yes: subdomains at any depth, but not example.com itself
  *   capacitor://localhost, app://id, app://-   yes: the schemes of app shells and extensions
  *   a path, a slash at the end, capitals, the scheme's default port, a `*` elsewhere
  *                                              no: browsers send no such origin
@@ -48,14 +48,14 @@ function testOrigin(given: string): Tested<string> {
 
 const KIB = 1_024;
 const MIB = 1_048_576;
-/** With this limit and the time for requests in progress, a stop takes at most 30 s. */
+/** With this limit, a stop takes at most 30 s, including the time for requests in progress. */
 const HANDOVER_MAX_MS = 15_000;
 
 const origin = text("an origin such as https://app.example.com, or *", testOrigin);
 
 export const ingestSettings = section("The port on which calls are received over HTTP.", {
   host: setting(listenHost, "::", "Address to listen on. `::` means all addresses, IPv6 and IPv4."),
-  port: setting(wholeNumber(0, 65_535), INGEST_PORT, "0 selects any free port."),
+  port: setting(wholeNumber(0, 65_535), INGEST_PORT, "Port to listen on. 0 selects any free port."),
   tls: optionalSection(
     certificateAndKey(
       "Serves HTTPS instead of HTTP. If not set, HTTP is served, for example behind a proxy.",
@@ -75,22 +75,22 @@ export const ingestSettings = section("The port on which calls are received over
   maxInFlightBytes: setting(
     size(MIB, 1_024 * MIB),
     "64MiB",
-    "Maximum bytes of requests being read and of calls that are not acknowledged yet. Beyond that, requests get 429.",
+    "Maximum total size of requests being read and of calls that are not acknowledged yet. Further requests get 429.",
   ),
   maxUnauthenticatedBytes: setting(
     size(64 * KIB, 1_024 * MIB),
     "8MiB",
-    "How many of these bytes may be bodies without a write key in the Authorization header; their key is known only when they have been read.",
+    "How much of `maxInFlightBytes` is available for bodies without a write key in the Authorization header. The key of such a body is known only after reading it.",
   ),
   minBodyBytesPerSecond: setting(
     size(0, MIB),
     "1KiB",
-    "Minimum rate at which a body must arrive, over 10 s. Slower requests get 408. `0B` allows any rate.",
+    "Minimum rate at which a body must arrive, measured over 10 s. Slower requests get 408. `0B` allows any rate.",
   ),
   maxConnections: setting(
     wholeNumber(1, 1_000_000),
     10_000,
-    "Maximum number of open connections, and never more than half of the files and sockets that the process may still open when it starts.",
+    "Maximum number of open connections. Limited to half of the files and sockets that the process may still open when it starts.",
   ),
   maxConnectionsPerAddress: setting(
     wholeNumber(1, 1_000_000),

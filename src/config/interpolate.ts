@@ -9,10 +9,10 @@
  *   ${NAME:-a${b}        a problem: the default would end at the first brace
  *   ${a-b}, ${           a problem
  *
- * One newline at the end of a variable is removed, as from a file: `echo secret |` writes one.
+ * One newline at the end of a variable or file is removed, because commands such as `echo secret |` write one.
  *
- *   ${file:/path}            the file's content, by the table of `secret-file.ts`
- *   ${file:/path:-default}   a problem: a secret that is missing must not become another one
+ *   ${file:/path}            the file's content; `secret-file.ts` has the table
+ *   ${file:/path:-default}   a problem: a missing secret must not be replaced with another one
  *   ${file:}, ${file:${A}}   a problem
  */
 
@@ -25,10 +25,10 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 interface Filled {
   readonly tree: unknown;
-  /** The strings of the file into which something was inserted, by path. */
+  /** By path, the strings of the file into which a value was inserted. */
   readonly origins: ReadonlyMap<string, Origin>;
   readonly problems: readonly Problem[];
-  /** Everything that was inserted from variables and files. Parts of it may be secret. */
+  /** All values that were inserted from variables and files. They may contain secrets. */
   readonly taken: readonly string[];
 }
 
@@ -59,7 +59,7 @@ export function fill(tree: unknown, env: Environment, readFile: ReadFile): Fille
   return { tree: walk(tree, []), origins, problems, taken };
 }
 
-/** `$${`, or `${` with its content and, if there is one, its closing brace. */
+/** Matches `$${`, or `${` with its content and with its closing brace, if there is one. */
 const REFERENCE = /\$\$\{|\$\{([^}]*\}?)/g;
 const FILE = "file:";
 
@@ -101,7 +101,7 @@ function ofFile(inside: string, readFile: ReadFile, report: Report): string | nu
     return fail(`\${ in the path of \${file:...}`, "write the path without variables");
   }
   if (path.includes(":-")) {
-    const hint = "leave out `:-` and what follows; a file has no default";
+    const hint = "remove `:-` and what follows; a file has no default";
     return fail(`a default in \${file:...}`, hint);
   }
   const taken = secretText(`\${file:${path}}`, readFile(path));

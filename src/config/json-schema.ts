@@ -1,15 +1,17 @@
 /**
- * The JSON Schema (draft 7) of the configuration file, made from the declarations of the settings. Editors complete and
- * check `switchyard.yaml` with it, and the chart's `values.schema.json` contains it, so that Helm rejects a wrong value.
+ * Generates the JSON Schema (draft 7) of the configuration file from the declarations of the settings. Editors use the
+ * schema to complete and check `switchyard.yaml`, and the chart's `values.schema.json` contains it, so that Helm
+ * rejects invalid values.
  *
  *   node       schema
  *   setting    the JSON form of its decoder, a string with a variable such as `${NAME}`, or null
- *   section    an object without other keys; null, if it is optional or nothing in it is required
+ *   section    an object without other keys, or null if the section is optional or nothing in it is required
  *   variants   an object with the fields of all variants; the value of the tag selects which of them are allowed
  *   list       an array
  *
- * A required setting is `required` only inside lists: anywhere else the environment can supply it. The schema accepts
- * every configuration that `switchyard config check` accepts, which also checks what a schema cannot express.
+ * A required setting is `required` only inside lists, because anywhere else the environment can supply it. The schema
+ * accepts every configuration that `switchyard config check` accepts; the command also checks rules that a schema
+ * cannot express.
  */
 
 import type { Fields, Node } from "../settings/setting.ts";
@@ -25,7 +27,7 @@ export function configurationSchema(): Schema {
   return objectOf(SETTINGS.fields, { isInList: false });
 }
 
-/** The schema as a document of its own. */
+/** The schema as a separate document. */
 export function configurationSchemaText(): string {
   const schema = {
     $schema: "http://json-schema.org/draft-07/schema#",
@@ -106,7 +108,7 @@ function variantsOf(node: Extract<Node, { kind: "variants" }>, context: Context)
   return node.isOptional ? { anyOf: [object, NOTHING] } : object;
 }
 
-/** Replaces Markdown links by their text, because editors do not render the description. */
+/** Replaces Markdown links with their text, because editors do not render Markdown in descriptions. */
 function withoutLinks(markdown: string): string {
   return markdown.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1");
 }

@@ -1,4 +1,4 @@
-/** The section `kafka`: how to reach the cluster, and the names and sizes of topics. */
+/** The section `kafka`: the connection to the cluster, and the names and sizes of topics. */
 
 import { isIPv6 } from "node:net";
 
@@ -51,7 +51,7 @@ function testBroker(given: string): Tested<string> {
     : wrong("ports are from 1 to 65535");
 }
 
-/** Hides everything but an address, because people put user names and passwords here. */
+/** Hides everything except an address, because users may write user names and passwords into this setting. */
 function showBroker(raw: unknown): unknown {
   const isAddress =
     typeof raw !== "string" ||
@@ -77,7 +77,7 @@ const brokers: Decoder<readonly string[]> = {
 };
 
 const topicName = textLike(
-  `a topic name: letters, digits, dots, dashes and underscores, at most ${TOPIC_NAME_CHARACTERS_MAX}`,
+  `a topic name of at most ${TOPIC_NAME_CHARACTERS_MAX} letters, digits, dots, dashes and underscores`,
   new RegExp(`^(?!\\.{1,2}$)[\\w.-]{1,${TOPIC_NAME_CHARACTERS_MAX}}$`),
 );
 
@@ -129,7 +129,7 @@ const sasl = variants(
   },
 );
 
-/** Calls over HTTP can have up to 32 KB. */
+/** Large enough for calls over HTTP, which can have up to 32 KB. */
 const MAX_MESSAGE_BYTES_MIN = 64 * 1_024;
 const MAX_MESSAGE_BYTES_MAX = 1_024 * 1_048_576;
 
@@ -146,7 +146,7 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
     "Prefix of the names of all topics and consumer groups.",
   ),
   topics: section(
-    "Names of the topics that platforms write. No prefix is added.",
+    "Names of the topics that data platforms write to. No prefix is added.",
     {
       calls: optional(topicName, "Topic of calls. If not set, `<topicPrefix>calls`."),
       audienceSyncs: optional(
@@ -165,7 +165,7 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
     }),
   ),
   onCorruptBatch: section(
-    "Corrupt batches of the topics that platforms write: `stop` halts the stage, `skip` skips the batch and loses its records.",
+    "What happens at a corrupt batch in a topic that data platforms write to: `stop` halts the stage, `skip` skips the batch and loses its records.",
     {
       calls: setting(onCorruptBatch, "stop", "For calls."),
       audienceSyncs: setting(onCorruptBatch, "stop", "For audience syncs."),
@@ -179,14 +179,14 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
     true,
   ),
   sasl: optionalVariants(sasl),
-  partitions: setting(wholeNumber(1, 10_000), 6, "Partitions of topics that are created."),
+  partitions: setting(wholeNumber(1, 10_000), 6, "Number of partitions of each new topic."),
   replicationFactor: optional(
     wholeNumber(1, 100),
-    "Replicas of topics that are created. If not set, the brokers' default applies.",
+    "Number of replicas of each new topic. If not set, the brokers' default applies.",
   ),
   maxMessageBytes: optional(
     size(MAX_MESSAGE_BYTES_MIN, MAX_MESSAGE_BYTES_MAX),
-    "Largest `max.message.bytes` that the cluster allows. No topic is planned with a larger value. If not set, `run` finds it when the cluster rejects topics.",
+    "Largest `max.message.bytes` that the cluster allows. No topic is planned with a larger value. If not set, `run` finds the largest size when the cluster rejects a topic.",
   ),
   sessionTimeout: setting(
     duration(6_000, 300_000),
@@ -196,12 +196,12 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
   createTopics: setting(
     flag(),
     true,
-    "If `true`, `run` creates missing topics. Otherwise it waits for them and logs which ones.",
+    "If `true`, `run` creates missing topics. Otherwise `run` waits for them and logs their names.",
   ),
   startTimeout: setting(
     duration(0, 86_400_000),
     "60s",
-    "Time for which unreachable or starting brokers are retried when the process starts.",
+    "Time for which a starting process retries brokers that are unreachable or still starting.",
   ),
 });
 

@@ -16,26 +16,29 @@ import { readYaml } from "./yaml.ts";
 
 export type Loaded = {
   /**
-   * Absolute paths of the configuration file and of the files that it names, each once, including files that cannot be
-   * read: a change of any of them may change the configuration.
+   * Absolute paths of the configuration file and of the files that it names, without duplicates. Files that cannot be
+   * read are included, because a change of any of these files may change the configuration.
    */
   readonly files: readonly string[];
-  /** Everything that was inserted from variables and files. Parts of it may be secret. */
+  /** All values that were inserted from variables and files. They may contain secrets. */
   readonly taken: readonly string[];
 } & (
   | {
       readonly kind: "config";
       readonly config: Config;
-      /** The configuration in 12 hex digits, comparable between processes (docs/change-configuration.md#what-applies-without-a-restart). */
+      /**
+       * The configuration's hash in 12 hex digits, which can be compared between processes
+       * (docs/change-configuration.md#what-applies-without-a-restart).
+       */
       readonly hash: string;
       /** For `config print`. */
       readonly given: Given;
-      /** Sentences about values that are allowed, but most likely a mistake. */
+      /** Sentences about values that are valid, but are most likely mistakes. */
       readonly warnings: readonly string[];
-      /** Sentences about settings that are intended, but easily forgotten. `config check` prints them. */
+      /** Sentences about settings that were set on purpose, but are easily forgotten. `config check` prints them. */
       readonly reminders: readonly string[];
     }
-  /** Every problem at once, at least one. */
+  /** All problems; at least one. */
   | { readonly kind: "invalid"; readonly problems: readonly LocatedProblem[] }
 );
 
@@ -50,12 +53,12 @@ export interface LoadOptions {
   /** Used instead of the file's content. Relative paths are relative to the file's folder. */
   readonly content?: Buffer;
   /**
-   * Absolute paths of the only files that the content may name, because the author of the content may not read others.
+   * Absolute paths of the files that the content may name. The author of the content is not allowed to read any others.
    */
   readonly only?: readonly string[];
 }
 
-/** Never throws for a wrong configuration, nor for files that cannot be read. */
+/** Does not throw if the configuration is invalid, or if files cannot be read. */
 export function loadConfig({ file, env, content, only }: LoadOptions): Loaded {
   const files = new Set([resolve(file)]);
   const invalid = (problems: readonly LocatedProblem[], taken: readonly string[] = []): Loaded => {
@@ -67,7 +70,7 @@ export function loadConfig({ file, env, content, only }: LoadOptions): Loaded {
     const found = `${file}, which cannot be read: ${source.why}`;
     return invalid([{ path: [], found, expected, hint: null, line: null, file: null }]);
   }
-  // If the file were decoded anyway, a secret in it would be changed.
+  // The file is not decoded, because decoding would change any secret that contains such bytes.
   if (!isUtf8(source.bytes)) return invalid([notUtf8(source.bytes)]);
   const yaml = readYaml(source.bytes.toString());
   if (yaml.kind === "invalid") return invalid(yaml.problems);
@@ -106,7 +109,7 @@ export function loadConfig({ file, env, content, only }: LoadOptions): Loaded {
   };
 }
 
-/** Orders problems: the configuration file first, and each file from top to bottom. */
+/** Orders problems: those of the configuration file first, and those of each file from top to bottom. */
 function byPlace(one: LocatedProblem, other: LocatedProblem): number {
   if (one.file !== other.file) return (one.file ?? "") < (other.file ?? "") ? -1 : 1;
   return (one.line ?? 0) - (other.line ?? 0);
@@ -137,7 +140,7 @@ function notUtf8(bytes: Buffer): LocatedProblem {
 
 const NOT_NAMED: FileBytes = {
   kind: "unreadable",
-  why: "only files that the current configuration names are read here",
+  why: "only files that the current configuration names can be used here",
 };
 
 /** A configuration file is never this large. A larger one is not read. */

@@ -1,5 +1,5 @@
 /**
- * From the parsed YAML and the environment to the configuration, or every problem with it.
+ * Turns the parsed YAML and the environment into the configuration, or into a list of all problems.
  *
  *   1  fill in variables and files  `${NAME}` and `${file:/path}` inside strings
  *   2  override from the environment `SWITCHYARD_...`
@@ -26,16 +26,16 @@ import { type Environment, fill } from "./interpolate.ts";
 import { rulesWarnings } from "./rules-warnings.ts";
 import { SETTINGS } from "./settings.ts";
 
-/** The settings of the file, with their origins; for `config print`. */
+/** The settings of the file with their origins, for `config print`. */
 export interface Given {
   readonly tree: unknown;
   readonly origins: ReadonlyMap<string, Origin>;
-  /** By the path text of an entry, such as `destinations[5]`: the included file that it is in. */
+  /** The included file that contains an entry, by the entry's path, such as `destinations[5]`. */
   readonly entries?: ReadonlyMap<string, { readonly file: string }>;
 }
 
 export type Parsed = {
-  /** Everything that was inserted from variables and files. Parts of it may be secret. */
+  /** All values that were inserted from variables and files. They may contain secrets. */
   readonly taken: readonly string[];
 } & (
   | {
@@ -57,7 +57,8 @@ export function parseConfig(raw: unknown, env: Environment, readFile: ReadFile):
   const origins = new Map([...filled.origins, ...overridden.origins]);
   // If the environment overrides a setting, the variables in the file's value are not needed.
   const missing = filled.problems.filter(({ path }) => !isWithin(overridden.origins, path));
-  // If a missing variable is reported, problems with the value's type or with a map around it are not reported as well.
+  // If a missing variable is reported, problems with the type of its value or of a map around it are not reported in
+  // addition.
   const lacking = new Set(missing.map(({ path }) => pathText(path)));
 
   const found: Problem[] = [];
@@ -91,7 +92,7 @@ export function parseConfig(raw: unknown, env: Environment, readFile: ReadFile):
   };
 }
 
-/** Problems across settings quote the values, but never the content of a file. */
+/** Problems that concern several settings quote values, but never the content of a file. */
 function asWritten(problem: Problem, origins: Given["origins"]): Problem {
   const outer = problem.path.map((_, index) => problem.path.slice(0, index + 1));
   const origin = outer.map((path) => origins.get(pathText(path))).find(takesFile);
@@ -99,13 +100,13 @@ function asWritten(problem: Problem, origins: Given["origins"]): Problem {
   return { ...problem, found: describe(shownAsWritten(origin.written, () => HIDDEN)) };
 }
 
-/** Returns true if one of these is the path, or contains it. */
+/** Returns true if one of these paths is the given path, or contains it. */
 function isWithin(texts: { readonly has: (text: string) => boolean }, path: Path): boolean {
   const outer = path.map((_, length) => path.slice(0, length));
   return [...outer, path].some((around) => texts.has(pathText(around)));
 }
 
-/** Warnings about settings that are allowed, but most likely a mistake. */
+/** Warnings about settings that are valid, but are most likely mistakes. */
 function questionable(config: Config): readonly string[] {
   const connected = new Set(config.sources.flatMap(({ destinations }) => destinations));
   const warnings = config.destinations.flatMap((destination, index) => {
@@ -123,7 +124,7 @@ function questionable(config: Config): readonly string[] {
   }
   const { registry } = config;
   if (registry !== null && registry.authentication !== null && registry.urls.some(isPlain)) {
-    warnings.push("registry.url: over http the login crosses the network in plain text");
+    warnings.push("registry.url: over http the credentials cross the network in plain text");
   }
   if (sasl?.mechanism === "aws-msk-iam" && tls === null) {
     warnings.push("kafka.sasl: Amazon MSK accepts aws-msk-iam only over TLS; set kafka.tls");

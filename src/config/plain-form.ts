@@ -1,10 +1,10 @@
 /**
- * A configuration whose settings have the names that they have in the file. Hashes and comparisons are made from it. It
- * contains secrets.
+ * Converts a configuration to a form in which settings have the same names as in the file. Hashes and comparisons use
+ * this form. It contains secrets.
  *
  *   in the program                  here
  *   timeoutMs                       timeout
- *   lists of entries with an id     maps by ID: their order has no meaning
+ *   lists of entries with an id     maps by ID, because their order has no meaning
  *   kind of a destination           type
  *   headers as pairs                a map
  *   key of an endpoint              nothing: it follows from the URL
@@ -20,7 +20,7 @@ import { SETTINGS } from "./settings.ts";
 
 export type PlainMap = Readonly<Record<string, unknown>>;
 
-/** Settings whose name in the program ends with a unit: `timeoutMs` is `timeout`. */
+/** Settings whose name in the program ends with a unit, such as `timeoutMs` for `timeout`. */
 const NAMES: ReadonlyMap<string, string> = new Map(namesBelow(SETTINGS));
 
 /** Everything except the lists of sources, destinations and audiences, and the files that contain them. */

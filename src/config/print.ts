@@ -1,7 +1,7 @@
 /**
- * The effective configuration as YAML: every setting with its value or default, secrets hidden.
- * A URL with variables is printed as the file has it, other settings with their final values.
- * A setting with the content of a file is printed as the reference to the file, such as `${file:/run/secrets/crm}`.
+ * Prints the effective configuration as YAML: every setting with its value or default, with secrets hidden. A URL with
+ * variables is printed as it is in the file; other settings are printed with their final values. For a setting that
+ * contains the content of a file, the reference to the file is printed, such as `${file:/run/secrets/crm}`.
  */
 
 import {
@@ -72,14 +72,14 @@ function shownSetting(node: Setting<unknown>, raw: unknown, origin: Origin | und
   if (origin?.kind === "filled" && origin.takesFile) {
     return shownAsWritten(origin.written, (text) => decoder.show(decoder.fromText(String(text))));
   }
-  // A variable may hold a whole URL, including its secret path.
+  // A variable may contain a whole URL, including its secret path.
   if (origin?.kind === "filled" && decoder.show === showUrl) return showUrl(origin.written);
   const isText = origin !== undefined && typeof raw === "string";
   return decoder.show(isText ? decoder.fromText(raw) : raw);
 }
 
 /**
- * Replaces values inside a setting that came from files, such as the value of a header, by the references to the files.
+ * Replaces values that came from files, such as the value of a header, with the references to the files.
  */
 function withReferences(value: unknown, path: Path, origins: Origins): unknown {
   const inner = (entry: unknown, key: string | number): unknown => {

@@ -1,4 +1,4 @@
-/** The section `registry`: where a schema registry is, and how to authenticate to it. */
+/** The section `registry`: the addresses of a schema registry, and how to authenticate to it. */
 
 import { foundAt, INVALID, type Invalid, type Place } from "../settings/config-path.ts";
 import { type Decoder, type Tested, wrong } from "../settings/decoder.ts";
@@ -51,7 +51,7 @@ type RegistryAuthentication =
 const fields = {
   url: required(
     urls,
-    "Its URL, with the path if it has one, such as `/apis/ccompat/v7`. With several, the next one is used if one does not respond.",
+    "URL of the registry, including its path if it has one, such as `/apis/ccompat/v7`. If one of several URLs does not respond, the next one is used.",
   ),
   username: optional(textLike("a user name", /^[^:]+$/), "User name. Requires `password`."),
   password: optional(secret("a password"), "Password of `username`."),
@@ -104,8 +104,8 @@ type LoginFields = Omit<Values<typeof fields>, "url" | "tls">;
  *   nothing                           none
  *   username and password             basic
  *   one of username and password      a problem
- *   token alone                       token
- *   oauth alone                       oauth
+ *   only token                        token
+ *   only oauth                        oauth
  *   two of username, token, oauth     a problem
  */
 function readAuthentication(

@@ -1,13 +1,13 @@
 /**
- * Warnings about rules that are allowed, but most likely withhold something that a destination should get, or protect
+ * Warnings about rules that are valid, but most likely withhold something that a destination should get, or protect
  * less than they seem to (docs/rules.md).
  *
  *   a destination of an audience's source               warning
- *   has an allow list of traits without the audience's  members and others look the same
- *   requires consent that the audience's calls lack     it gets no calls from it
+ *   has an allow list of traits without the audience's  members cannot be told apart from others
+ *   requires consent that the audience's calls lack     it gets none of the audience's calls
  *
  *   a destination                                       warning
- *   removes user IDs, and no secret is configured       the keys of its records can be found out by trying
+ *   removes user IDs, and no secret is configured       the keys of its records can be guessed
  */
 
 import type { Destination } from "../domain/destination.ts";
@@ -53,7 +53,7 @@ function omitted(
   { filters = [] }: Destination,
 ): readonly string[] {
   const source = sourceOf(config, audience);
-  // Without a key, the trait is the snake_case form of the name, which is known only from a sync.
+  // If no key is configured, the trait is the snake_case form of the audience's name, which only a sync contains.
   const trait = audience.key ?? (/^[a-z\d_]+$/.test(audience.id) ? audience.id : null);
   if (trait === null) return [];
   return filters.flatMap(({ enabled, name, sources, allowProperties }) => {
@@ -85,6 +85,6 @@ function guessableKeys(
     map.some((rule) => rule.action === "hash" && rule.secret !== null);
   if (!isTaken || isSecret) return [];
   return [
-    "its rules take user IDs away, and no source has a write key: whoever reads its topic can find out the IDs behind the keys of records by trying",
+    "its rules remove user IDs, and no source has a write key: anyone who can read its topic can find the user IDs behind the record keys by hashing likely IDs",
   ];
 }

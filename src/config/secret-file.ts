@@ -1,15 +1,15 @@
 /**
- * The content of a file that `${file:/path}` names, which replaces the reference.
+ * Reads the content of a file that `${file:/path}` names; the content replaces the reference.
  *
  *   the file                            result
  *   cannot be read, or is not a file    a problem
  *   larger than 1 MiB                   a problem
- *   bytes that are not UTF-8            a problem: decoded anyway, a secret would be another one
- *   empty, or one newline alone         a problem: another program has not written it yet
+ *   bytes that are not UTF-8            a problem: decoding would change the secret
+ *   empty, or only a newline            a problem: another program has not written it yet
  *   ends in \n or \r\n                  its text without that one newline
  *   anything else                       its text
  *
- * The content is never shown, only the reference.
+ * Messages contain the reference, and never the content.
  */
 
 import { isUtf8 } from "node:buffer";

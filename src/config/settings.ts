@@ -1,4 +1,4 @@
-/** All settings. The reference page docs/configuration.md is generated from this. */
+/** Declares all settings. The reference page docs/configuration.md is generated from this file. */
 
 import { TYPE_SETTINGS } from "../destinations/index.ts";
 import { ADMIN_ADDRESS, type Network, parseNetwork } from "../domain/addresses.ts";
@@ -37,7 +37,7 @@ import { kafkaSettings, logAttempts, logLevel } from "./kafka-settings.ts";
 import { registrySettings } from "./registry-settings.ts";
 import { sourceSettings } from "./source-settings.ts";
 
-/** The ports that the program opens by default; `INGEST_PORT` is with the settings of ingest. */
+/** The ports that the program opens by default. `INGEST_PORT` is in `ingest-settings.ts`. */
 export const ADMIN_PORT = 9_464;
 export const CONSOLE_PORT = 9_465;
 
@@ -50,7 +50,7 @@ interface Signed {
 }
 
 const operatorWebhook = section(
-  "Also posts each event to a webhook, see [The operator's webhook](monitor.md#the-operators-webhook).",
+  "Also posts each event to a webhook. See [The operator's webhook](monitor.md#the-operators-webhook).",
   {
     url: required(
       webUrl("a complete http or https URL such as https://pager.example.com/hook"),
@@ -74,7 +74,7 @@ const operatorWebhook = section(
     const { headers, sharedSecret, previousSharedSecret } = values;
     const own = headers.find(([name]) => /^webhook-/i.test(name));
     if (own !== undefined) {
-      const found = "a header of Standard Webhooks, which events have";
+      const found = "a header of Standard Webhooks, which Switchyard adds to events";
       const expected = "a header that may be added";
       const header = place.child("headers").child(own[0]);
       return header.fail({ found, expected, hint: "remove it" });
@@ -85,12 +85,12 @@ const operatorWebhook = section(
 
 /** A topic and a webhook for operator events. Each is used only if it is configured. */
 const operatorEventsSettings = section(
-  "Events for operators, see [Events](monitor.md#operator-events).",
+  "Events for operators, such as a failing destination. See [Operator events](monitor.md#operator-events).",
   {
     enabled: setting(
       flag(),
       false,
-      "If `true`, events are written to the topic `operator-events`: a destination fails or recovers, is paused or resumed, deliveries are about to expire, an audience sync awaits approval, a configuration is invalid, Kafka was unreachable.",
+      "If `true`, operator events are written to the topic `operator-events`.",
     ),
     webhook: optionalSection(operatorWebhook, false),
   },
@@ -111,7 +111,7 @@ const consoleToken: Decoder<string> = text(
   `a string of at least ${TOKEN_MIN} characters without spaces`,
   (given) => {
     if (/^[\x21-\x7e]{16,256}$/.test(given)) return value(given);
-    return wrong("`openssl rand -hex 32` makes one");
+    return wrong("to create one, run `openssl rand -hex 32`");
   },
   hidden,
 );
@@ -138,14 +138,18 @@ function requireToken<V extends ConsoleAccess>(values: V, place: Place): V | Inv
 }
 
 const consoleSettings = section(
-  "See [The console](console.md). `switchyard console` serves it, and so does `run` with `console` among its stages.",
+  "The console is served by `switchyard console`, and by `run` if `console` is among its stages. See [The console](console.md).",
   {
     host: setting(
       listenHost,
       "127.0.0.1",
-      "Address to listen on. Any address other than this machine requires a token.",
+      "Address to listen on. An address that other machines can reach requires a token.",
     ),
-    port: setting(wholeNumber(0, 65_535), CONSOLE_PORT, "0 selects any free port."),
+    port: setting(
+      wholeNumber(0, 65_535),
+      CONSOLE_PORT,
+      "Port to listen on. 0 selects any free port.",
+    ),
     token: optional(consoleToken, "Token to sign in with. At least 16 characters."),
     readOnly: setting(
       flag(),
@@ -160,28 +164,28 @@ const consoleSettings = section(
     adminAddresses: setting(
       listOf(adminAddress, "admin ports such as host-1:9464", { min: 0, max: 1_000 }),
       [],
-      "Admin ports of the processes. `run` adds its own.",
+      "Admin ports of the processes. `run` adds the port of its own process.",
     ),
   },
   requireToken,
 );
 
 const tracingSettings = optionalSection(
-  section("OpenTelemetry traces, see [Traces](traces.md). If not set, there are no traces.", {
+  section("OpenTelemetry traces. See [Traces](traces.md). If not set, there are no traces.", {
     url: required(
       webUrl("a complete http or https URL"),
-      "URL to which spans are posted by OTLP over HTTP, as protobuf, with its path, such as `http://collector:4318/v1/traces`.",
+      "URL, including the path, to which spans are posted with OTLP over HTTP in protobuf, such as `http://collector:4318/v1/traces`.",
     ),
     headers: setting(staticHeaders, {}, "Headers of these posts, such as an API key."),
     sampleRatio: setting(
       text<number>("a share such as 1%", testShare),
       "1%",
-      "Share of the traces starting in Switchyard that is kept. Traces from producers are kept if they are marked as sampled.",
+      "Share of the traces to keep if they start in Switchyard. Traces from producers are kept if they are marked as sampled.",
     ),
     parentBased: setting(
       flag(),
       false,
-      "If `true`, callers of ingest decide which of their traces are kept. Do not set it if ingest is public.",
+      "If `true`, callers of ingest decide which of their traces are kept. Do not use `true` if the ingest port is public.",
     ),
     serviceName: setting(
       textLike("a name", /^\S.*$/),
@@ -196,7 +200,7 @@ const tracingSettings = optionalSection(
 const RESPONSES_MAX_BYTES = 16 * 1_024;
 
 const attemptsSettings = section(
-  "The topic of attempts, from which `switchyard timeline` shows what happened to a call, see [Attempts](topics.md#attempts).",
+  "The topic `attempts`, from which `switchyard timeline` reads the attempts of a call. See [Attempts](topics.md#attempts).",
   {
     enabled: setting(
       flag(),
@@ -210,7 +214,7 @@ const attemptsSettings = section(
     ),
     responseBytes: optional(
       size(1, RESPONSES_MAX_BYTES),
-      "Size of the start of each unsuccessful response body that is kept. If not set, nothing is kept. Endpoints may repeat there what they were sent.",
+      "Maximum size of the start of each unsuccessful response body that is kept. If not set, nothing is kept. The body may repeat data from the request.",
     ),
   },
 );
@@ -250,7 +254,7 @@ export const SETTINGS = section("", {
     ),
     { min: 0, max: Number.POSITIVE_INFINITY },
   ),
-  consent: section("Consent of the users, see [Consent](rules.md#consent).", {
+  consent: section("Consent of the users. See [Consent](rules.md#consent).", {
     required: setting(
       flag(),
       false,
@@ -268,7 +272,7 @@ export const SETTINGS = section("", {
       },
     ),
     [],
-    "Files with more `sources`, `destinations` and `audiences`. `*` and `?` match names of files. Relative paths start at the folder of the configuration file.",
+    "Files with further `sources`, `destinations` and `audiences`. `*` and `?` match characters in file names. Relative paths start at the folder of the configuration file.",
   ),
   audienceDefaults,
   audience: audienceStage,
@@ -281,7 +285,7 @@ export const SETTINGS = section("", {
     retryWindow: setting(
       duration(1, WINDOW_MAX_MS),
       "4h",
-      "Time after its first attempt during which a delivery is retried.",
+      "Time for which a delivery is retried, measured from its first attempt.",
     ),
     retryDelays: setting(
       listOf(duration(1, WINDOW_MAX_MS), "durations, none shorter than the one before it", {
@@ -289,12 +293,12 @@ export const SETTINGS = section("", {
         max: DELAYS_MAX,
       }),
       ["10s", "30s", "2m", "5m", "15m", "30m", "60m"],
-      "Delays before each retry; the last one repeats until the retry window ends. Each has a delay topic.",
+      "Delay before each retry. The last delay repeats until the retry window ends. Each delay has its own topic.",
     ),
     allowNetworks: setting(
       listOf(network, "networks such as 127.0.0.0/8", { min: 0, max: 1_000 }),
       [],
-      "Private networks that webhooks may be sent to. All others are blocked.",
+      "Private networks that webhooks may be sent to. All other private networks are blocked.",
     ),
     ca: optional(
       certificateFile,
@@ -308,7 +312,11 @@ export const SETTINGS = section("", {
       "::",
       "Address to listen on. `::` means all addresses, IPv6 and IPv4.",
     ),
-    port: setting(wholeNumber(0, 65_535), ADMIN_PORT, "0 selects any free port."),
+    port: setting(
+      wholeNumber(0, 65_535),
+      ADMIN_PORT,
+      "Port to listen on. 0 selects any free port.",
+    ),
     reload: setting(
       flag(),
       false,
@@ -320,7 +328,7 @@ export const SETTINGS = section("", {
     destinations: setting(
       oneOf("full", "counts", "top"),
       "full",
-      "Histograms by destination: one for each (`full`), one over all (`counts`), or those of the busiest and the most failing destinations (`top`). Counters and gauges are always by destination; deliveries awaiting retry only for the 50 destinations with the most, unless it is `full`.",
+      "Histograms for each destination (`full`), for all destinations together (`counts`), or for the busiest and the most failing destinations (`top`). Counters and gauges always exist for each destination. Unless the setting is `full`, deliveries awaiting retry are shown only for the 50 destinations with the most of them.",
     ),
   }),
   attempts: attemptsSettings,
@@ -331,7 +339,7 @@ export const SETTINGS = section("", {
     attempts: setting(
       logAttempts,
       "all",
-      "Accepted attempts to log: `all`, `failures` for none, or an even share. Failures are always logged.",
+      "Accepted attempts to log: `all`, `failures` for none, or an evenly spread share such as `1%`. Failed attempts are always logged.",
     ),
   }),
 });

@@ -1,4 +1,4 @@
-/** The list `sources`: where calls come from, and which destinations they may reach. */
+/** The list `sources`: the origins of calls, and the destinations that these calls may reach. */
 
 import type { Source } from "../domain/destination.ts";
 import type { DestinationId, SourceId } from "../domain/ids.ts";
@@ -11,28 +11,28 @@ const ANY_LENGTH = Number.POSITIVE_INFINITY;
 const writeKey = secret("a write key");
 
 const fields = {
-  id: required(id<SourceId>(), "ID of the source, which calls carry in the header `source-id`."),
+  id: required(id<SourceId>(), "ID of the source, as in the header `source-id` of its calls."),
   writeKey: optional(
     writeKey,
     "Key with which applications send calls over HTTP. It identifies the source.",
   ),
   writeKeys: optional(
     listOf(writeKey, "write keys", { min: 1, max: 100 }),
-    "Several write keys, during a rotation. Used instead of `writeKey`.",
+    "Several write keys during a rotation, instead of `writeKey`.",
   ),
   destinations: setting(
     listOf(id<DestinationId>(), "destination ids", { min: 0, max: ANY_LENGTH }),
     [],
-    "Destinations that calls of this source may reach, by id.",
+    "IDs of the destinations that calls from this source may reach.",
   ),
   callsPerSecond: optional(
     rate(1_000_000),
-    "Maximum calls per second over HTTP. If not set, there is no limit.",
+    "Maximum number of calls per second over HTTP. If not set, there is no limit.",
   ),
   correctClock: setting(
     flag(),
     true,
-    "If `true`, the timestamp of a call received over HTTP moves by the error of the device's clock, if `sentAt` shows one of more than 30 s.",
+    "If `true`, and `sentAt` shows that the device's clock is wrong by more than 30 s, the timestamp of a call received over HTTP is corrected by that error.",
   ),
 };
 
@@ -47,5 +47,5 @@ export const sourceSettings = list(
 
 function bothKeys(place: Place): Invalid {
   const hint = "move the key from writeKey to writeKeys";
-  return place.fail({ found: "writeKey and writeKeys", expected: "one of the two", hint });
+  return place.fail({ found: "writeKey and writeKeys", expected: "only one of them", hint });
 }

@@ -1,10 +1,10 @@
 /**
- * YAML as plain values, with their lines.
+ * Parses YAML into plain values with their line numbers.
  *
- * Duplicate keys, unknown anchors and several documents are errors. Merge keys (`<<`) are off, as
- * in YAML 1.2, whichever version the file names. Sets, ordered maps, dates and binary data are off too, because the
- * decoders would read them as maps without a key. The parser's messages are used without the excerpt of the file that
- * it can add, because an excerpt might show a secret.
+ * Duplicate keys, unknown anchors and several documents are errors. Merge keys (`<<`) are disabled, as in YAML 1.2,
+ * even if the file names another version. Sets, ordered maps, dates and binary data are also disabled, because the
+ * decoders would read them as maps without keys. The parser's messages are used without the excerpt of the file that it
+ * can add, because an excerpt might show a secret.
  */
 
 import {
@@ -28,7 +28,7 @@ type Yaml =
     }
   | { readonly kind: "invalid"; readonly problems: readonly LocatedProblem[] };
 
-/** Maximum number of aliases, so that aliases may repeat parts of the file, but not multiply its size. */
+/** Maximum number of aliases. Aliases may repeat parts of the file, but must not multiply its size. */
 const ALIASES_MAX = 1_000;
 
 const OPTIONS = {
@@ -85,7 +85,7 @@ function located(error: YAMLError, document: Document, lines: LineCounter): Loca
   if (twice !== null) {
     const { key, firstAt } = twice;
     const found = `the key ${describe(key)} twice in a map, in lines ${lines.linePos(firstAt).line} and ${line}`;
-    return { path: [], found, expected: "each key once", hint: null, line, file: null };
+    return { path: [], found, expected: "every key at most once", hint: null, line, file: null };
   }
   const found = `${sentence(error)} (line ${line}, column ${col})`;
   const hint = QUOTABLE.has(error.code)
@@ -94,7 +94,7 @@ function located(error: YAMLError, document: Document, lines: LineCounter): Loca
   return { path: [], found, expected: "valid YAML", hint, line, file: null };
 }
 
-/** The key that starts at `at`, and the first place where the same map has this key. */
+/** The key that starts at `at`, and the position at which the same map has this key first. */
 function sameKey(
   document: Document,
   at: number,
@@ -115,7 +115,7 @@ function sameKey(
 
 const QUOTABLE: ReadonlySet<string> = new Set(["BAD_SCALAR_START", "TAG_RESOLVE_FAILED"]);
 
-/** What the parser quotes from the file might be secret. */
+/** Quotes from the file are removed, because they may contain secrets. */
 function sentence(error: YAMLError): string {
   if (error.code === "DUPLICATE_KEY") return "the same key twice in a map";
   return error.message.replace(/(?<=: ).+|(?<=[`"']).+(?=[`"'])/s, HIDDEN);

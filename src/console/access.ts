@@ -1,11 +1,11 @@
 /**
- * What a request may do. Being able to connect permits nothing, because a browser may send a request for another site
- * that it is showing.
+ * Decides what a request may do. The ability to connect does not permit anything, because a page of another site can
+ * make a browser send a request.
  *
  *   request                                                  response
- *   names a host other than this machine, and no token is    421: a foreign name points here (DNS
- *     configured                                             rebinding)
- *   changes something, and lacks the header, or comes from   403: another site made the browser send
+ *   names a host other than this machine, and no token is    421: a foreign name resolves to this machine
+ *     configured                                             (DNS rebinding)
+ *   changes something, and lacks the header or comes from    403: another site made the browser send
  *     another origin                                         it
  *   is for documents, scripts or styles                      the file, which is the same for everybody
  *   signs in                                                 204 with the cookie, or 401
@@ -16,7 +16,10 @@
 
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 
-/** A page of another origin can add this header only after a preflight request, which is never granted. */
+/**
+ * A page of another origin can add this header only after a preflight request, and preflight requests are never
+ * granted.
+ */
 const ACTION_HEADER = "x-switchyard-console";
 export const COOKIE = "switchyard_console";
 const SESSION_MS = 12 * 3_600_000;
@@ -25,7 +28,7 @@ const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]|::1)$/;
 
 export interface AccessRules {
   /**
-   * Null if no token is required: the console then listens only on this machine, and everybody who reaches it may
+   * Null if no token is required. The console then listens only on this machine, and everybody who can connect may
    * read.
    */
   readonly token: string | null;
@@ -50,7 +53,10 @@ export function accessOf(asked: AccessRequest, rules: AccessRules, nowMs: number
   const { method, kind, headers } = asked;
   const host = text(headers.host);
   if (rules.token === null && !isLoopback(hostname(host))) {
-    return rejected(421, "Without a token, this console can only be opened as localhost.");
+    return rejected(
+      421,
+      "Without a token, this console can be opened only at the address localhost.",
+    );
   }
   const changes = method !== "GET" && method !== "HEAD";
   if (changes && !isOwn(headers, host)) {
@@ -67,7 +73,7 @@ export function accessOf(asked: AccessRequest, rules: AccessRules, nowMs: number
 
 /** The sender of an action, for the log. */
 export interface Sender {
-  /** How the sender authenticated: by token, by session, or not at all. */
+  /** How the sender was authenticated: by token, by session, or not at all. */
   readonly by: string;
   /** The sender's address, or that of the proxy. */
   readonly from: string;
@@ -89,13 +95,13 @@ export function senderOf(
   };
 }
 
-/** Compared in constant time. */
+/** Compares in constant time. */
 export function isToken(given: string, token: string): boolean {
   const digest = (value: string) => createHash("sha256").update(value).digest();
   return timingSafeEqual(digest(given), digest(token));
 }
 
-/** The cookie does not contain the token. Another token ends all sessions. */
+/** Creates a session cookie. The cookie does not contain the token, and a change of the token ends all sessions. */
 export function sessionCookie(token: string, nowMs: number, isSecure: boolean): string {
   const ends = Math.floor((nowMs + SESSION_MS) / 1_000);
   const flags = `Path=/; HttpOnly; SameSite=Strict; Max-Age=${SESSION_MS / 1_000}`;
@@ -123,7 +129,7 @@ function seal(token: string, ends: number): string {
 /** True if the request was sent from this origin, or not by a browser. */
 function isOwn(headers: AccessRequest["headers"], host: string): boolean {
   if (text(headers[ACTION_HEADER]) !== "1") return false;
-  // The browser compares the addresses that it uses, even if a proxy sends another `Host`.
+  // `Sec-Fetch-Site` is based on the addresses that the browser uses, even if a proxy sends another `Host`.
   const site = headers["sec-fetch-site"];
   if (site !== undefined) return site === "same-origin";
   if (headers.origin === undefined) return true;

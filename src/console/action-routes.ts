@@ -1,16 +1,16 @@
 /**
- * Actions over HTTP. `access.ts` has already allowed the request.
+ * Handles requests about actions. `access.ts` has already allowed the request.
  *
  *   request                                            response
  *   GET                                                200 with the jobs, the latest first
- *   POST, not as application/json                      415: a form of another page cannot send that
+ *   POST, not as application/json                      415, because forms cannot send that type
  *   POST of more than 4 KiB                            413
  *   POST of an invalid or forbidden action             400 with a sentence
- *   POST while one like it is in progress              409
+ *   POST while a similar action is in progress         409
  *   POST while too many are in progress                503
  *   POST                                               202 with the job, which continues
- *   DELETE of one in progress                          204: it is being stopped
- *   DELETE of any other                                404
+ *   DELETE of an action in progress                    204, and the action is stopped
+ *   DELETE of any other action                         404
  *   anything else                                      405
  */
 

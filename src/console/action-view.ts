@@ -1,8 +1,8 @@
-/** Actions as the browser and the server send them. Instants are ISO 8601 strings. */
+/** The form of actions between browser and server. Instants are ISO 8601 strings. */
 
 /**
- * Actions with `dryRun` only count. The result contains absolute instants, so that the action then applies to what
- * was counted.
+ * Actions with `dryRun` only count. The result contains absolute instants, so that the action itself then applies to
+ * what was counted.
  *
  * @template When in a request, an instant may also be a number of milliseconds before now.
  */

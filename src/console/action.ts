@@ -2,8 +2,8 @@
  * Reads an action from the body of a request.
  *
  *   the body                                            result
- *   lacks a field of its action                         invalid: nothing is done by default
- *   has a field that its action does not have           invalid: it may be misspelled
+ *   lacks a field of its action                         invalid, because no field has a default
+ *   has a field that its action does not have           invalid, because the field may be misspelled
  *   has an instant as a number of milliseconds ago      the instant, by the server's clock
  *   has an instant that cannot be parsed, or a range    invalid
  *     whose end is before its start
@@ -85,7 +85,7 @@ class Fields {
         : readTimestamp(typeof value === "string" ? value : null);
     if (atMs !== null) return isoTimestamp(atMs);
     this.reject(
-      `${name} is ${describe(value)}; expected is an ISO 8601 time, or a number of milliseconds before now.`,
+      `${name} is ${describe(value)}; an ISO 8601 time or a number of milliseconds before now is expected.`,
     );
     return "";
   }
@@ -111,7 +111,7 @@ class Fields {
     this.#problem ??= why;
   }
 
-  /** There is also a problem if the body has a field that was not read. */
+  /** The first problem. A field of the body that was not read is also a problem. */
   get problem(): string | null {
     const strange = Object.keys(this.#json).find((name) => !this.#read.has(name));
     if (strange !== undefined)
@@ -130,7 +130,7 @@ class Fields {
   }
 }
 
-/** The type ensures that every action is present: if one is missing here, this does not compile. */
+/** The type ensures that every action is present: without one of them, this does not compile. */
 const READERS: {
   readonly [Each in Name]: (fields: Fields) => Extract<Action, { readonly action: Name }>;
 } = {
@@ -212,13 +212,13 @@ export function keyOf(action: JobAction): string {
     case "approve":
       return `approval of ${action.audience}`;
     case "replay-dead-letters":
-      return `replay of dead letters of ${action.destination ?? "all destinations"}`;
+      return `replay of dead letters for ${action.destination ?? "all destinations"}`;
     case "replay":
       return `replay of calls for ${action.destination}`;
     case "resume-replay":
       return action.kind === "calls"
         ? `replay of calls for ${action.destination ?? "a destination"}`
-        : `replay of dead letters of ${action.destination ?? "all destinations"}`;
+        : `replay of dead letters for ${action.destination ?? "all destinations"}`;
     case "pause":
     case "resume":
     case "retry":

@@ -1,7 +1,7 @@
 /**
- * Comparisons of past calls over HTTP: a file is routed instead of the current configuration, as by `config diff
- * --since`. Nothing is applied, and the file is not stored, so everybody who may read may compare. `access.ts` has
- * already allowed the request.
+ * Handles requests for comparisons of past calls: the calls are routed by a given file and by the current
+ * configuration, as with `config diff --since`. The file is neither applied nor stored, so everybody with read access
+ * may compare. `access.ts` has already allowed the request.
  *
  *   request                                            response
  *   POST of more than 4 MiB                            413
@@ -10,7 +10,7 @@
  *   POST while too many jobs are in progress           503
  *   POST                                               202 with the job, which continues
  *   GET of the latest comparison                       200 with its job, and its result if it has ended
- *   DELETE of one in progress                          204: it is being stopped
+ *   DELETE of one in progress                          204, and the comparison is stopped
  *   GET or DELETE of any other                         404
  *   anything else                                      405
  */
@@ -104,7 +104,7 @@ export async function handleComparison(
   const found = comparisons.find(id);
   if (method === "GET" || method === "HEAD") {
     return found === null
-      ? json(404, { error: "The result of this comparison is not kept any more." })
+      ? json(404, { error: "The result of this comparison is no longer stored." })
       : json(200, found);
   }
   if (method !== "DELETE") {

@@ -1,13 +1,12 @@
 /**
- * The counts of a process since it started, in arrays of numbers, because a thousand destinations are polled every
- * other second. If a counter is lower than before, its process was restarted in between, and the counter started from
- * 0.
+ * Keeps the counts of a process since its start in arrays of numbers, because a thousand destinations are polled every
+ * two seconds. If a counter is lower than before, its process was restarted in between, and the counter counts from 0.
  */
 
 import { SKIP_REASONS } from "../words/reasons.ts";
 import { RESPONSE_CLASSES } from "./view.ts";
 
-/** Upper bounds of the buckets of attempts, in seconds, as `METRICS.attemptDuration` has them. */
+/** Upper bounds of the buckets of attempts, in seconds; the same as in `METRICS.attemptDuration`. */
 export const ATTEMPT_BOUNDS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
 
 /** Indexes into the row of a destination. */
@@ -59,7 +58,7 @@ export function increases(before: AllCounters, after: AllCounters): Counters {
 }
 
 function addIncrease(sum: Float64Array, was: Float64Array | undefined, now: Float64Array): void {
-  // After a restart, every counter is lower than before or equal, so each one can be compared separately.
+  // After a restart, no counter is higher than before, so each one can be compared separately.
   for (let place = 0; place < now.length; place += 1) {
     const [earlier, later] = [was?.[place] ?? 0, now[place] ?? 0];
     sum[place] = (sum[place] ?? 0) + (later < earlier ? later : later - earlier);
@@ -73,8 +72,8 @@ export function addTo(sum: Float64Array, other: Float64Array): void {
 }
 
 /**
- * The maximum duration of a share of the attempts, in milliseconds, interpolated within a bucket; null if there were
- * no attempts. A duration above the last bound is given as that bound.
+ * A percentile of the attempts' durations in milliseconds, interpolated within a bucket; null if there were no
+ * attempts. For a duration above the last bound, the bound is returned.
  */
 export function percentileMs(row: ArrayLike<number>, share: number, from: number = AT.buckets) {
   const size = ATTEMPT_BOUNDS_S.length + 1;

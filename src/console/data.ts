@@ -1,16 +1,16 @@
 /**
- * Queries that the console sends once, instead of opening a stream. Reading Kafka is expensive, so only a few run at
- * a time.
+ * Handles queries that the console sends once, instead of opening a stream. Reading from Kafka is expensive, so only a
+ * few queries run at a time.
  *
  *   name            body            result
- *   dead-letters    -               those that match the filters
- *   audiences       -               all of them
+ *   dead-letters    -               the dead letters that match the filters
+ *   audiences       -               all audiences
  *   configuration   -               the file, with secrets hidden
  *   call            -               the timeline of a call, by its message ID
- *   calls           -               the latest calls; with the hash of an ID, those of that user
+ *   calls           -               the latest calls, or those of the user with the given hash
  *   attempts        -               the latest attempts of a destination
- *   user            a user ID       its hash, for the address
- *   changes         a file          what a reload of it would change
+ *   user            a user ID       the hash of the ID, for the address
+ *   changes         a file          what a reload of that file would change
  */
 
 import { createHmac } from "node:crypto";
@@ -66,7 +66,7 @@ export function createData({ reader, token }: DataDeps) {
     }
   };
   return {
-    /** @param signal aborts when nobody is waiting for the result any more. */
+    /** @param signal aborts when no request waits for the result any more. */
     read: (name: DataName, query: URLSearchParams, signal: AbortSignal) =>
       bounded(() => read(name, query, signal)),
     sent: (name: SentName, body: Buffer) =>
@@ -109,8 +109,8 @@ export function deadLettersQuery(query: URLSearchParams): DeadLettersQuery {
 }
 
 /**
- * The hash that replaces a user ID in addresses, because browsers and proxies log addresses. The token is part of the
- * hash, so that only those who know the token can guess IDs.
+ * The hash that replaces a user ID in addresses, because browsers and proxies log addresses. The hash includes the
+ * token, so that only users who have the token can guess IDs.
  *
  * @param token null if the console is only open to this machine.
  */

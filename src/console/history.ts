@@ -1,11 +1,11 @@
 /**
- * The rates of the last hours and the current rates. They are only in memory, so a restart loses them.
+ * Keeps the rates of the last hours and the current rates. They are only in memory, so they are lost at a restart.
  *
  *   kept                        in steps of   for        of at most
- *   rates of all                1 min         4 h        1 row
- *   a destination's             2 min         4 h        2,000 destinations, about 14 KB each
- *   its skipped calls           1 h           24 h       2,000 destinations, about 1 KB each
- *   the present                 each poll     1 min      60 polls
+ *   total rates                 1 min         4 h        1 row
+ *   rates of a destination      2 min         4 h        2,000 destinations, about 14 KB each
+ *   skipped calls of one        1 h           24 h       2,000 destinations, about 1 KB each
+ *   current rates               each poll     1 min      60 polls
  */
 
 import { SKIP_REASONS, type SkipReason } from "../words/reasons.ts";
@@ -34,7 +34,7 @@ const FLOW_SHAPE = { stepMs: MINUTE_MS, slots: 240, width: FLOW_WIDTH };
 const DESTINATION_SHAPE = { stepMs: 2 * MINUTE_MS, slots: 120, width: AT.skipped };
 const SKIPPED_SHAPE = { stepMs: 60 * MINUTE_MS, slots: 24, width: SKIP_REASONS.length };
 const DESTINATIONS_MAX = 2_000;
-/** The present: rates cover at most this time, and shares and latencies at most four times as much. */
+/** Current rates cover at most this time; shares and latencies cover at most four times as much. */
 const NOW_MS = 15_000;
 const RECENT_MS = 60_000;
 const POLLS_MAX = 60;
@@ -61,7 +61,7 @@ export class History {
   readonly #routed = new Ring({ ...SKIPPED_SHAPE, width: 0 });
   #recent: readonly Recent[] = [];
 
-  /** @param counted in the `overMs` before `atMs`. */
+  /** @param counted the counts of the `overMs` before `atMs`. */
   add(counted: Counters, overMs: number, atMs: number): void {
     if (overMs <= 0) return;
     this.#flow.add(counted.flow, overMs, atMs);

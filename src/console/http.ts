@@ -1,7 +1,7 @@
 /**
- * Server-sent events, one stream for each open view. The stream of the overview, which every tab has open, also has
- * `jobs` events with all actions when one of them changes. Nothing is sent to a peer that does not read, until it
- * reads again. When the last stream is closed, Kafka is not polled any more.
+ * Sends server-sent events, with one stream for each open view. The stream of the overview, which every tab keeps open,
+ * also has `jobs` events with all actions whenever an action changes. If a browser does not read, nothing is sent to it
+ * until it reads again. When the last stream is closed, polling of Kafka stops.
  */
 
 import type { ServerResponse } from "node:http";
@@ -51,7 +51,7 @@ export function eventStreams({ poller, reader, jobs }: Deps) {
         ...SECURITY_HEADERS,
         "cache-control": NOT_KEPT,
         "content-type": "text/event-stream; charset=utf-8",
-        // Asks proxies not to buffer the response.
+        // Tells proxies not to buffer the response.
         "x-accel-buffering": "no",
       });
       response.write(`retry: ${RETRY_MS}\n\n`);

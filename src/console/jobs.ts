@@ -1,8 +1,9 @@
 /**
- * Actions and comparisons that are in progress, and the latest ones that ended. They exist in this process only.
+ * Keeps the actions and comparisons that are in progress, and the latest ones that have ended. They are stored in this
+ * process only.
  *
  *   an action                                         result
- *   of a kind and destination that is in progress     rejected (409): one at a time
+ *   with the kind and destination of one in progress  rejected (409)
  *   while eight are in progress                       rejected (503)
  *   that the configuration does not allow             rejected (400), with the reason
  *   otherwise                                         starts; its sender is logged

@@ -1,9 +1,9 @@
 /**
- * Polls Kafka and the processes while somebody is watching.
+ * Polls Kafka and the processes while a user is watching.
  *
- *   somebody watches   polls Kafka and the processes 1.5 s after the previous poll started, and at least half a
+ *   a user watches     polls Kafka and the processes 1.5 s after the previous poll started, and at least half a
  *                      second after that poll ended
- *   nobody             reads the metrics of the processes every 30 s, for the rates of the last hours
+ *   nobody watches     reads the metrics of the processes every 30 s, for the rates of the last hours
  */
 
 import { asError } from "../runtime/as-error.ts";
@@ -45,7 +45,7 @@ export class Poller implements AsyncDisposable {
     return this.#listeners.size;
   }
 
-  /** Calls the listener with each snapshot from now on, and immediately with the latest snapshot if that is recent. */
+  /** Calls the listener with each later snapshot, and immediately with the latest snapshot if that is recent. */
   watch(listener: Listener): Disposable {
     this.#listeners.add(listener);
     const nowMs = this.#clock.nowMs();

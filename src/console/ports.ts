@@ -1,4 +1,4 @@
-/** What the console is given: a reader, an action runner, and the files for the browser. */
+/** The parts that are passed to the console: a reader, an action runner, and the files for the browser. */
 
 import type { Action, NamedReplay } from "./action-view.ts";
 import type { AllCounters } from "./counters.ts";
@@ -37,7 +37,8 @@ export interface CallQuery {
 
 export interface CallsQuery {
   /**
-   * Returns true if an ID belongs to the requested user, of whom only the hash is known; null for calls of all users.
+   * Returns true if an ID belongs to the requested user, for whom only the hash of the ID is known. Null for calls of
+   * all users.
    */
   readonly isUser: ((userId: string) => boolean) | null;
   /** Maximum age in milliseconds. */
@@ -69,16 +70,16 @@ export interface ConsoleReader {
   readonly sample: (signal: AbortSignal) => Promise<AllCounters>;
   /** IDs of the sources that are connected to a destination. */
   readonly sourcesOf: (destination: string) => readonly string[];
-  /** @throws Error with a sentence, such as that Kafka is unreachable. The next methods throw the same way. */
+  /** @throws Error with a sentence, for example if Kafka is unreachable. So do the methods below. */
   readonly deadLetters: (query: DeadLettersQuery, signal: AbortSignal) => Promise<DeadLettersView>;
   readonly audiences: (signal: AbortSignal) => Promise<readonly AudienceView[]>;
   /** The result has no steps if nothing was found. */
   readonly call: (query: CallQuery, signal: AbortSignal) => Promise<CallView>;
   readonly latestCalls: (query: CallsQuery, signal: AbortSignal) => Promise<CallsView>;
   readonly attempts: (destination: string, signal: AbortSignal) => Promise<AttemptsView>;
-  /** Applies nothing. @param content of a configuration file. */
+  /** Finds what a reload would change, and applies nothing. @param content the content of a configuration file. */
   readonly changes: (content: Buffer) => Promise<ChangesView>;
-  /** Prepares a comparison of past calls. @param content of a configuration file. */
+  /** Prepares a comparison of past calls. @param content the content of a configuration file. */
   readonly compareCalls: (content: Buffer, query: ComparedCallsQuery) => PreparedComparison;
   readonly configuration: () => Promise<ConfigurationView>;
 }
@@ -92,7 +93,7 @@ export interface ActionRunner {
   readonly begin: (action: Action) => Work;
 }
 
-/** @throws Error with a sentence, such as that Kafka is unreachable. @param signal stops the work. */
+/** @throws Error with a sentence, for example if Kafka is unreachable. @param signal stops the work. */
 export type Work = (progress: ActionProgress, signal: AbortSignal) => Promise<WorkOutcome>;
 
 export interface ActionProgress {
@@ -113,14 +114,14 @@ export interface WorkOutcome {
 export interface PageFile {
   readonly type: string;
   readonly bytes: Uint8Array;
-  /** The same content, compressed, for browsers that accept compression. */
+  /** The compressed content, for browsers that accept compression. */
   readonly gzip: Uint8Array;
 }
 
 export interface PageFiles {
   /** The document of every address. */
   readonly document: PageFile;
-  /** The document for addresses with one more part, such as `/destinations/crm`. */
+  /** The document for addresses with two parts, such as `/destinations/crm`. */
   readonly deeper: PageFile;
   /** Assets by name; the name contains a hash of the content. */
   readonly assets: ReadonlyMap<string, PageFile>;

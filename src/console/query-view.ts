@@ -1,4 +1,4 @@
-/** The results of queries, as the server sends them to the browser. Instants have the same form as in `view.ts`. */
+/** The results of queries in the form in which the server sends them. Instants have the same form as in `view.ts`. */
 
 import type { Series } from "./view.ts";
 
@@ -27,11 +27,11 @@ export interface DeadLettersView {
     readonly replayed: number;
   }[];
   readonly total: number;
-  /** How many of all dead letters were replayed; the others have not been. */
+  /** How many of all dead letters were replayed. */
   readonly replayed: number;
   /** The latest dead letters, newest first. */
   readonly samples: readonly DeadLetterView[];
-  /** True if there are more than could be read in time. */
+  /** True if there are more dead letters than could be read in time. */
   readonly isCut: boolean;
 }
 
@@ -46,7 +46,7 @@ export interface CallStep {
 
 /** The request that the deliver stage would send for the call now; nothing is sent. */
 export interface CallRequest {
-  /** A destination's id. */
+  /** A destination's ID. */
   readonly destination: string;
   /** The endpoint's name; null if there is no request, for the reason in `note`. */
   readonly endpoint: string | null;
@@ -98,8 +98,8 @@ export interface CallsView {
   /** Records that were read. */
   readonly scanned: number;
   /**
-   * Everything since this time was read. It is later than requested if the time limit was reached, or if enough was
-   * found.
+   * All records since this time were read. The time is later than requested if the time limit was reached, or if enough
+   * calls were found.
    */
   readonly since: string;
   /** True if the time limit was reached. */
@@ -124,12 +124,12 @@ export interface AttemptsView {
   readonly isOn: boolean;
   /** The latest first. */
   readonly attempts: readonly AttemptView[];
-  /** Everything since this time was read. */
+  /** All records since this time were read. */
   readonly since: string | null;
   readonly isCut: boolean;
 }
 
-/** A part of what a reload of a file would change. */
+/** A group of changes that a reload of a file would make. */
 export interface ChangeGroup {
   readonly title: string;
   readonly lines: readonly string[];
@@ -150,8 +150,8 @@ export type ChangesView =
 /** Why a file cannot be compared. */
 export interface ProblemsView {
   /**
-   * `unusable`: a reload would reject it. `references`: its rules refer to variables or files that viewers of the
-   * console may not know.
+   * `unusable`: a reload would reject the file. `references`: its rules refer to variables or files whose content users
+   * of the console may not be allowed to read.
    */
   readonly kind: "unusable" | "references";
   readonly problems: readonly {
@@ -167,7 +167,7 @@ export interface CountedCalls {
   readonly examples: readonly string[];
 }
 
-/** What another configuration would do with past calls, without any of their values. */
+/** What another configuration would do with past calls, without any values of the calls. */
 export interface ComparedCallsView {
   readonly since: string;
   readonly share: number;
@@ -183,7 +183,7 @@ export interface ComparedCallsView {
     readonly gained: CountedCalls;
     readonly lost: readonly (CountedCalls & { readonly reason: string })[];
     readonly changed: CountedCalls & {
-      /** How many calls differ in a property, by its path, highest count first; at most 20. */
+      /** How many calls differ in a property, by the property's path, the highest count first; at most 20. */
       readonly properties: readonly (readonly [path: string, count: number])[];
     };
   }[];
@@ -205,9 +205,9 @@ export interface AudienceView {
   readonly members: number;
   readonly openSyncId: string | null;
   readonly last: { readonly syncId: string; readonly endedAt: string } | null;
-  /** As far back as the topic goes, latest first. */
+  /** All syncs that the topic still contains, the latest first. */
   readonly syncs: readonly SyncView[];
-  /** As far back as the topic goes, about a day; null if unknown. */
+  /** The history that the topic still contains, about a day; null if unknown. */
   readonly history: Series<"members"> | null;
   readonly awaitingApproval: {
     readonly syncId: string;

@@ -1,9 +1,9 @@
 /**
- * Counts over a bounded time, in slots of one length. The oldest slot is reused.
+ * Keeps counts of a limited time, in slots of equal length. The oldest slot is reused.
  *
  *   a slot                      its rate
- *   was measured completely     its count by its length
- *   was measured in part        its count by that part: it is the current one, or measuring started in it
+ *   was measured completely     its count, divided by its length
+ *   was measured in part        its count, divided by that part; the slot is the current one, or measuring started in it
  *   was not measured            null
  */
 

@@ -1,5 +1,5 @@
 /**
- * The meaning of an address of the server.
+ * Finds the meaning of an address of the server.
  *
  *   address                              is
  *   /, /destinations, /destinations/ID,  the document, which reads the address
@@ -18,7 +18,7 @@
  *     /api/calls, /api/attempts
  *   /api/user, /api/changes              POST: JSON about the body, which must not appear in addresses
  *                                        and logs; nothing is changed
- *   any other address of one or two      404 with the document, whose navigation leads on
+ *   any other address of one or two      404 with the document, so that its navigation can be used
  *     parts, such as /nothing
  *   anything else                        404
  */
@@ -44,7 +44,7 @@ export type Route =
   | { readonly kind: "events"; readonly view: View }
   | { readonly kind: "data"; readonly name: DataName; readonly query: URLSearchParams }
   | { readonly kind: "sent"; readonly name: SentName }
-  /** Without an ID, the route is about all actions. */
+  /** Without an ID, the route is for all actions. */
   | { readonly kind: "actions"; readonly id: string | null }
   | {
       readonly kind: "comparisons";
@@ -67,9 +67,9 @@ const SENT_NAMES = ["user", "changes"] as const;
 export type SentName = (typeof SENT_NAMES)[number];
 
 export function routeOf(target: string): Route {
-  // Only the path and the query matter, whatever host the request names.
+  // Only the path and the query are used. The host that the request names does not matter.
   const base = "http://console.invalid";
-  // A proxy that removes `/path` from `/path/calls` and adds a `/` makes the first slash double.
+  // If a proxy removes `/path` from `/path/calls` and adds a `/`, the path starts with two slashes.
   const url = `${base}${target.replace(/^\/+/, "/")}`;
   if (!target.startsWith("/") || !URL.canParse(url)) return { kind: "unknown" };
   const { pathname, searchParams } = new URL(url);

@@ -1,6 +1,6 @@
 /**
- * HTTP for the console: `access.ts` decides whether a request is allowed, `routes.ts` what it is for, and `data.ts`
- * reads the data.
+ * Serves the console over HTTP: `access.ts` decides whether a request is allowed, `routes.ts` finds its meaning, and
+ * `data.ts` reads the data.
  */
 
 import { once } from "node:events";
@@ -168,7 +168,7 @@ async function session(
   const { token, readOnly, version } = config;
   if (request.method === "DELETE") return empty({ "set-cookie": ENDED_COOKIE });
   if (request.method !== "POST") {
-    // The version is shown only to people who are signed in.
+    // The version is shown only to users who are signed in.
     const known: Session = {
       isKnown,
       hasToken: token !== null,

@@ -1,5 +1,5 @@
 /**
- * The console as a part of a process. It joins no consumer group, and writes only for actions.
+ * Runs the console as a part of a process. The console joins no consumer group, and writes to Kafka only for actions.
  */
 
 import { randomUUID } from "node:crypto";
@@ -21,13 +21,13 @@ export interface ConsoleDeps {
 }
 
 export interface RunningConsole extends RunningStage {
-  /** The port; the actual one if 0 was configured. */
+  /** The port; if 0 was configured, the port that was chosen. */
   readonly port: number;
   /** The address of the console. */
   readonly url: string;
 }
 
-/** Resolves when the console listens. @throws Error if it cannot listen, or if it would be open to everybody. */
+/** Resolves when the console listens. @throws Error if it cannot listen, or if anybody could use it without a token. */
 export async function startConsole(
   { reader, runner, files, clock, log }: ConsoleDeps,
   config: ConsoleConfig,

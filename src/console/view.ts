@@ -1,7 +1,7 @@
 /**
  * The data that the server sends to the browser. Instants are ISO 8601 strings, and null means unknown. The data does
- * not contain secrets or payloads, except `DeadLetterView.payload` if the configuration allows it. Ages are sent as
- * instants, so that a row that has not changed stays the same.
+ * not contain secrets or payloads, except `DeadLetterView.payload` if the configuration allows it. Instants are sent
+ * instead of ages, so that a row without other changes stays the same.
  */
 
 import type {
@@ -13,7 +13,7 @@ import type {
 import type { SkipReason } from "../words/reasons.ts";
 
 export interface Session {
-  /** True if the viewer is signed in, or if no token is required. Before that, no other data is available. */
+  /** True if the user is signed in, or if no token is required. If false, no other data is available. */
   readonly isKnown: boolean;
   /** True if a token is required. */
   readonly hasToken: boolean;
@@ -145,7 +145,7 @@ export interface ConsoleSnapshot {
   readonly destinations: readonly DestinationSnapshot[];
 }
 
-/** Events per minute; null if none of the processes that responded counts these events. */
+/** Events per minute; null if no process that responded counts these events. */
 export interface FlowRates {
   readonly calls: number | null;
   readonly routed: number | null;
@@ -167,7 +167,7 @@ export interface Overview extends Omit<ConsoleSnapshot, "destinations"> {
   readonly states: StateCounts;
   readonly waiting: { readonly queued: number | null; readonly awaitingRetry: number | null };
   readonly history: Series<FlowName>;
-  /** Destinations that are failing, on hold or halted, the worst first; at most five. */
+  /** Destinations that are failing, on hold or halted, the most severe first; at most five. */
   readonly worst: readonly DestinationRow[];
   /** Destinations with the most deliveries per minute; at most five. */
   readonly busiest: readonly DestinationRow[];

@@ -1,4 +1,4 @@
-/** The data of each view: the latest snapshot with the rates of the history. */
+/** Builds the data of each view from the latest snapshot and the rates of the history. */
 
 import type { History } from "./history.ts";
 import type {
@@ -27,9 +27,9 @@ export function overviewOf(snapshot: ConsoleSnapshot, history: History, nowMs: n
   };
 }
 
-/** Rows in each of the lists on the overview. */
+/** Maximum number of rows in each list on the overview. */
 const TOP_ROWS = 5;
-/** Severities up to here need attention: halted, failing or on hold, partly failing. */
+/** Severities up to this one need attention: halted, failing or on hold, partly failing. */
 const SEVERITY_MAX = 2;
 
 function topRows(all: readonly DestinationSnapshot[], history: History) {

@@ -3,14 +3,15 @@
  *
  *   a record for its destination that    retry   cancel
  *   was written before the release       yes     if the call was received before the cancel's limit
- *   was written later, but was           no      the same: an attempt was in progress, or the delivery
+ *   was written later, but was           no      likewise: an attempt was in progress, or the delivery
  *     attempted before the release               had just become due
  *   was written later, and was not       no      no: the delivery is new, or a replay
  *     attempted before the release
  *   has no timestamp                     no      no
  *
- * A retry applies only to deliveries that were scheduled before it, so that a delivery cannot loop without a delay. The
- * decision about a record never changes, because it also shows whether the record has left its partition.
+ * A retry applies only to deliveries that were scheduled before the retry was requested, so that a delivery cannot loop
+ * without a delay. The decision about a record never changes, because it also shows whether the record has left its
+ * partition.
  */
 
 import type { DestinationId } from "../domain/ids.ts";

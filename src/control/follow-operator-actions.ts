@@ -1,20 +1,21 @@
 /**
  * Follows the topic `operator-actions`: reads the whole topic, then each record as it is written. It does not use a
- * consumer group. While nothing is written, it sends one request every five seconds on a separate connection.
+ * consumer group. While no record is written, it sends one request every five seconds on a separate connection.
  *
  *   event                                         result
  *   the whole topic has been read once            the deliver and delay stages start
- *   the topic cannot be read: a permission is     the stages start 30 s after the first attempt at the latest;
- *     missing, no leader, a corrupt batch         `/readyz` and the log report it; retried every 5 s
+ *   the topic cannot be read: a permission or a   the stages start 30 s after the first attempt at the latest;
+ *     leader is missing, a batch is corrupt       `/readyz` and the log report it; it is retried every 5 s
  *   the same after the start                      known actions stay in force
  *   the topic is readable again, or recreated     the whole topic is read again, and its contents apply
  *   a record is invalid                           it is logged and has no effect
- *   a process writes news of an endpoint          news listeners are notified, unless it is from before the start
+ *   a process writes news of an endpoint          listeners are notified, unless the news is from before the start
  *   a pause ends                                  listeners are notified
- *   a process describes itself                    it is known for 90 s after the record was read, or, if the
- *                                                 record is from before the start, after it was written
+ *   a process describes itself                    it counts as running for 90 s after the record was read; if the
+ *                                                 record is from before the start, for 90 s after it was written
  *
- * A process that cannot read the topic delivers to paused destinations: one topic must not stop all others.
+ * A process that cannot read the topic delivers even to paused destinations, because one topic must not stop all
+ * others.
  */
 
 import type { DestinationId } from "../domain/ids.ts";
@@ -43,12 +44,12 @@ export interface OperatorActionsDeps {
   readonly kafka: Pick<Kafka, "admin" | "read" | "follow">;
   readonly clock: Clock;
   readonly log: Log;
-  /** True while a broker is known to be unreachable, which is logged elsewhere. */
+  /** True while a broker is known to be unreachable; `kafka/cluster/outage-log.ts` logs that. */
   readonly isUnreachable: () => boolean;
 }
 
 export interface RunningOperatorActions extends OperatorActions, Disposable {
-  /** Resolves when the whole topic has been read, or currently cannot be read. */
+  /** Resolves when the whole topic has been read, or when it is clear that it cannot be read now. */
   readonly known: Promise<void>;
   /** The running processes, including this one. */
   readonly processes: () => readonly ProcessRecord[];

@@ -1,13 +1,13 @@
 /**
- * The operator actions of the topic `operator-actions`, as far as this process has read it.
+ * Keeps the operator actions that this process has read from the topic `operator-actions`.
  *
  *   a record                                     then
  *   pauses a destination                         it is paused until it is resumed or the pause ends
  *   pauses it again                              the later record applies
- *   is an early release                          it applies in addition to others, until it is forgotten
- *   is the progress of an early release          the furthest progress applies: a slow process may report less
+ *   is an early release                          it applies in addition to others, until it is removed
+ *   is the progress of an early release          the furthest progress applies, because slow processes report less
  *   is progress in a topic with another ID       it replaces the progress in the previous topic
- *   is a process's description                   the process is known until it is forgotten
+ *   is a process's description                   the process is known until its record is removed
  *   is invalid                                   nothing changes
  *   exceeds the limit                            nothing changes, and the record is rejected
  *
@@ -27,9 +27,9 @@ import {
   processKey,
 } from "./operator-actions.ts";
 
-/** There is a limit because anybody with write permission could fill the topic. */
+/** The limit exists because anybody with write permission could fill the topic. */
 export const OPERATIONS_MAX = 20_000;
-/** The longest time for which a record that an early release has taken can still be in its delay topic. */
+/** The longest time for which a record can still be in its delay topic after an early release has taken it. */
 const EARLY_RELEASE_KEPT_MS = 7 * 86_400_000;
 
 /** After this time, the record of a process that crashed is removed. */
@@ -46,7 +46,7 @@ export interface OperatorActions {
   readonly earlyReleases: () => readonly EarlyRelease[];
   /**
    * All records of the early release below this offset have left the partition. The offset is 0 if the progress is for
-   * a topic with another ID. If either ID is unknown, they count as equal.
+   * a topic with another ID. If one of the two IDs is unknown, they count as equal.
    */
   readonly releasedThrough: (
     id: string,
@@ -57,7 +57,7 @@ export interface OperatorActions {
   /** Calls the listener with each destination that changes. Returns a function that removes the listener. */
   readonly onChange: (listener: (destination: DestinationId) => void) => () => void;
   /**
-   * Calls the listener with the news that any process, including this one, writes about endpoints. Returns a function
+   * Calls the listener with news about endpoints from any process, including this one. Returns a function
    * that removes the listener.
    */
   readonly onNews: (listener: (news: EndpointNews) => void) => () => void;
@@ -90,7 +90,7 @@ export class KnownOperatorActions {
   #count = 0;
 
   /**
-   * Returns false if the action is ignored because there are too many.
+   * Returns false if the action is ignored because there are too many actions.
    *
    * @param atMs timestamp of the record.
    */
@@ -223,7 +223,7 @@ export class KnownOperatorActions {
   }
 }
 
-/** The place of a record in a delay topic. */
+/** The position of a record in a delay topic. */
 export interface DelayTopicPlace {
   readonly delay: string;
   readonly partition: number;

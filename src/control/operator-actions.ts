@@ -4,21 +4,21 @@
  * (`schemas/operator-action.schema.json`). The topic is compacted: the last record of a key applies.
  *
  *   key                              value                       means
- *   pause/<destination>              since when, by whom,        no deliveries to it are attempted
- *                                    until when
+ *   pause/<destination>              start, author and end       no deliveries to it are attempted
+ *                                     of the pause
  *   pause/<destination>              none                        the pause has ended
- *   release/<destination>/<id>       retry or cancel, and the    deliveries that await retry leave the delay
- *                                    time of the request         topics: returned or dead-lettered
+ *   release/<destination>/<id>       retry or cancel, and the    deliveries awaiting retry leave the delay
+ *                                     time of the request         topics, and are returned or dead-lettered
  *   released/<id>/<delay>/<part.>    offset, topic ID            progress of the early release in a partition
  *   endpoint/<destination>/<key>     process, and whether the    news for processes that read it when it is
  *                                    endpoint accepts, fails     written; it has no effect later
  *                                    or asked to wait
  *   process/<id>                     stages and routes           the process was running when the record was
  *                                                                written, and counts as running for 90 s
- *   any of these                     none                        the record is forgotten
- *   anything else                    any                         rejected, as from a later version
+ *   any of these                     none                        the record is removed
+ *   anything else                    any                         rejected; a later version may have written it
  *
- * Versions of Switchyard that do not know this topic run without it.
+ * Versions of Switchyard that do not use this topic run without it.
  */
 
 import { type DestinationId, type EndpointKey, isDestinationId } from "../domain/ids.ts";
@@ -48,7 +48,7 @@ export interface EarlyRelease {
   /** Applies to deliveries that were queued or scheduled for retry before this time. */
   readonly atMs: number;
   readonly by: string;
-  /** A cancel applies only to calls received before this time. Null for a retry. */
+  /** A cancel applies only to calls that were received before this time. Null for a retry. */
   readonly receivedBeforeMs: number | null;
 }
 
@@ -147,7 +147,7 @@ const ROUTES_MAX_BYTES = 512 * 1_024;
 
 export function processRecord(topic: string, process: ProcessRecord): OutgoingRecord {
   const { id, stages, sinceMs } = process;
-  // Sources with the same destinations share a list, because many have the same ones.
+  // Sources with the same destinations share a list, because many sources have the same destinations.
   const groups = Map.groupBy(process.routes, ([, destinations]) => destinations.join());
   const all = [...groups.values()].map((same) => ({
     sources: same.map(([source]) => source),
@@ -161,7 +161,7 @@ export function processKey(id: string): string {
   return `process/${id}`;
 }
 
-/** A tombstone for the key. */
+/** Creates a tombstone for the key. */
 export function forgetRecord(topic: string, key: string): OutgoingRecord {
   return written(topic, key, null);
 }
@@ -184,7 +184,8 @@ export function readOperatorAction({
   if (value === null) return readForgotten(kind, rest);
   const json = jsonObjectIn(value);
   if (json === null) return refused("its value is not a JSON object");
-  if (json.v !== VERSION) return refused(`its "v" is not ${VERSION}: a later version wrote it`);
+  if (json.v !== VERSION)
+    return refused(`its "v" is not ${VERSION}, so a later version of Switchyard wrote it`);
   const [first = "", second = "", third = ""] = rest;
   switch (kind) {
     case "pause":
@@ -224,7 +225,7 @@ function readPause(destination: string, json: JsonObject): ReadOperatorAction {
   if (sinceMs === undefined) return refused('its "since" is not a time');
   if (untilMs === undefined) return refused('its "until" is neither a time nor null');
   const by = readBy(json);
-  if (by === null) return refused('its "by" is not text of 1 to 100 ASCII characters');
+  if (by === null) return refused('its "by" is not a string of 1 to 100 ASCII characters');
   return { kind: "pause", pause: { destination, sinceMs, by, untilMs } };
 }
 
@@ -237,9 +238,10 @@ function readEarlyRelease(destination: string, id: string, json: JsonObject): Re
   if (atMs === undefined) return refused('its "at" is not a time');
   const isWhole =
     receivedBeforeMs !== undefined && (kind === "retry") === (receivedBeforeMs === null);
-  if (!isWhole) return refused('its "receivedBefore" does not fit: a time for cancel, else null');
+  if (!isWhole)
+    return refused('its "receivedBefore" is not a time (for cancel) or null (for all other kinds)');
   const by = readBy(json);
-  if (by === null) return refused('its "by" is not text of 1 to 100 ASCII characters');
+  if (by === null) return refused('its "by" is not a string of 1 to 100 ASCII characters');
   return { kind: "release", earlyRelease: { kind, destination, id, atMs, by, receivedBeforeMs } };
 }
 
@@ -268,7 +270,7 @@ function readReleased(
   if (!isKey) return refusedKey();
   const isOffset = typeof through === "number" && Number.isSafeInteger(through) && through >= 0;
   if (!isOffset) return refused('its "through" is not an offset');
-  if (typeof topicId !== "string") return refused('its "topicId" is not text');
+  if (typeof topicId !== "string") return refused('its "topicId" is not a string');
   return {
     kind: "released",
     released: { id, delay, partition: Number(partition), through, topicId },
@@ -278,7 +280,7 @@ function readReleased(
 function readProcess(id: string, json: JsonObject): ReadOperatorAction {
   const { stages, routes } = json;
   const sinceMs = instant(json.since);
-  if (!areTexts(stages)) return refused('its "stages" is not a list of texts');
+  if (!areTexts(stages)) return refused('its "stages" is not a list of strings');
   if (sinceMs === undefined) return refused('its "since" is not a time');
   if (!Array.isArray(routes)) return refused('its "routes" is not a list');
   const read = new Map<string, readonly string[]>();

@@ -1,6 +1,6 @@
 /**
- * Writes operator actions to the topic `operator-actions`, for commands and for the console. All processes
- * that run the deliver or delay stage read them within two seconds.
+ * Writes operator actions to the topic `operator-actions`, for commands and for the console. All processes that run the
+ * deliver or delay stage read these records within two seconds.
  */
 
 import type { DestinationId } from "../domain/ids.ts";

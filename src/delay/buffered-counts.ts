@@ -4,21 +4,24 @@
  *
  *   what happens                           to the blocks
  *   records are read ahead                 the last block grows to at most 64 records, then a new one starts
- *   there are more entries than allowed    neighbors are merged, and blocks are larger from now on
- *   the consumer takes a record            one less in the first block
- *   a record leaves without being taken    one less in its block
+ *   there are more entries than allowed    neighbors are merged, and later blocks are larger
+ *   the consumer takes a record            the first block has one record less
+ *   a record leaves without being taken    its block has one record less
  *   the consumer passes an offset          blocks below it are removed
  *
- * Counts are exact, except for records that the consumer passes without taking them: those count until their block is
+ * Counts are exact, except that records which the consumer passes without taking them count until their block is
  * removed. The times of the first block may belong to a record that was already taken from it, so they can be too early
- * but not too late. Records are due in the order of their offsets, so no record behind the last taken one is due, or
- * was scheduled, earlier than that one.
+ * but not too late. Due times and scheduling times increase with the offsets, so records behind the last taken one
+ * cannot have earlier times.
  */
 
 import { addTo, type Tallies, type Times } from "./tally.ts";
 
 const BLOCK_RECORDS = 64;
-/** With a single block, all records would always be in the block that is being taken. */
+/**
+ * At least two, because with a single block, all records would always be in the block from which records are being
+ * taken.
+ */
 const BLOCKS_MIN = 2;
 
 interface Block {
@@ -46,7 +49,7 @@ export class UnreadRecords {
     return this.#entries;
   }
 
-  /** Each call must have a higher offset than the one before. */
+  /** The offset must be higher than in the previous call. */
   add(offset: number, label: string, times: Times): void {
     let block = this.#blocks.at(-1);
     if (block === undefined || block.records >= this.#blockRecords) {
@@ -61,7 +64,7 @@ export class UnreadRecords {
 
   /**
    * Offsets increase from call to call.
-   * @param labels the labels with which it may have been added, the most likely first.
+   * @param labels the labels with which the record may have been added, the most likely first.
    */
   took(offset: number, labels: readonly string[], times: Times): void {
     this.passTo(offset);
@@ -77,7 +80,7 @@ export class UnreadRecords {
     if (block !== undefined) this.#remove(block, labels);
   }
 
-  /** Call when no record below `offset` waits any more. */
+  /** Call when all records below `offset` have left. */
   passTo(offset: number): void {
     while (this.#blocks[0] !== undefined && this.#blocks[0].end <= offset) {
       this.#entries -= this.#blocks[0].tallies.size;

@@ -1,4 +1,7 @@
-/** Counts the records that wait in the partitions owned here, and sets gauges, alongside the stage's work. */
+/**
+ * Counts the waiting records in the partitions that this process owns, and sets gauges, in parallel with the stage's
+ * work.
+ */
 
 import type { DestinationId } from "../domain/ids.ts";
 import { delayMsOfTopic, type TopicNames } from "../domain/topics.ts";
@@ -13,9 +16,9 @@ import { startScan } from "./scan.ts";
 export interface Counted {
   readonly topics: TopicNames;
   readonly delays: readonly string[];
-  /** Destinations that have their own label. */
+  /** Destinations that have a separate label. */
   readonly destinations: readonly DestinationId[];
-  /** Maximum number of destinations with their own label at a time; the rest share one. */
+  /** Maximum number of destinations with a separate label at a time; the rest share one. */
   readonly shownMax: number;
   /** Measured from a delivery's first attempt. */
   readonly retryWindowMs: number;

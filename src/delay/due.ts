@@ -5,22 +5,22 @@
  *   record                                           decision
  *   lacks a header that a delivery needs, or due-at  dead letter, invalid-call
  *   due later                                        wait
- *   due, its topic does not exist                    dead letter, unknown-destination; a topic that is
+ *   due, its topic does not exist                    dead letter, unknown-destination; a topic that will be
  *                                                    recreated counts as existing
  *   due, it was attempted or is for one endpoint     to its destination's retry topic, or to the
  *                                                    destination's queue while that does not exist
  *   due, it was never attempted                      to its destination's queue
  *
- * A record's own due-at says when it is due: the time at which it was scheduled plus the delay. A time that is too late
- * would block all records behind this one, so it is capped:
+ * A record's due-at header contains the time at which it was scheduled plus the delay. A time that is too late would
+ * block all later records, so the time is limited:
  *
  *   at most                                               because
- *   the delay after the record was read                   it was scheduled before that
- *   the delay and a minute after the record's timestamp   it is written as soon as it is scheduled;
+ *   the delay after the record was read                   the record was scheduled before it was read
+ *   the delay and a minute after the record's timestamp   the record is written when it is scheduled;
  *                                                         clocks differ by less
  *
- * The record is returned unchanged, headers included. The destination need not be configured in this process: during a
- * rollout, it may already be configured in others.
+ * The record is returned unchanged, headers included. The destination need not be configured in this process, because
+ * during a rollout, it may already be configured in others.
  */
 
 import { DELIVERY_HEADER, readDelivery } from "../domain/delivery.ts";
@@ -66,7 +66,8 @@ export interface Places {
 }
 
 /**
- * The header with the retry topic is not trusted: anyone who may write here could name any topic.
+ * Reads a record. The header with the retry topic is not trusted, because anyone who may write to the delay topic could
+ * name any topic.
  *
  * @param delayMs the delay of the topic from which the record was read.
  */
@@ -108,7 +109,7 @@ export function judgeDue(waiting: Waiting, places: Places, nowMs: number): Verdi
   return judgeNow(waiting, places);
 }
 
-/** Decides as if the record were due. */
+/** Decides what would happen to the record if it were due now. */
 export function judgeNow(waiting: Waiting, places: Places): Exclude<Verdict, { kind: "wait" }> {
   if (waiting.kind === "invalid") {
     return { kind: "dead-letter", reason: "invalid-call", error: waiting.error };

@@ -1,17 +1,17 @@
 /**
- * Carries out early releases: takes the records that wait for one destination out of the partitions
- * owned here before they are due, and leaves the rest in order.
+ * Carries out early releases: takes the waiting records of one destination out of the partitions that this process owns
+ * before they are due, and leaves the other records in order.
  *
- *   step in a partition                           after a crash
+ *   step in a partition                           if the process crashes after it
  *   1  a part of the log is read ahead            the part is read again
- *   2  its records, and those in flight, are      they are written again by the next owner: at most
+ *   2  its records, and those in flight, are      the next owner writes them again: at most
  *      written to their topics, acknowledged      this part and those in flight
  *   3  the progress is written to                 nothing is repeated: an owner that takes one of
  *      `operator-actions`, acknowledged           these records later only marks it as processed
  *   4  records are processed when they are taken  the same
  *
- * Only one step runs at a time over all partitions, so that due records are not held up. A step that fails is
- * repeated after a while, and `/readyz` shows the failure.
+ * Only one step runs at a time over all partitions, so that due records are not delayed. A step that fails is repeated
+ * a few seconds later, and `/readyz` shows the failure.
  */
 
 import { cancelledText, isReleasedBy } from "../control/early-release.ts";
@@ -28,7 +28,7 @@ import { type ReleasedAhead, releasable } from "./released-ahead.ts";
 import type { Lookup } from "./topic-lookup.ts";
 
 const STEP_BYTES = 512 * 1_024;
-/** Partitions may be assigned and revoked at any time. */
+/** Checks are periodic, because partitions may be assigned and revoked at any time. */
 const LOOK_EVERY_MS = 5_000;
 const LOOK_AGAIN_MS = 500;
 const REST_MS = 5;
@@ -36,7 +36,7 @@ const TRY_AGAIN_MS = 5_000;
 /** A partition that was just assigned delivers its first records within this time. */
 const FIRST_RECORDS_MS = 5_000;
 
-/** A partition of a delay topic that is owned here. */
+/** A partition of a delay topic that this process owns. */
 export interface ReleasedPartition {
   readonly delay: string;
   readonly topic: string;
@@ -51,7 +51,7 @@ export interface ReleasedPartition {
   readonly takenTo: () => number;
   /** The records that wait to become due. */
   readonly inFlight: () => readonly Waiting[];
-  /** Removes from the queue the records for which `holds` returns true. */
+  /** Removes and returns the records of the queue for which `holds` returns true. */
   readonly extract: (holds: (waiting: Waiting) => boolean) => readonly Waiting[];
   /** Resolves when the records are acknowledged; records in flight then count as processed. */
   readonly send: (due: readonly Due[], isInFlight: boolean) => Promise<void>;
@@ -142,7 +142,8 @@ async function step(
   const end = ahead.endOf(earlyRelease) ?? (await endNow(deps, owned));
   ahead.endsAt(earlyRelease, end);
   const position = deps.position(owned.topic, owned.partition);
-  // Another owner may have processed records beyond that. Only the consumer can tell, and it passes on the rest.
+  // Another owner may have processed records beyond that offset. Only the consumer has that information; it passes on
+  // the rest.
   const isFresh = deps.clock.nowMs() - owned.beganAtMs < FIRST_RECORDS_MS;
   const isWaiting = owned.takenTo() === 0 && position !== null && position < end && isFresh;
   if (position === null || isWaiting) return false;
@@ -171,8 +172,7 @@ interface Part {
 }
 
 /**
- * Steps 2 and 3. Runs synchronously until the writes start, so that a record that is taken after that is already
- * claimed.
+ * Steps 2 and 3. Runs synchronously until the writes start, so that records which are taken later are already claimed.
  */
 async function write(
   { producer, clock, operations, lookup }: EarlyReleaseDeps,

@@ -1,21 +1,21 @@
 /**
- * Decides which values gauges show for the deliveries that wait in delay topics.
+ * Decides which values the gauges of deliveries in delay topics show.
  *
  *   per delay                                        shown
- *   all partitions owned here are counted            the count of each destination
+ *   all partitions of this process are counted       the count of each destination
  *   a partition is not counted                       no count, only the number of uncounted partitions
  *   the consumer has no partitions yet               no count, and one uncounted partition
  *
  *   per destination                                  shown
- *   its times                                        the earliest over all delays, as far as known
- *   more destinations wait than may be shown         those with the most deliveries; the rest share one
+ *   its times                                        the earliest known time over all delays
+ *   there are more destinations than may be shown    those with the most deliveries; the rest share a label
  */
 
 import { REST } from "./labels.ts";
 import { addTo, type Tallies, type Tally } from "./tally.ts";
 
 /**
- * Number of destinations with their own label, unless all are to be shown. This keeps metrics small with 1,000
+ * Maximum number of destinations with a separate label, unless all must be shown. This keeps metrics small with 1,000
  * destinations.
  */
 export const WAITING_SHOWN_MAX = 50;

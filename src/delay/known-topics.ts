@@ -1,10 +1,10 @@
 /**
- * Stores which topics exist according to the brokers' last report. A topic that is missing from an old list may have
- * been created since, so only a fresh list proves that a topic does not exist.
+ * Stores which topics exist according to the brokers' last list. A topic that is missing from an old list may have been
+ * created since then, so only a new list proves that a topic does not exist.
  *
  *   the topic is              in the list's first second    later
  *   in the list               exists                        exists; after 10 s the list is renewed
- *   not in it                 missing                       unknown: the list is renewed first
+ *   not in the list           missing                       unknown: the list is renewed first
  *   created when missing      exists                        exists
  */
 
@@ -14,7 +14,7 @@ const CERTAIN_MS = 1_000;
 const RENEW_AFTER_MS = 10_000;
 
 export interface TopicList extends KnownPlaces {
-  /** `true` if the list is so old that it should be renewed, whatever it contains. */
+  /** `true` if the list is so old that it should be renewed, regardless of its content. */
   readonly isOld: (nowMs: number) => boolean;
   readonly renew: (topics: readonly string[], nowMs: number) => void;
 }

@@ -1,10 +1,10 @@
 /**
- * Names of destinations as metric labels. Anyone who may write to a delay topic can put any name into
+ * Decides which names of destinations become metric labels. Anyone who may write to a delay topic can put any name into
  * its records, so only some names become labels.
  *
  *   the destination is                             its label
  *   configured in this process                     its ID
- *   among the first 100 others that wait           its ID: it was removed, or is new in a rollout
+ *   among the first 100 others with deliveries     its ID: it was removed, or is new in a rollout
  *   any other                                      empty, as for records without a destination
  *   not a valid ID                                 the same
  */
@@ -12,7 +12,7 @@
 import { isDestinationId } from "../domain/ids.ts";
 
 const OTHERS_MAX = 100;
-/** The common label of all destinations without their own label. */
+/** The common label of all destinations without a separate label. */
 export const REST = "";
 
 export class Labels {
@@ -38,7 +38,7 @@ export class Labels {
     return destination;
   }
 
-  /** A destination that is not configured loses its label when none of its deliveries is waiting. */
+  /** A destination that is not configured loses its label when it has no more waiting deliveries. */
   keep(waiting: { has(label: string): boolean }): void {
     for (const label of this.#others) if (!waiting.has(label)) this.#others.delete(label);
   }

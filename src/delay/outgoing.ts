@@ -1,9 +1,9 @@
 /**
- * The records that are written in exchange for records whose wait is over.
+ * Creates the records that are written for records whose wait is over.
  *
  *   what happened                        the record
- *   it is due                            is written unchanged, headers included, to its destination's topic
- *   ... and its trace is sampled         the same, but with the trace context of the delay
+ *   it is due                            is written unchanged, with its headers, to its destination's topic
+ *   ... and its trace is sampled         is written in the same way, but with the trace context of the delay
  *   it must be dead-lettered             becomes a dead letter with all its headers
  *   it is too large for that topic       becomes a dead letter with the reason too-large
  *   the dead letter is too large         is reduced to the part that fits (`domain/cut.ts`)

@@ -1,6 +1,6 @@
 /**
- * The counts of all partitions of delay topics that are owned here. A partition's count starts when the partition is
- * assigned and ends when it is revoked: another process then counts its records.
+ * Keeps the counts of all partitions of delay topics that this process owns. A partition's count starts when the
+ * partition is assigned and ends when it is revoked, because another process then counts its records.
  */
 
 import type { PartitionProgress } from "../kafka/port.ts";
@@ -21,7 +21,7 @@ export interface OwnedPartition {
   readonly partition: number;
   /** The records that the consumer has passed on and that are not processed yet. */
   readonly inFlight: () => Iterable<Waiting>;
-  /** `true` if the record was released early: it is still in the log, but no longer waits. */
+  /** `true` if the record was released early, so that it is still in the log but no longer waits. */
   readonly isGone: (waiting: Waiting) => boolean;
   /** `true` if the partition was revoked. */
   readonly isOver: () => boolean;
@@ -60,7 +60,7 @@ export class OwnedCounts {
     }
   }
 
-  /** The earliest first attempt of the waiting deliveries of each destination, if any of them has been attempted. */
+  /** By destination, the earliest first attempt of its waiting deliveries, if any of them has been attempted. */
   firstAttempts(): ReadonlyMap<string, number> {
     const tallies: Tallies = new Map();
     for (const { count, inFlight } of this.all()) count.addTo(tallies, inFlight());

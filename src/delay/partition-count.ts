@@ -1,18 +1,18 @@
 /**
- * Counts all records that wait in a partition of a delay topic that is owned here. The consumer has only the first of
- * these records in flight. The records behind them are read ahead, once, and counted (`buffered-counts.ts`).
+ * Counts all waiting records in a partition of a delay topic that this process owns. The consumer has only the first of
+ * these records in flight. The later records are read ahead once and counted (`buffered-counts.ts`).
  *
  *   offsets                                             are
  *   below the consumer's position                       processed
  *   in flight                                           counted one by one
- *   behind those, as far as was read ahead              counted in blocks
- *   behind that, seen at the check before the last      read ahead next
- *   behind that                                         left to the consumer, which usually has room
+ *   behind those, and read ahead already                counted in blocks
+ *   behind those, and there at the last but one check   read ahead next
+ *   behind those                                        left to the consumer, which usually has room
  *
  *   the partition                                       its count is
  *   was not checked twice                               unknown
  *   has no known log end offset                         unknown: Kafka is unreachable
- *   has offsets that are to be read ahead               unknown
+ *   has offsets that must still be read ahead           unknown
  *   otherwise                                           known, at most half a minute old
  */
 
@@ -22,7 +22,7 @@ import type { Waiting } from "./due.ts";
 import { type Labels, REST } from "./labels.ts";
 import { addTo, type Tallies, timesOf } from "./tally.ts";
 
-/** Within this time, the consumer takes as many records as it has room for. */
+/** Long enough for the consumer to take as many records as it has room for. */
 export const LOOK_EVERY_MS = 5_000;
 
 export type SeenPartition = Pick<PartitionProgress, "position" | "end">;
@@ -49,7 +49,7 @@ export class PartitionCount {
     this.#unread = new UnreadRecords(entriesMax);
   }
 
-  /** Call with records that the consumer has in flight from now on. */
+  /** Call with records that are now in flight in the consumer. */
   took(records: readonly Waiting[]): void {
     for (const waiting of records) {
       const { offset } = waiting.record;
@@ -74,7 +74,7 @@ export class PartitionCount {
   look(seen: SeenPartition | null, nowMs: number): void {
     this.#isSeen = seen !== null;
     if (seen !== null) this.#passTo(seen.position);
-    // A clock that was set back must not postpone the check.
+    // This condition prevents a clock that was set back from postponing the check.
     if (Math.abs(nowMs - this.#lookedAtMs) < LOOK_EVERY_MS) return;
     this.#lookedAtMs = nowMs;
     this.#wanted = this.#end;
@@ -102,7 +102,7 @@ export class PartitionCount {
     this.#covered = Math.max(this.#covered, behind);
   }
 
-  /** Adds all waiting records to the tallies, as far as they are known. */
+  /** Adds all waiting records that are known to the tallies. */
   addTo(tallies: Tallies, inFlight: Iterable<Waiting>): void {
     for (const waiting of inFlight) addTo(tallies, this.#labelOf(waiting), timesOf(waiting));
     this.#unread.addTo(tallies);

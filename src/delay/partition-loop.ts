@@ -1,9 +1,9 @@
 /**
- * The loop of one partition of a delay topic: waits for its first record, sends all that are due, and
+ * Runs the loop of one partition of a delay topic: waits until the first record is due, sends all due records, and
  * repeats.
  *
  *   a record                                 is
- *   taken, but already released early        processed once it is written to its topic
+ *   taken, but already released early        processed when it has been written to its topic
  *   taken                                    queued
  *   due                                      sent, and processed when that is acknowledged
  *   due, and was canceled                    sent as a dead letter
@@ -42,7 +42,7 @@ export interface Waiters {
   readonly read: (record: IncomingRecord) => Waiting;
   readonly lookup: Lookup;
   readonly counts: OwnedCounts;
-  /** Resolves when all are acknowledged. */
+  /** Resolves when all records are acknowledged. */
   readonly write: (due: readonly Due[]) => Promise<void>;
   readonly fail: Fail;
 }

@@ -1,11 +1,11 @@
 /**
- * The waiting records of one partition of a delay topic, in offset order.
+ * Manages the waiting records of one partition of a delay topic, in offset order.
  *
  *   the first record                             next step
  *   does not exist                               wait for records
  *   is due later                                 wait until then
  *   is due, and its topic is unknown             look up the topics
- *   is due or a dead letter                      take it, and the records behind it to which this applies too
+ *   is due or a dead letter                      take it, and the following records that are due or dead letters
  */
 
 import { judgeDue, type Places, type Verdict, type Waiting } from "./due.ts";
@@ -21,7 +21,7 @@ export type Step =
   | { readonly kind: "lookup" }
   | { readonly kind: "due"; readonly due: readonly Due[] };
 
-/** Returns which topics exist, from a list that may be too old to prove that one is missing. */
+/** Returns which topics exist, from a list that may be too old to prove that a topic is missing. */
 export interface KnownPlaces extends Places {
   readonly isCertain: (topic: string, nowMs: number) => boolean;
 }
@@ -52,7 +52,7 @@ export function takeDue(queue: Waiting[], places: KnownPlaces, nowMs: number, ma
   return { kind: "due", due };
 }
 
-/** `true` if it is not certain which topic the record is returned to. */
+/** `true` if it is not certain to which topic the record is returned. */
 export function needsLookup(waiting: Waiting, places: KnownPlaces, nowMs: number): boolean {
   if (waiting.kind === "invalid") return false;
   for (const topic of waiting.topics) {

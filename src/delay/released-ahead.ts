@@ -1,6 +1,6 @@
 /**
- * The early releases of one partition of a delay topic, while this process owns it. A released record leaves the
- * partition out of order, before its offset is marked as processed.
+ * Tracks the early releases in one partition of a delay topic while this process owns the partition. A released record
+ * leaves the partition out of order, before its offset is marked as processed.
  *
  *   a record of an early release                        is
  *   below the offset up to which all were released      gone: it is processed when it is taken
@@ -10,8 +10,8 @@
  *   not reached yet                                     left for the next step
  *
  *   an early release in this partition is
- *   over     when all records that were scheduled before it are due, or reading has reached the log
- *            end offset at which it was first seen here
+ *   over     when all records that were scheduled before it are due, or when reading has reached the log
+ *            end offset at which this process first read the release
  */
 
 import { isReleasedBy, type Releasable } from "../control/early-release.ts";
@@ -19,7 +19,7 @@ import type { OperatorActions } from "../control/operator-action-state.ts";
 import type { EarlyRelease } from "../control/operator-actions.ts";
 import type { Waiting } from "./due.ts";
 
-/** A record that was scheduled before the release may be due later by up to this time, because clocks differ. */
+/** How much later than expected a record that was scheduled before the release may be due, because clocks differ. */
 const CLOCKS_DIFFER_MS = 60_000;
 
 export interface ReleasedPlace {
@@ -53,7 +53,10 @@ export class ReleasedAhead {
     this.#place = place;
   }
 
-  /** If the record is leaving or has left, a promise that resolves when it is written; null if it is still here. */
+  /**
+   * If the record is leaving or has left, returns a promise that resolves when the record is written; null if it has
+   * not left.
+   */
   leaving(waiting: Waiting): Promise<void> | null {
     const claim = this.#claims.get(waiting.record.offset);
     if (claim !== undefined) return claim;
@@ -97,7 +100,7 @@ export class ReleasedAhead {
     this.#of(earlyRelease).to ??= end;
   }
 
-  /** Call when the records at these offsets are being written although they are not in flight. */
+  /** Call when the records at these offsets are being written, although the consumer does not have them in flight. */
   claim(offsets: readonly number[], written: Promise<void>): void {
     for (const offset of offsets) this.#claims.set(offset, written);
   }
@@ -109,7 +112,7 @@ export class ReleasedAhead {
     for (const each of claimed) this.#claims.delete(each);
   }
 
-  /** Returns the progress of a release, and drops the progress of releases that are no longer known. */
+  /** Returns the progress of a release, and drops the progress of releases that no longer exist. */
   #of(earlyRelease: EarlyRelease): Progress {
     const known = this.#progress.get(earlyRelease.id);
     if (known !== undefined) return known;

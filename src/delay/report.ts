@@ -1,4 +1,4 @@
-/** The delay stage's gauges, set before each scrape: the records that wait in the partitions owned here. */
+/** Sets the delay stage's gauges before each scrape: the waiting records in the partitions that this process owns. */
 
 import type { Consumer } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -20,7 +20,7 @@ export interface WatchedCounts {
   readonly delays: readonly DelayConsumer[];
   /** Measured from the first attempt. */
   readonly retryWindowMs: number;
-  /** Number of destinations with their own label; the rest share one. */
+  /** Maximum number of destinations with a separate label; the rest share one. */
   readonly shownMax: number;
 }
 
@@ -83,7 +83,7 @@ function showing(metrics: Metrics, { labels, retryWindowMs }: WatchedCounts) {
     for (const each of shown.counts) counted.set(`${each.delay}/${each.destination}`, each);
     const zeros = before.counts.flatMap(({ destination, delay }) => {
       if (counted.has(`${delay}/${destination}`)) return [];
-      // A waiting destination may have lost its own label.
+      // A destination with waiting deliveries may have lost its separate label.
       const isAmongRest = shown.waiting.has(destination) && !shown.totals.has(destination);
       const isZero = knownDelays.has(delay) && labels.isConfigured(destination) && !isAmongRest;
       if (!isZero) deliveriesWaiting.remove({ destination, delay });

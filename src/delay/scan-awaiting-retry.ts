@@ -1,11 +1,11 @@
 /**
- * Reads the records that wait in delay topics from outside the stage: every record that the groups have not processed,
- * except those that are still in the log but have been released early by a retry or a cancel. All counts from outside
- * the stage use this scan. It keeps no record in memory.
+ * Reads the waiting records of delay topics from outside the stage: every record that the groups have not processed,
+ * except records that are still in the log but have been released early by a retry or a cancel. All counts from outside
+ * the stage use this scan. The scan keeps no record in memory.
  *
  *   the scan                                    then
  *   reaches all log end offsets                 everything was found
- *   has read the allowed number of records,     it stops and returns how many records were not read
+ *   has read the allowed number of records,     it stops, and returns how many records were not read
  *   or the signal aborts
  *   finds a corrupt batch, another error,       the same for that partition or topic, with the error
  *   or a missing permission

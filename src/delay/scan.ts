@@ -1,10 +1,10 @@
 /**
- * Reads ahead, in the partitions owned here, to count the records behind those in flight. The scan reads without a
+ * Reads ahead in the partitions that this process owns, to count the records behind those in flight. The scan uses no
  * group and keeps no record in memory. Deliveries have priority: only one step runs at a time over all partitions, and
  * after each step the scan pauses for as long as the step took, between 50 ms and 10 s.
  *
  *   a step of a partition                              then
- *   returns records, or reaches the end                they are counted, and the next partition follows
+ *   returns records, or reaches the end                the records are counted, and the next partition follows
  *   fails: corrupt batch, missing topic, unreachable   this partition is tried again after 10 s
  *     Kafka
  *   returns nothing for 10 s: an open transaction      the same

@@ -3,9 +3,9 @@
  * The stage has a consumer and a group per delay, and a separate wait for each partition. It never sends an HTTP
  * request.
  *
- *   step                                        after a crash
+ *   step                                        if the process crashes after it
  *   1  the first record of a partition is due   it is read again and still due
- *   2  all due records are returned, or dead-   the records are written again: a repeated attempt
+ *   2  all due records are returned, or dead-   the records are written again, so an attempt is repeated
  *      lettered, in one send
  *   3  rejected records become dead letters;    the same; rerouted records may then exist twice
  *      those for an unwritable topic are
@@ -18,7 +18,7 @@
  * records out of order, before they are due (`early-release.ts`). A record that was canceled becomes a
  * dead letter in step 2 when it is due.
  *
- * In addition, all waiting records are counted (`counting.ts`). Nothing else depends on the counts.
+ * In addition, all waiting records are counted (`counting.ts`). The counts do not affect anything else.
  */
 
 import { NO_OPERATOR_ACTIONS } from "../control/operator-action-state.ts";
@@ -45,7 +45,9 @@ import { type DelayTraces, delayTraces } from "./trace.ts";
 
 export interface DelayConfig extends Counted {
   readonly groups: GroupNames;
-  /** Names of delays whose topics exist: configured delays, and removed ones whose topics still have to be drained. */
+  /**
+   * Names of delays whose topics exist: configured delays, and removed delays whose topics still have to be drained.
+   */
   readonly delays: readonly string[];
   /** Maximum number of bytes of waiting records that are kept in memory per delay. */
   readonly maxBytes: number;
@@ -54,7 +56,7 @@ export interface DelayConfig extends Counted {
 
 /** Maximum number of records of a partition in memory; the rest wait in the topic. */
 const PARTITION_RECORDS_MAX = 2_000;
-/** Fetches may be rare, because records that were just scheduled are not due for a while. */
+/** Fetches need not be frequent, because records that were just scheduled are not due immediately. */
 const FETCH_SPACING_MS = 100;
 const LOG_LINES_PER_SECOND = 10;
 
@@ -125,7 +127,7 @@ function consumeDelayTopic(
     topics: [topics.delays(delayMs)],
     partitionRecordsMax: PARTITION_RECORDS_MAX,
     maxBytes,
-    // One partition's first record may be due long before another's.
+    // The first record of one partition may be due long before that of another partition.
     whenFull: "pause",
     fetchSpacingMs: FETCH_SPACING_MS,
     drainLimitMs,

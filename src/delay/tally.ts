@@ -1,6 +1,6 @@
 /**
- * The number of a destination's waiting deliveries, and their earliest times. `NEVER` means that none of these
- * deliveries has such a time.
+ * The number of a destination's waiting deliveries, and their earliest times. `NEVER` means that no delivery has such a
+ * time.
  */
 
 import type { Waiting } from "./due.ts";

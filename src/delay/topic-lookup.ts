@@ -9,7 +9,7 @@ const LOOKUP_AGAIN_MS = 1_000;
 
 export interface Lookup {
   readonly places: KnownPlaces;
-  /** Resolves when the list of topics was fetched again, or after a pause if that failed. */
+  /** Resolves when the list of topics has been fetched again; if that fails, resolves after a pause. */
   readonly renew: (signal: AbortSignal) => Promise<void>;
   readonly healthProblems: () => readonly string[];
 }

@@ -1,6 +1,6 @@
 /**
- * The span of a delay: from the time a retry is scheduled until the record is back on its
- * destination's topic. The span has its own trace, which is linked to the failed attempt, and the next attempt is
+ * Creates the span of a delay, from the time at which a retry is scheduled until the record has been returned to its
+ * destination's topic. The span has a separate trace, which is linked to the failed attempt, and the next attempt is
  * linked to this span. It is created only if the trace of the failed attempt is sampled.
  */
 

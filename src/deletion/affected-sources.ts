@@ -3,7 +3,7 @@
  *
  *   sourceIds            affected sources
  *   absent               all
- *   all are known        those
+ *   all are known        these sources
  *   some are known       the known ones; the others are logged
  *   none is known        none: the request is dead-lettered with the reason unknown-source
  *
@@ -11,7 +11,7 @@
  *   an enabled webhook                       once per affected source
  *   a disabled webhook                       no
  *   a topic                                  no: Switchyard sends no requests for it
- *   one whose rules remove every user ID     no: it does not know the user (docs/rules.md#deletions)
+ *   one whose rules remove every user ID     no: it has no data with the user ID (docs/rules.md#deletions)
  *
  * `integrations` apply only to calls. A source is affected even if it has no destination to notify.
  */
@@ -53,7 +53,7 @@ export type Affected =
     }
   | Refusal;
 
-/** Computed once per configuration instead of once per request. */
+/** The listeners by source, computed once per configuration instead of once per request. */
 export function listenersBySource(
   sources: readonly Source[],
   destinations: readonly Destination[],
@@ -88,11 +88,14 @@ export interface NotNotified {
   readonly because:
     | "disabled"
     | `type ${string}`
-    | "no affected source names it"
-    | "its rules take the user ID away";
+    | "no affected source is connected to it"
+    | "its rules remove the user ID";
 }
 
-/** Listeners that get a notification for a user, and those that do not, because their rules remove the user ID. */
+/**
+ * Divides listeners into those that get a notification for a user and those that do not, because their rules remove the
+ * user ID.
+ */
 export function listenersFor(
   { listeners }: AffectedSource,
   userId: string,
@@ -127,8 +130,8 @@ export function notNotified(
     .filter(({ id }) => !notified.has(id))
     .map(({ id, kind, enabled, getsDeletions }): NotNotified => {
       if (!getsDeletions) return { destination: id, because: `type ${kind}` };
-      if (without.has(id)) return { destination: id, because: "its rules take the user ID away" };
-      const because = enabled ? "no affected source names it" : "disabled";
+      if (without.has(id)) return { destination: id, because: "its rules remove the user ID" };
+      const because = enabled ? "no affected source is connected to it" : "disabled";
       return { destination: id, because };
     });
 }

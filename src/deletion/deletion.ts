@@ -3,9 +3,9 @@
  *
  *   for each          a record in                     key      value
  *   listener of an    deliveries.<destination>        userId   {"type":"delete","userId",
- *   affected source                                             "timestamp","messageId"}; the userId is what the
- *                                                               listener's rules make of it, and there is no
- *                                                               record if they take it away
+ *   affected source                                             "timestamp","messageId"}; the listener's rules
+ *                                                               apply to the userId; without one, no record is
+ *                                                               written
  *   partition         audience-syncs, unless the      userId   {"type":"forget","userId"}
  *                     request names its sources or
  *                     the id is longer than a
@@ -36,7 +36,7 @@ import { type DeletionRequest, parseRequest } from "./request.ts";
 /** UUID namespace of the message IDs of delete notifications. */
 const NAMESPACE = "cf3efde6-8cd5-44e5-83a2-284d7c8b77e1";
 
-/** The audience stage rejects longer IDs, so such a user is in no audience and has no computed trait. */
+/** The audience stage rejects longer IDs, so a user with a longer ID is in no audience and has no computed trait. */
 const MEMBER_ID_MAX_BYTES = 1_024;
 
 /** A record of `deletion-requests`, and the records that have to be written for it. */
@@ -106,9 +106,9 @@ function notifications(
     withoutUserId.push(...found.without.map(({ destination }) => destination));
     return found.notified.map(({ listener, userId: notifiedId }) => {
       const { destination, topic, historical } = listener;
-      // Made from the record's unchanged time, even if it is not valid, so that a repeat has the same message ID; and
-      // from the user ID that the destination gets, because the original ID could be guessed from a message ID by
-      // trying.
+      // The message ID is derived from the record's unchanged time, even if that is not valid, so that a repeat has the
+      // same message ID. It is derived from the user ID that the destination gets, because the original ID could be
+      // found by computing the message IDs of many user IDs.
       const messageId = messageIdOf(notifiedId, source, timestampMs ?? record.timestampMs);
       const notifiedMs = historical ? (timestampMs ?? receivedAtMs) : receivedAtMs;
       const timestamp = isoTimestamp(notifiedMs);
@@ -146,7 +146,7 @@ function messageIdOf(userId: string, source: SourceId, atMs: number): MessageId 
   return uuidV5(NAMESPACE, JSON.stringify([userId, source, atMs])) as MessageId;
 }
 
-/** One record per partition of `audience-syncs`, so that each owner forgets the user. */
+/** Creates one record per partition of `audience-syncs`, so that each owner forgets the user. */
 export function forgetRecords(
   userId: string,
   topic: string,

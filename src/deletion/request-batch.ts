@@ -1,6 +1,6 @@
 /**
- * Takes requests that are carried out together: at least one, and more until their records fill one send. A
- * request becomes one record per notification, and one per partition of `audience-syncs`.
+ * Selects the requests that are carried out together: at least one, and further requests until their records fill one
+ * send. A request becomes one record per notification, and one per partition of `audience-syncs`.
  */
 
 import type { Became, DeadLettered } from "../domain/dead-letter-records.ts";
@@ -8,7 +8,7 @@ import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { TopicNames } from "../domain/topics.ts";
 import { type Decided, forgetRecords } from "./deletion.ts";
 
-/** Maximum number of records in one send, unless a single request becomes more. */
+/** Maximum number of records in one send, unless a single request becomes more records. */
 const PIECE_RECORDS_MAX = 2_000;
 
 export interface Piece {
@@ -28,7 +28,7 @@ export interface PieceOptions {
   readonly partitions: number;
 }
 
-/** Removes a piece from the beginning of `waiting`, which must not be empty. */
+/** Removes and returns a piece from the start of `waiting`, which must not be empty. */
 export function nextPiece(waiting: IncomingRecord[], options: PieceOptions): Piece {
   const requests: InFlightRequest[] = [];
   const deadLettered: DeadLettered[] = [];

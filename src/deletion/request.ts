@@ -6,10 +6,10 @@
  *   cannot be decoded (`decode.ts`)              undecodable, unknown-schema
  *   is not an object                             invalid-deletion
  *
- *   userId      text that is not empty           that user
- *               a number                         its text, as in calls
+ *   userId      a string that is not empty       that user
+ *               a number                         its string, as in calls
  *               anything else, or absent         invalid-deletion
- *   sourceIds   a list of texts and numbers      these sources, without duplicates
+ *   sourceIds   a list of strings and numbers    these sources, without duplicates
  *               null in an Avro record           as if the field were absent
  *               anything else, null or []        invalid-deletion
  *               absent, but a field has a        invalid-deletion
@@ -18,7 +18,7 @@
  *   timestamp   a valid time                     that time
  *               anything else, or absent         null: the record's time is used
  *
- * Only a request without `sourceIds` is for every source. A typing mistake in this name must not delete more than was
+ * Only a request without `sourceIds` is for every source. A misspelled field name must not delete more than was
  * intended, because deleted data cannot be restored. So requests with `sourceId`, `source_ids` or `Sources` are
  * rejected.
  */
@@ -53,11 +53,11 @@ export function parseRequest(record: RecordValue): ParsedRequest {
   if (decoded.kind === "refused") return decoded;
   const { json } = decoded;
   if (!isJsonObject(json)) {
-    return invalid(`a deletion request is a JSON object, this is ${kindOf(json)}`);
+    return invalid(`a deletion request must be a JSON object, but this is ${kindOf(json)}`);
   }
   const userId = asId(json.userId);
   if (userId === null) {
-    return invalid(`userId is ${kindOf(json.userId)}, expected text or a number`);
+    return invalid(`userId is ${kindOf(json.userId)}, expected a string or a number`);
   }
   const known = record.schema?.known;
   const hasNulls = known?.kind === "schema" && known.hasNulls === true;
@@ -86,11 +86,11 @@ function parseSourceIds(json: JsonObject): ParsedSourceIds {
     );
     if (meant === undefined) return EVERY_SOURCE;
     return invalid(
-      `the field ${describe(meant)} is unknown, expected sourceIds, or no such field for every source`,
+      `the field ${describe(meant)} is unknown. Use sourceIds, or omit the field to delete the user from every source`,
     );
   }
   const given = json.sourceIds;
-  const expected = "expected a list of ids, or no such field for every source";
+  const expected = "expected a list of ids. To delete the user from every source, omit sourceIds";
   if (!Array.isArray(given)) return invalid(`sourceIds is ${kindOf(given)}, ${expected}`);
   if (given.length === 0) return invalid(`sourceIds is an empty list, ${expected}`);
   const sourceIds = new Set<string>();

@@ -4,7 +4,7 @@
  *
  * The requests of a partition are processed in pieces, in order:
  *
- *   step                                              after a crash
+ *   step                                              if the process crashes after it
  *   0  look up the schemas of the values              the piece is read again; nothing was written
  *   1  count the partitions of audience-syncs         the same
  *   2  write notifications, forget records and        the records are written again, the notifications
@@ -18,7 +18,7 @@
  * So an offset is committed only when all records of every earlier request have been acknowledged. On a graceful
  * shutdown, the stage takes no new piece, waits for the current one, finishes it and commits, so nothing is repeated.
  *
- * Partitions are counted for each piece, because otherwise the user would remain in audiences in a partition that was
+ * Partitions are counted again for each piece. Otherwise the user would remain in the audiences of a partition that was
  * added later. While the topic is missing or cannot be queried, requests wait.
  *
  * A changed configuration applies from the next piece on.
@@ -51,7 +51,7 @@ export interface DeletionConfig extends NotifiedLists {
   readonly groups: GroupNames;
   /** Maximum size of requests in flight. */
   readonly maxBytes: number;
-  /** What happens at a corrupt batch: the stage halts (`stop`, the default) or skips it. */
+  /** What the stage does at a corrupt batch: it halts (`stop`, the default) or skips the batch. */
   readonly onCorruptBatch?: OnCorruptBatch;
   /** Longest wait for the current piece when the partition is revoked or the process stops. */
   readonly drainLimitMs: number;
@@ -109,7 +109,7 @@ export function startDeletion(deps: StageDeps, config: DeletionConfig): Promise<
   return Promise.resolve(running);
 }
 
-/** What the partitions share. */
+/** The functions that all partitions use. */
 interface Work {
   /** Counts the partitions of `audience-syncs`. Null if the signal aborts before the number is known. */
   readonly countPartitions: (signal: AbortSignal) => Promise<number | null>;
@@ -144,7 +144,7 @@ function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHan
     drain: async () => {
       draining.abort();
       waiting.length = 0;
-      // `working` reports the failures.
+      // The runner `working` reports failures.
       await writing.catch(() => undefined);
     },
   };
@@ -178,7 +178,7 @@ function createPartitionCount(
     }
     return null;
   };
-  const what = `deletion requests have been waiting for the number of partitions of ${topic}`;
+  const what = `deletion requests cannot be processed, because the number of partitions of ${topic} has been unknown`;
   return (signal) => waits.during(what, untilKnown(signal));
 }
 

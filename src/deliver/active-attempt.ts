@@ -71,7 +71,7 @@ export interface Unit {
   isClosed: boolean;
 }
 
-/** Deliveries that are sent at the same time, with one request to each of the endpoints. */
+/** Deliveries that are sent together, in one request to each of the endpoints. */
 export interface Part {
   readonly calls: readonly Call[];
   readonly endpoints: readonly Endpoint[];
@@ -84,7 +84,7 @@ export interface Attempt {
   readonly startedAtMs: number;
   /** Null if the attempt is not traced. */
   readonly trace: AttemptTrace | null;
-  /** The deliveries of the requests in progress, and what the requests share. */
+  /** The deliveries of the requests in progress. */
   calls: readonly Call[];
   prepared: unknown;
   /** Null if the unit can only have one delivery. */
@@ -117,7 +117,7 @@ export function decideCall(
 }
 
 export interface Attempted {
-  /** Contains the number of attempts before this one. */
+  /** The delivery, with the number of attempts before this one. */
   readonly delivery: Delivery;
   readonly results: readonly EndpointResult[];
   readonly decision: Decision;
@@ -136,12 +136,12 @@ export interface WorkPorts {
     calls: readonly TracedCall[],
     destination: AttemptedDestination,
   ) => AttemptTrace | null;
-  /** Calls back asynchronously when all records are acknowledged, or when that can no longer happen. */
+  /** Calls back asynchronously when all records are acknowledged, or can no longer be acknowledged. */
   readonly write: (
     replacements: readonly Replacement[],
     ended: (isWritten: boolean) => void,
   ) => void;
-  /** Number of partitions of the destination's topics, whoever owns them. */
+  /** Number of partitions of the destination's topics, including those that other processes own. */
   readonly partitions: number;
   readonly onStart: () => void;
   /** Called with the result of each request. */
@@ -155,7 +155,7 @@ export interface WorkPorts {
   readonly onCircuit: (endpoint: EndpointKey, state: CircuitState) => void;
 }
 
-/** The part of an assigned partition that processing its records needs. */
+/** The part of an assigned partition that is needed to process its records. */
 export type Finishing = Pick<AssignedPartition, "finish">;
 
 export class OwnedWork {

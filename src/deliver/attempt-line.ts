@@ -4,8 +4,8 @@
  *
  *   the attempt                                              level
  *   a request timed out or found an invalid certificate      error
- *   any other that was accepted                              info
- *   any other                                                warn
+ *   any other attempt that was accepted                      info
+ *   any other attempt                                        warn
  *
  * With `log.attempts`, only a share of the accepted attempts is logged. All other attempts are always logged.
  */
@@ -26,7 +26,7 @@ export function levelOf({ results, decision }: Attempted): "info" | "warn" | "er
 
 function isAlarming({ result }: EndpointResult): boolean {
   if (result.kind !== "no-response") return false;
-  // An operator has to act on certificates.
+  // Certificate errors continue until an operator fixes them.
   return result.cause === "timeout" || result.cause.startsWith("tls");
 }
 
@@ -49,12 +49,12 @@ export function attemptFields(
   };
 }
 
-/** Strings of characters that need no escape in JSON or on a terminal. */
+/** Matches strings in which no character needs an escape in JSON or on a terminal. */
 const PLAIN = /^[ !#-[\]-~]*$/;
 
 /**
- * The fields of an accepted attempt for `Log.infoText`. Null if the attempt made more than one request or an ID has
- * characters outside `PLAIN`; then use `attemptFields`.
+ * The fields of an accepted attempt for `Log.infoText`. Null if the attempt made more than one request, or if an ID
+ * contains characters outside `PLAIN`; use `attemptFields` then.
  */
 export function acceptedText(
   { delivery, results, decision, batch }: Attempted,

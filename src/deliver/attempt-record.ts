@@ -1,14 +1,14 @@
 /**
- * The record of an attempt on the attempts topic (docs/topics.md#attempts). A delivery takes about twenty microseconds
- * of CPU, and writing its record must be a small part of that. A first attempt that is accepted on an existing
- * connection is therefore written as bytes, from pieces that are prepared once per destination. All other attempts are
- * assembled as text, and a test compares the two forms.
+ * Writes the record of an attempt for the attempts topic (docs/topics.md#attempts). A delivery takes about twenty
+ * microseconds of CPU, and writing its record must be a small part of that. A first attempt that is accepted on an
+ * existing connection is therefore written as bytes, from pieces that are prepared once per destination. All other
+ * attempts are assembled as text, and a test checks that both ways create the same record.
  *
  *   field              from
  *   time               the end of the last request
  *   decision           what happened to the delivery (`decide.ts`)
- *   requests           one per endpoint, including those that were skipped
- *     endpoint         its name, which contains the host; the rest of a URL may be a password
+ *   requests           one per endpoint, including skipped endpoints
+ *     endpoint         its name, which contains only the host of its URL; the rest may be a password
  *     outcome          accepted, retry, rejected, or skipped if it was unavailable
  *     status or cause  the response, or why there was none
  *     phases           duration of each phase in milliseconds (`attempt-trace.ts`)
@@ -106,7 +106,7 @@ export function acceptedWriter(destination: AttemptedDestination): WriteAccepted
   };
 }
 
-/** Writes the name of a batch once for all of its calls. */
+/** Encodes the name of a batch only once for all of its calls. */
 function batchPieces(): (batch: UnitName) => Uint8Array {
   let last: UnitName | null = null;
   let text = piece("");
@@ -130,8 +130,8 @@ const SECOND_BYTES = 20;
 const ZERO = 0x30;
 
 /**
- * A piece that contains a time, reused for each record. The time is mostly in the same second as the previous one, so
- * only its last digits are replaced.
+ * A piece that contains a time, reused for each record. Most times are in the same second as the previous one, so that
+ * only the last digits are replaced.
  */
 function stamped(before: string, after: string): (atMs: number) => Uint8Array {
   const start = piece(before).length;
@@ -151,7 +151,7 @@ function stamped(before: string, after: string): (atMs: number) => Uint8Array {
     } else {
       const instant = new Date(atMs).toISOString();
       text = piece(`${before}${instant}${after}`);
-      // The text is longer if the year has more than four digits.
+      // The string is longer if the year has more than four digits.
       lastSecond = instant.length === INSTANT_BYTES ? second : Number.NaN;
     }
     lastMs = atMs;

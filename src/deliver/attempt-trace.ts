@@ -1,17 +1,18 @@
 /**
  * The spans of an attempt, and the header `traceparent` of its requests.
  *
- *   the record's trace   span of the attempt                  traceparent, if the destination asks for it
+ *   the record's trace   span of the attempt                  traceparent, if the destination has that setting
  *   is sampled           starts a trace that is linked to it  names the span of the request
  *   is not sampled       none                                 unchanged
  *   is unknown           none                                 none
- *   a batch, of which    starts a trace that is linked to     names the span of the request
- *   some are sampled     each of those, at most 100
+ *   a batch with some    starts a trace that is linked to     names the span of the request
+ *   sampled records      each of them, at most 100
  *   a batch without      none                                 none: it has several traces
  *   such a record
  *
- * Each attempt has a trace of its own, because hours can pass between two attempts and collectors wait for a trace to end.
- * The record that replaces the delivery names the attempt, so that the next attempt is linked to it.
+ * Each attempt has a separate trace, because hours can pass between two attempts, and collectors wait for a trace to
+ * end. The record that replaces the delivery contains the ID of the attempt's span, so that the next attempt is linked
+ * to it.
  *
  *   span                from                              to
  *   deliver <topic>     the first request                 the decision
@@ -46,7 +47,7 @@ import type { DecisionName } from "./decide.ts";
 
 /** Replaces the destination's sender for one attempt. */
 export interface AttemptTrace extends Pick<Sender, "send"> {
-  /** Returns the record from which a replacement is made. */
+  /** Returns the record from which a replacement is created. */
   follow(record: IncomingRecord): IncomingRecord;
   end(decision: DecisionName, endedAtMs: number): void;
 }
@@ -57,7 +58,7 @@ export interface TracedCall {
   readonly delivery: Delivery;
 }
 
-/** Most collectors keep at most this many links of a span. */
+/** Most collectors keep no more links per span than this. */
 const LINKS_MAX = 100;
 
 export interface TracePorts {
@@ -70,7 +71,7 @@ export interface TracePorts {
 
 /**
  * @param calls at least one.
- * @param isAsked true if the destination gets `traceparent`.
+ * @param isAsked true if requests to the destination contain `traceparent`.
  * @returns null if the attempt is not traced.
  */
 export function traceAttempt(

@@ -1,20 +1,20 @@
 /**
- * Writes the attempts topic. The topic exists for diagnosis, so nothing waits for its records: a write that is slow or
- * fails does not affect any delivery.
+ * Writes the attempts topic. The topic is for diagnosis only, so nothing waits for its records: a slow or failed write
+ * does not affect any delivery.
  *
  *   a record                                          result
- *   arrives                                           its bytes wait for the next flush, at most half a second or
- *                                                     until they are 512 KiB
+ *   arrives                                           its bytes wait for the next flush, for at most half a second
+ *                                                     or until 512 KiB wait
  *   arrives while 8 MiB are not acknowledged          dropped and counted
  *   cannot be written, because the topic is missing   dropped and counted; logged once a minute
  *   or brokers reject it for 2 s
- *   waits while brokers are unreachable               waits; later ones are dropped
+ *   waits while brokers are unreachable               continues to wait; later records are dropped
  *   waits when the process is killed                  lost; what happened to its delivery is written elsewhere, before
  *                                                     its offset is committed
  *   waits when the process stops                      written within the time allowed for stopping
  *
- * The topic has a separate producer, idempotent and with the same acknowledgments as the main one, so that a request
- * that waits for a slow replica of this topic never contains a retry or a dead letter.
+ * The topic has a separate producer, idempotent and with the same acknowledgments as the main one, so that retries and
+ * dead letters never share a request that waits for a slow replica of this topic.
  */
 
 import type { Phases, Sender } from "../destinations/port.ts";
@@ -31,12 +31,12 @@ import type { Attempted } from "./active-attempt.ts";
 import { attemptWriter } from "./attempt-record.ts";
 
 const FLUSH_EVERY_MS = 500;
-/** Well below the largest batch that a topic accepts, because all records may be for one partition. */
+/** Well below the maximum batch size of a topic, because all records may be for one partition. */
 const FLUSH_AT_BYTES = 512 * 1_024;
 const UNWRITTEN_MAX_BYTES = 8 * 1_024 * 1_024;
 const LINE_EVERY_MS = 60_000;
 const CLOSE_LIMIT_MS = 2_000;
-const FULL = `${UNWRITTEN_MAX_BYTES / 1_048_576} MiB of attempts are not acknowledged yet`;
+const FULL = `${UNWRITTEN_MAX_BYTES / 1_048_576} MiB of attempt records are not acknowledged yet`;
 
 export interface AttemptsTopic extends AsyncDisposable {
   /** Maximum number of bytes of an unsuccessful response that are kept; null if none are. */
@@ -156,7 +156,7 @@ class Attempts implements AttemptsTopic {
     this.#dropped.inc(count);
     this.#unsaid += count;
     const nowMs = this.#clock.nowMs();
-    // Also logged if the clock was set back.
+    // The second condition is true if the clock was set back.
     if (Math.abs(nowMs - this.#saidAtMs) < LINE_EVERY_MS) return;
     this.#saidAtMs = nowMs;
     const topic = this.#topic;
@@ -182,7 +182,7 @@ export function notingPhases(sender: Sender, notes: Notes | undefined): Sender {
   const fresh = (): Phases => (responseBytes === null ? {} : { keepBytes: responseBytes });
   return {
     ...sender,
-    // A traced attempt has the phases already, and needs no part of the response.
+    // A traced attempt already has the phases, and needs no part of the response.
     send: (endpoint, prepared, done, phases, traceparent) => {
       const noted = phases === undefined ? fresh() : Object.assign(phases, fresh());
       sender.send(endpoint, prepared, done, noted, traceparent);

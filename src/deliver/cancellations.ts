@@ -1,4 +1,4 @@
-/** Finds the records on a destination's topics that were canceled, and replaces them with dead letters. */
+/** Finds canceled records on a destination's topics, and replaces them with dead letters. */
 
 import { cancelledText, cancelOf } from "../control/early-release.ts";
 import type { EarlyRelease } from "../control/operator-actions.ts";

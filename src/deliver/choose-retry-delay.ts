@@ -1,11 +1,11 @@
 /**
  * Chooses the retry delay of a delivery (docs/retries.md#retry-schedule). The number of attempts selects one of the
- * configured delays, of which the last one repeats. `asked` is the wait that `Retry-After` requires.
+ * configured delays; the last one repeats. `asked` is the wait that `Retry-After` requires.
  *
  *   after an attempt                                     delay
- *   the selected delay ends after the window             none: expired
+ *   the selected delay ends after the window             none: the delivery expires
  *   `asked` is 0, or less than the selected delay        the selected delay
- *   `asked` is more                                      the first longer one that covers it, otherwise the last one
+ *   `asked` is longer                                    the first delay that covers it, otherwise the last one
  *   ... and that one ends after the window               the longest one that ends within it
  *
  *   its own `Retry-After` has not passed                 delay
@@ -19,11 +19,11 @@
  *   ... and that one ends after the window               the longest shorter one that ends within it, else the shortest
  *
  * A delivery whose `Retry-After` ends after its window thus approaches the end of the window step by step, and gets its
- * last attempt there. These steps leave a margin, because a record that is returned a little late would otherwise miss
- * that attempt.
+ * last attempt there. These steps leave a margin: without it, a record that is returned a little late would miss that
+ * attempt.
  */
 
-/** Short, so that an endpoint that works again gets its deliveries soon. */
+/** Short, so that an endpoint gets its deliveries within 2 minutes after it works again. */
 const SHARE_DELAY_MAX_MS = 120_000;
 
 export interface RetryPolicy {
@@ -58,7 +58,7 @@ export function delayAfterAttempt(
   return longer === null || longer < delayMs ? delayMs : longer;
 }
 
-/** The retry delay until `askedMs` have passed, or null if only an immediate attempt fits the window. */
+/** The retry delay that covers the wait of `askedMs`, or null if only an immediate attempt fits the window. */
 export function delayUntil(
   policy: RetryPolicy,
   askedMs: number,

@@ -12,7 +12,7 @@
  *   recovering   a request that was sent after the last halving fails  recovering, half as many at a time
  *   recovering   as many requests succeeded as may run at a time       closed
  *   recovering   8 requests fail in a row                              open for 5 s
- *   any          a request that was sent before it opened completes    the same state
+ *   any          a request completes that was sent before it opened    the same state
  *   open,        another process reports that the endpoint accepts     recovering, 2 requests at a time
  *   half-open
  *   recovering   requests fail, but another process reported within    recovering, 2 requests at a time
@@ -29,9 +29,9 @@
  *
  * Only failures that are retried count (5xx, 408, 425, 429, no response): a rejection shows that the endpoint is
  * alive. Doubling the time, adding one slot for each success and halving the slots once for requests that failed
- * together are the schedules of TCP's retransmission and congestion control: they find the load that the other side can
- * bear, which is not known in advance. Failures that do not depend on load are outweighed by the successes between
- * them, so the circuit closes again.
+ * together are the schedules of TCP's retransmission and congestion control: they find the load that the endpoint can
+ * handle, which is not known in advance. Failures that do not depend on load are outweighed by the successes between
+ * them, so the circuit still closes.
  *
  * The caller supplies the time. Each `admit` that sends a request is followed by one `settle`.
  */
@@ -50,7 +50,10 @@ const PROBE_WITHIN_MS = 1_000;
 /** More than one, because occasional failures of an endpoint that works again must not open the circuit. */
 const RAMP_FAILURES_TO_OPEN = 8;
 
-/** How long a report of acceptance counts. Processes whose requests keep being accepted report that every second. */
+/**
+ * How long a report that the endpoint accepts requests counts. Processes whose requests keep being accepted report that
+ * every second.
+ */
 export const HEARD_FOR_MS = 2_500;
 
 /** A delivery from the destination's queue, or a retry that is due. */
@@ -65,7 +68,7 @@ export type Admission =
   | { readonly kind: "wait" };
 
 /**
- * Distinguishes requests that were sent before the circuit last opened or the slots were last halved from later ones.
+ * Shows whether a request was sent before or after the circuit last opened or the slots were last halved.
  */
 export type Ticket = number;
 
@@ -156,8 +159,8 @@ export class CircuitBreaker {
   }
 
   /**
-   * The time at which the circuit opened, including failed probes; null if deliveries may be sent. A circuit does not
-   * put the destination on hold if its open time has passed and no delivery was available for a probe.
+   * The time at which the circuit first opened, before any failed probes; null if deliveries may be sent. A circuit
+   * does not put the destination on hold if its open time has passed and no delivery was available for a probe.
    */
   openSinceMs(nowMs: number): number | null {
     const isProbed = this.#state === "half-open" || this.#isTried;
@@ -171,12 +174,12 @@ export class CircuitBreaker {
     return this.#state === "half-open" || this.#isTried;
   }
 
-  /** Limited to the original open time, because the clock may have been set back. */
+  /** Never longer than the original open time, even if the clock was set back. */
   #isOpenStill(nowMs: number): boolean {
     return nowMs < this.#untilMs && this.#untilMs - nowMs <= this.#openMs;
   }
 
-  /** Returns true if the open time ended a while ago, and no delivery has arrived since then. */
+  /** Returns true if the open time ended more than `PROBE_WITHIN_MS` ago, and no delivery has arrived since then. */
   #isIdle(nowMs: number): boolean {
     return nowMs > this.#untilMs + PROBE_WITHIN_MS || this.#untilMs - nowMs > this.#openMs;
   }

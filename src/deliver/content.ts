@@ -34,15 +34,16 @@ export function parseContent(record: RecordValue): ParsedContent {
 }
 
 /**
- * Very few calls have 16 digits in a row. Because the pattern is written out, V8 skips eight characters at a time.
+ * Very few calls contain 16 digits in a row. The pattern is written without a quantifier, because V8 then skips eight
+ * characters at a time.
  */
 const LONG_DIGITS = /\d\d\d\d\d\d\d\d\d\d\d\d\d\d\d\d/;
 /** A number of 16 or more digits, perhaps inside a string. The last check excludes numbers inside strings. */
 const LONG_NUMBER = /[:[,]\s*-?\d{16}/;
 
 /**
- * True if a call's JSON contains an integer that JavaScript rounds, beyond 2^53. Identifiers keep their digits, so they do not
- * count.
+ * True if a call's JSON contains an integer beyond 2^53 that JavaScript rounds. IDs do not count, because they keep
+ * their digits.
  */
 export function roundsIntegers(text: string): boolean {
   if (!LONG_DIGITS.test(text) || !LONG_NUMBER.test(text)) return false;

@@ -4,9 +4,9 @@
  *
  *   endpoints requested                          decision
  *   any, one accepted                            delivered
- *   any, none accepted, some failed              scheduled for retry to those that failed; rejections are recorded
- *   ... and the next attempt would be too late   dead letter, expired
- *   any, all rejected, now or earlier            dead letter, rejected
+ *   any, none accepted, some failed              scheduled for retry at those that failed; rejections are recorded
+ *   ... and the next attempt would be too late   dead letter with the reason expired
+ *   any, all rejected, now or earlier            dead letter with the reason rejected
  *   every, each endpoint on its own              accepted: nothing; failed: scheduled for retry with the endpoint's ID,
  *                                                or expired; rejected: dead letter;
  *                                                skipped: scheduled for retry with its ID, for at most 2 minutes
@@ -46,8 +46,9 @@ const DELIVERED: Decision = { name: "accepted", outputs: [] };
 
 /**
  * @param delivery contains its first-attempt-at and the number of earlier attempts.
- * @param configured IDs of the endpoints that the delivery could have been sent to.
- * @param results of the endpoints that had not rejected the delivery earlier; at least one was requested.
+ * @param configured IDs of the endpoints to which the delivery could have been sent.
+ * @param results the results of the endpoints that had not rejected the delivery earlier; at least one of them was
+ * requested.
  * @param nowMs when the last request completed.
  */
 export function decide(
@@ -60,7 +61,7 @@ export function decide(
 ): Decision {
   assert(results.length > 0);
   const isAny = deliver === "any" || delivery.endpoint !== null;
-  // Return early in what is by far the most frequent case.
+  // By far the most frequent case returns early.
   if (isAny && results.some(isAccepted)) return DELIVERED;
   const attempted = { ...delivery, attempt: delivery.attempt + 1, notBeforeMs: null };
   if (isAny) {

@@ -1,17 +1,18 @@
 /**
- * The results of a destination's attempts, for operators. A verdict lasts between attempts, so that a destination whose
- * attempts all fail is always shown as failing. `recent-attempts.ts` has the rules.
+ * Judges from the results of its attempts whether a destination is failing, for operators (`recent-attempts.ts` has the
+ * rules). The verdict stays the same between attempts, so that a destination whose attempts all fail is always shown as
+ * failing.
  *
  *   deliver   counts as accepted                           the destination is failing
  *   any       an attempt that one endpoint accepts         if its attempts are failing
- *   every     a request that its endpoint accepts          if one endpoint is failing, because each must get every
- *                                                          call; the one that has been failing for longest counts
+ *   every     a request that its endpoint accepts          if any endpoint is failing, because each must get every
+ *                                                          call; the one that has failed for the longest time counts
  *
  *   its partitions                       the verdict
  *   are owned by this process            counts
  *   are owned by another process         does not count, because that process has its own
- *   return within a minute               counts again, because it was a rebalance
- *   return later                         is forgotten, because it may be outdated
+ *   return within a minute               counts again, because that was a rebalance
+ *   return later                         is discarded, because it may be outdated
  *
  * An endpoint that was skipped keeps its verdict.
  */
@@ -50,7 +51,7 @@ export class DestinationHealth {
     this.update(destination, nowMs, pause);
   }
 
-  /** Applies new settings. Endpoints that were removed are forgotten. */
+  /** Applies new settings, and discards the results of removed endpoints. */
   update(destination: AttemptedDestination, nowMs: number, pause: Pause | null = null): void {
     this.#still = stillnessOf(destination, pause, this.#still, nowMs);
     const keys = destination.endpoints.map(({ key }) => key);
@@ -131,7 +132,10 @@ export class DestinationHealth {
   }
 }
 
-/** True if `one` has been failing for longer than `other` or, if neither is failing, more of its attempts failed. */
+/**
+ * True if `one` has been failing for longer than `other`. If neither is failing, true if `one` has more failed
+ * attempts.
+ */
 function isWorse(one: RecentAttempts, other: RecentAttempts, nowMs: number): boolean {
   const [mine, others] = [one.failingSinceMs(nowMs), other.failingSinceMs(nowMs)];
   if (mine !== null || others !== null) return (mine ?? nowMs) < (others ?? nowMs);

@@ -13,8 +13,8 @@
  *                                       its key and slot are free before that
  *   is canceled while it waits          becomes a dead letter, even while the destination is on hold
  *   is on a partition being drained     is not started; an attempt in progress completes
- *   settings change                     an attempt in progress keeps the old ones; waiting deliveries are
- *                                       evaluated again with the new ones, even those in units
+ *   settings change                     an attempt in progress keeps the old settings; waiting deliveries are
+ *                                       evaluated again with the new settings, even those in units
  */
 
 import type { EarlyRelease } from "../control/operator-actions.ts";
@@ -51,7 +51,7 @@ import { RequestRate } from "./request-rate.ts";
 import { RequestRounds, skipped } from "./request-rounds.ts";
 import { SlotScheduler } from "./slot-scheduler.ts";
 
-/** The interval is far below the margin for a last attempt (`choose-retry-delay.ts`). */
+/** Far shorter than the margin for a last attempt (`choose-retry-delay.ts`). */
 const RELEASE_EVERY_MS = 500;
 
 export class DestinationWork {
@@ -108,7 +108,7 @@ export class DestinationWork {
     this.#gates.update(this.#settings.keys, concurrency);
     this.#slots.allow(concurrency);
     this.#rate.limit(requestsPerSecond);
-    // Nothing waits for the earlier limit any more.
+    // The earlier rate limit no longer applies.
     this.#isLimited = false;
     this.#pump();
   }
@@ -125,7 +125,7 @@ export class DestinationWork {
     this.#pump();
   }
 
-  /** Sets the number of partitions of the destination's topics, whoever owns them. */
+  /** Sets the number of partitions of the destination's topics, including those that other processes own. */
   partitionsAre(partitions: number): void {
     this.#rate.isOf(partitions);
   }
@@ -309,8 +309,8 @@ export class DestinationWork {
   }
 
   /**
-   * Starts the next unit; if the availability of its endpoints has changed meanwhile, its deliveries are evaluated
-   * again instead.
+   * Starts the next unit. If the availability of its endpoints has changed meanwhile, evaluates its deliveries again
+   * instead.
    *
    * @param isRest true if nothing else can join an open unit now.
    * @returns false if no unit may start.
@@ -354,7 +354,7 @@ export class DestinationWork {
     this.#releaseInTime();
   }
 
-  /** Periodically checks the deliveries that wait for endpoints, until there are none. */
+  /** Checks the deliveries that wait for endpoints periodically, until no delivery waits any more. */
   #releaseInTime(): void {
     if (this.#isReleasing) return;
     this.#isReleasing = true;
@@ -382,7 +382,7 @@ function isRounded({ attempt }: Delivery, text: string): boolean {
   return attempt === 0 && roundsIntegers(text);
 }
 
-/** The retry window starts with the first attempt, not when the delivery joined its unit. */
+/** The retry window starts with the first attempt, not with the time at which the delivery joined its unit. */
 function begun(call: UnitCall, nowMs: number): UnitCall {
   const { delivery } = call;
   const isFirst = delivery.attempt === 0 && delivery.endpoint === null;

@@ -1,6 +1,6 @@
 /**
- * Tracks whether each endpoint of a destination is available, by its circuit breaker and the wait that it requested
- * with `Retry-After`.
+ * Tracks whether each endpoint of a destination is available. An endpoint is unavailable while its circuit is open or
+ * its `Retry-After` time lasts.
  *
  *   the endpoints                                        the destination
  *   one is available                                     takes deliveries from its queue
@@ -11,16 +11,16 @@
  * given.
  *
  *   an endpoint                                          other processes
- *   opens its circuit, even after a failed probe         are informed, so that those whose requests are accepted reply
+ *   has its circuit opened, even by a failed probe       are informed; those whose requests are accepted reply
  *   accepts or rejects while its circuit is open         are informed
  *   the same, while others have reported failures        are informed, once a second
  *   within the last minute
  *   sends Retry-After                                    are informed, once a second
  *
- *   another process reports that the endpoint            result
+ *   another process reports that an endpoint             result
  *   accepts                                              an open circuit recovers, 2 requests at a time
- *   sent Retry-After                                     it is unavailable as if this process had received that
- *   fails                                                none, because the cause may be that process
+ *   sent Retry-After                                     the endpoint is unavailable, as if this process had received it
+ *   fails                                                none, because the cause may be in that process
  */
 
 import type { EndpointNews } from "../control/operator-actions.ts";
@@ -39,7 +39,7 @@ export type QueueState =
 const GOES: QueueState = { kind: "goes" };
 const WAITS: QueueState = { kind: "waits" };
 
-/** A hold of the destination, which a probe in progress does not end. */
+/** A hold of the destination. A probe in progress does not end it. */
 export interface DestinationHold {
   readonly reason: HoldReason;
   readonly sinceMs: number;
@@ -81,7 +81,10 @@ interface Gate<Item> {
   reportedAtMs: number;
   readonly breaker: CircuitBreaker;
   onHoldUntilMs: number;
-  /** When the endpoint first sent `Retry-After`, if it has sent it again each time before the wait ended. */
+  /**
+   * The start of the current series of `Retry-After` responses, each of which arrived before the wait of the previous
+   * one ended.
+   */
   onHoldSinceMs: number;
   waiting: Waiting<Item>[];
 }
@@ -146,7 +149,10 @@ export class EndpointGates<Item> {
     };
   }
 
-  /** A number that changes when one of these endpoints becomes available or unavailable, or the reason changes. */
+  /**
+   * A number that changes when one of these endpoints becomes available or unavailable, or when the reason for that
+   * changes.
+   */
   availability(endpoints: readonly Endpoint[], nowMs: number): number {
     let bits = 0;
     for (const { key } of endpoints) {
@@ -184,7 +190,7 @@ export class EndpointGates<Item> {
     );
   }
 
-  /** When the endpoint is available again, as far as is known; 0 if it is available now. */
+  /** The time until which the endpoint is currently unavailable; 0 if it is available. */
   unavailableUntilMs(endpoint: EndpointKey, nowMs: number): number {
     const gate = this.#find(endpoint);
     return Math.max(this.#onHoldUntilMs(gate, nowMs), gate?.breaker.unavailableUntilMs(nowMs) ?? 0);
@@ -309,7 +315,10 @@ export class EndpointGates<Item> {
     this.#tell(gate.key, news);
   }
 
-  /** The hold while all endpoints are unavailable; its reason is that of the endpoint that will be available first. */
+  /**
+   * The hold while all endpoints are unavailable. Its reason is the reason of the endpoint that will be available
+   * first.
+   */
   hold(nowMs: number): DestinationHold | null {
     let first: Unavailability | null = null;
     let sinceMs = Number.NEGATIVE_INFINITY;
@@ -348,7 +357,7 @@ export class EndpointGates<Item> {
 
   #onHoldUntilMs(gate: Gate<Item> | undefined, nowMs: number): number {
     const untilMs = gate?.onHoldUntilMs ?? 0;
-    // No hold lasts longer than this, so the clock was set back.
+    // No hold lasts longer than this, so the clock must have been set back.
     return untilMs - nowMs > this.#retryWindowMs ? 0 : untilMs;
   }
 

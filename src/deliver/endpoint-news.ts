@@ -1,16 +1,16 @@
 /**
- * The processes of a cluster inform each other about endpoints through the topic `operator-actions`. One process makes
- * all retries of a destination, so the others would otherwise learn about endpoints only from first attempts.
+ * The processes of a cluster inform each other about endpoints through the topic `operator-actions`. Without that, a
+ * process that makes no retries for a destination would learn about its endpoints only from first attempts.
  *
  *   a process                                         result
- *   reports about an endpoint                         a record is written, or, if a write is in progress, the latest
- *                                                     report for each endpoint follows it
+ *   reports about an endpoint                         a record is written; if a write is in progress, the latest
+ *                                                     report for each endpoint is written after it
  *   has no permission, or the topic is not writable   the report is lost, and nothing waits for it
  *   is killed before the record is written            the same: each process still sends its own probes
  *   reads its own record                              nothing
  *
- * Nothing is written while all endpoints work, and at most one record per endpoint and second otherwise
- * (`endpoint-availability.ts`). No offset depends on it.
+ * No record is written while all endpoints work; otherwise, at most one record per endpoint is written per second
+ * (`endpoint-availability.ts`). No offset waits for these records.
  */
 
 import type { OperatorActions } from "../control/operator-action-state.ts";

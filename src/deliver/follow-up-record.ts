@@ -1,12 +1,12 @@
 /**
- * The records that replace a delivery which was not accepted: in a delay topic or among the dead letters. The value is the
- * call's, byte for byte.
+ * Creates and writes the records that replace a delivery which was not accepted: a record in a delay topic or a dead
+ * letter. The value is the call's, byte for byte.
  *
  *   case                                   record
  *   scheduled for retry                    in the delay topic of its retry delay, with the delivery's key
  *   dead-lettered                          a dead letter with the delivery's current headers
  *   the record is not a valid delivery     a dead letter with its headers unchanged
- *   brokers reject one of these as too     a dead letter, too-large
+ *   brokers reject one of these as too     a dead letter with the reason too-large
  *   large
  *   brokers reject that one too            as much of it as fits (`domain/cut.ts`): headers before the value; the
  *                                          original record can still be read from its topic
@@ -27,7 +27,7 @@ import { untilTickMs } from "../domain/timer-tick.ts";
 import { delayName, type TopicNames } from "../domain/topics.ts";
 import type { Output, Waited } from "./output.ts";
 
-/** Holds no reference to the replaced record, so that it does not stay in memory. */
+/** Holds no reference to the replaced record, so that the replaced record does not stay in memory. */
 export type Replacement =
   | {
       readonly kind: "retry";
@@ -41,7 +41,7 @@ export type Replacement =
       readonly reason: DeadLetterReason;
       readonly error: string;
       readonly place: RecordPlace;
-      /** The names of the call for the log, as far as the record contains them. */
+      /** The names of the call that the record contains, for the log. */
       readonly call: CallNames;
       readonly outgoing: OutgoingRecord;
       /** The record before it was cut; absent if it was not cut. */
@@ -123,12 +123,12 @@ export type Ended = (isWritten: boolean) => void;
  * Collects the records that replace deliveries, so that records written at about the same time share a request to Kafka:
  * retries wait for seconds anyway, and a broken endpoint causes up to 1,000 of them per second.
  *
- *   a write arrives          result
- *   no other one waits       it waits for the next tick (`timer-tick.ts`), which all destinations share
- *   others wait              it is sent with them
+ *   a write that arrives     what happens to it
+ *   while none waits         waits for the next tick (`timer-tick.ts`), which all destinations share
+ *   while others wait        is sent with them
  *
- * A delivery counts as processed only after its record was written, so after a crash before that, it is attempted
- * again.
+ * A delivery counts as processed only after its record was written. If the process crashes before that, the delivery is
+ * attempted again.
  *
  * @param clock the collected records are sent when its sleep ends, even if the sleep is aborted.
  * @param write rejects if nothing more can be written.
@@ -138,7 +138,8 @@ export function gatherWrites<Item>(
   write: (items: readonly Item[]) => Promise<void>,
 ): (items: readonly Item[], ended: Ended) => void {
   let gathered: Item[] = [];
-  // A promise for each record would live as long as the write, and the garbage collector would copy it.
+  // There is no promise for each record, because each promise would live as long as the write, and the garbage
+  // collector would copy it.
   let waiting: Ended[] = [];
 
   const go = () => {

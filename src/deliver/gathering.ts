@@ -3,16 +3,16 @@
  * same endpoints.
  *
  *   a delivery                              joins
- *   must be sent alone                      a unit of its own, which is closed
+ *   must be sent alone                      a separate unit, which is closed
  *   fits the open unit                      that unit; with `calls` deliveries it is closed
  *   does not fit it                         a new unit; the earlier one is closed
- *   has the same key as one in an open      that unit, behind it; if it does not fit, it waits until that unit has ended
- *   unit, on the same partition
+ *   has the same key as one in an open      that unit, after the other one; if it does not fit, it waits until that
+ *   unit, on the same partition             unit has ended
  *
  *   a unit                                  starts
  *   is closed                               when a slot is free
  *   is open                                 when a slot is free, nothing else can join it now, and `waitMs` have passed since
- *                                           its first delivery arrived, or the retry window of one ends
+ *                                           its first delivery arrived, or a delivery's retry window ends
  *   has endpoints whose availability        not at all: its deliveries are evaluated again, in order
  *   changed while it waited
  *
@@ -79,7 +79,7 @@ export class Gathering {
     return this.#units.splice(0);
   }
 
-  /** Forgets the deliveries of a partition. */
+  /** Discards the deliveries of a partition. */
   drop(owner: OwnedWork): void {
     for (const unit of this.#units) {
       const kept = unit.calls.filter(({ item }) => item.owner !== owner);
@@ -106,7 +106,7 @@ function isGroup(unit: Group, { turn, endpoints, availability }: Group): boolean
 /**
  * Adds a delivery to an open unit if the unit has room for it, and otherwise closes the unit.
  *
- * @returns true if the delivery is part of it.
+ * @returns true if the delivery is now part of the unit.
  */
 function joins(unit: Unit, call: UnitCall, limits: UnitLimits): boolean {
   const { measured, item, untilMs } = call;
@@ -123,8 +123,7 @@ function joins(unit: Unit, call: UnitCall, limits: UnitLimits): boolean {
 }
 
 /**
- * Does the same for a delivery that has the same key as one in the unit. If the delivery cannot join, the unit is
- * closed.
+ * Adds a delivery that has the same key as one in the unit. If the delivery cannot join, closes the unit.
  */
 export function joinsBehind(unit: Unit, call: UnitCall, group: Group, limits: UnitLimits): boolean {
   if (!unit.isClosed && isGroup(unit, group)) return joins(unit, call, limits);

@@ -9,7 +9,7 @@
  *   neither          paused    paused            command                     command   command
  *   neither          none      not on hold
  *
- * The configuration contains no times, so *known* is the time at which this process first read that setting.
+ * *Known* is the time at which this process first read the setting, because the configuration contains no times.
  */
 
 import type { Pause } from "../control/operator-actions.ts";

@@ -1,5 +1,6 @@
 /**
- * The records that replace an unaccepted delivery: scheduled for retry, expired or rejected.
+ * Describes the records that replace a delivery which was not accepted: the delivery is scheduled for retry, or is a
+ * dead letter because it expired or was rejected.
  *
  *   output      the delivery                                its sentence
  *   scheduled   one more retry; due after the delay;        -
@@ -33,12 +34,12 @@ const WAITED = {
   disabled: "its destination was disabled",
   token: "there was no token for its requests",
   "retry-after": "its endpoint had sent Retry-After",
-  "circuit-open": "its endpoint kept failing, and others had their turn before it",
-  late: "it came back too late",
+  "circuit-open": "its endpoint kept failing, and other deliveries were attempted before it",
+  late: "it was returned too late",
 } as const;
 export type Waited = keyof typeof WAITED;
 
-/** Schedules a retry of the delivery; `notBeforeMs` is kept only if it is later than the delay. */
+/** Schedules a retry of the delivery; `notBeforeMs` is kept only if it is later than the end of the delay. */
 export function scheduleRetry(
   delivery: Delivery,
   delayMs: number,

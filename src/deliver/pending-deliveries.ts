@@ -8,8 +8,8 @@
  *   ... and its endpoint    for that endpoint             when the endpoint is available, or the wait has ended
  *   is unavailable
  *
- * While the destination is paused or disabled, or has no token for its requests, only retries are evaluated: each once,
- * to find the end of its retry window, and again when the window has ended.
+ * While the destination is paused or disabled, or has no token for its requests, only retries are evaluated: each retry
+ * once to find the end of its retry window, and again when that window has ended.
  */
 
 import type { WorkPorts } from "./active-attempt.ts";
@@ -32,8 +32,8 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
   readonly #onHeld: (untilMs: number) => void;
   readonly #schedules = { line: createSchedule<Item>(), retry: createSchedule<Item>() };
   /**
-   * Deliveries that were next and were put back; there can be several if deliveries that waited for an endpoint arrive
-   * meanwhile.
+   * Deliveries that were selected and then put back. There can be several of them if deliveries become available that
+   * waited for an endpoint.
    */
   readonly #first: Record<SlotFor, Item[]> = { line: [], retry: [] };
 
@@ -65,7 +65,7 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
     this.#schedules[item.owner.turn].end(item);
   }
 
-  /** Forgets all items of a partition that is drained. */
+  /** Discards all items of a partition that is drained. */
   drop(owner: Item["owner"]): void {
     this.#schedules[owner.turn].drop(owner);
     this.#first[owner.turn] = this.#first[owner.turn].filter((item) => item.owner !== owner);
@@ -123,7 +123,7 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
   }
 }
 
-/** A longer wait is checked at this interval, in case the clock was changed. */
+/** During a longer wait, the time is checked at this interval, in case the clock was changed. */
 const LOOK_AGAIN_MAX_MS = 60_000;
 
 /** @returns a function that must be called with the end of the hold. */
@@ -138,7 +138,7 @@ export function lookingAgain(
     if (nextMs > nowMs && nextMs <= atMs) return;
     nextMs = atMs;
     ports.after(atMs - nowMs, () => {
-      // By this clock, the timer may fire too early; then this function is called again.
+      // The timer may fire too early by this clock; this function is then called again.
       nextMs = Number.NEGATIVE_INFINITY;
       look();
     });

@@ -3,7 +3,7 @@
  * The stage carries out the decision, and `explain` shows it. The first row that applies decides.
  *
  *   state                                                decision
- *   a required delivery header is missing or invalid     unreadable, invalid-call
+ *   a required delivery header is missing or invalid     unreadable: dead letter, invalid-call
  *   its only endpoint is no longer configured            dead letter, unknown-destination
  *   its retry window has ended                           dead letter, expired
  *   every endpoint has rejected it                       dead letter, rejected
@@ -17,20 +17,20 @@
  *     some circuits are open, and it is a retry          attempt at these endpoints, as their probe
  *     ... and it is for one endpoint only                the same; if a probe is in progress, schedule a retry
  *     it is for one endpoint only, or from the queue     schedule a retry after at most 2 minutes
- *     the endpoints sent Retry-After                     wait until no retry delay ends within the window any more,
+ *     the endpoints sent Retry-After                     wait until no retry delay would end within the window,
  *                                                        then attempt, because this is the last chance
  *
  *   an attempt, and the value                            decision
  *   is neither a call nor a delete notification          dead letter, with the reason from decoding
  *   is valid                                             attempt, with the requests to send
  *
- * Only endpoints that have not rejected the delivery count; endpoints that are no longer configured are ignored. An
- * endpoint is unavailable while its Retry-After time or its open circuit lasts. The destination is on hold while all
- * endpoints are unavailable (`endpoint-availability.ts`), so its deliveries only get here if they are for one endpoint
- * or were attempted before.
+ * Only configured endpoints that have not rejected the delivery count. An endpoint is unavailable while its Retry-After
+ * time lasts or its circuit is open. While all endpoints are unavailable, the destination is on hold
+ * (`endpoint-availability.ts`), so only deliveries that are for one endpoint or were attempted before are prepared
+ * then.
  *
  * The retry window starts with the first attempt. A delivery for one endpoint of `deliver: every` keeps the window of
- * the attempt that it came from, so that it expires if the endpoint never recovers.
+ * the attempt that created it, so that it expires if the endpoint never recovers.
  */
 
 import type { Sendable, SenderHold } from "../destinations/port.ts";
@@ -52,9 +52,11 @@ interface Plan {
   /** Endpoints to skip because they are unavailable. */
   readonly held: readonly Endpoint[];
   readonly delivery: Delivery;
-  /** The latest time until which the delivery waits for another request to complete. */
+  /** The time until which the delivery waits at most for another request to complete. */
   readonly untilMs: number;
-  /** Used instead if the delivery would have to wait for another request; null if it waits in that case. */
+  /**
+   * The output to use if the delivery would have to wait for another request; null if the delivery waits in that case.
+   */
   readonly otherwise: Output | null;
 }
 
@@ -62,11 +64,11 @@ interface Plan {
 export interface Wait {
   readonly kind: "wait";
   readonly endpoint: EndpointKey;
-  /** At this time the delivery is prepared again, whether or not the endpoint is available. */
+  /** The time at which the delivery is prepared again, even if the endpoint is still unavailable. */
   readonly untilMs: number;
 }
 
-/** An attempt that can be sent, which may be for one endpoint only. */
+/** An attempt that can be sent; it may be for one endpoint only. */
 export interface PreparedAttempt extends Plan, Sendable {}
 
 export type Prepared =
@@ -131,7 +133,7 @@ function plan(
 ): Plan | Output | Wait {
   const configured = endpointsOf(stored, destination);
   if (stored.endpoint !== null && configured.length === 0) {
-    const error = `the endpoint ${stored.endpoint} is not configured any more`;
+    const error = `the endpoint ${stored.endpoint} is no longer configured`;
     return { kind: "dead-letter", reason: "unknown-destination", error, delivery: stored };
   }
   const { rejected } = stored;
@@ -198,16 +200,16 @@ function endpointsOf(delivery: Delivery, destination: AttemptedDestination): rea
 }
 
 /**
- * Decides how far the headers of a delivery are trusted. Anyone who can write to a destination's topics can put any value in
- * them, which must not affect other destinations.
+ * Replaces header values of a delivery that cannot be trusted. Anyone who can write to a destination's topics can put
+ * any value in the headers, and such values must not affect other destinations.
  *
  *   header                                        counts as
  *   a destination other than the topic's          the topic's
  *   a first attempt in the future                 now
- *   a not-before later than the retry window      the window, from now
+ *   a not-before later than the retry window      the end of a window that starts now
  *
  * Other fields are bounded where they are parsed (`domain/delivery.ts`). Stages write the sanitized values to the
- * records that follow, so no later stage sees the original ones.
+ * records that follow, so no later stage sees the original values.
  *
  * @param topicOf the destination whose topic contains the record.
  */

@@ -1,6 +1,6 @@
 /**
  * Judges an endpoint or a destination by its attempts of the last minute. The limits for failing and for recovering are far
- * apart, so that a steady share of failures gives a steady verdict.
+ * apart, so that a constant share of failures does not change the verdict repeatedly.
  *
  *   it is failing as soon as                                it has recovered as soon as
  *   an attempt failed and none was accepted before          -
@@ -10,9 +10,9 @@
  *   -                                                       nothing failed for a minute, and three attempts were
  *                                                           accepted, or as many as had failed
  *
- * The third row is for outages: attempts accepted earlier in the same minute do not hide that an endpoint is down, nor do
- * earlier failures hide that it has recovered. The last row is for endpoints with few attempts. Without attempts the verdict
- * does not change.
+ * The third row is for outages: attempts that were accepted earlier in the same minute do not hide an outage, and
+ * earlier failures do not hide a recovery. The last row is for endpoints with few attempts. Without attempts, the
+ * verdict does not change.
  *
  * Counting an attempt allocates nothing.
  */
@@ -35,7 +35,7 @@ export class RecentAttempts {
   #attempts = 0;
   #failures = 0;
   #lastFew = 0;
-  /** Failures since the endpoint or destination was last not failing. */
+  /** Failures since the endpoint or destination last had the verdict "not failing". */
   #failedInAll = 0;
   #isAcceptedEver = false;
   /** The number of consecutive attempts, up to the latest, with the same result. */
@@ -78,13 +78,13 @@ export class RecentAttempts {
     return this.#failingSinceMs;
   }
 
-  /** The number of attempts in the last minute, or since recovery if that is later. */
+  /** The number of attempts in the last minute, or since the recovery if that was less than a minute ago. */
   attempts(nowMs: number): number {
     this.#moveTo(nowMs);
     return this.#attempts;
   }
 
-  /** The number of failures among these attempts. */
+  /** How many of the attempts that `attempts` counts have failed. */
   failures(nowMs: number): number {
     this.#moveTo(nowMs);
     return this.#failures;
@@ -100,7 +100,7 @@ export class RecentAttempts {
     }
   }
 
-  /** Only a failed attempt can start a failing state; an accepted one cannot, whatever came before. */
+  /** Only a failed attempt can start a failing state; an accepted one never does. */
   #fails(nowMs: number): boolean {
     if (!this.#isRunOfFailures) return false;
     if (!this.#isAcceptedEver || this.#isLongRun(nowMs)) return true;
@@ -135,7 +135,7 @@ export class RecentAttempts {
   /** Empties the steps that are no longer in the last minute. */
   #moveTo(nowMs: number): void {
     const to = Math.floor(nowMs / SPAN_MS);
-    // The clock was set back, so nothing is known about the last minute.
+    // The clock was set back, so the steps no longer cover the last minute.
     const isBack = to < this.#span - SPANS;
     if (isBack) this.#otherAtMs = Math.min(this.#otherAtMs, nowMs);
     const from = isBack ? to - SPANS : Math.max(this.#span, to - SPANS);

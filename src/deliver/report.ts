@@ -1,4 +1,4 @@
-/** The deliver stage's metrics and log lines about a destination. */
+/** Writes the deliver stage's metrics and log lines about a destination. */
 
 import type { SenderHold, SendResult } from "../destinations/port.ts";
 import type { AttemptedDestination } from "../domain/destination.ts";
@@ -29,7 +29,7 @@ export interface ReportDeps {
 const stage = "deliver";
 
 /**
- * Binds the instruments of a destination once.
+ * Binds the metrics of a destination once.
  *
  * @param attemptsShare share of accepted attempts that are logged, from 0 to 1.
  */
@@ -98,7 +98,8 @@ export function createReport(
   };
 
   /**
-   * Shows new endpoints and removes old ones. An endpoint whose position changed has another name.
+   * Exports the series of new endpoints and removes those of old ones. If an endpoint's position changes, its name
+   * changes too.
    */
   let names: ReadonlyMap<EndpointKey, string> = new Map();
   const showEndpoints = (all: AttemptedDestination, breakers: readonly GateState[]) => {
@@ -131,7 +132,7 @@ function tellHolds(log: Log, destination: DestinationId) {
   return { still: tellStillness(log, destination), token: tellToken(log, destination) };
 }
 
-/** Counts requests. There are fewer of them than deliveries if deliveries share requests. */
+/** Counts requests, of which there are fewer than deliveries if deliveries share requests. */
 function countResponses(metrics: Metrics, destination: DestinationId) {
   const requests = byLabel((outcome) => metrics.requests.bind({ destination, outcome }));
   return {
@@ -141,7 +142,7 @@ function countResponses(metrics: Metrics, destination: DestinationId) {
   };
 }
 
-/** Reports that the destination is paused or resumed. */
+/** Logs that the destination was paused or resumed. */
 function tellStillness(log: Log, destination: DestinationId) {
   return (before: HoldCause | null, now: HoldCause | null): void => {
     const was = before?.by === undefined ? null : before;
@@ -158,7 +159,7 @@ function tellStillness(log: Log, destination: DestinationId) {
   };
 }
 
-/** Reports when requests have no token, when the reason for that changes, and when there is a token again. */
+/** Logs when requests have no token, when the reason for that changes, and when there is a token again. */
 function tellToken(log: Log, destination: DestinationId) {
   let reported: string | null = null;
   return (hold: SenderHold | null): void => {

@@ -1,6 +1,6 @@
 /**
- * Applies `requestsPerSecond` of a destination in this process, in proportion to the share of the destination's partitions
- * that this process owns.
+ * Applies this process's share of a destination's `requestsPerSecond`, which is the share of the destination's
+ * partitions that the process owns.
  */
 
 import { createRateLimiter, type RateLimiter } from "../domain/rate-limit.ts";
@@ -36,7 +36,9 @@ export class RequestRate {
     this.#set();
   }
 
-  /** Returns 0 if the requests may be sent now; otherwise the number of milliseconds to wait before calling again. */
+  /**
+   * Returns 0 if the requests may be sent now, and otherwise the number of milliseconds to wait before the next call.
+   */
   take(nowMs: number, requests: number): number {
     return this.#limiter?.take(nowMs, requests) ?? 0;
   }

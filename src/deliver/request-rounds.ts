@@ -1,6 +1,6 @@
 /**
- * Sends a unit of deliveries, judges the responses, and does what `decide.ts` decides for each delivery. A unit has one delivery,
- * or, if the destination's type has limits, as many as `gathering.ts` put together.
+ * Sends a unit of deliveries, judges the responses, and does what `decide.ts` decides for each delivery. A unit has one
+ * delivery or, if the destination's type allows batches, the deliveries that `gathering.ts` has put together.
  *
  *   a round of requests                      then
  *   starts                                   one request to each endpoint, in parallel
@@ -11,10 +11,9 @@
  *   and is accepted by another endpoint      decided at once, unless all endpoints must accept it
  *   any other                                part of smaller and smaller units, until a response does not split its unit
  *
- * So if only one delivery is rejected, it becomes a dead letter without costing the others an attempt: an attempt ends
- * with the last of its rounds, and all rounds count as one attempt. A request with half of the deliveries is a request
- * like any other: `requestsPerSecond` and the circuit breakers count it. An endpoint that becomes unavailable between
- * two rounds is skipped.
+ * So if only one delivery is rejected, it becomes a dead letter, and the others lose no attempt: all rounds count as
+ * one attempt, which ends with the last of them. Each request counts for `requestsPerSecond` and the circuit breakers,
+ * even if it contains only half of the deliveries. An endpoint that becomes unavailable between two rounds is skipped.
  *
  *   the deliveries of an accepted request    count as processed
  *   with one endpoint, or `any`              in one synchronous step, when the request ends
@@ -59,7 +58,7 @@ const SKIPPED: Skipped = { kind: "skipped" };
 const NO_SPLITS: readonly Split[] = [];
 const NO_PARTS: readonly Part[] = [];
 
-/** The deliveries to send: measured if the unit may have several. */
+/** The deliveries to send. They are measured if the unit may have several. */
 type Sent = readonly Sendable[] | readonly Measured[];
 
 interface Shared {
@@ -180,7 +179,7 @@ export class RequestRounds {
     return outcome;
   }
 
-  /** After a round has ended: returns the deliveries to send again, and decides about the others now. */
+  /** Called after a round has ended. Returns the deliveries to send again, and decides what happens to the others. */
   #split(attempt: Attempt): readonly Call[] {
     const { splits, calls, settings } = attempt;
     if (splits.length === 0) return calls;
@@ -280,13 +279,13 @@ function rejectedBy({ endpoint, result }: Split): EndpointResult {
   return { endpoint: endpoint.key, result, outcome: { kind: "rejected" } };
 }
 
-/** Divides deliveries into two halves; a single delivery is the only half. */
+/** Divides deliveries into two halves; a single delivery stays together. */
 function halves(calls: readonly Call[]): readonly (readonly Call[])[] {
   const middle = Math.ceil(calls.length / 2);
   return [calls.slice(0, middle), calls.slice(middle)].filter(({ length }) => length > 0);
 }
 
-/** Only a unit can be split, and its deliveries were measured. */
+/** Only units of several deliveries are split, and their deliveries were measured. */
 function measuredOf({ measured }: Call): Measured {
   assert(measured !== null);
   return measured;

@@ -3,9 +3,9 @@
  * processed.
  *
  *   step of an update, or of a pause               because
- *   1  metrics show the new endpoints              a circuit that changes has its gauge
- *   2  the sender uses the new settings            what starts in step 3 is sent with them
- *   3  the work uses the new settings              deliveries that may start now are started
+ *   1  metrics show the new endpoints              a change of a circuit needs its gauge
+ *   2  the sender uses the new settings            deliveries that start in step 3 are sent with them
+ *   3  `DestinationWork` uses the new settings     deliveries that may start now are started
  *
  * An update does not affect the consumer, which stays in its group and keeps its partitions.
  */
@@ -50,7 +50,7 @@ import { healthProblemsOf, statusOf } from "./status.ts";
 const PARTITION_RECORDS_MAX = 256;
 /** Maximum number of batches in flight per partition, for a destination whose requests have several calls. */
 const PARTITION_BATCHES = 4;
-/** The metadata of a commit does not have room for more. */
+/** The metadata of a commit has no room for more records. */
 const METADATA_RECORDS_MAX = 2_048;
 
 export interface DeliverDeps {
@@ -104,13 +104,13 @@ export interface RunningDestination extends AsyncDisposable {
   readonly control: () => void;
   /** Applies a report about an endpoint from another process. */
   readonly heard: (endpoint: EndpointKey, news: News) => void;
-  /** Sets the number of partitions of the destination's topics, whoever owns them. */
+  /** Sets the number of partitions of the destination's topics, including those that other processes own. */
   readonly partitionsAre: (partitions: number) => void;
 }
 
 /**
- * Starts to join immediately. When the caller disposes the result, attempts in progress complete, and offsets are
- * committed.
+ * Starts to join the consumer group immediately. When the caller disposes the result, attempts in progress complete,
+ * and offsets are committed.
  */
 export function startDestination(
   deps: DeliverDeps,
@@ -194,7 +194,7 @@ export function startDestination(
   };
 }
 
-/** Enough records that a single partition can fill batches while other batches are in flight. */
+/** Large enough for a single partition to fill batches while other batches are in flight. */
 export function partitionRecordsMax(limits: UnitLimits | null): number {
   const wanted = (limits?.calls ?? 0) * PARTITION_BATCHES;
   return Math.max(PARTITION_RECORDS_MAX, Math.min(wanted, METADATA_RECORDS_MAX));
@@ -281,7 +281,10 @@ function goingBy(
   };
 }
 
-/** A copy without other references, because the replacement waits for others and should keep nothing else in memory. */
+/**
+ * Copies the replacement without references to other objects, because it waits for others and must not keep anything
+ * else in memory.
+ */
 function packed(replacement: Replacement): Replacement {
   return { ...replacement, outgoing: packRecord(replacement.outgoing) };
 }

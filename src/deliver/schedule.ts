@@ -1,6 +1,6 @@
 /**
- * Decides which deliveries of a destination may start (docs/guarantees.md#order). Deliveries on one partition with the same
- * key are attempted one after another, all others concurrently.
+ * Decides which deliveries of a destination may start (docs/guarantees.md#order). Deliveries on one partition with the
+ * same key are attempted one after another; all other deliveries are attempted concurrently.
  *
  *   the delivery                                   result
  *   has no key                                     may start
@@ -8,17 +8,18 @@
  *   follows another one in flight with its key     waits for that one, or joins its unit (`gathering.ts`)
  *
  * Deliveries start in the order in which they became able to start. No order is guaranteed between different keys.
- * `drop` forgets a revoked partition; the caller completes the partition's attempts, for which `end` then has no
- * effect.
+ * `drop` discards the items of a revoked partition. The caller completes the attempts in progress on that partition;
+ * calling `end` for them has no effect.
  */
 
 export interface Scheduled<Item> {
-  /** The current assignment of the partition: the same object for all its items. */
+  /** The current assignment of the item's partition; all items of the partition have the same object. */
   readonly owner: object;
   /** Identifies the record's key; null if it has none. */
   readonly key: string | null;
   /**
-   * Set by the schedule, initially null: the next item with the same key hash, and the next item that may start.
+   * Initially null. The schedule sets them to the next item with the same key hash, and to the next item that may
+   * start.
    */
   behind: Item | null;
   after: Item | null;
@@ -35,7 +36,7 @@ export interface Schedule<Item> {
   add(item: Item): Item | null;
   /** Returns the next item that may start, or undefined, and marks it as started. */
   next(): Item | undefined;
-  /** Puts back an item that `next` returned, behind all items that may start. */
+  /** Puts back an item that `next` returned, after all items that may start. */
   putBack(item: Item): void;
   /** The next item with the same key, which waits for this one. */
   following(item: Item): Item | null;
@@ -44,7 +45,7 @@ export interface Schedule<Item> {
    * the next one is part of a unit.
    */
   end(item: Item): void;
-  /** Forgets all items of a partition. */
+  /** Discards all items of a partition. */
   drop(owner: object): void;
   /** True if `next` returns an item. */
   hasNext(): boolean;

@@ -5,18 +5,18 @@
  *   the queue only             the queue
  *   retries only               a retry
  *   both                       alternate; retries use at most half of the slots
- *   both, and a probe is due   a retry, but after three retries the queue, so that calls which always
+ *   both, and a probe is due   a retry, but the queue after three retries, so that calls which always
  *                              fail cannot keep a circuit open
  *
- *   retries                                     slots that the queue leaves free for more of them
+ *   retries                                     slots that the queue leaves free for retries
  *   none is due within a second                 none
- *   one is due, or will be within a second      an eighth of `concurrency`, at least one, unless there is only one
+ *   one is due, or will be within a second      an eighth of `concurrency`, at least one, unless that is 1
  *   the same, and attempts take under 250 ms    none, because a slot becomes free soon enough
  *   they use half of the slots                  none
  *
- * A due retry therefore starts immediately even if the endpoint is slow, and no slot stays idle for long. The due times
- * of retries that this process scheduled are known here. When the first retry that another process scheduled arrives,
- * more are likely to follow.
+ * A due retry therefore starts immediately even if the endpoint is slow, and no slot stays idle for long. This object
+ * has the due times only of retries that this process scheduled. When a retry that another process scheduled arrives,
+ * more are expected to follow.
  */
 
 import type { SlotFor } from "./circuit-breaker.ts";
@@ -49,7 +49,10 @@ export class SlotScheduler {
     this.#concurrency = concurrency;
   }
 
-  /** Changes the number of slots. If there are fewer, nothing starts until enough attempts have completed. */
+  /**
+   * Changes the number of slots. If the number is lower than before, nothing starts until enough attempts have
+   * completed.
+   */
   allow(concurrency: number): void {
     this.#concurrency = concurrency;
   }
@@ -89,7 +92,10 @@ export class SlotScheduler {
     else this.#attemptMs += (tookMs - this.#attemptMs) * NEW_SHARE;
   }
 
-  /** Call when a retry is scheduled for this time, or has arrived: others are then likely around the same time. */
+  /**
+   * Call when a retry is scheduled for this time or has arrived, because other retries are then likely at about the
+   * same time.
+   */
   expectRetry(dueAtMs: number): void {
     const fromMs = dueAtMs - NEAR_DUE_MS;
     const toMs = dueAtMs + NEAR_DUE_MS;
@@ -106,7 +112,7 @@ export class SlotScheduler {
     this.#join(at);
   }
 
-  /** Merges spans that overlap, and the two latest if there are too many. */
+  /** Merges spans that overlap. If there are still too many, merges the two latest. */
   #join(at: number): void {
     const spans = this.#expected;
     const [span, next] = [spans[at], spans[at + 1]];

@@ -1,6 +1,6 @@
 /**
- * Assembles what operators see of a destination: its status (`domain/destination-status.ts`), and its sentences in
- * `/readyz`.
+ * Creates what operators see about a destination: its status (`domain/destination-status.ts`), and the sentences about
+ * it in `/readyz`.
  */
 
 import type { AttemptedDestination } from "../domain/destination.ts";
@@ -85,7 +85,7 @@ function stateOf({
   return endpoints.some(({ last }) => last !== null) ? "delivering" : "idle";
 }
 
-/** The latest result. If one attempt requested several endpoints, the result that decided the attempt. */
+/** The latest result. If the latest attempt requested several endpoints, the result that decided the attempt. */
 function latest(
   endpoints: readonly EndpointStatus[],
   deliver: AttemptedDestination["deliver"],
@@ -119,7 +119,7 @@ export function healthProblemsOf(
     .endpoints()
     .filter(({ breaker }) => breaker === "open" || breaker === "half-open")
     .map(({ key, breaker }) => {
-      return `endpoint ${endpointText(names.get(key), key)} keeps failing, its breaker is ${breaker}`;
+      return `endpoint ${endpointText(names.get(key), key)} keeps failing; its circuit breaker is ${breaker}`;
     });
   const paused = still === null ? [] : stillText(still);
   return [...paused, ...tokenText(hold), ...open];

@@ -12,7 +12,7 @@ export const integrationName = textLike(
 
 export const idSetting = required(
   id<DestinationId>(),
-  "Name of the destination, its topic and its consumer group.",
+  "ID of the destination. The names of its topics and consumer group contain it.",
 );
 
 /** Settings of every destination. */
@@ -29,7 +29,7 @@ export const commonSettings = {
   ),
   partitions: optional(
     wholeNumber(1, 10_000),
-    "Number of partitions with which its topics are created. If not set, `kafka.partitions`.",
+    "Number of partitions of the destination's topics when they are created. If not set, `kafka.partitions`.",
   ),
   ...rulesSettings,
 };
@@ -44,10 +44,10 @@ export const attemptSettings = {
   concurrency: setting(
     wholeNumber(1, 10_000),
     64,
-    "Maximum number of deliveries, or batches of them, attempted at the same time, in each process.",
+    "Maximum number of deliveries, or of batches, that are attempted at the same time in each process.",
   ),
   requestsPerSecond: optional(
     rate(1_000_000),
-    "Maximum requests per second, over all processes. If not set, there is no limit.",
+    "Maximum number of requests per second from all processes together. If not set, there is no limit.",
   ),
 };

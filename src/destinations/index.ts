@@ -1,4 +1,4 @@
-/** The table of types: a destination type is its folder and one line here. */
+/** The table of types. A destination type consists of its folder and one line in this table. */
 
 import assert from "node:assert/strict";
 
@@ -21,7 +21,7 @@ export function typeOf({ kind }: Destination): DestinationType {
   return type;
 }
 
-/** Opens the transports of all types to which deliveries are sent, combined into one. */
+/** Opens the transports of all types to which deliveries are sent, and combines them into one. */
 export async function openTransport(options: TransportOptions): Promise<Transport> {
   const opened = new Map<string, Transport>();
   for (const [kind, { attempts }] of Object.entries(TYPES)) {

@@ -4,19 +4,19 @@
  *   user            uses
  *   config          `settings`, `plain`, `warnings` and `whenDisabled`
  *   explain         `preview`: what an attempt would send
- *   deliver         a `Transport`, opened once for the process, and a `Sender` from it for each destination
+ *   deliver         a `Transport`, opened once per process, and from that a `Sender` for each destination
  *
  *   an attempt      calls of its sender
- *   starts          `prepare` makes what its requests share
+ *   starts          `prepare` creates the data that all its requests use
  *   is sent         `send`, once for each endpoint
  *   gets a result   `judge`: accepted, to be retried, or rejected
  *
  * A unit of work is a list of deliveries that are sent together. Without `limits` each unit has one delivery. With limits:
  *
  *   a unit           calls of its sender
- *   gets a delivery  `measure`: its bytes, and whether it must be sent alone; `hasRoom` compares them with the limits
+ *   gets a delivery  `measure`: the delivery's bytes, and whether it must be sent alone; `hasRoom` checks the limits
  *   starts           `prepare`, with what `measure` returned
- *   gets a result    `judgeUnit`: the outcome of the request and of each call, or that the unit is to be split
+ *   gets a result    `judgeUnit`: the outcome of the request and of each call, or that the unit must be split
  */
 
 import type { Network } from "../domain/addresses.ts";
@@ -29,11 +29,14 @@ import type { Section } from "../settings/setting.ts";
 export interface DestinationType<D extends Destination = Destination> {
   /** Decodes a destination of this type from its map in the file. */
   readonly settings: Section<D>;
-  /** The destination as lists and maps, in the form that the file would have. Parts may be secret. */
+  /** The destination as lists and maps, in the form that they would have in the file. It may contain secrets. */
   plain(destination: D): object;
-  /** Sentences about settings that are valid but most likely a mistake, without the path. */
+  /**
+   * Sentences about settings that are valid, but are most likely mistakes. The sentences do not contain the setting's
+   * path.
+   */
   warnings(destination: D): readonly string[];
-  /** What a disabled destination misses: the end of the sentence that starts with `crm is disabled:`. */
+  /** What a disabled destination misses. The text is the end of a sentence that starts with `crm is disabled:`. */
   readonly whenDisabled: string;
   /** Null if the deliver stage does not send deliveries to this type. */
   readonly attempts: Attempts<D> | null;
@@ -44,9 +47,9 @@ interface Attempts<D> {
   preview(destination: D, unit: readonly Sendable[], endpoint: Endpoint, nowMs: number): Preview;
   /** Null if each unit has one delivery. */
   limits(destination: D): UnitLimits | null;
-  /** The units in which deliveries are sent if they arrive together, in this order, and none is a retry. */
+  /** The units in which these deliveries are sent if they arrive together in this order and are not retries. */
   units(destination: D, deliveries: readonly Sendable[]): readonly (readonly Sendable[])[];
-  /** Loads the code that sends, which a process without the deliver stage does not need. */
+  /** Loads the code that sends requests. A process without the deliver stage does not need that code. */
   open(options: TransportOptions): Promise<Transport>;
 }
 
@@ -69,7 +72,7 @@ export type Content = DeliveredCall | DeleteNotification;
 export interface Sendable {
   readonly delivery: Delivery;
   readonly content: Content;
-  /** The JSON of the content, unchanged from the record. */
+  /** The JSON of the content, exactly as it is in the record. */
   readonly text: string;
 }
 
@@ -101,7 +104,7 @@ export interface UnitSize {
   readonly bytes: number;
 }
 
-/** A unit as receivers and attempt records name it. */
+/** The name of a unit for receivers and in attempt records. */
 export interface UnitName {
   readonly id: string;
   readonly calls: number;
@@ -120,19 +123,19 @@ export interface Transport {
   /** Opens the sender of one destination. The caller closes it. */
   open(destination: AttemptedDestination): Sender;
   /**
-   * Trusts another private CA (PEM text) for senders that are opened or updated from now on. Returns true if the CA
+   * Sets the private CA (PEM text) that senders trust when they are opened or updated later. Returns true if the CA
    * changed.
    */
   trust(ca: string | null): boolean;
 }
 
-/** The sender of one destination. A value that `prepare` returns is only for this sender. */
+/** The sender of one destination. Pass a value that `prepare` returned only to the same sender. */
 export interface Sender<Prepared = unknown> {
   /** Null if each unit has one delivery. Changes with `update`. */
   limits(): UnitLimits | null;
   /** Call only if there are limits. */
   measure(sendable: Sendable): Measured;
-  /** @param unit in the order in which the calls are sent; measured if there are limits. */
+  /** @param unit the deliveries in the order in which the calls are sent; measured if there are limits. */
   prepare(unit: readonly Sendable[] | readonly Measured[], nowMs: number): Prepared;
   /** The name of a unit that may have several deliveries; null if there are no limits. */
   nameOf(prepared: Prepared): UnitName | null;
@@ -141,7 +144,7 @@ export interface Sender<Prepared = unknown> {
    * later than the deadline.
    *
    * @param phases filled in while the request runs; absent if they are not needed.
-   * @param traceparent the trace that the request names; absent if none.
+   * @param traceparent the trace to which the request belongs; absent if there is none.
    */
   send(
     endpoint: Endpoint,
@@ -150,7 +153,7 @@ export interface Sender<Prepared = unknown> {
     phases?: Phases,
     traceparent?: string,
   ): void;
-  /** @param nowMs when the result arrived; dates in it are measured from this time. */
+  /** @param nowMs when the result arrived; waits until dates in the result are measured from this time. */
   judge(result: SendResult, nowMs: number): Outcome;
   /**
    * Call this instead of `judge` if there are limits.
@@ -179,7 +182,7 @@ export interface Readiness {
    * Called before each attempt. If this returns false, the sender obtains what is missing, and `onChange` reports it.
    */
   isReady(): boolean;
-  /** Null if nothing is missing, or nothing has been needed yet. */
+  /** Null if nothing is missing, or if no request has needed anything yet. */
   hold(): SenderHold | null;
   /** @param then called when the result of `isReady` or `hold` may have changed. */
   onChange(then: () => void): void;
@@ -188,7 +191,7 @@ export interface Readiness {
 export interface SenderHold {
   readonly reason: "token";
   readonly sinceMs: number;
-  /** When the missing thing is requested again. */
+  /** When the sender requests the missing thing again. */
   readonly untilMs: number;
   /** Why the last request for the missing thing failed, as a sentence without secrets; null if none has failed. */
   readonly error: string | null;
@@ -281,10 +284,10 @@ export function responded(
 
 /**
  * When a request reached each step, in milliseconds from its start. Steps that were not reached are absent. If the
- * connection existed already, the first four are absent too.
+ * connection already existed, the first four steps are also absent.
  */
 export interface Phases {
-  /** A socket was created and, if the host is a name, its lookup started. */
+  /** A socket was created and, if the host is a name, the lookup of the name started. */
   openedMs?: number;
   lookedUpMs?: number;
   connectedMs?: number;
@@ -296,7 +299,7 @@ export interface Phases {
   /** True if the host is a name rather than an address. */
   isName?: boolean;
   isSecure?: boolean;
-  /** Number of bytes of an unsuccessful response to keep; absent if none are kept. */
+  /** How many bytes of an unsuccessful response to keep; absent if none are kept. */
   readonly keepBytes?: number;
   /** The start of the unsuccessful response. */
   kept?: Buffer[];

@@ -7,13 +7,13 @@
  *   IPv4, globally routed                               yes
  *   IPv4 in any special range, 168.63.129.16 (Azure)    no
  *   IPv6 in 2000::/3 and not in a special range         yes
- *   IPv6 that represents an IPv4 address                as that address
+ *   IPv6 that represents an IPv4 address                if that IPv4 address is
  *     ::ffff:a.b.c.d  64:ff9b::a.b.c.d  2002:aabb:ccdd::
  *   any other IPv6 (loopback, fe80::/10, fc00::/7, ...) no
  *   anything that is not an IP address                  no
  *
- * The table lists what is allowed, so a range that is not in it is blocked. Host names are not checked here; the
- * address to which the socket actually connects is checked instead.
+ * The code lists the ranges that are allowed, so any range that is not listed is blocked. Host names are not checked
+ * here; the address to which the socket actually connects is checked instead.
  */
 
 import ipaddr from "ipaddr.js";
@@ -29,7 +29,7 @@ export interface Network {
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** In a public range, but serves the metadata of every virtual machine in Azure. */
+/** An address in a public range at which Azure serves the metadata of virtual machines. */
 const AZURE_HOST = "168.63.129.16";
 
 const RANGE_WORDS: Readonly<Record<string, string>> = {
@@ -77,7 +77,9 @@ export function literalAddress(hostname: string): string | null {
   return parseAddress(bare) === null ? null : bare;
 }
 
-/** In URLs, and before ports, an IPv6 address is in brackets; sockets need the address without them. */
+/**
+ * Removes the brackets that an IPv6 address has in URLs and before ports; sockets need the address without brackets.
+ */
 export function withoutBrackets(host: string): string {
   return host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host;
 }
@@ -88,7 +90,7 @@ export const ADMIN_ADDRESS = /^(?:[\w.-]+|\[[\da-fA-F:.]+(?:%[\w.-]+)?\]):\d{1,5
 function parseAddress(text: string): Address | null {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
   const [withoutZone = "", zone] = text.split("%", 2);
-  // ipaddr.js reads `::8.8.8.8` as `::ffff:8.8.8.8`; the URL parser is unambiguous.
+  // ipaddr.js reads `::8.8.8.8` as `::ffff:8.8.8.8`; the URL parser does not.
   const url = `http://[${withoutZone}]/`;
   if (!/^[\da-f:.]+$/i.test(withoutZone) || zone === "" || !URL.canParse(url)) return null;
   return ipaddr.IPv6.parse(new URL(url).hostname.slice(1, -1));

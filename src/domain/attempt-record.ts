@@ -6,7 +6,7 @@
  *   an object with the fields that identify it     read; additional fields are ignored
  *   anything else                                  null, because another program wrote it
  *
- * Other programs can write to the topic too, so the content is only shown; no decision depends on it.
+ * Other programs can also write to the topic, so records are only displayed, and no decision depends on them.
  */
 
 import {

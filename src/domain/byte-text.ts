@@ -1,6 +1,6 @@
 /**
- * Builds text directly as UTF-8 bytes, without garbage. For code that writes a lot of text: repeated pieces are encoded
- * once, and numbers never become strings.
+ * Builds text directly as UTF-8 bytes, without creating garbage, for code that writes a lot of text: repeated pieces
+ * are encoded once, and numbers never become strings.
  */
 
 const QUOTE = 0x22;
@@ -51,7 +51,7 @@ export class ByteText {
   /**
    * Writes text that needs no escape in JSON or on a terminal.
    *
-   * @returns false if the text contains other characters; then nothing was written.
+   * @returns false if the text contains a character that needs an escape; nothing was written then.
    */
   plain(text: string): boolean {
     const count = text.length;

@@ -3,7 +3,7 @@
 import { DELIVERY_HEADER } from "./delivery.ts";
 import type { RecordHeaders } from "./record.ts";
 
-/** Maximum number of characters that are logged of a message ID or any other name. */
+/** Message IDs and other names are truncated to this many characters in logs. */
 const NAME_MAX = 100;
 
 export interface CallNames {

@@ -1,6 +1,6 @@
 /**
- * The time of a call, and the time of its receipt (docs/calls.md#timestamps). The first row whose fields
- * can be read decides; a timestamp that cannot be read counts as absent.
+ * The time of a call, and the time of its receipt (docs/calls.md#timestamps). The first row whose fields can all be
+ * read applies; a timestamp that cannot be read counts as absent.
  *
  *   present                                     the call's time
  *   timestamp                                   timestamp, as it was sent
@@ -42,8 +42,8 @@ function deviceTime(call: GivenTimes, receivedAtMs: number | null): number | nul
 }
 
 /**
- * A record's time if it is plausible, and otherwise the time of reading: producers may write any number as the
- * timestamp, such as microseconds, or -1 for none.
+ * Returns the record's time if it is plausible, and otherwise the current time, because producers may write any number
+ * as the timestamp, such as microseconds or -1.
  */
 export function usableRecordTime(recordAtMs: number, nowMs: number): number {
   return recordAtMs > 0 && isWritable(recordAtMs) ? recordAtMs : nowMs;

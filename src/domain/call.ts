@@ -15,9 +15,9 @@
  *   timestamp, originalTimestamp,          kept as sent; `call-time.ts` reads them, and one that cannot
  *     sentAt, receivedAt                   be read never makes the call invalid
  *
- * Null and the empty string count as absent everywhere. A field of the wrong type makes the call invalid, whatever the
- * call's type, so that no destination gets only half of what was meant. A page's `traits` are read as its `properties`,
- * and `context.traits` as the traits of an identify call without `traits`. Other fields of a call are ignored.
+ * Null and the empty string count as absent everywhere. A field of the wrong type makes a call of any type invalid, so
+ * that no destination gets an incomplete call. A page's `traits` are read as its `properties`, and `context.traits` as
+ * the traits of an identify call without `traits`. Other fields of a call are ignored.
  */
 
 import type { MessageId } from "./ids.ts";
@@ -44,7 +44,7 @@ export interface CallFields {
   readonly traits: JsonObject | null;
   readonly context: JsonObject | null;
   readonly integrations: JsonObject | null;
-  /** Unchanged from the call, whether it can be read or not; undefined if absent. */
+  /** As it was sent, even if it cannot be read; undefined if absent. */
   readonly timestamp: unknown;
   readonly originalTimestamp: unknown;
   readonly sentAt: unknown;
@@ -73,7 +73,7 @@ export type DeliveredCall = CallFields & {
     | { readonly type: "group"; readonly groupId: string }
   );
 
-/** `error` is a sentence for operators: the field and what is wrong with it, without its value. */
+/** `error` is a sentence for operators that names the field and its problem, but not its value. */
 export interface InvalidCall {
   readonly kind: "refused";
   readonly reason: "invalid-call";

@@ -1,4 +1,4 @@
-/** What a stage does at a corrupt batch of its topic: halt, or skip the batch. */
+/** What a stage does when it reaches a corrupt batch in its topic: halt, or skip the batch. */
 export type OnCorruptBatch = "stop" | "skip";
 
 /** A record batch that differs from what its producer wrote, so that it cannot be read. */

@@ -7,17 +7,17 @@
  *   64 KiB: any topic accepts it                 the same
  *   ...
  *
- * The sizes are tried in order, from the largest to the smallest, until the brokers accept the rest:
- * these two, then key and value, the value, the key, and nothing. For each size the value is kept if it
- * fits, then the key if both fit, then headers, the smallest first. So the value is omitted only if it is too large
- * even without anything else, and then there is room for headers again.
+ * The sizes are tried from the largest to the smallest, until the brokers accept what remains of the record: these two,
+ * then the size of key and value together, of the value, of the key, and zero. For each size, the value is kept if it
+ * fits, then the key if both fit, then headers, the smallest first. So the value is omitted only if it is too large by
+ * itself; there is room for headers again then.
  */
 
 import { isOwnHeader } from "./delivery.ts";
 import type { Cut, RecordContent, RecordHeader, RecordHeaders } from "./record.ts";
 
 const SIZES = [1_048_576, 65_536, 0];
-/** The limit for our own headers: a stage does not write larger ones. */
+/** The maximum size of our own headers: no stage writes larger ones. */
 const OWN_HEADER_MAX_BYTES = 4_096;
 const NAME_SHOWN_MAX = 64;
 
@@ -27,8 +27,8 @@ export interface Shorter {
 }
 
 /**
- * @param whole the record as it was.
- * @param refused the part of it that the brokers have rejected.
+ * @param whole the original record.
+ * @param refused the part of the record that the brokers have rejected.
  * @returns the part to try next; null if there is nothing smaller.
  */
 export function shorter(whole: RecordContent, refused: RecordContent): Shorter | null {

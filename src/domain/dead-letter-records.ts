@@ -6,9 +6,9 @@
  *   a record cannot be used                       its key, value and own headers, and the reason
  *   brokers reject some records made from it      the same, with the reason too-large; the error names
  *                                                 the topics. The other records were written.
- *   brokers reject a dead letter                  as much as fits of value, key and the headers of
- *                                                 producers (`cut.ts`); the reason, our own headers, and
- *                                                 the record's place, where it can still be read
+ *   brokers reject a dead letter                  as much of value, key and the headers of
+ *                                                 producers as fits (`cut.ts`); the reason, our own headers,
+ *                                                 and the position at which the record can still be read
  *
  * A producer's `switchyard-*` headers are dropped, because only stages may write them.
  */
@@ -29,9 +29,9 @@ import type { StageName } from "./stages.ts";
 export interface DeadLettered {
   readonly record: IncomingRecord;
   readonly reason: DeadLetterReason;
-  /** One sentence that names the mistake and its place. Contains no secret and no payload. */
+  /** One sentence that names the problem and where it is. Contains no secret and no payload. */
   readonly error: string;
-  /** The headers that the dead letter keeps; if absent, those of the record that the stage allows. */
+  /** The headers that the dead letter keeps; if absent, the record's headers that the stage allows. */
   readonly headers?: RecordHeaders;
 }
 
@@ -41,7 +41,7 @@ export interface DeadLetter extends DeadLettered {
   readonly outgoing: OutgoingRecord;
 }
 
-/** A record, and the records that a stage makes from it. */
+/** A record, and the records that a stage creates from it. */
 export interface Became {
   readonly record: IncomingRecord;
   readonly records: readonly OutgoingRecord[];
@@ -63,7 +63,7 @@ export function deadLetterOf(
 }
 
 /**
- * The dead letters for records from which the brokers have rejected something, each record once.
+ * Creates one dead letter for each record if the brokers have rejected anything that was created from it.
  *
  * @param refused the rejected records, with the brokers' messages.
  */
@@ -117,10 +117,10 @@ export function shortDeadLetter(
 }
 
 /**
- * Does the same for the record of a dead letter.
+ * Shortens the record of a dead letter; null if it cannot be shortened any further.
  *
  * @param cause the cause in the whole dead letter.
- * @param place the place of the record that the dead letter is about.
+ * @param place the position of the record that the dead letter is about.
  */
 export function short(
   cause: DeadLetterCause,

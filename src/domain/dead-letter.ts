@@ -1,7 +1,8 @@
 /**
  * A dead letter: a delivery or record that Switchyard stopped trying to process. Its value is the original one,
- * unchanged. Headers contain the reason and the place that the record came from (docs/guarantees.md#dead-letters). If
- * the cluster allows only records as large as calls, a dead letter is compressed rather than written without its value.
+ * unchanged. Headers contain the reason and the position from which the record came (docs/guarantees.md#dead-letters).
+ * If the cluster allows no records that are larger than calls, a dead letter is compressed so that it can keep its
+ * value.
  */
 
 import type { OutgoingRecord, RecordContent, RecordHeaders, RecordPlace } from "./record.ts";
@@ -39,7 +40,7 @@ export const DEAD_LETTER_HEADER = {
 export interface DeadLetterCause {
   readonly stage: StageName;
   readonly reason: DeadLetterReason;
-  /** One sentence that names the mistake and its place. Contains no secret and no payload. */
+  /** One sentence that names the problem and where it is. Contains no secret and no payload. */
   readonly error: string;
   readonly failedAtMs: number;
 }

@@ -90,7 +90,7 @@ function refused(reason: "undecodable" | "unknown-schema", error: string): Refus
   return { kind: "refused", reason, error };
 }
 
-/** Only the position is used from V8's message, which quotes the text. */
+/** Uses only the position in V8's error message, because the message quotes the value. */
 function place(error: unknown): string {
   const position = error instanceof Error ? / at position (\d+)/.exec(error.message) : null;
   return position === null ? "" : `, at character ${position[1]}`;

@@ -14,11 +14,12 @@
  *   switchyard-retry-count        deliver           no               number of scheduled retries, 0 if absent
  *   switchyard-due-at             deliver           no               ms; when it was scheduled, plus the retry delay
  *   switchyard-not-before         deliver           no               ms; only after `Retry-After`
- *   switchyard-retry-topic        deliver           no               where the delay stage returns it
+ *   switchyard-retry-topic        deliver           no               topic to which the delivery is returned
  *   switchyard-rejected-by        deliver           no               endpoint keys, separated by commas
  *   switchyard-last-result        deliver           no               `<endpoint key>=503,<endpoint key>=timeout`
  *
- * Counters and lists are limited to what stages write, because other programs can write to these topics too.
+ * Counters are capped, and lists are cut, at the maximum that stages write, because other programs can also write to
+ * these topics.
  */
 
 import { HeaderFields } from "./header-fields.ts";
@@ -83,7 +84,7 @@ export type ParsedDelivery =
 
 /** More than a stage ever counts: one attempt per second in the longest retry window makes 14,400. */
 const COUNT_MAX = 100_000;
-/** A destination has five endpoints at a time; some of them may have been replaced since. */
+/** A destination has at most five endpoints at a time, but some of them may have been replaced since. */
 const ENDPOINT_KEYS_MAX = 100;
 /** Longer than the last results of five endpoints. */
 const LAST_OUTCOME_MAX = 1_000;
@@ -190,7 +191,7 @@ export function deliveryHeaders(delivery: Delivery): RecordHeader[] {
   return headers;
 }
 
-/** A record's headers without the headers of a delivery, so only those that producers sent. */
+/** The headers that producers sent: the record's headers without those of a delivery. */
 export function foreignHeaders(record: WithHeaders): RecordHeaders {
   const foreign: RecordHeader[] = [];
   eachHeader(record, (name, bytes, start, end) => {

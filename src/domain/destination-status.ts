@@ -8,7 +8,7 @@
  *                (`deliver/recent-attempts.ts` has the rule)
  *   delivering   deliveries were attempted, and it is not failing
  *   idle         no delivery was attempted since the process started or took over its partitions
- *   not-owned    has no partition in this process; the owners of its partitions report it
+ *   not-owned    has no partition in this process; the processes that own its partitions report its state
  *
  * A destination on hold may also be failing: then both `hold` and `failingSince` are set, and `state` is on-hold.
  */
@@ -54,7 +54,7 @@ export interface EndpointStatus {
   readonly breaker: CircuitState;
   readonly failingSince: string | null;
   readonly lastMinute: AttemptCounts;
-  /** When the next request is possible, while the endpoint is unavailable. */
+  /** If the endpoint is unavailable, the time from which the next request is possible; otherwise null. */
   readonly unavailableUntil: string | null;
   readonly last: LastOutcome | null;
 }
@@ -77,7 +77,7 @@ export interface DestinationStatus {
   readonly lastAcceptedAt: string | null;
   /** The result from the endpoint that responded last. */
   readonly last: (LastOutcome & { readonly endpoint: string }) | null;
-  /** The number of partitions of the destination's topics that the process owns. */
+  /** How many partitions of the destination's topics the process owns. */
   readonly partitions: number;
   readonly endpoints: readonly EndpointStatus[];
 }

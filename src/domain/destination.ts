@@ -9,7 +9,7 @@ export interface Source {
   readonly id: SourceId;
   /** Secret. There are several during a rotation, and none if the source has no write key. */
   readonly writeKeys: readonly string[];
-  /** In the order of the configuration; all of them are configured. */
+  /** In the order of the configuration. Each of these destinations is configured. */
   readonly destinations: readonly DestinationId[];
   /** The limit that ingest applies; null if there is none. */
   readonly callsPerSecond: number | null;
@@ -56,7 +56,7 @@ export interface AttemptedDestination extends DestinationBase {
   readonly concurrency: number;
   /** Null if there is no limit. */
   readonly requestsPerSecond: number | null;
-  /** If true, requests have the call's trace, if it is known. */
+  /** If true, requests contain the call's trace in a `traceparent` header, if the call has a trace. */
   readonly traceparent: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
  * The name of an endpoint wherever it is shown: `crm-hook[1] crm.example.com`. It consists of the destination, the
- * endpoint's place in the configuration (the first is 1) and the host, with the port if that is not the scheme's
+ * endpoint's position in the configuration (the first is 1) and the host, with the port if that is not the scheme's
  * default. A path or a query may be secret and is omitted.
  */
 

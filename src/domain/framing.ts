@@ -6,7 +6,7 @@
  *   byte 0 and a 4-byte ID                     has that schema, and no frame
  *   byte 1 and a 16-byte GUID                  has that schema, and no frame
  *   any other content                          undecodable
- *   absent, or Kafka's null, and Apicurio's    undecodable: Apicurio's own serializers name the schema
+ *   absent or Kafka's null, but Apicurio's     undecodable: Apicurio's own serializers name the schema
  *     header names a schema, and the value     in a header
  *     does not start with {
  *   otherwise                                  the next table decides
@@ -14,8 +14,8 @@
  *   the value starts with                      it
  *   byte 0 and a 4-byte ID                     has that schema
  *   byte 0 and fewer bytes                     unknown-schema
- *   byte 0 and the ID 0                        undecodable: it is an 8-byte ID, as Apicurio's own
- *                                              serializers write, since registries start at 1
+ *   byte 0 and the ID 0                        undecodable: registries start at 1, so this is an
+ *                                              8-byte ID, as Apicurio's own serializers write it
  *   byte 0 and an ID from 2^31                 undecodable: IDs are positive
  *   byte 3, then 0 or 5, and 16 bytes          undecodable: AWS Glue's frame
  *   anything else                              is not framed

@@ -15,10 +15,10 @@ const DIGITS_MAX = 15;
 const MINUS = 0x2d;
 const DIGIT_0 = 0x30;
 const ABSENT = -1;
-/** Maximum number of headers whose names are remembered, because producers may send any number of headers. */
+/** Maximum number of headers whose names are stored, because producers may send any number of headers. */
 const REMEMBERED_MAX = 32;
 
-/** Fields are numbered in the order in which their names were given. Keeps only the bytes of the last record. */
+/** Reads the fields of one record after another. Fields are numbered in the order in which their names were given. */
 export class HeaderFields {
   readonly #fieldOf: ReadonlyMap<string, number>;
   readonly #starts: Int32Array;
@@ -40,7 +40,7 @@ export class HeaderFields {
     this.#texts = names.map(() => "");
   }
 
-  /** Reads this record's fields from now on. */
+  /** Switches to this record: the other methods then read its fields. */
   read(record: WithHeaders): void {
     this.#starts.fill(ABSENT);
     this.#bytes = NO_BYTES;
@@ -73,7 +73,7 @@ export class HeaderFields {
     return this.#length(field) <= 0;
   }
 
-  /** The byte at `at` of a field with this length; -1 if the field has another length or is absent. */
+  /** The byte at index `at` of a field that has this length; -1 if the field has another length or is absent. */
   byteOf(field: number, length: number, at: number): number {
     if (this.#length(field) !== length) return -1;
     return this.#bytesOf(field)[(this.#starts[field] ?? 0) + at] ?? -1;

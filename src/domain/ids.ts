@@ -1,7 +1,7 @@
 /**
  * Types for IDs that must not be confused, although each is a string at run time.
  *
- * A value gets its brand in one place only: in the parser that checks it.
+ * Only the parser that checks a value gives it its brand.
  */
 
 declare const brand: unique symbol;

@@ -1,11 +1,13 @@
-/** JSON values as `JSON.parse` returns them, and checks whether they can be written again. */
+/**
+ * Types for JSON values as `JSON.parse` returns them, and functions that check whether a value can be written again.
+ */
 
 /** A plain object; its keys are own properties, even `__proto__`. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * The deepest nesting that is accepted. `JSON.parse` reads any depth, but `JSON.stringify` only about
- * 4,400 levels with Node's default stack. Half of that leaves room for the callers.
+ * The deepest nesting that is accepted. `JSON.parse` reads any depth, but `JSON.stringify` writes only about 4,400
+ * levels with Node's default stack. Half of that leaves room for the callers.
  */
 export const JSON_DEPTH_MAX = 2_000;
 
@@ -27,7 +29,7 @@ export function jsonObjectIn(text: string | Buffer): JsonObject | null {
   }
 }
 
-/** These read values of unknown types. Null if the value has another type. */
+/** The functions below read values of unknown types. They return null if the value has another type. */
 export function textOf(value: unknown): string | null {
   return typeof value === "string" ? value : null;
 }

@@ -21,8 +21,8 @@ export type KnownSchema =
       readonly hasNulls?: boolean;
     }
   /**
-   * `unknown-schema`: the registry does not have it. `undecodable`: the registry has it, but it cannot be
-   * used to read values, because of its format or size or because it is corrupt. One sentence.
+   * `unknown-schema`: the registry does not have the schema. `undecodable`: the registry has the schema, but it cannot
+   * be used to read values, because of its format or size, or because it is corrupt. `error` is one sentence.
    */
   | {
       readonly kind: "refused";

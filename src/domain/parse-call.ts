@@ -1,6 +1,6 @@
 /**
- * Reads a call from JSON. The call's type is read separately, because the source of a record is looked up after that
- * and before the other fields are checked (docs/calls.md#checks).
+ * Reads a call from JSON. The call's type is read first, because the record's source is looked up before the other
+ * fields are checked (docs/calls.md#checks).
  *
  *   type              needs
  *   identify          userId or anonymousId
@@ -44,7 +44,8 @@ const TYPES: ReadonlySet<unknown> = new Set(CALL_TYPES);
 
 /** The first check of a call: whether it is an object whose type is one of the six. */
 export function parseCallType(json: unknown): TypedCall | InvalidCall {
-  if (!isJsonObject(json)) return refused(`a call is a JSON object, this is ${kindOf(json)}`);
+  if (!isJsonObject(json))
+    return refused(`a call must be a JSON object, but this is ${kindOf(json)}`);
   if (!TYPES.has(json.type)) {
     return refused(`type is ${describe(json.type)}, expected one of ${CALL_TYPES.join(", ")}`);
   }
@@ -54,7 +55,7 @@ export function parseCallType(json: unknown): TypedCall | InvalidCall {
 /**
  * Reads a whole call.
  *
- * @param sizeBytes the size of the JSON, if known: small JSON cannot nest too deeply and need not be checked for that.
+ * @param sizeBytes the size of the JSON, if known: small JSON cannot nest too deeply, so its nesting is not checked.
  */
 export function parseCall(json: unknown, sizeBytes = Number.POSITIVE_INFINITY): ParsedCall {
   const typed = parseCallType(json);
@@ -171,7 +172,7 @@ function id(value: unknown, field: string, problems: string[]): string | null {
   return null;
 }
 
-/** Accepts numbers instead of strings: a category 5 is the category "5". */
+/** Accepts numbers instead of strings: the category 5 becomes the category "5". */
 function numberAsText(value: unknown): unknown {
   return typeof value === "number" && Number.isFinite(value) ? `${value}` : value;
 }

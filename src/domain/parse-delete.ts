@@ -18,7 +18,8 @@ export type ParsedDelete =
 
 /** The time and message ID are in the headers of the delivery. */
 export function parseDelete(json: unknown): ParsedDelete {
-  if (!isJsonObject(json)) return refused(`a delete is a JSON object, this is ${kindOf(json)}`);
+  if (!isJsonObject(json))
+    return refused(`a delete must be a JSON object, but this is ${kindOf(json)}`);
   const { type, userId } = json;
   if (type !== "delete") return refused(`type is ${describe(type)}, expected delete`);
   if (typeof userId === "string" && userId !== "") return parsed(userId);

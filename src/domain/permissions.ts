@@ -9,7 +9,7 @@
  *   every role      Describe on all topics of the prefix: a process waits until all of them exist
  *   create topics   Create on the topics of the prefix
  *
- * If there is a topic for each destination or retry delay, permission is granted by the common prefix of their names,
+ * If there is a topic for each destination or retry delay, permission is granted for the common prefix of their names,
  * so that a new destination needs no new permission.
  */
 
@@ -88,8 +88,8 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partia
 };
 
 /**
- * The additional permissions of a console in which operators may act: those of `control`, of `replay` and of the
- * approval of a sync.
+ * The additional permissions of a console in which operators may act: those of the roles `control` and `replay`, and
+ * those for approving a sync.
  */
 const ACTING: Role = {
   reads: [],
@@ -307,7 +307,7 @@ function beginningOf(name: string, end: string): string {
   return name.slice(0, -end.length);
 }
 
-/** Creates one grant for each pattern, which may have several names. */
+/** Creates one grant for each pattern; a grant may have several names. */
 function grant(
   on: "topic" | "group",
   places: readonly Place[],

@@ -1,7 +1,7 @@
 /**
  * A smooth rate limit: `requestsPerSecond` of a destination.
  *
- * Two rules hold together:
+ * Two rules apply at the same time:
  *
  *   spacing   one every 1/rate seconds. Events that a late timer missed are caught up, for at most
  *             50 ms, so that coarse timers cost no throughput.
@@ -15,9 +15,9 @@
 
 export interface RateLimiter {
   /**
-   * Returns 0 if the event may happen; all `count` are then counted. Otherwise the milliseconds to wait before
-   * asking again; nothing was counted. More events than the rate of a second may happen at once if the last second had
-   * none.
+   * Returns 0 and counts all `count` events if they may happen now. Otherwise counts nothing and returns the
+   * milliseconds to wait before the next try. If no event happened in the last second, even more events than the rate
+   * allows per second may happen at once.
    */
   take(nowMs: number, count?: number): number;
   /** Changes the rate, for example when partitions move. Must be above 0. Events counted so far stay counted. */
@@ -42,7 +42,7 @@ export function createRateLimiter(perSecond: number): RateLimiter {
       const times = kept;
       const oldest = times[(at + Math.min(count, times.length) - 1) % times.length];
       const earliestMs = Math.max(nextAtMs, (oldest ?? Number.NEGATIVE_INFINITY) + retryWindowMs);
-      // Without this, everything would wait after the clock was set back, until it catches up.
+      // Without this, if the clock is set back, every event would wait until the clock has caught up.
       const isSetBack = nowMs < lastAtMs - SECOND_MS;
       if (isSetBack) times.fill(Number.NEGATIVE_INFINITY);
       else if (nowMs < earliestMs) return earliestMs - nowMs;

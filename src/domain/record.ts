@@ -14,14 +14,14 @@ export interface RecordPlace {
   readonly offset: number;
 }
 
-/** The content of a record. Each access to a field may decode it. */
+/** The content of a record. Each access to a field may decode the field again. */
 export interface RecordContent {
   readonly key: Buffer | null;
   readonly value: Buffer | null;
   readonly headers: RecordHeaders;
   /** Key, value and headers as Kafka encodes them (record format version 2), if available. */
   readonly encoded?: Buffer | undefined;
-  /** Visits each header in order, if that is cheaper than creating `headers`. */
+  /** Visits each header in order. Present if that is cheaper than creating `headers`. */
   eachHeader?(tell: VisitHeader): void;
 }
 
@@ -68,7 +68,8 @@ export interface CutHeaders {
 }
 
 /**
- * Copies need to name these fields, because those of a fetched record are not its own properties.
+ * To copy a record, name each of these fields: the fields of a fetched record are not its own properties, so a spread
+ * omits them.
  */
 export interface IncomingRecord extends RecordPlace, RecordContent {
   /** Milliseconds since the epoch: when the record was written, or the time that its producer set. */
@@ -167,7 +168,7 @@ export interface Bundle {
   records(): readonly OutgoingRecord[];
 }
 
-/** The number of records that it represents. */
+/** The number of records that an outgoing record represents. */
 export function recordCount({ bundle }: OutgoingRecord): number {
   return bundle?.count ?? 1;
 }

@@ -2,14 +2,14 @@
  * Decides which record is written instead of one whose topic is not writable
  * (docs/isolation.md#a-topic-that-is-not-writable).
  *
- *   its topic                                     what is written instead
+ *   the record's topic                            what is written instead
  *   does not belong to a destination              the same record, once the topic is writable
- *   is missing and will not be recreated          a dead letter, unknown-destination
+ *   is missing and will not be recreated          a dead letter with the reason unknown-destination
  *   is missing, unavailable or forbidden          the same record, to a delay topic
  *
  *   earlier reroutes of the record   retry delay
  *   none                             the first
- *   n                                the one n places after the first, at most the last
+ *   n                                the delay n positions after the first, or the last one
  *
  * Attempts and scheduled retries are not counted here, so no retry window starts. Key and value stay the same.
  */

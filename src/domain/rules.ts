@@ -1,6 +1,6 @@
 /**
  * The rules of a destination as the configuration declares them, already checked (docs/rules.md): which calls the
- * destination gets, and which parts of those calls. `src/route/rules/` applies them.
+ * destination gets, and which parts of these calls. `src/route/rules/` applies them.
  */
 
 import type { SourceId } from "./ids.ts";
@@ -8,7 +8,7 @@ import type { SourceId } from "./ids.ts";
 export interface ConsentRule {
   /** The consent categories; at least one. */
   readonly categories: readonly string[];
-  /** `all` if a call must grant all of the categories; `any` if one is enough. */
+  /** `all` if a call must grant consent to all of the categories; `any` if one category is enough. */
   readonly match: "all" | "any";
   /**
    * If `true`, a call without a consent object is skipped. Null if not set: the top-level `consent.required` then

@@ -1,4 +1,7 @@
-/** Ends of strings, numbers and literals in JSON, for `scan-json.ts`; -1 if there is none at `start`. */
+/**
+ * Finds the ends of strings, numbers and literals in JSON, for `scan-json.ts`. The result is -1 if there is none at
+ * `start`.
+ */
 
 export const QUOTE = 0x22;
 export const BACKSLASH = 0x5c;

@@ -1,5 +1,5 @@
 /**
- * Finds the source of a record (docs/calls.md#source). The first row that is present decides;
+ * Finds the source of a record (docs/calls.md#source). The first row whose field is present decides;
  * later rows are ignored, even if that source is not configured.
  *
  *   present                         the source is

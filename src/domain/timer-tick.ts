@@ -1,7 +1,7 @@
 /**
- * Aligns waits so that they end together. A wait that may last a little longer ends on the next tick of the clock, of
- * which there is one every 50 ms, so that writes of partitions, retry delays and destinations share requests to Kafka.
- * A request costs the process and the broker more than the few records that it contains.
+ * Aligns waits so that they end together. The clock ticks every 50 ms, and a wait that may last a little longer ends on
+ * the next tick, so that writes of partitions, retry delays and destinations share requests to Kafka. A request costs
+ * the process and the broker more than the few records that it contains.
  */
 
 export const TICK_MS = 50;

@@ -2,7 +2,7 @@
 
 import type { DestinationId } from "./ids.ts";
 
-/** Configured names for the topics that platforms write; they have no prefix. */
+/** Configured names of the topics that other programs write; these names have no prefix. */
 export interface OwnTopicNames {
   readonly calls?: string;
   readonly audienceSyncs?: string;

@@ -1,18 +1,18 @@
 /**
- * Bounds, at the socket, the number of bytes that are read from one response. Whatever an endpoint sends, reading it
- * costs at most a fixed number of bytes and a bounded time.
+ * Limits, at the socket, the number of bytes that are read from one response. Regardless of what an endpoint sends,
+ * reading the response costs at most a fixed number of bytes and a limited time.
  *
  *   bytes received for one request                             count against the limit
- *   body                                                       no: its reader has its own limit
+ *   body                                                       none: its reader has a separate limit
  *   everything else: interim responses, head, chunk sizes and
  *   extensions, trailers, blank lines                          each byte
- *   a read, however few bytes it returned                      READ_BYTES in addition
+ *   each read                                                  READ_BYTES in addition
  *   a line outside the body, if there are many such bytes      LINE_BYTES in addition
  *
- * Beyond the limit the socket is destroyed with `ResponseTooLargeError`. The limit therefore also
- * bounds the time, most of which goes into reads and lines. The parser can be stopped only between two buffers, so it
- * is given small ones. Lines are counted only if more than LINES_FROM_BYTES of a buffer turn out not to be part of the
- * body, which does not happen with an ordinary response.
+ * If the limit is exceeded, the socket is destroyed with `ResponseTooLargeError`. The limit therefore also bounds the
+ * time, most of which is needed for reads and lines. The parser can be stopped only between two buffers, so it gets
+ * small buffers. Lines are counted only if more than LINES_FROM_BYTES of a buffer are not part of the body, which does
+ * not happen with ordinary responses.
  */
 
 import type { Socket } from "node:net";
@@ -42,13 +42,16 @@ export class ResponseBounds {
   readonly head = new ResponseHead();
   isAwaited = false;
   bytesLeft = OTHER_MAX_BYTES;
-  /** The number of bytes received below TLS at about the time when the request started; null if not determined yet. */
+  /**
+   * The number of bytes that had been received below TLS at about the start of the request; null if it is not
+   * determined yet.
+   */
   wireFrom: number | null = null;
 
   /** The connection, once it is established. */
   socket: Socket | null = null;
 
-  /** Called before each request. */
+  /** Call before each request. */
   begin(): void {
     this.isAwaited = true;
     if (this.socket !== null) renewHeaders(this.socket);
@@ -58,7 +61,7 @@ export class ResponseBounds {
     this.wireFrom = null;
   }
 
-  /** Call when this many of the bytes read last turned out to be part of the body. */
+  /** Call when this many of the bytes that were read last are part of the body. */
   wasBody(bytes: number): void {
     this.bytesLeft += bytes;
   }
@@ -70,12 +73,12 @@ export function boundResponse(socket: Socket, bounds: ResponseBounds): void {
   const read: () => Buffer | null = socket.read.bind(socket);
   const push: (chunk: unknown) => boolean = socket.push.bind(socket);
   let rest: Buffer | null = null;
-  /** The buffer that the parser is parsing, or parsed last. */
+  /** The buffer that the parser is parsing, or that it parsed last. */
   let piece: Buffer | null = null;
   let leftBeforePiece = 0;
   const isOver = (): boolean => {
     if (bounds.bytesLeft < 0 && !socket.destroyed) {
-      socket.destroy(new ResponseTooLargeError("the response exceeds the limit of bytes"));
+      socket.destroy(new ResponseTooLargeError("the response exceeds the size limit"));
     }
     return socket.destroyed;
   };
@@ -127,10 +130,10 @@ let symbol: symbol | undefined;
 
 /**
  * undici keeps, with each connection, an array for the headers of the next response. On a connection that is used once
- * a second, the array has reached the old generation by the time of the response. If undici kept using that array, it
- * would keep the headers, and the bytes from which they were read, alive until the whole heap is collected
- * (docs/decisions/0043-a-thousand-members.md). So each request starts with a new array. If undici has no such array,
- * nothing happens.
+ * a second, the array has reached the old generation by the time of the response. If undici continued to use that
+ * array, the array would keep the headers, and the bytes from which they were read, in memory until the whole heap is
+ * collected (docs/decisions/0043-a-thousand-members.md). So each request starts with a new array. If undici has no such
+ * array, nothing happens.
  */
 export function renewHeaders(socket: Socket): void {
   symbol ??= Object.getOwnPropertySymbols(socket).find(
@@ -141,7 +144,7 @@ export function renewHeaders(socket: Socket): void {
   if (Array.isArray(parser?.headers) && parser.headers.length === 0) parser.headers = [];
 }
 
-/** Responses stay below half of this, however small the TLS records of an honest server are. */
+/** Responses of honest servers stay below half of this, even with small TLS records. */
 export const WIRE_MAX_BYTES = 262_144;
 const LOOK_EVERY_MS = 50;
 
@@ -149,9 +152,9 @@ const watchedSockets = new Map<Socket, ResponseBounds>();
 let timer: NodeJS.Timeout | null = null;
 
 /**
- * Bounds the number of bytes that are received on a TLS connection for one response, until the socket is closed.
- * OpenSSL handles TLS messages such as KeyUpdate, session tickets and new handshakes itself, invisibly to the socket's
- * reader, so the number of bytes below TLS is checked from time to time.
+ * Limits the number of bytes that are received on a TLS connection for one response, until the socket is closed.
+ * OpenSSL itself handles TLS messages such as KeyUpdate, session tickets and new handshakes, which the socket's reader
+ * does not get, so the number of bytes below TLS is checked periodically.
  *
  *   since the request or the connection started     connection
  *   at most WIRE_MAX_BYTES were received             stays open

@@ -1,8 +1,8 @@
 /**
  * Opens sockets to endpoints. Both the address and the certificate are checked before anything is sent.
  *
- * A host name is resolved at most once per connection. Blocked addresses are removed from the result,
- * and the socket connects to one of the remaining ones, so there is no second lookup that could return other addresses.
+ * A host name is resolved at most once per connection. Blocked addresses are removed from the result, and the socket
+ * connects to one of the remaining addresses. So there is no second lookup that could return other addresses.
  */
 
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from "node:net";
@@ -15,7 +15,10 @@ export interface SocketOptions {
   /** `true` if requests may go to this IP address. */
   readonly allowAddress: (ip: string) => boolean;
   readonly resolve: Resolve;
-  /** For a name with several addresses: the time to connect to each address except the last. Must be an integer. */
+  /**
+   * For a name with several addresses: the time limit for connecting to each address except the last. Must be an
+   * integer.
+   */
   readonly addressPatienceMs: number;
   /** Called once per TLS connection; throws if the configured files are unusable. */
   readonly secureContext: () => SecureContext;
@@ -29,9 +32,9 @@ export interface SocketTarget {
 }
 
 /**
- * The last TLS session of an origin, which makes later handshakes shorter. A resumed session skips
- * the certificate check, so a session is kept only if its certificate has passed the check, and is used only while that
- * certificate is valid.
+ * The last TLS session of an origin, which makes later handshakes shorter. Resuming a session skips the certificate
+ * check, so a session is kept only if its certificate has passed the check, and is used only while that certificate is
+ * valid.
  */
 export interface TlsSession {
   last: { readonly bytes: Buffer; readonly validUntilMs: number } | null;
@@ -43,9 +46,9 @@ class AddressBlockedError extends Error {
 }
 
 /**
- * All sockets read into one buffer, and the bytes are copied out immediately. Node would allocate
- * 64 KiB on the heap for each read, which is a lot for a response of 100 bytes. The buffer's size is also the maximum
- * number of bytes that are read from a response after its limit has been reached.
+ * All sockets read into one buffer, from which the bytes are copied immediately. Node would allocate 64 KiB on the heap
+ * for each read, even for a response of 100 bytes. The buffer's size is also the maximum number of bytes that are read
+ * from a response after its limit has been reached.
  */
 const READ_BUFFER = Buffer.allocUnsafeSlow(16_384);
 
@@ -70,7 +73,7 @@ export function openSocket(
     host,
     port,
     lookup: checkedLookup(options),
-    // Node's default of 250 ms would be too short for endpoints that are farther away.
+    // Node's default of 250 ms would be too short for distant endpoints.
     autoSelectFamilyAttemptTimeout: options.addressPatienceMs,
     noDelay: true,
     keepAlive: true,
@@ -85,12 +88,12 @@ export function openSocket(
   socket.on("error", once);
   socket.on("close", () => once(new Error("closed while connecting")));
   socket.once(isSecure ? "secureConnect" : "connect", () => {
-    // A socket whose certificate was just rejected reports its own error.
+    // If the certificate was just rejected, the socket reports a separate error.
     if (!socket.destroyed) once(null);
   });
   // IP addresses are not resolved, so the lookup below never checks them.
   if (isIP(host) !== 0 && !options.allowAddress(host)) {
-    socket.destroy(new AddressBlockedError("the endpoint's address may not be requested"));
+    socket.destroy(new AddressBlockedError("requests to the endpoint's address are blocked"));
   }
   return socket;
 }
@@ -109,7 +112,7 @@ function connectSecure(
     secureContext: secureContext(),
     ...(offered === null ? {} : { session: offered.bytes }),
     ALPNProtocols: ["http/1.1"],
-    // Set explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect.
+    // This is set explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect.
     rejectUnauthorized: true,
   });
   socket.once("secureConnect", () => {
@@ -137,7 +140,7 @@ function checkedLookup({ allowAddress, resolve }: SocketOptions): LookupFunction
       }
       const [first, ...rest] = found.filter(({ address }) => allowAddress(address));
       if (first === undefined) {
-        callback(new AddressBlockedError("the endpoint's address may not be requested"), []);
+        callback(new AddressBlockedError("requests to the endpoint's address are blocked"), []);
       } else if (options.all === true) {
         callback(null, [first, ...rest]);
       } else {

@@ -1,6 +1,6 @@
 /**
- * One timer for many deadlines, all of which are set for the same time ahead. A deadline that is set later ends later,
- * so the list is always sorted, and only the first entry needs a timer.
+ * Uses one timer for many deadlines, all of which have the same length. A deadline that is set later ends later, so the
+ * list is always sorted, and only the first entry needs a timer.
  *
  * When the timer fires, sockets are read once more before anything expires, because a response that waited in the
  * kernel while this process was busy has arrived in time.
@@ -24,7 +24,7 @@ export interface Deadlines {
   clear(deadline: Deadline): void;
 }
 
-/** @param aheadMs how far ahead every deadline is, at least 1. */
+/** @param aheadMs the length of each deadline, at least 1. */
 export function createDeadlines(aheadMs: number, nowMs: () => number): Deadlines {
   let head: Deadline | null = null;
   let tail: Deadline | null = null;
@@ -45,7 +45,7 @@ export function createDeadlines(aheadMs: number, nowMs: () => number): Deadlines
     if (isArmed || head === null) return;
     isArmed = true;
     const waitMs = Math.max(1, Math.ceil(head.atMs - nowMs()));
-    // A request in flight has a socket that keeps the process alive, so this timer need not.
+    // A request in flight has a socket that keeps the process alive, so this timer need not keep it alive.
     setTimeout(() => setImmediate(expireDue), waitMs).unref();
   }
 

@@ -1,6 +1,6 @@
 /**
- * Connections to an origin. Each has its own undici `Client`, which holds one connection. The client opens the
- * connection for the first request, and opens a new one if it was closed between two requests.
+ * Manages the connections to an origin. For each connection there is an undici `Client`, which opens the connection for
+ * the first request, and opens a new one if the connection was closed between two requests.
  */
 
 import type { Socket } from "node:net";
@@ -22,7 +22,7 @@ export interface KeptConnection {
   readonly client: Client;
   readonly bounds: ResponseBounds;
   socket: Socket | null;
-  /** Called with a socket that is opened for the current request; null if nobody listens. */
+  /** Called with a socket that is opened for the current request; null if there is no listener. */
   onOpen: OpeningListener | null;
 }
 
@@ -39,7 +39,7 @@ export interface Origin {
   /** Connections that are not in use, the most recently used one last. */
   readonly free: KeptConnection[];
   readonly all: Set<KeptConnection>;
-  /** True if nothing more is sent to this origin. */
+  /** True if no more requests are sent to this origin. */
   isRetired: boolean;
 }
 
@@ -48,12 +48,12 @@ function createOrigin(url: URL, options: SocketOptions): Origin {
   return { url, options, session, free: [], all: new Set(), isRetired: false };
 }
 
-/** Takes a connection for exclusive use. Return it with `keepConnection`, or drop it. */
+/** Takes a connection for exclusive use. Return the connection with `keepConnection`, or drop it. */
 export function takeConnection(origin: Origin): KeptConnection {
   return origin.free.pop() ?? makeConnection(origin);
 }
 
-/** Like `takeConnection`, but always a new connection. */
+/** Like `takeConnection`, but always returns a new connection. */
 export function makeConnection(origin: Origin): KeptConnection {
   const { url, options, session } = origin;
   const isSecure = url.protocol === "https:";
@@ -85,7 +85,7 @@ export function makeConnection(origin: Origin): KeptConnection {
   return kept;
 }
 
-/** Returns a connection whose exchange ended well. */
+/** Returns a connection to the origin after its exchange has ended without an error. */
 export function keepConnection(origin: Origin, kept: KeptConnection): void {
   if (origin.isRetired) dropConnection(origin, kept);
   else origin.free.push(kept);
@@ -147,7 +147,7 @@ function parse(endpoint: Endpoint) {
  *   when the settings change         connections to an origin
  *   its TLS files are the same, and  stay
  *   a URL on the origin is used
- *   otherwise                        are closed: unused ones now, one in use after its response
+ *   otherwise                        are closed: unused ones immediately, others after their response
  */
 export class Origins {
   #options: SocketOptions;
@@ -169,7 +169,7 @@ export class Origins {
     return { origin, path };
   }
 
-  /** @param options must be the same object unless something about sockets has changed. */
+  /** @param options must be the same object unless an option of the sockets has changed. */
   update(endpoints: readonly Endpoint[], options: SocketOptions): void {
     const names = new Set(endpoints.map((endpoint) => parse(endpoint).origin));
     const isSame = options === this.#options;

@@ -1,12 +1,12 @@
 /**
- * Resolves host names without letting one name delay the others. `getaddrinfo` occupies one of Node's worker threads
- * until it returns, which can take more than 10 s if the name server is down, and files and codecs need these threads
- * too. (Node's own resolver needs no thread, but ignores /etc/hosts and search domains.)
+ * Resolves host names so that no name delays the others. `getaddrinfo` occupies one of Node's worker threads until it
+ * returns, which can take more than 10 s if the name server is down, and files and codecs also need these threads.
+ * (Node's own resolver needs no thread, but ignores /etc/hosts and search domains.)
  *
  *   a name                                           resolves to
- *   it was found within the last 10 s                the same addresses
- *   its lookup is running or queued                  what that lookup finds
- *   otherwise                                        what a new lookup finds
+ *   was found within the last 10 s                   the same addresses
+ *   has a lookup that is running or queued           the result of that lookup
+ *   any other                                        the result of a new lookup
  *     the lookup takes over 1 s, including the time  the addresses found then
  *     in the queue, or fails temporarily, and the
  *     name was found within the last hour
@@ -16,7 +16,7 @@
  *   names that were not found the last time          a quarter of the threads
  *
  * Queued lookups run in the order in which they were requested, but names that were not found the last time come last.
- * For each connection, the caller checks again whether requests may go to an address.
+ * For each connection, the caller checks again whether requests may be sent to an address.
  */
 
 import { type LookupAddress, lookup } from "node:dns";
@@ -46,7 +46,7 @@ interface Name {
   isFailing: boolean;
   /** True while the name's lookup is queued or running. */
   isBusy: boolean;
-  /** True if the lookup has been queued or running for longer than callers have to wait. */
+  /** True if the lookup has been queued or running for longer than the wait of callers. */
   isOverdue: boolean;
   waiting: Found[];
 }
@@ -58,7 +58,7 @@ interface Queued {
 }
 
 /**
- * @returns a version of `resolve` with these bounds; `found` may get the same array several times.
+ * @returns a version of `resolve` with these limits; `found` may get the same array several times.
  * @param threads the number of Node's worker threads
  */
 export function boundedResolve(
@@ -161,7 +161,7 @@ export function boundedResolve(
   };
 }
 
-/** Parses UV_THREADPOOL_SIZE as libuv does. */
+/** Parses UV_THREADPOOL_SIZE in the same way as libuv. */
 export function threadsOf(given: string | undefined): number {
   if (given === undefined) return WORKER_THREADS;
   return Math.max(1, Number.parseInt(given, 10) || 1);
@@ -173,7 +173,7 @@ function settle(entry: Name, error: Error | null): void {
   for (const found of waiting) found(error, error === null ? addresses : []);
 }
 
-/** True if the name server did not respond. That a name does not exist is also a response. */
+/** True if the name server did not respond. The information that a name does not exist is also a response. */
 function isTemporary(error: (Error & { readonly code?: unknown }) | null): boolean {
   return error?.code === "EAI_AGAIN";
 }

@@ -1,7 +1,7 @@
 /**
- * Keeps the head of a response until the parser has read it. A parser that finds an error in a head
- * reports nothing about it, not even its status. So the head is passed to the parser as a whole. If the parser could
- * not read the head, or the rest never arrived, it is read here, less strictly.
+ * Keeps the head of a response until the parser has read it. A parser that finds an error in a head reports nothing
+ * about the head, not even the status. So the head is passed to the parser only when it is complete. If the parser
+ * cannot read the head, or if the rest never arrives, this code reads the head, less strictly.
  *
  *   the status line is complete, and                  Go, curl and Python     read here
  *   two equal lengths, or a length and chunks         accept the response     the status
@@ -11,13 +11,14 @@
  *   a length that is not a number: `two`, `+5`, `-1`  differ                  the status
  *   a head that is too long, or that never ends       fail                    the status
  *   two different lengths                             fail (Python: differs)  nothing: `null`
- *   its status is 1xx                                 wait for the final one  nothing: `null`
+ *   its status is 1xx                                 wait for the next one   nothing: `null`
  *
  *   no status line: another protocol, a status that
  *   is not a number of three digits, a truncated line fail                    nothing: `null`
  *
- * A final response that was read here counts whatever happens to its body: chunks without a size, fewer bytes than its
- * length announces, a deadline. In each of these cases the connection is closed (docs/requests.md#malformed-responses).
+ * The status of a final response that was read here counts even if there is an error in the body, such as a chunk
+ * without a size, too few bytes, or a deadline. In each of these cases, the connection is closed
+ * (docs/requests.md#malformed-responses).
  */
 
 const BEGINNING = Buffer.from("HTTP/");
@@ -25,7 +26,9 @@ const END = Buffer.from("\r\n\r\n");
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-/** The status line as Go reads it: any version, any number of spaces, with or without a reason. */
+/**
+ * Matches the status line in the same way as Go: with any version, any number of spaces, and with or without a reason.
+ */
 const STATUS_LINE = /^HTTP\/\d\.\d +([1-9]\d\d)(?: .*)?$/s;
 const HEADER = /^([^:]*[^:\s])\s*:(.*)$/s;
 
@@ -38,7 +41,7 @@ export class ResponseHead {
   /** The bytes of the head so far; the last buffer may extend past the end of the head. */
   #bytes: Buffer | null = null;
 
-  /** Must be called before each response, and when the parser has read the head. */
+  /** Call before each response, and when the parser has read the head. */
   forget(): void {
     this.#bytes = null;
   }
@@ -46,7 +49,7 @@ export class ResponseHead {
   /**
    * Adds bytes. Most heads arrive in one buffer, together with the start of the body.
    *
-   * @returns the bytes so far if they contain a whole head, or are not a head; null if more bytes are needed.
+   * @returns the bytes so far if they contain a complete head, or are not a head; null if more bytes are needed.
    */
   take(piece: Buffer): Buffer | null {
     const before = this.#bytes;
@@ -118,7 +121,7 @@ const STATUS_END = "HTTP/1.1 100".length;
 const STATUS_AT = "HTTP/1.1 ".length;
 const DIGIT_1 = 0x31;
 const INTERIM = /^HTTP\/1\.[01] 1(?!01)\d\d$/;
-/** Matches the start of an interim response's head, as far as it has been received. */
+/** Matches the part of an interim response's head that has been received. */
 const BEGUN = /^H(T(T(P(\/(1(\.([01]( (1\d?)?)?)?)?)?)?)?)?)?$/;
 const NOTHING = Buffer.alloc(0);
 
@@ -130,12 +133,12 @@ type EndSeen = "nothing" | "line feed" | "carriage return";
  * 9110, 15.2) even if it did not request any; undici drops the connection on `100 Continue`.
  *
  *   the bytes so far                          passed on
- *   a response with a final status, or 101    unchanged, and so is everything after it
- *   a whole interim response                  the rest, which may be another one
+ *   a response with a final status, or 101    unchanged, with everything after it
+ *   a complete interim response               the rest, which may be another one
  *   the start of an interim response          nothing; it is discarded immediately
- *   too few bytes to tell                     nothing, until more have arrived
+ *   too few bytes to decide                   nothing, until more have arrived
  *
- * Lines may end with a line feed alone, as in the code that reads the response.
+ * Lines may end with only a line feed, as in the code that reads the response.
  */
 export class InterimFilter {
   /** The start of a status line that is too short to decide. */
@@ -143,7 +146,7 @@ export class InterimFilter {
   /** How much of an interim response's end has been received; null if no interim response is being skipped. */
   #endSeen: EndSeen | null = null;
 
-  /** Must be called before each response. */
+  /** Call before each response. */
   reset(): void {
     this.#kept = null;
     this.#endSeen = null;

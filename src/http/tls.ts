@@ -1,5 +1,5 @@
 /**
- * Checks the peer of a TLS connection. OpenSSL and Node check chain, time and host name; some certificates that they
+ * Checks the peer of a TLS connection. OpenSSL and Node check chain, time and host name. Some certificates that they
  * accept are rejected here.
  *
  *   the endpoint presents                                    connection
@@ -13,7 +13,7 @@ import { createHash, type X509Certificate } from "node:crypto";
 import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
 
 export interface TlsFiles {
-  /** PEM strings, each null if not set. The CA is added to the public roots. */
+  /** PEM strings; null if not set. The CA is added to the public roots. */
   readonly ca: string | null;
   readonly cert: string | null;
   readonly key: string | null;

@@ -1,14 +1,14 @@
 /**
- * Finds the source that a request's calls belong to.
+ * Finds the source to which a request's calls belong.
  *
  *   Authorization          writeKey in the body     result
- *   Basic with a user      anything                 the source with that key, else unknown
- *   absent or not Basic    a string                 the source with that key, else unknown
+ *   Basic with a user      anything                 the source with that key, otherwise unknown
+ *   absent or not Basic    a string                 the source with that key, otherwise unknown
  *   absent or not Basic    absent, empty, not       missing
  *                          a string
  *
- * A key is compared with the keys of all sources, by digests of equal length and without stopping early,
- * so that the time taken does not show how much of a guessed key was right, or to which source's key it came close.
+ * A key is compared with the keys of all sources. The comparison uses digests of equal length and does not stop early,
+ * so that the time it takes does not show how much of a guessed key is correct, or which source's key is similar.
  */
 
 import { hash, timingSafeEqual } from "node:crypto";
@@ -47,7 +47,7 @@ export function basicUser(authorization: string | undefined): string | null {
   return user === "" ? null : user;
 }
 
-/** @param inBody the body's `writeKey`, of any type. */
+/** @param inBody the body's `writeKey`, which may have any type. */
 export function authenticate(user: string | null, inBody: unknown, keys: WriteKeys): Authenticated {
   const key = user ?? (typeof inBody === "string" && inBody !== "" ? inBody : null);
   if (key === null) return { kind: "missing-write-key" };

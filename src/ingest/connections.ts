@@ -2,7 +2,7 @@
  * Limits the open connections. A connection that waits for a request is closed to make room for a new one.
  *
  *   with the new connection          an idle connection     result
- *   both limits hold                 -                      the new one is accepted
+ *   neither limit is exceeded        -                      the new one is accepted
  *   its address exceeds its limit    of the same address    the one that has been idle longest is closed
  *   its address exceeds its limit    does not exist         the new one is closed
  *   the total limit is exceeded      of any address         the one that has been idle longest is closed
@@ -29,9 +29,9 @@ export interface Closing<Id> {
 export interface Connections<Id> {
   /** The connections to close for the new connection, which may itself be among them. */
   open(id: Id, address: string): readonly Closing<Id>[];
-  /** The head of a request has arrived on the connection. */
+  /** Call when the head of a request has arrived on the connection. */
   busy(id: Id): void;
-  /** All requests of the connection have been answered. */
+  /** Call when all requests of the connection have a response. */
   waiting(id: Id): void;
   closed(id: Id): void;
   total(): number;
@@ -45,7 +45,7 @@ interface OfAddress<Id> {
 export function createConnections<Id>(limits: ConnectionLimits): Connections<Id> {
   const addresses = new Map<Id, string>();
   const byAddress = new Map<string, OfAddress<Id>>();
-  // Sets keep their order, so the first connection has been idle longest.
+  // Sets keep their order, so the first connection has been idle for the longest time.
   const waiting = new Set<Id>();
 
   const of = (id: Id) => byAddress.get(addresses.get(id) ?? "");
@@ -89,7 +89,7 @@ export function createConnections<Id>(limits: ConnectionLimits): Connections<Id>
   };
 }
 
-/** Connections of one group count together: those of an IPv4 address, or of an IPv6 /64. */
+/** The group of connections that count together: those from one IPv4 address, or from one IPv6 /64. */
 export function addressGroup(remoteAddress: string): string {
   if (!ipaddr.isValid(remoteAddress)) return remoteAddress;
   const address = ipaddr.process(remoteAddress);
@@ -97,7 +97,9 @@ export function addressGroup(remoteAddress: string): string {
   return address.toByteArray().slice(0, 8).join(":");
 }
 
-/** The default limit for all connections, given how many more files and sockets the process may open. */
+/**
+ * The default limit for all connections, computed from the number of files and sockets that the process may still open.
+ */
 export function connectionsWithin(most: number, spareDescriptors: number | null): number {
   // The other half is for files, and for connections that the process opens to endpoints and brokers.
   if (spareDescriptors === null) return most;

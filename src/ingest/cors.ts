@@ -1,5 +1,5 @@
 /**
- * The headers that let pages of other origins send calls (CORS).
+ * Builds the headers that allow pages of other origins to send calls (CORS).
  *
  *   corsOrigins       a page of such an origin        any other page
  *   empty             -                               no header: the browser blocks the request
@@ -8,12 +8,12 @@
  *
  * `https://*.example.com` covers subdomains at any depth; `null` is the origin of pages from files.
  *
- * Credentials are never allowed: browsers send the write key themselves, and cookies are ignored.
+ * Credentials are never allowed: pages send the write key without them, and cookies are ignored.
  */
 
 export type Headers = readonly (readonly [name: string, value: string])[];
 
-/** Returns the headers that let a page of an allowed origin read the response and send further requests. */
+/** Returns the headers with which a page of an allowed origin may read the response and send further requests. */
 export function corsHeaders(
   origins: ReadonlySet<string>,
   origin: string | undefined,
@@ -21,7 +21,7 @@ export function corsHeaders(
 ): Headers {
   if (origins.size === 0) return [];
   const isAny = origins.has("*");
-  // Caches must not serve the response for one origin to another.
+  // Caches must not serve a response for one origin to a page of another one.
   const vary: Headers = isAny ? [] : [["vary", "origin"]];
   if (origin === undefined || !(isAny || isAmong(origins, origin))) return vary;
   return [
@@ -34,9 +34,11 @@ export function corsHeaders(
   ];
 }
 
-/** The host may contain any character of a URL's host, as in the settings (`config/ingest-settings.ts`). */
+/**
+ * The host may contain any character that a URL's host may contain, as in the settings (`config/ingest-settings.ts`).
+ */
 const WEB_ORIGIN = /^(https?:\/\/)([^\s./?#@:[\]\\][^\s/?#@:[\]\\]*(?::\d{1,5})?)$/;
-/** A host has at most 253 characters, and so at most 127 dots. */
+/** A host has at most 253 characters, and therefore at most 127 dots. */
 const ORIGIN_CHARACTERS_MAX = 270;
 
 function isAmong(origins: ReadonlySet<string>, origin: string): boolean {
@@ -51,7 +53,7 @@ function isAmong(origins: ReadonlySet<string>, origin: string): boolean {
 
 const ALWAYS = "authorization, content-type, content-encoding";
 
-/** Libraries send headers of their own, such as `AnonymousId`. These headers are allowed and ignored. */
+/** Libraries send additional headers, such as `AnonymousId`. These headers are allowed and ignored. */
 function allowed(asked: string | undefined): string {
   const isList = asked !== undefined && /^[\w-]{1,60}(, ?[\w-]{1,60}){0,19}$/.test(asked);
   return isList ? asked : ALWAYS;

@@ -4,21 +4,21 @@
  *   sentAt                                        the call's timestamp
  *   is absent or cannot be read                   stays as it was sent
  *   is at most 30 s from the time of receipt      stays as it was sent
- *   is further from it, ahead or behind           moves by that difference:
+ *   is more than 30 s from it, in either direction moves by that difference:
  *                                                 receivedAt - (sentAt - timestamp)
  *
- * A timestamp that is absent or cannot be read stays so, and one that would leave the years 0 to 9999 is
- * not moved. As with Segment, `originalTimestamp` keeps the device's time of a call whose timestamp was
- * moved, unless the call already has an `originalTimestamp` that can be read.
+ * A timestamp that is absent or cannot be read stays unchanged, as does one that would move outside the years 0 to
+ * 9999. As with Segment, if a timestamp was moved, `originalTimestamp` contains the device's time, unless the call
+ * already has an `originalTimestamp` that can be read.
  */
 
 import type { JsonObject } from "../domain/json.ts";
 import { isoTimestamp, isWritable, readTimestamp } from "../domain/timestamp.ts";
 
-/** Covers the duration of a request. A clock that is set over a network is off by less than this. */
+/** Covers the duration of a request. A clock that is set over a network differs by less than this. */
 const TOLERANCE_MS = 30_000;
 
-/** Milliseconds to add to times from the device; 0 if the device's clock is right, or if its error is unknown. */
+/** Milliseconds to add to times from the device; 0 if the device's clock is correct, or if its error is unknown. */
 export function clockOffsetMs(sentAt: unknown, receivedAtMs: number): number {
   const sentAtMs = readTimestamp(sentAt);
   if (sentAtMs === null) return 0;

@@ -1,4 +1,6 @@
-/** Handles one request: writes its calls to Kafka and returns the response. `stage.ts` has the table of crashes. */
+/**
+ * Handles one request: writes its calls to Kafka and returns the response. `stage.ts` shows what happens after a crash.
+ */
 
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
@@ -29,13 +31,13 @@ import { ONE_GO_BYTES } from "./unpack.ts";
 
 /** The limit for an unpacked body (docs/ingest.md#limits). */
 export const BODY_MAX_BYTES = 10 * 1_024 * 1_024;
-/** The limit for the records made from a body, including what its batch adds to each call. */
+/** The limit for the records that are created from a body, including the members that the batch adds to each call. */
 const RECORDS_MAX_BYTES = 4 * BODY_MAX_BYTES;
-/** How long acknowledgments are awaited. It is shorter than the 8 to 10 s after which clients retry. */
+/** The maximum wait for acknowledgments. It is shorter than the 8 to 10 s after which clients retry. */
 export const ACKNOWLEDGE_LIMIT_MS = 7_000;
 /** The minimum wait for acknowledgments if a body took long to arrive. */
 const ACKNOWLEDGE_LEAST_MS = 1_000;
-/** Number of calls that are read before other work can run, which takes a few milliseconds. */
+/** Number of calls that are read before other work can run. Reading them takes a few milliseconds. */
 const PIECE_CALLS = 500;
 const OVERLOADED_WAIT_MS = 1_000;
 const UNAVAILABLE_WAIT_MS = 2_000;
@@ -44,7 +46,7 @@ const UNAVAILABLE_WAIT_MS = 2_000;
 export interface Intake {
   readonly clock: Clock;
   readonly topic: string;
-  /** If `true`, the server is reached over TLS. */
+  /** `true` if clients reach the server over TLS. */
   readonly isSecure: boolean;
   /** The current settings. A request keeps the settings with which it started. */
   readonly sources: () => KnownSources;
@@ -90,7 +92,9 @@ export async function take(
   return answer;
 }
 
-/** Responds to a request for settings. It has no body, so the key is in the path, the query or the header. */
+/**
+ * Responds to a request for settings. Such a request has no body, so the key is in the path, the query or the header.
+ */
 function settingsFor(intake: Intake, request: IncomingMessage, asked: AskedSettings): Answer {
   const { authorization, host } = request.headers;
   const given = asked.writeKey ?? basicUser(authorization) ?? asked.query.get("writeKey") ?? "";
@@ -107,7 +111,10 @@ function settingsFor(intake: Intake, request: IncomingMessage, asked: AskedSetti
   return { kind: "document", json };
 }
 
-/** Responds to a request whose calls are not stored. The body is ignored; a wrong key in the header is rejected. */
+/**
+ * Responds to a request whose calls are not stored. The body is ignored. A request with a wrong key in the header is
+ * rejected.
+ */
 function rejected(intake: Intake, request: IncomingMessage, of: RejectedKind): Answer {
   const user = basicUser(request.headers.authorization);
   const known = user === null ? null : authenticate(user, null, intake.sources().keys);
@@ -127,7 +134,7 @@ interface Work {
   /** If `true`, the body has been read. */
   isRead: boolean;
   readonly trace: RequestTrace | null;
-  /** If `true`, the acknowledgment of the records returns the memory. */
+  /** If `true`, the memory is returned when the records are acknowledged. */
   isHandedOver: boolean;
 }
 
@@ -151,7 +158,7 @@ interface Asked {
   readonly read: CallsRead;
 }
 
-/** Returns the accepted calls, or the response to a request whose calls are not accepted. */
+/** Returns the accepted calls, or a response if no calls are accepted. */
 async function readRequest(work: Work): Promise<Asked | Answer | null> {
   const { intake, sources, request, asked, hold } = work;
   const user = basicUser(request.headers.authorization) ?? (asked.query?.get("writeKey") || null);
@@ -178,7 +185,7 @@ interface OutlinedBody {
   readonly outline: Outline;
 }
 
-/** @param hold holds the memory of the body while the body is read. */
+/** @param hold counts the memory of the body while the body is read. */
 async function readOutline(work: Work, hold: Hold): Promise<OutlinedBody | Answer | null> {
   const { intake, request, asked, type } = work;
   work.isRead = true;
@@ -251,7 +258,7 @@ async function readAll(
 }
 
 /**
- * Hands the records to the producer. Returns how many were acknowledged; null if some were not acknowledged in time. A
+ * Passes the records to the producer. Returns how many were acknowledged; null if some were not acknowledged in time. A
  * record that Kafka rejects because of its size is dropped.
  */
 async function handOver(work: Work, read: CallsRead): Promise<number | null> {

@@ -9,7 +9,7 @@
  *   arrives too slowly                                    rejected: request-timeout
  *   has an encoding other than gzip                       rejected: invalid-encoding
  *   is not gzip, or unpacks to more than the limit        rejected: invalid-gzip, body-too-large
- *   ends with the connection                              gone: no response can be sent
+ *   is cut off because the connection ends                gone: no response can be sent
  */
 
 import type { IncomingMessage } from "node:http";
@@ -88,7 +88,7 @@ function receive(
 }
 
 const TOO_SLOW = "the body arrives too slowly";
-/** A large body is checked once this many bytes have arrived, before the rest is read. */
+/** A large body is checked after this many bytes have arrived, before the rest is read. */
 const LOOK_BYTES = 65_536;
 
 function lookAt(beginning: Buffer, isBatch: boolean) {
@@ -110,7 +110,7 @@ function joined(chunks: readonly Buffer[], size: number): Buffer {
   return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, size);
 }
 
-/** Removes a leading byte-order mark, which is ignored in records too. */
+/** Removes a byte-order mark at the start, which is also ignored in records. */
 function withoutMark(bytes: Buffer): Buffer {
   const isMarked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   return isMarked ? bytes.subarray(3) : bytes;

@@ -1,9 +1,9 @@
 /**
- * The sources, indexed once instead of for every request. The whole index is replaced when the sources change.
+ * Indexes the sources once, instead of for every request. The whole index is replaced when the sources change.
  *
  *   the source                      its calls per second
  *   keeps its limit                 continue to be counted
- *   has another limit               are paid off at the new rate
+ *   has another limit               continue to be counted, at the new rate
  *   is new, or had no limit         start with one second's allowance
  */
 

@@ -1,20 +1,20 @@
 /**
- * The limits of ingest that apply across requests.
+ * Applies the limits of the ingest stage that count several requests together.
  *
- *   limit              counts                                            if it is reached
+ *   limit              counts                                            if it is reached, requests are
  *   bytes in flight    bodies being read, and records that are not       rejected until some bytes
  *                      acknowledged, even after their request timed out  are returned
  *   unauthenticated    bodies whose write key is unknown until they are  rejected until some bytes
  *   bytes              read; they also count as bytes in flight          are returned
  *   calls per second   calls from a source                               rejected until the excess is paid off
  *
- * If no other request is in flight, a request of any size is let in, so that no setting can lock it out permanently. A
- * batch may exceed a source's rate; the excess is paid off later, so a batch is never split.
+ * If no other request is in flight, a request of any size is accepted, so that no setting can block it permanently. A
+ * batch may exceed a source's rate; later calls then wait longer, so a batch is never split.
  */
 
 /** The memory that one request holds. */
 export interface Hold {
-  /** Returns false if there is no room; the bytes that are already held remain held. */
+  /** Returns false if there is no room; the bytes that are already held stay held. */
   grow(bytes: number): boolean;
   /** Returns a part of the held bytes. */
   shrink(bytes: number): void;
@@ -53,7 +53,7 @@ export function maxInFlightBytes(maxBytes: number): InFlightBytes {
   };
 }
 
-/** Combines two holds: both grow, or neither if one of them has no room. */
+/** Combines two holds. Either both grow, or neither if one of them has no room. */
 export function both(one: Hold, other: Hold): Hold {
   const each = [one, other];
   return {
@@ -73,13 +73,13 @@ export function both(one: Hold, other: Hold): Hold {
 }
 
 export interface CallRate {
-  /** Returns 0 if the calls are let in and counted; otherwise the milliseconds until the source may send again. */
+  /** Returns 0 if the calls are accepted and counted; otherwise the milliseconds until the source may send again. */
   take(calls: number, nowMs: number): number;
-  /** Sets another rate for the future. Calls let in before are still paid off. */
+  /** Sets the rate from now on. Calls that were accepted before still count. */
   changeTo(perSecond: number): void;
 }
 
-/** @param first calls per second, above 0; one second's allowance may arrive at once. */
+/** @param first the rate in calls per second, above 0. The calls of one second may arrive at once. */
 export function callRate(first: number): CallRate {
   let perSecond = first;
   let most = Math.max(1, perSecond);
@@ -87,7 +87,7 @@ export function callRate(first: number): CallRate {
   let countedAtMs: number | null = null;
   return {
     take: (calls, nowMs) => {
-      // If the clock was set back, nothing is paid off and nothing is taken away.
+      // If the clock was set back, the count does not change.
       const passedMs = Math.max(0, nowMs - (countedAtMs ?? nowMs));
       countedAtMs = nowMs;
       left = Math.min(most, left + (passedMs * perSecond) / 1_000);

@@ -3,15 +3,15 @@
  *
  *   in the batch     in the call       result
  *   an object        absent            the batch's
- *   an object        an empty list     the batch's: PHP and Lua write it for an empty map
+ *   an object        an empty list     the batch's, because PHP and Lua write a list for an empty map
  *   an object        an object         both, merged member by member by this table
- *   anything else    absent            the batch's, below the top level; at the top nothing is merged
- *   anything         anything else     the call's: lists and null replace too
+ *   anything else    absent            the batch's below the top level; nothing at the top level
+ *   anything         anything else     the call's, including lists and null
  */
 
 import { isEmptyList, isJsonObject, type JsonObject } from "../domain/json.ts";
 
-/** The result is nested as deeply as the deeper of the two. */
+/** Returns the merged value, which is nested as deeply as the deeper of the two values. */
 export function merge(ofBatch: unknown, ofCall: unknown): unknown {
   if (ofCall === undefined) return ofBatch;
   if (!isJsonObject(ofBatch)) return ofCall;

@@ -13,9 +13,9 @@
  *   /v1/health, /health                               405               health
  *   anything else                                     404               404
  *
- * OPTIONS gets a response on every path, and any other method a 405. Repeated and trailing slashes, as in `//v1/batch`
- * and `/v1/batch/`, are ignored, because some clients join base URL and path with too many slashes. The query is read
- * only on the paths for which the table mentions it.
+ * OPTIONS gets a response on every path, and any other method gets a 405. Repeated and trailing slashes, as in
+ * `//v1/batch` and `/v1/batch/`, are ignored, because some clients join base URL and path with too many slashes. The
+ * query is read only for paths whose row mentions it.
  */
 
 import { CALL_TYPES, type CallType } from "../domain/call.ts";
@@ -35,7 +35,7 @@ export const BEACON_PATH = "/beacon/v1/batch";
 const PIXEL_PATHS: ReadonlyMap<string, CallType> = new Map(
   CALL_TYPES.map((type) => [`/pixel/v1/${type}`, type]),
 );
-/** Bodies that get a 200 and are not stored: an SDK's own metrics, and merges of users. */
+/** Paths whose bodies get a 200 and are not stored: an SDK's own metrics, and merges of users. */
 export const REJECTED_PATHS: ReadonlyMap<string, RejectedKind> = new Map([
   ["/v1/m", "metrics"],
   ["/v1/merge", "merge"],
@@ -111,7 +111,7 @@ function got(method: string, asked: Asked): Asked {
 }
 
 function divided(url: string): readonly [path: string, search: string] {
-  // The request line may contain the whole URL if the request comes from a proxy.
+  // If the request comes from a proxy, the request line may contain the whole URL.
   const target = url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?]*/i, "");
   const mark = target.indexOf("?");
   const path = mark < 0 ? target : target.slice(0, mark);

@@ -1,12 +1,12 @@
 /**
- * Delays responses to bodies that were read although none of their calls is accepted. Such bodies cost as much as
- * valid ones, and without a delay a few clients that keep sending them would use a whole core.
+ * Delays responses to bodies that were read although none of their calls is accepted. Such bodies cost as much as valid
+ * ones, and without a delay, a few clients that send them repeatedly would use a whole core.
  *
  *   the body                                     the response is sent
- *   has calls that were handed to Kafka          immediately
- *   is not read, as with a wrong key in Basic    immediately
+ *   has calls that were passed to Kafka          immediately
+ *   is not read, as with a wrong Basic key       immediately
  *   is read, and none of its calls is accepted   after a quarter of a second, and after up to 2 s while
- *                                                others of the same address are delayed
+ *                                                other responses to the same address are delayed
  *
  * A connection whose response is delayed is closed if another request arrives on it. A well-behaved client sends
  * its next request only after the response.
@@ -17,7 +17,7 @@ import type { Sleeper } from "./produce-and-wait.ts";
 
 const WAIT_MS = 250;
 /**
- * Each response to the same address that is already delayed, up to 175 of them, adds this much to the delay, so an
+ * What each response to the same address that is already delayed adds to the delay. At most 175 responses count. So an
  * address gets at most a hundred delayed responses per second.
  */
 const MORE_MS = 10;
@@ -36,7 +36,7 @@ export function waitBeside(others: number): number {
 
 export function createPenaltyDelay(clock: Pick<Sleeper, "sleep">): PenaltyDelay {
   const waiting = new Map<string, number>();
-  // Several requests may arrive on one connection before the result of the first is known.
+  // Several requests may arrive on one connection before the result of the first one is known.
   const connections = new WeakMap<object, number>();
   const never = new AbortController().signal;
   return {

@@ -1,17 +1,17 @@
 /**
- * Reads a call from the query of a pixel, an image that pages and mails without scripts load.
+ * Reads a call from the query of a pixel: an image that is loaded by pages and mails that have no scripts.
  *
  *   in the query                       in the call
  *   writeKey                           nothing
- *   anonymousId="a", with the quotes   a: AMP writes them
+ *   anonymousId="a", with the quotes   a, because AMP writes the quotes
  *   name=value                         a string
  *   context.page.url=value             a string in nested objects
- *   a name that is repeated            the first counts
+ *   a name that is repeated            the first value
  *   a name within a string,            nothing: `a` is not an object
  *   as in `a=1&a.b=2`
  */
 
-/** A name with more dots than this does not become nested objects. */
+/** A name with more levels than this does not become nested objects. */
 const LEVELS_MAX = 10;
 
 /** Returns the JSON of the call, without its type. */

@@ -1,12 +1,12 @@
 /**
- * Hands records to the producer and waits for their acknowledgment, up to a limit.
+ * Passes records to the producer and waits for their acknowledgment, up to a time limit.
  *
  *   the records of a request                      the request
  *   are all acknowledged, or too large            gets that result
- *   are not acknowledged in time                  is late; the records are still written
- *   wait in a producer that is closed             is late
+ *   are not acknowledged in time                  counts as late; the records are still written
+ *   wait in a producer that is closed             counts as late
  *
- * While the oldest records have been waiting for longer than the limit, the caller should hand over no more:
+ * While the oldest records have been waiting for longer than the limit, the caller should pass no more records, because
  * clients repeat the same calls during an outage, and each repetition would be written.
  */
 
@@ -34,7 +34,7 @@ export type HandedOver =
 export interface HandOver {
   /**
    * @param answerByMs when to stop waiting, with a precision of a quarter of a second.
-   * @param onOver called once, when the memory of the records is free again.
+   * @param onOver called once, when the producer has released the records.
    */
   send(
     records: readonly OutgoingRecord[],
@@ -55,7 +55,7 @@ const LOOK_EVERY_MS = 250;
 const LATE: HandedOver = { kind: "late" };
 
 export function createHandOver(sender: Sender, clock: Sleeper): HandOver {
-  // A set keeps its order, so the first record has been waiting longest.
+  // A set keeps its order, so the first record has been waiting for the longest time.
   const waiting = new Set<Waiting>();
   const never = new AbortController().signal;
   let isLooking = false;
@@ -83,7 +83,7 @@ export function createHandOver(sender: Sender, clock: Sleeper): HandOver {
         };
         sender.send(records).then(
           (refused) => over({ kind: "acknowledged", refused }),
-          // The producer is closed because the process is ending: the client has to retry.
+          // The producer is closed because the process is ending, so the client has to retry.
           () => over(LATE),
         );
         if (!isLooking) void look();

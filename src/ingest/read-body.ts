@@ -3,13 +3,13 @@
  *
  *   body                                            result
  *   is not JSON, or not an object                   rejected
- *   one of many calls is not JSON, but its          its place: only this call is rejected
+ *   one of many calls is not JSON, but its          its position: only this call is rejected
  *     brackets and strings end, and another is JSON
  *   is a single call                                one call, which is the body
  *   is a batch: `batch` is a list                   its entries, and the other members
  *   is a batch: `batch` is absent or not a list     rejected
  *   the other members exceed 32 KB                  rejected
- *   one of many calls is not UTF-8                  its place; if anything else is not UTF-8: rejected
+ *   one of many calls is not UTF-8                  its position; rejected if anything else is not UTF-8
  *   has more calls than a body may have             rejected, without reading the rest
  *
  * The body is scanned once, and only the members outside the calls are parsed. A large body is scanned in
@@ -34,7 +34,7 @@ import { nameAt, type SentCall, scanCall, textOf, unreadableCall } from "./scan-
 
 /** The limit for a call's JSON as it was sent. A KB is 1,024 bytes. */
 export const CALL_MAX_BYTES = 32 * 1_024;
-/** The limit for all members outside `batch`, which are copied into each of the calls. */
+/** The limit for all members outside `batch`, because these are copied into each of the calls. */
 export const ENVELOPE_MAX_BYTES = 32 * 1_024;
 
 /** The limit for one body, because even the smallest call has a cost. */
@@ -44,7 +44,7 @@ const TOO_MANY: BadBody = {
   code: "body-too-large",
   error: `batch has more than ${CALLS_MAX} calls`,
 };
-/** Bytes that are scanned in one slice: less than a millisecond. */
+/** Number of bytes that are scanned in one slice, which takes less than a millisecond. */
 const TURN_BYTES = 65_536;
 
 export interface Outline {
@@ -52,7 +52,7 @@ export interface Outline {
   readonly calls: readonly SentCall[];
   /** False if some of the calls are not UTF-8. */
   readonly isUtf8: boolean;
-  /** The members outside the calls; for a single call only its `writeKey`. */
+  /** The members outside the calls; for a single call, only its `writeKey`. */
   readonly envelope: JsonObject;
 }
 
@@ -84,7 +84,7 @@ export function readBodyAtOnce(bytes: Buffer, isBatch: boolean): ReadBody {
 }
 
 /**
- * Returns why a body will be rejected, judged by its first bytes alone; null if this is not known yet. Keeps nothing of
+ * Returns why a body will be rejected, judging only by its first bytes; null if that is not known yet. Keeps nothing of
  * the calls.
  */
 export function refusedEarly(bytes: Buffer, isBatch: boolean): BadBody | null {
@@ -122,7 +122,7 @@ function* readBatch(bytes: Buffer, start: number, isText: boolean): Generator<vo
   let batch: Batch | null = null;
   const nesting = { deepest: 0, repairable: 0 };
   const member = { nameEnd: 0, at: 0 };
-  // Finds the calls during the one scan of the body.
+  // The calls are found during the only scan of the body.
   let at = firstMember(bytes, start, member);
   while (at >= 0) {
     let end: number;
@@ -170,11 +170,11 @@ function* scanBatch(bytes: Buffer, start: number): Generator<void, Batch | "too-
       turnEndsAt = at + TURN_BYTES;
     }
   }
-  // If none of the calls is JSON, the whole body is rejected, so that the sender is notified.
+  // If none of the calls is JSON, the whole body is rejected, so that the client gets an error.
   return { start, end: isReadable || calls.length === 0 ? endOf(at) : -1, calls };
 }
 
-/** The body without its batch. */
+/** The parts of the body outside its batch. */
 interface Beside {
   readonly start: number;
   readonly end: number;
@@ -228,7 +228,7 @@ function notJson(): BadBody {
   return refused("invalid-json", "the body is not JSON");
 }
 
-/** The kind of an unexpected value. Lists and objects are not examined further. */
+/** The kind of an unexpected value. The contents of lists and objects are not examined. */
 function kindAt(bytes: Buffer, start: number, end: number): string {
   if (beginsWith(bytes, "object", start)) return "an object";
   if (beginsWith(bytes, "list", start)) return "a list";

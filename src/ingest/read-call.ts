@@ -11,12 +11,12 @@
  *
  *   writeKey                 removed
  *   receivedAt               set
- *   sentAt                   the batch's, if it has one that can be read
- *   messageId                created if the call has none that can be used
+ *   sentAt                   the batch's `sentAt`, if it has one that can be read
+ *   messageId                created if the call has no valid one
  *   timestamp                corrected if the device's clock is wrong (`device-clock.ts`); then
- *   originalTimestamp          this one is set as well
+ *   originalTimestamp          `originalTimestamp` is also set
  *   context, integrations    merged, if the batch has something to add
- *   type                     the path's, on the paths of single calls
+ *   type                     the path's type, on paths for single calls
  *
  * Values that are not JSON are repaired first (`scan-scalar.ts`): `NaN` becomes null.
  */
@@ -39,7 +39,7 @@ export type ReadCall =
   | {
       readonly kind: "record";
       readonly record: OutgoingRecord;
-      /** If `true`, the call contained values that were not JSON and have been repaired. */
+      /** `true` if the call contained values that were not JSON and have been repaired. */
       readonly isRepaired: boolean;
     }
   | {
@@ -60,15 +60,15 @@ interface Common {
   readonly newMessageId: () => string;
 }
 
-/** The settings that all calls of a body share. */
+/** The values that are the same for all calls of a body. */
 export interface CallFrame extends Common {
   /** The correction from the batch's `sentAt`; null if each call's own `sentAt` is used. */
   readonly clockOffsetMs: number | null;
-  /** The type of call that the path is for; null if each call has to name its type. */
+  /** The type of calls that the path accepts; null if each call has to name its type. */
   readonly type: CallType | null;
-  /** Members that replace those of each call. */
+  /** Members that replace members with the same names in each call. */
   readonly set: JsonObject;
-  /** The JSON of `set` as the end of an object that has other members before it. */
+  /** The JSON of `set`, written as the end of an object that has other members before it. */
   readonly ending: Buffer;
   /** The `context` that the batch adds to its calls; null if it adds none. */
   readonly context: JsonObject | null;
@@ -112,8 +112,8 @@ function endingOf(set: JsonObject): Buffer {
 }
 
 /**
- * The batch's `sentAt` is copied into each call, so it must be short. If it cannot be read, it does not replace a
- * call's own.
+ * The batch's `sentAt` is copied into each call, so it must be short. If it cannot be read, it does not replace the
+ * call's own `sentAt`.
  */
 function isTimestamp(sentAt: unknown): boolean {
   const isShort = typeof sentAt !== "string" || sentAt.length <= 100;
@@ -130,7 +130,7 @@ export function readCall(bytes: Buffer, sent: SentCall, frame: CallFrame): ReadC
   return sent.isBroken ? readRepaired(bytes, sent, frame) : readWhole(bytes, sent, frame);
 }
 
-/** The limit applies to the call as it was sent; repairs make it a little longer. */
+/** The limit applies to the call as it was sent, because repairs make the call slightly longer. */
 function readRepaired(bytes: Buffer, { start, end }: SentCall, frame: CallFrame): ReadCall {
   const text = Buffer.from(repaired(textOf(bytes, start, end)));
   const sent = scanCall(text, 0);
@@ -140,7 +140,7 @@ function readRepaired(bytes: Buffer, { start, end }: SentCall, frame: CallFrame)
 }
 
 function readWhole(bytes: Buffer, sent: SentCall, frame: CallFrame): ReadCall {
-  // The call itself is one more level.
+  // The call itself counts as a level.
   if (sent.depth > JSON_DEPTH_MAX + 1) {
     return rejected("invalid-call", `the call nests more than ${JSON_DEPTH_MAX} levels deep`);
   }
@@ -175,7 +175,7 @@ function replaces(fields: JsonObject, { set }: CallFrame): boolean {
   return false;
 }
 
-/** The usual case: an object with members, none of which has to be replaced. */
+/** Handles the usual case: an object with members that need no replacement. */
 function withEnding(bytes: Buffer, { start, end }: SentCall, ending: Buffer): Buffer {
   const size = end - 1 - start;
   const value = Buffer.allocUnsafe(size + ending.length);
@@ -184,7 +184,7 @@ function withEnding(bytes: Buffer, { start, end }: SentCall, ending: Buffer): Bu
   return value;
 }
 
-/** The call with members replaced, removed (if undefined) or added at its end. */
+/** The call with some members replaced, removed (if undefined) or added at its end. */
 function rewritten(
   bytes: Buffer,
   sent: SentCall,

@@ -1,6 +1,5 @@
 /**
- * Reads the calls of a body in slices: a body of 10 MiB may contain hundreds of thousands of calls, and other
- * requests should not wait for all of them.
+ * Reads the calls of a body in slices, so that other requests do not have to wait for all calls of a large body.
  *
  *   in the body          on a single path      in a batch
  *   a valid call         a record              a record
@@ -36,7 +35,7 @@ export type Progress = "more" | "done" | "too-much";
 /** Memory that a waiting record takes in addition to its key and value. */
 const RECORD_OVERHEAD_BYTES = 300;
 
-/** Size of the records that are created in one slice. */
+/** Total size of the records that are created in one slice. */
 const TURN_BYTES = 262_144;
 
 const NOT_UTF8 = {
@@ -48,7 +47,7 @@ const NOT_UTF8 = {
 export interface CallsReader {
   readonly read: CallsRead;
   /**
-   * Reads the next calls. After any result other than "more" there is nothing left to read.
+   * Reads the next calls. After any result except "more", there is nothing left to read.
    *
    * @param grow called with the bytes that each record takes; returns false if these bytes exceed a limit.
    */

@@ -1,4 +1,4 @@
-/** The counters of ingest, and its log events. */
+/** Updates the counters of the ingest stage, and writes its log events. */
 
 import type { SourceId } from "../domain/ids.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
@@ -19,7 +19,7 @@ const stage = "ingest";
 
 export interface Report {
   answered(answer: Answer | null, tookMs: number): void;
-  /** A body that is accepted and not stored. */
+  /** Counts a body that is accepted but not stored. */
   rejected(kind: RejectedKind): void;
   taken(
     source: SourceId,
@@ -30,12 +30,12 @@ export interface Report {
 
 export function createReport({ metrics, log, clock }: ReportDeps): Report {
   const lines = lineLimit(LOG_LINES_PER_SECOND);
-  // The counters exist from the start, because the first increase of a counter that appears with its first request
-  // would not be visible.
+  // The counters exist from the start. If a counter appeared only with its first request, its first increase would not
+  // be visible.
   for (const code of ["ok", ...Object.keys(ANSWERS)]) metrics.ingestRequests.bind({ code });
   const duration = metrics.ingestDuration.bind({});
   const recordsOut = metrics.recordsOut.bind({ stage });
-  /** Null if the event is not to be logged. */
+  /** Null if the event must not be logged. */
   const admitted = () => {
     const omittedLines = lines.admit(clock.nowMs());
     return omittedLines === null ? null : { stage, omittedLines };

@@ -5,15 +5,17 @@ import type { Socket } from "node:net";
 
 import { type ANSWERS, type Answer, bodyOf, failure, statusOf } from "./responses.ts";
 
-/** How long the rest of a request is read, so that the client has time to read the response. */
+/** The time for which the rest of a request is read, so that the client has time to read the response. */
 const LINGER_MS = 1_000;
 
 /** A transparent image of one pixel. */
 const PIXEL = Buffer.from("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7", "base64");
-/** If at most this much of a body follows an early response, it is read, and the connection is kept open. */
+/**
+ * If at most this much of a body is left after an early response, the rest is read, and the connection is kept open.
+ */
 const REST_MAX_BYTES = 65_536;
 
-/** @param form the form of the response; an image reports a failure only by its status. */
+/** @param form the form of the response; with an image, only the status reports a failure. */
 export function send(
   request: IncomingMessage,
   response: ServerResponse,
@@ -33,12 +35,12 @@ export function send(
     "content-length": body.length,
   });
   if (!isEarly) {
-    // Node reads the rest of a short body without help.
+    // Node itself reads the rest of a short body.
     response.end(body);
     return;
   }
-  // Ending the response would close the connection, and a client that is still sending would notice
-  // that before it has read the response.
+  // Ending the response would close the connection, and a client that is still sending would detect that before it has
+  // read the response.
   response.write(body);
   const limit = setTimeout(() => response.end(), LINGER_MS);
   request.once("close", () => {
@@ -59,7 +61,7 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
 
-/** Requests of a connection that have not been answered. */
+/** Requests of a connection that have no response yet. */
 const unanswered = new WeakMap<Socket, Set<ServerResponse>>();
 
 export function note(request: IncomingMessage, response: ServerResponse): void {
@@ -71,7 +73,7 @@ export function note(request: IncomingMessage, response: ServerResponse): void {
 
 export function onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   const open = [...(unanswered.get(socket) ?? [])];
-  // The response must belong to the malformed request, and not to an earlier one.
+  // The response must belong to the malformed request, not to an earlier one.
   const isTheirs = open.every((response) => !(response.headersSent || response.req.complete));
   if (!socket.writable || !isTheirs || open.length > 1) {
     socket.destroy();
@@ -97,7 +99,7 @@ function codeOf(code: string | undefined): keyof typeof ANSWERS {
   return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "request-timeout" : "invalid-request";
 }
 
-/** Returns true if every request of a connection has been answered. */
+/** Returns true if every request of a connection has a response. */
 export function isAnswered(socket: Socket): boolean {
   return (unanswered.get(socket)?.size ?? 0) === 0;
 }

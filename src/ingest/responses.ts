@@ -1,12 +1,12 @@
 /**
- * The responses of ingest: every code with its status and a sentence that says what to do.
+ * The responses of the ingest stage: every code, with its status and a sentence that says what to do.
  * `docs/openapi.yaml` lists the same codes.
  *
  *   status           the client should
- *   200              drop the calls: they are stored
+ *   200              drop the calls, because they are stored
  *   400, 413         not send the same request again
  *   401              use another write key
- *   404, 405, 431    be fixed
+ *   404, 405, 431    be configured differently
  *   408, 429, 503    send the same request again, after `Retry-After` if it is set
  */
 
@@ -42,7 +42,7 @@ export const ANSWERS = {
   },
   "body-too-large": {
     status: 413,
-    message: "Send less per request: at most 10 MiB unpacked, and fewer calls.",
+    message: "Send less per request: at most 10 MiB after decompression, and fewer calls.",
   },
   "headers-too-large": { status: 431, message: "Send at most 16 KiB of headers." },
   "rate-limited": {
@@ -72,7 +72,7 @@ export type Answer =
   | {
       readonly kind: "failure";
       readonly code: Code;
-      /** What is wrong with this request; null if there is nothing to add. Never contains any part of a call. */
+      /** The problem of this request; null if there is nothing to add. Never contains any part of a call. */
       readonly detail: string | null;
       /** Whole seconds, 1 to 30; null if the response has no `Retry-After`. */
       readonly retryAfterS: number | null;
@@ -107,7 +107,8 @@ const RETRY_AFTER_MIN_S = 1;
 const RETRY_AFTER_MAX_S = 30;
 
 /**
- * `Retry-After` for a wait, spread over twice the time, so that clients do not return all at once.
+ * The value of `Retry-After` for a wait. It is random, up to twice the wait, so that clients do not all return at the
+ * same time.
  *
  * @param random from 0 to below 1.
  */

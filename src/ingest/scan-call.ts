@@ -2,17 +2,17 @@
  * Scans a call of a body: finds its end, and reads the members that decide whether and how the call is accepted.
  *
  *   member                                          in `fields`
- *   type, IDs, writeKey: a string                   itself
+ *   type, IDs, writeKey: a string                   the string
  *   another field of a call: a string               some string, or the empty string
- *   an ID: a number                                 itself, or its digits as a string (`exact-ids.ts`)
- *   any of these: a number, true, false, null       itself
- *   any of these: an object                         an empty one
- *   any of these: a list                            an empty one if it is empty, else one that is not
+ *   an ID: a number                                 the number, or its digits as a string (`exact-ids.ts`)
+ *   any of these: a number, true, false, null       the value
+ *   any of these: an object                         an empty object
+ *   any of these: a list                            an empty list if it is empty, otherwise any other list
  *   any of these: a value that has to be repaired   null
  *   any other member                                absent
  *
- * The domain's parser needs no more than this, and scanning takes a fraction of the time of parsing the call. If a name
- * is repeated, the last value counts, as in JSON.parse.
+ * The domain's parser needs no other values, and scanning takes a fraction of the time that parsing the call would
+ * take. If a name is repeated, the last value counts, as in JSON.parse.
  */
 
 import { exactNumber, isIdField } from "../domain/exact-ids.ts";
@@ -33,11 +33,11 @@ export interface SentCall {
   readonly depth: number;
   /** The value for `parseCall`; see the table. */
   readonly fields: unknown;
-  /** If `true`, the call becomes JSON only when it is `repaired`. */
+  /** If `true`, the call is not JSON until it has been `repaired`. */
   readonly isBroken: boolean;
 }
 
-/** These replace values whose content does not matter here. */
+/** The constants below replace values whose content does not matter here. */
 const SOME_TEXT = "...";
 const SOME_OBJECT = {};
 const EMPTY_LIST: readonly unknown[] = [];
@@ -46,7 +46,7 @@ const SOME_LIST: readonly unknown[] = [null];
 interface Field {
   readonly name: string;
   readonly bytes: Buffer;
-  /** If `true`, the content of a string matters. */
+  /** If `true`, the content of the field's string is needed. */
   readonly isRead: boolean;
 }
 
@@ -91,7 +91,9 @@ export function scanCall(bytes: Buffer, start: number): SentCall | null {
   return { start, end, depth: nesting.deepest + 1, fields, isBroken: nesting.repairable > 0 };
 }
 
-/** A call that is not JSON, but whose end can be found: only this call is rejected. Null if its end is unknown. */
+/**
+ * A call that is not JSON, but whose end can be found, so that only this call is rejected. Null if its end is unknown.
+ */
 export function unreadableCall(bytes: Buffer, start: number): SentCall | null {
   const end = endOfBrackets(bytes, start);
   return end < 0 ? null : { start, end, depth: 1, fields: null, isBroken: true };
@@ -116,7 +118,7 @@ function isAt(bytes: Buffer, start: number, name: Buffer): boolean {
   return true;
 }
 
-/** Returns true if a string is ASCII without escapes, and so the same in all encodings. */
+/** Returns true if a string is ASCII without escapes, so that it is the same in all encodings. */
 function isPlain(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end; at += 1) {
     const byte = bytes[at] ?? 0;

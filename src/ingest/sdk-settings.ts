@@ -1,6 +1,6 @@
 /**
- * The settings that SDKs of browsers and phones fetch before they send anything. The settings are fixed: SDKs send
- * every call to this server and to no other.
+ * Builds the settings that SDKs for browsers and phones fetch before they send anything. The settings are fixed: with
+ * them, SDKs send every call to this server only.
  */
 
 import type { Source } from "../domain/destination.ts";
@@ -12,7 +12,7 @@ export interface Place {
   readonly isSecure: boolean;
 }
 
-/** For analytics.js 2 and Segment's mobile SDKs, in the format of their CDN. */
+/** The settings for analytics.js 2 and Segment's mobile SDKs, in the format of Segment's CDN. */
 export function segmentSettings(writeKey: string, { host, isSecure }: Place): string {
   const apiHost = `${host}/v1`;
   const everything = { __default: { enabled: true, integrations: {} } };
@@ -42,7 +42,7 @@ export function segmentSettings(writeKey: string, { host, isSecure }: Place): st
   });
 }
 
-/** For RudderStack's SDKs, in the format of their control plane. */
+/** The settings for RudderStack's SDKs, in the format of RudderStack's control plane. */
 export function rudderSettings(writeKey: string, { id }: Source, { host, isSecure }: Place) {
   const url = `${isSecure ? "https" : "http"}://${host}`;
   const off = { enabled: false };
@@ -67,7 +67,7 @@ export function rudderSettings(writeKey: string, { id }: Source, { host, isSecur
 
 const HOST = /^(?:[\w.-]{1,253}|\[[\da-fA-F:.]{2,45}\])(?::\d{1,5})?$/;
 
-/** @param host from the request. Returns null if a URL may not contain it. */
+/** @param host the host from the request. Returns null if a URL may not contain that host. */
 export function placeOf(host: string | undefined, isSecure: boolean): Place | null {
   return host !== undefined && HOST.test(host) ? { host, isSecure } : null;
 }

@@ -1,6 +1,6 @@
 /**
- * Handles large bodies one at a time: in parallel, each would delay all the others, and memory would be
- * needed for all of them.
+ * Handles large bodies one at a time. In parallel, each body would delay all others, and all of them would need memory
+ * at the same time.
  */
 
 export type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>;

@@ -5,10 +5,11 @@
  *   open        listening            accepted          no                                    200
  *   handover    `stop`               accepted          yes                                   503
  *   draining    end of handover      refused           yes                                   503
- *   closed      all requests answered, or the drain limit
+ *   closed      all responses sent, or the drain limit
  *
- * During the handover a successor can listen on the same port (SO_REUSEPORT, if the system supports it), so
- * that no connection is refused in between: some clients lose calls after one second of refused connections.
+ * During the handover, a successor can listen on the same port (with SO_REUSEPORT, if the system supports it), so that
+ * no connection is refused between the two processes. This matters because some clients lose calls after one second of
+ * refused connections.
  */
 
 import { once } from "node:events";
@@ -36,7 +37,7 @@ import { type Answer, failure, SUCCESS } from "./responses.ts";
 
 export interface ServerSettings {
   readonly host: string;
-  /** 0 for any free port. */
+  /** The port; 0 means any free port. */
   readonly port: number;
   /** PEM strings; null for plain HTTP. */
   readonly tls: { readonly cert: string; readonly key: string } | null;
@@ -45,15 +46,15 @@ export interface ServerSettings {
   readonly times: ServerTimes;
 }
 
-/** All in milliseconds. */
+/** Time limits and intervals, in milliseconds. */
 export interface ServerTimes {
   /** Limit for the head of a request, from the opening of the connection or from the first byte of the request. */
   readonly headersMs: number;
   /** Limit for the whole request. */
   readonly requestMs: number;
-  /** How long idle connections are kept: longer than load balancers and clients keep theirs. */
+  /** How long idle connections are kept, which is longer than load balancers and clients keep theirs. */
   readonly keepAliveMs: number;
-  /** In each period of this length a body must make the progress that the minimum rate requires. */
+  /** In each period of this length, a body must make the progress that the minimum rate requires. */
   readonly bodyWindowMs: number;
   /** How often the limits are checked. */
   readonly checkMs: number;
@@ -67,7 +68,7 @@ export const SERVER_TIMES: ServerTimes = {
   checkMs: 1_000,
 };
 
-/** The server answers all other requests itself. */
+/** The requests that the stage handles. The server itself responds to all others. */
 export type AskedOfStage = Extract<Asked, { readonly kind: "calls" | "settings" | "rejected" }>;
 
 /** Returns the response to a request; null if the client has closed the connection. Never rejects. */
@@ -77,7 +78,7 @@ export interface IngestServer {
   /** The actual port if 0 was configured. */
   readonly port: number;
   connections(): number;
-  /** Uses other PEM strings for new connections; only if the server is reached over TLS. */
+  /** Sets the PEM strings for new connections. Call only if the server uses TLS. */
   renew(tls: { readonly cert: string; readonly key: string }): void;
   /** Resolves when every connection is closed; see the table. */
   stop(handoverMs: number, drainLimitMs: number): Promise<void>;
@@ -86,8 +87,8 @@ export interface IngestServer {
 const HEADERS_MAX_BYTES = 16_384;
 const TLS_HANDSHAKE_MS = 10_000;
 /**
- * Limit for accepting connections that are still waiting when the handover is over. A client that is asked to close its
- * connection may open another one immediately.
+ * Time limit for accepting connections that are still waiting when the handover is over. There is a limit because a
+ * client that has to close its connection may open another one immediately.
  */
 const ACCEPT_MAX_MS = 1_000;
 /**
@@ -141,8 +142,8 @@ export async function startServer(
     stop: async (handoverMs, drainLimitMs) => {
       isLeaving = true;
       await timer(handoverMs);
-      // Connections that are waiting now are accepted, one in each turn of the event loop. The kernel resets
-      // connections that arrive between the last check and the close, and clients then retry.
+      // Connections that are waiting now are accepted, one in each turn of the event loop. If a connection arrives
+      // between the last check and the close, the kernel resets it, and the client retries.
       const untilMs = performance.now() + ACCEPT_MAX_MS;
       for (let before = -1; before !== accepted && performance.now() < untilMs; ) {
         before = accepted;
@@ -205,10 +206,10 @@ function createHttpServer({ tls, times }: ServerSettings): Server {
     keepAliveTimeout: times.keepAliveMs,
     connectionsCheckingInterval: times.checkMs,
     maxHeaderSize: HEADERS_MAX_BYTES,
-    // Node would respond to a request without a Host header itself, and still pass the request on.
+    // Without this option, Node would respond to a request that has no Host header, and still pass the request on.
     requireHostHeader: false,
     noDelay: true,
-    // Detects clients that have disappeared without closing the connection.
+    // Keep-alive probes detect clients that have disappeared without closing the connection.
     keepAlive: true,
   };
   if (tls === null) return createServer(options);

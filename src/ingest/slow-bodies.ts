@@ -1,10 +1,10 @@
 /**
- * Stops bodies that arrive so slowly that they only occupy a connection and memory.
+ * Stops bodies that arrive so slowly that they would occupy a connection and memory for too long.
  *
  *   in the current period the body received   result
  *   at least the minimum rate                 continues, in a new period
- *   less, and the period is over              stopped
- *   less, and the period is not over          waits
+ *   less, and the period is over              is stopped
+ *   less, and the period is not over          continues
  */
 
 /** A body that is still arriving. */
@@ -22,7 +22,7 @@ interface Window {
 export interface SlowBodies {
   begin(body: BodyOnItsWay, nowMs: number): void;
   end(body: BodyOnItsWay): void;
-  /** To be called regularly. */
+  /** Call at regular intervals. */
   look(nowMs: number): void;
 }
 

@@ -4,13 +4,13 @@
  *   step                                             if the process crashes after it
  *   1  the body is read within the limits            no response: the client sends it again
  *   2  its calls become records, in slices           the same
- *   3  the records are handed to the producer        the same; some may be written, and then exist twice
+ *   3  the records are passed to the producer         the same; some may be written, and then exist twice
  *   4  all records are acknowledged (acks=all)       the same, and all of them exist twice
  *   5  the response is sent: 200                     nothing is lost
  *
- * A request that is not acknowledged in time gets a 503, and its records may still be written, because the
- * producer keeps trying. The records count as in flight as long as the producer tries. While the oldest of them has been waiting
- * for longer than the limit, no more calls are accepted, so that an outage does not fill the memory.
+ * If the records of a request are not acknowledged in time, the response is a 503, but the records may still be
+ * written, because the producer continues to retry. They count as in flight until then. While the oldest record has
+ * been waiting for longer than the limit, no more calls are accepted, so that an outage does not fill the memory.
  */
 
 import type { Source } from "../domain/destination.ts";
@@ -46,7 +46,7 @@ export interface IngestConfig extends Omit<ServerSettings, "times" | "connection
   /** The `calls` topic. */
   readonly topic: string;
   readonly sources: readonly Source[];
-  /** Limit for all requests together: bodies being read, and records that are not acknowledged. */
+  /** Limit for the total of all requests: bodies being read, and records that are not acknowledged. */
   readonly maxInFlightBytes: number;
   /** The part of `maxInFlightBytes` for bodies whose write key is unknown until they are read. */
   readonly maxUnauthenticatedBytes: number;
@@ -56,7 +56,7 @@ export interface IngestConfig extends Omit<ServerSettings, "times" | "connection
   readonly maxConnectionsPerAddress: number;
   /** If `true`, callers decide which of their traces are kept; if absent, they do not. */
   readonly parentBased?: boolean;
-  /** How long new connections are still accepted after the stage was asked to stop. */
+  /** How long new connections are still accepted after the stop was requested. */
   readonly handoverMs: number;
   /** How long requests in progress may take after that. */
   readonly drainLimitMs: number;
@@ -75,7 +75,7 @@ export async function startIngest(deps: IngestDeps, config: IngestConfig): Promi
   let hadKeys = hasKeys(config.sources);
   warnWithoutKeys(deps.log, config.sources);
   const intake = createIntake(deps, config, times, () => sources);
-  // Stages that are already running have already opened their files and sockets.
+  // This is computed last, when other stages have already opened their files and sockets.
   const all = connectionsWithin(config.maxConnections, spareDescriptors());
   const connectionLimits = { all, perAddress: Math.min(config.maxConnectionsPerAddress, all) };
   const server = await startServer(

@@ -1,13 +1,13 @@
 /**
- * The span of a request for calls, from its head to its response. Its records carry the span's context, so
- * that their spans in the route stage become its children.
+ * Creates the span of a request for calls, from the head of the request to the response. The request's records contain
+ * the span's context, so that their spans in the route stage become children of this span.
  *
  *   the request's traceparent    parentBased    the trace is kept
- *   is absent                    either         as the sampling decides
- *   is present                   no             as the sampling decides; the span joins the caller's trace
- *   is present                   yes            as the traceparent requests
+ *   is absent                    either         if the sampling decides so
+ *   is present                   no             if the sampling decides so; the span joins the caller's trace
+ *   is present                   yes            if the traceparent requests it
  *
- * Records carry the decision even if the trace is not kept, so that the route stage does not decide again.
+ * Records contain the decision even if the trace is not kept, so that the route stage does not decide again.
  */
 
 import type { RecordHeaders } from "../domain/record.ts";
@@ -52,7 +52,7 @@ export function traceRequest(
   if (!isKept) {
     return { headers: traceHeaders(tracing.notKept(caller)), end: () => undefined };
   }
-  // These paths are answered here, and contain nothing secret before the query.
+  // The ingest stage serves these paths itself, and they contain nothing secret before the query.
   const [route = "/"] = (request.url ?? "/").split("?", 1);
   const method = request.method ?? "POST";
   const span = tracing.begin({

@@ -8,9 +8,9 @@
  *   size                                              checked after the first pieces
  *   unpack to more than the limit                     rejected at the piece that exceeds it
  *
- * For nearly all bodies, unpacking at once takes less time than handing them to a thread. The limit is the smaller
- * of two: the limit for a body, and a hundred times the packed bytes. Calls have IDs and times of their own, so
- * they do not shrink to less than a fiftieth.
+ * For nearly all bodies, unpacking at once takes less time than passing them to a thread. The limit is the smaller of
+ * two values: the limit for a body, and a hundred times the packed bytes. Real bodies do not shrink to less than a
+ * fiftieth, because each call has its own IDs and times.
  */
 
 import { constants, createGunzip, gunzipSync } from "node:zlib";
@@ -30,7 +30,7 @@ export interface Unpacking {
   readonly inTurn: InTurn;
 }
 
-/** A body up to this size is unpacked at once. */
+/** A body of at most this size is unpacked at once. */
 export const ONE_GO_BYTES = 131_072;
 const PIECE_BYTES = 65_536;
 /** This many packed bytes unpack to at most 128 KiB. */
@@ -38,13 +38,13 @@ const FIRST_PACKED_BYTES = 128;
 /** Packed bytes of any size may unpack to `ALWAYS_BYTES`. Beyond that, the limit is `TIMES_MAX` times their size. */
 const ALWAYS_BYTES = ONE_GO_BYTES;
 const TIMES_MAX = 100;
-/** gzip cannot compress further than this. A body that states more is truncated or corrupt. */
+/** The highest ratio of gzip. A body that states a higher one is truncated or corrupt. */
 const DEFLATE_TIMES_MAX = 1_032;
 
 export async function unpack(packed: Buffer, unpacking: Unpacking): Promise<Unpacked> {
   const { hold, look, inTurn } = unpacking;
   const maxBytes = Math.min(unpacking.maxBytes, Math.max(ALWAYS_BYTES, TIMES_MAX * packed.length));
-  // The stated size is that of the last of several parts; the others are found by unpacking.
+  // If a body has several parts, it states only the size of the last one; unpacking shows the sizes of the others.
   const said = packed.length < 4 ? 0 : packed.readUInt32LE(packed.length - 4);
   if (said > DEFLATE_TIMES_MAX * packed.length) return refused("invalid-gzip");
   if (said > maxBytes) return refused("body-too-large");
@@ -70,13 +70,16 @@ function inOneGo(packed: Buffer, said: number, hold: Hold): Unpacked | "more" | 
   }
 }
 
-/** A high ratio means that the content repeats, so its start is checked before a thread has to unpack all of it. */
+/**
+ * A high ratio means that the content repeats, so the start of the content is checked before a thread unpacks all of
+ * it.
+ */
 function lookAtFirst(packed: Buffer, look: Unpacking["look"]): Unpacked | null {
   const first = packed.subarray(0, FIRST_PACKED_BYTES);
   try {
     return look(gunzipSync(first, { finishFlush: constants.Z_SYNC_FLUSH, chunkSize: PIECE_BYTES }));
   } catch {
-    // The bytes are corrupt, which unpacking in pieces will find again.
+    // The bytes are corrupt. Unpacking in pieces will find and report that.
     return null;
   }
 }

@@ -16,8 +16,8 @@ export interface TopicState {
   /** The requested keys with their values, defaults included, as strings. */
   readonly config: Readonly<Record<string, string>>;
   /**
-   * The missing permission, if any; `config` is then empty. If `Describe` is missing, there are no partitions
-   * either, and the topic may not exist.
+   * The missing permission, if any; `config` is then empty. If `Describe` is missing, `partitions` is also empty, and
+   * it is unknown whether the topic exists.
    */
   readonly lacks?: "Describe" | "DescribeConfigs";
 }
@@ -65,7 +65,7 @@ export interface Admin {
    */
   create(topics: readonly TopicSpec[], onRejected?: OnRejected): Promise<void>;
   /**
-   * Sets only the given keys, as far as the cluster allows.
+   * Sets only the given keys, and of these only the ones that the cluster allows.
    *
    * @param is the keys' current values, if known: `max.message.bytes` is never lowered.
    */
@@ -76,7 +76,7 @@ export interface Admin {
     is?: Readonly<Record<string, string>>,
   ): Promise<void>;
   deleteTopics(names: readonly string[]): Promise<void>;
-  /** First offset and log end offset of each partition of the topic. */
+  /** The first offset and the log end offset of each partition of the topic. */
   offsets(topic: string): Promise<readonly PartitionOffsets[]>;
   /**
    * For each partition, the offset of the first record that was written at `atMs` or later; the log end offset
@@ -107,8 +107,8 @@ export interface Admin {
 }
 
 /**
- * Called for a topic for which the cluster returns an error: a permission is missing, or a partition has
- * no leader. That topic is omitted from the result. Without this callback, the first such topic throws.
+ * Called for a topic with an error from the cluster, for example because a permission is missing or a partition has no
+ * leader. That topic is omitted from the result. Without this callback, the first such topic throws.
  */
 export type OnUnknown = (topic: string, error: Error) => void;
 
@@ -121,7 +121,7 @@ export interface ClusterVersions {
   readonly brokers: readonly {
     readonly nodeId: number;
     readonly address: string;
-    /** Why the broker is unreachable; null if it has responded, so that its versions count. */
+    /** Why the broker is unreachable; null if it has responded. Only brokers that responded are compared. */
     readonly error: string | null;
   }[];
   readonly requests: readonly RequestVersions[];
@@ -135,11 +135,14 @@ export interface RequestVersions {
   readonly known: VersionRange;
   /** Versions that are accepted by every broker that responded; null if there is no such version. */
   readonly accepted: VersionRange | null;
-  /** The versions in use: one, or several if brokers differ; empty if a broker accepts no known version. */
+  /**
+   * The versions in use. There are several if the brokers accept different versions, and none if a broker accepts no
+   * known version.
+   */
   readonly sent: readonly number[];
   /**
-   * `near`: the version sent is the lowest that the cluster accepts, or the next one, although the cluster
-   * accepts newer versions, which Switchyard cannot send. A later release of Kafka may drop the version sent.
+   * `near`: Switchyard sends the lowest version that the cluster accepts, or the one above it, and cannot send the
+   * newer versions that the cluster accepts. A later release of Kafka may drop the version that is sent.
    */
   readonly state: "ok" | "near" | "none";
 }

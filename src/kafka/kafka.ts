@@ -21,7 +21,7 @@ import { KafkaProducer } from "./produce/producer.ts";
 
 const NEEDED = ["request-queue", "sessions"];
 
-/** The driver behind the port, for a log line at startup. */
+/** The version of the driver and its replacements, which are logged at startup. */
 export const driverInUse = kafkajsInUse;
 
 /** Connects when first used. The caller must close it. */

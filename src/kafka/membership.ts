@@ -9,7 +9,7 @@
  *   has read the group's commits             `offsetsFetched`, before the first fetch
  *   has records of a partition               `fetched`; the partition is fetched again when that is done
  *   is about to send a heartbeat             `heartbeat`
- *   gives up                                 `failed`
+ *   cannot continue                          `failed`
  */
 
 import type { CorruptBatch } from "../domain/corrupt-batch.ts";
@@ -41,7 +41,7 @@ export interface GroupEvents {
   readonly assigned: (assignment: Assignment) => void;
   /**
    * Called with all assigned partitions after each join, or with a single partition whose offset was out of
-   * range. Returns the partitions to read from their first offset, whatever was committed. Must not throw.
+   * range. Returns the partitions to read from their first offset regardless of what was committed. Must not throw.
    */
   readonly offsetsFetched: (fetched: readonly FetchedOffset[]) => readonly FetchedOffset[];
   /** Called with the client IDs of other programs in the group, as far as they are visible to this member. */
@@ -104,7 +104,7 @@ export interface FetchedOffset {
   readonly metadata: string;
 }
 
-/** A record, with the memory that it uses. */
+/** A fetched record and the memory that it uses. */
 export interface FetchedRecord extends IncomingRecord {
   readonly bytes: number;
 }
@@ -124,7 +124,7 @@ export interface FetchedBatch {
   readonly last: number | null;
   /** Set if there are no records because their batch is corrupt. */
   readonly corrupt: CorruptBatch | null;
-  /** The number of records, without the control, aborted and earlier records that `last` includes. */
+  /** The number of records, excluding the control, aborted and earlier records that `last` includes. */
   readonly count: number;
   recordAt(index: number): FetchedRecord;
 }

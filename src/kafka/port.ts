@@ -1,17 +1,17 @@
 /**
- * What the stages need from Kafka, and nothing more. `kafkajs/` implements this port; tests have a second
- * implementation in memory with a manual clock, and one contract suite runs against both.
+ * The interface through which the stages use Kafka. `kafkajs/` implements this port. Tests have a second implementation
+ * in memory with a manual clock, and one contract suite runs against both.
  *
  * Records are consumed at least once. Records are passed on in offset order and may be processed in any order.
  * The committed offset is never higher than the first unprocessed record. Processed records above the
- * committed offset are listed in the commit's metadata and skipped after a restart. A handler may hold the
- * committed offset further back; processed records above it are then passed on again.
+ * committed offset are listed in the commit's metadata and skipped after a restart. A handler may hold the committed
+ * offset further back; after a restart, the processed records above the held offset are then passed on again.
  *
- *   the life of a partition here          what the consumer does
+ *   the partition is                      the consumer
  *   assigned                              calls `onAssigned`, then `take` with records
- *   its room is used up                   passes on nothing more until records are processed
- *   revoked, or the consumer stops        `drain()`, at most `drainLimitMs`; commits; fences
- *   fenced                                `finish` does nothing: another consumer owns the partition
+ *   out of room                           stops passing on records until some are processed
+ *   revoked, or the consumer stops        calls `drain()`, waits at most `drainLimitMs`, commits, fences
+ *   fenced                                ignores `finish`: another consumer owns the partition
  */
 
 import type { CorruptBatch } from "../domain/corrupt-batch.ts";
@@ -26,20 +26,20 @@ import { packRecord as asBytes } from "./wire/record-bundle.ts";
 export interface Kafka {
   /** Starts joining immediately; `joined` resolves when the consumer has joined. The topics must exist. */
   consume(options: ConsumeOptions): Consumer;
-  /** One producer per process is enough: callers' records are combined into few requests. */
+  /** One producer per process is sufficient, because it combines the records of all callers into few requests. */
   producer(options?: ProducerOptions): WatchedProducer;
   /**
    * Reads the stored records of a range of one partition, a step at a time, without a group and without
-   * commits. Removed records (retention, compaction) are skipped. If a transaction is open, reading waits for
-   * the records behind it, until the signal aborts and ends the reading.
+   * commits. Removed records (retention, compaction) are skipped. If a transaction is open, the records behind it are
+   * returned only when it has ended; the wait ends early if the signal aborts.
    *
    * @throws Error with topic, partition and offset if nothing could be read for 30 seconds, or
    *   immediately if waiting does not help (missing topic or permission, corrupt batch).
    */
   read(range: ReadRange): AsyncGenerator<readonly IncomingRecord[], void, undefined>;
   /**
-   * Reads the records from an offset on, and then each record as it is written, until the signal aborts. Does
-   * not belong to a group. Ends if the log was recreated and does not reach that offset.
+   * Reads the records from an offset on, and then each record as it is written, until the signal aborts. Uses no group.
+   * Ends if the log was recreated and does not reach that offset.
    *
    * @throws Error as `read` does.
    */
@@ -49,7 +49,7 @@ export interface Kafka {
   readonly admin: Admin;
   /**
    * Checks the brokers and the log end offsets of all owned partitions every few seconds, until `close`.
-   * Consumers' `progress()` uses the results; without these checks, progress is as old as the last fetch.
+   * Consumers' `progress()` uses the results; without these checks, it would only have the results of the last fetch.
    */
   watch(): ClusterView;
   /** Stops every running consumer, and closes the producers and all connections. */
@@ -73,8 +73,8 @@ export interface CommonBytes {
   inFlight: number;
   readonly max: number;
   /**
-   * Bytes that each consumer has for itself, instead of its `maxBytes`; changes with the number of consumers.
-   * Null if each consumer has its `maxBytes`.
+   * The bytes that each consumer may always use, instead of its `maxBytes`; changes with the number of consumers. Null
+   * if `maxBytes` applies.
    */
   each: number | null;
 }
@@ -109,17 +109,17 @@ export interface ConsumeOptions {
    */
   readonly passingTopics?: readonly string[];
   /**
-   * Minimum time, in milliseconds, between fetches from a broker that leave no records behind; by default 10,
-   * which is also the lowest value. For records that are not urgent, a longer time saves CPU.
+   * After a fetch that returned all records of a broker, the minimum time until the next one, in milliseconds. The
+   * default, 10, is also the lowest value. For records that are not urgent, a longer time saves CPU.
    */
   readonly fetchSpacingMs?: number;
   /** Longest wait for `drain()`. */
   readonly drainLimitMs: number;
   readonly onAssigned: (partition: AssignedPartition) => PartitionHandler;
   /**
-   * Called for each corrupt batch that is skipped. If absent, the consumer crashes at a corrupt batch, as it
-   * always does if the end of the batch is unknown. A skipped batch is read again after a crash, like a record
-   * that was not committed. Must not throw.
+   * Called for each corrupt batch that is skipped. If absent, the consumer crashes at a corrupt batch; it always
+   * crashes if the end of the batch is unknown. A skipped batch is read again after a crash, like a record that was not
+   * committed. Must not throw.
    */
   readonly onSkipped?: (batch: CorruptBatch) => void;
   /**
@@ -138,29 +138,28 @@ export interface AssignedPartition {
    * cluster. Known from the first `take` on. Empty if the brokers have no topic IDs.
    */
   topicId(): string;
-  /** Call this when the record at `offset` is processed and the resulting writes are acknowledged. */
+  /** Call when the record at `offset` is processed and the resulting writes are acknowledged. */
   finish(offset: number): void;
   /**
-   * Keeps the committed offset at or below `offset`, even when records from there on are processed. The
-   * partition's next owner gets these records again. Null ends the hold. Call this before the record at
-   * `offset` is processed.
+   * Keeps the committed offset at or below `offset`, even when records from `offset` on are processed. The partition's
+   * next owner gets these records again. Null ends the hold. Call this before the record at `offset` is processed.
    */
   hold(offset: number | null): void;
   /**
-   * Resolves with `true` if no other consumer can own the partition yet. While the session cannot have
-   * expired, it resolves immediately; after that, it queries the coordinator and waits for the response. Call
-   * this before each write that could conflict with writes of the partition's next owner.
+   * Resolves with `true` if no other consumer can own the partition yet. Resolves immediately while the session cannot
+   * have expired; after that, queries the coordinator and waits for the response. Call this before each write that
+   * could conflict with writes of the partition's next owner.
    */
   isOurs(): Promise<boolean>;
 }
 
 export interface PartitionHandler {
   /**
-   * Called with each record before it is passed on: `take` gets the returned record. If a promise is returned,
-   * the record is not passed on yet. Then only its partition waits, whatever `whenFull` is, and `admit` is
-   * called again when the promise resolves. During the wait, no more records of the partition are in flight:
-   * fetched records that are not passed on are kept, and no more are fetched. If absent, records are passed on
-   * as they come. Must not throw; the promise must not reject.
+   * Called with each record before it is passed on: `take` gets the returned record. If a promise is returned, the
+   * record is not passed on yet: only its partition waits, regardless of `whenFull`, and `admit` is called again when
+   * the promise resolves. During the wait, no more records of the partition are in flight: fetched records that are not
+   * passed on are kept, and no more are fetched. If absent, all records are passed on unchanged. Must not throw; the
+   * promise must not reject.
    */
   readonly admit?: (record: IncomingRecord) => IncomingRecord | Promise<void>;
   /** Takes records, in offset order, and returns immediately. At most 1,000 per call. Must not throw. */
@@ -177,7 +176,7 @@ export interface Consumer {
   readonly joined: Promise<void>;
   /** Drains, commits, and leaves the group. Safe to call more than once. */
   stop(): Promise<void>;
-  /** The progress of each owned partition. Cheap; for metrics and health. */
+  /** The progress of each owned partition, for metrics and health. A call is cheap. */
   progress(): readonly PartitionProgress[];
   vitals(): ConsumerVitals;
   /** Rebalances since the start, including the first join. */
@@ -217,8 +216,8 @@ export interface BlockedTopic {
   readonly sinceMs: number;
   readonly by: BlockedBy;
   /**
-   * Kafka's name of the last error, followed by the partition if the partition is missing. If a permission is
-   * missing, that permission and how to grant it instead.
+   * Kafka's name of the last error, followed by the partition if the partition is missing. If a permission is missing,
+   * the name of the permission, and how to grant it.
    */
   readonly error: string;
 }
@@ -229,7 +228,7 @@ export interface ProducerOptions {
   /** Called when brokers have responded to a write, with the time that the write took. Must not throw. */
   readonly onResponse?: (durationMs: number) => void;
   /**
-   * Called for each batch that is retried, with Kafka's name of the error, or `no-answer`. Must not throw.
+   * Called for each batch that is retried, with Kafka's name for the error, or `no-answer`. Must not throw.
    */
   readonly onRetried?: (error: string) => void;
   /**
@@ -265,12 +264,12 @@ export class ClosedError extends Error {
   override readonly name = "ClosedError";
 }
 
-/** A consumer's topic, or one of its partitions, was missing. It may exist again by now. */
+/** A consumer's topic, or one of its partitions, was missing when this was thrown. The topic may exist again by now. */
 export class TopicGoneError extends Error {
   override readonly name = "TopicGoneError";
 }
 
-/** Brokers rejected a request: the message names the missing permission, and how to grant it. */
+/** Brokers rejected a request because of a missing permission. The message names the permission and how to grant it. */
 export class MissingPermissionError extends Error {
   constructor(text: string, cause: unknown) {
     super(text, { cause });
@@ -297,7 +296,7 @@ export type { BrokerState, ClusterView, ConsumerVitals, PartitionProgress } from
 /** Copies the record's bytes to a separate block, so that a waiting record does not keep its whole fetch in memory. */
 export const packRecord: (record: OutgoingRecord) => OutgoingRecord = asBytes;
 
-/** For writing very many records to a topic with this producer. */
+/** Creates bundles with which very many records can be written to a topic with this producer. */
 export function textBundles(topic: string, producer: Pick<WatchedProducer, "partitions">): Bundles {
   return new Bundles(topic, () => producer.partitions(topic));
 }
@@ -306,7 +305,7 @@ export function textBundles(topic: string, producer: Pick<WatchedProducer, "part
 export const partitionOfKey: (key: Uint8Array, partitions: number) => number = murmur2Partition;
 
 /**
- * How to reach the cluster. Passed in, so that the code in this folder does not depend on the configuration.
+ * How to reach the cluster. Callers pass this in, so that the code in this folder does not depend on the configuration.
  *
  * `tls` and `sasl` are read again for each connection and each authentication, so that certificates and
  * passwords can change while the process runs. The mechanism cannot be changed, added or removed.

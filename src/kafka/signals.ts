@@ -1,4 +1,4 @@
-/** The state of brokers and consumers. A part of the port. */
+/** The part of the port that reports the state of brokers and consumers. */
 
 /** The results of the checks of the cluster. */
 export interface ClusterView {
@@ -25,7 +25,7 @@ export interface ConsumerVitals {
   readonly fetchedAtMs: number | null;
   /** The last time that the coordinator recognized this consumer: at a join, or in a response to a heartbeat. */
   readonly heardAtMs: number | null;
-  /** Failed commits since the start. Rebalances cause some. */
+  /** Failed commits since the start. Rebalances cause some of them. */
   readonly commitFailures: number;
   /** Client IDs of other programs that are in the consumer's group, or were in the last 2 minutes. */
   readonly foreignMembers: readonly string[];
@@ -40,7 +40,7 @@ export interface PartitionProgress {
   readonly next: number;
   /** The log end offset as last returned by the broker. */
   readonly end: number;
-  /** When `end` was returned, in epoch milliseconds; null if it never was, in which case `end` is `position`. */
+  /** When `end` was returned, in epoch milliseconds. If null, it never was returned, and `end` is `position`. */
   readonly endAtMs: number | null;
   /** Unprocessed records in flight. */
   readonly inFlight: number;

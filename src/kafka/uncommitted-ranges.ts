@@ -1,19 +1,19 @@
 /**
- * The records that groups have not processed, according to their commits. Only this file decides which records
- * are waiting: every count or read of waiting records by other code starts here.
+ * Finds the records that groups have not processed, according to their commits. Only this file decides which records
+ * are waiting; all other code that counts or reads waiting records uses it.
  *
  *   the commit of a partition                              records that wait
- *   is missing, or was counted in an earlier topic with    all, from the first offset on
+ *   is missing, or belongs to an earlier topic with        all, from the first offset on
  *     the same name: by its ID, or it is past the end
- *   has an offset                                          all from there
+ *   has an offset                                          all from that offset on
  *   lists processed ranges above it                        the same, without these ranges
  *     (`finished-ranges.ts`)
- *   is held back, with the offset up to which records      all from that offset
- *     were worked on
+ *   is held back, with the offset up to which records      all from that offset on
+ *     were handled
  *
  *   the topic                                              is
  *   does not exist                                         missing
- *   may not be described, nor its group; has no leader     unknown, with the reason; the others are known
+ *   is hidden, or its group is; has no leader              unknown, with the reason; the others are known
  */
 
 import type { IncomingRecord } from "../domain/record.ts";
@@ -60,8 +60,8 @@ export async function unfinishedIn(
   );
   const errors = new Map<string, string>();
   const onUnknown = (topic: string, error: Error) => errors.set(topic, error.message);
-  // Committed offsets are read first: records that are written and committed in between must not make the
-  // count negative.
+  // Committed offsets are read first, so that records which are written and committed in between do not make the count
+  // negative.
   const committed = await admin.committedOf(new Map(groups), onUnknown);
   const offsets = await admin.offsetsOf(topics, onUnknown);
   const ids = await admin.topicIds([...offsets.keys()]);
@@ -94,7 +94,7 @@ function partOf(
   return from < end && recordsIn([part]) > 0 ? [part] : [];
 }
 
-/** `true` if the commit was counted in an earlier topic with the same name, which has been deleted. */
+/** `true` if the commit belongs to an earlier topic with the same name, which has been deleted. */
 function isOfEarlier({ offset, metadata }: CommittedOffset, topicId: string, end: number): boolean {
   const countedIn = topicIdIn(metadata, offset);
   return (countedIn !== null && topicId !== "" && countedIn !== topicId) || offset > end;

@@ -1,6 +1,6 @@
 /**
- * Interprets a registry's response. A response counts only if a proxy, a login page or a wrong path could not return it
- * by chance. Everything else is an outage, whose error says what to check (docs/registry.md#outcomes).
+ * Interprets a registry's response. A response counts only if it cannot come from a proxy, a login page or a wrong
+ * path. Everything else is an outage, and its error names what to check (docs/registry.md#outcomes).
  *
  *   response                                           result
  *   200, a JSON object with the string `schema`        found
@@ -12,9 +12,9 @@
  *   3xx                                                outage: redirected
  *   401; 403                                           outage: credentials; permissions
  *   429                                                outage: too many requests
- *   5xx                                                outage: the registry's own
+ *   5xx                                                outage: the registry itself failed
  *   any other status                                   outage: not a registry
- *   none: name, connection, TLS, timeout               outage, each with its own error
+ *   none: name, connection, TLS, timeout               outage, with a separate error for each
  *   none: no token                                     outage, with the token endpoint's error
  */
 
@@ -37,9 +37,9 @@ export type Classified =
     }
   | { readonly kind: "unknown" | "unusable" | "outage"; readonly error: string };
 
-/** Registries omit the type for Avro, which was the first type. */
+/** Registries omit the type for Avro, because Avro was the first type. */
 const TYPE_DEFAULT = "AVRO";
-/** Subject, version or schema not found. If a path does not exist, the code is 404. */
+/** The codes for a subject, version or schema that does not exist. If a path does not exist, the code is 404. */
 const UNKNOWN_CODES: readonly unknown[] = [40_401, 40_402, 40_403];
 
 /** @param what what was looked up, such as `schema 7`. */
@@ -60,7 +60,7 @@ export function classifySchema(exchanged: Exchanged, url: string, what: string):
   return { kind: "outage", error: `${origin} ${failureText(exchanged)}` };
 }
 
-/** The rest of a sentence that starts with the registry's address. */
+/** The second part of a sentence that starts with the registry's address. */
 export function failureText(exchanged: Exchanged): string {
   if (exchanged.kind === "no-token") return `was not queried: ${exchanged.error}`;
   if (exchanged.kind === "timeout") {
@@ -72,7 +72,7 @@ export function failureText(exchanged: Exchanged): string {
 
 const BY_STATUS: Readonly<Record<number, string>> = {
   401: "rejects the credentials (401); check registry.username and password, token or oauth",
-  403: "forbids the lookup (403); check the permissions of the credentials, which have to read subjects and schemas",
+  403: "forbids the lookup (403); check that the credentials have permission to read subjects and schemas",
   404: "responds 404 without a registry's error code; check the path in registry.url",
   407: "is behind a proxy that requires authentication (407); use a URL without the proxy",
   429: "rejects requests because there are too many (429); check its rate limit",
@@ -103,7 +103,7 @@ const BY_CODE: Readonly<Record<string, string>> = {
   UND_ERR_SOCKET: "closed the connection before its response was complete; check its log",
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH:
     "closed the connection before its response was complete; check its log",
-  UND_ERR_ABORTED: "was not waited for",
+  UND_ERR_ABORTED: "did not respond before the request was canceled",
   ETIMEDOUT: "did not accept a connection; check that no firewall drops packets to it",
   EHOSTUNREACH: "cannot be reached; check the network",
   ENETUNREACH: "cannot be reached; check the network",
@@ -125,7 +125,7 @@ const BY_CODE: Readonly<Record<string, string>> = {
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED:
     "requires a client certificate; set registry.tls.cert and key",
 };
-/** OpenSSL and Node have a hundred such codes. */
+/** Matches error codes about TLS; OpenSSL and Node have a hundred of them. */
 const TLS_CODE = /^(?:ERR_TLS_|ERR_SSL_|ERR_OSSL_|CERT_|CRL_|UNABLE_TO_)/;
 
 function failureTextOfCode(code: string | null): string {
@@ -139,7 +139,7 @@ function failureTextOfCode(code: string | null): string {
   return `did not respond (${code ?? "no code"}); check registry.url and its log`;
 }
 
-/** The header may contain anything. */
+/** Shortens and escapes the header, because it may contain anything. */
 function shownType(contentType: string): string {
   return /^[\w.+-]{1,40}\/[\w.+-]{1,60}/.exec(contentType)?.[0] ?? "something";
 }

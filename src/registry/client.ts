@@ -1,10 +1,10 @@
 /**
  * Looks up schemas in a registry, by ID or GUID, together with the schemas that they use.
  *
- *   several URLs      the one that responded last, then the others in turn, until one responds
- *   a response        found, unknown or unusable: it counts, whichever URL it comes from
- *   no response       from any of them: an outage, with a sentence about each
- *   references        one at a time, each before those that use it; at most 100 schemas and 1 MiB of
+ *   several URLs      the URL that responded last, then the others in turn, until one responds
+ *   a response        found, unknown or unusable: it counts, from any of the URLs
+ *   no response       from any URL: an outage, with a sentence about each URL
+ *   references        one at a time, each before the schemas that use it; at most 100 schemas and 1 MiB of
  *                     schema text, beyond which the schema is unusable
  *
  * `@kafkajs/confluent-schema-registry` is not used for this (docs/decisions/0021-registry-client.md).
@@ -29,7 +29,7 @@ export function createSchemaSource(connection: RegistryConnection): SchemaSource
   };
 }
 
-/** Creates a source of schemas with any exchange. */
+/** Creates a source of schemas that uses the given exchange. */
 export function schemaSource(
   urls: readonly string[],
   exchange: Exchange,
@@ -62,7 +62,7 @@ export function schemaSource(
     const used = new Used(classified.text.length);
     const gathered = await gather(classified.references, used, what, (reference) => {
       const { subject, version } = reference;
-      // A soft-deleted schema is still used by the schemas that refer to it.
+      // Soft-deleted schemas are included, because schemas that refer to them still use them.
       const at = `/subjects/${encodeURIComponent(subject)}/versions/${version}?deleted=true`;
       const shown = visibleCell(subject.slice(0, SUBJECT_SHOWN_CHARACTERS));
       return request(at, `version ${version} of ${shown}, which ${what} uses`, signal);
@@ -76,7 +76,7 @@ export function schemaSource(
   return { lookup };
 }
 
-/** The schemas that one schema uses, as far as they have been looked up. */
+/** The schemas used by one schema that have been looked up so far. */
 class Used {
   readonly schemas: FoundSchema["references"][number][] = [];
   /** Indexes of the schemas; null while a schema is being looked up. */
@@ -94,7 +94,9 @@ interface Gathered {
   readonly uses: readonly number[];
 }
 
-/** A schema that uses itself, directly or indirectly, is requested once. */
+/**
+ * Looks up a schema and the schemas that it uses. A schema that uses itself, directly or indirectly, is requested once.
+ */
 async function gather(
   references: readonly Reference[],
   used: Used,
@@ -135,7 +137,7 @@ async function gather(
  *
  *   the connection                        a lookup
  *   is unchanged                          uses the same source
- *   has changed                           uses a new one; the old one is closed, and its lookups become
+ *   has changed                           uses a new source; the old one is closed, and its lookups become
  *                                         outages, which the caller retries
  *   has TLS files that cannot be used     is an outage
  *

@@ -3,7 +3,7 @@
  *
  *   type         values
  *   AVRO         are read with the schema
- *   JSON         are JSON already, and used without validation
+ *   JSON         are already JSON, and are used without validation
  *   PROTOBUF     are rejected, with the name of the type
  *   any other    are rejected, with the name of the type
  */

@@ -1,12 +1,12 @@
 /**
- * Reports once that a registry is unreachable, and once that it responds again, however many schemas
- * are needed. The caller writes the log lines.
+ * Reports once that a registry is unreachable, and once that it responds again, regardless of the number of schemas.
+ * The caller writes the log lines.
  *
  *   what happens                                  log line
  *   a lookup gets no response                     warn  registry.unreachable, at most once a minute
  *   a response, and other lookups still get none  -
- *   a response, and none is left without one      info  registry.reachable, if the line above was logged
- *   the last missing schema is no longer needed   -     as if it had never been requested
+ *   a response, and no lookup is left without one  info  registry.reachable, if the line above was logged
+ *   the last missing schema is no longer needed   -     the schema counts as never requested
  *
  * Even a single schema that the registry cannot return counts as an outage, because the partition that needs it waits.
  */
@@ -24,7 +24,7 @@ export class Outage {
   readonly #failing = new Set<SchemaRef>();
   #sinceMs: number | null = null;
   #reportedAtMs = Number.NEGATIVE_INFINITY;
-  /** This outage has been logged. */
+  /** True if this outage has been logged. */
   #isReported = false;
   #error = "";
 
@@ -37,7 +37,7 @@ export class Outage {
     this.#failing.add(ref);
     this.#error = error;
     this.#sinceMs ??= nowMs;
-    // If the clock was set back, the line is logged as well.
+    // If the clock was set back, the line is also logged.
     if (Math.abs(nowMs - this.#reportedAtMs) < REPEAT_AFTER_MS) return null;
     this.#reportedAtMs = nowMs;
     this.#isReported = true;
@@ -51,7 +51,7 @@ export class Outage {
     return { msg: "registry.reachable", unreachableForMs: nowMs - sinceMs };
   }
 
-  /** Called when the schema is no longer needed. */
+  /** Call when the schema is no longer needed. */
   left(ref: SchemaRef): void {
     this.#failing.delete(ref);
     if (this.#failing.size > 0) return;

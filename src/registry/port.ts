@@ -5,14 +5,14 @@ import type { TlsFiles } from "../http/tls.ts";
 import type { ClientCredentials } from "../runtime/oauth-token.ts";
 import type { SchemaText } from "./avro/schema-text.ts";
 
-/** The compatibility of Switchyard's subjects: a new schema reads everything that earlier ones wrote. */
+/** The compatibility of Switchyard's subjects: a new schema can read all values that were written with earlier ones. */
 export const COMPATIBILITY = "BACKWARD_TRANSITIVE";
 
 /** A schema as the registry returns it. */
 export interface FoundSchema extends SchemaText {
   /** The registry returns `AVRO`, `JSON` or `PROTOBUF`; other values are possible. */
   readonly type: string;
-  /** The schemas that it uses; a schema comes before those that use it. */
+  /** The schemas that this schema uses; each schema comes before those that use it. */
   readonly references: readonly (SchemaText & { readonly name: string })[];
 }
 
@@ -23,14 +23,14 @@ export type Lookup =
   | { readonly kind: "unknown"; readonly error: string }
   /** The registry has the schema, but the schema exceeds our limits, so no value can be read with it. */
   | { readonly kind: "unusable"; readonly error: string }
-  /** Anything else: no response, HTML, 401, 403, 5xx. Nothing is known about the schema. */
+  /** Any other result, such as no response, HTML, 401, 403 or 5xx. It is unknown whether the schema exists. */
   | { readonly kind: "outage"; readonly error: string };
 
 /** Looks up schemas. The caller closes it. */
 export interface SchemaSource extends AsyncDisposable {
   /**
-   * Makes one request, or one to each of the URLs in turn; and the same for each schema that the schema uses. Never
-   * throws: an aborted lookup is an outage.
+   * Sends the request to one URL after another until one of them responds, and does the same for each schema that the
+   * schema uses. Never throws: an aborted lookup is an outage.
    */
   lookup(ref: SchemaRef, signal: AbortSignal): Promise<Lookup>;
 }
@@ -38,20 +38,23 @@ export interface SchemaSource extends AsyncDisposable {
 /** Looks up schemas and caches them; shared by the stages of a process. The caller closes it. */
 export interface Schemas extends KnownSchemas, AsyncDisposable {
   /**
-   * Resolves when `get` has a result for each of them: immediately, or after lookups that outlast
+   * Resolves when `get` has a result for each of the schemas: immediately, or after lookups, which are retried during
    * outages. Rejects when the signal aborts.
    *
-   * Results expire: unknown ones after 10 s, others when many new ones are added. If `get` then returns null, call this
-   * again.
+   * Results expire: `unknown` after 10 s, other results when many new ones are added. If `get` then returns null, call
+   * this again.
    */
   ready(refs: readonly SchemaRef[], signal: AbortSignal): Promise<void>;
   /** Sentences for the body of `/readyz`. */
   readonly healthProblems: () => readonly string[];
 }
 
-/** How to reach a schema registry. Passed in, because the code in this folder does not depend on the configuration. */
+/**
+ * How to reach a schema registry. Callers pass this in, because the code in this folder does not depend on the
+ * configuration.
+ */
 export interface RegistryConnection {
-  /** Complete URLs, with or without a path; at least one. If one does not respond, the next is used. */
+  /** Complete URLs, with or without a path; at least one. If a URL does not respond, the next one is used. */
   readonly urls: readonly string[];
   /** Null for no authentication. */
   readonly authentication: RegistryAuthentication | null;

@@ -1,11 +1,11 @@
 /**
- * One request to a registry, and every possible result. Redirects are not followed and requests are not repeated;
- * `classify-response.ts` interprets the result.
+ * Sends one request to a registry, and returns every possible result as a value. Redirects are not followed, and
+ * requests are not repeated. `classify-response.ts` interprets the result.
  *
  *   bound                      limit
  *   the whole exchange         5 s, including a token if one is needed
  *   bytes of a response        1 MiB
- *   connections                8 per URL, each for one request, because lookups are rare
+ *   connections                8 per URL, each used for one request only, because lookups are rare
  */
 
 import type { LookupFunction } from "node:net";
@@ -43,7 +43,7 @@ export type Exchanged =
     }
   /** The response has more bytes than the limit. */
   | { readonly kind: "too-large"; readonly status: number; readonly contentType: string }
-  /** There was no complete response. The code is from Node, OpenSSL or undici; null if there is no code. */
+  /** There was no complete response. `code` is from Node, OpenSSL or undici; null if there is none. */
   | { readonly kind: "failed"; readonly code: string | null }
   | { readonly kind: "timeout" }
   /** The token endpoint failed, so no request was sent to the registry. `error` is one sentence. */
@@ -63,13 +63,14 @@ export function createExchange({ authentication, tls }: RegistryConnection): Exc
   const connect = {
     timeout: EXCHANGE_LIMIT_MS,
     lookup: boundedLookup(),
-    // Node's default of 250 ms would be too short for an address that is farther away than that.
+    // Node's default of 250 ms would be too short for distant addresses.
     autoSelectFamilyAttemptTimeout: ADDRESS_PATIENCE_MS,
-    // Set explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect.
+    // This is set explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect.
     rejectUnauthorized: true,
     ...(tls === null ? {} : { secureContext: secureContext(tls) }),
   };
-  // A kept-alive connection may be closed when it is used again, which would look like an outage.
+  // Connections are not kept alive, because one that was closed meanwhile would look like an outage when it is used
+  // again.
   const agent = new Agent({ connect, connections: CONNECTIONS, pipelining: 0, allowH2: false });
   const credentials = authenticationHeaders(authentication, agent);
   const exchange: Exchange = async ({ method, url, body }, signal) => {
@@ -113,7 +114,7 @@ export function createExchange({ authentication, tls }: RegistryConnection): Exc
   };
 }
 
-/** One lookup for all requests: if the name server is down, each lookup would block one of Node's threads. */
+/** All requests share a lookup, because each lookup would block one of Node's threads if the name server is down. */
 function boundedLookup(): LookupFunction {
   const resolve = boundedResolve(systemResolve, systemClock);
   return (hostname, options, callback) => {
@@ -158,7 +159,7 @@ async function readBounded(body: AsyncIterable<Buffer>): Promise<Buffer | null> 
 
 function failure(error: unknown): Exchanged {
   const named = error instanceof Error && "code" in error ? error.code : null;
-  // undici's parser sets a code on some of its errors, but they all have this class.
+  // Only some errors of undici's parser have a code, but all of them have this class.
   const unnamed = error instanceof errors.HTTPParserError ? "HPE_" : null;
   const code = typeof named === "string" ? named : unnamed;
   if (code === "UND_ERR_CONNECT_TIMEOUT") return { kind: "timeout" };
@@ -168,7 +169,7 @@ function failure(error: unknown): Exchanged {
 interface AuthenticationHeaders {
   /** Throws `TokenError`. */
   headers(): Promise<Record<string, string>>;
-  /** Called when the registry rejected the credentials, so that a new token is requested. */
+  /** Call when the registry rejected the credentials, so that a new token is requested. */
   rejected(): void;
 }
 

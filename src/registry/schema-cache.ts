@@ -1,5 +1,5 @@
 /**
- * A bounded cache of lookup results, which keeps the most recently used.
+ * A cache of lookup results with a size limit. It keeps the results that were used most recently.
  *
  * The cache has two generations, and an entry that is used moves to the young one. When the young generation is full,
  * it becomes the old one, and the previous old generation is dropped. So `get` writes nothing while the same few
@@ -31,7 +31,7 @@ export class SchemaCache {
     this.#generation = { schemas: limits.schemas / 2, characters: limits.characters / 2 };
   }
 
-  /** At most the limit of entries; some may be in both generations. */
+  /** The number of entries. Entries in both generations count twice. */
   get size(): number {
     let size = this.#young.size;
     for (const ref of this.#old.keys()) if (!this.#young.has(ref)) size += 1;
@@ -47,7 +47,7 @@ export class SchemaCache {
     return schema.known;
   }
 
-  /** An entry that is larger than a generation gets a generation to itself. */
+  /** Adds an entry. An entry that is larger than a generation gets a separate generation. */
   put(ref: SchemaRef, schema: CachedSchema): void {
     const before = this.#young.get(ref);
     const characters = this.#youngCharacters - (before?.characters ?? 0) + schema.characters;

@@ -1,13 +1,13 @@
 /**
- * The schemas that this process has looked up, and the lookups of others.
+ * Caches the schemas that this process has looked up, and looks up others.
  *
  *   result       cached                                           meanwhile
- *   found        with the 1,000 most recently used, 8 Mi          values are read, even during an outage
+ *   found        the 1,000 most recently used, at most 8 Mi       values are read, even during an outage
  *                characters
  *   unusable     the same                                         values are rejected: undecodable
  *   unknown      10 s, at most 10,000                             values are rejected: unknown-schema
- *   outage       no: retried after 0.1 s, doubling to 10 s, each  records that need it wait
- *                wait up to half shorter at random
+ *   outage       no: retried after 0.1 s, doubling to 10 s; each  records that need the schema wait
+ *                wait is randomly shortened by up to half
  *
  * At most one request per schema is in flight, for all callers, and eight in total. A lookup whose result is no longer
  * needed is canceled. Each schema has its own retry delay, so a schema that the registry cannot return does not block
@@ -39,7 +39,7 @@ export interface SchemasDeps {
 
 export interface SchemasLimits {
   readonly schemas: number;
-  /** Characters of the schemas' text. Compiled schemas take a multiple of that. */
+  /** Maximum characters of the schemas' text. Compiled schemas take several times as much memory. */
   readonly characters: number;
   readonly unknown: number;
   readonly maxLookups: number;
@@ -62,7 +62,7 @@ interface LookupInFlight {
   readonly ended: Promise<void>;
 }
 
-/** The caller closes it when nobody waits in `ready` anymore. */
+/** The caller closes the result when no call of `ready` is waiting any more. */
 export function createSchemas(deps: SchemasDeps, limits: SchemasLimits = LIMITS): Schemas {
   return new RegistrySchemas(deps, limits);
 }
@@ -155,7 +155,7 @@ class RegistrySchemas implements Schemas {
     const { source, clock, random } = this.#deps;
     for (let failures = 0; ; failures += 1) {
       const lookup = await this.#limit.during(() => source.lookup(ref, signal), signal);
-      // If the lookup was canceled, a new one may already be in progress, whose result counts.
+      // If the lookup was canceled, a new one may already be in progress. The result of the new one counts.
       if (lookup === null || signal.aborted) return;
       if (this.#keep(ref, lookup)) return;
       try {
@@ -195,8 +195,8 @@ class RegistrySchemas implements Schemas {
     try {
       return this.#deps.compile(lookup.schema);
     } catch (error) {
-      // A bug in Switchyard. It must not end the process, because the process would read the schema again after its
-      // restart.
+      // An error here is a bug in Switchyard. It must not end the process, because the process would read the schema
+      // again after a restart.
       const { message } = asError(error);
       return {
         kind: "refused",
@@ -263,8 +263,8 @@ const DOUBLINGS_MAX = 10;
  * The wait before a schema is requested again.
  *
  * @param failures how many lookups of the schema in a row got no response.
- * @param chance at least 0 and less than 1: shortens the wait by up to half, so that processes do not
- *   send their requests together.
+ * @param chance at least 0 and less than 1. It shortens the wait by up to half, so that processes do not send their
+ * requests at the same time.
  */
 function retryDelayMs(failures: number, chance: number): number {
   const wholeMs = Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** Math.min(failures, DOUBLINGS_MAX));

@@ -1,12 +1,12 @@
 /**
  * Subjects of a registry, for commands: checks whether a schema is registered or could be registered, and registers it.
- * Compatibility is `BACKWARD_TRANSITIVE`: a new schema reads what any earlier one wrote.
+ * Compatibility is `BACKWARD_TRANSITIVE`: a new schema can read values that were written with any earlier one.
  *
  *   the registry                                   the schema is
  *   has it under the subject                       registered
  *   does not have the subject                      new
- *   reports that it reads what all versions wrote  compatible
- *   reports that it does not                       incompatible
+ *   reports that it can read all versions' values  compatible
+ *   reports that it cannot                         incompatible
  *   reports it as invalid, and it uses others      unchecked: Apicurio resolves references only when a
  *                                                  schema is registered, and checks it then
  *
@@ -49,12 +49,12 @@ export type SubjectState =
   | { readonly kind: "registered"; readonly id: number; readonly version: number }
   | { readonly kind: "new" }
   | { readonly kind: "compatible" | "unchecked" }
-  /** The registry's own reason; empty if it gives none. */
+  /** The reason from the registry; empty if there is none. */
   | { readonly kind: "incompatible"; readonly why: string };
 
 export interface CheckedSubject {
   readonly state: SubjectState;
-  /** The subject's compatibility, otherwise the registry's; null if neither has one. */
+  /** The compatibility of the subject or, if it has none, of the registry; null if neither has one. */
   readonly compatibility: string | null;
 }
 
@@ -172,7 +172,7 @@ class RegistrySubjects implements Subjects {
     throw new Error(`The schema registry is not available: ${failures.join("; and ")}.`);
   }
 
-  /** Loaded here, because no other command needs it: 13 MB and 0.1 s. */
+  /** The library is loaded here, because it takes 13 MB and 0.1 s, and no other command needs it. */
   async #library() {
     const load = createRequire(import.meta.url);
     const library: typeof Library = load("@kafkajs/confluent-schema-registry");
@@ -183,7 +183,8 @@ class RegistrySubjects implements Subjects {
     const registry = new library.SchemaRegistry({
       host: this.#url.replace(/\/+$/, ""),
       ...(new URL(this.#url).protocol === "https:" ? { agent } : {}),
-      // Not retried, because a request that failed may have been carried out. It is safe to run the command again.
+      // Requests are not retried, because a request that failed may have been carried out. Running the command again is
+      // safe.
       retry: { retries: 0 },
       middlewares: [
         () => ({ request: (request) => request.enhance({ headers, params: { normalize: true } }) }),

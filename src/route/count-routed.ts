@@ -1,6 +1,6 @@
 /**
- * After a batch of calls was written, counts for each destination the calls that it gets and, by reason, the calls that
- * it does not get (docs/rules.md#order).
+ * Counts, after a batch of calls was written, which calls each destination gets and, by reason, which calls it does not
+ * get (docs/rules.md#order).
  *
  *   reason                     counts
  *   not-connected              all calls from the source
@@ -8,15 +8,14 @@
  *   no-consent, sampled-out,   each call
  *     filtered
  *   named-false, all-false     calls, by the names in `integrations`: destinations that a call does not name cost
- *                              nothing, however many there are
+ *                              nothing, regardless of their number
  */
 
-import type { Destination } from "../domain/destination.ts";
 import type { DestinationId } from "../domain/ids.ts";
 import type { Refused } from "../stage/dead-letter-writer.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
-import type { Routed, RoutedCall } from "./route-record.ts";
-import type { Route } from "./routing.ts";
+import type { Excluded, Routed, RoutedCall } from "./route-record.ts";
+import type { Route, SourceRoutes } from "./routing.ts";
 
 /** Counts by reason, then by destination. */
 class Skips {
@@ -25,7 +24,7 @@ class Skips {
   add(reason: string, destination: DestinationId, number: number): void {
     const ofReason = this.#counts.get(reason) ?? new Map<DestinationId, number>();
     this.#counts.set(reason, ofReason);
-    ofReason.set(destination, (ofReason.get(destination) ?? 0) + number);
+    addTo(ofReason, destination, number);
   }
 
   count(metrics: StageDeps["metrics"]): void {
@@ -43,56 +42,76 @@ export function countRouted(
   const recordsIn = metrics.recordsIn.bind({ stage: "route" });
   return (batch, refused) => {
     recordsIn.inc(batch.length);
+    // Counted by lists that calls share, so the cost of a call does not depend on the number of destinations.
+    const sources = new Map<SourceRoutes, number>();
+    const receivers = new Map<readonly Route[], number>();
+    const excluding = new Map<SourceRoutes, number>();
     const copies = new Map<DestinationId, number>();
-    // One list per source, so that a call costs the same however many destinations there are.
-    const without = new Map<readonly Destination[], number>();
-    const namedAlone = new Map<readonly Route[], number>();
     const skips = new Skips();
     for (const routed of batch) {
       if (routed.kind === "unusable") continue;
-      without.set(routed.notConnected, (without.get(routed.notConnected) ?? 0) + 1);
-      for (const { id } of routed.disabled) skips.add("disabled", id, 1);
-      for (const { route, reason } of routed.ruled?.skipped ?? []) {
-        skips.add(reason, route.destination, 1);
+      const { from, routes, disabled, excluded, ruled } = routed;
+      addTo(sources, from, 1);
+      if (routes === from.candidates.all) addTo(receivers, routes, 1);
+      else for (const { destination } of routes) addTo(copies, destination, 1);
+      for (const { id } of disabled) skips.add("disabled", id, 1);
+      if (ruled !== null) {
+        for (const { route, reason } of ruled.skipped) skips.add(reason, route.destination, 1);
       }
-      countFlags(routed, namedAlone, skips);
-      if (routed.routes.length === 0)
-        metrics.callsUnrouted.bind({ source: routed.source.id }).inc();
-      routed.routes.forEach(({ destination }, index) => {
-        const copy = routed.records[index];
-        if (copy === undefined || refused.has(copy)) return;
-        copies.set(destination, (copies.get(destination) ?? 0) + 1);
-      });
+      if (excluded !== null) countExcluded(routed, excluded, excluding, skips);
+      if (routes.length === 0) metrics.callsUnrouted.bind({ source: from.source.id }).inc();
     }
-    for (const [all, number] of without) {
-      for (const { id } of all) skips.add("not-connected", id, number);
+    for (const [{ notConnected }, number] of sources) {
+      for (const { id } of notConnected) skips.add("not-connected", id, number);
     }
-    for (const [candidates, number] of namedAlone) {
-      for (const { destination } of candidates) skips.add("all-false", destination, number);
+    for (const [{ candidates }, number] of excluding) {
+      for (const { destination } of candidates.all) skips.add("all-false", destination, number);
     }
     skips.count(metrics);
+    for (const [routes, number] of receivers) {
+      for (const { destination } of routes) addTo(copies, destination, number);
+    }
+    if (refused.size > 0) leaveOut(batch, refused, copies);
     for (const [destination, number] of copies) {
-      metrics.callsRouted.bind({ destination }).inc(number);
+      if (number > 0) metrics.callsRouted.bind({ destination }).inc(number);
     }
   };
 }
 
+function addTo<Key>(counts: Map<Key, number>, key: Key, number: number): void {
+  counts.set(key, (counts.get(key) ?? 0) + number);
+}
+
+/** Subtracts the delivery records that the brokers rejected. */
+function leaveOut(
+  batch: readonly Routed[],
+  refused: Refused,
+  copies: Map<DestinationId, number>,
+): void {
+  for (const routed of batch) {
+    if (routed.kind === "unusable") continue;
+    for (const [index, copy] of routed.records.entries()) {
+      const route = routed.routes[index];
+      if (route !== undefined && refused.has(copy)) addTo(copies, route.destination, -1);
+    }
+  }
+}
+
 /** Consent is decided before `integrations`, so a call without consent is not counted as excluded by `integrations`. */
-function countFlags(
-  { candidates, namedAlone, namedFalse, routes, ruled }: RoutedCall,
-  callsBy: Map<readonly Route[], number>,
+function countExcluded(
+  { from, routes, ruled }: RoutedCall,
+  { byName, others }: Excluded,
+  excluding: Map<SourceRoutes, number>,
   skips: Skips,
 ): void {
-  if (namedFalse.length === 0 && !namedAlone) return;
   const byRules = ruled?.skipped.map(({ route }) => route) ?? [];
-  const byName = namedFalse.filter((route) => !byRules.includes(route));
-  for (const { destination } of byName) skips.add("named-false", destination, 1);
-  if (!namedAlone) return;
-  // `integrations` exclude all candidates, except those for which something else was decided, which are subtracted
-  // here.
-  callsBy.set(candidates, (callsBy.get(candidates) ?? 0) + 1);
+  const named = byName.filter((route) => !byRules.includes(route));
+  for (const { destination } of named) skips.add("named-false", destination, 1);
+  if (!others) return;
+  // `integrations` exclude all candidates. Those for which something else was decided are subtracted here.
+  addTo(excluding, from, 1);
   const failed = ruled?.failed ?? [];
-  for (const all of [routes, byName, byRules, failed]) {
+  for (const all of [routes, named, byRules, failed]) {
     for (const { destination } of all) skips.add("all-false", destination, -1);
   }
 }

@@ -1,12 +1,12 @@
 /**
- * The records that are written for a call: one for each destination that gets it.
+ * Creates the records that are written for a call: one for each destination that gets it.
  *
  *   part             content
- *   key              the call's userId, or its anonymousId, whatever key the producer used; if the destination's rules
+ *   key              the call's userId, or its anonymousId, even if the producer used another key; if the destination's rules
  *                    change the call, the key that they give it (`rules/plan.ts`)
  *   value            the bytes as they were received; the JSON of a value with a schema
  *                    (docs/decisions/0020-route-writes-json.md); new bytes if the destination's rules change the call
- *   shared headers   the producer's headers except `switchyard-*` and, if the value is written as JSON, except that of
+ *   shared headers   the producer's headers except `switchyard-*` and, if the value is written as JSON, the header of
  *                    the schema; the headers of the trace, if it is sampled (docs/traces.md); then message ID, source,
  *                    timestamp and time of receipt. All records share one array, so that it is encoded once
  *   headers          the destination
@@ -17,12 +17,11 @@
 import { type Call, callKey } from "../domain/call.ts";
 import type { CallTimes } from "../domain/call-time.ts";
 import { DELIVERY_HEADER, foreignHeaders } from "../domain/delivery.ts";
-import type { Source } from "../domain/destination.ts";
 import { withoutSchema } from "../domain/framing.ts";
 import type { MessageId } from "../domain/ids.ts";
 import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../domain/record.ts";
 import { type TraceContext, withTrace } from "../domain/trace-context.ts";
-import type { Route } from "./routing.ts";
+import type { Route, SourceRoutes } from "./routing.ts";
 
 /** The call's own message ID, or `<topic>/<partition>/<offset>`, which is the same each time the record is read. */
 export function messageIdOf(call: Call, record: IncomingRecord): MessageId {
@@ -31,7 +30,6 @@ export function messageIdOf(call: Call, record: IncomingRecord): MessageId {
 
 export interface CallToCopy {
   readonly call: Call;
-  readonly source: Source;
   readonly times: CallTimes;
   /** The value as JSON. */
   readonly json: Buffer;
@@ -49,7 +47,8 @@ export interface ChangedCall {
  */
 export function copies(
   record: IncomingRecord,
-  { call, source, times, json: value }: CallToCopy,
+  { call, times, json: value }: CallToCopy,
+  { sourceHeader }: SourceRoutes,
   routes: readonly Route[],
   trace: TraceContext | null = null,
   changed: ReadonlyMap<Route, ChangedCall> | null = null,
@@ -63,7 +62,7 @@ export function copies(
   const headersWith = (timestampMs: number): RecordHeaders => [
     ...foreign,
     [DELIVERY_HEADER.messageId, messageId],
-    [DELIVERY_HEADER.source, Buffer.from(source.id)],
+    sourceHeader,
     [DELIVERY_HEADER.timestamp, Buffer.from(`${timestampMs}`)],
     [DELIVERY_HEADER.receivedAt, Buffer.from(`${times.receivedAtMs}`)],
   ];

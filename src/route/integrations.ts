@@ -12,7 +12,7 @@
  *   an object (options)                     true
  *   null, a number, a string, a list        absent
  *
- * `all`, which some Go clients send, counts as `All` if that is absent. Names are case-sensitive, and names without a
+ * `all`, which some Go clients send, counts as `All` if `All` is absent. Names are case-sensitive, and names without a
  * destination have no effect.
  */
 
@@ -27,14 +27,14 @@ export function flagVerdict(integrations: JsonObject | null, name: string): Flag
   return namedAlone(integrations) ? "all-false" : "by-default";
 }
 
-/** True if only destinations that `integrations` name get the call. */
+/** True if the call goes only to destinations that `integrations` name. */
 export function namedAlone(integrations: JsonObject): boolean {
   return (flag(integrations, "All") ?? flag(integrations, "all")) === false;
 }
 
 /** Null if the flag is absent. */
 function flag(integrations: JsonObject, name: string): boolean | null {
-  // The name of a destination may be `constructor`, which every object inherits.
+  // A destination may have the name `constructor`, a property that every object inherits.
   if (!Object.hasOwn(integrations, name)) return null;
   const value = integrations[name];
   if (typeof value === "boolean") return value;

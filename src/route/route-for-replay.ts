@@ -1,10 +1,10 @@
 /**
- * Routes a record of `calls` again for one destination, as `switchyard replay` does, with the functions and the rules that the
- * route stage uses now. The first row that applies decides.
+ * Routes a record of `calls` again for one destination, as `switchyard replay` does, with the functions of the route
+ * stage and the current rules. The first row that applies decides.
  *
  *   the record                                           result
  *   is outside the requested time                        filtered: time
- *   is not a valid call (`route-record.ts`)              invalid, with the reason; it is a dead letter already, and no other
+ *   is not a valid call (`route-record.ts`)              invalid, with the reason; it is a dead letter already, so no second
  *                                                        one is written
  *   has a type that was not requested                    filtered: type
  *   is not a track call with a requested event           filtered: event
@@ -38,7 +38,7 @@ export type RoutedAgain =
   | { readonly kind: "filtered"; readonly reason: "time" | "type" | "event" };
 
 /**
- * @param routing the routing to this destination alone.
+ * @param routing the routing with this destination as the only one.
  * @param nowMs used if the record has no valid time.
  */
 export function routeAgain(

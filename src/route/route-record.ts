@@ -1,6 +1,6 @@
 /**
- * Decides what is written for a record of `calls`. The checks are made in this order, and if a check fails, the record
- * becomes a dead letter with the reason of that check (docs/calls.md#checks).
+ * Decides what is written for a record of `calls`. The checks are made in the order of the table. If one fails, the
+ * record becomes a dead letter with the reason next to it (docs/calls.md#checks).
  *
  *   check       reason
  *   bytes       undecodable, unknown-schema
@@ -17,14 +17,14 @@ import { decodeValue } from "../domain/decode.ts";
 import type { Destination, Source } from "../domain/destination.ts";
 import type { DestinationId } from "../domain/ids.ts";
 import type { JsonObject } from "../domain/json.ts";
-import { parseCallFields, parseCallType } from "../domain/parse-call.ts";
+import { parseCallFields, parseCallType, type TypedCall } from "../domain/parse-call.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import { type NamedBy, type SourceLookup, sourceOf } from "../domain/source-of.ts";
 import type { TraceContext } from "../domain/trace-context.ts";
 import { type ChangedCall, copies, messageIdOf } from "./delivery-records.ts";
 import { namedAlone } from "./integrations.ts";
-import { Candidates, type Decision, decide, isYes, receivers, type Skipped } from "./route.ts";
-import type { Route, Routing } from "./routing.ts";
+import { type Decision, decide, isYes, receivers } from "./route.ts";
+import { type Route, type Routing, type SourceRoutes, sourceRoutes } from "./routing.ts";
 import { JsonValue } from "./rules/json-value.ts";
 import { applyRules, consents, type RuleSkip } from "./rules/plan.ts";
 
@@ -53,23 +53,23 @@ export type Routed = RoutedCall | UnusableRecord;
 export interface RoutedCall {
   readonly kind: "routed";
   readonly record: IncomingRecord;
-  readonly source: Source;
-  /** The destinations that get the call, perhaps none. */
+  readonly from: SourceRoutes;
+  /** The destinations that get the call; may be empty. Calls that all candidates of a source get share one list. */
   readonly routes: readonly Route[];
   /** Destinations that would get the call if they were enabled. */
   readonly disabled: readonly Destination[];
-  /** Destinations that are not connected to the source: one list for all its calls. */
-  readonly notConnected: readonly Destination[];
-  /** The records to write, each for the route with the same index. */
+  /** The records to write; each belongs to the route with the same index. */
   readonly records: readonly OutgoingRecord[];
-  /** The destinations to which `integrations` apply: one list for all calls from the source. */
-  readonly candidates: readonly Route[];
-  /** True if `integrations` exclude destinations that they do not name. */
-  readonly namedAlone: boolean;
-  /** Destinations that `integrations` exclude by name. */
-  readonly namedFalse: readonly Route[];
+  /** The candidates that `integrations` exclude; null if the call has no `integrations`. */
+  readonly excluded: Excluded | null;
   /** The result of the rules; null if none of the source's destinations has rules. */
   readonly ruled: Ruled | null;
+}
+
+export interface Excluded {
+  readonly byName: readonly Route[];
+  /** True if `integrations` also exclude all destinations that they do not name. */
+  readonly others: boolean;
 }
 
 /** Covers only destinations that are connected and enabled. */
@@ -81,7 +81,10 @@ export interface Ruled {
     /** Name of the filter that skipped the call. */
     readonly filter: string | null;
   }[];
-  /** Paths that the rules of a destination changed in the call; `routeRecord` does not collect them. */
+  /**
+   * The paths that each destination's rules changed in the call; empty in results of `routeRecord`, which does not
+   * collect them.
+   */
   readonly changed: ReadonlyMap<DestinationId, readonly string[]>;
   /** Destinations whose rules could not be evaluated. */
   readonly failed: readonly { readonly destination: DestinationId; readonly error: string }[];
@@ -94,39 +97,42 @@ export interface UnusableRecord {
   readonly error: string;
 }
 
-/** A record's value after the checks that do not depend on the configuration. */
-export type TypedValue = ReturnType<typeof typedValue>;
+/** A value that looks like a call, before the checks that depend on the configuration. */
+export interface TypedValue {
+  readonly kind: "value";
+  readonly typed: TypedCall;
+  readonly bytes: Buffer;
+}
 
-export function typedValue(record: IncomingRecord) {
+export function typedValue(record: IncomingRecord): TypedValue | Refusal {
   const decoded = decodeValue(record);
   if (decoded.kind === "refused") return decoded;
   const typed = parseCallType(decoded.json);
-  return typed.kind === "refused" ? typed : { ...typed, bytes: decoded.bytes };
+  if (typed.kind === "refused") return typed;
+  return { kind: "value", typed, bytes: decoded.bytes };
 }
 
 /**
  * @param nowMs used if the record has no valid time.
- * @param typed the record's value, which several configurations may share.
+ * @param value the record's value, which several configurations may share.
  */
 export function readCall(
   record: IncomingRecord,
   lookup: SourceLookup,
   nowMs: number,
-  typed: TypedValue = typedValue(record),
+  value: TypedValue | Refusal = typedValue(record),
 ): ReadCall | Refusal {
-  if (typed.kind === "refused") return typed;
+  if (value.kind === "refused") return value;
+  const { typed, bytes: json } = value;
   const found = sourceOf(record.headers, typed.json, lookup);
   if (found.kind === "refused") return found;
-  const parsed = parseCallFields(typed, typed.bytes.length);
-  if (parsed.kind === "refused") return parsed;
+  const fields = parseCallFields(typed, json.length);
+  if (fields.kind === "refused") return fields;
+  const { call } = fields;
   const { source, namedBy } = found;
-  const times = callTimes(parsed.call, usableRecordTime(record.timestampMs, nowMs));
-  const { call } = parsed;
-  return { kind: "call", call, source, namedBy, times, json: typed.bytes, parsed: typed.json };
+  const times = callTimes(call, usableRecordTime(record.timestampMs, nowMs));
+  return { kind: "call", call, source, namedBy, times, json, parsed: typed.json };
 }
-
-const NOBODY: Skipped = { notConnected: [], disabled: [] };
-const NO_CANDIDATES = new Candidates<Route>([]);
 
 /**
  * @param nowMs see `readCall`.
@@ -145,7 +151,7 @@ export function routeRecord(
   return routed(record, read, routing, { trace, explains: false });
 }
 
-/** Routes a call that was read from this record, and keeps what its rules changed. */
+/** Routes a call that was read from this record. */
 export function routeCall(record: IncomingRecord, read: ReadCall, routing: Routing): RoutedCall {
   return routed(record, read, routing, { trace: null, explains: true });
 }
@@ -153,7 +159,7 @@ export function routeCall(record: IncomingRecord, read: ReadCall, routing: Routi
 interface Options {
   /** See `copies`. */
   readonly trace: TraceContext | null;
-  /** If true, the paths that rules change are kept. The stage does not need them. */
+  /** If true, the paths that rules change are kept; the stage does not need them. */
   readonly explains: boolean;
 }
 
@@ -163,27 +169,25 @@ function routed(
   routing: Routing,
   options: Options,
 ): RoutedCall {
-  const { call, source } = read;
-  const candidates = routing.routes.get(source.id) ?? NO_CANDIDATES;
-  const { disabled, notConnected } = routing.skipped.get(source.id) ?? NOBODY;
-  const { integrations } = call;
-  const consenting = routing.ruled.get(source.id);
-  const byRules =
-    consenting === undefined ? null : routeByRules(record, read, candidates, consenting, options);
+  const { source } = read;
+  const { integrations } = read.call;
+  const from = routing.bySource.get(source.id) ?? sourceRoutes(source, [], []);
+  const { candidates } = from;
+  const byRules = from.consenting === null ? null : routeByRules(record, read, from, options);
   const routes = byRules?.routes ?? candidates.receivers(integrations);
   // The result stays in memory until the brokers have acknowledged its records, so it must not refer to the parsed call
   // (docs/decisions/0007-garbage-collection.md).
   return {
     kind: "routed",
     record,
-    source,
+    from,
     routes,
-    records: byRules?.records ?? copies(record, read, routes, options.trace),
-    disabled: receivers(integrations, disabled),
-    notConnected,
-    candidates: candidates.all,
-    namedAlone: integrations !== null && namedAlone(integrations),
-    namedFalse: candidates.namedFalse(integrations),
+    records: byRules?.records ?? copies(record, read, from, routes, options.trace),
+    disabled: receivers(integrations, from.disabled),
+    excluded:
+      integrations === null
+        ? null
+        : { byName: candidates.namedFalse(integrations), others: namedAlone(integrations) },
     ruled: byRules?.ruled ?? null,
   };
 }
@@ -192,10 +196,10 @@ function routed(
 function routeByRules(
   record: IncomingRecord,
   read: ReadCall,
-  candidates: Candidates<Route>,
-  consenting: readonly Route[],
+  from: SourceRoutes,
   { trace, explains }: Options,
 ): Pick<RoutedCall, "routes" | "records" | "ruled"> {
+  const { candidates, consenting } = from;
   const { call } = read;
   let value: JsonValue | null = null;
   const given = {
@@ -214,7 +218,7 @@ function routeByRules(
   const skipped: Ruled["skipped"][number][] = [];
   const failed: Ruled["failed"][number][] = [];
   const refused = new Set<Route>();
-  for (const route of consenting) {
+  for (const route of consenting ?? []) {
     if (route.rules === null || consents(route.rules, given)) continue;
     refused.add(route);
     skipped.push({ route, reason: "no-consent", filter: null });
@@ -235,7 +239,7 @@ function routeByRules(
       }
     }
   }
-  const records = copies(record, read, routes, trace, changes);
+  const records = copies(record, read, from, routes, trace, changes);
   return { routes, records, ruled: { skipped, changed, failed } };
 }
 
@@ -246,13 +250,13 @@ export interface ExplainedDecision extends Decision {
   readonly changed: readonly string[];
 }
 
-/** Explains why each of the destinations gets the call, or does not. */
+/** Explains why each of the destinations gets or does not get the call. */
 export function explained(
   { integrations }: Pick<Call, "integrations">,
-  { source, ruled }: RoutedCall,
+  { from, ruled }: RoutedCall,
   destinations: readonly Destination[],
 ): readonly ExplainedDecision[] {
-  return decide(integrations, source, destinations).map((decision) => {
+  return decide(integrations, from.source, destinations).map((decision) => {
     const { id } = decision.destination;
     const skip = ruled?.skipped.find(({ route }) => route.destination === id);
     const isFailed = ruled?.failed.some(({ destination }) => destination === id) === true;

@@ -10,7 +10,7 @@
  *   is not named, and All is false                 no              all-false
  *   any other                                      yes             by-default
  *
- * The destination's filters then decide about the calls that it would get. A flag in `integrations` therefore never
+ * The destination's filters are then applied to the calls that it would get. A flag in `integrations` therefore never
  * sends a call to a destination that is disabled or not connected to the source.
  */
 
@@ -21,7 +21,7 @@ import type { RuleSkip } from "./rules/plan.ts";
 
 export type Reason = "not-connected" | "disabled" | FlagVerdict | RuleSkip | "rule-failed";
 
-/** Destinations that get no calls from a source, whatever `integrations` contain, by reason. */
+/** Destinations that get no calls from a source regardless of `integrations`, by reason. */
 export interface Skipped {
   readonly notConnected: readonly Destination[];
   readonly disabled: readonly Destination[];
@@ -60,8 +60,8 @@ export function skipped(source: Source, destinations: readonly Destination[]): S
 }
 
 /**
- * The candidates that get a call with these flags, without reasons, which the stage does not need. Given disabled
- * destinations, returns those that would get the call if they were enabled.
+ * Returns the candidates that get a call with these flags, without reasons, because the stage does not need reasons. If
+ * the candidates are disabled destinations, returns those that would get the call if they were enabled.
  */
 export function receivers<Candidate extends { readonly name: string }>(
   integrations: JsonObject | null,
@@ -93,12 +93,10 @@ export class Candidates<Candidate extends { readonly name: string }> {
   }
 
   /** The candidates that `integrations` exclude by name. */
-  namedFalse(integrations: JsonObject | null): readonly Candidate[] {
-    if (integrations === null) return NONE;
+  namedFalse(integrations: JsonObject): readonly Candidate[] {
     const names = Object.keys(integrations).filter(
       (name) => flagVerdict(integrations, name) === "named-false",
     );
-    if (names.length === 0) return NONE;
     return names.flatMap((name) => this.#placesNamed(name)).flatMap((at) => this.all[at] ?? []);
   }
 
@@ -106,8 +104,6 @@ export class Candidates<Candidate extends { readonly name: string }> {
     return this.#placesOf.get(name) ?? [];
   }
 }
-
-const NONE: readonly never[] = [];
 
 function whyNever(source: Source, destination: Destination): "not-connected" | "disabled" | null {
   if (!source.destinations.includes(destination.id)) return "not-connected";

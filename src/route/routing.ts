@@ -21,14 +21,19 @@ export interface Route {
   readonly headers: RecordHeaders;
 }
 
+/** What is known about the calls of a source before they arrive. All its calls share one object. */
+export interface SourceRoutes extends Skipped {
+  readonly source: Source;
+  readonly sourceHeader: RecordHeaders[number];
+  /** The destinations that are connected and enabled. */
+  readonly candidates: Candidates<Route>;
+  /** The candidates that require consent; may be empty. Null if none of the candidates has rules. */
+  readonly consenting: readonly Route[] | null;
+}
+
 export interface Routing {
   readonly lookup: SourceLookup;
-  /** By source: the destinations that are connected and enabled. */
-  readonly routes: ReadonlyMap<SourceId, Candidates<Route>>;
-  /** By source, if some of its destinations have rules: the destinations that require consent, which may be none. */
-  readonly ruled: ReadonlyMap<SourceId, readonly Route[]>;
-  /** By source: the destinations that get none of its calls. */
-  readonly skipped: ReadonlyMap<SourceId, Skipped>;
+  readonly bySource: ReadonlyMap<SourceId, SourceRoutes>;
 }
 
 export function createRouting(
@@ -38,28 +43,33 @@ export function createRouting(
   topics: Pick<TopicNames, "deliveries">,
 ): Routing {
   const compiled = compiledRules(sources, destinations);
-  const routes = sources.map((source) => {
-    const possible = candidates(source, destinations);
-    const all = possible.map((destination) => {
+  const bySource = sources.map((source): [SourceId, SourceRoutes] => {
+    const all = candidates(source, destinations).map((destination) => {
       return route(destination, topics, compiled.get(destination.id)?.forSource(source.id) ?? null);
     });
-    return [source.id, new Candidates(all)] as const;
+    return [source.id, sourceRoutes(source, all, destinations)];
   });
-  const skippedOf = sources.map((source) => [source.id, skipped(source, destinations)] as const);
-  const lookup = sourceLookup(sources, defaultSource);
-  const ruled = routes.flatMap(([id, { all }]) => {
-    if (all.every(({ rules }) => rules === null)) return [];
-    return [[id, all.filter(({ rules }) => rules !== null && rules.consent !== null)] as const];
-  });
+  return { lookup: sourceLookup(sources, defaultSource), bySource: new Map(bySource) };
+}
+
+/** @param routes the routes to the destinations that are connected to the source and enabled. */
+export function sourceRoutes(
+  source: Source,
+  routes: readonly Route[],
+  destinations: readonly Destination[],
+): SourceRoutes {
+  const ruled = routes.filter(({ rules }) => rules !== null);
+  const consenting = ruled.filter(({ rules }) => rules?.consent !== null);
   return {
-    lookup,
-    routes: new Map(routes),
-    ruled: new Map(ruled),
-    skipped: new Map(skippedOf),
+    source,
+    sourceHeader: [DELIVERY_HEADER.source, Buffer.from(source.id)],
+    candidates: new Candidates(routes),
+    consenting: ruled.length === 0 ? null : consenting,
+    ...skipped(source, destinations),
   };
 }
 
-/** Compiled rules of the destinations that have any. */
+/** The compiled rules of those destinations that have rules. */
 function compiledRules(sources: readonly Source[], destinations: readonly Destination[]) {
   const writeKeys = sources.flatMap((source) => source.writeKeys);
   return new Map(

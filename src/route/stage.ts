@@ -1,6 +1,6 @@
 /**
  * The route stage: reads `calls` and writes a delivery to the queue of each destination that should receive the call.
- * A batch is what the consumer hands over at once, at most 1,000 records of one partition.
+ * A batch is what the consumer passes on in one call: at most 1,000 records of one partition.
  *
  *   step                                            if the process crashes after it
  *   0  wait for the schemas of the values           the batch is read again; nothing was written
@@ -18,8 +18,9 @@
  * holds, because a partition's batches are sent in order and the producer keeps that order. Only rerouted deliveries
  * can be overtaken (docs/isolation.md#order-after-a-reroute).
  *
- * A reload replaces sources, destinations and their rules as a whole: a batch is routed by the configuration in effect
- * when its routing began. If the batch is read again after a crash, it is routed by the configuration in effect then.
+ * A reload replaces sources, destinations and their rules as a whole: a batch is routed by the configuration that is in
+ * effect when its routing starts. If the batch is read again after a crash, it is routed by the configuration that is
+ * in effect at that time.
  */
 
 import { setImmediate as otherWork } from "node:timers/promises";
@@ -50,25 +51,28 @@ export interface RouteConfig extends RoutedLists {
   readonly groups: GroupNames;
   /** Maximum bytes of records in flight; `ROUTE_MAX_BYTES` by default. */
   readonly maxBytes?: number;
-  /** What happens at a corrupt batch: the stage halts (`stop`, the default), or skips it. */
+  /** What the stage does at a corrupt batch: it halts (`stop`, the default) or skips the batch. */
   readonly onCorruptBatch?: OnCorruptBatch;
   /** Maximum wait for writes in progress when a partition is revoked or the process stops. */
   readonly drainLimitMs: number;
 }
 
 /**
- * Maximum bytes of records in flight. They are enough to continue for 2 s at 1,500 calls per second while one partition
- * has no leader. With a higher limit, records would outlive V8's young generation, which costs a quarter of the CPU
- * (docs/decisions/0007-garbage-collection.md).
+ * Maximum bytes of records in flight. This is enough to continue for 2 s at 1,500 calls per second while one partition
+ * has no leader. With a higher limit, records would outlive V8's young generation, which would take a quarter of the
+ * CPU time (docs/decisions/0007-garbage-collection.md).
  */
 export const ROUTE_MAX_BYTES = 3 * 1_024 * 1_024;
 /** Maximum number of records in flight per partition: a few batches wait for the brokers while one is routed. */
 const PARTITION_RECORDS_MAX = 4_000;
-/** Records routed before other work gets a turn: about a millisecond. */
+/** The number of records that are routed before other work gets a turn; routing them takes about a millisecond. */
 const PIECE_RECORDS = 100;
-/** The same limit in bytes, for values with a schema, including their JSON, which can be much larger than the value. */
+/**
+ * The same limit in bytes for values with a schema. Their JSON is included, because it can be much larger than the
+ * value.
+ */
 const PIECE_READ_BYTES = 256 * 1_024;
-/** When this much JSON has been produced, it is written before more is produced. */
+/** When this much JSON has been created, it is written before any more is created. */
 const UNWRITTEN_JSON_BYTES = 4 * 1_024 * 1_024;
 
 /** Starts the consumer of `calls`. The topics must exist. */
@@ -112,7 +116,7 @@ export function startRoute(deps: StageDeps, config: RouteConfig): Promise<Runnin
   );
 }
 
-/** What the partitions share. */
+/** What all partitions use together. */
 interface Work {
   /** Returns a function that routes the records of one batch, all by the same configuration. */
   readonly router: () => (record: IncomingRecord) => Routed;
@@ -216,18 +220,18 @@ function createWriter(deps: StageDeps, deadLetterTopic: string): Writer {
 }
 
 /**
- * The dead letters of a call for destinations whose rules could not be evaluated. They contain the call's place on
- * `calls`, but neither its key nor its value, because the destination may not be allowed to have all of the call.
+ * The dead letters of a call for destinations whose rules could not be evaluated. They contain the call's position on
+ * `calls`, but neither its key nor its value, because the destination may not be allowed to get the complete call.
  * `switchyard replay` applies the rules again.
  */
-function failedRules({ record, source }: RoutedCall, { failed }: Ruled): readonly DeadLettered[] {
+function failedRules({ record, from }: RoutedCall, { failed }: Ruled): readonly DeadLettered[] {
   const { topic, partition, offset, timestampMs } = record;
   return failed.map(({ destination, error }) => ({
     record: { topic, partition, offset, timestampMs, key: null, value: null, headers: [] },
     reason: "rule-failed",
     error: `${error}: replay the call with \`switchyard replay ${destination}\``,
     headers: [
-      [DELIVERY_HEADER.source, Buffer.from(source.id)],
+      [DELIVERY_HEADER.source, Buffer.from(from.source.id)],
       [DELIVERY_HEADER.destination, Buffer.from(destination)],
     ],
   }));

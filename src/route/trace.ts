@@ -7,7 +7,7 @@
  *   has no trace, and a new one is sampled       the first span of that trace
  *   has no trace, and a new one is not sampled   none
  *
- * The records that are written name the span, and the spans of their attempts are linked to it.
+ * The records that are written contain the ID of the span, and the spans of their attempts are linked to that span.
  */
 
 import { DELIVERY_HEADER } from "../domain/delivery.ts";
@@ -40,7 +40,7 @@ const OFF: RouteTraces = {
 /** @param tracing absent if tracing is off. */
 export function routeTraces(tracing: Tracing | undefined, group: string): RouteTraces {
   if (tracing === undefined) return OFF;
-  // Records that a drain discards are garbage-collected with their spans. They are read again.
+  // Records that a drain discards are garbage-collected together with their spans, and are read again later.
   const spans = new WeakMap<Routed, Span>();
   return {
     route: (record, nowMs, decide) => {
@@ -83,13 +83,13 @@ function end(span: Span, routed: Routed, nowMs: number): void {
   }
   span.set({
     ...messageIdOf(routed),
-    "switchyard.source": routed.source.id,
+    "switchyard.source": routed.from.source.id,
     "switchyard.destinations": routed.routes.map(({ destination }) => destination),
   });
   span.end(nowMs);
 }
 
-/** The message ID of the call; no attribute if no record is written for it. */
+/** The message ID of the call as an attribute; no attribute if no record is written for the call. */
 function messageIdOf({ records: [copy] }: RoutedCall): Attributes {
   const header = copy?.sharedHeaders?.find(([name]) => name === DELIVERY_HEADER.messageId);
   return header === undefined ? {} : { "messaging.message.id": `${header[1]}` };

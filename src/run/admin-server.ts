@@ -1,9 +1,10 @@
 /**
- * The admin port: `/metrics` for Prometheus, `/livez` and `/readyz` for the scheduler, `/status` for
- * people and, with `?metrics`, for `switchyard status` and the console, and an index at `/`. Serves no secrets, but belongs on a private network.
+ * Serves the admin port: `/metrics` for Prometheus, `/livez` and `/readyz` for the scheduler, `/status` for operators,
+ * `/status?metrics` for `switchyard status` and the console, and an index at `/`. The port serves no secrets, but it
+ * should only be reachable from a private network.
  *
  *   path                          accepts
- *   /-/reload, where allowed      POST: reloads the configuration
+ *   /-/reload, if it is allowed   POST: reloads the configuration
  *   any other                     GET and HEAD
  */
 
@@ -15,7 +16,7 @@ import type { Metrics } from "../telemetry/instruments.ts";
 import type { Health } from "./health.ts";
 
 export interface AdminServer extends AsyncDisposable {
-  /** The address that the server listens on, with the actual port if 0 was configured. */
+  /** The address on which the server listens. If port 0 was configured, it contains the port that was chosen. */
   readonly host: string;
   readonly port: number;
 }
@@ -44,8 +45,8 @@ const JSON_TYPE = "application/json; charset=utf-8";
 const PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8";
 
 /**
- * Resolves when the server listens; rejects if it cannot listen, such as when the port is in use. The caller disposes
- * it.
+ * Resolves when the server listens, and rejects if it cannot listen, for example because the port is in use. The caller
+ * disposes the server.
  */
 export async function startAdmin(
   { host, port }: { readonly host: string; readonly port: number },
@@ -55,7 +56,7 @@ export async function startAdmin(
     answer(request, sources)
       .catch((error: unknown) => ({ status: 500, type: TEXT, body: `${String(error)}\n` }))
       .then((made) => send(request, response, made))
-      // The client is gone, so nobody is left to respond to.
+      // The client has closed the connection, so no response can be sent.
       .catch(() => response.destroy());
   });
   server.listen({ port, ...listenOn(host) });
@@ -104,7 +105,11 @@ async function answer(
     case "/":
       return { status: 200, type: "text/html; charset=utf-8", body: PAGE };
     default:
-      return { status: 404, type: TEXT, body: "there is /metrics, /status, /livez and /readyz\n" };
+      return {
+        status: 404,
+        type: TEXT,
+        body: "the paths are /metrics, /status, /livez and /readyz\n",
+      };
   }
 }
 
@@ -112,9 +117,9 @@ async function reloaded(request: IncomingMessage, reload: Reload): Promise<Answe
   if (request.method !== "POST") {
     return { status: 405, type: TEXT, body: "only POST is allowed here\n", allow: "POST" };
   }
-  // A web page may send a POST here as well, but the browser always adds its origin.
+  // A web page may also send a POST to this path, but the browser always adds the page's origin.
   if (request.headers.origin !== undefined) {
-    return { status: 403, type: TEXT, body: "browsers may not request this\n" };
+    return { status: 403, type: TEXT, body: "requests from browsers are not allowed here\n" };
   }
   const { status, report } = await reload();
   return json(status, report);

@@ -1,10 +1,10 @@
 /**
  * Applies another configuration while the stages run.
  *
- *   step                                       after a crash
+ *   step                                       if the process crashes after it
  *   1  topics of new destinations are created  they exist at the next start
- *   2  consumers of new destinations start,    the next start uses the file, wholly, or not at all if
- *      changed ones use their new settings,    it is invalid; records are where they were written
+ *   2  consumers of new destinations start,    the next start uses the complete file, or no part of it if
+ *      changed ones use their new settings,    it is invalid; records stay where they were written
  *      and route, deletion, ingest and
  *      audience use the new lists, all at once
  *   3  consumers of removed destinations       attempts in flight are repeated if the destination is
@@ -12,9 +12,8 @@
  *   4  counts of removed destinations are      nothing
  *      removed
  *
- * A destination whose topics are missing and cannot be created stays pending, and the rest is applied
- * meanwhile. The route stage writes nothing for a destination before step 2, so no delivery is
- * written to a topic that does not exist.
+ * A destination whose topics are missing and cannot be created stays pending; all other changes are applied. The route
+ * stage writes nothing for a destination before step 2, so no delivery is written to a topic that does not exist.
  */
 
 import type { Config } from "../config/config.ts";
@@ -30,6 +29,7 @@ import type { RunningStage } from "../stage/running-stage.ts";
 import { rejectedSettings, type TopicKeeper } from "../stage/topic-keeper.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
+import { firstNames } from "../words/count.ts";
 
 export interface TakeOverDeps {
   readonly admin: Pick<Admin, "topics" | "assertVisible" | "create">;
@@ -44,7 +44,7 @@ export interface TakeOverDeps {
 export interface Lacking {
   /** The topics by the destination that waits for them. */
   readonly waiting: ReadonlyMap<DestinationId, readonly string[]>;
-  /** Why creating the topics failed; null if Switchyard does not create topics, or if none is missing. */
+  /** Why creating the topics failed; null if Switchyard does not create topics, or if no topic is missing. */
   readonly error: Error | null;
 }
 
@@ -64,7 +64,7 @@ export async function makeTopics(
     missing = added.filter(({ name }) => lacking.has(name));
     if (wanted.kafka.createTopics && missing.length > 0) {
       await admin.create(missing, rejectedSettings(log));
-      log.info({ topics: missing.map(({ name }) => name) }, "topics.created");
+      log.info({ topics: firstNames(missing.map(({ name }) => name)) }, "topics.created");
       missing = [];
     }
     return { waiting: byDestination(missing, wanted), error: null };
@@ -76,7 +76,8 @@ export async function makeTopics(
 /**
  * Step 2, synchronously. The returned function does steps 3 and 4; call it when `next` runs.
  *
- * @param next has topics that exist, and differs from `running` only in settings that may change at run time.
+ * @param next a configuration whose topics exist, and that differs from `running` only in settings that may change at
+ * run time.
  */
 export function takeOver(
   deps: TakeOverDeps,

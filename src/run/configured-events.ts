@@ -30,7 +30,7 @@ export interface EventParts {
   readonly stages: readonly RunningStage[];
   readonly keeper: TopicKeeper;
   readonly clock: Clock;
-  /** Absent if no stage in this process obeys operator actions. */
+  /** Absent if no stage in this process carries out operator actions. */
   readonly operatorActions?: OperatorActions;
 }
 

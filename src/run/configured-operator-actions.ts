@@ -1,5 +1,5 @@
 /**
- * Follows operator actions while the program runs, if one of its stages obeys such actions. The caller stops this
+ * Follows operator actions while the program runs, if any of its stages carries out such actions. The caller stops this
  * before Kafka is closed.
  */
 
@@ -15,7 +15,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Health } from "./health.ts";
 
-/** The stages that obey operator actions or share their state with other processes. */
+/** The stages that carry out operator actions or exchange state with other processes. */
 const CONTROLLED: readonly StageName[] = ["route", "deletion", "deliver", "delay"];
 
 interface OperatorActionsDeps {
@@ -26,7 +26,10 @@ interface OperatorActionsDeps {
   readonly clock: Clock;
 }
 
-/** Resolves when the actions are known, or when they cannot be read at the moment. Null if no stage obeys them. */
+/**
+ * Resolves when the actions are known, or when they cannot be read at the moment. Null if no stage carries out operator
+ * actions.
+ */
 export async function configuredOperatorActions(
   config: Config,
   { kafka, cluster, log, health, clock }: OperatorActionsDeps,

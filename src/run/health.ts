@@ -6,8 +6,8 @@
  *   ready       200      200       configuration loaded, topics exist, consumers joined (or 30 s later)
  *   stopping    200      503       with SIGTERM, and is final
  *
- * An outage of Kafka or of a destination does not change the status, because taking a pod out of
- * service does not bring the brokers back. It appears in the body, in metrics and in the alerts.
+ * An outage of Kafka or of a destination does not change the status, because taking a pod out of service would not end
+ * the outage. Outages appear in the body, in metrics and in the alerts.
  */
 
 export type HealthState = "starting" | "ready" | "stopping";

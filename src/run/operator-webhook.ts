@@ -1,4 +1,4 @@
-/** The operator webhook: operator events are posted like deliveries, with the same signatures and address checks. */
+/** Posts operator events to the operator webhook, with the same signatures and address checks as deliveries. */
 
 import type { Config } from "../config/config.ts";
 import type { SendResult } from "../destinations/port.ts";

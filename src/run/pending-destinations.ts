@@ -3,10 +3,10 @@
  * stay pending.
  *
  *   a destination whose topics are missing         is
- *   is new                                         omitted, also from the lists of sources
- *   is running, with another type                  kept as it runs
+ *   is new                                         omitted, even from the lists of sources
+ *   is running, with another type                  kept as it is now
  *
- *   any other destination                          as configured
+ *   is any other                                   as in the new configuration
  */
 
 import type { Config } from "../config/config.ts";
@@ -15,7 +15,7 @@ import type { DestinationId } from "../domain/ids.ts";
 /**
  * @param running the current configuration.
  * @param wanted the configuration to apply.
- * @param waiting IDs of its destinations whose topics do not exist.
+ * @param waiting IDs of the destinations in `wanted` whose topics do not exist.
  */
 export function heldBack(
   running: Config,

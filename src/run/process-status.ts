@@ -1,6 +1,6 @@
 /**
- * The response to `GET /status` on the admin port: the parts that run in this process, and the state of each
- * destination in it. Contains no secrets or payloads, and only the scheme, host and port of URLs.
+ * Builds the response to `GET /status` on the admin port: the parts that run in this process, and the state of each
+ * destination in it. The response contains no secrets or payloads, and only the scheme, host and port of URLs.
  */
 
 import type { ProcessStatus } from "../domain/process-status.ts";
@@ -14,7 +14,7 @@ export interface ProcessFacts {
   readonly version: string;
   readonly startedAtMs: number;
   readonly stages: readonly StageName[];
-  /** Hash of the configuration that the process was started with. */
+  /** Hash of the configuration with which the process was started. */
   readonly hash: string;
   readonly configuration: RunningConfiguration | null;
   readonly running: readonly RunningStage[];
@@ -48,12 +48,12 @@ interface Reported {
   readonly version: string;
   readonly stages: readonly StageName[];
   readonly hash: string;
-  /** Stages are added as they start. */
+  /** The stages that have started; a stage is added when it starts. */
   readonly running: readonly RunningStage[];
   readonly reloads: Pick<ReloadCauses, "running">;
 }
 
-/** Collects the status from now on. Call `watch` with the cluster once there is a connection. */
+/** Starts to collect the status. Call `watch` with the cluster when there is a connection. */
 export function tellStatus({ reloads, ...facts }: Reported) {
   const startedAtMs = Date.now();
   let cluster: ClusterView | null = null;

@@ -1,8 +1,8 @@
 /**
- * The causes for reloading the configuration.
+ * Reloads the configuration for each of these causes.
  *
  *   cause                     once the stages run   before that
- *   a file has changed        reload                reload once they have started
+ *   a file has changed        reload                reload when they have started
  *   SIGHUP                    reload                the same
  *   POST /-/reload            reload                503
  *
@@ -19,7 +19,7 @@ import { type ReloadDeps, Reloader, type RunningConfiguration } from "./reload.t
 import type { Outcome } from "./reload-report.ts";
 import { watchFiles } from "./watch-files.ts";
 
-/** The configuration that the stages are started with. */
+/** The configuration with which the stages are started. */
 export type Configuration = Pick<
   Extract<Loaded, { readonly kind: "config" }>,
   "config" | "files" | "hash"
@@ -27,7 +27,7 @@ export type Configuration = Pick<
 
 export interface ReloadCauses extends Disposable {
   readonly request: Reload;
-  /** The stages have started. */
+  /** Call when the stages have started. */
   begin(deps: Omit<ReloadDeps, "follow">): void;
   readonly healthProblems: () => readonly string[];
   /** The problems of the configuration on disk; null if it is valid. */

@@ -1,4 +1,7 @@
-/** Metrics, log lines and sentences about reloads of the configuration: IDs and paths, never values. */
+/**
+ * Writes metrics, log lines and sentences about reloads of the configuration. They contain IDs and paths, but never
+ * values.
+ */
 
 import type { Changes, ListChanges } from "../config/changes.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -9,8 +12,8 @@ import type { Log } from "../telemetry/log.ts";
 export type Outcome = "applied" | "unchanged" | "invalid" | "failed";
 
 /**
- * `start`: the check after the start, in case the file has changed since it was read.
- * `topics`: destinations wait for their topics.
+ * `start`: the check after the start, because the file may have changed since it was read. `topics`: the check for
+ * missing topics of pending destinations.
  */
 export type Cause = "start" | "file" | "SIGHUP" | "request" | "topics";
 
@@ -42,7 +45,7 @@ export function createReloadReport({ metrics, log, clock }: ReportDeps) {
   const invalidSince = metrics.configInvalidSince.bind({});
   const restarts = metrics.configNeedsRestart.bind({});
   const heldBack = metrics.configHeldBack.bind({});
-  /** The last log lines: a line is logged again only when it has changed. */
+  /** The last log lines. A line is logged again only when it has changed. */
   const said = { needsRestart: "", waiting: "", warnings: "" };
   let shown: string | null = null;
   readAt.set(clock.nowMs() / 1_000);
@@ -52,7 +55,7 @@ export function createReloadReport({ metrics, log, clock }: ReportDeps) {
     said[of] = text;
     return text !== "";
   };
-  /** The configuration with this hash is current. */
+  /** Sets the metrics for the configuration with this hash, which is now current. */
   const runs = (hash: string) => {
     if (shown === hash) return;
     if (shown !== null) metrics.configInfo.remove({ hash: shown });
@@ -61,7 +64,7 @@ export function createReloadReport({ metrics, log, clock }: ReportDeps) {
   };
   return {
     count: (outcome: Outcome, cause: Cause) => {
-      // Nobody requested this reload, and it has no result to report.
+      // No operator requested this reload, and it changed nothing, so it is not logged.
       if ((cause === "start" || cause === "topics") && outcome === "unchanged") return;
       reloads.get(outcome)?.inc();
     },

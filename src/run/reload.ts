@@ -6,11 +6,11 @@
  *   equals the current configuration     unchanged   nothing
  *   differs in settings that need a      unchanged   those settings are reported
  *     restart
- *   differs in settings that may change  applied     as in `apply-config.ts`; the rest is reported
+ *   differs in settings that may change  applied     these are applied (`apply-config.ts`); the rest is reported
  *   ... except destinations whose        applied     these stay pending until their topics exist:
  *       topics are missing                           checked every 2 s
  *   ... only in such destinations        unchanged   the same
- *   ... and an error occurs              failed      it is reported; the next reload tries again
+ *   ... and an error occurs              failed      the error is reported; the next reload tries again
  *
  * Requests for a reload while another reload is waiting share that reload. No reload starts once the program stops.
  */
@@ -58,7 +58,7 @@ export interface ReloadDeps {
   readonly load: () => Loaded;
   /** Never rejects. */
   readonly makeTopics: (running: Config, wanted: Config) => Promise<Lacking>;
-  /** Returns a function that ends the parts that `next` no longer has. */
+  /** Returns a function that ends the parts that are no longer in `next`. */
   readonly takeOver: (running: Config, next: Config) => (current: () => Config) => Promise<void>;
   /** Called after each reload with the files of the configuration. */
   readonly follow: (files: readonly string[]) => void;
@@ -67,7 +67,7 @@ export interface ReloadDeps {
   readonly log: Log;
 }
 
-/** Once disposed, no more configurations are applied. */
+/** After disposal, no more configurations are applied. */
 export class Reloader implements Disposable {
   readonly #deps: ReloadDeps;
   readonly #report: ReloadReport;
@@ -88,7 +88,7 @@ export class Reloader implements Disposable {
   #queued: { cause: Cause; readonly reading: Promise<Reloaded> } | null = null;
   #isLooking = false;
 
-  /** @param started the configuration that the stages were started with, and its hash. */
+  /** @param started the configuration with which the stages were started, and its hash. */
   constructor(deps: ReloadDeps, started: { readonly config: Config; readonly hash: string }) {
     this.#deps = deps;
     this.#report = createReloadReport(deps);
@@ -106,7 +106,7 @@ export class Reloader implements Disposable {
       return Promise.resolve(this.#result("failed", ["the program is stopping"]));
     }
     this.#queued ??= { cause, reading: this.#inTurn() };
-    // A queued reload that would only check for topics now reads the file as well.
+    // A queued reload that would only have checked for topics now also reads the file.
     if (this.#queued.cause === "topics") this.#queued.cause = cause;
     return this.#queued.reading;
   }

@@ -3,8 +3,9 @@
  *
  *   step                                fails                            exit
  *   1  admin port listens               port in use                      1
- *   2  a broker responds                not within kafka.startTimeout,   1
- *                                       or never: a wrong password
+ *   2  a broker responds                no response within               1
+ *                                       kafka.startTimeout, or a
+ *                                       permanent error
  *   3  topics exist, and operator       a permission or a setting is     1
  *      actions are known                wrong; brokers do not settle
  *                                       within kafka.startTimeout
@@ -59,7 +60,7 @@ import { StartInterruptedError, type Waits, waitOut } from "./wait-for-cluster.t
 
 const JOIN_LIMIT_MS = 30_000;
 const STOP_LIMIT_MS = 30_000;
-/** Time for the producer's last records once the stages have stopped. */
+/** Time limit for the producer's last records after the stages have stopped. */
 const PRODUCER_CLOSE_LIMIT_MS = 3_000;
 
 /**
@@ -156,7 +157,7 @@ export async function run(
   }
 }
 
-/** Sets the metrics and logs what runs. */
+/** Sets the metrics, and logs the stages that run. */
 function announceStart(
   metrics: Metrics,
   log: Log,
@@ -169,7 +170,7 @@ function announceStart(
   return build;
 }
 
-/** The process that serves the console, in the form in which the console shows it. */
+/** The process that serves the console, in the form that the console shows. */
 function ownProcess(
   config: () => Config,
   { reloads, configuration, load, admin }: OwnParts,
@@ -301,7 +302,7 @@ function present({
   };
 }
 
-/** Stops all stages concurrently, because the ingest stage keeps responding for a while. */
+/** Stops all stages concurrently, because the ingest stage continues to respond for a while. */
 async function stopAll(running: readonly RunningStage[], log: Log): Promise<void> {
   const stops = running.map(async (stage) => {
     await stage[Symbol.asyncDispose]();
@@ -317,7 +318,7 @@ async function within(limitMs: number, work: () => Promise<void>): Promise<void>
   const late = timer(limitMs, undefined, { signal: limit.signal }).then(
     () => {
       throw new Error(
-        `the stages have not stopped within ${limitMs / 1_000} s; what was in flight is read again`,
+        `the stages have not stopped within ${limitMs / 1_000} s; records in flight are read again`,
       );
     },
     () => undefined,

@@ -1,7 +1,7 @@
 /**
- * Starts the chosen stages, the last one in the flow of data first, so that the next stage is running when a stage
- * produces output. All stages are stopped concurrently: the ingest stage keeps responding for a while, and records
- * that a stage has written for a stopped stage wait in their topic.
+ * Starts the chosen stages, beginning with the last one in the flow of data, so that the next stage is already running
+ * when a stage produces output. All stages are stopped concurrently, because the ingest stage continues to respond for
+ * a while, and records for a stopped stage wait in their topic.
  */
 
 import { join } from "node:path";
@@ -25,7 +25,7 @@ import type { RunningStage } from "../stage/running-stage.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
 import type { WaitOut } from "./wait-for-cluster.ts";
 
-/** Less than the brokers' rebalance timeout, and enough for an attempt of 5 s and scheduling its retry. */
+/** Less than the brokers' rebalance timeout, and enough for an attempt of 5 s and for scheduling its retry. */
 const DRAIN_LIMIT_MS = 10_000;
 const DELAY_MAX_BYTES = 4 * 1_024 * 1_024;
 const DELETION_MAX_BYTES = 4 * 1_024 * 1_024;
@@ -48,7 +48,7 @@ interface World {
   readonly patiently: WaitOut;
 }
 
-/** This process, which the console queries like any other. */
+/** The parts of this process that all stages share. The console queries this process like any other. */
 export interface SharedServices {
   readonly current: () => { readonly config: Config; readonly hash: string };
   readonly load: Load;
@@ -77,8 +77,7 @@ export const STAGE_CODE = {
 } satisfies Readonly<Record<StageName, () => Promise<object>>>;
 
 /**
- * The type ensures that every stage is present: if a stage in `domain/stages.ts` is missing here, this does not
- * compile.
+ * The type ensures that every stage is present: without a stage of `domain/stages.ts`, this does not compile.
  */
 const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>>> = {
   ingest: async ({ deps, config, common }) => {
@@ -144,7 +143,8 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
     return startDelay(deps, { ...common, ...own });
   },
   console: async ({ deps, config, own }) => {
-    if (own === null) throw new Error("the console requires the process around it");
+    if (own === null)
+      throw new Error("the console cannot be started without the process that runs it");
     const { startConfiguredConsole } = await STAGE_CODE.console();
     const admins = [...new Set([own.admin, ...config.console.adminAddresses])];
     const useKafka: ConsoleReaderOptions["useKafka"] = (work) => work(deps.kafka);

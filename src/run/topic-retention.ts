@@ -1,6 +1,6 @@
 /**
- * Shows as gauges how long Kafka keeps the records that this process reads: a record that waits longer
- * is deleted unread.
+ * Sets gauges that show how long Kafka keeps the records that this process reads. A record that waits for longer is
+ * deleted unread.
  *
  *   the topic's settings           gauge
  *   are visible                    their retention; the shortest if a consumer has several topics
@@ -30,7 +30,7 @@ export interface Retention {
   readonly retentionMs: number;
 }
 
-/** The retention of what each consumer of the stages reads. */
+/** The retention of the topics that each consumer of the stages reads. */
 export function retentions(
   { plan, topics }: Inputs,
   stages: readonly StageName[],
@@ -52,7 +52,7 @@ export function retentions(
 }
 
 /**
- * Repeats until disposed.
+ * Sets the gauges periodically until disposed.
  *
  * @param inputs the current inputs.
  */

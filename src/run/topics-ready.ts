@@ -2,11 +2,11 @@
  * Makes sure that the topics exist before a stage uses them.
  *
  *   kafka.createTopics   if a topic is missing
- *   true                 it is created as planned, as far as the cluster allows; settings that it
- *                        rejects are logged; existing topics stay unchanged
+ *   true                 it is created as planned, with the settings that the cluster allows;
+ *                        rejected settings are logged; existing topics stay unchanged
  *   false                the stage waits, and logs which topics are missing
  *
- * Topics that the brokers hide do not count as missing: they end the start.
+ * Topics that the brokers hide do not count as missing. They make the start fail.
  */
 
 import { setTimeout as timer } from "node:timers/promises";
@@ -20,6 +20,7 @@ import { configuredPlan } from "../operate/connect/connection.ts";
 import { missingTopics } from "../stage/missing-topics.ts";
 import { rejectedSettings } from "../stage/topic-keeper.ts";
 import type { Log } from "../telemetry/log.ts";
+import { firstNames } from "../words/count.ts";
 
 const LOOK_AGAIN_MS = 2_000;
 
@@ -42,17 +43,19 @@ export async function ensureTopics(
       plan.map(({ name }) => name),
     );
     if (names.length === 0) return true;
-    const missing = plan.filter(({ name }) => names.includes(name));
+    const lacking = new Set(names);
+    const missing = plan.filter(({ name }) => lacking.has(name));
+    const topics = firstNames(names);
     if (config.kafka.createTopics) {
-      log.info({ topics: names }, "topics.creating");
+      log.info({ topics }, "topics.creating");
       await admin.create(missing, rejectedSettings(log)).catch((cause: unknown) => {
-        const text = `cannot create the topics ${names.join(", ")}: ${(cause as Error).message}.`;
+        const text = `cannot create the topics ${topics.join(", ")}: ${(cause as Error).message}.`;
         throw new Error(`${text}${fixFor(cause)}`, { cause });
       });
       return true;
     }
     if (announced !== names.join()) {
-      log.warn({ topics: names, fix: "switchyard topics --apply" }, "topics.waiting");
+      log.warn({ topics, fix: "switchyard topics --apply" }, "topics.waiting");
       announced = names.join();
     }
     await timer(LOOK_AGAIN_MS, undefined, { signal }).catch(() => undefined);
@@ -61,7 +64,7 @@ export async function ensureTopics(
 }
 
 function fixFor(cause: unknown): string {
-  // The brokers may still settle, so no setting is to blame yet.
+  // The cause may be brokers that are not ready yet, so no setting is reported as the cause.
   if (patienceMs(cause) > 0) return "";
   const isSetting = [...errorTypes(cause)].some(isRejection);
   const set = isSetting

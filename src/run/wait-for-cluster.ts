@@ -1,14 +1,14 @@
 /**
  * Waits for brokers that respond but are not ready for the start yet: a broker is restarting, a leader is being
- * elected, or the controller is moving. A problem that a person has to fix ends the start immediately.
+ * elected, or the controller is moving. A problem that an operator has to fix ends the start immediately.
  *
  *   a try                                   then
  *   succeeds                                done
  *   fails after `kafka.startTimeout`        throws its error
  *   fails, and such errors have lasted      the same
- *   longer than they are worth waiting for
+ *   longer than the limit for their kind
  *   fails while the program is stopping     throws `StartInterruptedError`
- *   fails otherwise                         each error is logged once; tries again 0.5 to 5 s later
+ *   fails in any other way                  each error is logged once; tries again 0.5 to 5 s later
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -37,7 +37,7 @@ export class StartInterruptedError extends Error {
 export function waitOut({ untilMs, log, signal, delayFirstMs = DELAY_FIRST_MS }: Waits): WaitOut {
   const said = new Set<string>();
   return async (work) => {
-    /** The first failure in the current series of errors that are worth a limited wait. */
+    /** The first failure in the current series of errors for which the wait is limited. */
     let firstAtMs: number | null = null;
     for (let delayMs = delayFirstMs; ; delayMs = Math.min(DELAY_MAX_MS, 2 * delayMs)) {
       try {
@@ -51,7 +51,7 @@ export function waitOut({ untilMs, log, signal, delayFirstMs = DELAY_FIRST_MS }:
         if (!signal.aborted && !said.has(cause)) log.warn({ cause }, "kafka.waiting");
         said.add(cause);
       }
-      // A random wait, so that programs that were started together do not send requests at the same time.
+      // The wait is random, so that programs which were started together do not send requests at the same time.
       const spreadMs = delayMs * (0.5 + Math.random() / 2);
       const waitMs = Math.max(0, Math.min(spreadMs, untilMs - performance.now()));
       await sleep(waitMs, undefined, { signal }).catch(() => undefined);

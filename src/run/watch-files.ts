@@ -1,19 +1,19 @@
 /**
- * Watches files in two ways at once.
+ * Watches files in two ways at the same time.
  *
- *   way                                    notices
+ *   way                                    detects
  *   inotify or its equivalent, on the      a write, a replaced file, or a replaced symbolic link, as in
  *   folders on the way to a file           Kubernetes, within milliseconds
- *   checking every second                  the same where no event arrives: network mounts, too many
+ *   checking every second                  the same if no event arrives: network mounts, too many
  *                                          watches, a folder that did not exist yet
  *
- * A file is read again if its times, size or inode have changed, if it was written within the two
- * seconds before it was read, and once a minute: the list of a thousand destinations is large.
+ * Files may be large, so a file is read again only if its times, size or inode have changed, if it was written within
+ * the two seconds before it was read, and once a minute.
  *
- * Only the content counts, so touching a file is not a change. A change is reported when the content
- * has been stable for 100 ms, or after a second, because a writer may need several writes. More than a
- * hundred files are checked in turn, a hundred a second. For a folder, the names of its files count.
- * A pipe or a device is never read, because that would empty it.
+ * Only the content counts, so a changed time alone is not a change. A change is reported when the content
+ * has been stable for 100 ms, or after a second, because a writer may need several writes. If there are more than a
+ * hundred files, a hundred per second are checked in turn. The content of a folder is the names of its files. A pipe or
+ * a device is never read, because reading would empty it.
  */
 
 import { createHash } from "node:crypto";
@@ -29,11 +29,13 @@ const SETTLE_LOOKS_MAX = 10;
 /** Larger files are compared by their times and size. */
 const READ_MAX_BYTES = 64 * 1_048_576;
 const LINKS_MAX = 40;
-/** File times are coarse: two seconds on some file systems. */
+/** The resolution of file times, which is two seconds on some file systems. */
 const TIMES_COARSE_MS = 2_000;
 const READ_EVERY_MS = 60_000;
 
-/** For each file, the content that was read, and the times between which the file need not be read again. */
+/**
+ * For each file, a digest of the content that was read, and the times between which the file need not be read again.
+ */
 type Digests = Map<
   string,
   {
@@ -45,7 +47,7 @@ type Digests = Map<
 >;
 
 export interface FileWatch extends Disposable {
-  /** Watches these files from now on. */
+  /** Sets the files to watch. */
   follow(files: readonly string[]): void;
 }
 
@@ -186,7 +188,7 @@ async function digestOf(file: string, digests: Digests): Promise<string> {
   try {
     const found = await stat(file);
     const { ino, size, mtimeMs, ctimeMs } = found;
-    // A file that appears in a folder may match a pattern.
+    // The names are included because a new file in a folder may match a pattern.
     if (found.isDirectory()) return `folder ${(await readdir(file)).sort().join("/")}`;
     if (!found.isFile()) return `no file ${ino}`;
     if (size > READ_MAX_BYTES) return `large ${ino} ${size} ${mtimeMs}`;

@@ -8,7 +8,7 @@
  *   AWS_EC2_METADATA_DISABLED=true                             nowhere: an error
  *   nothing                                                    the instance's metadata (IMDSv2)
  *
- * Profiles in `~/.aws` and SSO are not read. Credentials that expire are fetched again five minutes before that.
+ * Profiles in `~/.aws` and SSO are not read. Credentials are fetched again five minutes before they expire.
  */
 
 import { readFile } from "node:fs/promises";
@@ -22,7 +22,7 @@ export type AwsEnvironment = Readonly<Record<string, string | undefined>>;
 const RENEW_BEFORE_MS = 300_000;
 const REQUEST_LIMIT_MS = 5_000;
 const CONTAINER_HOST = "http://169.254.170.2";
-/** The hosts of ECS and EKS Pod Identity. Any other host must be this machine, or must use TLS. */
+/** The hosts of ECS and EKS Pod Identity. A URL with any other host must be on this machine or use TLS. */
 const CONTAINER_HOSTS = ["169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"];
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 const METADATA_HOST = "http://169.254.169.254";
@@ -131,7 +131,7 @@ function read(what: string, response: unknown): AwsCredentials {
   const { AccessKeyId, SecretAccessKey, Token, Expiration } = asMap(response);
   const isComplete = typeof AccessKeyId === "string" && typeof SecretAccessKey === "string";
   if (!isComplete) throw new TokenError(`No credentials from ${what}: the response contains none`);
-  // STS returns a number of seconds, the others return a date.
+  // STS returns a number of seconds; the other services return a date.
   const expiresAtMs =
     typeof Expiration === "number" ? Expiration * 1_000 : Date.parse(String(Expiration));
   return {

@@ -1,14 +1,14 @@
 /**
- * Measures the time of day on the brokers. On a topic with `message.timestamp.type=LogAppendTime`, the
- * broker sets the timestamp of each record and returns it in its response. This timestamp is between the times of the
- * request and the response.
+ * Measures the time of day on the brokers. On a topic with `message.timestamp.type=LogAppendTime`, the broker sets the
+ * timestamp of each record and returns the timestamp in the response. This timestamp is between the time of the request
+ * and the time of the response.
  *
  *   measurement                                            `nowMs` then follows
- *   none yet, or none possible                             the process's own clock
- *   the own clock agrees                                   the own clock at that time
- *   the own clock disagrees                                the middle of the measurement
- *   the own clock agrees, but the response took over a     the earlier measurement, if the own clock agrees with
- *   second                                               that too
+ *   none yet, or not possible                              the process's own clock
+ *   agrees with the own clock                              the own clock at that time
+ *   disagrees with the own clock                           the middle of the measurement
+ *   agrees, but the response took over a second            the earlier measurement, if the own clock also
+ *                                                         agrees with that one
  *   the own clock is set while the process runs            the last measurement, until the next one
  *
  * Between measurements, time is taken from the monotonic clock.
@@ -23,7 +23,7 @@ export function isWrongClock(offsetMs: number): boolean {
 }
 
 /**
- * How far the clock is off, as in `3 s ahead of the brokers' clock`; null if it is correct, or if the difference is
+ * How far the clock is off, such as `3 s ahead of the brokers' clock`; null if it is correct, or if the difference is
  * unknown.
  */
 export function wrongClockText(offsetMs: number | null): string | null {
@@ -32,7 +32,7 @@ export function wrongClockText(offsetMs: number | null): string | null {
   return `${Math.round(Math.abs(offsetMs) / 1_000)} s ${how} the brokers' clock`;
 }
 
-/** A response that took longer can prove that the clock is wrong, but not that it is right. */
+/** If the response took longer, it can show that the clock is wrong, but not that it is correct. */
 const PRECISE_MS = 1_000;
 
 /** The times of the request and the response are from the monotonic clock. */
@@ -63,7 +63,9 @@ export class BrokerClock implements Clock {
     return this.#own.sleep(ms, signal);
   }
 
-  /** How far the own clock is ahead of the brokers' clocks; negative if behind, null if not measured. */
+  /**
+   * How far the own clock is ahead of the brokers' clocks; negative if it is behind, null if it has not been measured.
+   */
   offsetMs(): number | null {
     return this.#zeroMs === null ? null : Math.round(this.#ownZeroMs() - this.#zeroMs);
   }

@@ -13,7 +13,7 @@ export function spareDescriptors(): number | null {
     try {
       return Math.max(0, most - readdirSync(directory).length);
     } catch {
-      // Tries the next path.
+      // The next path is tried.
     }
   }
   return most;
@@ -25,7 +25,7 @@ type Report = typeof process.report & { excludeNetwork?: boolean };
 function descriptorLimit(): number | null {
   const report: Report = process.report;
   const before = report.excludeNetwork ?? false;
-  // Without this, the report resolves the names of all addresses.
+  // Without this setting, the report would resolve the names of all addresses.
   report.excludeNetwork = true;
   const { userLimits } = report.getReport() as {
     readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } };

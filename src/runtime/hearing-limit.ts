@@ -1,6 +1,6 @@
 /**
- * A time limit for waiting on another system, without counting delays of this process: while the process's event loop
- * is blocked, or the process gets no CPU, a response that has arrived cannot be read.
+ * A time limit for waiting for another system that does not count delays of this process. While the process's event
+ * loop is blocked, or the process gets no CPU time, it cannot read a response that has arrived.
  *
  *   a step of the wait                             counted time
  *   ended on time                                  its length
@@ -25,7 +25,7 @@ export class HeardTime {
     this.#lastMs = nowMs;
   }
 
-  /** Must be called at the end of each step. Returns `true` if the limit has been reached. */
+  /** Call at the end of each step. Returns `true` if the limit has been reached. */
   isOver(nowMs: number): boolean {
     if (this.#heardMs >= this.#limitMs) return true;
     const tookMs = nowMs - this.#lastMs;

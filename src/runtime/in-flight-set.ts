@@ -1,11 +1,11 @@
 /**
- * An unordered set of things in flight. For a `Set`, V8 allocates a new table each time the set is emptied, and all
- * tables of a long-lived set are in the old generation. That costs about 40 bytes per entry. The tables are freed only
- * when the whole heap is collected, and until then everything that they refer to stays alive too
+ * An unordered set of items in flight. For a `Set`, V8 allocates a new table each time the set is emptied, which costs
+ * about 40 bytes per entry, and all tables of a long-lived set are in the old generation. The tables are freed only
+ * when the whole heap is collected, and until then, all objects to which they refer stay in memory
  * (docs/decisions/0007-garbage-collection.md).
  */
 
-/** Created with `place: -1`; the set stores the item's index in `place`. An item can be in one set at a time. */
+/** Create items with `place: -1`; the set stores the item's index in `place`. An item can be in one set at a time. */
 export interface InFlightItem {
   place: number;
 }
@@ -35,7 +35,7 @@ export class InFlightSet<Item extends InFlightItem> {
     last.place = place;
   }
 
-  /** A copy, because items may come and go while the caller iterates. */
+  /** A copy, because items may be added and removed while the caller iterates. */
   all(): readonly Item[] {
     return this.#items.slice();
   }

@@ -1,4 +1,4 @@
-/** Addresses to listen on, and their notation. */
+/** Addresses on which servers listen, and their notation. */
 
 import { isIPv6 } from "node:net";
 
@@ -6,8 +6,8 @@ import { isIPv6 } from "node:net";
 export const ALL_ADDRESSES = "::";
 
 /**
- * Options for `server.listen`. Without a host, Node listens on all IPv6 and IPv4 addresses, or, on a machine without
- * IPv6, on all IPv4 addresses. With `::`, listening would fail on such a machine.
+ * Options for `server.listen`. For all addresses, the host is omitted: Node then listens on all IPv6 and IPv4 addresses
+ * or, on a machine without IPv6, on all IPv4 addresses. With the host `::`, listening would fail on such a machine.
  */
 export function listenOn(host: string): { readonly host?: string } {
   return host === ALL_ADDRESSES ? {} : { host };

@@ -1,7 +1,7 @@
 /**
  * Creates a token for Amazon MSK, with which a process authenticates as its IAM role. The token is the URL of a connect
- * request, signed with Signature Version 4, in base64url. The broker checks the token with IAM. Creating a token sends
- * nothing.
+ * request, signed with Signature Version 4, in base64url. The broker checks the token with IAM. No request is needed to
+ * create a token.
  */
 
 import { createHash, createHmac } from "node:crypto";

@@ -1,12 +1,13 @@
 /**
- * Bearer tokens by the client credentials grant (RFC 6749 section 4.4): the token request, what counts as a token in
- * the response, and a token that several users share. Kafka, the schema registry and webhook destinations use them.
+ * Gets bearer tokens with the client credentials grant (RFC 6749 section 4.4): builds the token request, reads the
+ * token from the response, and shares a token between several users. Kafka, the schema registry and webhook
+ * destinations use these tokens.
  *
  *   the response                                          the token
  *   is not a 200, or not a JSON object                    none
  *   has an access_token that is empty, longer than        none
  *     64 KiB or not visible ASCII
- *   has any other access_token                            that one
+ *   has any other access_token                            that access_token
  *
  *   its expires_in                                        its lifetime
  *   is absent, not a number or not positive               5 minutes
@@ -14,20 +15,27 @@
  *
  *   the age of the token                                  a user gets
  *   is less than 4/5 of its lifetime                      that token
- *   is more, but less than its lifetime                   a new one; a user that cannot wait gets that token
- *   is its lifetime or more, or negative because the      a new one
+ *   is more, but less than its lifetime                   a new token; a user that cannot wait gets the old one
+ *   is its lifetime or more, or negative because the      a new token
  *     clock was set back
  */
 
+import { randomUUID } from "node:crypto";
+
+import { ASSERTION_TYPE, clientAssertion } from "./client-assertion.ts";
 import type { Clock } from "./clock.ts";
 
 export interface ClientCredentials {
   readonly tokenUrl: string;
   readonly clientId: string;
-  readonly clientSecret: string;
+  /** Null if `privateKey` replaces it. */
+  readonly clientSecret: string | null;
+  /** PEM of the key that signs an assertion (`client-assertion.ts`). */
+  readonly privateKey?: string | null;
+  readonly keyId?: string | null;
   /** Null if no scope is requested. */
   readonly scope: string | null;
-  /** The part of the request that contains the ID and the secret; if absent, the header. */
+  /** The part of the request that contains the ID and the secret; by default, the header. */
   readonly credentialsIn?: "header" | "body";
   /** Additional fields of the request, such as `audience`. */
   readonly parameters?: Readonly<Record<string, string>>;
@@ -45,7 +53,7 @@ type TokenRequest = (
   },
 ) => Promise<{ readonly status: number; text(): Promise<string> }>;
 
-/** The token endpoint failed. This counts as an outage: requests are repeated until one succeeds. */
+/** The token endpoint failed. This counts as an outage, so requests are repeated until one succeeds. */
 export class TokenError extends Error {
   override readonly name = "TokenError";
   /** kafkajs reads this property. */
@@ -79,19 +87,33 @@ const ERRORS = [
   "temporarily_unavailable",
 ];
 
-/** The request's headers and form. */
-export function tokenRequest(credentials: ClientCredentials): {
+/**
+ * The request's headers and form.
+ *
+ * @param id differs for each request.
+ */
+export function tokenRequest(
+  credentials: ClientCredentials,
+  nowMs: number,
+  id: string = randomUUID(),
+): {
   readonly headers: Record<string, string>;
   readonly form: URLSearchParams;
 } {
-  const { clientId, clientSecret, scope, credentialsIn, parameters } = credentials;
+  const { clientId, clientSecret, privateKey = null, keyId = null } = credentials;
+  const { tokenUrl, scope, credentialsIn, parameters } = credentials;
   const form = new URLSearchParams({ grant_type: "client_credentials", ...parameters });
   if (scope !== null) form.set("scope", scope);
   const headers: Record<string, string> = { accept: "application/json" };
-  if (credentialsIn === "body") {
+  if (privateKey !== null) {
+    const asserted = { clientId, tokenUrl, privateKey, keyId };
+    form.set("client_id", clientId);
+    form.set("client_assertion_type", ASSERTION_TYPE);
+    form.set("client_assertion", clientAssertion(asserted, nowMs, id));
+  } else if (clientSecret !== null && credentialsIn === "body") {
     form.set("client_id", clientId);
     form.set("client_secret", clientSecret);
-  } else {
+  } else if (clientSecret !== null) {
     const pair = [clientId, clientSecret].map(encodeURIComponent).join(":");
     headers.authorization = `Basic ${Buffer.from(pair).toString("base64")}`;
   }
@@ -113,7 +135,8 @@ export function readToken(status: number, text: string): TokenResult {
   if (token.length > TOKEN_MAX_BYTES) {
     return { kind: "none", why: "its access_token is longer than 64 KiB" };
   }
-  if (!TOKEN.test(token)) return { kind: "none", why: "its access_token is not visible ASCII" };
+  if (!TOKEN.test(token))
+    return { kind: "none", why: "its access_token contains other characters than visible ASCII" };
   return { kind: "token", token, lifeMs: lifeSeconds(life) * 1_000 };
 }
 
@@ -136,14 +159,14 @@ function jsonMap(text: string): Readonly<Record<string, unknown>> | null {
 }
 
 /**
- * Only the host is named, because a path or query may contain a password. The response is not quoted, because it may
- * contain a token.
+ * The text names only the host, because a path or query may contain a password. It does not quote the response, because
+ * that may contain a token.
  */
 export function noTokenText({ tokenUrl }: Pick<ClientCredentials, "tokenUrl">, why: string) {
   return `No token from ${new URL(tokenUrl).origin}: ${why}`;
 }
 
-/** One token for all its users, with one request at a time. */
+/** A token that several users share. Only one request is in flight at a time. */
 export class SharedToken {
   readonly #request: () => Promise<TokenResult>;
   readonly #nowMs: () => number;
@@ -200,7 +223,7 @@ export function tokenSource(
   request: TokenRequest = fetch,
 ): () => Promise<string> {
   const fetched = async (): Promise<TokenResult> => {
-    const { headers, form } = tokenRequest(credentials);
+    const { headers, form } = tokenRequest(credentials, clock.nowMs());
     try {
       const response = await request(credentials.tokenUrl, {
         method: "POST",

@@ -1,10 +1,10 @@
 /**
- * SIGTERM and SIGINT as an AbortSignal: the first of these signals requests a graceful stop.
+ * Turns SIGTERM and SIGINT into an AbortSignal. The first of these signals requests a graceful stop.
  *
  *   a later signal                   the process
  *   SIGTERM, any number of times     continues its stop: signals to a process group arrive
  *                                    directly, and again from parents that forward them
- *   SIGINT within half a second      continues its stop: npm forwards Ctrl-C to a program that
+ *   SIGINT within half a second      continues its stop: npm forwards Ctrl-C to programs that
  *                                    already got it from the terminal
  *   another SIGINT                   ends immediately: Ctrl-C was pressed twice
  */
@@ -41,8 +41,8 @@ export function shutdownSignal(
 }
 
 /**
- * Calls back at each SIGHUP. The signal then no longer ends the process, because a daemon reloads its configuration on
- * SIGHUP. Disposing the result restores Node's own handling.
+ * Calls back at each SIGHUP. The signal then no longer ends the process: as in other daemons, SIGHUP reloads the
+ * configuration. Disposing the result restores Node's own handling.
  */
 export function onHangUp(then: () => void): Disposable {
   process.on("SIGHUP", then);

@@ -4,7 +4,7 @@ interface Waiting extends InFlightItem {
   readonly wake: () => void;
 }
 
-/** Wakes its waiters, each of which waits for a limited time, and holds no reference to them afterwards. */
+/** Wakes up waiters, each of which waits for a limited time. Keeps no references to waiters that no longer wait. */
 export class Signal {
   readonly #waiting = new InFlightSet<Waiting>();
 

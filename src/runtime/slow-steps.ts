@@ -6,11 +6,11 @@ export interface SlowSteps {
   /**
    * Returns the result of `step`, which is tracked until it has settled.
    *
-   * @param what the start of a sentence about what has not happened while the step lasts, such as
-   *   `the brokers have not acknowledged a write`.
+   * @param what the start of a sentence that is true while the step lasts, such as `the brokers have not acknowledged a
+   * write`.
    */
   during<Value>(what: string, step: Promise<Value>): Promise<Value>;
-  /** Returns a sentence about the step that has lasted longest, if that step is slow. */
+  /** Returns a sentence about the step that has lasted for the longest time, if that step is slow. */
   healthProblems(): readonly string[];
 }
 
@@ -28,7 +28,7 @@ export function watchSlowSteps(clock: Pick<Clock, "nowMs">, slowMs: number): Slo
       }
     },
     healthProblems: () => {
-      // A set keeps its order, so the first step has lasted longest.
+      // A set keeps its order, so the first step has lasted for the longest time.
       const [longest] = inFlight;
       if (longest === undefined) return [];
       const waitedMs = clock.nowMs() - longest.beganAtMs;

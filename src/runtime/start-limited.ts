@@ -1,17 +1,17 @@
-/** Starts many things that each take a while to join, a limited number at a time. */
+/** Starts many items, a limited number at a time, because each takes some time to join. */
 
 import type { Clock } from "./clock.ts";
 
 interface StartLimits {
   readonly atOnce: number;
-  /** After this time, the next one is started even if one has not joined yet. */
+  /** The time after which the next item is started even if an earlier one has not joined yet. */
   readonly joinLimitMs: number;
 }
 
 /**
- * Resolves when all have joined. If `stopped` aborts, resolves earlier and does not start the rest.
+ * Resolves when all items have joined. If `stopped` aborts, resolves earlier and does not start the rest.
  *
- * @param start starts one; resolves when it has joined.
+ * @param start starts one item, and resolves when that item has joined.
  */
 export async function startLimited<Item>(
   items: readonly Item[],

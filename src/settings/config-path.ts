@@ -1,4 +1,4 @@
-/** The place of a value in the configuration, at which problems with it are collected. */
+/** A value's location in the configuration; problems with the value are collected there. */
 
 import { describe, HIDDEN, type Path, type Problem, pathText } from "./problem.ts";
 
@@ -6,9 +6,9 @@ import { describe, HIDDEN, type Path, type Problem, pathText } from "./problem.t
 export const INVALID: unique symbol = Symbol("invalid");
 export type Invalid = typeof INVALID;
 
-/** The origin of a value that the file does not state literally. */
+/** The origin of a value that is not written literally in the file. */
 export type Origin =
-  /** A variable such as `SWITCHYARD_KAFKA_BROKERS` overrides it. */
+  /** A variable such as `SWITCHYARD_KAFKA_BROKERS` overrides the value. */
   | { readonly kind: "environment"; readonly name: string }
   /**
    * A string that contained `${NAME}` or `${file:/path}`; `written` is the string in the file. If `takesFile` is true,
@@ -18,9 +18,9 @@ export type Origin =
 
 export interface PlaceContext {
   readonly problems: Problem[];
-  /** One sentence for each value that is accepted, but most likely a mistake. */
+  /** One sentence for each value that is valid, but is most likely a mistake. */
   readonly warnings: string[];
-  /** Origins of values, by path text. */
+  /** Origins of values, by the text of the path. */
   readonly origins: ReadonlyMap<string, Origin>;
   /** The bytes of a file named in the configuration, or why it cannot be read. */
   readonly readFile: ReadFile;
@@ -38,9 +38,9 @@ export interface Place {
   readonly origin: Origin | null;
   child(key: string | number): Place;
   readFile(path: string): FileBytes;
-  /** Reports a problem here. */
+  /** Reports a problem at this location. */
   fail(problem: Omit<Problem, "path">): Invalid;
-  /** Warns about the value here, which is accepted anyway. */
+  /** Adds a warning about the value at this location, which stays valid. */
   warn(text: string): void;
 }
 
@@ -49,7 +49,7 @@ export function placeAt(context: PlaceContext, path: Path, around: Origin | null
   return {
     path,
     origin,
-    // The entries of a list that came from a file are content of that file, too.
+    // The entries of a list that came from a file are also content of that file.
     child: (key) => placeAt(context, [...path, key], takesFile(origin) ? origin : null),
     readFile: context.readFile,
     fail: (problem) => {
@@ -66,7 +66,7 @@ export function takesFile(origin: Origin | null | undefined): boolean {
   return origin?.kind === "filled" && origin.takesFile;
 }
 
-/** A string with references as it may be shown, instead of the result. */
+/** The part of a string with references that may be shown, instead of the result. */
 export function shownAsWritten(written: string, show: (raw: unknown) => unknown): unknown {
   // The reference itself is not secret.
   return /^\$\{file:[^${}]+\}$/.test(written) ? written : show(written);

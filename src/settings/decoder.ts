@@ -1,4 +1,7 @@
-/** Reads one value of the configuration file; `scalars.ts` and others make the decoders. */
+/**
+ * The type of decoders, each of which reads one value of the configuration file; `scalars.ts` and other files create
+ * them.
+ */
 
 import { foundAt, type Invalid, type Place } from "./config-path.ts";
 import { HIDDEN } from "./problem.ts";
@@ -12,7 +15,7 @@ export interface Decoder<Value, U extends Unit = ""> {
   /** The accepted values, in words that can follow "expected:". */
   readonly expected: string;
   readonly unit: U;
-  /** A value as it may be printed. Secrets are hidden here and nowhere else. */
+  /** Returns the value in a form that may be printed. Secrets are hidden only here. */
   readonly show: (raw: unknown) => unknown;
   /** Converts a string from the environment to the value that the file would have. */
   readonly fromText: (text: string) => unknown;
@@ -22,7 +25,7 @@ export interface Decoder<Value, U extends Unit = ""> {
   readonly decode: (raw: unknown, place: Place) => Value | Invalid;
 }
 
-/** The result of a test: the value, or how to fix it; null if `expected` is enough. */
+/** The result of a test: the value, or a hint for fixing it; the hint is null if `expected` is sufficient. */
 export type Tested<Value> =
   | { readonly kind: "value"; readonly value: Value }
   | { readonly kind: "wrong"; readonly hint: string | null };

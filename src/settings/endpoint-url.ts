@@ -1,4 +1,4 @@
-/** Complete http and https URLs, and how much of one may be shown. */
+/** Decodes complete http and https URLs, and decides which parts of a URL may be shown. */
 
 import { type Decoder, type Tested, value, wrong } from "./decoder.ts";
 import { HIDDEN } from "./problem.ts";
@@ -25,20 +25,22 @@ export function testUrl(given: string): Tested<string> {
 }
 
 const URL_PARTS = /^((?:https?:|\w+:(?=[/\\]))[/\\]{0,2})?([^/?#\\]*)(.*)$/is;
-/** A name with a dot, an address, or variables; then the port. More digits than a port has may be a password. */
+/**
+ * Matches a name with a dot, an address, or variables, and then the port. If there are more digits than a port can
+ * have, they may be a password.
+ */
 const HOST =
   /^(?:\[[\da-f:.%]*\]|(?:[\p{L}\p{N}_-]|\$\{\w+\})*(?:\.(?:[\p{L}\p{N}_-]|\$\{\w+\})*)*)(?::\d{0,5})?$/iu;
 
 /**
- * Shows the part of a URL that cannot be secret. Paths are hidden too: many services put passwords
- * into them.
+ * Shows the parts of a URL that cannot be secret. Paths are hidden, because many services use paths with passwords.
  *
  *   part                                        shown
- *   scheme, host, port                          as they are
+ *   scheme, host, port                          unchanged
  *   user name and password                      (hidden)@
- *   path, query and fragment                    /(hidden), unless the path is / alone
- *   an @ after the host, from a password with / the scheme alone
- *   something else in the host's place          (hidden)
+ *   path, query and fragment                    /(hidden), unless the path is only /
+ *   an @ after the host, from a password with / only the scheme
+ *   something else instead of a host            (hidden)
  */
 export function showUrl(raw: unknown): unknown {
   if (typeof raw !== "string") return raw;

@@ -3,8 +3,8 @@
  *
  *   in Segment's file             result
  *   title                         the name
- *   if: all                       no condition; in the filter language, `all` would be a path, which is null
- *   actions, each type once       DROP, SAMPLE (percent, path), DROP_PROPERTIES and ALLOW_PROPERTIES (fields)
+ *   if: all                       no condition; in the filter language, `all` would be a path to a null value
+ *   actions, one of each type     DROP, SAMPLE (percent, path), DROP_PROPERTIES and ALLOW_PROPERTIES (fields)
  *   enabled                       the same
  *   anything else                 ignored
  */
@@ -80,7 +80,7 @@ export const filterFields = {
   ),
   allowProperties: optional(
     propertyLists,
-    "Names of the properties to keep, by the path of the object that contains them. All its other properties are removed.",
+    "Names of the properties to keep, by the path of the object that contains them. All other properties of this object are removed.",
   ),
 };
 
@@ -119,14 +119,14 @@ function segmentFilter(raw: unknown, place: Place): FilterRule | Invalid {
     return place.child("actions").fail({ found: kindOf(actions), expected, hint: null });
   }
   const given: Record<string, unknown> = { name: title, enabled };
-  // `all` stands for every call in Segment's file; in the filter language it would be a path, which is null.
+  // In Segment's file, `all` stands for every call. In the filter language, it would be a path to a null value.
   if (condition !== "all") given.if = condition;
   for (const [index, action] of actions.entries()) {
     const read = segmentAction(action, place.child("actions").child(index));
     if (read === INVALID) return INVALID;
     const [key, taken] = read;
     if (key in given) {
-      const expected = "each action once";
+      const expected = "every action at most once";
       return place.child("actions").child(index).fail({ found: "it again", expected, hint: null });
     }
     given[key] = taken;
@@ -153,7 +153,7 @@ function segmentAction(raw: unknown, place: Place): readonly [string, unknown] |
   }
 }
 
-/** A place at which problems name Segment's fields. */
+/** A location at which problems contain the names of Segment's fields. */
 function renamed(place: Place): Place {
   const names: Readonly<Record<string, string>> = { name: "title" };
   return { ...place, child: (key) => place.child(names[key] ?? key) };
@@ -202,11 +202,11 @@ export const filtersDecoder: Decoder<readonly FilterRule[]> = {
   },
 };
 
-/** The setting for the other form: a file. */
+/** The setting for filters that are in a separate file. */
 export const filterFileFields = {
   file: required(
     text("the path of a file", (given) => value(given)),
-    "A file with filters as Segment exports them, instead of a list.",
+    "A file with filters exported from Segment, instead of a list.",
   ),
 };
 
@@ -229,7 +229,11 @@ function fromFile(raw: unknown, place: Place): readonly FilterRule[] | Invalid {
   }
   const filters = isUtf8(read.bytes) ? listIn(read.bytes.toString()) : null;
   if (filters === null) {
-    return at.fail({ found: `${JSON.stringify(file)}, which is not one`, expected, hint: null });
+    return at.fail({
+      found: `${JSON.stringify(file)}, which has other content`,
+      expected,
+      hint: null,
+    });
   }
   if (filters.length > FILTERS_MAX) {
     const found = `${filters.length} filters in ${JSON.stringify(file)}`;
@@ -247,7 +251,7 @@ function listIn(json: string): readonly unknown[] | null {
   }
 }
 
-/** A place inside a file, whose problems and warnings are reported at the setting that names the file. */
+/** A location inside a file. Problems and warnings there are reported at the setting that names the file. */
 function inFile(at: Place, file: string, inner: readonly (string | number)[]): Place {
   const where = `${file}${inner.map((key) => (typeof key === "number" ? `[${key}]` : `.${key}`)).join("")}`;
   return {

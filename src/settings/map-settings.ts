@@ -18,7 +18,7 @@ const anyJson: Node & {
   decode: (raw: unknown, place: Place) => { readonly json: unknown } | Invalid | null;
 } = {
   kind: "setting",
-  doc: "Value that `set` writes. `null` is a value, too.",
+  doc: "Value that `set` writes. `null` is allowed.",
   fallback: null,
   decoder: decoder({ expected: "any JSON", unit: "", json: {}, test: (raw) => value(raw) }),
   decode: (raw, place) => {
@@ -40,7 +40,7 @@ const anyText = text("a string that is not empty", (given) =>
   given === "" ? wrong() : value(given),
 );
 
-/** The settings of an entry, which has exactly one of the first seven. */
+/** The settings of an entry. An entry has exactly one of the first seven. */
 export const mapFields = {
   event: optional(eventName, "Name of the event to rename to `to`."),
   move: optional(path, "Path of the value to move to `to`."),
@@ -53,7 +53,7 @@ export const mapFields = {
   value: anyJson,
   normalize: optional(
     oneOf("none", "trim", "email"),
-    "Changes strings before they are hashed: `trim` removes spaces at both ends, `email` also writes lower case. If not set, `none`.",
+    "Changes strings before they are hashed: `trim` removes spaces at both ends, `email` also converts to lower case. If not set, `none`.",
   ),
   algorithm: optional(
     oneOf("sha256", "hmac-sha256"),
@@ -131,9 +131,11 @@ function hashOf(target: string, entry: Entry, place: Place): MapAction | Invalid
   const expected = `a secret of at least ${SECRET_BYTES_MIN} bytes for hmac-sha256`;
   if (algorithm === "hmac-sha256" && key === null) return missing("secret", expected, place);
   if (algorithm === "hmac-sha256" && Buffer.byteLength(key ?? "") < SECRET_BYTES_MIN) {
-    return place
-      .child("secret")
-      .fail({ found: "a shorter one", expected, hint: "`openssl rand -hex 32` makes one" });
+    return place.child("secret").fail({
+      found: "a shorter one",
+      expected,
+      hint: "to create one, run `openssl rand -hex 32`",
+    });
   }
   if (algorithm === "sha256" && key !== null) {
     const hint = "write algorithm: hmac-sha256";

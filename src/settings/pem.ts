@@ -1,4 +1,4 @@
-/** Settings that name a PEM file; the configuration holds the file's text. */
+/** Settings that name a PEM file. The decoded configuration contains the file's text. */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { foundAt, INVALID, type Invalid, type Place } from "./config-path.ts";
@@ -7,7 +7,7 @@ import { HIDDEN } from "./problem.ts";
 import { textLike } from "./scalars.ts";
 import { optional, required, type Section, section } from "./setting.ts";
 
-/** PEM texts; null if not set. */
+/** PEM strings; null if not set. */
 export interface TlsFiles {
   readonly ca: string | null;
   readonly cert: string | null;
@@ -41,7 +41,7 @@ export function tlsFiles(doc: string): Section<TlsFiles> {
   return section(doc, TLS_FIELDS, checked);
 }
 
-/** The same, and the name that servers have in their certificates; null if that name is their host. */
+/** Like `tlsFiles`, with the name that servers have in their certificates; null if that name is the server's host. */
 export function tlsFilesAndName(
   doc: string,
 ): Section<TlsFiles & { readonly serverName: string | null }> {
@@ -85,7 +85,8 @@ function othersKey(place: Place): Invalid {
   return place.child("key").fail({ found: "another certificate's key", expected, hint: null });
 }
 
-function pemFile(expected: string, check: (pem: string) => void): Decoder<string> {
+/** @param check throws an Error that says what is wrong with the file. */
+export function pemFile(expected: string, check: (pem: string) => void): Decoder<string> {
   const decode = (raw: unknown, place: Place): string | Invalid => {
     const found = foundAt(place, raw, showPath);
     if (typeof raw !== "string" || raw === "") return place.fail({ found, expected, hint: null });
@@ -114,7 +115,10 @@ function pemFile(expected: string, check: (pem: string) => void): Decoder<string
 }
 
 const PEM_TEXT = /-----|\p{Cc}/u;
-/** A string that may be the base64 of a key. A path may look the same: it is used, but not shown. */
+/**
+ * Matches a string that may be the base64 form of a key. A path may have the same form; such a path is used, but not
+ * shown.
+ */
 const LIKE_BASE64 = /[A-Za-z\d+/=]{60}/;
 const PEM_HINT = "put the text into a file and use the file's path";
 

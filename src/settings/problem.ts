@@ -1,4 +1,4 @@
-/** A problem in a configuration, with what people need to fix it. */
+/** A problem in a configuration, with the information that is needed to fix it. */
 
 export type Path = readonly (string | number)[];
 
@@ -14,13 +14,13 @@ export interface Problem {
 export interface LocatedProblem extends Problem {
   /** Line of the file, from 1; null if the value is not in the file. */
   readonly line: number | null;
-  /** The included file that contains it; null for the configuration file. */
+  /** The included file that contains the value; null for the configuration file. */
   readonly file: string | null;
 }
 
 const SHOWN_MAX = 80;
 
-/** The text of a path, such as `destinations[2].endpoints[0].url`; the whole file has the path `(file)`. */
+/** The text of a path, such as `destinations[2].endpoints[0].url`; for the whole file, the text is `(file)`. */
 export function pathText(path: Path): string {
   if (path.length === 0) return "(file)";
   return path.map((key, index) => segment(key, index === 0)).join("");
@@ -33,7 +33,8 @@ function segment(key: string | number, isFirst: boolean): string {
 }
 
 /**
- * A value in words: scalars as they are, others only by their kind, so that no secret in them is shown.
+ * Describes a value. Scalars are shown unchanged; for lists and maps, only the kind is shown, because they may contain
+ * secrets.
  */
 export function describe(value: unknown): string {
   if (value === undefined) return "nothing";
@@ -57,13 +58,13 @@ function cut(text: string): string {
   return text.length <= SHOWN_MAX ? text : `${text.slice(0, SHOWN_MAX)}...`;
 }
 
-/** The place of a problem, such as `teams/crm.yaml: destinations[0].id (line 3)`. */
+/** The location of a problem, such as `teams/crm.yaml: destinations[0].id (line 3)`. */
 export function placeText({ path, line, file }: Omit<LocatedProblem, keyof Omit<Problem, "path">>) {
   const where = line === null ? "" : ` (line ${line})`;
   return `${file === null ? "" : `${file}: `}${pathText(path)}${where}`;
 }
 
-/** One problem as lines for people. */
+/** Formats one problem as lines of text. */
 export function problemText(problem: LocatedProblem): string {
   const rows = [placeText(problem)];
   rows.push(`  found:    ${problem.found}`, `  expected: ${problem.expected}`);

@@ -18,15 +18,15 @@ export function characters(what: string, max: number): Decoder<string> {
   );
 }
 
-/** The settings that filters and entries share. */
+/** The settings that filters and mapping entries have in common. */
 export const scope = {
   sources: optional(
     listOf(id<SourceId>(), "source ids", NAMES),
-    "Applies only to calls from these sources. If not set, to all.",
+    "Applies only to calls from these sources. If not set, applies to all calls.",
   ),
   if: optional(
     conditionDecoder(),
-    "Applies only to calls that match this condition. If not set, to all.",
+    "Applies only to calls that match this condition. If not set, applies to all calls.",
   ),
 };
 
@@ -54,5 +54,7 @@ function conditionDecoder(): Decoder<string> {
 }
 
 export const path = text("a path such as traits.email", (given) =>
-  parsePath(given) === null ? wrong("a backslash takes a dot into a name") : value(given),
+  parsePath(given) === null
+    ? wrong("a backslash before a dot makes the dot part of a name")
+    : value(given),
 );

@@ -6,7 +6,7 @@
  *   type, messageId or timestamp is dropped, moved,   rejected
  *     overwritten or removed
  *   an allow list for the top level                   rejected
- *   two entries that write the same path, or one      rejected, whatever their conditions, except `event` entries
+ *   two entries that write the same path, or one      rejected, even with different conditions, except `event` entries
  *     path inside another                             for different events
  *   userId of an alias, groupId of a group or event   rejected, unless the rule's condition excludes that type, or
  *     of a track is removed                           the rule names its sources
@@ -112,7 +112,10 @@ function writtenBy(rule: MapRule): readonly RulePath[] {
   return rule.action === "move" && from !== null ? [from, to] : [to];
 }
 
-/** The path that an entry removes, which includes writing a value that counts as absent; null if it removes none. */
+/**
+ * The path that an entry removes; null if it removes none. An entry that writes a value which counts as absent also
+ * removes its path.
+ */
 function takenBy(rule: MapRule): RulePath | null {
   const { from, to } = pathsOf(rule);
   if (rule.action === "move") return from;

@@ -1,6 +1,6 @@
 /**
  * The rules of a destination (docs/rules.md): `consent`, `filters` (`filter-settings.ts`) and `map`
- * (`map-settings.ts`). `rules-checks.ts` checks how they combine.
+ * (`map-settings.ts`). `rules-checks.ts` checks combinations of rules.
  */
 
 import { isJsonObject } from "../domain/json.ts";
@@ -63,17 +63,17 @@ const consentDecoder: Decoder<ConsentRule> = {
   },
 };
 
-/** Reports problems at the list if `consent` is a list, the short form of the map. */
+/** If `consent` is a list, which is the short form of the map, reports problems at the list. */
 function onList(place: Place): Place {
   return { ...place, child: (key) => (key === "categories" ? place : place.child(key)) };
 }
 
-/** The settings of every destination, whatever its type. */
+/** The settings that destinations of all types have. */
 export const rulesSettings = {
   consent: {
     ...optional(
       consentDecoder,
-      "Categories that a call must grant, see [Consent](rules.md#consent). If not set, no consent is required.",
+      "Categories that a call must grant. See [Consent](rules.md#consent). If not set, no consent is required.",
     ),
     inside: [{ isList: false, fields: consentMap.fields }],
   },
@@ -81,7 +81,7 @@ export const rulesSettings = {
     ...setting(
       filtersDecoder,
       [],
-      "Drop or sample calls, and remove properties, see [Filters](rules.md#filters).",
+      "Rules that drop or sample calls, or remove properties. See [Filters](rules.md#filters).",
     ),
     inside: [
       { isList: true, fields: filterFields },
@@ -92,7 +92,7 @@ export const rulesSettings = {
     ...setting(
       mapDecoder,
       [],
-      "Rename, move, set, hash or remove values, see [Mapping](rules.md#mapping).",
+      "Rules that rename, move, set, hash or remove values. See [Mapping](rules.md#mapping).",
     ),
     inside: [{ isList: true, fields: mapFields }],
   },

@@ -37,7 +37,7 @@ export const listenHost = text("an address or a host name", (given) =>
 /** Invisible characters: whitespace, byte-order marks, joiners and control characters. */
 const UNSEEN_AT_AN_END = /^[\s\p{C}]|[\s\p{C}]$/u;
 
-/** Any string that is not empty, which is never shown. Whitespace around it is kept, with a warning. */
+/** Any string that is not empty. It is never shown. Whitespace around it is kept, with a warning. */
 export function secret(expected: string): Decoder<string> {
   const hint = "remove the setting if there is no value";
   const any = text(expected, (given) => (given === "" ? wrong(hint) : value(given)), hidden);
@@ -59,7 +59,7 @@ export function wholeNumber(min: number, max: number): Decoder<number> {
   });
 }
 
-/** A number above zero, fractions allowed. */
+/** A number above zero, which may have a fraction. */
 export function rate(max: number): Decoder<number> {
   const json = { type: "number", exclusiveMinimum: 0, maximum: max };
   return numberLike(`a number above 0 and at most ${max}`, json, (given) => {
@@ -106,7 +106,7 @@ export function flag(): Decoder<boolean> {
   });
 }
 
-/** The Boolean words of YAML 1.1, which YAML 1.2 reads as strings; and `true` and `false` in quotes. */
+/** The Boolean words of YAML 1.1, which YAML 1.2 reads as strings, and `true` and `false` in quotes. */
 const BOOLEAN_WORDS: Readonly<Record<string, boolean>> = {
   yes: true,
   on: true,
@@ -155,13 +155,18 @@ export function listOf<Value, U extends Unit>(
   length: { readonly min: number; readonly max: number },
 ): Decoder<readonly Value[], U> {
   const most = length.max === Number.POSITIVE_INFINITY ? null : length.max;
-  const size = most === null ? "" : `, ${length.min} to ${most} of them`;
+  const range = length.min === 0 ? "at most" : `${length.min} to`;
+  const size = most === null ? "" : `, ${range} ${most} of them`;
   const expected = `a list of ${what}${size}`;
   const show = (raw: unknown) => (Array.isArray(raw) ? raw.map((entry) => item.show(entry)) : raw);
   const decode = (raw: unknown, place: Place): readonly Value[] | Invalid => {
     if (!Array.isArray(raw)) {
       const found = foundAt(place, raw, item.show);
-      return place.fail({ found, expected, hint: "write [a, b], or one line each with a dash" });
+      return place.fail({
+        found,
+        expected,
+        hint: "write [a, b], or each entry on its own line after a dash",
+      });
     }
     const values = raw.map((entry, index) => item.decode(entry, place.child(index)));
     if (raw.length < length.min || raw.length > length.max) {
@@ -175,7 +180,7 @@ export function listOf<Value, U extends Unit>(
   return { expected, unit: item.unit, show, fromText: listFromText, json, decode };
 }
 
-/** A list as the environment has it, separated by commas. */
+/** Reads a list from the environment, where entries are separated by commas. */
 export function listFromText(given: string): readonly string[] {
   return given.split(",").map((entry) => entry.trim());
 }
@@ -186,7 +191,7 @@ export function testShare(given: string): Tested<number> {
   return percent === undefined ? wrong() : value(Number(percent) / 100);
 }
 
-/** Durations as people write them: `250ms`, `5s`, `2m`, `4h`, `7d`. */
+/** Matches durations such as `250ms`, `5s`, `2m`, `4h` and `7d`. */
 const DURATION = /^(\d{1,12}(?:\.\d{1,6})?)(ms|s|m|h|d)$/;
 const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
@@ -195,7 +200,7 @@ export function parseDuration(text: string): number | null {
   const match = DURATION.exec(text);
   if (match === null) return null;
   const ms = Number(match[1]) * UNIT_MS[match[2] as keyof typeof UNIT_MS];
-  // `0.1s` times 1000 is exact enough to detect a fraction of a millisecond.
+  // This product is exact enough to detect a fraction of a millisecond.
   const wholeMs = Math.round(ms);
   return Math.abs(ms - wholeMs) < 1e-6 && Number.isSafeInteger(wholeMs) ? wholeMs : null;
 }
@@ -207,7 +212,7 @@ export function durationText(ms: number): string {
   return `${ms / size}${unit}`;
 }
 
-/** Sizes as people write them: `64KiB`, `16MiB`, `1GiB`, `500B`. */
+/** Matches sizes such as `64KiB`, `16MiB`, `1GiB` and `500B`. */
 const SIZE = /^(\d{1,12}(?:\.\d{1,6})?)(B|KiB|MiB|GiB)$/;
 const UNIT_BYTES = { B: 1, KiB: 1_024, MiB: 1_048_576, GiB: 1_073_741_824 } as const;
 
@@ -247,7 +252,7 @@ const ID_CHARACTERS_MAX = 200;
 
 /** The IDs of sources and destinations. */
 export function id<Id extends string>(): Decoder<Id> {
-  return text(`lower-case letters, digits and dashes, at most ${ID_CHARACTERS_MAX}`, (given) => {
+  return text(`at most ${ID_CHARACTERS_MAX} lower-case letters, digits and dashes`, (given) => {
     return /^[a-z\d-]+$/.test(given) && given.length <= ID_CHARACTERS_MAX
       ? value(given as Id)
       : wrong();

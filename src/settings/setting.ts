@@ -1,9 +1,9 @@
 /**
- * The declaration of settings: the type, the parser, the overrides from the environment, `config print` and
- * the reference page all come from one node per setting.
+ * Declares settings. Each setting is a node, from which its type, its parser, the override from the environment, the
+ * output of `config print` and its entry on the reference page are derived.
  *
  *   node       in the file                                absent, or without a value
- *   setting    one value, or a list of plain values       its default, else a problem
+ *   setting    one value, or a list of plain values       its default, or a problem
  *   section    a map of nodes; other keys are problems    as an empty map
  *   variants   a map whose fields depend on one of them   a problem
  *   list       a list of sections or variants             as an empty list
@@ -26,9 +26,12 @@ interface NodeOf<Value> {
 export interface Setting<Value, U extends Unit = Unit> extends NodeOf<Value> {
   readonly kind: "setting";
   readonly decoder: Decoder<unknown, U>;
-  /** The default as the file would state it; null if the setting is optional, undefined if it is required. */
+  /** The default in the form that the file would have; null if the setting is optional, undefined if it is required. */
   readonly fallback: unknown;
-  /** For the reference page: the settings inside a value whose decoder reads them itself, by the forms of the value. */
+  /**
+   * For the reference page: if the decoder of a value itself reads settings inside the value, these settings, by the
+   * forms of the value.
+   */
   readonly inside?: readonly { readonly isList: boolean; readonly fields: Fields }[];
 }
 
@@ -68,7 +71,7 @@ export type Values<F> = {
     : K]: ValueOf<F[K]>;
 };
 
-/** A setting with a default, stated as the file would state it. */
+/** A setting with a default, which is given in the form that the file would have. */
 export function setting<Value, U extends Unit>(
   decoder: Decoder<Value, U>,
   fallback: string | number | boolean | readonly string[] | Readonly<Record<string, never>>,
@@ -189,7 +192,10 @@ function isAbsent(raw: unknown): boolean {
   return raw === undefined || raw === null;
 }
 
-/** A string that came from the environment, completely or in part, is decoded as such: "64" may be a number. */
+/**
+ * A string that came completely or partly from the environment is decoded like a variable, so that "64" may be a
+ * number.
+ */
 function given(decoder: Decoder<unknown, Unit>, raw: unknown, place: Place): unknown {
   return typeof raw === "string" && place.origin !== null ? decoder.fromText(raw) : raw;
 }

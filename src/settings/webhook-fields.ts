@@ -1,15 +1,15 @@
 /**
- * Static headers of an endpoint: those that HTTP allows, and that Switchyard does not set itself.
+ * Decodes the static headers of an endpoint. HTTP must allow these headers, and Switchyard must not set them itself.
  *
  *   name                                                    rejected because
- *   host, connection, content-length, transfer-encoding     HTTP needs them as they are
- *   keep-alive, upgrade, expect, te, trailer, proxy-*       they are about one connection
+ *   host, connection, content-length, transfer-encoding     HTTP clients set them
+ *   keep-alive, upgrade, expect, te, trailer, proxy-*       they concern one connection
  *   user-agent, content-type, x-signature                   every webhook sets them
  *   x-switchyard-*                                          reserved for Switchyard
  *   webhook-*, with standardWebhooks                        checked with the destination's settings
- *   two names that differ in letter case only               the receiver cannot distinguish them
+ *   two names that differ only in letter case               the receiver cannot distinguish them
  *
- * Names are compared without regard to letter case. Values are treated as secrets throughout.
+ * Letter case is ignored when names are compared. All values are treated as secrets.
  */
 
 import { isJsonObject } from "../domain/json.ts";
@@ -80,7 +80,7 @@ function readHeader(
     return fail("a header that Switchyard sets itself", "a header that may be added", "remove it");
   }
   if (isRepeated) {
-    return fail("the same header in another letter case", "each header once", null);
+    return fail("the same header in another letter case", "every header at most once", null);
   }
   if (typeof given !== "string") {
     return fail(kindOf(given), "a string", "put the value in quotes");
@@ -96,7 +96,7 @@ function readHeader(
 const STANDARD_SECRET =
   /^whsec_(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{4}|[A-Za-z\d+/]{3}=?|[A-Za-z\d+/]{2}(?:==)?)$/;
 
-/** Reports a secret that libraries for Standard Webhooks would read in another way. */
+/** Reports a secret that libraries for Standard Webhooks would read differently. */
 export function checkStandardSecrets(
   secrets: Readonly<Record<"sharedSecret" | "previousSharedSecret", string | null>>,
   place: Place,

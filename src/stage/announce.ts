@@ -1,25 +1,26 @@
 /**
- * Writes a record about this process to `operator-actions`. The record shows the other processes to which destinations
- * this one routes, and the brokers' response shows what time it is on the brokers (`runtime/broker-clock.ts`).
+ * Writes a record about this process to `operator-actions`. From the record, other processes learn to which
+ * destinations this process routes. From the brokers' response, this process learns the brokers' time
+ * (`runtime/broker-clock.ts`).
  *
  *   when                                             then
- *   the process starts                               up to three records, until the clock is measured;
- *                                                    the stages wait for that for 10 s at most
- *   every 30 s; its clock was set; its routes        a record, unless one is in flight
+ *   the process starts                               up to three records are written, until the clock is measured;
+ *                                                    the stages wait at most 10 s for that
+ *   every 30 s; its clock was set; its routes        a record is written, unless one is in flight
  *     have changed
- *   the record is rejected                           log line; the last clock measurement stays, and
+ *   the record is rejected                           that is logged; the last clock measurement stays, and
  *                                                    nothing waits for the record
- *   the clock differs by 2 s or more, or no longer   log line; meanwhile `/readyz` and a metric show it
- *   another process has been routing to more         log line, and another when that is over, with the
+ *   the clock differs by 2 s or more, or no longer   that is logged; meanwhile `/readyz` and a metric show it
+ *   another process has been routing to more         that is logged, and its end is logged with the
  *     destinations for 30 s                          commands that replay what they have missed
- *   the process stops                                a tombstone
+ *   the process stops                                a tombstone is written
  *   the process is killed                            the others ignore it after 90 s; a process that
  *                                                    starts an hour later removes its record
- *     before its record is acknowledged              no other process knows of it
+ *     before its record is acknowledged              no other process has its record
  *     after that, before its first commit            the next process reads the same records again,
- *                                                    without waiting for it
+ *                                                    without waiting for this process
  *
- * No offset depends on any of this.
+ * No offset depends on these records.
  */
 
 import type { RunningOperatorActions } from "../control/follow-operator-actions.ts";
@@ -44,7 +45,10 @@ const START_LIMIT_MS = 10_000;
 const START_RECORDS = 3;
 /** If the two clocks differ by more than this, the process's clock was set, or the machine was suspended. */
 const CLOCK_STEP_MS = 1_000;
-/** Time allowed for a difference, because processes with the same file do not reload it at the same moment. */
+/**
+ * A difference is reported only after this time, because processes with the same file do not reload it at the same
+ * moment.
+ */
 const MISSING_FOR_MS = 30_000;
 /** Maximum number of commands in one log line. */
 const NAMED_MAX = 10;
@@ -67,7 +71,7 @@ export interface Announced {
 }
 
 export interface Announcing extends Disposable {
-  /** Resolves when the clock has been measured, or cannot be measured at the moment. */
+  /** Resolves when the clock has been measured, or when it cannot be measured at the moment. */
   readonly measured: Promise<void>;
   /** Call when the other processes are known. */
   compare(others: Pick<RunningOperatorActions, "processes" | "overProcesses">): void;
@@ -144,7 +148,7 @@ class Announcer {
 
   healthProblems(): readonly string[] {
     const names = [...this.#missing.keys()].join(", ");
-    const missing = `another process of this cluster routes to ${names} and this one does not: their configurations differ`;
+    const missing = `another process of this cluster routes to ${names}, but this one does not: the configurations of the two processes differ`;
     return [...this.#clockTells.healthProblems(), ...(this.#missing.size === 0 ? [] : [missing])];
   }
 
@@ -159,11 +163,11 @@ class Announcer {
     const { signal } = this.#stopped;
     const { clock } = this.#deps;
     for (let count = 1; count <= START_RECORDS && !signal.aborted; count += 1) {
-      // A clock that is not measured is reported only after the last record, because a record that was sent twice, as
-      // to a new topic, measures nothing.
+      // A clock that could not be measured is reported only after the last record. A record that was sent twice, for
+      // example to a new topic, measures nothing.
       if (!(await this.#write({ tells: count === START_RECORDS }))) break;
     }
-    // Routes count from the start of the stages, when the clock has been corrected.
+    // Routes count from the start of the stages, because the clock has been corrected by then.
     this.#process = { ...this.#process, sinceMs: clock.nowMs() };
     this.#measured.resolve();
     while (!signal.aborted) {
@@ -252,7 +256,7 @@ function lineOf(missing: readonly MissingRoute[], nowMs: number) {
   };
 }
 
-/** Reports the state of the clock when it has changed. */
+/** Logs changes of the clock's state. */
 class ClockTells {
   readonly #deps: Pick<AnnounceDeps, "clock" | "log">;
   #reported: "unknown" | "wrong" | null = null;

@@ -5,17 +5,17 @@
  *   has no schema                                 is passed on
  *   has a frame that cannot be read               is passed on, as invalid
  *   has a schema that the process knows           is passed on, with the schema
- *   has one that the registry does not have       the same: its schema then has that result
- *   has one that is not known yet                 is not admitted, and neither are later records of its partition
+ *   has a schema that the registry does not have  is passed on, with that result instead of a schema
+ *   has a schema that is not known yet            is not admitted, and later records of its partition wait
  *
- *   step                              after a crash
+ *   step                              if the process crashes after it
  *   1  the schema is fetched          the record is read again: it was never passed on
  *   2  the stage takes the record     depends on the stage
  *
- * A record that waits is not in flight, so the consumer's other partitions continue with all of their room, and an
- * outage of the registry stops only partitions whose next record needs an unknown schema (docs/registry.md#outages). A
- * drain cancels the wait and leaves the waiting records to the partition's next owner. A record keeps its schema until
- * it is processed, even if the cache drops the schema meanwhile.
+ * A record that waits is not in flight, so it uses no room of the consumer's other partitions, and an outage of the
+ * registry stops only partitions whose next record needs an unknown schema (docs/registry.md#outages). A drain cancels
+ * the wait and leaves the waiting records to the partition's next owner. A record keeps its schema until it is
+ * processed, even if the cache drops the schema meanwhile.
  */
 
 import { frameOf } from "../domain/framing.ts";
@@ -31,7 +31,7 @@ const NEVER = new Promise<void>(() => undefined);
 
 /**
  * @param schemas undefined if no registry is configured: all records are then passed on unchanged.
- * @param fail called with failures; an outage of the registry does not count as a failure.
+ * @param fail called with each failure; an outage of the registry does not count as a failure.
  */
 export function awaitSchemas(
   schemas: Schemas | undefined,
@@ -54,7 +54,7 @@ function admitting(
     admit: (record: IncomingRecord) => {
       const given = givenSchema(record, get);
       if (typeof given === "object") return given;
-      // Looks again when the schema has arrived, because the cache may have dropped it by then.
+      // The schema is looked up again when it has arrived, because the cache may have dropped it by then.
       return schemas.ready([given], signal).catch((thrown: unknown) => {
         if (signal.aborted) return;
         fail(thrown);
@@ -70,8 +70,8 @@ function admitting(
 }
 
 /**
- * Returns the record with its value's schema, if the value has one, or a reference to the schema if it is not known
- * yet.
+ * Returns the record, with its value's schema if the value has one; or a reference to the schema, if the schema is not
+ * known yet.
  */
 export function givenSchema(
   record: IncomingRecord,

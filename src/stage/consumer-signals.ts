@@ -1,13 +1,13 @@
 /**
- * A consumer's lag and the age of its oldest unprocessed record, as far as they are known.
+ * Computes a consumer's lag and the age of its oldest unprocessed record, if they are known.
  *
  *   the consumer                                       lag           age of the oldest record
  *   has no partitions: it is joining or restarting     unknown       unknown
  *   has had no log end offset for 15 s                 unknown       of the fetched records, if any
  *   otherwise                                          to the ends   of the fetched and unread records
  *
- * The timestamp of a record that is not fetched is unknown. The record has waited at least since the log end offset
- * first included it while every earlier record was processed.
+ * The timestamp of a record that is not fetched is unknown, so its age is measured from the time at which a check first
+ * found unfetched records.
  */
 
 import type { PartitionProgress } from "../kafka/port.ts";
@@ -23,9 +23,9 @@ export interface Backlog {
 
 const UNKNOWN: Backlog = { lag: null, oldestAgeMs: null };
 
-/** Follows the progress of one consumer; called at regular intervals. */
+/** Follows the progress of one consumer. Call it at regular intervals. */
 export class BacklogSight {
-  /** The time since which each partition has had records that are not fetched, by partition. */
+  /** By partition, the time since which it has had records that are not fetched. */
   readonly #unreadSinceMs = new Map<string, number>();
 
   look(progress: readonly PartitionProgress[], isAssigned: boolean, nowMs: number): Backlog {

@@ -1,14 +1,15 @@
 /**
- * The consumers of a stage, or of one destination in the deliver stage. Each gets records with their schemas
- * (`await-schemas.ts`), dead-letters those that are too large (`oversized-records.ts`), and is watched (`watch-consumer.ts`).
+ * The consumers of a stage, or of one destination in the deliver stage. Each consumer gets records with their schemas
+ * (`await-schemas.ts`), dead-letters records that are too large (`oversized-records.ts`), and is watched
+ * (`watch-consumer.ts`).
  *
  *   a consumer fails because of        then
- *   a corrupt batch                    it is halted: restarted with increasing delays until the batch is
+ *   a corrupt batch                    it is halted: it restarts with increasing delays until the batch is
  *                                      gone or was skipped; log, metric and `/readyz` show the offset.
  *                                      Other stages and destinations continue
- *   ... with `onCorruptBatch: skip`    it is skipped, with a log line and a metric. If its end is
- *                                      unknown, it halts the stage all the same
- *   one of our topics is missing       it waits until the topic exists again
+ *   ... with `onCorruptBatch: skip`    the batch is skipped, with a log line and a metric. If its end is
+ *                                      unknown, it still halts the consumer
+ *   a missing topic that is ours       it waits until the topic exists again
  *   an error that `outlives` accepts   the stage is restarted with increasing delays; log, metric and
  *                                      `/readyz` show it. Other stages and destinations continue
  *   anything else                      the stage cannot continue, and the program ends
@@ -16,7 +17,7 @@
  * A destination's consumer is restarted separately after every failure (`keep-consuming.ts`). When a corrupt batch
  * halts a consumer, it commits everything that was processed before the batch, so a restart repeats nothing.
  *
- *   step of a stop                     after a crash
+ *   step of a stop                     if the process crashes after it
  *   1  the consumers drain and commit  nothing is repeated
  *   2  the stage closes its resources  the same
  *   3  its gauges are removed          the same
@@ -64,11 +65,14 @@ export interface ConsumingStage {
   readonly update?: RunningStage["update"];
   /** Default: `stop`. */
   readonly onCorruptBatch?: OnCorruptBatch | undefined;
-  /** True if Switchyard owns the stage's topics: a missing topic is then waited for, instead of ending the program. */
+  /**
+   * True if Switchyard owns the stage's topics: the stage then waits for a missing topic, instead of ending the
+   * program.
+   */
   readonly outlivesTopics?: boolean;
   /**
    * Returns `true` if the consumers are restarted after this failure, as often as needed. By default, only a
-   * destination's consumers are.
+   * destination's consumers are restarted.
    */
   readonly outlives?: (error: Error) => boolean;
   /** Called when the consumers have stopped. */
@@ -113,7 +117,7 @@ export function startConsuming(deps: ConsumingDeps, stage: ConsumingStage): Runn
     deps.clock,
   );
   const joined = Promise.all(consumers.map((consumer) => consumer.joined)).then(() => undefined);
-  // If the stage is stopped before it has joined, this promise rejects, perhaps while nothing handles it.
+  // If the stage is stopped before it has joined, this promise rejects, possibly before anything handles the rejection.
   joined.catch(() => undefined);
   return {
     name,
@@ -169,7 +173,7 @@ function consume(
   return keepConsuming(kafka, { ...options, ...skipping }, clock, tell, kept);
 }
 
-/** The counter of skipped batches exists from the start, so that the first skipped batch is an increase. */
+/** The counter of skipped batches exists from the start, so that the first skipped batch increases it from 0. */
 function skipBatches(
   log: ConsumingDeps["log"],
   metrics: ConsumingDeps["metrics"],
@@ -188,7 +192,7 @@ function skipBatches(
 
 /**
  * Returns a function that calls `act` at most once. A closed producer does not count as a failure: the program closes
- * it after the stages, and the records will be read again.
+ * the producer after the stages, and the records will be read again.
  */
 function failOnce(act: (error: Error) => void): Fail {
   let isDone = false;
@@ -211,7 +215,7 @@ function together(consumers: readonly KeptConsumer[]) {
   };
 }
 
-/** Combines the vitals of all consumers, so that one that stalls is visible among many that continue. */
+/** Combines the vitals of all consumers, so that a single stalled consumer is visible among many that continue. */
 function stalest(all: readonly ConsumerVitals[]): ConsumerVitals {
   const earliest = (times: readonly (number | null)[]) =>
     times.length === 0 || times.includes(null)

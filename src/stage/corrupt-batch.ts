@@ -5,8 +5,8 @@
  *   is not running, or has not joined                  yes: it has not reached the batch again
  *   owns the partition, and has not read past it       yes
  *   owns the partition, and has read past it           no: the batch was skipped or repaired
- *   does not own it, less than 15 s after joining      yes: another assignment may follow
- *   does not own it, later                             no: another process owns it now
+ *   joined less than 15 s ago, without the partition   yes: another assignment may follow
+ *   joined earlier, without the partition              no: another process owns it now
  */
 import type { CorruptBatch } from "../domain/corrupt-batch.ts";
 import type { PartitionProgress } from "../kafka/port.ts";

@@ -3,12 +3,12 @@
  * too large for the brokers.
  *
  *   rejected by the brokers              written instead
- *   a record made from another one       a dead letter `too-large` for the original record
+ *   a record created from another one    a dead letter for the original record, with the reason too-large
  *   a dead letter                        the part that fits (`domain/cut.ts`), the reason, and the record's
  *                                        position
  *   the shortest such dead letter        nothing: `write` throws, because continuing would lose the record
  *
- * A delivery whose topic is not writable is rerouted (`reroute.ts`), or becomes its own dead letter
+ * A delivery whose topic is not writable is rerouted (`reroute.ts`), or becomes a separate dead letter with the reason
  * `unknown-destination`, which is replayed to that destination only.
  */
 

@@ -1,5 +1,5 @@
 /**
- * A consumer that is restarted when it crashes (docs/isolation.md#restarts).
+ * Keeps a consumer running by restarting it when it crashes (docs/isolation.md#restarts).
  *
  *   it crashed after                  it is restarted after
  *   less than a minute                1 s, then 2 s, 4 s, ... at most 60 s
@@ -34,7 +34,7 @@ const WAIT_MAX_MS = 60_000;
 export interface KeptConsumer extends Consumer {
   /** Stops the current consumer and starts another one, as after a crash. */
   fail(error: Error): void;
-  /** Why there is no consumer at the moment, or why it is halted; null if it runs and is not halted. */
+  /** Why there is no consumer at the moment, or why the consumer is halted; null if it runs and is not halted. */
   healthProblem(): string | null;
   /** The corrupt batch that halts the consumer, even between restarts; null if none does. */
   haltedAt(): CorruptBatch | null;
@@ -47,7 +47,7 @@ export interface Keeping {
    * and a keeper recreates it.
    */
   readonly giveUp?: (error: Error) => void;
-  /** Returns `true` if the consumer is restarted after this crash even with `giveUp`, as often as needed. */
+  /** Returns `true` if, even with `giveUp`, the consumer is restarted after this crash, as often as needed. */
   readonly isHalt?: (error: Error) => boolean;
 }
 
@@ -87,7 +87,7 @@ export function keepConsuming(
 
   function crashed(own: Consumer | null, error: Error): void {
     if (own === null || own !== consumer || stopped.signal.aborted) return;
-    // This is updated first, so that a skipped batch is not reported again because of another crash.
+    // The batch is updated first, so that a skipped batch is not reported again because of another crash.
     haltedAt();
     consumer = null;
     before.rebalances += own.rebalances();
@@ -144,7 +144,10 @@ export function keepConsuming(
   };
 }
 
-/** Uses the values of the previous consumer until the new one has its own. */
+/**
+ * Combines the values of the new consumer with those of the previous one, which apply until the new consumer has its
+ * own.
+ */
 function lifeOf(now: ConsumerVitals, before: ConsumerVitals, failures: number): ConsumerVitals {
   return {
     isAssigned: now.isAssigned,

@@ -3,8 +3,8 @@ import { type Admin, MissingPermissionError } from "../kafka/port.ts";
 /**
  * Returns the topics that do not exist.
  *
- * @throws MissingPermissionError if the brokers hide some of the topics: these may exist, and creating them does not
- * help.
+ * @throws MissingPermissionError if the brokers hide some of the topics, because hidden topics may exist, and creating
+ * them would not help.
  */
 export async function missingTopics(
   admin: Pick<Admin, "topics" | "assertVisible">,
@@ -18,7 +18,7 @@ export async function missingTopics(
 
 /**
  * How to end a wait for topics.
- * @param error why the topics could not be listed or created; null if they are just missing.
+ * @param error why the topics could not be listed or created; null if they are only missing.
  */
 export function topicsFix(error: Error | null): string {
   return error instanceof MissingPermissionError ? error.message : "switchyard topics --apply";

@@ -1,8 +1,9 @@
 /**
  * Dead-letters records that were read only in part because they exceed the maximum size of their topic
- * (docs/topics.md#limits). These records become dead letters `too-large`, and the stage never gets them.
+ * (docs/topics.md#limits). These records become dead letters with the reason `too-large`, and are never passed to the
+ * stage.
  *
- *   step                           after a crash
+ *   step                           if the process crashes after it
  *   1  the dead letter is written  the record is read again, and there is a second dead letter
  *   2  the record is processed     the same, until the consumer commits
  *

@@ -2,9 +2,9 @@
  * Writes the records of stages, and reroutes deliveries whose topic is not writable
  * (docs/isolation.md#a-topic-that-is-not-writable); `domain/reroute.ts` decides.
  *
- *   step                                        after a crash
+ *   step                                        if the process crashes after it
  *   1  the records are sent                     they are sent again
- *   2  some are rejected; delay topics, or the  the same; those are then written twice
+ *   2  some are rejected; delay topics, or the  the same; rerouted records may exist twice
  *      topic itself, acknowledge them
  *   3  the caller dead-letters the records of   the same
  *      missing topics, and marks its records
@@ -62,7 +62,7 @@ export async function sendRerouted(
   if (returned.length === 0) return NONE;
   const refused = new Map<OutgoingRecord, string>();
   const gone: Gone[] = [];
-  /** Maps each record that is written now to the one that it replaces. */
+  /** Maps each record that is written now to the record that it replaces. */
   const again = new Map<OutgoingRecord, OutgoingRecord>();
   const counts = new Map<DestinationId, number>();
   const decide = ({ record, error, blocked }: RejectedRecord) => {
@@ -90,7 +90,7 @@ interface Deps {
   readonly clock: Pick<Clock, "nowMs">;
 }
 
-/** The count for a topic restarts each time the topic becomes unwritable. */
+/** For each topic, the count of rerouted deliveries starts from 0 whenever the topic becomes unwritable. */
 export function createRerouting({ producer, metrics }: Deps, rules: RerouteRules): Rerouting {
   const { topics } = rules;
   const counted = new Map<string, { readonly sinceMs: number; count: number }>();

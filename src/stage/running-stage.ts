@@ -11,8 +11,8 @@ export interface OwnedPartition {
 }
 
 /**
- * Started by `start<Stage>(deps, config)`. When disposed, the stage drains: it takes no more work, completes what is in
- * progress, commits, and leaves the group.
+ * `start<Stage>(deps, config)` returns it. When it is disposed, the stage drains: it takes no more work, completes what
+ * is in progress, commits, and leaves the group.
  */
 export interface RunningStage extends AsyncDisposable {
   readonly name: StageName;
@@ -24,19 +24,18 @@ export interface RunningStage extends AsyncDisposable {
   readonly partitions?: () => readonly OwnedPartition[];
   /** Only for the deliver stage. */
   readonly destinations?: () => readonly DestinationStatus[];
-  /** Only for the delay stage: the earliest first attempt among each destination's deliveries. */
+  /** Only for the delay stage: by destination, the earliest first attempt of its deliveries. */
   readonly firstAttempts?: () => ReadonlyMap<string, number>;
   /** Only for the audience stage: the audiences that this process owns and whose stores are open. */
   readonly audiences?: () => readonly AudienceStatus[];
   /**
-   * Applies other settings. Every batch, request and attempt that starts from now on uses the new settings; one that is
-   * in progress keeps the old settings. Topics of new destinations must exist. Absent if the stage uses none of these
-   * settings.
+   * Applies new settings. Every batch, request and attempt that starts later uses the new settings; those in progress
+   * keep the old settings. Topics of new destinations must exist. Absent if the stage uses none of these settings.
    */
   readonly update?: (settings: LiveSettings) => void;
   /**
-   * Ends the work on what the last `update` removed; resolves when that work has ended. Called when all stages have
-   * applied the settings, so that nothing more is passed to what was removed.
+   * Ends the work for destinations and audiences that the last `update` removed, and resolves when that work has ended.
+   * Called when all stages have applied the settings, so that no stage writes to what was removed any more.
    */
   readonly retire?: () => Promise<void>;
 }

@@ -1,14 +1,14 @@
 /**
- * Runs steps one at a time while something waits. Partition handlers use it: `take` puts records
- * where `next` finds them and calls `wake`, `drain` waits for `ended`.
+ * Runs steps one at a time while something waits. In a partition handler, `take` stores records for `next` and calls
+ * `wake`, and `drain` waits for `ended`.
  *
  *   state     wake()          next() gives a step   next() gives null   a step fails
  *   idle      calls next()    running               idle                -
  *   running   nothing         the next step         idle                failed
  *   failed    nothing         -                     -                   -
  *
- * The runner becomes idle synchronously after the last `next()`, so that no `wake` is missed. After a failure nothing
- * more is started: the records stay unprocessed, for another owner.
+ * The runner becomes idle synchronously after the last `next()`, so that no `wake` is missed. After a failure, no more
+ * steps are started, so the records stay unprocessed for another owner.
  */
 
 export interface SerialRunner {

@@ -4,11 +4,11 @@
  *   a missing topic                             then
  *   is not in the plan                          nothing
  *   and `kafka.createTopics` is false           nothing; callers that wait for the topic check every 2 s
- *   was tried less than 5 s ago                 nothing
- *   is hidden by the brokers: no permission     nothing; the topic's consumers retry, and report why
- *   otherwise                                   is created, together with others that are missing
+ *   and was requested less than 5 s ago         nothing
+ *   is hidden by the brokers: no permission     nothing; the topic's consumers retry, and report the reason
+ *   otherwise                                   is created, together with other missing topics
  *
- * If the clock was set back, every earlier time counts as long ago.
+ * If the clock was set back, stored times count as long ago.
  */
 
 import {
@@ -27,7 +27,7 @@ const LOOK_AGAIN_MS = 2_000;
 const LIST_AGE_MAX_MS = 500;
 
 export interface TopicKeeper {
-  /** Uses another plan from now on. */
+  /** Replaces the plan. */
   readonly update: (plan: readonly TopicSpec[]) => void;
   /** Returns `true` if the topic is recreated when it is missing. */
   readonly isMade: (topic: string) => boolean;
@@ -35,8 +35,8 @@ export interface TopicKeeper {
   readonly missing: (topic: string) => void;
   /**
    * Creates the topics that are missing, if the table above allows it, and waits until all exist. Returns `true` if any
-   * was missing. Does not wait if the topics cannot be listed, or for a topic that the brokers hide, because such a
-   * topic may exist.
+   * was missing. Does not wait if the topics cannot be listed. Does not wait for a topic that the brokers hide, because
+   * such a topic may exist.
    */
   readonly untilThere: (topics: readonly string[], signal: AbortSignal) => Promise<boolean>;
 }

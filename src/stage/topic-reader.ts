@@ -1,6 +1,6 @@
 /**
- * Reads topics from start to end, for stages that keep their state in a topic. During outages, the reader waits,
- * retries like a consumer, and reports the outage.
+ * Reads topics from start to end, for stages that keep their state in a topic. During an outage, the reader retries in
+ * the same way as a consumer, and reports the outage.
  */
 
 import type { IncomingRecord } from "../domain/record.ts";

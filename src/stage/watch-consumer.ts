@@ -78,7 +78,8 @@ export function watchConsumer(
 }
 
 /**
- * Sets the gauge only if there are foreign members, because one series for each of a thousand destinations is a lot.
+ * Sets the gauge only if there are foreign members, because a series for each of a thousand destinations would be too
+ * many.
  */
 function showForeign(
   { foreignMembers: gauge }: Metrics,
@@ -89,11 +90,11 @@ function showForeign(
   else gauge.bind(labels).set(foreignMembers.length);
 }
 
-/** Sentences for `/readyz`; empty if there is no such member. */
+/** Sentences about foreign members for `/readyz`; empty if there are none. */
 export function foreignText({ foreignMembers }: ConsumerVitals): readonly string[] {
   if (foreignMembers.length === 0) return [];
   return [
-    `another program is or was a member of the consumer group, with the client ID ${foreignMembers.join(", ")}: each of its joins pauses the whole group`,
+    `another program is or was a member of the consumer group, with the client ID ${foreignMembers.join(", ")}: each time it joins, the whole group pauses`,
   ];
 }
 

@@ -1,4 +1,4 @@
-/** Counts what a producer sends, and reports sends that are slow. */
+/** Counts the records that a producer writes, and reports slow sends. */
 
 import type { OutgoingRecord } from "../domain/record.ts";
 import type { Producer, RejectedRecord, SendOptions } from "../kafka/port.ts";

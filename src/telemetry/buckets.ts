@@ -1,6 +1,6 @@
 /**
- * Histograms that count into plain numbers. prom-client's own histograms look up, check and hash their
- * labels for every observation. Here prom-client only renders them.
+ * Histograms that count in plain numbers, because prom-client's own histograms look up, check and hash their labels for
+ * every observation. prom-client only renders these histograms.
  */
 
 import { Histogram, type MetricValueWithName } from "prom-client";
@@ -38,7 +38,7 @@ export class Buckets {
     return this.#counts;
   }
 
-  /** The values as Prometheus expects them: each bucket counts all values up to its bound. */
+  /** The values in the form that Prometheus expects, in which each bucket counts all values up to its bound. */
   values(name: string): MetricValueWithName<string>[] {
     const { labels } = this;
     let count = 0;
@@ -62,7 +62,7 @@ interface Shown {
   readonly values: readonly MetricValueWithName<string>[];
 }
 
-/** Renders label sets that are stored elsewhere. */
+/** Renders histograms whose label sets are stored outside prom-client. */
 export class BucketsHistogram extends Histogram {
   readonly #spec: MetricSpec;
   readonly #all: ReadonlySet<Buckets>;

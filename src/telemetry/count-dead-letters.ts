@@ -17,7 +17,7 @@ export interface CountDeadLettersDeps {
   readonly clock: { nowMs(): number };
 }
 
-/** Metrics count all dead letters; each log line shows how many lines were omitted before it. */
+/** The metric counts all dead letters. Each log line shows how many lines were omitted before it. */
 export function countDeadLetters(
   deps: CountDeadLettersDeps,
 ): (deadLetters: readonly DeadLetter[]) => void {

@@ -10,8 +10,8 @@ const QUANTILES = [
   ["1", 100],
 ] as const;
 /**
- * Each measurement wakes the process. One every 20 ms caused a fifth of all wakeups of a process with an
- * average load. A stall of this length is never missed.
+ * Each measurement wakes up the process: with one every 20 ms, measurements caused a fifth of all wakeups of a process
+ * with an average load. A stall that is at least this long is always detected.
  */
 const RESOLUTION_MS = 100;
 
@@ -21,7 +21,7 @@ export function watchEventLoop(metrics: Metrics): Disposable {
   delays.enable();
   const stop = metrics.onScrape(() => {
     for (const [quantile, percentile] of QUANTILES) {
-      // The histogram measures the time between two timers, so for an idle event loop it shows the resolution.
+      // The histogram measures the time between two timers, so its values for an idle event loop equal the resolution.
       const delayMs = Math.max(0, delays.percentile(percentile) / 1e6 - RESOLUTION_MS);
       metrics.eventLoopDelay.bind({ quantile }).set(delayMs / 1_000);
     }

@@ -11,12 +11,12 @@ export const EVENT_METRICS = {
     name: "switchyard_operator_event_posts_total",
     type: "counter",
     labels: ["outcome"],
-    help: "Posts of operator events to the operator's webhook: accepted, rejected, failed and to be retried (retry), or not sent because the event is a day old (too-old).",
+    help: "Posts of operator events to the operator's webhook, by outcome: accepted, rejected, retry (failed, and will be retried), or too-old (not sent, because the event is a day old).",
   },
   attemptRecords: {
     name: "switchyard_attempt_records_total",
     type: "counter",
     labels: ["outcome"],
-    help: "Attempt records: written, or dropped because the topic is not writable or they arrive too fast. Deliveries do not wait for them.",
+    help: "Attempt records by outcome: written, or dropped because the topic is not writable or the records arrive too fast. Deliveries do not wait for attempt records.",
   },
 } as const;

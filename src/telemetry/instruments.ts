@@ -1,9 +1,9 @@
 /**
  * Turns the table of `metrics.ts` into instruments in a prom-client registry.
  *
- * An instrument is bound to its labels once and then counts into plain numbers, which prom-client reads
- * when Prometheus scrapes. So counting costs one addition. Hashing label objects for every request
- * would take a noticeable part of a delivery's CPU time.
+ * An instrument is bound to its labels once and then counts in plain numbers, which prom-client reads when Prometheus
+ * scrapes. So counting costs one addition; hashing label objects for every request would take a noticeable part of a
+ * delivery's CPU time.
  */
 
 import { Counter, collectDefaultMetrics, Registry } from "prom-client";
@@ -20,7 +20,7 @@ export interface BoundCounter {
   inc(count?: number): void;
 }
 export interface BoundGauge {
-  /** NaN if the value is unknown. It is then not shown, so that sums over the other values remain correct. */
+  /** Set NaN if the value is unknown. The value is not shown then, so that sums over the other values stay correct. */
   set(value: number): void;
   inc(count?: number): void;
   dec(count?: number): void;
@@ -52,8 +52,8 @@ export type Metrics = { readonly [Key in keyof Table]: Instrument<Table[Key]> } 
   /** Called before each scrape, to set gauges. Returns a function that unregisters the callback. */
   onScrape(update: () => void): () => void;
   /**
-   * Removes everything that was counted under these values of a label, such as the IDs of removed
-   * destinations. An instrument that is still bound to one of them is no longer shown.
+   * Removes all values with these label values, such as the IDs of removed destinations. An instrument that is still
+   * bound to one of these label values is no longer shown.
    */
   forget(label: string, values: ReadonlySet<string>): void;
   /** Prometheus text format. */
@@ -63,8 +63,8 @@ export type Metrics = { readonly [Key in keyof Table]: Instrument<Table[Key]> } 
 };
 
 /**
- * Which histograms by destination are shown: all of them; one over all destinations, with an empty label; or
- * those of the busiest and the most failing destinations (`top-destinations.ts`).
+ * Selects the histograms by destination that are shown: `full` shows all, `counts` shows one over all destinations,
+ * with an empty label, and `top` shows those of the busiest and the most failing destinations (`top-destinations.ts`).
  */
 export type DestinationDetail = "full" | "counts" | "top";
 
@@ -117,7 +117,7 @@ export function createMetrics(detail: DestinationDetail = "full"): Metrics {
  * prom-client's timer is made slow and its values are omitted.
  */
 function collectOfProcess(registry: Registry): void {
-  // prom-client counts CPU time only from this call on, so the time spent before, mostly on loading the program, is
+  // prom-client counts CPU time only from this call on, so the earlier CPU time, mostly for loading the program, is
   // added.
   const { user, system } = process.cpuUsage();
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 60_000 });
@@ -199,7 +199,7 @@ function createInstrument(
   );
 }
 
-/** One histogram for all destinations. It is kept when destinations are removed. */
+/** Creates a histogram over all destinations. It is kept when destinations are removed. */
 function merged(instrument: Instrument<MetricSpec>): Instrument<MetricSpec> {
   return {
     bind: (labels) => instrument.bind({ ...labels, destination: "" }),

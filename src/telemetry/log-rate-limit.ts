@@ -2,7 +2,8 @@
 
 export interface LineLimit {
   /**
-   * Null if this line is to be omitted. Otherwise, the number of lines omitted since the last line that was written.
+   * Returns null if this line must be omitted. Otherwise, returns the number of lines that were omitted since the last
+   * line was written.
    */
   admit(nowMs: number): number | null;
 }
@@ -14,7 +15,7 @@ export function lineLimit(linesPerSecond: number): LineLimit {
   let skipped = 0;
   return {
     admit: (nowMs) => {
-      // If the clock was set back, a new second starts too.
+      // A new second also starts if the clock was set back.
       if (Math.abs(nowMs - secondBeganAtMs) >= 1_000) {
         secondBeganAtMs = nowMs;
         lines = 0;

@@ -1,13 +1,13 @@
 /**
- * Logs: JSON lines from pino on standard output. No secret, payload or user ID at level info.
- * Core code never logs; shells receive a `Log`.
+ * Writes logs as JSON lines from pino to standard output. At level info, lines contain no secret, payload or user ID.
+ * Pure code never logs; other code receives a `Log`.
  *
  * Lines within 50 ms are written together, in blocks of at most 65,536 bytes, while other work continues.
- * Writing each line by itself would cost 20 us to wake the thread that writes. A line that is logged for each delivery
- * waits for 250 ms, or until any other line is logged, and is passed as text, because pino and the search for
- * characters that could control a terminal take most of a line's time. On `process.exit` and uncaught exceptions, the
- * remaining lines are written; on SIGKILL, they are lost. Without the thread, SIGKILL would lose nothing, but a slow
- * reader would block all other work.
+ * Writing each line separately would cost 20 us for waking up the thread that writes. A line that is logged for each
+ * delivery waits for 250 ms, or until any other line is logged. It is passed as text, because most of a line's time is
+ * needed by pino and by the search for characters that could control a terminal. On `process.exit` and uncaught
+ * exceptions, the remaining lines are written; on SIGKILL, they are lost. Without the thread, no lines would be lost at
+ * SIGKILL, but a slow reader would block all other work.
  */
 
 import { type Level, pino } from "pino";
@@ -15,7 +15,7 @@ import { visibleText } from "../domain/escape-control.ts";
 import { isoTimestamps } from "../domain/timestamp.ts";
 import type { Exactly, FieldsOf, LineAt } from "./log-lines/log-lines.ts";
 
-/** Writes a line from the table in `log-lines/log-lines.ts`, with the fields that the table has for the line. */
+/** Writes a line from the table in `log-lines/log-lines.ts`, with the fields that the table lists for the line. */
 export type WriteLine<On extends LogLevel> = <
   Name extends LineAt<On>,
   Fields extends FieldsOf<Name>,
@@ -32,7 +32,7 @@ export interface Log {
   readonly warn: WriteLine<"warn">;
   readonly error: WriteLine<"error">;
   /**
-   * The same as `info`, for a line that is logged for each delivery. Call it only if that level is enabled.
+   * Like `info`, for a line that is logged for each delivery. Call only if that level is enabled.
    *
    * @param fields the fields as JSON, without the braces around it, in visible ASCII only.
    */
@@ -41,7 +41,7 @@ export interface Log {
 
 interface Lines {
   write(line: string): void;
-  /** Writes a line that contains only visible ASCII and a line feed. If absent, `write` is used. */
+  /** Writes a line that contains only visible ASCII and a line feed. If this is absent, `write` is used. */
   writePlain?(line: string): void;
 }
 
@@ -54,9 +54,9 @@ const GATHER_BYTES = 65_536;
 /** Maximum number of UTF-8 bytes per UTF-16 code unit. */
 const UTF8_MAX_BYTES = 3;
 
-/** @param destination anything with `write`, by default standard output. */
+/** @param destination an object with `write`; by default, standard output. */
 export function createLog(level: LogLevel, destination: Lines = standardOutput()): Log {
-  // Writes the time like pino's own `isoTime`, which takes 4 us per line.
+  // Writes the time in the format of pino's `isoTime`, which would take 4 us per line.
   const isoTime = isoTimestamps();
   const timestamp = () => `,"time":"${isoTime(Date.now())}"`;
   const formatters = { level: (name: string) => ({ level: name }) };
@@ -77,7 +77,7 @@ function standardOutput(): Lines {
   return shared;
 }
 
-/** Gathers lines as bytes, because a line is a string made of many pieces, all of which would be kept in memory. */
+/** Gathers lines as bytes, because a line as a string would keep all of its many pieces in memory. */
 function gatheredOutput(): Lines {
   const block = Buffer.allocUnsafeSlow(GATHER_BYTES);
   let used = 0;
@@ -97,10 +97,10 @@ function gatheredOutput(): Lines {
     writesAtMs = atMs;
     timer = setTimeout(write, ms).unref();
   };
-  // Registered before pino's own listeners, which write everything that pino has been given.
+  // This listener is registered before pino's own listeners, which write everything that was passed to pino.
   process.on("beforeExit", write);
   process.on("exit", write);
-  // pino could gather lines by itself, but would then measure all gathered lines again for each new line.
+  // pino itself could gather lines, but would then measure all gathered lines again for each new line.
   const stdout = { dest: process.stdout.fd, sync: false, contentMode: "buffer" as const };
   // pino's types only allow strings, but bytes are written here.
   const output = pino.destination(stdout) as unknown as { write(bytes: Buffer): void };

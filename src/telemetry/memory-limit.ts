@@ -5,7 +5,8 @@ import { totalmem } from "node:os";
 import type { Metrics } from "./instruments.ts";
 
 /**
- * @param constrained the limit of the control group; there is no limit if it is 0, or larger than the machine's memory.
+ * @param constrained the limit of the control group. A value that is 0, or larger than the machine's memory, means that
+ * there is no limit.
  */
 export function watchMemoryLimit(
   metrics: Metrics,

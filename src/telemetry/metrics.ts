@@ -1,8 +1,9 @@
 /**
- * The metrics: one table, from which the instruments, their types and `docs/metrics.md` are derived.
+ * The table of metrics, from which the instruments, their types and `docs/metrics.md` are derived.
  *
- * Labels are bounded: destinations, stages, retry delays, reasons and outcome classes; never a URL, a
- * user ID or a message ID. Durations are in seconds and sizes in bytes, as Prometheus recommends.
+ * The number of label values is limited: labels contain destinations, stages, retry delays, reasons and outcome
+ * classes, but never a URL, a user ID or a message ID. Durations are in seconds and sizes in bytes, as Prometheus
+ * recommends.
  */
 
 import { AUDIENCE_METRICS } from "./audience-metrics.ts";
@@ -30,7 +31,7 @@ const LATENCY_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300
 const ATTEMPT_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const LATENESS_S = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 300];
 
-/** Every instrument; `instruments.ts` creates them. */
+/** All metrics; `instruments.ts` creates their instruments. */
 export const METRICS = {
   recordsIn: {
     name: "switchyard_records_in_total",
@@ -57,7 +58,7 @@ export const METRICS = {
     name: "switchyard_route_deliveries_total",
     type: "counter",
     labels: ["destination"],
-    help: "Deliveries that route wrote for a destination.",
+    help: "Deliveries that the route stage wrote for a destination.",
     inStatus: true,
   },
   callsUnrouted: {
@@ -70,7 +71,7 @@ export const METRICS = {
     name: "switchyard_route_calls_skipped_total",
     type: "counter",
     labels: ["destination", "reason"],
-    help: "Valid calls that were skipped for a destination and will not be delivered to it later, by the first reason: not-connected counts all calls from sources that are not connected to it, disabled those that it would get if it were enabled, named-false and all-false those that their `integrations` exclude, no-consent, sampled-out and filtered those that its rules exclude.",
+    help: "Valid calls that were skipped for a destination and will not be delivered to it later, by the first reason that applies: not-connected, disabled, named-false, all-false, no-consent, sampled-out or filtered. docs/rules.md#order describes the reasons.",
     inStatus: true,
   },
   deletesWritten: {
@@ -83,7 +84,7 @@ export const METRICS = {
     name: "switchyard_deletion_notifications_skipped_total",
     type: "counter",
     labels: ["destination"],
-    help: "Delete notifications that were not written, because the destination's rules take every user ID away.",
+    help: "Delete notifications that were not written, because the destination's rules remove every user ID.",
   },
   deletionsUnheard: {
     name: "switchyard_deletion_requests_without_destination_total",
@@ -144,7 +145,7 @@ export const METRICS = {
     name: "switchyard_deliveries_expired_while_due_total",
     type: "counter",
     labels: ["destination", "reason"],
-    help: "Deliveries whose retry window ended while they were due and waiting, by reason: circuit-open, retry-after, token, paused, disabled, or late if they came back from the delay topic after its end.",
+    help: "Deliveries whose retry window ended while they were due and waiting, by reason: circuit-open, retry-after, token, paused, disabled, or late if they returned from the delay topic after the window had ended.",
   },
   numbersRounded: {
     name: "switchyard_delivery_rounded_numbers_total",
@@ -158,7 +159,7 @@ export const METRICS = {
     name: "switchyard_delay_records",
     type: "gauge",
     labels: ["delay"],
-    help: "Records waiting in the partitions of a delay topic owned here, at most 15 s old. Absent while unknown.",
+    help: "Records waiting in a delay topic, in the partitions that this process owns. At most 15 s old, and absent while unknown.",
   },
   ...WAITING_METRICS,
   delayLateness: {
@@ -166,7 +167,7 @@ export const METRICS = {
     type: "histogram",
     labels: ["delay"],
     buckets: LATENESS_S,
-    help: "Time from a record's due time to its return to its destination's topic.",
+    help: "Time between a record's due time and its return to the destination's topic.",
   },
   rerouted: {
     name: "switchyard_deliveries_rerouted_total",
@@ -186,39 +187,39 @@ export const METRICS = {
     name: "switchyard_dead_letters_total",
     type: "counter",
     labels: ["stage", "reason", "destination"],
-    help: "Dead letters written; destination is empty if the record was not a delivery.",
+    help: "Dead letters that were written; destination is empty if the record was not a delivery.",
     inStatus: true,
   },
   rebalances: {
     name: "switchyard_consumer_rebalances_total",
     type: "counter",
     labels: ["stage", "destination"],
-    help: "Assignments that a consumer received, including the first; destination is empty for shared stages.",
+    help: "Partition assignments that a consumer received, including the first; destination is empty for shared stages.",
   },
   offsetResets: {
     name: "switchyard_consumer_offset_resets_total",
     type: "counter",
     labels: ["stage", "destination"],
-    help: "How often records of a partition were deleted before they were read, usually by retention: calls or deliveries are lost. Alert on any.",
+    help: "Number of times that records of a partition were deleted before they were read, usually by retention. These calls or deliveries are lost. Alert on any increase.",
   },
   consumerRestarts: {
     name: "switchyard_consumer_restarts_total",
     type: "counter",
     labels: ["stage", "destination"],
-    help: "How often a crashed consumer was restarted.",
+    help: "Number of times that a crashed consumer was restarted.",
   },
   consumerHalted: {
     name: "switchyard_consumer_halted",
     type: "gauge",
     labels: ["stage", "destination"],
-    help: "1 while a corrupt batch halts the consumer; /readyz names its offset. Alert on any. Zeros are only shown with metrics.destinations: full.",
+    help: "1 while a corrupt batch halts the consumer. /readyz shows the offset of the batch. Alert on 1.",
     isSparse: true,
   },
   haltedOffset: {
     name: "switchyard_consumer_halted_offset",
     type: "gauge",
     labels: ["stage", "destination", "topic", "partition"],
-    help: "The first offset of the corrupt batch that halts the consumer; absent if none does.",
+    help: "First offset of the corrupt batch that halts the consumer; absent if there is none.",
     inStatus: true,
   },
   batchesSkipped: {
@@ -231,7 +232,7 @@ export const METRICS = {
     name: "switchyard_ingest_requests_total",
     type: "counter",
     labels: ["code"],
-    help: "Requests for calls by the response code: ok, a code of docs/ingest.md, ignored-metrics and ignored-merge for bodies that are not stored, or client-closed if the client closed the connection first.",
+    help: "Requests with calls by response code: ok, a code of docs/ingest.md, ignored-metrics or ignored-merge for bodies that are not stored, or client-closed if the client closed the connection first.",
   },
   ingestCalls: {
     name: "switchyard_ingest_calls_total",
@@ -249,14 +250,14 @@ export const METRICS = {
     name: "switchyard_ingest_calls_repaired_total",
     type: "counter",
     labels: ["source"],
-    help: "Calls with values that are not JSON, read as null (not a number, infinities) or as escapes (control characters).",
+    help: "Calls with values that JSON does not allow: infinities and values that are not a number, which are read as null, or control characters, which are read as escapes.",
   },
   ingestDuration: {
     name: "switchyard_ingest_request_duration_seconds",
     type: "histogram",
     labels: [],
     buckets: ATTEMPT_S,
-    help: "Time from the head of a request for calls to its response.",
+    help: "Time from the head of a request with calls to its response.",
   },
   ingestInFlightBytes: {
     name: "switchyard_ingest_in_flight_bytes",
@@ -281,7 +282,7 @@ export const METRICS = {
     name: "switchyard_config_reloads_total",
     type: "counter",
     labels: ["outcome"],
-    help: "How often the configuration was reloaded, by outcome: applied, unchanged, invalid, failed.",
+    help: "Number of times that the configuration was reloaded, by outcome: applied, unchanged, invalid, failed.",
   },
   configInfo: {
     name: "switchyard_config_info",

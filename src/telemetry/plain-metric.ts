@@ -1,6 +1,6 @@
 /**
- * Counters and gauges that are stored elsewhere. prom-client would hash the labels of each one for every scrape, which
- * takes most of a scrape's time with 1,000 destinations. Here, prom-client only renders them.
+ * Counters and gauges whose values are stored outside prom-client. With 1,000 destinations, prom-client's own metrics
+ * would need most of a scrape's time to hash their labels. prom-client only renders these metrics.
  */
 
 import { Gauge } from "prom-client";
@@ -25,8 +25,8 @@ export class PlainMetric extends Gauge {
   readonly #values: () => readonly Value[] | null;
 
   /**
-   * @param values returns the values to show now; null if nothing uses the metric yet, which is shown as 0 if it has no
-   * labels.
+   * @param values returns the values to show now, or null if nothing uses the metric yet. A metric without labels is
+   * shown as 0 then.
    */
   constructor(spec: MetricSpec, values: () => readonly Value[] | null) {
     const { name, help } = spec;

@@ -30,13 +30,13 @@ export const PROCESS_METRICS = {
     name: "switchyard_clock_timestamp_seconds",
     type: "gauge",
     labels: [],
-    help: "The process's own clock. Prometheus compares it with its own if the brokers' clock cannot be measured.",
+    help: "Unix time by the process's own clock. Alerts compare it with Prometheus' clock if the brokers' clock cannot be measured.",
   },
   routesMissing: {
     name: "switchyard_routes_missing",
     type: "gauge",
     labels: [],
-    help: "Destinations to which another process with the same work sends calls or deletions of a source, and this process does not.",
+    help: "Destinations to which another process that runs the same stage sends calls or deletions of a source, but this process does not.",
     inStatus: true,
   },
   tracingSpans: {

@@ -4,10 +4,10 @@
  *   the destination is                                    shown
  *   one of the 25 with the most recent requests           yes
  *   one of the 25 with the most recent failed requests    yes
- *   any other                                             no: only its counters are
+ *   any other                                             no: only its counters are shown
  *
- * To find recent requests, requests since the last scrape count fully, and the count of older ones is reduced to nine
- * tenths at each scrape. So a destination that is shown remains shown for several scrapes.
+ * Requests since the last scrape count fully, and the count of older ones is reduced to nine tenths at each scrape. So
+ * a destination that is shown once is shown for several scrapes.
  */
 
 const SHOWN = 25;
@@ -29,7 +29,7 @@ export class Busiest {
   readonly #all = new Map<string, Activity>();
   readonly #failed = new Map<string, Activity>();
 
-  /** Called at each scrape. Returns the destinations to show. */
+  /** Call at each scrape. Returns the destinations to show. */
   next(requests: readonly Requested[]): ReadonlySet<string> {
     const failures = requests.filter(({ outcome }) => outcome !== "2xx");
     return new Set([...top(this.#all, requests), ...top(this.#failed, failures)]);

@@ -5,7 +5,7 @@ export const WAITING_METRICS = {
     name: "switchyard_deliveries_awaiting_retry",
     type: "gauge",
     labels: ["destination", "delay"],
-    help: "Deliveries that await retry in the partitions of a delay topic owned here; destination is empty for the sum of all others. Absent if unknown for the delay topic. Zeros are only shown with metrics.destinations: full.",
+    help: "Deliveries that await retry in a delay topic, in the partitions that this process owns; destination is empty for the sum of all destinations that are not listed. Absent while the content of the delay topic is unknown.",
     isSparse: true,
     inStatus: true,
   },
@@ -26,7 +26,7 @@ export const WAITING_METRICS = {
     name: "switchyard_deliveries_next_expiry_timestamp_seconds",
     type: "gauge",
     labels: ["destination"],
-    help: "Unix time at which the first retry window of the deliveries awaiting retry ends: their first attempt plus delivery.retryWindow. Absent if none that was attempted is known.",
+    help: "Unix time at which the first retry window of the deliveries awaiting retry ends: their first attempt plus delivery.retryWindow. Absent if no delivery that was attempted is known.",
   },
   waitingUnknown: {
     name: "switchyard_delay_uncounted_partitions",

@@ -16,8 +16,8 @@
  *   a topic of a destination that is not configured  orphaned     leaves it; used again if the ID returns
  *
  * Partition counts are never changed, because calls with the same key would then be out of order.
- * If offsets are kept for less time than records, a group that was stopped for longer than that reads all records
- * again.
+ * If the brokers keep offsets for less time than records, a group that was stopped for longer than that time reads all
+ * records again.
  */
 
 import { delayMsOfTopic, type TopicNames } from "../domain/topics.ts";
@@ -153,7 +153,7 @@ function offsets(
   offsetsRetentionMs: number | null,
 ): TopicDifference[] {
   const kept = unlimited(actual.config["retention.ms"] ?? "");
-  // A setting that `--apply` changes is compared by its new value.
+  // A setting that `--apply` changes is compared with its new value.
   const retentionMs = Math.max(kept, Number(planned.config["retention.ms"] ?? 0));
   if (!planned.isConsumed || offsetsRetentionMs === null) return [];
   if (!(retentionMs > offsetsRetentionMs)) return [];

@@ -20,11 +20,10 @@
  *
  * No maximum exceeds `kafka.maxMessageBytes`, because a cluster may allow less than the table. All other topics have
  * `cleanup.policy=delete`. Unless the table gives a number, a topic has `kafka.partitions`
- * partitions, and a destination's topic has the number in its `partitions`. A value that is removed
- * from a compacted topic is gone within two days: compaction happens within one day and keeps tombstones for another
- * day, during which the owners of audiences read them. A delivery is a call plus our headers, and a dead letter is a
- * delivery plus more headers, so their maximum sizes increase in that order. `topic-differences.ts` compares the plan
- * with a cluster.
+ * partitions, and a destination's topic has the number in its `partitions`. A value that is removed from a compacted
+ * topic is gone within two days: compaction happens within one day, and tombstones are kept for another day so that the
+ * owners of audiences can read them. A delivery is a call plus our headers, and a dead letter is a delivery plus more
+ * headers, so their maximum sizes increase in that order. `topic-differences.ts` compares the plan with a cluster.
  */
 
 import type { DestinationId } from "../domain/ids.ts";

@@ -1,4 +1,4 @@
-/** How long something has lasted, in at most two units: `0s`, `45s`, `3m 20s`, `2h 5m`, `3d 4h`. */
+/** Formats how long something has lasted, in at most two units, such as `0s`, `45s`, `3m 20s`, `2h 5m` or `3d 4h`. */
 
 const UNITS = [
   ["d", 86_400],

@@ -1,6 +1,8 @@
-/** Numbers as text: `1 record`, `1,024 records`, `66 %`. */
+/** Formats numbers and lists, such as `1 record`, `1,024 records`, `66 %` or `a, b, 7 more`. */
 
-/** @param plural required if the plural is not the noun followed by s. */
+const NAMES_MAX = 50;
+
+/** @param plural required if the plural is not formed with an s. */
 export function counted(count: number, noun: string, plural = `${noun}s`): string {
   return `${count.toLocaleString("en")} ${count === 1 ? noun : plural}`;
 }
@@ -10,4 +12,10 @@ export function percentText(share: number): string {
   if (share > 0 && share < 0.01) return "<1 %";
   if (share > 0.99 && share < 1) return ">99 %";
   return `${Math.round(share * 100)} %`;
+}
+
+/** The first 50 names, and how many more there are. A log line with the topics of 10,000 destinations has 350 KB. */
+export function firstNames(names: readonly string[]): readonly string[] {
+  const left = names.length - NAMES_MAX;
+  return left <= 0 ? names : [...names.slice(0, NAMES_MAX), `${left.toLocaleString("en")} more`];
 }

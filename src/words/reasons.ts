@@ -29,7 +29,7 @@ export type SkipReason = (typeof SKIP_REASONS)[number];
 export const SKIP_TEXTS: Readonly<Record<SkipReason, string>> = {
   "not-connected": "the source is not connected to it",
   disabled: "it is disabled",
-  "no-consent": "the call does not have the consent that it requires",
+  "no-consent": "the call does not grant the consent that the destination requires",
   "named-false": "integrations exclude it by name",
   "all-false": "integrations exclude All and do not name it",
   "sampled-out": "the sample of a filter does not keep the call",

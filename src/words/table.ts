@@ -1,6 +1,6 @@
 /**
- * A table for the terminal: each column is as wide as its widest cell, and two spaces separate
- * columns. Cells contain data, so characters that could control the terminal are shown as escapes.
+ * Formats a table for the terminal. Each column is as wide as its widest cell, and two spaces separate columns. Cells
+ * contain data, so characters that could control the terminal are escaped.
  */
 
 import { visibleCell } from "../domain/escape-control.ts";

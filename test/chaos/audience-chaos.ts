@@ -1,10 +1,10 @@
 /**
- * Programs that run audiences alone, each with a store of its own, on a real Kafka with everything
- * going wrong that a seed decides, and a ledger of everything that users were told.
+ * Runs programs with only the audience stage, each with a separate store, on a real Kafka. A seed decides what goes
+ * wrong, and a ledger records every call that was written for a user.
  *
- *   1  a broker of its own, a proxy before each program, two programs
- *   2  syncs are published all the time; in each round one or two faults (`faults.ts`)
- *   3  all is healed; a last whole sync of each audience; it waits until all is committed
+ *   1  a separate broker, a proxy in front of each program, two programs
+ *   2  syncs are published continuously, with one or two faults in each round (`faults.ts`)
+ *   3  all faults end; a last complete sync of each audience; waits until everything is committed
  *   4  SIGTERM; the ledger is judged (`audience-laws.ts`)
  */
 
@@ -34,12 +34,18 @@ const group = groupNames(PREFIX).audience;
 const APPROVAL = { approvalShare: 0.6, approvalMinimum: 3 };
 const PROGRAMS = ["program-1", "program-2", "spare"];
 const SETTLED_LIMIT_MS = 120_000;
-/** How long calls are waited for: a fault may also come while partitions are taken over. */
+/**
+ * How long each fault waits for calls. It does not always wait, so that it may also occur while partitions are taken
+ * over.
+ */
 const CALLS_LIMITS_MS = [0, 2_000, 8_000];
-/** Of each law. */
+/** Maximum number of violations that are shown for each law. */
 const TOLD_MAX = 5;
 
-/** Nothing is delivered here, so no endpoint can be sick. Kills are what audiences must survive. */
+/**
+ * No deliveries are made here, so endpoints cannot fail. The main faults are kills, which the audience stage must
+ * survive.
+ */
 export const AUDIENCE_FAULTS: readonly string[] = [
   ...FAULT_KINDS.filter((kind) => kind !== "sick"),
   ...["kill", "kill", "kill-all", "kill-all", "lose-disk", "lose-disk"],
@@ -87,7 +93,7 @@ export async function runAudienceChaos(options: ChaosOptions): Promise<ChaosResu
   return { ...result, logs: null };
 }
 
-/** The rounds. Returns which faults there were, by their number. */
+/** Runs the rounds. Returns the faults, by number. */
 async function live(
   world: FaultWorld,
   kafka: Kafka,
@@ -108,7 +114,7 @@ async function live(
   for (const [index, kinds] of plan.entries()) {
     if (!mayBegin()) break;
     say(`round ${index + 1}: ${kinds.join(" and ")}`);
-    // Where nothing is under way, nothing can be cut short.
+    // A fault can interrupt work only while there is work in progress.
     const before = await untilMore(kafka, 1, random.pick(CALLS_LIMITS_MS));
     await sleep(random.integer(0, 40));
     await Promise.all(
@@ -128,7 +134,7 @@ async function live(
   return injected;
 }
 
-/** Resolves when so many calls more are written, or at the limit; with how many there are. */
+/** Resolves when this many more calls have been written, or at the limit, with the number of calls. */
 async function untilMore(
   kafka: Kafka,
   more: number,
@@ -138,7 +144,7 @@ async function untilMore(
   const untilMs = Date.now() + limitMs;
   const wanted = (before ?? (await written(kafka).catch(() => 0))) + more;
   for (let last = 0; ; ) {
-    // While the broker is away it does not answer, and nothing is written.
+    // While the broker is unreachable, there is no response, and nothing is written.
     const now = await written(kafka).catch(() => last);
     last = now;
     if (now >= wanted || Date.now() > untilMs) return now;
@@ -152,8 +158,7 @@ async function written(kafka: Kafka): Promise<number> {
 }
 
 /**
- * Waits until everything is committed, then stops the programs. Returns what is not as it should
- * be.
+ * Waits until everything is committed, then stops the programs. Returns the problems that were found.
  */
 async function settle({ members }: FaultWorld, kafka: Kafka): Promise<readonly string[]> {
   const untilMs = Date.now() + SETTLED_LIMIT_MS;
@@ -209,7 +214,7 @@ async function judge(
   };
 }
 
-/** YAML for `switchyard run`; brokers and the admin port come by the environment. */
+/** YAML for `switchyard run`. Environment variables set the brokers and the admin port. */
 function configuration(stateDirectory: string): string {
   return stringify({
     kafka: {

@@ -1,4 +1,4 @@
-/** Reads from the topics of a run what was asked for and what was told, for `audience-laws.ts`. */
+/** Reads from the topics of a run which changes were requested and which calls were written, for `audience-laws.ts`. */
 
 import type { Audience } from "../../src/audience/audience.ts";
 import { audienceKey, firstOf, userOf } from "../../src/audience/keys.ts";
@@ -17,7 +17,7 @@ import { AUDIENCES } from "./audience-publisher.ts";
 
 const STEP_MAX_BYTES = 1_024 * 1_024;
 
-/** What the records on `audience-syncs` should come to. */
+/** The expected results of the records on `audience-syncs`. */
 export async function readExpected(
   kafka: Kafka,
   topics: TopicNames,
@@ -36,7 +36,8 @@ export async function readExpected(
     for (const offset of model.refused) deadLetters.add(`${records[0]?.partition}/${offset}`);
     const seen = new Set<string>();
     for (const { audienceId, userId, value, by } of model.calls) {
-      // Forgotten in the middle of a sync and listed by it again: the same message id.
+      // A user who was forgotten during a sync, and was then listed again by the same sync, has the same message ID
+      // twice.
       const id = JSON.stringify([audienceId, userId, value, by]);
       if (seen.has(id)) continue;
       seen.add(id);
@@ -49,7 +50,7 @@ export async function readExpected(
   return { reported, members, deadLetters };
 }
 
-/** What the programs have written. */
+/** The records that the programs have written. */
 export async function readEvidence(kafka: Kafka, topics: TopicNames): Promise<Evidence> {
   const calls = (await readTopic(kafka, topics.calls)).flat().flatMap(reportedCalls);
   const deadLetters = (await readTopic(kafka, topics.deadLetters)).flat().map((record) => {
@@ -75,7 +76,7 @@ function reportedCalls({ value, timestampMs }: IncomingRecord): ReportedCall[] {
   });
 }
 
-/** By audience, from what compaction leaves of a partition of the changelog. */
+/** By audience, the members according to the records that compaction would keep of a partition of the changelog. */
 function membersOf(records: readonly IncomingRecord[]): ReadonlyMap<string, ReadonlySet<string>> {
   const left = new Map(records.map(({ key, value }) => [`${key}`, value]));
   const audiences = AUDIENCES.flatMap(({ id }) => {
@@ -103,7 +104,7 @@ async function readTopic(kafka: Kafka, topic: string): Promise<readonly Incoming
   );
 }
 
-/** Null: what the platform sent is no JSON. */
+/** Null if the value is not JSON. */
 function readRecord(text: string): ModelRecord | null {
   try {
     return JSON.parse(text) as ModelRecord;

@@ -1,22 +1,22 @@
 /**
- * What must hold of the calls of the audience stage, whatever was killed, frozen or lost. What they
- * should be comes from `audience-model.ts`, which is given the same records.
+ * The laws that must hold for the calls of the audience stage, regardless of what was killed, frozen or lost.
+ * `audience-model.ts` computes the expected calls from the same records.
  *
- *   law        of each user and trait, and whatever is repeated taken once    unless
- *   untold     every change is told                                           overtaken
- *   unwanted   nothing else is: no sync that was cut short removed anybody    overtaken
- *   order      true and false come as the records say                         overtaken
- *   last       what was told last, repeats included, is right                 overtaken
- *   identity   a message id says one thing                                    -
+ *   law        for each user and trait, counting repeated calls once         unless
+ *   untold     there is a call for every change                              overtaken
+ *   unwanted   there are no other calls: incomplete syncs remove nobody       overtaken
+ *   order      true and false are in the order of the records                overtaken
+ *   last       the last call, including repeated ones, is correct             overtaken
+ *   identity   calls with the same message ID are equal                      -
  *
- *   law        of the run                                                     unless
- *   letter     every record that cannot be used is a dead letter, no other    -
- *   state      the changelog, compacted, has the members                      overtaken
+ *   law        for the run                                                  unless
+ *   letter     all invalid records, and no others, are dead letters         -
+ *   state      the compacted changelog contains the members                 overtaken
  *
- * Overtaken: a process that stood still, or was out of reach, for longer than the session timeout
- * may write the step that it had begun after its successor has written later ones
- * (docs/audiences.md#guarantees). So a call that came again behind another one, during such a
- * fault, excuses its user and trait. A killed process excuses nothing.
+ * Overtaken: if a process was frozen or unreachable for longer than the session timeout, it may finish writing a step
+ * after its successor has written later steps (docs/audiences.md#guarantees). So if a call was repeated after another
+ * call during such a fault, violations for its user and trait are excused. A killed process does not excuse any
+ * violation.
  */
 
 import type { Exposure, Violation } from "./violation.ts";
@@ -30,16 +30,16 @@ export interface ReportedCall {
 }
 
 export interface Expected {
-  /** By user and trait, what they should be told, in its order. */
+  /** By user and trait, the expected calls in order. */
   readonly reported: ReadonlyMap<string, readonly string[]>;
   /** By audience. */
   readonly members: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Places of the records that cannot be used: `partition/offset`. */
+  /** Positions of invalid records, as `partition/offset`. */
   readonly deadLetters: ReadonlySet<string>;
 }
 
 export interface Evidence {
-  /** Those of one user in the order of their topic. */
+  /** The calls; those of one user are in the order of the topic. */
   readonly calls: readonly ReportedCall[];
   readonly members: ReadonlyMap<string, ReadonlySet<string>>;
   readonly deadLetters: ReadonlySet<string>;
@@ -70,11 +70,11 @@ export interface AudienceViolation extends Omit<Violation, "law"> {
 export interface AudienceVerdict {
   readonly violations: readonly AudienceViolation[];
   readonly repeated: number;
-  /** Users and traits that are excused. */
+  /** Number of users and traits whose violations are excused. */
   readonly overtaken: number;
 }
 
-/** Faults after which a process may go on that has been taken for dead. */
+/** Faults after which a process may continue although its session has expired. */
 const OUTLIVED: ReadonlySet<string> = new Set(["freeze", "silence", "cut", "broker"]);
 
 export function judgeAudiences(
@@ -119,7 +119,7 @@ export function judgeAudiences(
   return { violations, repeated, overtaken: overtaken.size };
 }
 
-/** Without what came again. */
+/** The calls without repeated ones. */
 function firstsOf(calls: readonly ReportedCall[]): readonly ReportedCall[] {
   const seen = new Set<string>();
   return calls.filter(({ messageId }) => {

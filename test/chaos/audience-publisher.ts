@@ -1,6 +1,6 @@
 /**
- * Publishes syncs of several audiences all the time, each in its own order and all of them side by
- * side, with traits and users to forget among them. Ends with a whole sync of each audience.
+ * Continuously publishes syncs of several audiences: in order for each audience, concurrently for different audiences,
+ * with trait and `forget` records in between. Ends with a complete sync of each audience.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -10,7 +10,7 @@ import type { Producer } from "../../src/kafka/port.ts";
 import type { Prng } from "../support/clock/prng.ts";
 import { type AudiencePlan, type SentRecord, SyncAuthor } from "./audience-syncs.ts";
 
-/** The large ones have more changes than one step of the stage writes. */
+/** The large audiences have more changes than one step of the stage writes. */
 export const AUDIENCES: readonly AudiencePlan[] = [
   { id: "a", pool: pool("u", 25), pieceMax: 6, pauseMaxMs: 400 },
   { id: "b", pool: pool("u", 25), pieceMax: 25, pauseMaxMs: 400 },
@@ -26,7 +26,7 @@ export interface PublishOptions {
   readonly producer: Producer;
   readonly topic: string;
   readonly random: Prng;
-  /** Ends publishing; the last syncs are written then. */
+  /** Ends publishing. The last syncs are written after that. */
   readonly stop: AbortSignal;
 }
 

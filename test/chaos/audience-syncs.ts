@@ -1,16 +1,16 @@
 /**
- * What a careless platform sends for one audience: whole syncs, and every kind of broken one.
+ * Generates what a careless platform sends for one audience: complete syncs, and all kinds of invalid ones.
  *
- *   share    what comes next
- *   44 %     a sync in pieces, of whom it was before with some in and some out; repeated ids
+ *   share    the next records
+ *   44 %     a sync in pieces, with some users added and some removed; IDs may be repeated
  *    8 %     the same in one record
- *   12 %     a sync without its end, sometimes with records that come when it is over
+ *   12 %     a sync without its end, sometimes with records that follow when it is over
  *    8 %     a sync with a wrong count
- *    8 %     an earlier sync, once more
- *    5 %     a sync of nobody, which awaits approval unless it is forced
+ *    8 %     an earlier sync, sent again
+ *    5 %     an empty sync, which awaits approval unless it is forced
  *    7 %     an earlier sync is approved, or ended by force
  *    4 %     the audience is deleted
- *    4 %     records that cannot be used
+ *    4 %     invalid records
  */
 
 import type { Prng } from "../support/clock/prng.ts";
@@ -18,15 +18,15 @@ import type { ModelRecord } from "../support/worlds/audience-model.ts";
 
 export interface AudiencePlan {
   readonly id: string;
-  /** Ids of users that may be in it. */
+  /** IDs of users who may be in the audience. */
   readonly pool: readonly string[];
-  /** Most ids of a members record. */
+  /** Maximum number of IDs in a `members` record. */
   readonly pieceMax: number;
   /** Longest pause between two syncs. */
   readonly pauseMaxMs: number;
 }
 
-/** A record as it is sent; a text is sent as it is. */
+/** A record to send; a string is sent unchanged. */
 export type SentRecord = ModelRecord | string;
 
 export class SyncAuthor {
@@ -41,7 +41,7 @@ export class SyncAuthor {
     this.#random = random;
   }
 
-  /** In the order of sending. */
+  /** The next records, in the order in which they are sent. */
   next(): readonly SentRecord[] {
     const random = this.#random;
     const share = random.fraction();
@@ -56,7 +56,7 @@ export class SyncAuthor {
     return this.#unusable();
   }
 
-  /** A whole sync, whatever was left open. */
+  /** A complete sync, even if an earlier one is still open. */
   last(): readonly SentRecord[] {
     return this.#streamed(this.#changed(), true);
   }
@@ -66,7 +66,7 @@ export class SyncAuthor {
     return records;
   }
 
-  /** Those of before, with a random share of the pool turned into the opposite. */
+  /** The previous users, with the membership of a random share of the pool inverted. */
   #changed(): readonly string[] {
     const before = new Set(this.#members);
     const share = this.#random.pick([0, 0.02, 0.2, 0.7]);
@@ -80,7 +80,7 @@ export class SyncAuthor {
     const all = this.#random.shuffle(users);
     for (let from = 0; from < all.length; ) {
       const size = this.#random.integer(1, this.#plan.pieceMax);
-      // Now and then the last one of the piece before comes again.
+      // Sometimes the last user of the previous piece is repeated.
       const userIds = all.slice(Math.max(0, from - this.#random.integer(0, 1)), from + size);
       records.push({ type: "members", ...sync, userIds });
       from += size;
@@ -98,7 +98,7 @@ export class SyncAuthor {
     const whole = this.#streamed(this.#changed(), false);
     const kept = whole.slice(0, random.integer(1, whole.length - 1));
     if (random.chance(0.5)) return kept;
-    // What was left out comes after the next sync has begun.
+    // The omitted records are sent after the next sync has started.
     const next = this.#streamed(this.#changed(), false);
     return [...kept, ...next.slice(0, 2), ...whole.slice(kept.length), ...next.slice(2)];
   }

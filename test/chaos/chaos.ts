@@ -1,11 +1,11 @@
 /**
- * The real program on a real Kafka, with everything going wrong that a seed decides, and a ledger
- * of every call for every destination.
+ * Runs the real program on a real Kafka. A seed decides what goes wrong, and a ledger records what happens to every
+ * call for every destination.
  *
- *   1  one broker of its own or three, proxies before each program, an endpoint server, two to four
+ *   1  one or three separate brokers, proxies in front of each program, an endpoint server, two to four
  *      programs
- *   2  calls are published all the time; in each round one or two faults (`faults.ts`)
- *   3  all is healed; it waits until every record is finished and its offset committed
+ *   2  calls are published continuously, with one or two faults in each round (`faults.ts`)
+ *   3  all faults end; waits until every record is processed and its offset is committed
  *   4  SIGTERM; the ledger is judged (`laws.ts`)
  */
 
@@ -61,7 +61,7 @@ const CLUSTER_LAYOUTS: typeof LAYOUTS = [2, 4].map((programs) => Array(programs)
 const PROGRAMS_MAX = Math.max(...LAYOUTS.map((layout) => layout.length));
 const MACHINE_LIMIT_MS = 180_000;
 const SETTLED_LIMIT_MS = WINDOW_MS + 90_000;
-/** Deliveries keep nothing on disk. */
+/** Faults of disks are excluded, because nothing about deliveries is stored on disk. */
 export const DELIVERY_FAULTS: readonly string[] = FAULT_KINDS.filter(
   (kind) => kind !== "lose-disk",
 );
@@ -73,9 +73,9 @@ export const CLUSTER_FAULTS: readonly string[] = [
 
 export interface ChaosOptions {
   readonly seed: number;
-  /** Faults of each round, which begin one after the other and go on side by side. */
+  /** The faults of each round. They start one after another and continue concurrently. */
   readonly plan: readonly (readonly string[])[];
-  /** Asked before each round. The rounds end when it says no. By default it never does. */
+  /** Called before each round. If it returns false, the rounds end. By default, they do not end early. */
   readonly mayBegin?: () => boolean;
   /** By default 1. With 3, the plan may have faults of clusters. */
   readonly brokers?: 1 | 3;
@@ -173,7 +173,7 @@ interface Watched {
 interface Actions {
   readonly inject: (kind: string) => Promise<void>;
   readonly isGraceful: (kind: string) => boolean;
-  /** All brokers run again. */
+  /** Starts all brokers that are not running. */
   readonly mend: () => Promise<void>;
 }
 
@@ -186,14 +186,14 @@ function clusterActions(world: FaultWorld, more: Omit<ClusterWorld, keyof FaultW
   };
 }
 
-/** Reaches the broker past all proxies. The caller closes it. */
+/** Connects to the brokers without a proxy. The caller closes the connection. */
 export function connect(brokers: readonly string[]): Kafka {
   const log = createLog("error", { write: () => undefined });
   const connection = { brokers, clientId: "chaos", tls: null, sasl: null };
   return createKafka({ ...connection, sessionTimeoutMs: 10_000, recordMaxBytes: () => 1e6 }, log);
 }
 
-/** The rounds. Returns what went wrong when. */
+/** Runs the rounds. Returns the faults with their times. */
 async function live(
   world: FaultWorld,
   act: Actions,
@@ -209,12 +209,12 @@ async function live(
   const publishing = publish(kafka.producer(), journal, random.fork(), stop.signal, () => machine);
   publishing.catch((error: unknown) => world.fail(`publishing failed: ${String(error)}`));
   for (const [index, kinds] of plan.entries()) {
-    // Of a round on a machine without time for it little could be judged.
+    // Little could be judged in a round on a machine that has no CPU time for it.
     if (starvation.isStarved) say("waiting: the machine keeps programs from running");
     machine = starvation.untilOver(MACHINE_LIMIT_MS);
     await machine;
     if (!mayBegin()) break;
-    // Else an earlier fault would excuse what a graceful one must not do.
+    // Otherwise, an earlier fault would excuse violations that a graceful one must not cause.
     if (kinds.every(act.isGraceful)) await untilCalm(exposures);
     say(`round ${index + 1}: ${kinds.join(" and ")}; ${journal.calls.length} calls so far`);
     const failed: string[] = [];
@@ -237,7 +237,7 @@ async function live(
   return injected;
 }
 
-/** @param faults kinds to choose from. */
+/** @param faults the kinds of faults from which to choose. */
 export function choosePlan(
   seed: number,
   rounds: number,
@@ -250,13 +250,18 @@ export function choosePlan(
   });
 }
 
-/** Else faults after a broker's would meet no work: the publisher, too, waits for the broker. */
+/**
+ * Without this, faults after an outage of a broker would find no work, because the publisher also waits for the broker.
+ */
 async function untilPublished(journal: Journal, more: number): Promise<void> {
   const wanted = journal.calls.length + more;
   while (journal.calls.length < wanted) await sleep(50);
 }
 
-/** After a fault that has failed half-way: what it has left must neither hinder nor excuse anything. */
+/**
+ * Cleans up after a fault that has failed half-way, so that its remains do not affect later faults or excuse
+ * violations.
+ */
 async function mend(world: FaultWorld, act: Actions): Promise<void> {
   for (const member of [...world.members, world.spare]) {
     member.thaw();
@@ -268,15 +273,16 @@ async function mend(world: FaultWorld, act: Actions): Promise<void> {
   world.busy.clear();
 }
 
-/** A program that has died by itself is noted as a failure; the others' work goes on. */
+/**
+ * Restarts a program. If the program ended without a fault, that is recorded as a failure. The other programs continue.
+ */
 async function revive(member: Member): Promise<void> {
   if (!member.isRunning) await member.start();
   await member.ready().catch(() => undefined);
 }
 
 /**
- * Waits until everything is finished and committed, then stops the programs. Returns what is not as
- * it should be.
+ * Waits until everything is processed and committed, then stops the programs. Returns the problems that were found.
  */
 async function settle(world: FaultWorld, reader: TopicReader): Promise<readonly string[]> {
   const untilMs = Date.now() + SETTLED_LIMIT_MS;
@@ -286,7 +292,8 @@ async function settle(world: FaultWorld, reader: TopicReader): Promise<readonly 
     await sleep(1_000);
     const before = progress;
     progress = await reader.progress();
-    // Between two looks a record may go from a topic not yet looked at to one looked at before.
+    // Two checks are needed, because a record may move from a topic that is not checked yet to one that was already
+    // checked.
     isOver = progress.behind.length === 0 && progress.ends === before.ends;
   }
   const failures = [...progress.behind];

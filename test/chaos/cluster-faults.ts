@@ -1,21 +1,22 @@
 /**
- * What goes wrong with a cluster of brokers, beside what goes wrong with programs (`faults.ts`).
+ * Faults of a cluster of brokers, in addition to the faults of programs (`faults.ts`).
  *
  *   fault           does                                                 may repeat          may lose
- *   broker          SIGKILL of one broker; a new start later             before it, until    nothing
+ *   broker          SIGKILL of one broker; a restart later               before it, until    nothing
  *                                                                        all have rejoined
- *   leaderless      the same for longer: partitions of `lonely`, which   the same            nothing
- *                   has no second copy, are without a leader
+ *   leaderless      the same for longer, so that partitions of           the same            nothing
+ *                   `lonely`, which have one replica, have no leader
  *   broker-freeze   SIGSTOP of one broker for a while, SIGCONT           the same            nothing
  *   broker-roll     each broker in turn gets SIGTERM, and starts again   the same            nothing
  *   roll            each program in turn gets SIGTERM, and starts again  nothing             nothing
- *   election        every partition goes back to its first leader        nothing             nothing
- *   grow            a topic gets one partition more                      nothing             nothing
- *   topic-gone      the topic of `doomed` is deleted                     the same            what was in it
- *   retention       the line of `doomed` is held, and most of what       nothing             what was deleted
- *                   waits in it is deleted
+ *   election        every partition returns to its first leader          nothing             nothing
+ *   grow            a partition is added to a topic                      nothing             nothing
+ *   topic-gone      the topic of `doomed` is deleted                     the same            its records
+ *   retention       `doomed` is on hold, and most records in its         nothing             these records
+ *                   queue are deleted
  *
- * One of them has a broker in its hands at a time: with two of three controllers gone nothing is decided.
+ * Only one fault affects a broker at a time, because with two of three controllers gone, the cluster could make no
+ * decisions.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -35,7 +36,7 @@ import { SESSION_TIMEOUT_MS, topics } from "./setup.ts";
 import type { Loss } from "./violation.ts";
 
 const PARTITIONS_MAX = 8;
-/** Their order is no law. */
+/** Destinations whose order of deliveries is not checked, so their topics may get partitions. */
 const MAY_GROW = ["flaky", "any", "every"] as DestinationId[];
 export const LONELY = "lonely" as DestinationId;
 const DOOMED = "doomed" as DestinationId;
@@ -45,11 +46,11 @@ export interface ClusterWorld extends FaultWorld {
   readonly cluster: LocalCluster;
   readonly reader: TopicReader;
   readonly losses: Loss[];
-  /** The endpoint of `doomed` fails everything, or does not. */
+  /** Sets whether the endpoint of `doomed` fails all requests. */
   readonly setDoomed: (isSick: boolean) => void;
-  /** Topics that are consumed. */
+  /** Topics that the programs consume. */
   readonly consumed: readonly string[];
-  /** The fault that has a broker in its hands. */
+  /** The fault that affects a broker at the moment. */
   brokers: Promise<void>;
 }
 
@@ -76,7 +77,7 @@ const GRACEFUL: Readonly<Record<string, ClusterFault>> = {
     const { random, cluster, reader, setDoomed } = world;
     const topic = topics.deliveries(DOOMED);
     setDoomed(true);
-    // A breaker opens after 20 failures; after that calls lie unread.
+    // A circuit opens after 20 failures. After that, calls stay in the queue unread.
     await sleep(random.integer(4_000, 9_000));
     const over = lose(world);
     await reader.read();
@@ -142,13 +143,13 @@ export function isGracefulInCluster(kind: string): boolean {
   return kind in GRACEFUL || (!(kind in ALL) && isGraceful(kind));
 }
 
-/** Resolves when the fault is over. */
+/** Runs a fault, and resolves when it is over. */
 export async function injectInCluster(kind: string, world: ClusterWorld): Promise<void> {
   const fault = ALL[kind];
   await (fault === undefined ? inject(kind, world) : fault(world));
 }
 
-/** Whatever became of them. */
+/** Starts all brokers that are not running, for whatever reason. */
 export async function startBrokers({ cluster }: ClusterWorld): Promise<void> {
   for (const node of cluster.nodes) {
     node.thaw();
@@ -157,7 +158,7 @@ export async function startBrokers({ cluster }: ClusterWorld): Promise<void> {
 }
 
 async function withBrokers(world: ClusterWorld, act: () => Promise<void>): Promise<void> {
-  // One that has failed is told of by its own round.
+  // A fault that failed is reported by its own round.
   const before = world.brokers.catch(() => undefined);
   world.brokers = (async () => {
     await before;
@@ -166,7 +167,7 @@ async function withBrokers(world: ClusterWorld, act: () => Promise<void>): Promi
   await world.brokers;
 }
 
-/** Returns what ends the time in which calls for `doomed` may be lost. */
+/** Starts the time in which calls for `doomed` may be lost. Returns a function that ends it. */
 function lose({ losses }: ClusterWorld): () => void {
   const open: Loss = { destination: DOOMED, toMs: Number.POSITIVE_INFINITY };
   losses.push(open);

@@ -1,22 +1,22 @@
 /**
- * What goes wrong in a round, and which repetitions it may cause.
+ * The faults of a round, and the repetitions that they may cause.
  *
- *   fault      does                                                     may repeat what was done
- *   stop       SIGTERM with work in hand; a new start later             nothing
+ *   fault      action                                                   may repeat what was done
+ *   stop       SIGTERM during work; a restart later                     nothing
  *   replace    another program starts, then one gets SIGTERM            nothing
  *   join       another program starts, and stops after a while          nothing
  *   slow-stop  SIGTERM while its writes take seconds                    nothing
  *   sick       an endpoint fails everything for a while                 nothing
- *   kill       SIGKILL; a new start at once or later                    before it
+ *   kill       SIGKILL; a restart immediately or later                  before it
  *   slow-kill  SIGKILL while its writes take seconds                    before it
  *   kill-all   SIGKILL of every program at the same time                before it
- *   lose-disk  SIGKILL, and what it kept on disk is gone                before it
+ *   lose-disk  SIGKILL, and loss of the program's disk                  before it
  *   freeze     SIGSTOP for longer than the session timeout, SIGCONT     before it, and until it has joined again
- *   silence    its connections go silent for longer than that           the same
- *   cut        its connections to the broker are reset, a few times     the same
- *   broker     SIGKILL of the broker, or one of them; a start later     the same
+ *   silence    its connections are silent for longer than that          the same
+ *   cut        its connections to the broker are reset several times    the same
+ *   broker     SIGKILL of a broker; a restart later                     the same
  *
- * `cluster-faults.ts` has those that need several brokers.
+ * `cluster-faults.ts` has the faults that need several brokers.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -27,15 +27,15 @@ import { SESSION_TIMEOUT_MS, TIMEOUT_MS } from "./setup.ts";
 import type { MortalBroker } from "./surroundings.ts";
 import { type Exposure, STARVED } from "./violation.ts";
 
-/** Commits come once a second; an attempt that began earlier is noted with its end. */
+/** Commits follow once a second. An attempt that started earlier is recorded at its end. */
 export const BEFORE_MS = 4_000;
-/** A request that was sent before a kill may be noted after it. */
+/** A request that was sent before a kill may be recorded after it. */
 const AFTER_KILL_MS = 500;
-/** A consumer that has failed begins again after this at most (`kafka/consumer.ts`). */
+/** Maximum time after which a failed consumer restarts (`kafka/consume/consumer.ts`). */
 const BEGIN_AGAIN_MS = 5_000;
 /**
- * Until those who have lost sight of the broker have begun again, ended the attempts under way, and
- * joined: the group waits for their earlier selves until the session of these is over.
+ * How long it takes until programs that lost the broker have restarted their consumers, ended the attempts in progress,
+ * and joined. The group waits for the previous members until their sessions expire.
  */
 export const REJOINED_MS = BEGIN_AGAIN_MS + TIMEOUT_MS + SESSION_TIMEOUT_MS;
 
@@ -44,13 +44,13 @@ export interface FaultWorld {
   readonly broker: MortalBroker;
   /** The programs that make up the pipeline. */
   readonly members: readonly Member[];
-  /** Runs the whole path, but only while a fault wants it. */
+  /** A program with all stages that runs only while a fault needs it. */
   readonly spare: Member;
   readonly setSick: (isSick: boolean) => void;
   readonly exposures: Exposure[];
-  /** Members that a fault has in its hands. */
+  /** Members that a fault affects at the moment. */
   readonly busy: Set<Member>;
-  /** Something happened that must not, whatever the deliveries say. */
+  /** Reports something that must not happen, even if all deliveries are correct. */
   readonly fail: (says: string) => void;
   readonly say: (line: string) => void;
 }
@@ -95,7 +95,7 @@ const VIOLENT: Readonly<Record<string, Fault>> = {
     }),
   "slow-kill": (world) =>
     withMember(world, async (member) => {
-      // What waits for its write is unfinished, however long ago its attempt was.
+      // A delivery whose write is pending is not processed, even if its attempt was long ago.
       const over = expose(world, "kill");
       member.proxy.hold("writes");
       await sleep(world.random.integer(1_000, 4_000));
@@ -163,21 +163,21 @@ export function isGraceful(kind: string): boolean {
   return kind in GRACEFUL;
 }
 
-/** Resolves when the fault is over; programs may still be joining. */
+/** Runs a fault, and resolves when it is over. Programs may still be joining then. */
 export async function inject(kind: string, world: FaultWorld): Promise<void> {
   await ALL[kind]?.(world);
 }
 
 /**
- * Nothing that was done before now can be repeated because of an earlier fault. What the machine did is no
- * fault that ends: on a busy one nobody could wait for that.
+ * Waits until no earlier fault can cause a repetition of what was done before now. Starvation by the machine is
+ * ignored, because on a busy machine it might never end.
  */
 export async function untilCalm(exposures: readonly Exposure[]): Promise<void> {
   const endMs = Math.max(0, ...exposures.map(({ kind, toMs }) => (kind === STARVED ? 0 : toMs)));
   await sleep(Math.max(0, endMs + 1 - Date.now()));
 }
 
-/** Returns what ends the exposure, so many milliseconds from when it is called. */
+/** Starts an exposure. Returns a function that ends the exposure this many milliseconds after it is called. */
 export function expose(
   { exposures }: Pick<FaultWorld, "exposures">,
   kind: string,
@@ -190,7 +190,7 @@ export function expose(
   };
 }
 
-/** No fault goes on any more, also none that has failed. */
+/** Ends the exposures of all faults, including faults that have failed. */
 export function closeAll({ exposures }: Pick<FaultWorld, "exposures">): void {
   for (const [index, { kind, fromMs, toMs }] of exposures.entries()) {
     if (toMs === Number.POSITIVE_INFINITY)
@@ -226,7 +226,7 @@ export async function stopAndStart(world: FaultWorld, member: Member): Promise<v
 }
 
 async function stop({ exposures, fail }: FaultWorld, member: Member): Promise<void> {
-  // A program that is only just starting would end by the signal itself.
+  // The signal itself would end a program that has just been started.
   await member.ready().catch(() => undefined);
   const askedAtMs = Date.now();
   const status = await member.stop();

@@ -1,4 +1,4 @@
-/** Everything that happened to each delivery of a run, as the endpoints and the topics saw it. */
+/** Records everything that happened to each delivery of a run, according to the endpoints and the topics. */
 
 import { DEAD_LETTER_HEADER, type DeadLetterReason } from "../../src/domain/dead-letter.ts";
 import { DELIVERY_HEADER } from "../../src/domain/delivery.ts";
@@ -15,7 +15,7 @@ export interface ChaosRequest extends Request {
   readonly retryAfterMs: number;
 }
 
-/** A record that stands for the delivery somewhere. */
+/** A record of the delivery on any topic. */
 export interface Written {
   readonly where: "delivery" | "delay" | "dead-letter";
   /** `topic/partition/offset`. */
@@ -23,10 +23,10 @@ export interface Written {
   readonly atMs: number;
   readonly attempt: number;
   readonly retryCount: number;
-  /** Times that it was written to a delay topic because its own topic was not writable. */
+  /** How many times the delivery was written to a delay topic because its own topic was not writable. */
   readonly rerouted: number;
   readonly endpoint: EndpointKey | null;
-  /** Null unless it waits or has waited. */
+  /** Null unless the delivery is or was in a delay topic. */
   readonly dueAtMs: number | null;
   readonly reason: string | null;
 }
@@ -50,10 +50,10 @@ export class Journal {
   readonly #destinationOf: ReadonlyMap<string, ChaosDestination>;
   /** Calls in the order in which they were acknowledged. */
   readonly calls: SentCall[] = [];
-  /** Keys of values that are no calls; route must make dead letters of them. */
+  /** Keys of values that are not calls. The route stage must dead-letter them. */
   readonly poison = new Set<string>();
   readonly poisonDeadLetters = new Map<string, string[]>();
-  /** Requests and records that belong to no call that was sent. */
+  /** Requests and records that do not belong to any call that was sent. */
   readonly strange: string[] = [];
 
   constructor(destinations: readonly ChaosDestination[]) {
@@ -78,7 +78,7 @@ export class Journal {
     this.entry(messageId, destination.id).requests.push({ ...rest, path, endpoint });
   }
 
-  /** A record of a destination's topic, a delay topic, or the dead letters. */
+  /** Takes a record of a destination's topic, a delay topic, or the dead letters. */
   read(record: IncomingRecord): void {
     const texts = headerTexts(record);
     const place = `${record.topic}/${record.partition}/${record.offset}`;
@@ -141,7 +141,7 @@ export class Journal {
     }
   }
 
-  /** Requests and records of calls that nobody sent; call it when all has been read. */
+  /** Requests and records of calls that were never sent. Call this when everything has been read. */
   unknown(): string[] {
     const known = new Set(this.calls.map(({ messageId }) => messageId));
     const ids = new Set([...this.#entries.values()].map(({ messageId }) => messageId));

@@ -1,4 +1,4 @@
-/** Holds the laws against the journal of a run. */
+/** Checks the journal of a run against the laws. */
 
 import type { Journal } from "./journal.ts";
 import { isExcused, outOfOrder, violations } from "./laws.ts";
@@ -10,11 +10,11 @@ import { type Exposure, type Law, type Loss, STARVED } from "./violation.ts";
 
 export interface Judgement {
   readonly ledger: string;
-  /** Histories of deliveries that broke a law; none when all held. */
+  /** Histories of deliveries that broke a law; empty if all laws held. */
   readonly broken: readonly string[];
 }
 
-/** What may excuse a violation. */
+/** Circumstances that may excuse a violation. */
 export interface Circumstances {
   readonly exposures: readonly Exposure[];
   readonly losses: readonly Loss[];
@@ -22,13 +22,13 @@ export interface Circumstances {
   readonly machine: { readonly starvedMs: number; readonly lastedMs: number };
 }
 
-/** Judged by the times of requests: by how long a stall during one of them nobody can judge it. */
+/** Laws about the times of requests. If a stall during a request was at least this long, the law cannot be checked. */
 const OF_TIME: Readonly<Partial<Record<Law, number>>> = {
   early: 0,
   late: 0,
   repeated: DEAD_LETTERED_MS,
 };
-/** Of each law. */
+/** Maximum number of histories for each law. */
 const HISTORIES_MAX = 3;
 
 export function judge(
@@ -63,7 +63,7 @@ export function judge(
     const entries = journal.calls.map(
       ({ user, messageId }) => [user, journal.entry(messageId, destination)] as const,
     );
-    // One that was given up meanwhile is over for its program, and not for its endpoint.
+    // A request that timed out meanwhile has ended for its program, but not for its endpoint.
     const clear = entries.filter(
       ([, { requests }]) => !isNotedLate(requests, blurs, DEAD_LETTERED_MS),
     );
@@ -87,8 +87,8 @@ export function judge(
 }
 
 /**
- * Where a program was starved, the endpoints of this process may have been, too: in many pauses, each
- * too short for a stall.
+ * The times in which programs were starved. The endpoints of this process may have been starved then as well, in many
+ * pauses that are each too short to count as a stall.
  */
 function starvedTimes(exposures: readonly Exposure[]): readonly Stall[] {
   return exposures

@@ -1,13 +1,13 @@
 /**
- * What must hold for each delivery, whatever went wrong.
+ * The laws that must hold for each delivery, regardless of the faults.
  *
  *   law                                                    unless
  *   accepted by an endpoint, or a dead letter              its record was deleted unread (`isExcused`)
- *   no attempt before its tier's delay or `Retry-After`    the window would end first
+ *   no attempt before the retry delay or `Retry-After`     the retry window would end first
  *   nothing leaves a delay topic before it is due          -
- *   nothing is parked that was never attempted             it is the share of one endpoint
- *   no attempt after the window                            the program was frozen while it sent it
- *   nothing expires or is rejected without cause           -
+ *   no retry is scheduled without an attempt               the delivery is for one endpoint
+ *   no attempt after the retry window                      the program was frozen during the request
+ *   nothing expires or is rejected without a reason        -
  *   nothing is done twice                                  it was done shortly before or during a
  *                                                          fault that may undo it (`Exposure`)
  *
@@ -29,9 +29,11 @@ import { repetitions, tooOften, unexplained } from "./repetitions.ts";
 import { topics } from "./setup.ts";
 import type { Exposure, Law, Loss, Violation } from "./violation.ts";
 
-/** From a check of the window in the program to the note in the receiver. */
+/** Maximum time from the program's check of the retry window to the entry in the receiver's journal. */
 const LATE_GRACE_MS = 2_000;
-/** A wait past the window is cut; then neither the tier nor `Retry-After` is the rule. */
+/**
+ * A wait that would end after the retry window is shortened, so that neither the retry delay nor `Retry-After` applies.
+ */
 const CUT_MARGIN_MS = 2_000;
 
 export function violations(
@@ -62,8 +64,8 @@ export function violations(
 }
 
 /**
- * Whether a delivery can be among what was deleted: as far as anybody knows it lay in the topic of its
- * destination then. One that waited elsewhere was not touched.
+ * True if the delivery may be among the deleted records, because it may have been in its destination's topic then.
+ * Deliveries in other topics were not affected.
  */
 export function isExcused(
   { destination, written }: ChaosEntry,
@@ -83,7 +85,10 @@ export function isExcused(
   );
 }
 
-/** A line is held, not parked. Copies that go around a topic have waited, and were not parked. */
+/**
+ * Finds retries that were scheduled before any attempt. Deliveries of a destination on hold stay in the queue, and
+ * rerouted deliveries are in a delay topic without being scheduled for retry.
+ */
 function parkedUntried({ written }: ChaosEntry): string[] {
   return written.flatMap(({ where, attempt, retryCount: parked, endpoint, place }) => {
     if (where !== "delay" || attempt > 0 || parked === 0 || endpoint !== null) return [];
@@ -99,8 +104,8 @@ function returnedEarly({ written }: ChaosEntry): string[] {
 }
 
 /**
- * Judged as long as nothing was done twice: of a delivery that goes on twice nobody knows which
- * attempt follows from which, and what an endpoint asked of one of them the other was not told.
+ * Checked only while nothing was done twice. If a delivery continues twice, it is unknown which attempt follows from
+ * which, and each of the two only has its own `Retry-After`.
  */
 function beforeRetryAfter(entry: ChaosEntry, recipient: Recipient, policy: RetryPolicy): string[] {
   const [again] = repetitions(entry, recipient);
@@ -122,7 +127,10 @@ function beforeRetryAfter(entry: ChaosEntry, recipient: Recipient, policy: Retry
   });
 }
 
-/** The requests of an attempt begin together: later ones are another try, at another endpoint. */
+/**
+ * True if an attempt was repeated: the requests of one attempt start together, so later ones belong to another try at
+ * another endpoint.
+ */
 function isBegunAgain({ requests }: ChaosEntry): boolean {
   const firstMs = requests.filter(({ attempt }) => attempt === 1).map(({ atMs }) => atMs);
   return Math.max(...firstMs) - Math.min(...firstMs) > LATE_GRACE_MS;
@@ -144,10 +152,10 @@ function late(
 }
 
 /**
- * Where no endpoint fails, calls of one user arrive one after the other, as they were sent: none
- * before one request of the call before it is over. There are several when a frozen process goes on
- * with what another one has begun as well; that one waits for its own alone. What a fault made go
- * on to a later attempt is left out: its first request was never seen.
+ * If no endpoint fails, the calls of one user arrive in the order in which they were sent, and none arrives before a
+ * request of the previous call has ended. There may be several requests of a call if a frozen process continues with
+ * deliveries that another process has also started; the other process waits only for its own request. Deliveries that
+ * continued with a later attempt because of a fault are omitted, because their first request was not recorded.
  */
 export function outOfOrder(entries: Iterable<readonly [user: string, entry: ChaosEntry]>) {
   const latest = new Map<string, ChaosEntry>();

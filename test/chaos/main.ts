@@ -1,12 +1,12 @@
 /**
- * `npm run chaos`: the real program on a real Kafka while everything goes wrong that may.
+ * `npm run chaos`: runs the real program on a real Kafka while all kinds of faults occur.
  *
- *   npm run chaos -- --rounds 20 --seed 7        prints the ledger; exit 1 if a law was broken
- *   npm run chaos -- --faults kill,freeze        only these
- *   npm run chaos -- audience --rounds 100       audiences in place of deliveries
- *   npm run chaos -- cluster --rounds 60         three brokers, which die, too
- *   npm run chaos -- --rounds 200 --minutes 45   as many of these rounds as begin in that time
- *   npm run chaos -- --takeover                  how soon deliveries go on after a SIGKILL
+ *   npm run chaos -- --rounds 20 --seed 7        prints the ledger; exits with 1 if a law was broken
+ *   npm run chaos -- --faults kill,freeze        only these faults
+ *   npm run chaos -- audience --rounds 100       audiences instead of deliveries
+ *   npm run chaos -- cluster --rounds 60         three brokers, which are also killed
+ *   npm run chaos -- --rounds 200 --minutes 45   as many of these rounds as start in that time
+ *   npm run chaos -- --takeover                  measures how soon deliveries continue after a SIGKILL
  */
 
 import { flagsOf, runScript, say, secondsRunning, WrongUsage } from "../support/script/script.ts";

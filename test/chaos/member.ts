@@ -1,4 +1,4 @@
-/** One program of a run, which is started, stopped, killed and frozen, many times. */
+/** One program of a run, which is started, stopped, killed and frozen many times. */
 
 import assert from "node:assert/strict";
 import { createWriteStream, mkdirSync, rmSync, type WriteStream, writeFileSync } from "node:fs";
@@ -8,12 +8,12 @@ import { type Program, startProgram } from "../../tools/demo/program.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import type { BrokerProxy } from "./proxy.ts";
 
-/** Stages that are not told to stop by then are counted as hanging; the program allows itself 30 s. */
+/** A program that has not stopped by then counts as hanging. Its own limit is 30 s. */
 const STOP_LIMIT_MS = 45_000;
 
 export class Member {
   readonly name: string;
-  /** As `--stages` takes them. */
+  /** The value of `--stages`. */
   readonly stages: string;
   readonly proxy: BrokerProxy;
   readonly #configFile: string;
@@ -25,8 +25,8 @@ export class Member {
   #isWanted = false;
 
   /**
-   * @param directory the member makes one of its own in it, for its configuration and its log.
-   * @param onDeath called when the program ends without having been told to.
+   * @param directory the folder in which the member creates a folder for its configuration and its log.
+   * @param onDeath called when the program ends although it was not stopped or killed.
    */
   constructor(
     options: {
@@ -35,7 +35,7 @@ export class Member {
       readonly directory: string;
       readonly config: string;
       readonly proxy: BrokerProxy;
-      /** Where its configuration has it keep audiences. */
+      /** The folder for the state of audiences in its configuration. */
       readonly stateDirectory?: string;
     },
     onDeath: (says: string) => void,
@@ -58,7 +58,7 @@ export class Member {
     return this.#program !== null;
   }
 
-  /** Returns when it runs; `ready` tells when it has joined. */
+  /** Resolves when the program runs; `ready` resolves when it has joined. */
   async start(): Promise<void> {
     assert(this.#program === null);
     const port = await freePort();
@@ -77,7 +77,7 @@ export class Member {
     );
     this.#program = program;
     this.#ready = program.ready;
-    // Of a program that ends before it is ready it quotes what it has written.
+    // If the program ends before it is ready, the error quotes its output.
     let quoted = "";
     this.#ready.catch((error: unknown) => {
       quoted = `: ${String(error)}`;
@@ -90,12 +90,12 @@ export class Member {
     });
   }
 
-  /** Resolves when it has joined all its groups, or says that it takes too long. */
+  /** Resolves when the program has joined all its groups, or rejects if that takes too long. */
   async ready(): Promise<void> {
     if (this.#program !== null) await this.#ready;
   }
 
-  /** SIGTERM. Resolves with the exit status; null when it had to be killed. */
+  /** Sends SIGTERM. Resolves with the exit status, or with null if the program had to be killed. */
   async stop(): Promise<number | null> {
     const program = this.#program;
     if (program === null) return 0;
@@ -106,7 +106,7 @@ export class Member {
     return status;
   }
 
-  /** SIGKILL. Resolves when it is gone. */
+  /** Sends SIGKILL. Resolves when the program has ended. */
   async kill(): Promise<void> {
     const program = this.#program;
     if (program === null) return;
@@ -115,7 +115,7 @@ export class Member {
     await program.ended;
   }
 
-  /** What a machine that is replaced does not bring along. Only while it does not run. */
+  /** Removes the state that is lost when a machine is replaced. Call only while the program does not run. */
   loseDisk(): void {
     assert(this.#program === null);
     if (this.#stateDirectory !== null)

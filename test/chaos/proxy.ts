@@ -1,4 +1,4 @@
-/** The way of one program to the broker: it can be cut, go silent, or let no writes through. */
+/** A proxy between one program and the broker. It can reset connections, go silent, or block writes. */
 
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
@@ -10,21 +10,20 @@ export interface BrokerProxy extends AsyncDisposable {
   readonly address: string;
   /** Bytes that clients have sent to the broker by now. */
   asked(): number;
-  /** Where to connect to from now on, `host:port`. */
+  /** Sets the address of the broker, `host:port`, for later connections. */
   leadTo(target: string): void;
   /** Resets every connection. New ones work. */
   cut(): void;
   /**
-   * Nothing goes through any more, but connections stay open. `writes`: only on connections that
-   * records have been produced on, so that offsets are still committed. `fetches`: only on those that
-   * records are fetched by.
+   * Stops forwarding, but keeps connections open. `writes`: only on connections on which records have been produced, so
+   * that offsets can still be committed. `fetches`: only on connections on which records are fetched.
    */
   hold(what: Held): void;
-  /** What was held goes on. */
+  /** Continues to forward what was held. */
   release(): void;
   /**
-   * The connections of now, or those that records are fetched by, stay open, and nothing goes through
-   * them any more. New ones work.
+   * Stops forwarding on the current connections, or on those on which records are fetched, but keeps them open. New
+   * connections work.
    */
   silence(what?: "everything" | "fetches"): void;
 }
@@ -34,7 +33,7 @@ type Held = "everything" | "writes" | "fetches";
 interface Pair {
   readonly client: Socket;
   readonly broker: Socket;
-  /** Of the requests that went by it. */
+  /** The API keys of the requests that were sent on the connection. */
   readonly apiKeys: Set<number>;
   isSilent: boolean;
 }
@@ -111,7 +110,7 @@ export async function startProxy(host = "127.0.0.1"): Promise<BrokerProxy> {
   };
 }
 
-/** The ways of one program to several brokers, as one. Each has to be led to its broker before. */
+/** Combines the proxies of one program to several brokers. Each of them must already have the address of its broker. */
 export function joinProxies(proxies: readonly BrokerProxy[]): BrokerProxy {
   const each = (act: (proxy: BrokerProxy) => void) => () => proxies.forEach(act);
   return {
@@ -145,7 +144,7 @@ function forward(from: Socket, to: Socket, isHeld: () => boolean): void {
 const PRODUCE = 0;
 const FETCH = 1;
 
-/** The APIs of the requests that begin in what a client sends; pieces may be cut anywhere. */
+/** Finds the API keys of the requests that start in the bytes of a client, which may be split anywhere. */
 function requestsOf(): (bytes: Buffer) => readonly number[] {
   let begun = Buffer.alloc(0);
   let ofLast = 0;
@@ -154,7 +153,7 @@ function requestsOf(): (bytes: Buffer) => readonly number[] {
     let rest = bytes.subarray(Math.min(ofLast, bytes.length));
     ofLast = Math.max(0, ofLast - bytes.length);
     rest = Buffer.concat([begun, rest]);
-    // Each request: its size in 4 bytes, then which API it is for in 2.
+    // A request starts with its size in 4 bytes, followed by its API key in 2 bytes.
     while (rest.length >= 6) {
       apiKeys.push(rest.readInt16BE(4));
       const size = 4 + rest.readInt32BE(0);

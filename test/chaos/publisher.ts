@@ -1,4 +1,4 @@
-/** Publishes calls all the time: a few users, so that keys meet, and now and then what is no call. */
+/** Publishes calls continuously. There are only a few users, so that keys repeat, and some values are not calls. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -11,9 +11,9 @@ import { topics } from "./setup.ts";
 const USERS = 20;
 
 /**
- * Goes on until the signal aborts; resolves when the last call is acknowledged.
+ * Publishes until the signal aborts. Resolves when the last call is acknowledged.
  *
- * @param mayGoOn waited for before each call.
+ * @param mayGoOn awaited before each call.
  */
 export async function publish(
   producer: Producer,
@@ -37,7 +37,7 @@ export async function publish(
       journal.poison.add(key);
       records.push(record(key, random.pick(["no call", '{"type":"track"}', "[]"])));
     }
-    // Before the write, so that no request comes for a call that nobody knows.
+    // The call is added before the write, so that no request arrives for an unknown call.
     for (const call of calls) journal.sent(call);
     await producer.send(records);
     await sleep(random.integer(20, 220));

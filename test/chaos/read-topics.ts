@@ -1,4 +1,4 @@
-/** Reads into the journal what the programs have written, and tells whether they have read it all. */
+/** Reads the programs' records into the journal, and finds out whether the programs have processed everything. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -7,12 +7,12 @@ import type { Journal } from "./journal.ts";
 import { type ChaosDestination, consumedTopics, RETRY_DELAYS_MS, topics } from "./setup.ts";
 
 const STEP_MAX_BYTES = 1_024 * 1_024;
-/** A partition may be without a leader for as long as its only broker takes to start. */
+/** A partition may have no leader until its only broker has started. */
 const INSIST_MS = 120_000;
 const INSIST_STEP_MS = 100;
 
 export interface Progress {
-  /** Partitions whose group has not committed their end, in words. */
+  /** Descriptions of the partitions whose group has not committed the end. */
   readonly behind: readonly string[];
   /** Records of all topics. */
   readonly ends: number;
@@ -23,7 +23,7 @@ export class TopicReader {
   readonly #journal: Journal;
   readonly #destinations: readonly ChaosDestination[];
   readonly #positions = new Map<string, number>();
-  /** One look at a time: each goes on where the last one ended. */
+  /** Reads run one at a time; each continues where the previous one ended. */
   #last: Promise<void> = Promise.resolve();
 
   constructor(kafka: Kafka, journal: Journal, destinations: readonly ChaosDestination[]) {
@@ -32,18 +32,18 @@ export class TopicReader {
     this.#destinations = destinations;
   }
 
-  /** Everything written since the last time. */
+  /** Reads all records that were written since the last read. */
   read(): Promise<void> {
     return this.#next(() => insist(() => this.#readAll()));
   }
 
-  /** Whatever became of the one before. */
+  /** Runs after the previous read, even if that failed. */
   #next(look: () => Promise<void>): Promise<void> {
     this.#last = this.#last.catch(() => undefined).then(look);
     return this.#last;
   }
 
-  /** Deletes a topic. Offsets count anew in the one that takes its place. */
+  /** Deletes a topic. Offsets start at 0 again in the topic that replaces it. */
   delete(topic: string): Promise<void> {
     return this.#next(async () => {
       await this.#kafka.admin.deleteTopics([topic]);
@@ -57,7 +57,7 @@ export class TopicReader {
     return insist(() => this.#kafka.admin.offsets(topic));
   }
 
-  /** May be tried again: it goes on behind what it has read. */
+  /** Can be repeated after a failure: it continues after the last record that was read. */
   async #readAll(): Promise<void> {
     const names = [
       ...this.#destinations.flatMap(({ id }) => [topics.deliveries(id), topics.retries(id)]),
@@ -85,7 +85,10 @@ export class TopicReader {
     this.#positions.set(place, end);
   }
 
-  /** How far the groups are. When all are at the ends, and these no longer grow, nothing more comes. */
+  /**
+   * The progress of the groups. When all groups have reached the ends, and the ends no longer change, no more records
+   * follow.
+   */
   progress(): Promise<Progress> {
     return insist(() => this.#progress());
   }

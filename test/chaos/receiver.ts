@@ -1,6 +1,7 @@
 /**
- * The endpoints of a run: one HTTP server that answers as told and notes every request, once for each of its calls. A batch
- * that will come again in halves is not noted: nothing is decided for its calls.
+ * The endpoints of a run: one HTTP server that sends the responses of the scripts and records every request, once for
+ * each of its calls. A batch that will be sent again in halves is not recorded, because nothing is decided for its
+ * calls.
  */
 
 import { once } from "node:events";
@@ -24,7 +25,7 @@ export interface ReceivedRequest extends RequestedCall {
   readonly path: string;
   readonly atMs: number;
   readonly endAtMs: number;
-  /** Null: it got no answer. */
+  /** Null if the request got no response. */
   readonly status: number | null;
   readonly retryAfterMs: number;
 }
@@ -33,7 +34,7 @@ export interface Receiver extends AsyncDisposable {
   readonly baseUrl: string;
 }
 
-/** @param onRequest called for each call when a request is over, with or without an answer. */
+/** @param onRequest called for each call when a request is over, with or without a response. */
 export async function startReceiver(
   reply: (path: string, calls: readonly RequestedCall[]) => Reply,
   onRequest: (request: ReceivedRequest) => void,
@@ -63,7 +64,8 @@ export async function startReceiver(
       replied = reply(path, readCalls(request, calls, Buffer.concat(chunks)));
       act(replied, request, response, () => {
         isAnswered = true;
-        // Noted as it is answered: the next attempt may come before the connection is heard of.
+        // The request is recorded when the response is sent, because the next attempt may arrive before the end of the
+        // connection is detected.
         over();
       });
     });
@@ -82,7 +84,7 @@ export async function startReceiver(
   };
 }
 
-/** A request has one call, or those of a batch: their IDs and attempts are lists. */
+/** The calls of a request: one call, or the calls of a batch, whose IDs and attempts are lists. */
 function callsOf(headers: IncomingHttpHeaders): readonly RequestedCall[] {
   const attempts = `${headers["x-switchyard-attempt"] ?? ""}`.split(",");
   return (messageIds(headers) ?? [""]).map((messageId, index) => ({
@@ -91,7 +93,7 @@ function callsOf(headers: IncomingHttpHeaders): readonly RequestedCall[] {
   }));
 }
 
-/** @throws Error if the body has other calls than the headers say; the run ends with it. */
+/** @throws Error if the body contains other calls than the headers. The error ends the run. */
 function readCalls(
   { headers }: IncomingMessage,
   calls: readonly RequestedCall[],

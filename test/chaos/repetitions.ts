@@ -1,18 +1,17 @@
 /**
- * What was done twice for a delivery, which fault explains it, and how much one fault may repeat.
+ * Finds what was done twice for a delivery, and the fault that explains it, and limits how much one fault may repeat.
  *
- * A delivery that a fault has split in two goes on twice, each on its own: what one of them does
- * may repeat the other much later, and in another form. So a fault explains a repetition when
- * anything that was done for the delivery before lies in its exposure, and what follows needs no
- * other one.
+ * If a fault has split a delivery in two, both continue independently, so one of them may repeat the other much later,
+ * and in another form. So a fault explains a repetition if anything that was done for the delivery earlier is in the
+ * fault's exposure, and later repetitions need no other fault.
  *
  *   a fault may repeat          because
- *   what began before it        it takes what a program has in hand, and what is not committed yet
- *   each step 4 times           a delivery is in the hands of two stages at most, the one that has
+ *   what started before it      it affects what is in flight in a program or is not committed yet
+ *   each step 4 times           a delivery is in flight in at most two stages, the one that has
  *                               passed it on and not committed, and the one that has it now; each
  *                               of them does it again
  *   a delivery that was rerouted is another record: a topic that is not writable repeats nothing
- *   of a partition's records,   deliver has no more of a partition in hand (`deliver/stage.ts`)
+ *   of a partition's records,   deliver has no more of a partition in flight (`deliver/stage.ts`)
  *   the attempts of 256
  */
 
@@ -20,22 +19,22 @@ import { isAccepted, type Recipient } from "../support/worlds/ledger.ts";
 import type { ChaosEntry, ChaosRequest, Written } from "./journal.ts";
 import type { Exposure, Violation } from "./violation.ts";
 
-/** For each fault. */
+/** The limit for each fault. */
 const TIMES_MAX = 4;
 const IN_HAND_MAX = 256;
 
-/** Something of a delivery that happened again. */
+/** A step of a delivery that was repeated. */
 export interface Repetition {
   readonly what: string;
   readonly firstAtMs: number;
   readonly againAtMs: number;
-  /** When other things had been done for the delivery by then. */
+  /** The times of the earlier steps of the delivery. */
   readonly earlierMs: readonly number[];
 }
 
 type Pair = Omit<Repetition, "earlierMs">;
 
-/** In the order in which they happened again. */
+/** The repetitions, in the order in which they happened. */
 export function repetitions(entry: ChaosEntry, { deliver }: Recipient): Repetition[] {
   const requests = [...entry.requests].sort((a, b) => a.atMs - b.atMs);
   const written = [...entry.written].sort((a, b) => a.atMs - b.atMs);
@@ -46,7 +45,7 @@ export function repetitions(entry: ChaosEntry, { deliver }: Recipient): Repetiti
     ...afterTheEnd(requests, written, deliver),
   ];
   const doneMs = steps.map(({ endAtMs }) => endAtMs);
-  // Of what is noted in the same millisecond, what goes back furthest is the cause.
+  // If several repetitions have the same millisecond, the one with the earliest original is the cause.
   return found
     .sort((a, b) => a.againAtMs - b.againAtMs || a.firstAtMs - b.firstAtMs)
     .map((pair) => ({ ...pair, earlierMs: doneMs.filter((ms) => ms < pair.againAtMs) }));
@@ -85,7 +84,10 @@ function doneAgain(steps: readonly Step[]): Pair[] {
   });
 }
 
-/** A record that was attempted or parked before is now parked or given up as if it had not been. */
+/**
+ * A record that was attempted or scheduled for retry before is now scheduled for retry or dead-lettered as if that had
+ * not happened.
+ */
 function doneOtherwise(requests: readonly ChaosRequest[], written: readonly Written[]): Pair[] {
   return written.flatMap((record) => {
     const { where, endpoint, attempt, retryCount: parked, atMs } = record;
@@ -95,7 +97,7 @@ function doneOtherwise(requests: readonly ChaosRequest[], written: readonly Writ
     const attempted = requests.find(
       (each) => each.attempt > attempt && each.endAtMs <= atMs && isOfSame(each),
     );
-    // Only a delay record counts its own parking.
+    // Only the record in a delay topic includes its own scheduling in the count.
     const waited = written.find(
       (each) =>
         where === "dead-letter" &&
@@ -140,7 +142,7 @@ function afterTheEnd(
   });
 }
 
-/** The faults that explain a repetition: any one of them would do. */
+/** The faults that explain a repetition; any one of them is sufficient. */
 export function explanations(
   { firstAtMs, againAtMs, earlierMs }: Repetition,
   exposures: readonly Exposure[],
@@ -151,7 +153,7 @@ export function explanations(
   );
 }
 
-/** What is wrong when no fault explains the first repetition; others follow from it. */
+/** The violation if no fault explains the first repetition; the others follow from it. */
 export function unexplained(all: readonly Repetition[], exposures: readonly Exposure[]): string[] {
   const [first] = all;
   if (first === undefined || explanations(first, exposures).length > 0) return [];
@@ -159,7 +161,7 @@ export function unexplained(all: readonly Repetition[], exposures: readonly Expo
   return [`${what} ${againAtMs - firstAtMs} ms after the first time, and no fault explains it`];
 }
 
-/** What is wrong when a step was done more often than the faults before it explain. */
+/** The violation if a step was done more often than the earlier faults explain. */
 export function tooOften(entry: ChaosEntry, exposures: readonly Exposure[]): string[] {
   const steps = stepsOf(entry);
   const byName = Map.groupBy(steps, ({ what }) => what);
@@ -176,7 +178,7 @@ export function tooOften(entry: ChaosEntry, exposures: readonly Exposure[]): str
   });
 }
 
-/** What is wrong when a fault has repeated attempts of more records than a program has in hand. */
+/** The violation if a fault has repeated attempts of more records than a program can have in flight. */
 export function tooMany(
   deliveries: Iterable<readonly [entry: ChaosEntry, recipient: Recipient]>,
   exposures: readonly Exposure[],
@@ -185,12 +187,13 @@ export function tooMany(
   for (const [entry, recipient] of deliveries) {
     const [first] = repetitions(entry, recipient);
     const records = entry.written.filter(({ where }) => where === "delivery");
-    // What route and delay have written twice is attempted twice, and they have more in hand.
+    // Records that the route and delay stages have written twice are attempted twice, and these stages have more
+    // records in flight.
     const isWrittenAgain = doneAgain(stepsOf({ requests: [], written: records })).length > 0;
     if (first === undefined || isWrittenAgain) continue;
     const [cause, other] = explanations(first, exposures);
     const [record] = records;
-    // Of two faults nobody knows which one it was.
+    // If two faults are possible, it is unknown which one was the cause.
     if (cause === undefined || other !== undefined || record === undefined) continue;
     const ofFault = counts.get(cause) ?? new Map<string, number>();
     counts.set(cause, ofFault);

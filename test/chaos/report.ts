@@ -1,4 +1,4 @@
-/** The ledger of a run as text, and the history of a delivery where a law was broken. */
+/** Formats the ledger of a run, and the history of each delivery that broke a law. */
 
 import { isAccepted } from "../support/worlds/ledger.ts";
 import type { ChaosEntry, Journal } from "./journal.ts";
@@ -12,12 +12,12 @@ export interface Injected {
 }
 
 export interface Broken {
-  /** Null when it is about the run as a whole. */
+  /** Null if the violation is about the whole run. */
   readonly entry: ChaosEntry | null;
   readonly violation: Violation | { readonly law: "run"; readonly says: string };
 }
 
-/** Sums of one destination. With `every` a delivery may be accepted and given up, too. */
+/** Sums of one destination. With `every`, a delivery may be both accepted and dead-lettered. */
 interface Row {
   deliveries: number;
   requests: number;
@@ -43,7 +43,7 @@ export interface LedgerInput {
   readonly broken: readonly Broken[];
   /** Deliveries whose records a fault has deleted unread. */
   readonly excused: number;
-  /** Requests that were early or late, or were noted late. */
+  /** Requests that were early or late, or were recorded late. */
   readonly unclear: number;
   readonly machine: { readonly starvedMs: number; readonly lastedMs: number };
 }
@@ -123,7 +123,7 @@ function tableLines(rows: ReadonlyMap<string, Row>): string[] {
   ];
 }
 
-/** Everything that happened to a delivery, with the faults in between. */
+/** Everything that happened to a delivery, together with the faults in that time. */
 export function history({ entry, violation }: Broken, injected: readonly Injected[]): string {
   if (entry === null) return `${violation.law}: ${violation.says}`;
   const lines = [

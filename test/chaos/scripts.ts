@@ -1,11 +1,11 @@
 /**
- * What an endpoint answers to which attempt at a call: decided by the seed, so that a repeated
- * request gets the same answer as the first one.
+ * Decides the response of an endpoint to each attempt at a call. The seed decides, so that a repeated request gets the
+ * same response as the first one.
  *
  *   fate of a call at a scripted endpoint   share
- *   accepted at once                        70 %
+ *   accepted immediately                    70 %
  *   accepted after one to three failures    18 %
- *   rejected, at once or after a failure     8 %
+ *   rejected, with or without a failure      8 %
  *   never accepted                           4 %
  */
 
@@ -19,7 +19,7 @@ export type Answer =
       readonly retryAfterSeconds: number | null;
       readonly afterMs: number;
     }
-  /** No answer before the deadline. */
+  /** No response before the deadline. */
   | { readonly kind: "hang" }
   | { readonly kind: "reset" };
 
@@ -29,20 +29,20 @@ type Fate =
   | { readonly kind: "accepted"; readonly failures: number }
   | { readonly kind: "rejected"; readonly failures: number };
 
-/** What a request of one or several calls gets. */
+/** The response to a request with one or several calls. */
 export interface Reply {
   readonly answer: Answer;
-  /** The status of each call, in the body of the answer; null: the answer's status holds for all. */
+  /** The status of each call, in the body of the response; null if the response's status applies to all calls. */
   readonly each: readonly number[] | null;
-  /** The calls come again at once, in halves: nothing is decided for any of them. */
+  /** True if the calls are sent again immediately, in halves, so that nothing is decided for any of them. */
   readonly isSplit: boolean;
 }
 
 /**
- * What a request gets whose calls would get these answers alone; at least one. Where the first one is reset or hangs, so does
- * the whole request; any other one fails by its status.
+ * The response to a request whose calls would get these responses separately; at least one. If the first of these is a
+ * reset or a hang, it applies to the whole request; otherwise, each failure has its status.
  *
- * @param responses as the destination's `batch` has it; null: it has no batches.
+ * @param responses the setting of the destination's `batch`; null if it has no batches.
  */
 export function replyTo(answers: readonly Answer[], responses: Batch["responses"] | null): Reply {
   const [first] = answers;
@@ -62,7 +62,7 @@ export function replyTo(answers: readonly Answer[], responses: Batch["responses"
   return { answer: answered(rejected ?? failed ?? 200), each: null, isSplit };
 }
 
-/** An endpoint that fails now answers this, whatever the call. */
+/** The response of an endpoint that fails all requests at the moment. */
 export function sickAnswer(random: Prng): Answer {
   return random.chance(0.2) ? { kind: "hang" } : status(random.pick([500, 502, 503]), 5);
 }
@@ -76,7 +76,10 @@ export function secondTryAnswer(random: Prng, attempt: number): Answer {
   return attempt === 1 ? status(503, random.integer(0, 50)) : healthyAnswer(random);
 }
 
-/** One call in 25 is always rejected, and the first attempt of another one fails. @param attempt counted from 1. */
+/**
+ * One call in 25 is always rejected, and for another one in 25, the first attempt fails.
+ * @param attempt counted from 1.
+ */
 export function poisonAnswer(
   seed: number,
   endpoint: string,
@@ -111,10 +114,10 @@ function fateOf(random: Prng): Fate {
 }
 
 /**
- * `Retry-After` is rare because it holds all deliveries of the endpoint, in all processes. A queue of a
- * destination with 64 requests at a time continues within some 20 ms of such a hold, and still gets no
- * more than about 60 requests a second through if 1.2 % of the responses ask for 1 to 3 s, as 4 % of the
- * failures did here once. That is what the rounds send to it.
+ * `Retry-After` is rare, because it puts all deliveries of the endpoint on hold, in all processes. A destination with
+ * 64 concurrent requests continues within about 20 ms after such a hold. Nevertheless, if 1.2 % of the responses have a
+ * `Retry-After` of 1 to 3 s (once, that was 4 % of the failures here), no more than about 60 requests per second are
+ * possible, which is the rate of the rounds.
  */
 function failure(random: Prng): Answer {
   const share = random.fraction();

@@ -1,21 +1,21 @@
 /**
- * What is the same in every run: destinations, their endpoints' tempers, short delays and a short
- * window. The last two destinations are those of runs with several brokers.
+ * The parts that are the same in every run: destinations, the tempers of their endpoints, short retry delays and a
+ * short retry window. Only runs with several brokers have the last two destinations.
  *
  *   destination   endpoints              temper
  *   healthy       one                    accepts everything
  *   narrow        one, concurrency 2     accepts everything
  *   flaky         one                    scripted: failures of every kind, rejections
- *   sick          one                    like flaky, and now and then it fails everything
- *   second-try    one                    503 to each first attempt, accepts each later one: what one
- *                                        process learns of it the others need to know
- *   any           two, one will do       like flaky, each for itself
- *   every         two, both must         like flaky, each for itself
- *   batch         one, up to 10 calls    like flaky, each call for itself by `responses: each`
+ *   sick          one                    like flaky, but sometimes it fails all requests
+ *   second-try    one                    503 to each first attempt, accepts later ones: what one
+ *                                        process learns about it must reach the others
+ *   any           two, one is enough     each like flaky, independently
+ *   every         two, both must         each like flaky, independently
+ *   batch         one, up to 10 calls    like flaky for each call, with `responses: each`
  *   lines         one, up to 10 calls    rejects a batch with a call that it always rejects
- *   lonely        one                    accepts everything; its topic has one copy
- *   doomed        one                    accepts everything, but for a fault that holds its line;
- *                                        its topic is deleted now and then
+ *   lonely        one                    accepts everything; its topic has one replica
+ *   doomed        one                    accepts everything, except during a fault with a hold;
+ *                                        its topic is deleted sometimes
  */
 
 import { stringify } from "yaml";
@@ -32,7 +32,7 @@ export const POLICY = { retryDelaysMs: RETRY_DELAYS_MS, retryWindowMs: WINDOW_MS
 export const TIMEOUT_MS = 3_000;
 export const SESSION_TIMEOUT_MS = 6_000;
 const PARTITIONS = 3;
-/** Of the topic of `lonely`, by partition. */
+/** The replicas of the topic of `lonely`, by partition. */
 export const LONELY_REPLICAS = [[1], [2], [3]] as const;
 
 const PREFIX = "chaos.";
@@ -41,7 +41,7 @@ const groups = groupNames(PREFIX);
 
 export interface ChaosEndpoint {
   readonly key: EndpointKey;
-  /** Of the URL, without the host. */
+  /** The path of the URL, without the host. */
   readonly path: string;
   readonly temper: "healthy" | "scripted" | "sick" | "second-try" | "doomed" | "poison";
 }
@@ -54,7 +54,7 @@ export interface ChaosDestination {
   readonly batch: Pick<Batch, "format" | "responses"> | null;
 }
 
-/** @param baseUrl of the receiver, such as `http://127.0.0.1:8000`. */
+/** @param baseUrl the URL of the receiver, such as `http://127.0.0.1:8000`. */
 export function destinations(baseUrl: string, brokers = 1): readonly ChaosDestination[] {
   const endpoint = (path: string, temper: ChaosEndpoint["temper"]) => ({
     key: endpointKey(baseUrl + path),
@@ -95,7 +95,7 @@ export function recipientOf({ id, deliver, endpoints }: ChaosDestination): Recip
   return { id, deliver, endpoints: endpoints.map(({ key }) => key) };
 }
 
-/** YAML for `switchyard run`; brokers and the admin port come by the environment. */
+/** YAML for `switchyard run`. Environment variables set the brokers and the admin port. */
 export function configuration(
   all: readonly ChaosDestination[],
   baseUrl: string,
@@ -131,7 +131,7 @@ export function configuration(
   });
 }
 
-/** Each topic that is consumed, with the group that must have finished all of it in the end. */
+/** Each topic that is consumed, with the group that must have processed all of its records at the end. */
 export function consumedTopics(
   all: readonly ChaosDestination[],
 ): readonly (readonly [topic: string, group: string])[] {

@@ -1,14 +1,14 @@
 /**
- * When this process stood still, on a machine with too much to do. The endpoints' requests of such a
- * time are noted and answered late, so nobody knows whether they came early or late. One that was answered
- * very late has been given up meanwhile, and comes again. `starvation.ts` has the same of the programs.
+ * Detects times in which this process stalled because the machine was overloaded. Requests of such times are recorded
+ * late and get late responses, so it is unknown whether they arrived early or late. If a response was very late, the
+ * request has timed out meanwhile and is repeated. `starvation.ts` does the same for the programs.
  */
 
 import { TIMEOUT_MS } from "./setup.ts";
 
 export interface Stall {
   readonly fromMs: number;
-  /** When all was noted that had come in meanwhile. */
+  /** The time by which everything that had arrived meanwhile was recorded. */
   readonly toMs: number;
   readonly ms: number;
 }
@@ -20,7 +20,7 @@ export interface StallWatch extends Disposable {
 const STEP_MS = 50;
 const LONG_MS = 400;
 const CAUGHT_UP_MS = 1_000;
-/** Together with what else may be slow, it is as long as a program waits for an answer. */
+/** With other delays added, such a stall may exceed the time for which a program waits for a response. */
 export const DEAD_LETTERED_MS = TIMEOUT_MS / 3;
 
 export function watchStalls(): StallWatch {
@@ -35,7 +35,7 @@ export function watchStalls(): StallWatch {
   return { stalls, [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** Whether one of the requests was under way in a stall, or in one of at least so many milliseconds. */
+/** True if one of the requests was in progress during a stall of at least this many milliseconds. */
 export function isNotedLate(
   requests: readonly { readonly atMs: number; readonly endAtMs: number }[],
   stalls: readonly Stall[],

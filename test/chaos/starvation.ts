@@ -1,17 +1,17 @@
 /**
- * When the machine kept a program or a broker of the run from running, as Linux counts it for each thread. A
- * member whose heartbeat waits for a processor for long is taken for dead, so what it did comes again.
- * That is no fault of the product, and none that the run has made.
+ * Detects times in which a program or a broker of the run got no CPU time, from the counters that Linux keeps for each
+ * thread. If a member's heartbeat waits too long for a processor, the member's session expires, so its work is
+ * repeated. That is neither a fault of the product nor one that the run has injected.
  *
- *   a thread, within three seconds                              the process
+ *   a thread, within three seconds                              its process
  *   waited for at least half of them, and twice as long as      is starved
  *   it ran
- *   waited less, or ran for about as long                       is slow at most
- *   was stopped by a fault                                      does not wait
+ *   waited less, or ran for about as long                       is at most slow
+ *   was stopped by a fault                                      does not count as waiting
  *
- * A machine that was suspended, or this process, counts as one in which all are starved.
+ * If the machine or this process was suspended, all processes count as starved.
  *
- * Elsewhere than on Linux nobody says it. Then such repetitions count as violations.
+ * On other systems than Linux, starvation cannot be detected, so such repetitions count as violations there.
  */
 
 import { readdirSync, readFileSync } from "node:fs";
@@ -23,23 +23,23 @@ import { type Exposure, STARVED } from "./violation.ts";
 const LOOK_EVERY_MS = 3_000;
 const NS_PER_MS = 1e6;
 
-/** Of one thread, since it began. */
+/** The times of one thread since its start. */
 export interface Ran {
   readonly ranMs: number;
-  /** It could have run, and had no processor. */
+  /** How long the thread could have run, but had no processor. */
   readonly waitedMs: number;
 }
 
 /** By thread. */
 export type Look = ReadonlyMap<string, Ran>;
 
-/** The longest wait of a starved thread between two looks; null where none was starved. */
+/** The longest wait of a starved thread between two checks; null if no thread was starved. */
 export function longestWait(before: Look, now: Look, elapsedMs: number): number | null {
   let longestMs: number | null = null;
   for (const [thread, { ranMs, waitedMs }] of now) {
     const since = before.get(thread) ?? { ranMs: 0, waitedMs: 0 };
     const [ran, waited] = [ranMs - since.ranMs, waitedMs - since.waitedMs];
-    // A wait is counted when it is over, so that it may be longer than the time between the looks.
+    // A wait is counted when it is over, so it may be longer than the time between two checks.
     if (waited < elapsedMs / 2 || waited < 2 * ran) continue;
     longestMs = Math.max(longestMs ?? 0, waited);
   }
@@ -47,11 +47,11 @@ export function longestWait(before: Look, now: Look, elapsedMs: number): number 
 }
 
 export interface StarvationWatch extends Disposable {
-  /** So far, in all. */
+  /** The total so far. */
   readonly starvedMs: number;
-  /** By the last look. */
+  /** True if a process was starved at the last check. */
   readonly isStarved: boolean;
-  /** Resolves when the last look has found nobody starved, at the latest after `limitMs`. */
+  /** Resolves when the last check has found no starved process, or after `limitMs` at the latest. */
   untilOver(limitMs: number): Promise<void>;
 }
 
@@ -101,7 +101,7 @@ function lookAround(): Look {
   return looks;
 }
 
-/** Empty when the process is gone, or the system is another one. */
+/** Empty if the process has ended, or if the system is not Linux. */
 function threadsOf(pid: number | string): readonly string[] {
   try {
     return readdirSync(`/proc/${pid}/task`);

@@ -1,9 +1,9 @@
 /**
- * The brokers of a run, and the way of each program to them. One program's way can be cut without the
- * others noticing.
+ * The brokers of a run, and the proxies between each program and the brokers. The connections of one program can be cut
+ * without affecting the others.
  *
- *   one broker       a proxy before each program
- *   three brokers    for each program a proxy before each broker; they are cut and held together
+ *   one broker       a proxy for each program
+ *   three brokers    for each program, a proxy per broker; these are cut and held together
  */
 
 import { type LocalCluster, startCluster } from "../../tools/kafka/cluster.ts";
@@ -13,20 +13,20 @@ import { type BrokerProxy, joinProxies, startProxy } from "./proxy.ts";
 
 const BROKERS = 3;
 
-/** Dies and comes back, whichever it is. */
+/** A broker that can be killed and restarted. */
 export interface MortalBroker {
   kill(): Promise<void>;
-  /** Returns when it answers. */
+  /** Resolves when the broker responds. */
   restart(): Promise<void>;
 }
 
 export interface Surroundings extends AsyncDisposable {
-  /** Past all proxies. */
+  /** Addresses of the brokers without proxies. */
   readonly brokers: readonly string[];
-  /** One for each program. */
+  /** One proxy for each program. */
   readonly proxies: readonly BrokerProxy[];
   readonly broker: MortalBroker;
-  /** Null with one broker. */
+  /** Null if there is only one broker. */
   readonly cluster: LocalCluster | null;
 }
 

@@ -1,6 +1,6 @@
 /**
- * How soon deliveries go on when a program is killed and started again at once, with ten
- * destinations and the default session timeout: the groups wait for the dead member that long.
+ * Measures how soon deliveries continue when a program is killed and restarted immediately, with ten destinations and
+ * the default session timeout, for which the groups wait for the dead member.
  */
 
 import { mkdtempSync, rmSync } from "node:fs";
@@ -38,7 +38,7 @@ export async function measureTakeover(say: (line: string) => void): Promise<stri
       ({ path }) => seen.get(path)?.(),
     ),
   );
-  /** Each path's milliseconds until its next request. */
+  /** For each path, the milliseconds until its next request. */
   const untilAllSeen = (sinceMs: number) =>
     Promise.all(
       paths.map(
@@ -68,7 +68,7 @@ export async function measureTakeover(say: (line: string) => void): Promise<stri
   const rows: string[] = [];
   for (let time = 1; time <= TIMES; time += 1) {
     await untilAllSeen(0);
-    // Until the groups have committed and the members are at rest.
+    // Waits until the groups have committed and the members are idle.
     await sleep(5_000);
     say(`SIGKILL ${time}`);
     await member.kill();

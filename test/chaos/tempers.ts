@@ -1,4 +1,4 @@
-/** What the endpoints of a run answer, by their tempers. */
+/** Decides the responses of a run's endpoints, according to their tempers. */
 
 import type { Batch } from "../../src/destinations/webhook/settings.ts";
 import type { Prng } from "../support/clock/prng.ts";
@@ -15,7 +15,7 @@ import {
 } from "./scripts.ts";
 import type { ChaosDestination } from "./setup.ts";
 
-/** The receiver is told by path, and the paths need its address: so they are learnt later. */
+/** Responses are chosen by path, and the paths depend on the receiver's address, so they are set later. */
 export function createTempers(seed: number, random: Prng) {
   let isSick = false;
   let isDoomed = false;

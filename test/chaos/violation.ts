@@ -1,16 +1,16 @@
-/** What a law of a run says when it is broken, and the times that may excuse it. */
+/** The violation of a law, and the times that may excuse violations. */
 
-/** What was done in this time may be done again: it may not have been committed. */
+/** What was done in this time may be repeated, because it may not have been committed. */
 export interface Exposure {
   readonly kind: string;
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** The kind of what the machine did, and no fault of the plan (`starvation.ts`). */
+/** The kind of exposures that the machine caused, and not a fault of the plan (`starvation.ts`). */
 export const STARVED = "starved";
 
-/** Records of a destination's topic were deleted before they were read, some of them until then. */
+/** Records of a destination's topic were deleted before they were read, the last of them at this time. */
 export interface Loss {
   readonly destination: string;
   readonly toMs: number;

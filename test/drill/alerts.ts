@@ -1,13 +1,14 @@
 /**
- * The alerts of deploy/prometheus in each trouble, by a real Prometheus that scrapes the program.
+ * Compares the alerts of deploy/prometheus in each trouble with the expected ones, using a real Prometheus that scrapes
+ * the program.
  *
- * Its rules are sixty times quicker, so that a drill need not take hours: a minute of them is a second, or
- * as many as the drill has patience on a busy machine. Signals of the program are not quicker.
+ * The rules are sixty times faster, so that a drill does not take hours: one minute is one second, or several seconds
+ * with the option for busy machines. Signals of the program are not faster.
  *
  *   while                            alerts that fire
- *   all is fine, for 20 "minutes"    none: longer than the longest `for:`, of 15
- *   there is a trouble               those of it, and none else, also of no other destination
- *   it has been mended               none, once what they count is over
+ *   all is fine, for 20 "minutes"    none; the time is longer than the longest `for:`, 15 "minutes"
+ *   there is a trouble               only the alerts of this trouble and its destination
+ *   the trouble has ended            none, when the ranges over which they count are over
  */
 
 import { setTimeout as timer } from "node:timers/promises";
@@ -26,20 +27,22 @@ import type { DrillHooks } from "./trouble.ts";
 
 const LOOK_SPACING_MS = 1_000;
 const QUIET_MS = 20_000;
-/** Without an alert, before all counts as fine. */
+/** Number of checks without an alert after which there counts as no trouble. */
 const SETTLED_LOOKS = 8;
-/** A line is held for an hour, which is a minute here, before anybody is told. */
+/** The alert about a destination on hold fires after an hour, which is a minute here. */
 const FIRES_LIMIT_MS = 150_000;
-/** Breakers close, and what is counted goes by, in less. */
+/** Longer than circuits take to close, and longer than the ranges over which alerts count. */
 const QUIET_AGAIN_LIMIT_MS = 150_000;
 
-/** Of the machine that drills, not of a trouble: they are true where it has too little CPU. */
+/** Alerts about the machine rather than a trouble. They are correct if the machine has too little CPU. */
 const OF_THE_MACHINE = ["SwitchyardEventLoopBlocked"];
-/** An idle fetch lasts 12 s. By the quicker rules that is twelve minutes without one. */
+/** An idle fetch lasts 12 s, which is twelve minutes without a fetch for the faster rules. */
 const TOO_QUICK = ["SwitchyardConsumerStalled"];
 const SKIPPED_SUITES = [...OF_THE_MACHINE, ...TOO_QUICK];
 
-/** Give its hooks to a drill; afterwards it has the rows. One world at a time. */
+/**
+ * Watches alerts during a drill. Pass its hooks to the drill; afterwards, it has the rows. Drill one world at a time.
+ */
 export class AlertWatch implements AsyncDisposable {
   readonly rows: readonly Row[];
   readonly hooks: DrillHooks = {
@@ -54,7 +57,7 @@ export class AlertWatch implements AsyncDisposable {
   #prometheus: Prometheus | null = null;
 
   /**
-   * @param folder of Prometheus' binaries.
+   * @param folder the folder of Prometheus' binaries.
    * @param patience how much longer an alert may take on a busy machine.
    */
   constructor(folder: string, patience: number, say: (line: string) => void) {
@@ -71,7 +74,7 @@ export class AlertWatch implements AsyncDisposable {
       hurriedRules(RULES, this.#patience),
     );
     this.#prometheus = prometheus;
-    // Before the first scrapes there is no process to be seen.
+    // Before the first scrapes, Prometheus has no data about any process.
     let quietLooks = 0;
     await this.#until(async () => {
       quietLooks = (await fired(prometheus)).length === 0 ? quietLooks + 1 : 0;
@@ -157,7 +160,7 @@ async function fired(prometheus: Prometheus): Promise<readonly Alert[]> {
   return (await prometheus.alerts()).filter(({ name }) => !SKIPPED_SUITES.includes(name));
 }
 
-/** Some alerts are about no destination, whatever the trouble is of. */
+/** True if an alert belongs to the trouble. Some alerts name no destination, even if the trouble concerns one. */
 function isOf(alert: Alert, name: string, about: { readonly destination: string | null }) {
   const isOfAnother = alert.destination !== null && about.destination !== null;
   return alert.name === name && (!isOfAnother || alert.destination === about.destination);

@@ -1,7 +1,6 @@
 /**
- * The clock of the process is set an hour ahead, and right again. Deliveries go on all the time. The
- * process cannot tell this from a machine that slept: its consumers join again, and lag is unknown
- * until they have.
+ * The clock of the process is set an hour ahead, and is corrected again. Deliveries continue all the time. For the
+ * process, this looks like a machine that was suspended: its consumers join again, and the lag is unknown until then.
  */
 
 import { METRICS } from "../../src/telemetry/metrics.ts";
@@ -12,9 +11,9 @@ import { lone, own } from "./program-troubles.ts";
 
 const NAME = "clock-skew";
 const AHEAD_MS = 3_600_000;
-/** The clock of the machine and that of a broker on it. */
+/** The allowed difference between the clock of the machine and that of a broker on it. */
 const TOLERANCE_S = 1;
-/** At most: how long consumers take to join again, and lags to be asked for. */
+/** The maximum time until consumers have joined again and lags have been requested. */
 const UNKNOWN_FOR_MS = 20_000;
 
 export const CLOCK_SKEW = lone(NAME, "the clock of the process is set an hour ahead", {
@@ -52,7 +51,7 @@ function signals(look: Look, aheadMs: number): readonly Comparison[] {
   ];
 }
 
-/** The last line about it. */
+/** The last log line about the clock. */
 function reported({ lines }: Look): string {
   return lines.findLast(({ msg }) => msg.startsWith("clock."))?.msg ?? "silent";
 }

@@ -1,14 +1,14 @@
-/** What was said, beside the truth. */
+/** Compares what the program reports with the truth. */
 
 export interface Comparison {
-  /** Where it is said, and of what: the same in every look. */
+  /** The name of the signal; the same in every check. */
   readonly signal: string;
   readonly said: string;
   readonly truth: string;
   readonly ok: boolean;
 }
 
-/** A number that is true at some moment of a time has to lie between these. */
+/** The range in which a number must be if it was correct at any moment of a period. */
 export interface Range {
   readonly from: number;
   readonly to: number;
@@ -16,7 +16,7 @@ export interface Range {
 
 export const ABSENT = "absent";
 
-/** @param truth null: nobody can know, so that nothing may be said. */
+/** @param truth null if the number cannot be known, so that none may be reported. */
 export function counted(signal: string, said: number | null, truth: Range | null): Comparison {
   const isSame =
     truth === null ? said === null : said !== null && said >= truth.from && said <= truth.to;
@@ -28,12 +28,12 @@ export function counted(signal: string, said: number | null, truth: Range | null
   };
 }
 
-/** @param truths any of these words is true. */
+/** @param truths the words, each of which is correct. */
 export function worded(signal: string, said: string, truths: readonly string[]): Comparison {
   return { signal, said, truth: truths.join(" or "), ok: truths.includes(said) };
 }
 
-/** An instant that lies between two. Null: there was none, so that none may be told. */
+/** Compares an instant with a range. Null if there was no such instant, so that none may be reported. */
 export function dated(signal: string, saidMs: number | null, truth: Range | null): Comparison {
   const clock = (atMs: number) => new Date(atMs).toISOString().slice(11, 19);
   const isSame =

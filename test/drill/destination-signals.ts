@@ -1,6 +1,6 @@
 /**
- * What is said of a destination, compared with its receiver's ledger and with Kafka. The same for
- * every destination at every moment: a trouble only says what is expected of it.
+ * Compares the signals of a destination with its receiver's ledger and with Kafka. The comparisons are the same for
+ * every destination at every moment; a trouble only provides the expected values.
  */
 
 import type { DestinationId } from "../../src/domain/ids.ts";
@@ -13,10 +13,10 @@ import { type Look, metric, statusRow } from "./look.ts";
 import { COUNTING_MS, stateSignals } from "./state-signals.ts";
 import { waitingSignals } from "./waiting-signals.ts";
 
-/** What a lag may be old. */
+/** The maximum age of a lag. */
 const LAG_AGE_MS = 15_000;
 
-/** @param madeAtMs when its trouble was made; 0: it has none. */
+/** @param madeAtMs when the destination's trouble started; 0 if it has none. */
 export function destinationSignals(
   look: Look,
   id: DestinationId,
@@ -32,7 +32,7 @@ export function destinationSignals(
   ];
 }
 
-/** Against the answers of its receiver. */
+/** Compares with the responses of the receiver. */
 function ledgerSignals(
   look: Look,
   id: DestinationId,
@@ -44,12 +44,12 @@ function ledgerSignals(
   const { outcome, status } = failures;
   const signal = `metrics: requests ${outcome}`;
   const said = metric(look, METRICS.requests, { destination: id, outcome });
-  // Where no request arrives, nobody counts them but the program.
+  // If no requests arrive, only the program counts them.
   const isSome = { signal, said: `${said ?? 0}`, truth: "above 0", ok: (said ?? 0) > 0 };
   return [accepted, status === null ? isSome : counted(signal, said, answers(look, id, status))];
 }
 
-/** To the process that runs now: its counters began at 0. */
+/** The responses to the current process, whose counters started at 0. */
 function answers({ fromMs, toMs, truth }: Look, id: DestinationId, status: number): Range {
   const { product } = truth;
   const all = product
@@ -59,7 +59,7 @@ function answers({ fromMs, toMs, truth }: Look, id: DestinationId, status: numbe
   return { from: until(fromMs - COUNTING_MS), to: until(toMs) };
 }
 
-/** Against the ends and commits of Kafka. */
+/** Compares with the log end offsets and the commits in Kafka. */
 function lagSignals(look: Look, id: DestinationId, { hasTopic }: Expected): readonly Comparison[] {
   const recent = samplesOf(look.truth.samples, { from: look.fromMs - LAG_AGE_MS, to: look.toMs });
   const said = metric(look, METRICS.lag, { stage: "deliver", destination: id });
@@ -73,7 +73,7 @@ function lagSignals(look: Look, id: DestinationId, { hasTopic }: Expected): read
   ];
 }
 
-/** @param ends by default those of now. */
+/** @param ends the log end offsets; by default, the current ones. */
 export function trueLag(look: Look, id: DestinationId, ends = now(look)): Range | null {
   const { topics, groups } = look.truth.product;
   const both = [topics.deliveries(id), topics.retries(id)];

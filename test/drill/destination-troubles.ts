@@ -1,16 +1,16 @@
 /**
- * Troubles of one destination.
+ * The troubles of single destinations.
  *
  *   trouble       its endpoint, or its settings            what is true then
- *   down          nobody listens                           nothing is accepted, its breaker opens
- *   silent        takes requests, never answers            the same
- *   self-signed   a certificate that nobody has signed     the same, and no request arrives
- *   refuses       answers 400                              each call is a dead letter, no breaker opens
+ *   down          its port is closed                       nothing is accepted, and its circuit opens
+ *   silent        takes requests, never responds           the same
+ *   self-signed   shows a self-signed certificate          the same, and no request arrives
+ *   refuses       responds 400                             each call is a dead letter, and no circuit opens
  *   slow          accepts after a second, two at a time    its lag grows, and nothing fails
- *   retry-after   429, come again in 40 s                  its line is held by that
+ *   retry-after   responds 429, `Retry-After: 40`          it is on hold for that reason
  *   disabled      `enabled: false`                         it gets no new calls, ever
  *   paused        `paused: true`                           its calls wait in order
- *   topic-gone    its topic is deleted                     its calls go around it
+ *   topic-gone    its topic is deleted                     its calls are rerouted
  */
 
 import type { DestinationId } from "../../src/domain/ids.ts";
@@ -73,13 +73,13 @@ export const DESTINATION_TROUBLES: readonly DestinationHealthProblem[] = [
       {
         ...FINE,
         held: "retry-after",
-        // One attempt in 40 s: the third one that fails makes it failing.
+        // There is one attempt in 40 s, and with the third failure, the destination is failing.
         isFailing: null,
         state: "on-hold",
         failures: { outcome: "429", status: 429, level: "warn" },
       },
     ),
-    // One at a time: many that come again together would open the breaker.
+    // Retries run one at a time, because many concurrent ones would open the circuit.
     need: { settings: { concurrency: 1 } },
   },
   {
@@ -124,7 +124,7 @@ function settings(name: string, summary: string, changed: Readonly<Record<string
   };
 }
 
-/** Calls that a disabled destination never gets are counted: all of them since it was disabled. */
+/** Compares the count of calls that a disabled destination does not get with the calls since it was disabled. */
 function skipped(look: Look, id: DestinationId, madeAtMs: number) {
   const said = metric(look, METRICS.callsSkipped, { destination: id, reason: "disabled" });
   const { traffic } = look.truth;

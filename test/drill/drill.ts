@@ -1,4 +1,4 @@
-/** Drills troubles: those of destinations side by side, the others one after the other. */
+/** Runs drills: those of destinations concurrently, the others one after another. */
 
 import { table } from "../../src/words/table.ts";
 import type { Row } from "./judge.ts";

@@ -1,4 +1,4 @@
-/** A product with its traffic and its truth, that is looked at until its signals have settled. */
+/** A running product with its traffic and the truth, which is checked until all signals are correct. */
 
 import { setTimeout as timer } from "node:timers/promises";
 
@@ -20,14 +20,14 @@ import {
 import { startTraffic, type Traffic } from "./traffic.ts";
 import type { DrillOptions } from "./trouble.ts";
 
-/** Commits that follow what was said are part of the truth. */
+/** The time between two checks, long enough for commits that follow a report to become part of the truth. */
 const LOOK_SPACING_MS = 1_500;
 
 export interface Said {
   readonly trouble: string;
   readonly about: string;
   readonly comparisons: readonly Comparison[];
-  /** Not even for a moment may it be false. */
+  /** True if the signals must never be false, even for a moment. */
   readonly isAlways: boolean;
 }
 
@@ -67,10 +67,10 @@ export class DrilledWorld implements AsyncDisposable {
   }
 
   /**
-   * Looks until all that is said is true, and stays so for a while, or until the time is over.
-   * Returns its rows.
+   * Repeats checks until all signals are correct and stay correct for a while, or until the time is over. Returns the
+   * rows.
    *
-   * @param leastMs it looks for at least so long.
+   * @param leastMs the minimum time for which checks are repeated.
    */
   async settle(
     phase: string,
@@ -118,7 +118,7 @@ export class DrilledWorld implements AsyncDisposable {
   }
 }
 
-/** What has to be said of destinations that have no trouble, whatever others have. */
+/** The expected signals of destinations that have no trouble, regardless of the troubles of others. */
 export function fineOf(
   look: Look,
   about: { readonly trouble: string; readonly isAlways: boolean },
@@ -133,7 +133,7 @@ export function fineOf(
 
 const UNTRIED: Expected = { ...FINE, state: "idle" };
 
-/** Whose records are asked for. */
+/** The topics whose records are read. */
 function followed({ topics }: Product): readonly string[] {
   return [...RETRY_DELAYS_MS.map(topics.delays), topics.deadLetters];
 }

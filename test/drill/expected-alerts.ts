@@ -1,48 +1,48 @@
-/** Which alerts fire in a trouble. */
+/** The alerts that fire in each trouble. */
 
 export interface ExpectedAlerts {
   readonly fire: readonly string[];
-  /** True as well, and not always seen. */
+  /** Alerts that are also correct, but do not always fire. */
   readonly mayFire?: readonly string[];
 }
 
-/** Of the program, where more than a quarter of its destinations are drilled to fail at once. */
+/** The alert about the whole program, which fires if more than a quarter of its destinations fail at the same time. */
 const MANY = "SwitchyardDestinationsFailing";
 const FAILING: ExpectedAlerts = {
   fire: ["SwitchyardDestinationFailing", "SwitchyardDestinationOnHold"],
   mayFire: [MANY],
 };
 
-/** By the trouble's name. Of a destination's trouble they name that destination. */
+/** By the trouble's name. If a trouble concerns a destination, the alerts name that destination. */
 export const ALERTS: Readonly<Record<string, ExpectedAlerts>> = {
   down: FAILING,
   silent: FAILING,
   "self-signed": FAILING,
   refuses: { fire: ["SwitchyardDestinationFailing", "SwitchyardDeadLetters"], mayFire: [MANY] },
   slow: { fire: ["SwitchyardLagRising"] },
-  // Its line is held for 40 s at a time, which no alert is about.
+  // The destination is on hold for 40 s at a time, for which there is no alert.
   "retry-after": {
     fire: ["SwitchyardDestinationFailing"],
     mayFire: ["SwitchyardDestinationOnHold", MANY],
   },
   disabled: { fire: ["SwitchyardCallsSkipped"] },
   paused: { fire: [] },
-  // Nobody knows the lag of a topic that is gone, and that alert names no destination. A delivery that
-  // comes back from a delay topic finds no topic: a dead letter.
+  // The lag of a missing topic is unknown, and the alert about that names no destination. A delivery that is returned
+  // from a delay topic becomes a dead letter, because its topic does not exist.
   "topic-gone": {
     fire: ["SwitchyardTopicNotWritable"],
     mayFire: ["SwitchyardLagUnknown", "SwitchyardDeadLetters"],
   },
   "bad-config": { fire: ["SwitchyardConfigInvalid"] },
   stopped: { fire: ["SwitchyardTargetDown", "SwitchyardAbsent"] },
-  // Its consumer has no partitions between its starts.
+  // The consumer has no partitions between two restarts.
   "full-disk": {
     fire: ["SwitchyardAudienceStateStoreUnavailable"],
     mayFire: ["SwitchyardLagUnknown"],
   },
   "clock-skew": { fire: ["SwitchyardClockWrong"] },
   "half-a-rollout": { fire: ["SwitchyardRoutesMissing"] },
-  // To write one topic, and to read in one group.
+  // The permissions to write to one topic, and to read in one group.
   "permission-lost": { fire: ["SwitchyardTopicNotWritable", "SwitchyardLagUnknown"] },
   "foreign-member": { fire: ["SwitchyardForeignGroupMember"], mayFire: ["SwitchyardLagUnknown"] },
   "kafka-away": { fire: ["SwitchyardKafkaUnreachable"] },

@@ -1,34 +1,34 @@
-/** What a trouble says of its destination. The rest is the same for all. */
+/** The expected signals of a trouble's destination. All other signals are the same for all destinations. */
 
 import type { DestinationStateName } from "../../src/domain/destination-status.ts";
 
-/** The state of a destination that no process owns partitions of. */
+/** The state of a destination whose partitions no process owns. */
 export const NOT_KNOWN = "not known";
 
 export interface Expected {
-  /** Whether its endpoint is left alone by its breaker. */
+  /** Whether the circuit of its endpoint is open. */
   readonly breaker: "closed" | "left alone";
-  /** Why its line is held; null: it is not. */
+  /** Why the destination is on hold; null if it is not. */
   readonly held: "circuit-open" | "retry-after" | "paused" | "disabled" | null;
-  /** Whether too many of its attempts fail; null: it is not known when enough of them have. */
+  /** Whether too many of its attempts fail; null if it is unknown when enough attempts have failed. */
   readonly isFailing: boolean | null;
-  /** Whether `/readyz` names it. */
+  /** Whether `/readyz` names the destination. */
   readonly isNamed: boolean;
   readonly state: DestinationStateName | typeof NOT_KNOWN;
   readonly failures: Failures | null;
   /** Its topic exists. */
   readonly hasTopic: boolean;
-  /** Lines of the log that warn of something else than its attempts. */
+  /** Whether there are warnings in the log that are not about its attempts. */
   readonly warnings: "none" | "some";
 }
 
 /** How its requests fail. */
 export interface Failures {
-  /** As the metric names it. */
+  /** The label value of the metric. */
   readonly outcome: string;
-  /** What the receiver answers; null: nothing that it could count. */
+  /** The status with which the receiver responds; null if it sends no response that it could count. */
   readonly status: number | null;
-  /** The level of an attempt's line. */
+  /** The level of the log line of an attempt. */
   readonly level: "warn" | "error";
 }
 

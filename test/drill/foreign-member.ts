@@ -1,6 +1,6 @@
 /**
- * Another program joins the group of `route` and leaves it, again and again. It is given no calls, the
- * program names it, and no call is lost.
+ * Another program repeatedly joins and leaves the group of the route stage. It gets no calls, the program reports it,
+ * and no call is lost.
  */
 
 import { setTimeout as timer } from "node:timers/promises";
@@ -16,13 +16,13 @@ const NAME = "foreign-member";
 const CLIENT_ID = "a-script";
 const STAYS_MS = 3_000;
 const AWAY_MS = 2_000;
-/** Of a call, while the group rebalances again and again. */
+/** The time limit for a call to arrive while the group rebalances repeatedly. */
 const ARRIVAL_MS = 15_000;
 const MANY = 1_000_000;
 
 const churning = new AbortController();
 let churn: Promise<void> = Promise.resolve();
-/** Records that the other program was given. */
+/** Number of records that the other program got. */
 let taken = 0;
 
 export const FOREIGN_MEMBER = lone(NAME, "another program joins and leaves a group all the time", {
@@ -51,7 +51,7 @@ export const FOREIGN_MEMBER = lone(NAME, "another program joins and leaves a gro
   mended: (look) => [own(NAME, whatever(look))],
 });
 
-/** As a person's script does: kafkajs with its own way to share out partitions, which is ours. */
+/** Does what a script of a user might do: uses kafkajs with its own assigner, which is also ours. */
 async function joinAndLeave({ brokers, groups, topics }: Product, signal: AbortSignal) {
   const kafka = new Kafka({ brokers: [...brokers], clientId: CLIENT_ID, logLevel: 0 });
   while (!signal.aborted) {

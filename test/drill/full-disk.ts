@@ -1,4 +1,4 @@
-/** The disk of the audience store is full, and there is room again: everything else goes on. */
+/** The disk of the audience store becomes full, and later has room again. Everything else continues. */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ import { exactly, lone, own } from "./program-troubles.ts";
 import type { LoneHealthProblem } from "./trouble.ts";
 
 const NAME = "full-disk";
-/** Long ids: a few users take more room than the tail of a file has. */
+/** IDs are long, so that a few users take more room than the end of a file has. */
 const USERS = 3_000;
 const ID_LENGTH = 1_000;
 
@@ -62,7 +62,7 @@ async function publishAudience(product: Product): Promise<void> {
   }
 }
 
-/** @param error whether `/readyz` names it. */
+/** @param error whether `/readyz` reports the failure. */
 function signals(
   look: Look,
   error: "named" | "silent",

@@ -1,6 +1,6 @@
 /**
- * A second process has a configuration in which the source has one destination more. What it misses
- * meanwhile comes by the commands that the log names.
+ * A second process has a configuration in which the source has one more destination. The commands that the log names
+ * deliver the calls that the destination missed.
  */
 
 import type { DestinationId } from "../../src/domain/ids.ts";
@@ -48,7 +48,7 @@ function signals(look: Look, readyz: "named" | "silent", missing: number): reado
   ];
 }
 
-/** The last line about it, if that names the destination. */
+/** The last log line about the missing route, if it names the destination. */
 function reported({ lines }: Look): string {
   const line = lines.findLast(isAbout);
   if (line === undefined) return "silent";
@@ -59,7 +59,7 @@ function isAbout({ msg }: LoggedLine): boolean {
   return msg.startsWith("routes.");
 }
 
-/** As the log says. */
+/** Runs the commands from the log. */
 async function replay(product: Product): Promise<void> {
   let line: LoggedLine | undefined;
   const untilMs = Date.now() + 20_000;
@@ -74,7 +74,7 @@ async function replay(product: Product): Promise<void> {
   }
 }
 
-/** Since the first process heard of the other one. */
+/** The number of calls that the destination has missed since the first process detected the other one. */
 function missed({ lines, truth }: Look): number {
   const over = lines.find(({ msg }) => msg === "routes.missing-over");
   if (over === undefined) return Number.NaN;

@@ -1,31 +1,31 @@
 /**
- * Collects comparisons look after look, and says of each signal whether it was true.
+ * Collects the comparisons of each check, and decides for each signal whether it was correct.
  *
  *   the signal                                   its row
- *   became true within its time, and stayed so   ok, with how long that took
- *   was true, and is false later                 not ok: what it said then
- *   was never true                               not ok: what it says in the end
- *   has to be true all the time, and was not     not ok: what it said then
+ *   became correct in time, and stayed so        ok, with the time that this took
+ *   was correct, and is wrong later              not ok: the wrong value
+ *   was never correct                            not ok: the last value
+ *   had to be correct always, and was not        not ok: the wrong value
  */
 
 import type { Comparison } from "./comparison.ts";
 
 export interface Row extends Comparison {
   readonly trouble: string;
-  /** Before, while, after; `throughout` for what no trouble is to change. */
+  /** Before, during or after the trouble; `throughout` for signals that no trouble may change. */
   readonly phase: string;
-  /** The destination, or what else it is said of. */
+  /** The destination or other subject of the signal. */
   readonly about: string;
-  /** How long it took to become true; null: it never was. */
+  /** How long the signal took to become correct; null if it never was. */
   readonly afterMs: number | null;
 }
 
 interface Track {
   last: Comparison;
   trueAtMs: number | null;
-  /** What it said when it was false for the first time. */
+  /** The comparison in which the signal was wrong for the first time. */
   wrong: Comparison | null;
-  /** What it said when it was false again. */
+  /** The comparison in which the signal was wrong again. */
   relapse: Comparison | null;
 }
 
@@ -48,12 +48,12 @@ export class Judge {
     }
   }
 
-  /** Signals that are false now. */
+  /** Signals that are wrong now. */
   get wrong(): readonly Comparison[] {
     return [...this.#tracks.values()].map(({ last }) => last).filter(({ ok }) => !ok);
   }
 
-  /** @param isAlways whether it had to be true from the beginning. */
+  /** @param isAlways whether the signals had to be correct from the start. */
   rows(about: Pick<Row, "trouble" | "phase" | "about">, isAlways: boolean): readonly Row[] {
     return [...this.#tracks.values()].map(({ last, trueAtMs, wrong, relapse }) => {
       const shown = (isAlways ? wrong : relapse) ?? last;

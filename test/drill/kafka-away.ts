@@ -1,4 +1,4 @@
-/** The only broker of a cluster is killed, and comes back. */
+/** The only broker of a cluster is killed, and is restarted later. */
 
 import { METRICS } from "../../src/telemetry/metrics.ts";
 import { answers } from "../../tools/kafka/probe.ts";
@@ -12,10 +12,10 @@ import type { DrillOptions, LoneHealthProblem } from "./trouble.ts";
 const NAME = "kafka-away";
 const FINE_LIMIT_MS = 30_000;
 const AWAY_LIMIT_MS = 45_000;
-/** Longer than from one line of the log to the next. */
+/** Longer than the interval between two log lines about the outage. */
 const AWAY_LEAST_MS = 80_000;
 const BACK_LIMIT_MS = 60_000;
-/** A gauge may be wrong for so long. */
+/** The time for which a gauge may be wrong. */
 const NOTICED_MS = 15_000;
 const LOGGED_EVERY_MS = 60_000;
 const CONSUMERS_MAX = 100;
@@ -29,7 +29,7 @@ export const KAFKA_AWAY: LoneHealthProblem = {
   run: drillKafkaAway,
 };
 
-/** @param leastMs the outage takes at least so long. */
+/** @param leastMs the minimum duration of the outage. */
 async function drillKafkaAway(
   options: DrillOptions,
   leastMs = AWAY_LEAST_MS,

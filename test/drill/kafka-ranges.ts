@@ -1,12 +1,12 @@
 /**
- * Numbers that were true at some moment of a time, from looks at Kafka. Between two looks a number
- * may have been anything between them: ends and commits only grow.
+ * Computes the ranges of numbers during a period from samples of Kafka. Between two samples, a number may have had any
+ * value between the two, because log end offsets and commits only grow.
  */
 
 import type { Range } from "./comparison.ts";
 import type { KafkaSample, SeenRecord } from "./kafka-truth.ts";
 
-/** From the last look that had ended before `fromMs` to the first that began after `toMs`. */
+/** The samples from the last one that ended before `fromMs` to the first one that started after `toMs`. */
 export function samplesOf(
   samples: readonly KafkaSample[],
   { from: fromMs, to: toMs }: Range,
@@ -17,10 +17,10 @@ export function samplesOf(
 }
 
 /**
- * Records between a group's commits and the ends of topics. Null: a topic is not there, or nobody
- * knows.
+ * The number of records between a group's commits and the ends of topics. Null if a topic does not exist, or if the
+ * number is unknown.
  *
- * @param of ends may be older than commits: they are asked for now and then.
+ * @param of the log end offsets, which may be older than commits, because they are requested only periodically.
  */
 export function lagRange(
   of: { readonly ends: readonly KafkaSample[]; readonly commits: readonly KafkaSample[] },
@@ -45,13 +45,13 @@ export function lagRange(
 }
 
 export interface WaitingRecords {
-  /** Those that were there all the time. */
+  /** The records that waited all the time. */
   readonly always: readonly SeenRecord[];
-  /** Those that were there at some moment. */
+  /** The records that waited at any moment. */
   readonly ever: readonly SeenRecord[];
 }
 
-/** Records of a topic that a group has not committed, and that fit. Null: nobody knows. */
+/** The matching records of a topic that a group has not committed. Null if they are unknown. */
 export function waitingRecords(
   samples: readonly KafkaSample[],
   records: readonly SeenRecord[],
@@ -71,7 +71,7 @@ export function waitingRecords(
   };
 }
 
-/** How many they are. */
+/** The range of the number of waiting records. */
 export function waitingRange(found: WaitingRecords | null): Range | null {
   return found && { from: found.always.length, to: found.ever.length };
 }

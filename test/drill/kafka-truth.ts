@@ -1,6 +1,6 @@
 /**
- * The truth of Kafka, by a client that shares no code with the program: ends of logs, commits of
- * groups, and the records of some topics.
+ * Reads the truth from Kafka with a client that shares no code with the program: log end offsets, commits of groups,
+ * and the records of some topics.
  */
 
 import { once } from "node:events";
@@ -20,12 +20,12 @@ import { uniquePrefix } from "../support/build/prefix.ts";
 /** Offsets by partition. */
 export type Offsets = readonly number[];
 
-/** One look at all topics and groups of a prefix. */
+/** A sample of all topics and groups of a prefix. */
 export interface KafkaSample {
   readonly fromMs: number;
   readonly toMs: number;
   readonly ends: ReadonlyMap<string, Offsets>;
-  /** By group, then by topic; 0 where nothing is committed. */
+  /** By group, then by topic; 0 if nothing is committed. */
   readonly committed: ReadonlyMap<string, ReadonlyMap<string, Offsets>>;
 }
 
@@ -38,7 +38,7 @@ export interface SeenRecord {
   readonly headers: ReadonlyMap<string, string>;
 }
 
-/** Whether the record is a delivery for it. */
+/** True if the record is a delivery for the destination. */
 export function isOf({ headers }: Pick<SeenRecord, "headers">, id: DestinationId): boolean {
   return headers.get("switchyard-destination") === id;
 }
@@ -66,17 +66,17 @@ export class KafkaTruth implements AsyncDisposable {
     });
   }
 
-  /** The oldest first. */
+  /** The samples, the oldest first. */
   get history(): readonly KafkaSample[] {
     return this.#history;
   }
 
-  /** Of the topics that are followed. */
+  /** The records of the topics that are followed. */
   get records(): readonly SeenRecord[] {
     return [...this.#records.values()];
   }
 
-  /** Reads these topics from their beginning, for as long as this lives. They must exist. */
+  /** Reads these topics from their start until this object is disposed. The topics must exist. */
   async follow(topics: readonly string[]): Promise<void> {
     const consumer = new Consumer({
       bootstrapBrokers: this.#brokers,
@@ -104,12 +104,13 @@ export class KafkaTruth implements AsyncDisposable {
       };
       this.#records.set(`${topic}/${partition}/${offset}`, record);
     });
-    // It tries again by itself; what it has not read is missing from the truth, and shows there.
+    // The consumer retries automatically. Records that it has not read are missing from the truth, and the comparisons
+    // show that.
     stream.on("error", () => undefined);
     this.#reader = { consumer, stream };
   }
 
-  /** Kept in `history`. Rejects while Kafka does not answer. */
+  /** Takes a sample and adds it to `history`. Rejects while Kafka does not respond. */
   async sample(): Promise<KafkaSample> {
     const fromMs = Date.now();
     const all = await this.#admin.listTopics();
@@ -161,7 +162,7 @@ export class KafkaTruth implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#reader !== null) {
       const { consumer, stream } = this.#reader;
-      // An outage may have ended it before.
+      // An outage may have ended the consumer before.
       const closed = stream.closed ? null : once(stream, "close");
       await consumer.close(true);
       await closed;

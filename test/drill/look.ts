@@ -1,4 +1,4 @@
-/** One look at everything that an operator sees, and at the truth beside it. */
+/** One check: reads everything that an operator sees, and the truth at the same time. */
 
 import type { DestinationId } from "../../src/domain/ids.ts";
 import type { KafkaSample, KafkaTruth, SeenRecord } from "./kafka-truth.ts";
@@ -12,10 +12,10 @@ export interface Look {
   readonly toMs: number;
   readonly metrics: readonly Sample[];
   readonly ready: Readiness | null;
-  /** `GET /status`; null: it does not answer. */
+  /** The response to `GET /status`; null if there was none. */
   readonly process: ProcessJson | null;
   readonly status: SaidStatus;
-  /** Of the log, since the program started. */
+  /** The lines of the log since the program started. */
   readonly lines: readonly LoggedLine[];
   readonly truth: Truth;
 }
@@ -23,16 +23,16 @@ export interface Look {
 export interface Readiness {
   readonly status: number;
   readonly healthProblems: readonly string[];
-  /** Those of a stage or another part. */
+  /** The sentences of each stage or other part. */
   readonly parts: Readonly<Record<string, readonly string[]>>;
 }
 
 export interface SaidStatus extends CommandEnd {
-  /** Null: it printed none. */
+  /** Null if the command printed no report. */
   readonly report: StatusJson | null;
 }
 
-/** The part of `status --json` that is compared, as a script of somebody else reads it. */
+/** The part of `status --json` that is compared, read in the same way as by a user's script. */
 interface StatusJson {
   readonly destinations: readonly StatusRow[];
   readonly unwritableTopics: readonly { readonly topic: string; readonly since: string }[];
@@ -65,14 +65,14 @@ interface StatusRow {
 export interface Truth {
   readonly product: Product;
   readonly traffic: Traffic;
-  /** Of Kafka, the oldest first; the last one was taken after everything was said. */
+  /** The samples of Kafka, the oldest first. The last one was taken after all other values were read. */
   readonly samples: readonly KafkaSample[];
   readonly records: readonly SeenRecord[];
 }
 
 const STATUS = ["status", "--json", "--kafka-timeout", "3s", "--rate-window", "1s", "--admin"];
 
-/** @param kafka is asked before and after; where it does not answer, the truth ends there. */
+/** @param kafka read before and after; if Kafka does not respond, the truth ends there. */
 export async function takeLook(
   product: Product,
   traffic: Traffic,
@@ -127,12 +127,12 @@ async function readStatus(product: Product): Promise<SaidStatus> {
   return { ...end, report: isReport ? (JSON.parse(end.out) as StatusJson) : null };
 }
 
-/** Of `switchyard status`; it has one for each destination. */
+/** The row of a destination in `switchyard status`, which has one for each destination. */
 export function statusRow({ status }: Look, id: DestinationId) {
   return status.report?.destinations.find(({ destination }) => destination === id) ?? null;
 }
 
-/** The sum of a metric's values with these labels; null: there is none. */
+/** The sum of a metric's values with these labels; null if there are no such values. */
 export function metric(
   { metrics }: Pick<Look, "metrics">,
   { name }: { readonly name: string },

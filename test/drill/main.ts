@@ -1,14 +1,13 @@
 /**
- * `npm run drill`: makes each trouble on a real cluster, and compares what the program says of it
- * with the truth. Where there is a Prometheus, or can be downloaded, it scrapes the program, and the
- * alerts that fire are compared as well.
+ * `npm run drill`: causes each trouble on a real cluster, and compares the program's signals with the truth. If
+ * Prometheus is installed or can be downloaded, it scrapes the program, and the alerts that fire are also compared.
  *
- *   npm run drill                          all of them
- *   npm run drill -- --only down,slow      only these
- *   npm run drill -- --list                their names, and what each is
+ *   npm run drill                          all troubles
+ *   npm run drill -- --only down,slow      only these troubles
+ *   npm run drill -- --list                names and descriptions of the troubles
  *   npm run drill -- --patience 3          signals may take three times as long, on a busy machine
  *
- * Exit status 1 when a signal was not true, 2 for wrong usage.
+ * The exit status is 1 if a signal was wrong, and 2 for invalid usage.
  */
 
 import { table } from "../../src/words/table.ts";

@@ -1,4 +1,4 @@
-/** Parses Prometheus' text format, as a process prints it on `/metrics`. */
+/** Parses Prometheus' text format, in which a process serves `/metrics`. */
 
 export interface Sample {
   readonly name: string;

@@ -1,6 +1,6 @@
 /**
- * Permissions are taken away while the program runs, and granted again: to write the topic of one
- * destination, and to read in the group of another one. The program names both, and no call is lost.
+ * While the program runs, two permissions are revoked and granted again: to write to the topic of one destination, and
+ * to read in the group of another one. The program reports both, and no call is lost.
  */
 
 import type { DestinationId } from "../../src/domain/ids.ts";
@@ -18,12 +18,12 @@ import type { DrillOptions, LoneHealthProblem } from "./trouble.ts";
 const NAME = "permission-lost";
 const SUMMARY = "the permissions to write one topic and to read in another group are taken away";
 const USER = "drilled";
-/** Its topic cannot be written. */
+/** The destination whose topic cannot be written. */
 const UNWRITTEN = "unwritten" as DestinationId;
-/** Its group cannot be read in. */
+/** The destination in whose group the program cannot read. */
 const UNREAD = "unread" as DestinationId;
 const LIMIT_MS = 60_000;
-/** From a call's acknowledgement to its delivery, a reroute included. */
+/** The time limit from a call's acknowledgment to its delivery, including a reroute. */
 const ARRIVAL_MS = 5_000;
 
 export const PERMISSION_LOST: LoneHealthProblem = {
@@ -66,7 +66,7 @@ async function drillPermissions(
   }
 }
 
-/** Whatever the prefix of the product is. */
+/** All permissions, for any prefix of the product. */
 const ALL: readonly Grant[] = [
   {
     ...{ on: "topic", names: ["drill"], pattern: "prefixed" },
@@ -88,7 +88,7 @@ function lost({ topics, groups }: Product): readonly [Grant, Grant] {
   ];
 }
 
-/** As each sentence about them begins. */
+/** The start of each sentence about the permissions. */
 function sentences({ truth }: Look): readonly string[] {
   return lost(truth.product).map(
     ({ on, names, operations }) =>

@@ -1,11 +1,11 @@
 /**
- * The product that is drilled: `switchyard run` as people start it, with a destination and a
- * receiver of its own for each trouble, and two that have none.
+ * The product that is drilled: `switchyard run`, started as users start it, with a separate destination and receiver
+ * for each trouble, and two destinations without a trouble.
  *
  *   destination         its endpoint      gets
  *   well                accepts           every call
- *   idle                accepts           nothing: no source is connected to it
- *   one of a trouble    as the trouble    every call
+ *   idle                accepts           nothing, because no source is connected to it
+ *   one of a trouble    has the trouble   every call
  */
 
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -35,7 +35,7 @@ import { type CommandEnd, runCommand } from "./run-command.ts";
 export const WELL = "well" as DestinationId;
 export const IDLE = "idle" as DestinationId;
 export const SOURCE = "web";
-/** Short ones: what waits is to come back while somebody looks on. */
+/** The retry delays are short, so that deliveries are returned during the drill. */
 export const RETRY_DELAYS_MS = [2_000, 10_000, 30_000];
 const TIMEOUT_MS = 2_000;
 export const PARTITIONS = 2;
@@ -45,9 +45,9 @@ const DISK_SIZE = "12m";
 export interface DestinationNeed {
   readonly id: DestinationId;
   readonly settings?: Readonly<Record<string, unknown>>;
-  /** Its receiver speaks TLS. */
+  /** True if its receiver uses TLS. */
   readonly isTls?: boolean;
-  /** The source has it only once `product.feed()` is called. */
+  /** True if the destination is connected to the source only after `product.feed()` was called. */
   readonly isUnfed?: boolean;
 }
 
@@ -58,22 +58,22 @@ export interface LoggedLine extends LogLine {
 export interface ProductOptions {
   readonly brokers: readonly string[];
   readonly destinations: readonly DestinationNeed[];
-  /** Whether the state of audiences is on a small disk of its own; by default it is not. */
+  /** Whether the state of audiences is on a separate small disk; by default, it is not. */
   readonly hasDisk?: boolean;
   /** Whether the clock of its program can be set (`setClock`). */
   readonly hasClock?: boolean;
-  /** Settings of Kafka for the program and its commands; they win over all others. */
+  /** Kafka settings for the program and its commands. They override all others. */
   readonly kafka?: Readonly<Record<string, unknown>>;
 }
 
 export class Product implements AsyncDisposable {
   readonly brokers: readonly string[];
-  /** For those who write calls or delete topics. */
+  /** A connection with which drills write calls or delete topics. */
   readonly kafka: Kafka;
   readonly topics: TopicNames;
   readonly groups: GroupNames;
   readonly receivers: ReadonlyMap<DestinationId, Receiver>;
-  /** Lines of its log, the oldest first. */
+  /** The lines of the program's log, the oldest first. */
   readonly lines: readonly LoggedLine[];
   readonly #directory: string;
   readonly #needs: readonly DestinationNeed[];
@@ -114,7 +114,7 @@ export class Product implements AsyncDisposable {
     this.#write();
   }
 
-  /** Its topics are made, and its program runs and is ready. */
+  /** Resolves when the topics have been created and the program is ready. */
   static async start(options: ProductOptions): Promise<Product> {
     const ca = issue({ name: "Drill CA", isCa: true });
     const receivers = new Map<DestinationId, Receiver>();
@@ -148,7 +148,7 @@ export class Product implements AsyncDisposable {
     return join(this.#directory, "state");
   }
 
-  /** The disk of the state, as the program that runs now sees it. */
+  /** The path of the state's disk for the current program. */
   get disk(): string {
     return join(`/proc/${this.#program?.pid}/root`, this.#stateDir);
   }
@@ -157,7 +157,7 @@ export class Product implements AsyncDisposable {
     return join(this.#directory, "clock");
   }
 
-  /** @param offsetMs how far ahead of the real clock that of the program is. */
+  /** @param offsetMs how far the program's clock is ahead of the real clock. */
   setClock(offsetMs: number): void {
     writeFileSync(this.#clockFile, `${offsetMs}`);
   }
@@ -166,7 +166,7 @@ export class Product implements AsyncDisposable {
     return join(this.#directory, "usable.yaml");
   }
 
-  /** Those with a row of their own, `well` and `idle` included. */
+  /** The destinations with separate rows, including `well` and `idle`. */
   get destinations(): readonly DestinationId[] {
     return this.#needs.map(({ id }) => id);
   }
@@ -177,30 +177,30 @@ export class Product implements AsyncDisposable {
     return receiver;
   }
 
-  /** Puts another configuration in place, as an editor does. The program takes it over by itself. */
+  /** Replaces the configuration file as an editor does. The program reloads it automatically. */
   configure(id: DestinationId, settings: Readonly<Record<string, unknown>>): void {
     this.#changed.set(id, settings);
     this.#write();
   }
 
-  /** Every destination but `idle` is one of the source's from now on. */
+  /** Connects every destination except `idle` to the source. */
   feed(): void {
     this.#unfed.clear();
     this.#write();
   }
 
-  /** Text in place of the configuration; null: the right one again. */
+  /** Replaces the configuration with this text; null restores the correct configuration. */
   writeConfig(wrong: string | null): void {
     if (wrong === null) this.#write();
     else this.#put(wrong);
   }
 
-  /** Runs a command of the program to its end, with the last configuration that can be used. */
+  /** Runs a command of the program to its end, with the last valid configuration. */
   command(args: readonly string[]): Promise<CommandEnd> {
     return runCommand([...args, "--config", this.#usableFile]);
   }
 
-  /** When the process that runs now was started. */
+  /** When the current process was started. */
   get startedAtMs(): number {
     return this.#startedAtMs;
   }
@@ -218,7 +218,9 @@ export class Product implements AsyncDisposable {
     await this.#program.ready;
   }
 
-  /** Starts another process of the stage `route`, whose configuration has all destinations in the source. */
+  /**
+   * Starts another process with the route stage, in whose configuration all destinations are connected to the source.
+   */
   async startOther(): Promise<void> {
     const file = join(this.#directory, "other.yaml");
     const admin = { host: "127.0.0.1", port: 0 };
@@ -253,7 +255,7 @@ export class Product implements AsyncDisposable {
   }
 
   #write(): void {
-    // JSON is YAML.
+    // JSON is also valid YAML.
     const content = JSON.stringify(this.#configuration(), undefined, 2);
     writeFileSync(this.#usableFile, content);
     this.#put(content);
@@ -268,7 +270,7 @@ export class Product implements AsyncDisposable {
   #configuration(unfed: ReadonlySet<DestinationId> = this.#unfed): object {
     const fed = this.destinations.filter((id) => id !== IDLE && !unfed.has(id));
     return {
-      // The trouble with a topic is that nobody makes it again.
+      // Deleted topics must not be recreated, because that is the trouble.
       kafka: {
         brokers: this.brokers,
         topicPrefix: this.topics.prefix,
@@ -296,7 +298,7 @@ export class Product implements AsyncDisposable {
       ingest: { host: "127.0.0.1", port: 0 },
       admin: { host: "127.0.0.1", port: this.#adminPort },
       audience: { stateDir: this.#stateDir },
-      // What audiences tell is no traffic of the drill.
+      // Calls of audiences do not belong to the drill's traffic.
       audienceDefaults: { integrations: { All: false } },
     };
   }

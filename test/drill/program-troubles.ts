@@ -1,9 +1,9 @@
 /**
- * Troubles of the program itself.
+ * The troubles of the program itself.
  *
  *   trouble          what is true then
- *   bad-config       the file on disk cannot be used, and an earlier one runs: nothing else changes
- *   stopped          nobody delivers, and what is written waits
+ *   bad-config       the file on disk is invalid, and the previous configuration stays in use
+ *   stopped          nothing is delivered, and records that are written wait
  */
 
 import type { DestinationId } from "../../src/domain/ids.ts";
@@ -18,7 +18,7 @@ import type { DrillOptions, LoneHealthProblem } from "./trouble.ts";
 
 const LIMIT_MS = 30_000;
 const NOTICED_MS = 10_000;
-/** One change can be noticed twice: by an event of the file system, and by reading it. */
+/** One change can be detected twice: by an event of the file system, and by reading the file. */
 const READS_MAX = 3;
 
 export const BAD_CONFIG = lone(
@@ -51,12 +51,12 @@ export const STOPPED = lone("stopped", "the only process is stopped", {
 
 export interface Lone {
   readonly product?: Partial<ProductOptions>;
-  /** In which all of it is to be said, then and after it is mended; by default half a minute. */
+  /** Time limit for all signals to be correct, during the trouble and after it; by default half a minute. */
   readonly limitMs?: number;
   readonly make: (product: Product) => Promise<void>;
   readonly said: (look: Look, madeAtMs: number) => readonly Said[];
   readonly mend: (product: Product) => Promise<void>;
-  /** Beside what is said of destinations. */
+  /** Signals in addition to those of destinations. */
   readonly mended: (look: Look) => readonly Said[];
 }
 

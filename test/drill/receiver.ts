@@ -1,12 +1,12 @@
 /**
- * The endpoint of one destination: it accepts, or behaves as badly as it is told to, and keeps a
- * ledger of what it answered.
+ * The endpoint of one destination. It accepts requests or misbehaves as configured, and keeps a ledger of its
+ * responses.
  *
  *   manner                       does
- *   status                       answers so, with headers, after a while
- *   silent                       takes the request and never answers
- *   down                         nobody listens on its port
- *   self-signed                  shows a certificate that nobody has signed (only with TLS)
+ *   status                       responds with this status, with headers, after a delay
+ *   silent                       takes the request and never responds
+ *   down                         does not listen on its port
+ *   self-signed                  shows a self-signed certificate (only with TLS)
  */
 
 import { once } from "node:events";
@@ -28,7 +28,7 @@ export type Manner =
   | { readonly kind: "down" }
   | { readonly kind: "self-signed" };
 
-/** For the last bytes of answers, before their connections are closed. */
+/** How long to wait for the last bytes of responses to arrive before their connections are closed. */
 const ARRIVAL_MS = 100;
 
 const ACCEPTED = 200;
@@ -36,7 +36,7 @@ export const ACCEPTS: Manner = { kind: "status", status: ACCEPTED };
 
 export interface Answered {
   readonly atMs: number;
-  /** Null: the request came, and was never answered. */
+  /** Null if the request arrived, but never got a response. */
   readonly status: number | null;
 }
 
@@ -49,7 +49,7 @@ export class Receiver implements AsyncDisposable {
   #port = 0;
   #manner: Manner = ACCEPTS;
 
-  /** @param ca signs its certificate; null: it speaks plain HTTP. */
+  /** @param ca signs the receiver's certificate; null for plain HTTP. */
   constructor(ca: Certificate | null) {
     const onRequest = (request: IncomingMessage, response: ServerResponse) => {
       const messageId = `${request.headers["x-switchyard-message-id"]}`;
@@ -61,7 +61,7 @@ export class Receiver implements AsyncDisposable {
       this.#certificate === null
         ? createServer(onRequest)
         : createTlsServer({ cert: this.#certificate.cert, key: this.#certificate.key }, onRequest);
-    // Handshakes that fail are what some troubles are about.
+    // Errors are ignored, because failed handshakes belong to some troubles.
     this.#server.on("tlsClientError", () => undefined);
   }
 
@@ -75,12 +75,12 @@ export class Receiver implements AsyncDisposable {
     return `${this.#certificate === null ? "http" : "https"}://127.0.0.1:${this.#port}/hook`;
   }
 
-  /** What it answered, the oldest first. */
+  /** The responses, the oldest first. */
   get answers(): readonly Answered[] {
     return this.#answers;
   }
 
-  /** Message ids of the calls that it has answered with 200. */
+  /** Message IDs of the calls to which it has responded 200. */
   get accepted(): ReadonlySet<string> {
     return this.#accepted;
   }
@@ -88,7 +88,7 @@ export class Receiver implements AsyncDisposable {
   async behave(manner: Manner): Promise<void> {
     const before = this.#manner;
     this.#manner = manner;
-    // An answer in the ledger that nobody got would be a false truth.
+    // A response in the ledger that did not arrive would make the truth wrong.
     await Promise.all(this.#underWay);
     await timer(ARRIVAL_MS);
     if ("setSecureContext" in this.#server && this.#certificate !== null) {
@@ -100,7 +100,8 @@ export class Receiver implements AsyncDisposable {
     }
     if (manner.kind === "down") await this.#close();
     else if (before.kind === "down") await this.start();
-    // What is open would go on as before: requests without an answer, and agreed certificates.
+    // Open connections are closed, because they would keep the old behavior: requests without a response, and accepted
+    // certificates.
     else this.#server.closeAllConnections();
   }
 

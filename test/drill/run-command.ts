@@ -16,7 +16,7 @@ const MAIN = join(import.meta.dirname, "../../src/main.ts");
 
 export interface StartedCommand {
   readonly ended: Promise<CommandEnd>;
-  /** As Ctrl-C does. */
+  /** Interrupts the command, like Ctrl-C. */
   readonly interrupt: () => void;
 }
 
@@ -26,7 +26,7 @@ export function runCommand(args: readonly string[]): Promise<CommandEnd> {
 
 export function startCommand(args: readonly string[]): StartedCommand {
   const startedAtMs = Date.now();
-  // The environment wins over the file, and may name other brokers.
+  // The environment overrides the file, and may name other brokers.
   const { SWITCHYARD_KAFKA_BROKERS: _, ...env } = process.env;
   const command = [process.execPath, MAIN, ...args];
   const child = spawnGuarded(null, command, { output: ["pipe", "pipe"], env });

@@ -1,4 +1,7 @@
-/** Troubles of destinations, all at a time in one program: each has to be told of the right one. */
+/**
+ * Drills the troubles of all destinations at the same time in one program, which has to report each trouble for the
+ * correct destination.
+ */
 
 import type { DestinationId } from "../../src/domain/ids.ts";
 import { destinationSignals } from "./destination-signals.ts";
@@ -9,7 +12,7 @@ import type { DestinationHealthProblem, DrillOptions } from "./trouble.ts";
 
 const FINE_LIMIT_MS = 30_000;
 const TROUBLE_LIMIT_MS = 45_000;
-/** The pause of a breaker doubles, and the last tier is 30 s. */
+/** The open time of a circuit doubles, and the last retry delay is 30 s. */
 const MENDED_LIMIT_MS = 90_000;
 
 export async function drillSideBySide(

@@ -1,6 +1,6 @@
 /**
- * What is said of a destination's state: in words, and since when. The truth is the trouble that was
- * made, and when; a signal may be late by `NOTICED_MS`.
+ * Compares the signals of a destination's state and its start. The truth is the trouble and the time at which it was
+ * caused. A signal may be late by `NOTICED_MS`.
  */
 
 import type { DestinationId } from "../../src/domain/ids.ts";
@@ -9,20 +9,20 @@ import { type Comparison, dated, type Range, worded } from "./comparison.ts";
 import { type Expected, NOT_KNOWN } from "./expected.ts";
 import { type Look, metric, statusRow } from "./look.ts";
 
-/** A signal may be late by so much. */
+/** The time by which a signal may be late. */
 export const NOTICED_MS = 15_000;
-/** An answer that was sent a moment ago may not be counted yet. */
+/** A response that was sent within this time may not be counted yet. */
 export const COUNTING_MS = 3_000;
-/** The program goes by the brokers' clock, which it measures to some milliseconds. */
+/** The program uses the brokers' clock, which it measures with an error of a few milliseconds. */
 const CLOCKS_MS = 5;
-/** A trouble that goes on is told again after so long at most. */
+/** The maximum time after which a trouble that continues is reported again. */
 const WARNED_EVERY_MS = 60_000;
 const CLOSED = "closed";
 const LEFT_ALONE = "left alone";
-/** By the number that the metric gives. */
+/** By the value of the metric. */
 const BREAKER = [CLOSED, CLOSED, LEFT_ALONE, LEFT_ALONE];
 
-/** @param madeAtMs when its trouble was made. */
+/** @param madeAtMs when the destination's trouble started. */
 export function stateSignals(
   look: Look,
   id: DestinationId,
@@ -33,7 +33,7 @@ export function stateSignals(
   const number = metric(look, METRICS.circuitBreakerState, { destination: id }) ?? 0;
   const named = (look.ready?.healthProblems ?? []).filter((trouble) => names(trouble, id));
   const made = { from: madeAtMs - COUNTING_MS, to: madeAtMs + NOTICED_MS };
-  // Each answer that asks for time begins anew, when the time before is over.
+  // Each response with `Retry-After` starts a new hold when the previous one is over.
   const heldSince = held === "retry-after" ? { from: made.from, to: look.toMs } : made;
   const since = (which: { readonly name: string }) =>
     instant(metric(look, which, { destination: id }));
@@ -53,7 +53,7 @@ export function stateSignals(
   ];
 }
 
-/** What a process remembers of a destination counts while it has partitions of it. */
+/** The state that a process reports for a destination counts while the process owns partitions of it. */
 function reportedState({ process }: Look, id: DestinationId): string {
   const reported = process?.destinations.find((each) => each.id === id);
   return reported === undefined || reported.state === "not-owned" ? NOT_KNOWN : reported.state;
@@ -66,7 +66,7 @@ function heldReasons(look: Look, id: DestinationId): string {
     .join(" and ");
 }
 
-/** By its receiver. Null: it has accepted nothing since the process started. */
+/** According to the receiver. Null if nothing was accepted since the process started. */
 function lastAccepted({ fromMs, toMs, truth }: Look, id: DestinationId): Range | null {
   const { product } = truth;
   const accepted = product
@@ -75,7 +75,7 @@ function lastAccepted({ fromMs, toMs, truth }: Look, id: DestinationId): Range |
   const [first, last] = [accepted[0], accepted.at(-1)];
   if (first === undefined || last === undefined) return null;
   const counted = accepted.findLast(({ atMs }) => atMs <= fromMs - COUNTING_MS) ?? first;
-  // It was sent before it was accepted there.
+  // The request was sent before the receiver accepted it.
   return { from: counted.atMs - CLOCKS_MS, to: Math.max(toMs, last.atMs) };
 }
 
@@ -83,7 +83,7 @@ function instant(seconds: number | null): number | null {
   return seconds === null || seconds === 0 ? null : seconds * 1_000;
 }
 
-/** Of the last attempt, while it fails. Else nothing that warns, for as long as a look takes. */
+/** The log line of the last attempt, while attempts fail. Otherwise, there must be no warning during a check. */
 function logSignal(
   look: Look,
   id: DestinationId,
@@ -104,7 +104,7 @@ function logSignal(
   return worded("log: last attempt", said, [`${level} ${status ?? outcome}`]);
 }
 
-/** As a word of its own: `down` is no part of `shutdown`. */
+/** True if the text contains the ID as a separate word, because `down` must not be found in `shutdown`. */
 function names(text: string, id: DestinationId): boolean {
   return new RegExp(`(?<![\\w-])${id}(?![\\w-])`).test(text);
 }

@@ -1,4 +1,4 @@
-/** The topic of a destination is deleted, and nobody makes it again before somebody is told to. */
+/** The topic of a destination is deleted, and is recreated only when an operator does so. */
 
 import type { DestinationId } from "../../src/domain/ids.ts";
 import { METRICS } from "../../src/telemetry/metrics.ts";

@@ -1,4 +1,4 @@
-/** Calls that flow all the time, for as many users as make both partitions busy. */
+/** Sends calls continuously, for enough users that both partitions are used. */
 
 import { type Product, SOURCE } from "./product.ts";
 
@@ -6,13 +6,13 @@ const EVERY_MS = 100;
 const USERS = 40;
 
 export interface Traffic extends AsyncDisposable {
-  /** Calls that Kafka has acknowledged until then. */
+  /** The number of calls that Kafka has acknowledged by that time. */
   readonly acknowledged: (untilMs: number) => number;
-  /** Message ids of the calls that were acknowledged in this time. */
+  /** Message IDs of the calls that were acknowledged in this period. */
   readonly written: (fromMs: number, untilMs: number) => readonly string[];
 }
 
-/** A call every 100 ms. Through an outage they wait. */
+/** Starts to send a call every 100 ms. During an outage, calls wait. */
 export function startTraffic({ kafka, topics }: Product): Traffic {
   const producer = kafka.producer();
   const acknowledged: { readonly messageId: string; readonly atMs: number }[] = [];

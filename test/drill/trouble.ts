@@ -1,4 +1,4 @@
-/** The two kinds of troubles, and what a drill of them is handed. */
+/** The two kinds of troubles, and the arguments of their drills. */
 
 import type { DestinationId } from "../../src/domain/ids.ts";
 import type { Comparison } from "./comparison.ts";
@@ -7,7 +7,7 @@ import type { Row } from "./judge.ts";
 import type { Look } from "./look.ts";
 import type { DestinationNeed, Product } from "./product.ts";
 
-/** Of one destination. It has the trouble's name. Several of them are drilled side by side. */
+/** A trouble of one destination, which has the trouble's name. Several of these troubles are drilled concurrently. */
 export interface DestinationHealthProblem {
   readonly kind: "destination";
   readonly name: string;
@@ -15,12 +15,12 @@ export interface DestinationHealthProblem {
   readonly need?: Omit<DestinationNeed, "id">;
   readonly make: (product: Product, id: DestinationId) => Promise<void>;
   readonly expected: Expected;
-  /** Beside what is said of every destination. */
+  /** Signals in addition to those of every destination. */
   readonly also?: (look: Look, id: DestinationId, madeAtMs: number) => readonly Comparison[];
   readonly mend: (product: Product, id: DestinationId) => Promise<void>;
 }
 
-/** Of the whole program, or of its cluster: it is drilled alone. */
+/** A trouble of the whole program or of its cluster, which is drilled alone. */
 export interface LoneHealthProblem {
   readonly kind: "alone";
   readonly name: string;
@@ -31,21 +31,21 @@ export interface LoneHealthProblem {
 export type HealthProblem = DestinationHealthProblem | LoneHealthProblem;
 
 export interface DrillOptions {
-  /** Of the Kafka that troubles share. */
+  /** The brokers of the Kafka cluster that troubles share. */
   readonly brokers: readonly string[];
-  /** How much longer than promised a signal may take, on a machine that is busy. */
+  /** The factor by which a signal may take longer than promised, on a busy machine. */
   readonly patience: number;
-  /** Looks that have to find all of it true, one after the other: signals may not waver. */
+  /** Number of consecutive checks in which all signals must be correct, so that they do not change back. */
   readonly settledLooks: number;
-  /** Told of each step. */
+  /** Called for each step. */
   readonly say: (line: string) => void;
   readonly hooks?: DrillHooks;
 }
 
-/** For those who look at the program themselves, while all is fine or a trouble has settled. */
+/** Hooks for callers that check the program themselves, while there is no trouble or after all signals have settled. */
 export interface DrillHooks {
   readonly onFine?: (product: Product) => Promise<void>;
-  /** @param names of the troubles that there are now. */
+  /** @param names the names of the current troubles. */
   readonly onHealthProblem?: (product: Product, names: readonly string[]) => Promise<void>;
   readonly onMended?: (product: Product, names: readonly string[]) => Promise<void>;
 }

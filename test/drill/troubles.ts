@@ -1,4 +1,4 @@
-/** Every trouble that is drilled. */
+/** All troubles that are drilled. */
 
 import { CLOCK_SKEW } from "./clock-skew.ts";
 import { DESTINATION_TROUBLES } from "./destination-troubles.ts";

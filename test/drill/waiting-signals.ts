@@ -1,4 +1,4 @@
-/** Deliveries of a destination that wait in the delay topics: how many, since when, and until when. */
+/** Compares the signals of a destination's deliveries awaiting retry: their number, and their earliest times. */
 
 import type { DestinationId } from "../../src/domain/ids.ts";
 import { delayName } from "../../src/domain/topics.ts";
@@ -9,7 +9,7 @@ import { isOf, type SeenRecord } from "./kafka-truth.ts";
 import { type Look, metric, statusRow } from "./look.ts";
 import { RETRY_DELAYS_MS } from "./product.ts";
 
-/** What is said may be old. */
+/** The maximum age of the signals. */
 const AGE_MS = 15_000;
 
 export function waitingSignals(look: Look, id: DestinationId): readonly Comparison[] {
@@ -28,7 +28,7 @@ export function waitingSignals(look: Look, id: DestinationId): readonly Comparis
   return [
     ...tiers.map(({ tier, found }) => {
       const labels = { destination: id, delay: tier };
-      // Zeros are left out, and a tier that is not known is counted below.
+      // Zeros are omitted, and a delay that is unknown is counted below.
       const waiting = metric(look, METRICS.deliveriesWaiting, labels) ?? 0;
       return counted(`metrics: waiting in ${tier}`, waiting, waitingRange(found));
     }),
@@ -52,7 +52,7 @@ function sumOf(all: readonly WaitingRecords[]): Range {
   };
 }
 
-/** It may have come or gone while it was asked for: then nothing that is said can be wrong. */
+/** If the delivery arrived or left during the check, any value may be correct. */
 function earliest(
   signal: string,
   saidMs: number | null,

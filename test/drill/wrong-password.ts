@@ -1,4 +1,4 @@
-/** A broker demands a log-in, and the configuration has another password than it. */
+/** A broker requires authentication, and the configuration contains a wrong password. */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ import { runCommand } from "./run-command.ts";
 import type { DrillOptions, LoneHealthProblem } from "./trouble.ts";
 
 const NAME = "wrong-password";
-/** It cannot be mended by waiting: nobody waits. */
+/** The start must fail quickly, because waiting does not help. */
 const SECONDS_MAX = 15;
 
 export const WRONG_PASSWORD: LoneHealthProblem = {
@@ -60,7 +60,7 @@ async function drillWrongPassword({ say, patience }: DrillOptions): Promise<read
       ];
       rows.push(...comparisons.map((each) => rowOf("in trouble", each, tookMs)));
     }
-    // It has the topics to create, which it is not asked to.
+    // The command lists the topics that it would create, and creates none of them.
     const isTaken = truth.out.includes("to create");
     const brokerTakes = worded("the right password", isTaken ? "is taken" : truth.err, [
       "is taken",

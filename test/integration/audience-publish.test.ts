@@ -234,7 +234,7 @@ test.skipIf(java === null)(
       const { status, err } = await piped(lines(10));
       expect([status, err]).toEqual([1, expect.stringContaining(what)]);
       expect(err).toContain("Switchyard could not check whether earlier syncs have been applied");
-      expect(err).toContain("--force publishes it without comparing it");
+      expect(err).toContain("--force publishes the list without comparing it");
       expect(await written()).toBe(3);
       await broker.permit("editor", [missing]);
     }

@@ -88,7 +88,7 @@ test(
     await expect.poll(isIdle, SOON).toBe(true);
     expect(accepted("crm")).toBeLessThan(ledger.length);
     await press(page, "Retry now");
-    await ended(page, "Retry now", "Retried now:");
+    await ended(page, "Retry now", "Retrying now:");
     await expect.poll(() => accepted("crm"), SOON).toBe(ledger.length);
     await press(page, "Wait");
     await ended(page, "Wait", "Nothing is left.");
@@ -177,7 +177,7 @@ test(
     await program.logged("audience.sync.ended", 2);
 
     const { page, errors } = await open(browser, "/audiences");
-    await page.getByText("2 of 4 members would leave").waitFor();
+    await page.getByText("2 of 4 members would be removed").waitFor();
     await press(page, "Approve… vip");
     const dialog = page.getByRole("dialog", { name: "Approve the sync of vip" });
     await dialog.getByText("2 members of vip leave, and each destination is notified.").waitFor();

@@ -204,7 +204,7 @@ test(
     const { sync } = there(skip);
     await sync("s-2", ["u-1", "u-2", "u-3", "u-4"]);
     await sync("s-3", []);
-    await using view = await opened("/audiences", /4 of 4 members would leave/);
+    await using view = await opened("/audiences", /4 of 4 members would be removed/);
     const rows = view.page.getByRole("region", { name: /^Last syncs of/ }).locator("tbody tr");
     await expect
       .poll(() => rows.allTextContents())
@@ -236,7 +236,7 @@ test(
     await page.getByText("sheet is removed").waitFor();
     await compare(config.replace("partitions: 1", "partitions: 2"), "kafka.partitions");
     const thief = config.replace("brokers: [", `topicPrefix: "\${file:${stolen}}", brokers: [`);
-    await compare(thief, "only files that the current configuration names are read here");
+    await compare(thief, "only files that the current configuration names can be used here");
     const path = config.replace("id: sheet,", `id: ${TAKEN},`);
     await compare(path, "This file is invalid");
     expect(await page.content()).not.toContain(`"${process.env.HOME}"`);

@@ -144,7 +144,7 @@ test("a user is deleted by command: at every source, or at one, down to the rece
   const asked = await switchyard(["delete", "97980"]);
   expect(asked).toEqual({
     status: 0,
-    out: `Deletion requested (${topics.deletionRequests}). To be notified: hook for web, hook for ios.\nNot notified: off (disabled), warehouse (type topic).\n`,
+    out: `Deletion requested (${topics.deletionRequests}). Destinations to be notified: hook for web, hook for ios.\nNot notified: off (disabled), warehouse (type topic).\n`,
     err: "",
   });
   const one = await switchyard(["delete", "u1", "--source", "web", "--source", "web"]);

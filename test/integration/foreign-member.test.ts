@@ -114,6 +114,6 @@ test("a program whose way to share out partitions differs keeps others out, and 
     onCrash: ({ message }) => crashed.resolve(message),
   });
   expect(await crashed.promise).toContain(
-    `the members of the group ${topic} are another program, whose way to share out partitions differs`,
+    `the group ${topic} contains another program, which assigns partitions in a different way`,
   );
 });

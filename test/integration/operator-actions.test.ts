@@ -96,7 +96,7 @@ test(
     await programs[1]?.kill();
     expect(await retried).toMatchObject({ status: 0, err: "" });
     expect((await retried).out).toBe(
-      `Returned for an attempt: ${waits("crm").length} deliveries of crm. Run \`switchyard wait crm\` to wait until they are processed.\n`,
+      `Retrying ${waits("crm").length} deliveries of crm now. Run \`switchyard wait crm\` to wait until they are processed.\n`,
     );
     const drained = await world.command(["wait", "crm", "--timeout", "60s"]);
     expect([drained.status, drained.out]).toEqual([0, "No deliveries are left for crm.\n"]);

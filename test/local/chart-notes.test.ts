@@ -61,15 +61,17 @@ const VALUES = {
 describe.each(HELM_MAJORS)("Helm %i", (major) => {
   test("names a Secret that is not there, and one in the ConfigMap", async () => {
     const text = await notes(major, { other: [] }, VALUES);
-    expect(text).toContain("- The Secret switchyard is not in ns. Pods wait until it is.");
-    expect(text).toContain("- The Secret kafka-user is not in ns.");
+    expect(text).toContain(
+      "- The Secret switchyard does not exist in ns. Pods cannot start without it.",
+    );
+    expect(text).toContain("- The Secret kafka-user does not exist in ns.");
     expect(text).toContain("- kafka.sasl.password is in the ConfigMap.");
   });
 
   test("names a key that a Secret lacks", async () => {
     const text = await notes(major, { switchyard: ["web"], "kafka-user": [] }, VALUES);
-    expect(text).toContain("- The Secret switchyard has no key crm, which config names.");
-    expect(text).not.toContain("is not in ns");
+    expect(text).toContain("- The Secret switchyard has no key crm, to which config refers.");
+    expect(text).not.toContain("does not exist in ns");
   });
 });
 
@@ -87,5 +89,5 @@ Next:
 
 test("asks for no Secret where it may not", async () => {
   const text = await notes(4, {}, { ...VALUES, checkSecrets: false });
-  expect(text).not.toContain("is not in ns");
+  expect(text).not.toContain("does not exist in ns");
 });

@@ -36,69 +36,72 @@ const CONTRADICTIONS: readonly Row[] = [
 ];
 
 const REFUSED: readonly Row[] = [
-  ['image.repository=""', "image.repository must be given"],
-  ["config.kafka.brokers=[]", "config.kafka.brokers must be given"],
+  ['image.repository=""', "image.repository is required"],
+  ["config.kafka.brokers=[]", "config.kafka.brokers is required"],
   ["containerPorts.admin=8080", "containerPorts.ingest and containerPorts.admin are both 8080"],
-  ["console.enabled=true", "config.console.token must be given with console.enabled"],
+  ["console.enabled=true", "config.console.token is required with console.enabled"],
   [
     'console={"enabled":true,"extraEnv":[{"name":"SWITCHYARD_CONSOLE_PORT","value":"1"}]}',
     "extraEnv sets SWITCHYARD_CONSOLE_PORT",
   ],
-  ["config.admin.port=9999", "config.admin.port is 9999, and containerPorts.admin is 9464"],
+  ["config.admin.port=9999", "config.admin.port is 9999, but containerPorts.admin is 9464"],
   ['config.ingest.host="127.0.0.1"', "config.ingest.host is 127.0.0.1"],
-  ['config.sources=[{"id":"web","writeKey":"${KEY}"}]', "config names the variable ${KEY}"],
+  ['config.sources=[{"id":"web","writeKey":"${KEY}"}]', "config refers to the variable ${KEY}"],
   [
     'config.sources=[{"id":"web","writeKey":"${file:/run/secrets/switchyard/web}"}]',
-    "existingSecret is not given: make a Secret with the key web",
+    "existingSecret is not set: create a Secret with the key web",
   ],
   [
     'config.sources=[{"id":"web","writeKey":"${file:/etc/else/web}"}]',
-    "config names the file ${file:/etc/else/web}, and nothing is mounted there",
+    "config refers to the file ${file:/etc/else/web}, but nothing is mounted there",
   ],
   [
     'extraEnv=[{"name":"SWITCHYARD_ADMIN_PORT","value":"1"}]',
     "extraEnv sets SWITCHYARD_ADMIN_PORT",
   ],
-  ["replicaCount=7", "replicaCount is 7, and topics have 6 partitions"],
+  ["replicaCount=7", "replicaCount is 7, but topics have only 6 partitions"],
   ['autoscaling={"enabled":true,"maxReplicas":9}', "autoscaling.maxReplicas is 9"],
-  ['autoscaling={"enabled":true,"minReplicas":5,"maxReplicas":2}', "below the fewest, 5"],
+  [
+    'autoscaling={"enabled":true,"minReplicas":5,"maxReplicas":2}',
+    "less than the minimum number of replicas, 5",
+  ],
   [
     'keda={"enabled":true,"serverAddress":"http://p","maxReplicaCount":9}',
     "keda.maxReplicaCount is 9",
   ],
-  ["keda.enabled=true", "keda.serverAddress must be given"],
-  ['keda={"enabled":true,"serverAddress":"http://p","authModes":"bearer"}', "belong together"],
-  ["terminationGracePeriodSeconds=30", "so at least 40"],
-  ["preStop.sleepSeconds=60", "so at least 95"],
+  ["keda.enabled=true", "keda.serverAddress is required"],
+  ['keda={"enabled":true,"serverAddress":"http://p","authModes":"bearer"}', "must be set together"],
+  ["terminationGracePeriodSeconds=30", "must be at least 40"],
+  ["preStop.sleepSeconds=60", "must be at least 95"],
   [
     'stages.deliver={"replicaCount":3}',
-    "stages.deliver.replicaCount counts with stages.separate alone",
+    "stages.deliver.replicaCount is used only with stages.separate",
   ],
   [
     'stages={"separate":true,"deliver":{"replicaCount":7}}',
-    "replicaCount of stages.deliver is 7, and topics have 6 partitions",
+    "replicaCount of stages.deliver is 7, but topics have only 6 partitions",
   ],
   [
     'stages={"separate":true,"ingest":{"keda":{"enabled":true,"serverAddress":"http://p"}}}',
-    "keda.query of stages.ingest must be given",
+    "keda.query of stages.ingest is required",
   ],
   [
     'stages={"separate":true,"audience":{"keda":{"enabled":true,"serverAddress":"http://p"}}}',
-    "an open sync keeps its lag",
+    "the lag does not fall while a sync is open",
   ],
   [
     '{"autoscaling":{"enabled":true},"stages":{"separate":true,"route":{"keda":{"enabled":true,"serverAddress":"http://p"}}}}',
     "autoscaling and keda of stages.route are both enabled",
   ],
-  ['{"ingress":{"enabled":true}}', "ingress.hosts must be given"],
-  ['{"httpRoute":{"enabled":true}}', "httpRoute.parentRefs must be given"],
+  ['{"ingress":{"enabled":true}}', "ingress.hosts is required"],
+  ['{"httpRoute":{"enabled":true}}', "httpRoute.parentRefs is required"],
   [
     '{"stages":{"ingest":{"enabled":false}},"ingress":{"enabled":true,"hosts":[{"host":"a"}]}}',
-    "ingress is enabled, and stages.ingest is not",
+    "ingress is enabled, but stages.ingest is not",
   ],
   [
     '{"networkPolicy":{"enabled":true},"config":{"kafka":{"brokers":"${BROKERS}"}},"envFrom":[{"secretRef":{"name":"x"}}]}',
-    "networkPolicy.kafka.ports must be given",
+    "networkPolicy.kafka.ports is required",
   ],
   [
     '{"networkPolicy":{"enabled":true},"config":{"destinations":[{"id":"crm","type":"webhook","endpoints":[{"url":"https://a.example.com:8443/"}]}]}}',
@@ -125,7 +128,7 @@ describe.each(HELM_MAJORS)("Helm %i", (major) => {
 
 test.each(REFUSED)("%s is rejected: %s", async (values, sentence) => {
   const error = await refusal(4, "defaults", ...options(values));
-  expect(error).toContain("these values cannot be used:");
+  expect(error).toContain("these values are invalid:");
   expect(error.replaceAll("\n", " ")).toContain(sentence);
 });
 

@@ -46,7 +46,7 @@ test.each([
   [configHash(config(SMALL)), inPlace, 0, "runs the current configuration."],
   [configHash(config(SMALL)), other, 1, "runs the current configuration."],
   [configHash(config(OTHER)), other, 1, "already runs the proposed configuration."],
-  ["0123456789ab", inPlace, 1, "runs neither of them (hash 0123456789ab)"],
+  ["0123456789ab", inPlace, 1, "runs neither of the two configurations (hash 0123456789ab)"],
 ])("a process with the hash %s, compared with %s: status %i, %s", async (...row) => {
   const [hash, file, status, says] = row;
   using process = await serving({ hash });

@@ -204,7 +204,7 @@ test("a sync is approved as it was shown; dead letters are those of the filters"
   site.data.audiences = [{ ...vip, last: null, awaitingApproval, syncs: [], history: null }];
   await using opened = await open(at("/audiences"));
   const { page } = opened;
-  await page.getByText("If that is right, press Approve…").waitFor();
+  await page.getByText("If this is correct, press Approve…").waitFor();
   expect(await page.getByText("switchyard audience approve").count()).toBe(0);
   await page.getByRole("button", { name: "Approve… vip" }).click();
   expect(await brokenRules(page)).toEqual([]);

@@ -185,7 +185,7 @@ const VIEWS = [
   ["/calls/m-1", "attempt 1, parked: flaky-hook[1] 503"],
   ["/calls/m-1", 'the filter "no tests" drops it'],
   ["/calls?user=0a1b", "Order Completed"],
-  ["/audiences", "9,000 of 12,000 members would leave"],
+  ["/audiences", "9,000 of 12,000 members would be removed"],
   ["/configuration", "host-1:9464"],
 ] as const;
 
@@ -211,7 +211,7 @@ test("a sync awaiting approval names the command where nobody may act; a plot sa
   tellEverything();
   await using opened = await open("/audiences");
   await opened.page
-    .getByText("If that is right: switchyard audience approve vip")
+    .getByText("If this is correct: switchyard audience approve vip")
     .first()
     .waitFor();
   const legend = opened.page.locator(".legend");

@@ -22,6 +22,8 @@ function oauth(server: Pick<AnsweringServer, "url">, more: Partial<OAuth2> = {})
     clientId: "switchyard",
     clientSecret: SECRET,
     scope: null,
+    privateKey: null,
+    keyId: null,
     credentialsIn: "header",
     parameters: {},
     ...more,
@@ -137,7 +139,7 @@ test.each<readonly [name: string, answer: (response: ServerResponse) => void, er
   [
     "two headers in the token",
     (response) => json(response, 200, { access_token: "a\r\nb: c" }),
-    "not visible ASCII",
+    "other characters than visible ASCII",
   ],
   ["nothing", (response) => response.socket?.destroy(), "no response, reset"],
 ])(

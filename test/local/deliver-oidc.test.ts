@@ -1,5 +1,6 @@
 // OAuth 2 with a real identity server, oidc-provider: where it gets the credentials, what it issues, and what it revokes.
 
+import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -24,6 +25,14 @@ const RESOURCE = "https://receiver.example/";
 /** Each of these characters is encoded in one of the two forms. */
 const SECRET = "a b+c%d:e/f&g=h~!*'()-012345";
 
+const RSA = generateKeyPairSync("rsa", { modulusLength: 2_048 });
+const EC = generateKeyPairSync("ec", { namedCurve: "P-256" });
+const PRIVATE = { "by-rsa": pem(RSA), "by-ec": pem(EC) } as const;
+
+function pem({ privateKey }: typeof RSA): string {
+  return privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+}
+
 async function identityServer() {
   const { default: OidcProvider } = (await import(PACKAGE)) as { default: ProviderClass };
   const server = createServer();
@@ -34,8 +43,18 @@ async function identityServer() {
     ...{ client_id: name, client_secret: SECRET, token_endpoint_auth_method: method },
     ...{ grant_types: ["client_credentials"], redirect_uris: [], response_types: [] },
   });
+  const signer = (name: string, alg: string, { publicKey }: typeof RSA) => ({
+    ...client(name, "private_key_jwt"),
+    jwks: { keys: [{ ...publicKey.export({ format: "jwk" }), alg, kid: "k1" }] },
+    token_endpoint_auth_signing_alg: alg,
+  });
   const provider = new OidcProvider(url, {
-    clients: [client("by:header", "client_secret_basic"), client("by-body", "client_secret_post")],
+    clients: [
+      client("by:header", "client_secret_basic"),
+      client("by-body", "client_secret_post"),
+      signer("by-rsa", "RS256", RSA),
+      signer("by-ec", "ES256", EC),
+    ],
     scopes: ["events.write"],
     ttl: { ClientCredentials: 600 },
     features: {
@@ -64,7 +83,8 @@ async function identityServer() {
 function authOf(url: string, clientId: string, more: Partial<OAuth2> = {}): OAuth2 {
   const fixed = { type: "oauth2", scope: "events.write", credentialsIn: "header" } as const;
   const tokenUrl = `${url}/token`;
-  return { ...fixed, tokenUrl, clientId, clientSecret: SECRET, parameters: {}, ...more };
+  const secret = { clientSecret: SECRET, privateKey: null, keyId: null };
+  return { ...fixed, tokenUrl, clientId, ...secret, parameters: {}, ...more };
 }
 
 test.each([
@@ -109,7 +129,25 @@ test("with a resource it issues a JWT for it", async () => {
   });
 });
 
+test.each(["by-rsa", "by-ec"] as const)(
+  "client %s signs a JWT instead of a secret",
+  async (name) => {
+    await using id = await identityServer();
+    await using receiver = await answeringServer((response) => response.end());
+    const key = { clientSecret: null, privateKey: PRIVATE[name], keyId: "k1" };
+    await using crm = await openedSender({ auth: authOf(id.url, name, key), urls: [receiver.url] });
+    await crm.changed;
+    expect(crm.sender.readiness?.hold()).toBe(null);
+    expect(outcome(await crm.post())).toBe(200);
+  },
+);
+
 test.each<readonly [string, Partial<OAuth2>, string]>([
+  [
+    "another client's private key",
+    { clientId: "by-rsa", clientSecret: null, privateKey: PRIVATE["by-ec"] },
+    "status 401, invalid_client",
+  ],
   ["a wrong secret", { clientSecret: "wrong" }, "status 401, invalid_client"],
   ["an unknown resource", { parameters: { resource: "receiver" } }, "status 400, invalid_target"],
   ["another path", { tokenUrl: "/nowhere" }, "status 404"],

@@ -59,7 +59,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
       {
         title: "Failing for",
         description:
-          "Destinations that have been failing: at least half of the attempts in a minute failed, and they have not recovered since. Normally empty.",
+          "Time for which a destination has been failing: at least half of its attempts in a minute failed, and it has not recovered since. Normally empty.",
         ...look("bargauge", 6, "s"),
         limits: [300, 1_800],
         queries: {
@@ -105,7 +105,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
       {
         title: "Lag by stage",
         description:
-          "Consumer lag, at most 15 s old. A gap means that it is unknown, for example while Kafka is unreachable.",
+          "Consumer lag, at most 15 s old. A gap means that the lag is unknown, for example while Kafka is unreachable.",
         ...look("timeseries", 8, "short"),
         queries: {
           "{{stage}} {{destination}}": most(`sum by (stage, destination) (${of("lag")})`),
@@ -113,7 +113,8 @@ export const DELIVERY_ROWS: readonly Row[] = [
       },
       {
         title: "Share of retention used",
-        description: "At 100 % Kafka deletes the oldest record before it is processed.",
+        description:
+          "Share of its retention that the oldest unprocessed record has used. At 100 %, Kafka deletes the record.",
         ...look("timeseries", 8, "percentunit"),
         limits: [0.5, 0.75],
         queries: {
@@ -124,13 +125,13 @@ export const DELIVERY_ROWS: readonly Row[] = [
       },
       {
         title: "Deliveries awaiting retry by retry delay",
-        description: "In delay topics, for their next attempt.",
+        description: "Deliveries that wait in delay topics for their next attempt.",
         ...look("timeseries", 8, "short"),
         queries: { "{{delay}}": `sum by (delay) (${of("deliveriesWaiting")})` },
       },
       {
         title: "Deliveries awaiting retry by destination",
-        description: "In delay topics, for their next attempt.",
+        description: "Deliveries that wait in delay topics for their next attempt.",
         ...look("timeseries", 8, "short"),
         queries: {
           "{{destination}}": most(`sum by (destination) (${of("deliveriesWaiting")}) > 0`),
@@ -139,7 +140,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
       {
         title: "Time until the first delivery expires",
         description:
-          "Time until the first retry window of a delivery awaiting retry ends. The delivery then becomes a dead letter.",
+          "Time until the retry window of the first delivery in a delay topic ends. The delivery then becomes a dead letter.",
         ...look("timeseries", 8, "s"),
         queries: {
           "{{destination}}": least(`min by (destination) (${of("firstWindowEnd")} > 0) - time()`),
@@ -154,7 +155,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
       {
         title: "Circuits",
         description:
-          "Circuit of each endpoint. While it is open, the endpoint gets no requests; while it is half-open, only probes.",
+          "Circuit of each endpoint. While the circuit is open, the endpoint gets no requests. While the circuit is half-open, the endpoint gets only probes.",
         ...look("state-timeline", 14, "none"),
         names: BREAKER,
         queries: {
@@ -167,7 +168,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         title: "Destinations on hold",
         description: "Destinations whose queue is on hold, and the reason.",
         ...look("state-timeline", 10, "none"),
-        names: { 0: "goes", 1: "on hold" },
+        names: { 0: "delivering", 1: "on hold" },
         queries: {
           "{{destination}}: {{reason}}": most(
             `max by (destination, reason) (${of("lineHeld")}) == 1`,
@@ -189,7 +190,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
       {
         title: "Dead letters in the selected time",
         description:
-          "By destination and reason. The destination is empty if the record was not a delivery.",
+          "Dead letters by destination and reason. The destination is empty if the record was not a delivery.",
         ...look("table", 8, "short"),
         queries: {
           "": most(`sum by (stage, destination, reason) (${counted("deadLetters")}) > 0`),

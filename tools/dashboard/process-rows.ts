@@ -22,7 +22,7 @@ export const PROCESS_ROWS: readonly Row[] = [
       },
       {
         title: "Time to respond",
-        description: "Time from the head of a request to its response.",
+        description: "Time from the arrival of the request headers until the response was sent.",
         ...look("timeseries", 5, "s"),
         queries: { p50: quantile(0.5, "ingestDuration"), p99: quantile(0.99, "ingestDuration") },
       },
@@ -41,7 +41,7 @@ export const PROCESS_ROWS: readonly Row[] = [
     panels: [
       {
         title: "Syncs per second",
-        description: "Syncs that started, and syncs that ended, by outcome.",
+        description: "Syncs that started, and syncs that ended by outcome.",
         ...look("timeseries", 8, "reqps"),
         queries: { "{{outcome}}": `sum by (outcome) (${rate("audienceSyncs")})` },
       },
@@ -72,7 +72,7 @@ export const PROCESS_ROWS: readonly Row[] = [
     panels: [
       {
         title: "Brokers",
-        description: "A broker is down if it has not responded to a process.",
+        description: "A broker is unreachable if at least one process has had no response from it.",
         ...look("state-timeline", 8, "none"),
         names: { 0: "unreachable", 1: "reachable" },
         queries: { "{{broker}}": `min by (broker) (${of("kafkaConnected")})` },
@@ -126,7 +126,7 @@ export const PROCESS_ROWS: readonly Row[] = [
       },
       {
         title: "Event loop delay",
-        description: "p99. Timeouts and heartbeats are delayed by this time.",
+        description: "p99 of the time by which timeouts and heartbeats are delayed.",
         ...look("timeseries", 6, "s"),
         limits: [0.1, 0.5],
         queries: {
@@ -144,7 +144,7 @@ export const PROCESS_ROWS: readonly Row[] = [
       },
       {
         title: "Versions and configurations",
-        description: "Number of processes by hash of their configuration, and by version.",
+        description: "Number of processes by the hash of their configuration, and by version.",
         ...look("timeseries", 6, "short"),
         queries: {
           "configuration {{hash}}": `count by (hash) (${of("configInfo")})`,

@@ -17,7 +17,7 @@ export function renderDashboard(): string {
     uid: "switchyard",
     title: "Switchyard",
     description:
-      "Customer data through Kafka to signed webhooks. docs/troubleshooting.md#alerts has an entry for each alert.",
+      "Customer data from Kafka to signed webhooks. docs/troubleshooting.md#alerts describes how to fix the cause of each alert.",
     tags: ["switchyard"],
     schemaVersion: SCHEMA_VERSION,
     editable: true,
@@ -161,7 +161,7 @@ function named(names: Readonly<Record<number, string>>): object {
 }
 
 function colorOf(name: string, index: number): string | undefined {
-  if (name === "reachable" || name === "goes" || name === "closed") return "green";
+  if (name === "reachable" || name === "delivering" || name === "closed") return "green";
   if (name === "unreachable" || name === "open" || name === "on hold") return "red";
   return COLORS[index];
 }

@@ -70,10 +70,10 @@ function stages(): string {
   const deliver = { contestant: "Switchyard, log level info" };
   const ingest = { contestant: "Switchyard ingest", "calls a batch": "20" };
   return table(
-    ["Stage", "CPU ms per 1,000", "A second and core", "Measured a second", "Most MB"],
+    ["Stage", "CPU ms per 1,000", "Per second and core", "Measured per second", "Peak MB"],
     [
-      route("`route`, each call to two destinations on average", "(b) two on average"),
-      route("`route`, each call to five", "(a) all five"),
+      route("`route`, two destinations per call on average", "(b) two on average"),
+      route("`route`, five destinations per call", "(a) all five"),
       row(
         "`deliver`, a destination that responds immediately",
         "deliver",
@@ -98,7 +98,7 @@ function latency(): string {
     ["", "Median ms", "p99 ms"],
     [
       ["a delivery", delivery("median ms"), delivery("p99 ms")],
-      ["a retry, from when it is due", late("median ms late"), late("p99 ms late")],
+      ["a retry, after it is due", late("median ms late"), late("p99 ms late")],
     ],
   );
 }
@@ -123,7 +123,7 @@ function memory(): string {
       ...["10", "1000", "3000"].map(idle),
       [
         "1,000 destinations, 1,500 deliveries per second in total",
-        ...[busyAt("MB"), `${busyCpu} % of a core, and ${readyS} s for a start`],
+        ...[busyAt("MB"), `${busyCpu} % of a core; ${readyS} s to start`],
       ],
       [
         "100 destinations, one with a backlog of 10 million records",
@@ -142,7 +142,7 @@ function audiences(): string {
   assert(found !== null, "bench/RESULTS.md: audience-10m says no bytes per member");
   const [, disk = "", changelog = ""] = found;
   return table(
-    ["Sync of 10 million members", "Members a second", "Bytes on disk", "Bytes in the changelog"],
+    ["Sync of 10 million members", "Members per second", "Bytes on disk", "Bytes in the changelog"],
     SYNCS.map((sync) => [sync, count(cell(part, { sync }, "members / s")), disk, changelog]),
   );
 }
@@ -157,7 +157,13 @@ function hundredMillion(): string {
     return [what, ...minutes, bits];
   };
   return table(
-    ["100 million members", "First sync", "Unchanged", "1 % in, 1 % out", "Bits of a process"],
+    [
+      "100 million members",
+      "First sync",
+      "Unchanged",
+      "1 % in, 1 % out",
+      "Memory for an open sync",
+    ],
     [
       row("one audience: one partition, one process", 10, "12.5 MB"),
       row("four audiences of 25 million: four partitions, four processes", 2.5, "3.1 MB"),

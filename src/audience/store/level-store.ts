@@ -13,11 +13,11 @@ import { StoreError, type StoreFailure } from "../../domain/store-error.ts";
 import { type Change, type Entry, type OrderedStore, StoreInUseError } from "./ordered-store.ts";
 
 // All limits are per store, and a process can own many partitions.
-/** Lookups are sorted, so they need a block again immediately or never. */
+/** Lookups are sorted, so a block is needed again immediately or not at all. */
 const CACHE_BYTES = 2 * 1_024 * 1_024;
 const WRITE_BUFFER_BYTES = 4 * 1_024 * 1_024;
 /**
- * Tables of 2 MiB each. An open table counts as memory of the process. LevelDB needs ten more files itself.
+ * Each table has 2 MiB, and an open table counts as memory of the process. LevelDB itself needs ten more files.
  */
 const FILES_OPEN_MAX = 64 + 10;
 const PIECE_ENTRIES = 1_000;
@@ -75,7 +75,8 @@ class LevelStore implements OrderedStore {
   }
 
   async *pieces(from: string, to: string): AsyncGenerator<readonly Entry[]> {
-    // One iterator reads the whole range, because each iterator keeps its last piece until it is garbage-collected.
+    // One iterator reads the whole range, because each iterator keeps its last piece in memory until it is
+    // garbage-collected.
     const iterator = this.#level.iterator({
       gte: from,
       lt: to,
@@ -104,7 +105,7 @@ class LevelStore implements OrderedStore {
   }
 
   async compact(from: string, to: string): Promise<void> {
-    // LevelDB does not rewrite a table unless a higher level overlaps it, so write entries at both ends.
+    // LevelDB rewrites a table only if a higher level overlaps it, so entries are written at both ends.
     for (const value of ["", null]) {
       await this.write([
         [from, value],
@@ -128,7 +129,7 @@ function isLocked(error: unknown): boolean {
   return chainOf(error).some(({ code }) => code === "LEVEL_LOCKED");
 }
 
-/** Error messages that mean that the store is intact, but currently unavailable. */
+/** Matches error messages which mean that the store is intact, but unavailable at the moment. */
 const SURROUNDINGS =
   /no space left|quota exceeded|file too large|read-only file system|permission denied|operation not permitted|too many open files|cannot allocate memory|ENOSPC|EDQUOT|EFBIG|EROFS|EACCES|EPERM|EMFILE|ENFILE|ENOMEM/i;
 

@@ -1,6 +1,6 @@
 /**
- * The store of a partition while this process owns the partition. It is opened when no other process has it open, and
- * closed once.
+ * Manages the store of a partition while this process owns the partition. The store is opened when no other process has
+ * it open, and is closed once.
  */
 
 import { join } from "node:path";
@@ -13,18 +13,21 @@ import { type OrderedStore, StoreInUseError } from "./ordered-store.ts";
 
 const IN_USE_WAIT_MS = 500;
 const COMPACT_EVERY_MS = 3_600_000;
-/** All keys begin with an ASCII letter, so this is the whole store. No key of a user gets into LevelDB's log. */
+/**
+ * All keys begin with an ASCII letter, so this range is the whole store. With these two keys, no user's key is written
+ * to LevelDB's log.
+ */
 const ALL = ["\u0001", "\u007f"] as const;
 
 /** The stores of partitions. */
 export interface Stores {
-  /** Throws `StoreInUseError` while another process has it open. */
+  /** Throws `StoreInUseError` while another process has the store open. */
   open(partition: number): Promise<OrderedStore>;
   /** Removes a closed store. */
   remove(partition: number): Promise<void>;
 }
 
-/** Stores on disk, each in its own directory below `directory`. */
+/** Stores on disk, each in a separate directory below `directory`. */
 export function levelStores(directory: string): Stores {
   const place = (partition: number) => join(directory, `${partition}`);
   return {
@@ -34,10 +37,10 @@ export function levelStores(directory: string): Stores {
 }
 
 export interface OwnedStore {
-  /** Waits while the store is open elsewhere. `check` throws to stop the wait. */
+  /** Waits while another process has the store open. `check` throws to stop the wait. */
   readonly open: (check: () => void) => Promise<OrderedStore>;
   readonly remove: () => Promise<void>;
-  /** Called after the removal of values that must also be erased from the disk. */
+  /** Call after values were removed that must also be erased from the disk. */
   readonly erased: () => void;
   /** Rewrites the store at most once an hour, because the cost is proportional to its size. */
   readonly compactWhenDue: () => void;
@@ -108,7 +111,8 @@ export function ownStore(
       const open = store;
       store = null;
       await compacting;
-      // Written values are on disk. A store that has failed may fail again here.
+      // Closing is not needed to save values, because written values are on disk, and a store that has failed may fail
+      // again here.
       await open?.close().catch(() => undefined);
     },
   };

@@ -51,17 +51,21 @@ export function aclsCommand(shell: Shell, exit: (status: ExitStatus) => void): C
     )
     .option(
       "--tool <command>",
-      "for commands: the tool to run, with its own options",
+      "with --output commands: the tool to run, with its own options",
       "kafka-acls.sh",
     )
     .option("--json", "the same as --output json")
-    .option("--cluster <name>", "for strimzi: the name of the Kafka resource", "my-cluster")
+    .option(
+      "--cluster <name>",
+      "with --output strimzi: the name of the Kafka resource",
+      "my-cluster",
+    )
     .addHelpText(
       "after",
       `\nRoles: ${rolesText()}.\n\n` +
         "To use one principal for all roles, set --principal User:switchyard. If kafka.createTopics is set,\n" +
         "the ACLs allow stages to create topics that begin with the prefix.\n\n" +
-        "Exit status: 0 success; 2 invalid usage or configuration.\n\nExamples:\n" +
+        "Exit status: 0 on success; 2 if the usage or configuration is invalid.\n\nExamples:\n" +
         "  switchyard acls --config switchyard.yaml\n" +
         "  switchyard acls --roles deliver,delay --principal User:sender --config switchyard.yaml\n" +
         "  switchyard acls --output strimzi --cluster prod -c switchyard.yaml | kubectl apply -f -\n" +
@@ -105,7 +109,7 @@ export function aclsCommand(shell: Shell, exit: (status: ExitStatus) => void): C
     });
 }
 
-/** Wrapped to lines of at most 100 characters, because commander does not wrap this text. */
+/** The text is wrapped to lines of at most 100 characters here, because commander does not wrap it. */
 function rolesText(): string {
   const half = Math.ceil(ROLE_NAMES.length / 2);
   return `${ROLE_NAMES.slice(0, half).join(", ")},\n${ROLE_NAMES.slice(half).join(", ")}`;

@@ -1,14 +1,14 @@
 /**
- * Prints grants as Strimzi `KafkaUser` resources, from which the user operator creates users and ACLs.
- * The operator expects one resource per user, so the roles of a principal share a resource.
+ * Prints grants as Strimzi `KafkaUser` resources, from which Strimzi's user operator creates users and ACLs. The
+ * operator expects one resource per user, so the roles of a principal share a resource.
  *
  *   here                         in Strimzi
  *   a prefixed grant             patternType: prefix
- *   a grant on several names     one rule per name: a rule has one resource
+ *   a grant on several names     one rule per name, because a rule has one resource
  *   a grant on the cluster       type: cluster, without a name
  *   sasl scram-sha-512           authentication scram-sha-512: the operator creates a password
  *   a client certificate         authentication tls: the operator creates a certificate
- *   any other authentication     no authentication: users and passwords are created elsewhere
+ *   any other authentication     no authentication, because the operator does not create such users
  */
 
 import { Document } from "yaml";

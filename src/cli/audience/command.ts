@@ -69,24 +69,28 @@ function publishSync(shell: Shell, exit: Exit): Command {
         "members, and members who are not listed are removed. Duplicate IDs are ignored. The whole " +
         "list is read into a temporary directory before anything is written. The command then waits " +
         "up to a minute until the audience stage has applied earlier syncs of this audience. The list " +
-        "is rejected if those have not been applied by then, if it is empty, if it lacks more than " +
+        "is rejected if earlier syncs have not been applied by then, if the list is empty, if it lacks more than " +
         "half of the current members, if its first line is a column name, or if its last line is " +
         "truncated.",
     )
-    .requiredOption("--name <name>", "name of the audience, from which the trait is derived")
+    .requiredOption(
+      "--name <name>",
+      "name of the audience, from which the name of the trait is derived",
+    )
     .option("--audience <id>", "ID of the audience (default: its name in snake_case)")
     .option("--file <file>", "file with the user IDs (default: standard input)")
     .option(
       "--force",
-      "publish a list that would be rejected, without comparing it with the members",
+      "publish the list without comparing it with the members, even if it would be rejected",
     )
     .option("--json", "print the outcome as one JSON object")
     .addOption(configOption())
     .addOption(kafkaTimeoutOption())
     .addHelpText(
       "after",
-      "\nExit status: 0 the sync was published; 1 the list was rejected, invalid or unreadable and\n" +
-        "nothing was written, or the command was interrupted; 2 invalid usage or configuration.\n\nExample:\n" +
+      "\nExit status: 0 if the sync was published; 1 if the command was interrupted, or if the list was\n" +
+        "rejected, invalid or unreadable, so that nothing was written; 2 if the usage or configuration is\n" +
+        "invalid.\n\nExample:\n" +
         '  switchyard audience publish --name "VIP Customers" --file users.txt',
     )
     .action(async (options: PublishOptions) => {
@@ -180,7 +184,7 @@ function members(shell: Shell, exit: Exit): Command {
 
 function approve(shell: Shell, exit: Exit): Command {
   return new Command("approve")
-    .summary("approve the sync that awaits approval, and remove its missing members")
+    .summary("approve the sync that awaits approval, and remove the members that it does not list")
     .argument("<id>", "ID of the audience")
     .addOption(configOption())
     .addOption(kafkaTimeoutOption())

@@ -12,7 +12,7 @@
  *
  *   a crash or an interruption         then
  *   before `begin` is written          nothing is written
- *   between `begin` and `end`          the IDs that were written become members, and nobody is removed.
+ *   between `begin` and `end`          users whose IDs were written become members, and none is removed.
  *                                      The next publication has another sync ID: its `begin` abandons
  *                                      this sync, and its `end` removes members who are not in its list
  *   after `end`                        the sync is complete. Publishing the same list again changes
@@ -52,7 +52,7 @@ export interface PublishAudienceOptions {
   readonly syncId: string;
   /** An empty store for the IDs of the list. */
   readonly seen: OrderedStore;
-  /** Waits until earlier syncs of the audience are applied: `untilApplied`. */
+  /** Waits until earlier syncs of the audience are applied (`untilApplied`). */
   readonly applied: (onWaiting: (records: number) => void) => Promise<Unapplied | null>;
   /** The current members, read after earlier syncs have been applied. */
   readonly members: () => AsyncIterable<readonly string[]>;
@@ -126,7 +126,7 @@ async function readAndJudge(
   const isCompared = !force && refused === null && !signal.aborted;
   const comparing = isCompared ? compareWithMembers(options, count, unendedId) : NO_MEMBERS;
   const compared = await Promise.resolve(comparing).catch((error: unknown) => {
-    // An interruption also makes waiting for earlier syncs, and reading the members, fail.
+    // If the command is interrupted, waiting for earlier syncs and reading the members also fail.
     if (!signal.aborted) throw error;
     return NO_MEMBERS;
   });
@@ -154,7 +154,7 @@ function whyNot(refused: string | null, compared: Compared | Unapplied) {
     const why = refused ?? refusalOf(compared);
     return why === null ? null : { why, todo: "If the list is correct, publish it with --force." };
   }
-  const uncompared = "--force publishes it without comparing it with the members.";
+  const uncompared = "--force publishes the list without comparing it with the members.";
   if (compared.kind === "unknown") {
     return {
       why: `Switchyard could not check whether earlier syncs have been applied: ${compared.error}`,

@@ -8,8 +8,8 @@
  *   cannot be read, or the stage's       the reason: immediately, or after a minute if Kafka is
  *     consumer group is not visible        unreachable
  *
- * A record belongs to the audience whose ID is its key (docs/audiences.md#sending-a-sync). Other audiences' records
- * are not waited for.
+ * A record belongs to the audience whose ID is its key (docs/audiences.md#send-a-sync). The command does not wait for
+ * other audiences' records.
  */
 
 import { type Kafka, MissingPermissionError } from "../../kafka/port.ts";
@@ -38,7 +38,7 @@ interface Unknown {
   readonly error: string;
 }
 
-/** The place of a record of the audience. */
+/** The position of a record of the audience. */
 interface Place {
   readonly partition: number;
   readonly offset: number;
@@ -112,7 +112,7 @@ function unappliedPoll({ kafka, signal, reading, audienceId }: Waiting) {
           }
         }
       } catch (error) {
-        // Reading has either been retried for half a minute already, or cannot succeed.
+        // The read has already been retried for half a minute, or cannot succeed.
         return { kind: "unknown", error: asError(error).message };
       }
       if (limited.aborted) {

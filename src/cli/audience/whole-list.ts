@@ -5,7 +5,7 @@
  *   the list                                                      then
  *   is empty                                                      rejected
  *   begins with a column name, like an export with a header       rejected
- *   lacks more than half of the members, however few there are    rejected
+ *   lacks more than half of the members, even if there are few    rejected
  *   ends without a line feed, its last line is not a member, and  rejected: the line was truncated
  *     a member whose ID begins with that line is missing
  *   is any other                                                  published
@@ -21,7 +21,7 @@ const UTF8 = new TextDecoder("utf-8", { fatal: true });
 const ID_PREFIX = "u";
 const BEHIND_IDS = "v";
 const PIECE_USERS = 5_000;
-/** A record is at most 1 MiB. */
+/** Well below 1 MiB, the maximum size of a record. */
 const PIECE_BYTES = 512 * 1_024;
 
 export interface ListRead {
@@ -120,7 +120,7 @@ export async function compare(
 
 const COLUMN = /^\s*"?(user_?)?id"?\s*$/i;
 
-/** Why the list must not be published, whatever the current members are; null if it has to be compared with them. */
+/** Why the list must not be published, regardless of the current members; null if it has to be compared with them. */
 export function refusalOfAny({ firstId }: ListRead): string | null {
   if (firstId === null) return "the list is empty";
   return COLUMN.test(firstId)
@@ -134,6 +134,6 @@ export function refusalOf({ members, missing, isCut }: Compared): string | null 
     return `more than half of its members are not in the list (${missing.toLocaleString("en")} of ${counted(members, "member")})`;
   }
   return isCut
-    ? "its last line is truncated: the line does not end in a line feed, and a member whose ID begins with it is not in the list"
+    ? "its last line is truncated: the line does not end in a line feed, and a member whose ID begins with this line is not in the list"
     : null;
 }

@@ -26,7 +26,7 @@ export function configCommand(shell: Shell, exit: (status: ExitStatus) => void):
     .option("--json", "print one JSON object")
     .addHelpText(
       "after",
-      "\nExit status: 0 the configuration is valid; 2 it is invalid.\n\nExamples:\n" +
+      "\nExit status: 0 if the configuration is valid; 2 if it is invalid.\n\nExamples:\n" +
         "  switchyard config check --config switchyard.yaml\n" +
         "  SWITCHYARD_CONFIG=switchyard.yaml switchyard config check",
     )
@@ -52,7 +52,7 @@ export function configCommand(shell: Shell, exit: (status: ExitStatus) => void):
     .addOption(configOption())
     .addHelpText(
       "after",
-      "\nExit status: 0 success; 2 the configuration is invalid.\n\n" +
+      "\nExit status: 0 on success; 2 if the configuration is invalid.\n\n" +
         "Examples:\n  switchyard config print --config switchyard.yaml\n" +
         "  SWITCHYARD_LOG_LEVEL=debug switchyard config print --config switchyard.yaml",
     )

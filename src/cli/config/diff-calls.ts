@@ -1,4 +1,4 @@
-/** `config diff --since`: what another configuration would do with past calls, as text or JSON. */
+/** `config diff --since`: shows what another configuration would do with past calls, as text or JSON. */
 
 import type { Config } from "../../config/config.ts";
 import { visibleCell } from "../../domain/escape-control.ts";

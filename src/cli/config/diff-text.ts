@@ -1,4 +1,4 @@
-/** The text of a comparison of configurations. It contains IDs and paths, but never a value. */
+/** Formats a comparison of configurations. The text contains IDs and paths, but never values. */
 
 import type { Changes, ListChanges } from "../../config/changes.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
@@ -79,7 +79,7 @@ function runsLine({ admin, runs, hash, error }: ProcessRuns, { green, yellow }: 
       return green(`${address} already runs the proposed configuration.`);
     case "another":
       return yellow(
-        `${address} runs neither of them (hash ${visibleCell(hash ?? "")}): it has to be restarted, ` +
+        `${address} runs neither of the two configurations (hash ${visibleCell(hash ?? "")}): the process has to be restarted, ` +
           "its configuration file is invalid, or its environment differs.",
       );
     case "unknown":

@@ -1,8 +1,8 @@
 /**
- * `switchyard config diff`: shows what another file would change before it is deployed.
+ * `switchyard config diff`: shows, before another file is deployed, what it would change.
  *
- * Compares two files. Only the hash is read from the processes, so that no secret leaves them
- * (docs/decisions/0022-comparing-configurations.md).
+ * The command compares two files. From the processes, it reads only the hash of their configuration, so that they need
+ * not reveal secrets (docs/decisions/0022-comparing-configurations.md).
  */
 
 import { Command, InvalidArgumentError } from "commander";
@@ -37,12 +37,12 @@ export function diffCommand(shell: Shell, exit: (status: ExitStatus) => void): C
   return new Command("diff")
     .summary("show what another file would change, and which changes need a restart")
     .description(
-      "Compares a file with the current configuration (--config), both with the variables of this " +
-        "environment. Shows which entries and settings would change immediately, and which only after " +
+      "Compares a file with the current configuration (--config), using the variables of this " +
+        "environment for both. Shows which entries and settings would change immediately, and which only after " +
         "a restart. Values are never shown. With --admin, also checks whether the processes run the " +
         "current configuration. With --since, routes past calls by both configurations instead, and shows " +
         "for each destination which calls it would gain, which it would lose and why, and which " +
-        "properties would change. Calls are only read, and values are never shown.",
+        "properties would change. Calls are only read.",
     )
     .argument("[file]", "configuration file to compare (default: standard input)")
     .addOption(configOption())
@@ -70,10 +70,10 @@ export function diffCommand(shell: Shell, exit: (status: ExitStatus) => void): C
     .addHelpText(
       "after",
       "\nRelative paths in both files are relative to the folder of the current configuration.\n\n" +
-        "Exit status: 0 nothing would change, and the processes run the current or the proposed\n" +
-        "configuration; 1 something would change, a process runs another configuration, or a process\n" +
-        "cannot be reached; 2 invalid usage, or a file is invalid. With --since: 0 no call would be\n" +
-        "routed differently; 1 failed, or not everything could be read; 3 there are differences.\n\n" +
+        "Exit status: 0 if nothing would change, and the processes run the current or the proposed\n" +
+        "configuration; 1 if something would change, a process runs another configuration, or a process\n" +
+        "cannot be reached; 2 if the usage or a file is invalid. With --since: 0 if no call would be\n" +
+        "routed differently; 1 on failure, or if not everything could be read; 3 if there are differences.\n\n" +
         "Examples:\n  switchyard config diff --config switchyard.yaml new.yaml\n" +
         "  switchyard config diff --config switchyard.yaml new.yaml --since 24h --share 1%\n" +
         "  kubectl exec -i deploy/switchyard -- switchyard config diff --admin localhost:9464 < new.yaml",
@@ -115,7 +115,10 @@ async function proposedIn(file: string | undefined, options: DiffOptions, shell:
   return explained(loaded, file ?? "standard input", shell);
 }
 
-/** @throws WrongUsage if the file cannot be read, because exit status 1 means that something would change. */
+/**
+ * @throws WrongUsage if the file cannot be read. The exit status must not be 1, because 1 means that something would
+ * change.
+ */
 async function contentOf(file: string | undefined, shell: Shell): Promise<Buffer> {
   const chunks: Buffer[] = [];
   try {

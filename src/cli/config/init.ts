@@ -20,7 +20,7 @@ export function initCommand(shell: Shell, exit: (status: ExitStatus) => void): C
     .argument("[file]", "file to write, or - for standard output", "switchyard.yaml")
     .addHelpText(
       "after",
-      "\nExit status: 0 the files were written; 1 a file exists or cannot be written.\n\n" +
+      "\nExit status: 0 if the files were written; 1 if a file exists or cannot be written.\n\n" +
         "Examples:\n  switchyard config init\n  switchyard config init - > switchyard.yaml",
     )
     .action(async (file: string) => {

@@ -32,10 +32,15 @@ export function consoleCommand(shell: Shell, exit: (status: ExitStatus) => void)
       "admin port of a process (repeatable, or several separated by commas)",
       adminAddress,
     )
-    .option("--port <port>", "instead of console.port; 0: any free port", port)
+    .option(
+      "--port <port>",
+      "port to listen on, instead of console.port; 0 selects any free port",
+      port,
+    )
     .addHelpText(
       "after",
-      "\nExit status: 0 stopped; 1 cannot listen; 2 invalid usage or configuration.\n\n" +
+      "\nExit status: 0 after a normal stop; 1 if the console cannot listen on its port; 2 if the usage or\n" +
+        "configuration is invalid.\n\n" +
         "Examples:\n  switchyard console --config switchyard.yaml --admin host-1:9464,host-2:9464\n" +
         "  switchyard run --stages route,deliver,delay,console --config switchyard.yaml",
     )

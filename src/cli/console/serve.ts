@@ -1,4 +1,4 @@
-/** Serves the console until it is stopped, whether Kafka is reachable or not. */
+/** Serves the console until it is stopped, even while Kafka is unreachable. */
 
 import { once } from "node:events";
 import { statSync } from "node:fs";
@@ -65,9 +65,9 @@ interface Usable {
 }
 
 /**
- * The configuration of a long-running command. Before each use, but at most once a second, it is checked whether one
- * of its files has changed; if so, the files are read again. If a file is invalid, the previous configuration stays
- * in use.
+ * Returns the configuration of a long-running command. Before each use, but at most once a second, checks whether a
+ * file of the configuration has changed, and reads the files again if so. If a file is invalid, the previous
+ * configuration stays in use.
  */
 export function followFile(first: Usable, load: () => Loaded, nowMs: () => number): () => Usable {
   let usable = first;

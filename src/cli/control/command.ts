@@ -61,7 +61,7 @@ export function pauseCommand(shell: Shell, exit: Exit): Command {
         const asked = { forMs: options.for ?? null, untilResumed: options.untilResumed === true };
         const operating = await operatingOn(looking, shell);
         const paused = await pauseNow({ looking, by: "command" }, operating, asked);
-        // The deliveries are counted after the pause is in force, because counting can take several seconds.
+        // The deliveries are counted only when the pause is in force, because counting can take several seconds.
         if (options.json !== true) shell.out(`${visibleCell(pausedSentence(paused))}\n`);
         const waiting = await waitingOfPaused(looking, paused.pause.untilMs);
         const { untilMs } = paused.pause;

@@ -1,4 +1,4 @@
-/** `switchyard retry`, `wait` and `cancel` act on the backlog of one destination. */
+/** `switchyard retry`, `wait` and `cancel`, which act on the backlog of one destination. */
 
 import { Command } from "commander";
 
@@ -41,9 +41,9 @@ const BY = "command";
 
 export function retryCommand(shell: Shell, exit: Exit): Command {
   const command = new Command("retry")
-    .summary("attempt the deliveries that await retry now")
+    .summary("immediately attempt the deliveries that await retry")
     .description(
-      "Attempts the deliveries of one destination that await retry now, instead of when they are due, " +
+      "Immediately attempts the deliveries of one destination that await retry, instead of when they are due, " +
         "as fast as its endpoints accept them. `Retry-After` is still respected.",
     );
   return controlOptions(command)
@@ -52,7 +52,7 @@ export function retryCommand(shell: Shell, exit: Exit): Command {
       withDestination(id, options, shell, exit, async (looking) => {
         const acting = { looking, progressOutput: onTerminal(shell), by: BY };
         const waiting = await retryNow(acting, await operatingOn(looking, shell));
-        const done = `Returned for an attempt: ${counted(waiting, "delivery", "deliveries")} of ${id}. Run \`switchyard wait ${id}\` to wait until they are processed.\n`;
+        const done = `Retrying ${counted(waiting, "delivery", "deliveries")} of ${id} now. Run \`switchyard wait ${id}\` to wait until they are processed.\n`;
         tell(options, shell, done, { destination: id, returned: waiting });
       }),
     );
@@ -62,15 +62,15 @@ export function cancelCommand(shell: Shell, exit: Exit): Command {
   const command = new Command("cancel")
     .summary("dead-letter the deliveries that wait for a destination")
     .description(
-      "Dead-letters the whole backlog of a destination, queued or awaiting retry, with the reason " +
+      "Dead-letters all deliveries of a destination that are queued or await retry, with the reason " +
         "`cancelled`. `switchyard dead-letters replay --reason cancelled` sends the deliveries again.",
     )
     .option(
       "--older-than <duration>",
-      "only calls received longer ago than this, such as 2d",
+      "cancel only deliveries of calls that were received longer ago than this, such as 2d",
       durationWithin(1, YEAR_MS),
     )
-    .option("--dry-run", "count the deliveries without cancelling them")
+    .option("--dry-run", "count the deliveries without canceling them")
     .option("--yes", "cancel the deliveries (required without --dry-run)");
   return controlOptions(command)
     .addHelpText(
@@ -114,8 +114,8 @@ export function waitCommand(shell: Shell, exit: Exit): Command {
   return controlOptions(command)
     .addHelpText(
       "after",
-      "\nExit status: 0 nothing is left; 1 deliveries are left, or failed; 2 invalid usage or\n" +
-        "configuration.\n\n" +
+      "\nExit status: 0 if no deliveries are left; 1 on failure, or if deliveries are left; 2 if the usage\n" +
+        "or configuration is invalid.\n\n" +
         "Example:\n  switchyard wait crm --timeout 10m --config switchyard.yaml",
     )
     .action((id: string, options: DrainOptions) =>

@@ -86,7 +86,7 @@ function replayCommand(shell: Shell, exit: (status: ExitStatus) => void): Comman
     .summary("replay dead letters")
     .description(
       "Replays dead letters. Deliveries go back to their destination's queue and get a new retry window; " +
-        "other records go back to the topic they came from. Prints what will be replayed before it starts.",
+        "other records go back to the topic they came from. Before it starts, prints what will be replayed.",
     );
   return addDeadLetterOptions(replay, "replay only the oldest n dead letters")
     .option("--dry-run", "count the matching dead letters without replaying them")
@@ -107,8 +107,8 @@ function replayCommand(shell: Shell, exit: (status: ExitStatus) => void): Comman
       "\nFilters of the same kind are combined with OR, filters of different kinds with AND. Replayed dead\n" +
         "letters stay in their topic until its retention ends. Press Ctrl-C to stop after the current batch;\n" +
         "the command prints how to resume.\n\n" +
-        "Exit status: 0 all matching dead letters were replayed or counted; 1 interrupted, failed, or some\n" +
-        "could not be replayed; 2 invalid usage or configuration.\n\nExamples:\n" +
+        "Exit status: 0 if all matching dead letters were replayed or counted; 1 on failure, after an\n" +
+        "interruption, or if some could not be replayed; 2 if the usage or configuration is invalid.\n\nExamples:\n" +
         "  switchyard dead-letters replay --destination crm-hook --since 2h --dry-run\n" +
         "  switchyard dead-letters replay --destination crm-hook --since 2h --per-second 100\n" +
         "  switchyard dead-letters replay --resume 20260301-093015-3f9c",
@@ -144,7 +144,7 @@ function asksFirst(flags: ReplayFlags, command: Command, shell: Shell): boolean 
   if (isNarrow || goesOn || flags.dryRun === true || flags.yes === true) return false;
   if (canAsk(shell)) return true;
   throw new WrongUsage(
-    "without a filter, all dead letters are replayed. Give a filter such as --destination, or --yes.",
+    "without a filter, all dead letters would be replayed. Use a filter such as --destination, or confirm with --yes.",
   );
 }
 
@@ -162,7 +162,7 @@ function chosenReplay(flags: ReplayFlags, command: Command): ReplayOptions["chos
   }
   if (flags.includeReplayed === true) {
     throw new WrongUsage(
-      "--resume keeps the original choice: --include-replayed cannot be changed. Omit it.",
+      "--resume keeps the original choice of --include-replayed. Omit this option.",
     );
   }
   const given = FILTER_OPTIONS.find((name) => command.getOptionValue(name) !== undefined);

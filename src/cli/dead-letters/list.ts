@@ -3,7 +3,7 @@
  *
  *   format   printed                             without --limit    with --limit N
  *   table    when all have been read             the newest 50      the newest N
- *   --json   as they are read, the oldest first  all                the newest N, when all are read
+ *   --json   while they are read, oldest first   all                the newest N, when all are read
  */
 
 import type { Destination } from "../../domain/destination.ts";
@@ -57,7 +57,7 @@ export async function listDeadLetters(
   const marks = await readMarks({ kafka, topics, signal });
   await using schemas = await openDeadLetterSchemas(options.registry, signal);
   const { read } = schemas;
-  // A filter by message ID has read all values; otherwise only the values that are shown are read.
+  // A filter by message ID has already read all values. Without it, only the values that are shown are read.
   const isRead = filter.messageIds.length > 0;
   await assertTopics(kafka.admin, [topics.deadLetters]);
   using progress = startProgress(shell, () => `${tally.total.toLocaleString("en")} found`);
@@ -70,7 +70,7 @@ export async function listDeadLetters(
       continue;
     }
     newest.push(deadLetter);
-    // Not cut after each record, because cutting copies all that remain.
+    // The list is not shortened after each record, because shortening copies all remaining records.
     if (newest.length >= 2 * limit) newest.splice(0, newest.length - limit);
   }
   progress.end();

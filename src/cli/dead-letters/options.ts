@@ -22,7 +22,7 @@ export interface DeadLetterOptions extends KafkaTimeoutOption {
 /** Names of the options that choose dead letters. */
 export const FILTER_OPTIONS = ["destination", "reason", "messageId", "since", "until", "limit"];
 
-/** @param limit what `--limit` means for the command. */
+/** @param limit the description of `--limit` for the command. */
 export function addDeadLetterOptions(command: Command, limit: string): Command {
   return command
     .addOption(configOption())

@@ -1,12 +1,12 @@
 /**
- * `switchyard dead-letters replay`: counts, then replays. A process that resumes a replay takes it
- * over before it counts, unless it only counts (--dry-run).
+ * `switchyard dead-letters replay`: counts, then replays. A process that resumes a replay takes the replay over before
+ * it counts, unless it only counts (`--dry-run`).
  *
  *   outcome                                                    exit
- *   counted (--dry-run), or all replayed                       0
+ *   counted (--dry-run), or all were replayed                  0
  *   nothing matches                                            0
  *   some cannot be replayed                                    1
- *   interrupted, or Kafka failed: prints how to resume         1
+ *   interrupted, or Kafka failed; prints how to resume         1
  *   the replay does not exist, or has too many filters         2
  */
 

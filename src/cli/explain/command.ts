@@ -1,4 +1,7 @@
-/** `switchyard explain`: shows where calls would be routed, and the exact requests. Does not connect to Kafka. */
+/**
+ * `switchyard explain`: shows to which destinations calls would be routed, and the exact requests. Does not connect to
+ * Kafka.
+ */
 
 import { Command } from "commander";
 import {
@@ -27,7 +30,7 @@ export function explainCommand(shell: Shell, exit: (status: ExitStatus) => void)
       "Shows the source of each call, which destinations would receive it and why, and the exact " +
         "requests: method, URL, headers with the signature, and body. The connection also adds Host, " +
         "Connection and Content-Length. For a destination with batches, shows " +
-        "the batches that the calls make if they arrive together. Sends nothing, and does not connect to Kafka.",
+        "the batches that the calls would form if they arrived together. Sends nothing, and does not connect to Kafka.",
     )
     .argument("[file]", "file with calls, one JSON object per line (default: standard input)")
     .addOption(configOption())
@@ -36,7 +39,7 @@ export function explainCommand(shell: Shell, exit: (status: ExitStatus) => void)
     .addHelpText(
       "after",
       "\nHeaders are shown as they are sent, including those that contain secrets.\n\n" +
-        "Exit status: 0 success; 1 the input cannot be read; 2 invalid usage or configuration.\n\nExamples:\n" +
+        "Exit status: 0 on success; 1 if the input cannot be read; 2 if the usage or configuration is\ninvalid.\n\nExamples:\n" +
         "  switchyard explain --source web calls.jsonl --config switchyard.yaml\n" +
         `  echo '{"type":"track","userId":"u1","event":"Signed Up"}' | switchyard explain --source web`,
     )

@@ -21,9 +21,9 @@ type Filter = Extract<CompiledFilter, { readonly kind: "filter" }>;
 
 export function filterCommand(shell: Shell): Command {
   return new Command("filter")
-    .summary("try an expression of the filter language on calls")
+    .summary("test an expression of the filter language with calls")
     .description(
-      "Tries expressions of the filter language, which filters and mappings use in `if`.",
+      "Tests expressions of the filter language, which filters and mappings use in `if`.",
     )
     .addCommand(tryCommand(shell));
 }
@@ -40,7 +40,7 @@ function tryCommand(shell: Shell): Command {
     .option("--json", "print one JSON object per call")
     .addHelpText(
       "after",
-      "\nExit status: 0 success; 1 the input cannot be read; 2 the expression is invalid.\n\nExamples:\n" +
+      "\nExit status: 0 on success; 1 if the input cannot be read; 2 if the expression is invalid.\n\nExamples:\n" +
         `  switchyard filter try "type = 'track' and match(event, 'Order *')" calls.jsonl\n` +
         `  echo '{"type":"track","event":"Ping"}' | switchyard filter try "event = 'Ping'" --json`,
     )

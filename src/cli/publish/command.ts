@@ -37,8 +37,8 @@ export function publishCommand(shell: Shell, exit: (status: ExitStatus) => void)
     .option("--json", "print one JSON object per rejected line, then one for the outcome")
     .addHelpText(
       "after",
-      "\nExit status: 0 every line was written; 1 a line was rejected or not written, or the input\n" +
-        "cannot be read; 2 invalid usage or configuration.\n\nExamples:\n" +
+      "\nExit status: 0 if every line was written; 1 if a line was rejected or not written, or if the\n" +
+        "input cannot be read; 2 if the usage or configuration is invalid.\n\nExamples:\n" +
         "  switchyard publish --source web calls.jsonl --config switchyard.yaml\n" +
         `  echo '{"type":"track","userId":"u1","event":"Hello"}' | switchyard publish --source web`,
     )

@@ -3,7 +3,7 @@
  *
  *   a line that                                    is
  *   is blank                                       skipped
- *   is longer than a record may be                 rejected
+ *   is longer than the maximum of a record         rejected
  *   the route stage would dead-letter              rejected, with the same reason
  *   is any other                                   written unchanged, with the key of its user
  */
@@ -33,7 +33,7 @@ export interface PublishOptions {
   readonly defaultSource: SourceId | null;
   /** The headers of each record: `source-id`, or none if each call names its source or the default source applies. */
   readonly headers: RecordHeaders;
-  /** Stops reading when the signal aborts. Lines that have been read are still written, unless the producer fails. */
+  /** Aborts reading. Lines that have already been read are still written, unless the producer fails. */
   readonly signal: AbortSignal;
   /** True to print JSON objects instead of sentences. */
   readonly json?: boolean;
@@ -83,7 +83,7 @@ export async function publish(options: PublishOptions): Promise<0 | 1> {
   return count.refused > 0 || isCut || signal.aborted ? 1 : 0;
 }
 
-/** Null if the records were not written; this has been reported, and no other records can be written. */
+/** Null if the records were not written. The failure has been reported, and no more records can be written. */
 async function send(
   producer: Producer,
   records: ReadonlyMap<OutgoingRecord, number>,

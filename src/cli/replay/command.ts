@@ -39,7 +39,7 @@ interface Flags extends ConfigOption, KafkaTimeoutOption {
 }
 
 const HELP = `
-Use it for a destination that is new, was disabled, or lost calls that it had accepted. Each call is
+Use this command for a destination that is new, was disabled, or lost calls that it had accepted. Each call is
 routed again with the current configuration, for this destination only, and keeps its message ID. The
 range ends where the calls topic ended when the command started, because the route stage routes later
 calls. Calls that the destination has already received are sent again. For a new destination, set
@@ -48,8 +48,8 @@ route to the destination are counted, with the reason.
 
 Press Ctrl-C to stop after the current batch; the command prints how to resume.
 
-Exit status: 0 all calls were written or counted; 1 interrupted, failed, or the brokers rejected some;
-2 invalid usage or configuration.
+Exit status: 0 if all calls were written or counted; 1 on failure, after an interruption, or if the
+brokers rejected some calls; 2 if the usage or configuration is invalid.
 
 Examples:
   switchyard replay crm-hook --since 2d --dry-run
@@ -154,7 +154,9 @@ function assertUsage(id: string | undefined, flags: Flags): void {
     );
   }
   if (id === undefined)
-    throw new WrongUsage("no destination. Name the destination that should receive the calls.");
+    throw new WrongUsage(
+      "the destination is missing. Name the destination that should receive the calls.",
+    );
   if (since === undefined) {
     throw new WrongUsage("--since is required: the time from which calls are replayed, such as 2d");
   }

@@ -3,7 +3,7 @@
  *
  *   outcome                                                    exit
  *   check: all are registered and their compatibility is set   0
- *   check: something would be registered or set                1, so that a deployment can check it
+ *   check: something would be registered or set                1, so that a deployment can stop
  *   check, register: a schema is incompatible                  1, and nothing is registered
  *   register: all are registered                               0
  *   the registry rejects a request or is unreachable           1
@@ -58,8 +58,8 @@ export function schemasCommand(shell: Shell, exit: (status: ExitStatus) => void)
   return new Command("schemas")
     .summary("register Avro schemas, or check what would be registered")
     .description(
-      "Compares Avro schemas with the schema registry, and registers them. By default these are the " +
-        "schemas of calls, audience syncs, deletion requests and attempts. The subject is the full " +
+      "Compares Avro schemas with the schema registry, and registers them. By default, the schemas " +
+        "are those of calls, audience syncs, deletion requests and attempts. The subject is the full " +
         "name of the record. The compatibility is BACKWARD_TRANSITIVE: a new schema can read what all " +
         "earlier versions wrote.",
     )
@@ -82,8 +82,8 @@ export function schemasCommand(shell: Shell, exit: (status: ExitStatus) => void)
     )
     .addHelpText(
       "after",
-      "\nExit status: 0 all schemas are registered; 1 a schema is not registered (check), a schema is\n" +
-        "incompatible, or failed; 2 invalid usage or configuration.\n\nExamples:\n" +
+      "\nExit status: 0 if all schemas are registered; 1 on failure, if a schema is incompatible or, for\n" +
+        "check, if a schema is not registered; 2 if the usage or configuration is invalid.\n\nExamples:\n" +
         "  switchyard schemas check --config switchyard.yaml\n" +
         "  switchyard schemas register --config switchyard.yaml\n" +
         "  switchyard schemas register --dir my-schemas --context staging --config switchyard.yaml",

@@ -1,7 +1,7 @@
 /**
- * Reads the Avro schemas of a folder, and sorts them so that each schema comes after those that it refers to. They
- * can be registered in this order. The subject of a schema is the schema's full name, because several types share a
- * topic.
+ * Reads the Avro schemas of a folder, and sorts them so that each schema comes after the schemas to which it refers.
+ * They can be registered in this order. The subject of a schema is the schema's full name, because several types share
+ * a topic.
  *
  *   a name in a schema that is                    means
  *   a primitive type                              that type
@@ -24,7 +24,7 @@ export interface NamedSchema {
   readonly name: string;
   /** JSON without white space. */
   readonly text: string;
-  /** Full names of the schemas that this one uses directly. */
+  /** Full names of the schemas that this schema uses directly. */
   readonly uses: readonly string[];
 }
 

@@ -1,5 +1,5 @@
 /**
- * What `switchyard schemas` prints about a subject, and what has to be done for the subject.
+ * Decides what `switchyard schemas` prints about a subject, and what has to be done for the subject.
  *
  *   the subject                              compatibility          to do
  *   has the schema                           BACKWARD_TRANSITIVE    nothing

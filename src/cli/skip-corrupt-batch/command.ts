@@ -28,9 +28,9 @@ export function skipCorruptBatchCommand(shell: Shell, exit: (status: ExitStatus)
       "Moves the consumer group of a halted stage past one corrupt batch. The records of the batch are " +
         "lost. Reads the batch first, and never skips one that is intact.",
     )
-    .argument("<topic>", "topic, as in the error")
-    .argument("<partition>", "partition, as in the error", number)
-    .argument("<offset>", "offset, as in the error", number)
+    .argument("<topic>", "topic, as shown in the error")
+    .argument("<partition>", "partition, as shown in the error", number)
+    .argument("<offset>", "offset, as shown in the error", number)
     .addOption(configOption())
     .addOption(kafkaTimeoutOption())
     .option("--dry-run", "show what would be skipped without skipping it")
@@ -38,8 +38,8 @@ export function skipCorruptBatchCommand(shell: Shell, exit: (status: ExitStatus)
     .addHelpText(
       "after",
       "\nYou do not have to stop the stage's processes: a halted stage continues within a minute.\n\n" +
-        "Exit status: 0 the batch was, or would be, skipped; 1 it was not; 2 invalid usage or\n" +
-        "configuration.\n\nExamples:\n" +
+        "Exit status: 0 if the batch was skipped, or would be skipped; 1 if it was not; 2 if the usage or\n" +
+        "configuration is invalid.\n\nExamples:\n" +
         "  switchyard skip-corrupt-batch switchyard.calls 3 42 --dry-run --config switchyard.yaml\n" +
         "  switchyard skip-corrupt-batch switchyard.calls 3 42 --config switchyard.yaml",
     )

@@ -1,10 +1,10 @@
 /**
  * Moves a consumer group past one corrupt batch.
  *
- *   step                                                after a crash
+ *   step                                                if the process crashes after it
  *   1  read the group's offset, and the batch there     nothing has changed
  *   2  reject a batch that is intact or another one     nothing has changed
- *   3  commit the offset after the batch                the batch is skipped: done
+ *   3  commit the offset after the batch                nothing is left to do: the batch is skipped
  *
  * The coordinator rejects the commit while the group has members. A halted stage is a member only while it retries,
  * so the command repeats all steps until the group is empty. Records after the batch that have been processed stay
@@ -22,14 +22,14 @@ import { tell } from "../../operate/connect/tell.ts";
 import { counted } from "../../words/count.ts";
 
 const TRY_AGAIN_MS = 500;
-/** Longer than a halted stage waits between retries, and longer than the session timeout of a dead member. */
+/** Longer than the wait of a halted stage between retries, and longer than the session timeout of a dead member. */
 const GIVE_UP_AFTER_MS = 150_000;
 const HAS_MEMBERS = ["UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "REBALANCE_IN_PROGRESS"];
 
 export interface SkipOptions {
   readonly topic: string;
   readonly partition: number;
-  /** The offset of the batch, as given in the error. */
+  /** The offset of the batch that the error contains. */
   readonly offset: number;
   readonly group: string;
   readonly dryRun: boolean;
@@ -111,7 +111,10 @@ export function refusalOf(
 
 type Outcome = "skipped" | "would-skip" | "refused";
 
-/** Every key is always present. @param at the group's offset; if the batch was skipped, the offset before that. */
+/**
+ * The outcome as JSON, in which every key is always present.
+ * @param at the group's offset, before any batch was skipped.
+ */
 function outcomeJson(
   { topic, partition, group, dryRun }: SkipOptions,
   at: CommittedOffset,
@@ -143,7 +146,7 @@ function foundText(corrupt: CorruptBatch, group: string, position: number): stri
   const { topic, partition, offset, behind, corruption, isEndKnown } = corrupt;
   const end = isEndKnown
     ? ""
-    : `The end of the batch is unknown: ${behind} is the first offset behind it that can be read.\n`;
+    : `The end of the batch is unknown: ${behind} is the first offset after it that can be read.\n`;
   const lost = lostRecords(corrupt, position);
   return (
     `Corrupt batch in ${topic}, partition ${partition}: offsets ${offset} to ${behind - 1} (${corruption}).\n${end}` +

@@ -34,8 +34,8 @@ export function statusCommand(shell: Shell, exit: (status: ExitStatus) => void):
   return new Command("status")
     .summary("show the state of destinations, lag, backlogs and dead letters")
     .description(
-      "Shows for each destination whether it is delivering, failing or on hold, its backlog, the age of " +
-        "the oldest delivery, and when the next attempt is due. Destinations with problems come first. " +
+      "Shows the state of each destination (delivering, failing or on hold), its backlog, the age of its " +
+        "oldest delivery, and when its next attempt is due. Destinations with problems come first. " +
         "Backlogs and dead letters are read from Kafka; states, responses and rates from the admin " +
         "ports of the processes.",
     )
@@ -43,12 +43,12 @@ export function statusCommand(shell: Shell, exit: (status: ExitStatus) => void):
     .addOption(kafkaTimeoutOption())
     .option(
       "--admin <host:port>",
-      "admin port of a process (repeatable, or several with commas)",
+      "admin port of a process (repeatable, or several separated by commas)",
       adminAddress,
     )
     .option(
       "--failing",
-      "only destinations that are failing, or on hold because of a circuit or Retry-After",
+      "only destinations that are failing, or that are on hold because of an open circuit or Retry-After",
     )
     .option("--destination <id>", "only this destination")
     .option(
@@ -61,12 +61,12 @@ export function statusCommand(shell: Shell, exit: (status: ExitStatus) => void):
     .addHelpText(
       "after",
       "\nBACKLOG counts a destination's unprocessed deliveries, except those that are awaiting retry.\n" +
-        "OLDEST is the age of the oldest of them. AWAITING RETRY counts deliveries in delay topics.\n" +
+        "OLDEST is the age of the oldest delivery in BACKLOG. AWAITING RETRY counts deliveries in delay topics.\n" +
         "PROCESSED counts calls for the route stage, and returned records for the delay stage. DELIVERED\n" +
         "and FAILED count attempts. With --destination and --admin, SKIPPED CALLS counts the calls that\n" +
-        "the destination did not get since the processes started, by reason.\n\n" +
-        "Exit status: 0 success; 1 Kafka or a process given with --admin could not be read completely;\n" +
-        "2 invalid usage or configuration.\n\n" +
+        "the destination has not received since the processes started, by reason.\n\n" +
+        "Exit status: 0 on success; 1 if Kafka or a process given with --admin could not be read\n" +
+        "completely; 2 if the usage or configuration is invalid.\n\n" +
         "Examples:\n  switchyard status --config switchyard.yaml\n" +
         "  switchyard status --admin host-1:9464,host-2:9464 --failing --watch\n" +
         "  switchyard status --admin host-1:9464 --destination crm-hook --json",

@@ -1,9 +1,9 @@
 /**
- * Reads everything once, and prints it.
+ * Reads the complete status once, and prints it.
  *
  *   result                                             exit
  *   Kafka and each given process responded             0
- *   part of Kafka is unreachable or not permitted      1; the reason is shown in its place, with all the rest
+ *   part of Kafka is unreachable or not permitted      1; the reason is shown instead of that part
  *   a given process is unreachable                     1; the reports of the others are shown
  *   Kafka is unreachable, a process was given          1; the reports of the processes are shown
  *   Kafka is unreachable, no process was given         1; the reason is shown

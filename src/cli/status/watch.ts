@@ -17,7 +17,7 @@ import { type Readings, readingsOf } from "../../operate/look/processes.ts";
 import { statusText } from "../../operate/look/text.ts";
 
 const EVERY_MS = 2_000;
-/** Time between the first two readings; short, so that rates appear soon. */
+/** Time between the first two readings. It is short, so that rates appear quickly. */
 const FIRST_RATE_WINDOW_MS = 500;
 const ESC = "\u001b";
 const ENTER = `${ESC}[?1049h${ESC}[?25l`;

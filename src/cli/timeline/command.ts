@@ -34,9 +34,9 @@ export function timelineCommand(shell: Shell, exit: (status: ExitStatus) => void
   return new Command("timeline")
     .summary("show what happened to one call, from receipt to its final state")
     .description(
-      "Shows the steps of one call in order of time: when it was received, which destinations it was " +
-        "routed to and why, each attempt, each wait, and the final state of each delivery. Only reads " +
-        "from Kafka and from the schema registry. If `attempts.enabled` is set, every attempt is shown " +
+      "Shows the steps of one call in chronological order: when it was received, which destinations it was " +
+        "routed to and why, each attempt, each wait, and the final state of each delivery. Reads Kafka and " +
+        "the schema registry, and changes nothing. If `attempts.enabled` is set, every attempt is shown " +
         "with its phases; otherwise the output lists what is unknown.",
     )
     .argument(
@@ -52,14 +52,14 @@ export function timelineCommand(shell: Shell, exit: (status: ExitStatus) => void
     )
     .option(
       "--json",
-      "print one JSON object per line: steps and final states in order of time, then gaps",
+      "print one JSON object per line: steps and final states in chronological order, then gaps",
     )
     .addHelpText(
       "after",
-      "\nRecords are keyed by user and not by message ID, so the command reads all records since that time.\n" +
-        "A shorter --since is faster.\n\n" +
-        "Exit status: 0 found; 1 not found, or not everything could be read; 2 invalid usage or\n" +
-        "configuration.\n\nExamples:\n" +
+      "\nRecords are keyed by user and not by message ID, so the command reads all records since\n" +
+        "the time of --since. A shorter --since is faster.\n\n" +
+        "Exit status: 0 if the call was found; 1 if it was not found, or if not everything could be read;\n" +
+        "2 if the usage or configuration is invalid.\n\nExamples:\n" +
         "  switchyard timeline 0190b6c4-5ae1-7f2e-9d6a-0c8b7f5e4a31\n" +
         "  switchyard timeline switchyard.calls/3/1042 --since 2d --json",
     )

@@ -1,5 +1,5 @@
 /**
- * `switchyard topics --brokers`: shows the versions of each request that are sent, and those that the cluster
+ * `switchyard topics --brokers`: shows, for each request, the versions that are sent and the versions that the cluster
  * accepts.
  *
  *   every broker responded, and accepts a version of each request     0

@@ -3,7 +3,7 @@
  *
  *   outcome                                                   exit
  *   there is nothing to create or change                      0
- *   there is, without `--apply`                               1, so that a deployment can check it
+ *   there is something, without `--apply`                     1, so that a deployment can stop
  *   `--apply` created and changed everything                  0
  *   `--apply`, and the cluster rejected a change              1, and the other changes were made
  *   topics cannot be compared: a permission is missing        1, and the others are compared
@@ -59,7 +59,7 @@ export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void):
       "Compares the topic plan with the cluster and prints the differences. With --apply, creates " +
         "missing topics and corrects settings, but never deletes a topic or changes a partition count. " +
         "With --output strimzi, prints the plan as KafkaTopic resources without connecting to Kafka. " +
-        "With --brokers, prints which versions of each Kafka request are sent, and which ones the " +
+        "With --brokers, prints which versions of each Kafka request are sent, and which versions the " +
         "cluster accepts.",
     )
     .addOption(configOption())
@@ -72,12 +72,16 @@ export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void):
         .default("table"),
     )
     .option("--json", "the same as --output json")
-    .option("--cluster <name>", "for strimzi: the name of the Kafka resource", "my-cluster")
+    .option(
+      "--cluster <name>",
+      "with --output strimzi: the name of the Kafka resource",
+      "my-cluster",
+    )
     .addHelpText(
       "after",
-      "\nExit status: 0 the topics are as planned; 1 there are changes to make (without --apply), topics\n" +
-        "cannot be compared, the cluster rejected a change, or failed; with --brokers, 1 if a broker does\n" +
-        "not respond or accepts no version of a request; 2 invalid usage or configuration.\n\nExamples:\n" +
+      "\nExit status: 0 if the topics are as planned; 1 on failure, if topics differ (without --apply) or\n" +
+        "cannot be compared, or if the cluster rejected a change; with --brokers, 1 if a broker does not\n" +
+        "respond or accepts no version of a request; 2 if the usage or configuration is invalid.\n\nExamples:\n" +
         "  switchyard topics --config switchyard.yaml\n" +
         "  switchyard topics --apply --config switchyard.yaml\n" +
         "  switchyard topics --brokers --config switchyard.yaml\n" +

@@ -1,5 +1,5 @@
 /**
- * Prints the topic plan as Strimzi `KafkaTopic` resources, from which the topic operator creates the topics.
+ * Prints the topic plan as Strimzi `KafkaTopic` resources, from which Strimzi's topic operator creates the topics.
  *
  *   the planned topic has                        the resource has
  *   a name that is valid in Kubernetes           the same name
@@ -47,7 +47,7 @@ function document(topic: PlannedTopic, cluster: string): string {
   return resource.toString({ lineWidth: 0 });
 }
 
-/** Names are unique: a name that had to be changed ends in a hash of the topic's name. */
+/** A name that is unique, because a changed name ends with a hash of the topic's name. */
 export function resourceName(topic: string): string {
   if (RESOURCE_NAME.test(topic)) return topic;
   const hash = createHash("sha256").update(topic).digest("hex").slice(0, HASH_DIGITS);

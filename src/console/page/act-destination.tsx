@@ -135,7 +135,7 @@ function CancelDialog({ id, onClose }: DialogProps) {
 }
 
 function ReplayDialog({ id, onClose }: DialogProps) {
-  // Set only once, so that the field keeps what the reader enters.
+  // The value is set only once, so that the field keeps what the user enters.
   const [since] = useState(() => fieldTime(Date.now() - DAY_MS));
   return (
     <CountedDialog

@@ -1,4 +1,4 @@
-/** Actions as text. Pure. */
+/** Formats actions as text. Pure. */
 
 import type { JobAction, JobView } from "../action-view.ts";
 import { durationText, type StateText } from "./format.ts";
@@ -44,7 +44,7 @@ export function jobText({ progress, messages }: Pick<JobView, "progress" | "mess
   return [...messages, ...(progress === "" ? [] : [`${progress} …`])].join(" ");
 }
 
-/** The destination that an action is about; null if it is about none, or about all destinations. */
+/** The destination to which an action applies; null if it applies to none or to all. */
 export function destinationOf(action: JobAction): string | null {
   return "destination" in action ? action.destination : null;
 }
@@ -54,18 +54,18 @@ export function isCount(action: JobAction): boolean {
   return "dryRun" in action && action.dryRun;
 }
 
-/** 1 delivery, 1,204 deliveries. */
+/** A count with its noun, such as `1 delivery` or `1,204 deliveries`. */
 export function counted(count: number, one: string, many: string): string {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
 
-/** The value of a field for a date and a time, in the reader's time zone. */
+/** The value of a field for a date and a time, in the user's time zone. */
 export function fieldTime(atMs: number): string {
   const local = new Date(atMs - new Date(atMs).getTimezoneOffset() * 60_000);
   return local.toISOString().slice(0, 16);
 }
 
-/** The instant in a field for a date and a time; an empty field means now, by the server's clock. */
+/** The instant from a field for a date and a time. An empty field means now, by the server's clock. */
 export function instantOf(text: string): string | number {
   const atMs = Date.parse(text);
   return Number.isNaN(atMs) ? 0 : new Date(atMs).toISOString();

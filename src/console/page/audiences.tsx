@@ -46,7 +46,7 @@ function AwaitingApproval({ audience }: { readonly audience: AudienceView }) {
   return (
     <>
       <Problem
-        text={`${id}: the sync ${syncId} awaits approval, because ${removals.toLocaleString("en")} of ${members.toLocaleString("en")} members would leave. If that is right${way}`}
+        text={`${id}: the sync ${syncId} awaits approval, because ${removals.toLocaleString("en")} of ${members.toLocaleString("en")} members would be removed. If this is correct${way}`}
       />
       {mayAct ? (
         <p>
@@ -124,7 +124,7 @@ function Past({ audience: { name, history, syncs } }: { readonly audience: Audie
     <Panel title={name}>
       {history === null ? null : (
         <Plot
-          title="Members, as far back as Kafka has them"
+          title="Members, as far back as Kafka keeps their history"
           series={history}
           lines={MEMBERS}
           unit="members"

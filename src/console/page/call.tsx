@@ -1,6 +1,6 @@
 /**
- * One call: its timeline over all topics and attempts, and what would happen to the call now, as in `switchyard
- * explain`: which destinations would get the call, and the requests that the deliver stage would send.
+ * Shows one call: its timeline over all topics and attempts. Also shows what would happen to the call now, as in
+ * `switchyard explain`: the destinations that would get the call, and the requests that the deliver stage would send.
  */
 
 import type { CallDecision, CallRequest, CallStep, CallView } from "../query-view.ts";
@@ -30,7 +30,7 @@ export function Call({ id }: { readonly id: string }) {
     <>
       <Head title={`Call ${id}`}>
         <Choice legend="Written in the last" name="since" values={CALL_TIMES} chosen={since} />
-        <Refresh query={query} reading="Reading all calls of this time" />
+        <Refresh query={query} reading="Reading all calls from this time range" />
       </Head>
       <Result query={query}>{(view) => <Known view={view} />}</Result>
     </>
@@ -68,8 +68,8 @@ function Known({ view }: { readonly view: CallView }) {
       </Panel>
       <Panel title="Routing">
         <p class="quiet">
-          Which destinations of its source get the call, and why, with the current configuration.
-          Filters and changed properties are shown by name.
+          Which destinations of the call's source get the call under the current configuration, and
+          why. Filters and changed properties are shown by name.
         </p>
         {decisions.length === 0 ? (
           <Empty>The call itself was not found, or its source is not connected.</Empty>

@@ -1,5 +1,5 @@
 /**
- * The latest calls, one call by its message ID, and the calls of a user, whose ID appears in the address only as a
+ * Shows the latest calls, a call by its message ID, or the calls of a user, whose ID appears in the address only as a
  * hash.
  */
 

@@ -1,4 +1,4 @@
-/** The latest comparison of past calls, whoever started it, with its progress and its result. */
+/** Shows the latest comparison of past calls, which any user may have started, with its progress and its result. */
 
 import { useEffect, useState } from "preact/hooks";
 
@@ -34,7 +34,7 @@ export function Problems({ view: { kind, problems } }: { readonly view: Problems
   );
 }
 
-/** Shows nothing until somebody has started a comparison. */
+/** Shows nothing until a comparison has been started. */
 export function LatestComparison() {
   const job = useJobs().find(({ action }) => action.action === "compare-calls");
   return job === undefined ? null : <Comparison key={job.id} job={job} />;

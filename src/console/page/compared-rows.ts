@@ -1,4 +1,4 @@
-/** The result of a comparison of past calls as rows and sentences. Pure. */
+/** Formats the result of a comparison of past calls as rows and sentences. Pure. */
 
 import { isSkipReason, SKIP_TEXTS } from "../../words/reasons.ts";
 import type { ComparedCallsView, CountedCalls } from "../query-view.ts";

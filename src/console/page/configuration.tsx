@@ -1,6 +1,6 @@
 /**
- * The configuration of each process, how it differs from the file and from that of other processes, and the changes
- * that another file would make.
+ * Shows the configuration of each process, its differences from the file and from other processes, and the changes that
+ * another file would make.
  */
 
 import { useState } from "preact/hooks";
@@ -107,7 +107,7 @@ function notesOf({
 }: ProcessView): readonly string[] {
   return [
     settingsToRestart === 0 ? "" : `${settingsToRestart} settings pending a restart`,
-    destinationsWaiting === 0 ? "" : `${destinationsWaiting} destinations pending topics`,
+    destinationsWaiting === 0 ? "" : `${destinationsWaiting} destinations waiting for topics`,
     ...unreachableBrokers.map((broker) => `${broker} is unreachable`),
   ].filter((note) => note !== "");
 }
@@ -191,8 +191,9 @@ function Comparison() {
           </button>
         </fieldset>
         <p class="quiet">
-          Past calls are routed by the current configuration and by this file, and counted: which
-          calls each destination would gain, lose or get with other properties. Calls are only read.
+          Past calls are routed with the current configuration and with this file. The result shows
+          how many calls each destination would gain, lose or get with other properties. Nothing is
+          written.
         </p>
       </form>
       <div role="status">

@@ -1,4 +1,4 @@
-/** Dead letters: counts, filters, and the latest dead letters with their errors. */
+/** Shows dead letters: counts, filters, and the latest dead letters with their errors. */
 
 import { useEffect, useRef } from "preact/hooks";
 

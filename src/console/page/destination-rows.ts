@@ -37,7 +37,7 @@ export function orderText({ column, isDown }: Order): string {
   return `${isDown ? "-" : ""}${column}`;
 }
 
-/** Each word must be found in the ID, the name, the state, or the last response. */
+/** Returns the rows in which each word occurs in the ID, the name, the state, or the last response. */
 export function search(rows: readonly DestinationRow[], wanted: string): readonly DestinationRow[] {
   const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return rows;

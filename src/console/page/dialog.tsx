@@ -1,13 +1,13 @@
 /**
  * Dialogs. The browser keeps the focus inside the dialog, returns the focus when the dialog closes, and closes the
- * dialog on Escape.
+ * dialog when Escape is pressed.
  *
  *   an action that is counted    the dialog
- *   is described                 has the form
+ *   is being described           has the form
  *   is being counted             shows the progress; closing it stops the count
  *   was counted                  shows the result and the button that starts the action
  *   matches nothing              shows that, and can only be closed
- *   could not be counted         shows why, and has the form
+ *   could not be counted         shows the reason, and has the form
  */
 
 import type { ComponentChildren } from "preact";
@@ -25,7 +25,7 @@ export function DialogButton({
   children,
 }: {
   readonly label: string;
-  /** What the button is about, for screen readers. */
+  /** The subject of the button, for screen readers. */
   readonly about?: string;
   readonly children: (close: () => void) => ComponentChildren;
 }) {
@@ -72,7 +72,7 @@ interface FormProps<Started extends Action<string | number>> {
   readonly onClose: () => void;
 }
 
-/** A dialog whose action starts at once. */
+/** A dialog whose action starts without a count. */
 export function ActionDialog({
   title,
   children,
@@ -119,7 +119,7 @@ export function CountedDialog(props: CountedProps) {
   };
   const doing = useStart(close);
   const results = useRef<HTMLDivElement>(null);
-  // The button that was pressed, which had the focus, is no longer there.
+  // The focus is set because the button that was pressed, which had the focus, no longer exists.
   useEffect(() => results.current?.focus(), [job?.state]);
   const isDescribed = job === null || job.state === "failed" || job.state === "stopped";
   const failure = job?.state === "failed" ? failureText(job) : null;

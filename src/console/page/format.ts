@@ -1,4 +1,4 @@
-/** Numbers, times and states as text. Pure: the current time is an argument. */
+/** Formats numbers, times and states as text. Pure: the current time is an argument. */
 
 import { ageText } from "../../words/age.ts";
 import type { DeadLetterView } from "../query-view.ts";
@@ -6,7 +6,7 @@ import type { DestinationSnapshot } from "../view.ts";
 
 const UNKNOWN = "–";
 
-/** 1,234; 12.5K from ten thousand on; a fraction below ten. */
+/** A count such as `1,234`, or `12.5K` from ten thousand on. Numbers below ten have a fraction. */
 export function countText(count: number | null): string {
   if (count === null) return UNKNOWN;
   if (count !== 0 && count < 10 && !Number.isInteger(count)) return count.toFixed(1);
@@ -27,7 +27,7 @@ export function millisecondsText(ms: number | null): string {
   return ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`;
 }
 
-/** The two largest units: 2h 5m. */
+/** A duration in its two largest units, such as `2h 5m`. */
 export function durationText(ms: number): string {
   return ageText(Math.round(ms / 1_000) * 1_000);
 }
@@ -44,7 +44,7 @@ export function dueText(at: string, nowMs: number): string {
   return ms > 0 ? `in ${durationText(ms)}` : `overdue by ${durationText(-ms)}`;
 }
 
-/** A time in the reader's time zone, with the date if it is not today. */
+/** A time in the user's time zone, with the date if it is not today. */
 export function localTime(at: string, nowMs: number): string {
   const date = new Date(at);
   const time = date.toLocaleTimeString("en-GB", { hour12: false });
@@ -93,7 +93,7 @@ export function stateOf({
   return { tone: "quiet", text: state === null ? "Unknown" : "Idle" };
 }
 
-/** Shows status codes unchanged, and causes as words. */
+/** Status codes unchanged, and causes as words. */
 export function outcomeText({
   outcome,
   cause,

@@ -1,4 +1,4 @@
-/** Actions as the server reports them, including those that other people or tabs started. */
+/** Keeps the actions that the server reports, including those that other users or tabs have started. */
 
 import { createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
@@ -42,7 +42,7 @@ export function useShownJobs(isShown: (job: JobView) => boolean): readonly JobVi
   return useJobs().filter((job) => !isCount(job.action) && isShown(job));
 }
 
-/** The events report the job as well, before or after the response. */
+/** Adds a job from the response to its start. Events also report the job, before or after the response. */
 export function tookStart(job: JobView): void {
   if (!known.some(({ id }) => id === job.id)) jobsReceived.take([job, ...known]);
 }

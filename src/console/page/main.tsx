@@ -1,4 +1,4 @@
-/** The console: signs people in if a token is required, and shows the view that the address names. */
+/** The entry of the console: lets users sign in if a token is required, and shows the view that the address names. */
 
 import { type ComponentChildren, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
@@ -58,7 +58,7 @@ function App() {
   );
 }
 
-/** The token is entered once; the browser keeps a cookie that scripts cannot read. */
+/** The form for the token, which is entered once; the browser then keeps a cookie that scripts cannot read. */
 function SignIn({ onDone }: { readonly onDone: () => void }) {
   const [error, setError] = useState<string | null>(null);
   const submit = (event: SubmitEvent) => {
@@ -202,7 +202,7 @@ interface LiveProps {
   readonly overview: Overview | null;
 }
 
-/** Data older than this is stale: the server reads every few seconds. */
+/** Data older than this is stale, because the server polls every few seconds. */
 const STALE_MS = 20_000;
 
 function connectionState({ connection, overview }: LiveProps, now: number): StateText {

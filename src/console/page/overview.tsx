@@ -1,4 +1,7 @@
-/** The diagram from the README with live numbers: where calls are now, how many are processed, and what is failing. */
+/**
+ * Shows the diagram from the README with live numbers: where calls are now, how many are processed, and which
+ * destinations are failing.
+ */
 
 import type { ComponentChildren } from "preact";
 

@@ -24,7 +24,7 @@ export function None() {
   return <span class="quiet">–</span>;
 }
 
-/** A time in the reader's time zone; UTC is shown on hover. */
+/** A time in the user's time zone; UTC is shown on hover. */
 export function Time({ at }: TimeProps) {
   const now = useNow();
   if (at === null) return <None />;
@@ -109,7 +109,7 @@ export function HealthProblems({ problems }: { readonly problems: readonly Healt
   );
 }
 
-/** The title of a view, and what belongs next to it. */
+/** The title of a view, and the elements next to it. */
 export function Head({
   title,
   children,
@@ -176,7 +176,7 @@ export function Choice({
   );
 }
 
-/** A button that repeats a query, and whether the query is in progress. */
+/** A button that repeats a query, and shows whether the query is in progress. */
 export function Refresh({
   query: { isLoading, reload },
   reading = "Reading",
@@ -194,7 +194,7 @@ export function Refresh({
   );
 }
 
-/** What a query returned, or why it failed. */
+/** Shows the result of a query, or the reason why it failed. */
 export function Result<Data>({
   query: { data, error, isLoading },
   children,
@@ -211,7 +211,7 @@ export function Result<Data>({
   );
 }
 
-/** Takes the place of a view, or a part of one, until its data arrives. */
+/** A placeholder for a view, or for a part of one, until its data arrives. */
 export function Loading({ rows = 4 }: { readonly rows?: number }) {
   return (
     <div class="skeleton" role="status">

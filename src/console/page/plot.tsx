@@ -1,6 +1,6 @@
 /**
- * Plots of lines or stacked areas over time, and small lines without axes next to a number. The drawings are hidden
- * from screen readers, which get the latest and the highest values of a plot as a sentence.
+ * Draws lines or stacked areas over time, and small lines without axes next to a number. The drawings are hidden from
+ * screen readers; a sentence gives them the latest and the highest values of a plot.
  */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -115,12 +115,12 @@ function optionsOf(
   };
 }
 
-/** Distances between ticks: calls and milliseconds have no fractions. */
+/** Distances between ticks, which are integers, because calls and milliseconds have no fractions. */
 const WHOLE_STEPS = Array.from({ length: 10 }, (_, power) => power).flatMap((power) =>
   [1, 2, 5].map((step) => step * 10 ** power),
 );
 
-/** Times in 24-hour format, in the reader's time zone; uPlot's default is the format of the United States. */
+/** Times in 24-hour format, in the user's time zone; uPlot's default is the format of the United States. */
 function clockTimes(_plot: uPlot, times: readonly number[]): string[] {
   return times.map((seconds) =>
     new Date(seconds * 1_000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" }),
@@ -139,7 +139,7 @@ function dataOf(
   return [times, ...shown.map((row) => [...row])];
 }
 
-/** Stacks each series on top of the earlier ones. The topmost is drawn first, so that all are visible. */
+/** Stacks each series on top of the earlier ones. The topmost series is drawn first, so that all series are visible. */
 function stackedOf(rows: readonly Values[]): readonly Values[] {
   let below: Values | null = null;
   return rows.map((row) => {

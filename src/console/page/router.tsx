@@ -1,4 +1,4 @@
-/** Moves from one address to another without loading the document again. */
+/** Changes the address without loading the document again. */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
@@ -39,7 +39,7 @@ export function go(to: string): void {
   for (const notify of listeners) notify();
 }
 
-/** Puts a filter or an order into the address; an empty value removes it. */
+/** Sets a filter or an order in the address. An empty value removes it. */
 export function setQuery(changes: Readonly<Record<string, string>>): void {
   const query = new URLSearchParams(window.location.search);
   for (const [name, value] of Object.entries(changes)) {
@@ -59,7 +59,7 @@ interface LinkProps {
 
 export function Link({ to, isHere = false, children }: LinkProps) {
   const follow = (event: MouseEvent) => {
-    // The browser opens another tab or window itself.
+    // The browser itself handles clicks that open another tab or window.
     if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     go(to);

@@ -1,6 +1,6 @@
 /**
- * Requests to the server. A stream of events is open while its view is shown and the tab is visible, so
- * that the server polls Kafka only while somebody is watching.
+ * Sends requests to the server. A stream of events is open while its view is shown and the tab is visible, so that the
+ * server polls Kafka only while a user is watching.
  */
 
 import { useEffect, useState } from "preact/hooks";
@@ -51,7 +51,7 @@ async function get(path: string): Promise<unknown> {
 }
 
 /**
- * Sends text that must not appear in an address.
+ * Sends text that must not appear in an address, in the body of a request.
  *
  * @throws Error with a sentence.
  */
@@ -72,7 +72,7 @@ export async function readComparison(id: string): Promise<ComparedCallsView | nu
   return (found as { readonly result: ComparedCallsView | null }).result;
 }
 
-/** Stops a comparison, as `stopAction` stops an action. */
+/** Stops a comparison. If the comparison has already ended, this has no effect. */
 export async function deleteComparison(id: string): Promise<void> {
   await fetch(below(`/api/comparisons/${id}`), { method: "DELETE", headers: OWN }).catch(
     () => undefined,
@@ -86,7 +86,7 @@ export async function stopAction(id: string): Promise<void> {
   );
 }
 
-/** Called with the actions that anybody started, when one of the actions changes. */
+/** Called with the actions of all users, when any of the actions changes. */
 export const jobsReceived: { take: (jobs: readonly JobView[]) => void } = { take: nothing };
 
 async function fetchJson(path: string, request: RequestInit): Promise<unknown> {
@@ -107,7 +107,7 @@ async function problemOf(response: Response): Promise<string> {
     const { error } = JSON.parse(text) as { readonly error?: unknown };
     if (typeof error === "string") return error;
   } catch {
-    // The response is not JSON, so it may come from a proxy.
+    // If the response is not JSON, it may come from a proxy.
   }
   return `The server responded ${response.status}.`;
 }
@@ -117,7 +117,7 @@ export type Connection = "live" | "connecting" | "lost";
 /**
  * Passes each event of a view to `take`.
  *
- * @param path of the stream; another path opens another stream.
+ * @param path the path of the stream; another path opens another stream.
  */
 export function useEvents<Event>(path: string, take: (event: Event) => void): Connection {
   const [connection, setConnection] = useState<Connection>("connecting");
@@ -172,7 +172,7 @@ export function useLatest<Event>(path: string): readonly [Event | null, Connecti
     null,
   );
   const connection = useEvents<Event>(path, (event) => setLatest({ path, event }));
-  // An event of another path is never shown for this one.
+  // An event from another path is never shown for this path.
   return [latest?.path === path ? latest.event : null, connection];
 }
 
@@ -184,7 +184,7 @@ export interface QueryState<Data> {
 }
 
 /**
- * Reads once, and again when the path changes or `reload` is called.
+ * Sends a query once, and again when the path changes or `reload` is called.
  *
  * @param everyMs repeats the query after this time, while the tab is visible; if absent, it is not repeated.
  */

@@ -1,4 +1,7 @@
-/** Why a destination did not get calls: a row for each hour in which calls were skipped, a column for each reason. */
+/**
+ * Shows why a destination did not get calls, with a row for each hour in which calls were skipped and a column for each
+ * reason.
+ */
 
 import { SKIP_TEXTS } from "../../words/reasons.ts";
 import { Empty, Time } from "./parts.tsx";
@@ -8,7 +11,9 @@ import { type Column, Table } from "./table.tsx";
 export function SkippedCalls({ series }: { readonly series: SkippedSeries }) {
   const reasons = reasonsOf(series);
   if (reasons === null) {
-    return <Empty>Not known yet: no process that routes calls has been read.</Empty>;
+    return (
+      <Empty>Not known yet, because no process that runs the route stage has been read.</Empty>
+    );
   }
   if (reasons.length === 0) {
     return <Empty>No call was skipped in the last 24 hours, or since this console started.</Empty>;
@@ -37,8 +42,8 @@ export function SkippedCalls({ series }: { readonly series: SkippedSeries }) {
         keyOf={({ at }) => at}
       />
       <p class="quiet">
-        Calls that the destination did not get, and will not get later. Hours without any are not
-        shown.
+        Calls that the destination did not get and will not get later. Hours without skipped calls
+        are not shown.
       </p>
     </>
   );

@@ -1,4 +1,6 @@
-/** A table with few rows. The definition of a column has its heading and what it shows for a row. */
+/**
+ * A table with few rows. The definition of a column contains its heading and a function that renders the cell of a row.
+ */
 
 import type { ComponentChildren } from "preact";
 

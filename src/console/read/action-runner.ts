@@ -1,17 +1,17 @@
 /**
- * Carries out the actions of the console, with the functions of the commands.
+ * Carries out the actions of the console with the functions that the commands use.
  *
  *   action             writes                             if the serving process crashes
- *   pause, resume      one record to operator-actions     it is written, or it is not
- *   retry, cancel      one record to operator-actions,    before it: nothing has changed; after it: the
- *                      after counting                     stages carry it out
+ *   pause, resume      one record to operator-actions     the record is written, or it is not
+ *   retry, cancel      one record to operator-actions,    before the record: nothing has changed; after it:
+ *                      after counting                     the stages carry out the action
  *   wait               nothing                            nothing
- *   approve            one record to audience-syncs       it is written, or it is not
- *   replay of calls    batches, with a commit after       at most a batch is written again when somebody
+ *   approve            one record to audience-syncs       the record is written, or it is not
+ *   replay of calls    batches, with a commit after       at most a batch is written again when an operator
  *   or dead letters    each                               resumes it; its name is in the log
  *
- * The list of actions is lost with the process. A replay is not resumed automatically: a person started the replay,
- * and may have stopped the process because of it.
+ * The list of actions is lost when the process ends. A replay is not resumed automatically, because an operator started
+ * the replay, and may have stopped the process because of it.
  */
 
 import type { Config } from "../../config/config.ts";
@@ -83,8 +83,8 @@ export function createActionRunner({ current, useKafka }: ActionRunnerOptions): 
 }
 
 /**
- * Log lines are dropped, because each problem that they report either ends the action with a sentence or is waited
- * out.
+ * Log lines are dropped, because each problem that they report either ends the action with a sentence or ends while the
+ * action waits.
  */
 function progressOutputOf(progress: ActionProgress): ProgressOutput {
   return {
@@ -162,7 +162,7 @@ function retry(destination: AttemptedId): Act {
     const looking = lookingOf(doing, destination);
     const acting = { looking, progressOutput: doing.progressOutput, by: BY };
     const waiting = await retryNow(acting, await operatingOf(doing));
-    doing.report(`Retried now: ${deliveries(waiting)} that awaited retry.`);
+    doing.report(`Retrying now: ${deliveries(waiting)}.`);
     return DONE;
   };
 }
@@ -234,7 +234,7 @@ function planOf({
   perSecond,
 }: Extract<Action, { action: "replay" }>): CallReplayPlan {
   const [sinceMs, untilMs] = [Date.parse(since), Date.parse(until)];
-  // `readAction` lets no other types through.
+  // `readAction` accepts no other types.
   const asked = { sinceMs, untilMs, types: types as readonly CallType[], events };
   return { destination, asked, perSecond };
 }

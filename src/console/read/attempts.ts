@@ -1,6 +1,7 @@
 /**
- * The latest attempts of a destination, from the `attempts` topic if there is one. The topic contains the attempts of
- * all destinations, so reading ends after 5 s and returns what was found, which are the latest attempts.
+ * Reads the latest attempts of a destination from the `attempts` topic, if there is one. The topic contains the
+ * attempts of all destinations, so reading ends after 5 s and returns the attempts that were found, which are the
+ * latest ones.
  */
 
 import type { Config } from "../../config/config.ts";
@@ -33,7 +34,7 @@ export async function readAttempts(
   // Even if recording is disabled now, attempts that were recorded earlier may still exist.
   if ((await missingTopics(kafka.admin, [topic])).length > 0) return OFF;
   const nowMs = Date.now();
-  // Searches the encoded value first, because most records are for other destinations and need not be parsed.
+  // The encoded value is searched first, because most records are for other destinations and need not be parsed.
   const bytes = Buffer.from(JSON.stringify(destination));
   const find = ({ value }: IncomingRecord): AttemptRecord | null => {
     if (value?.includes(bytes) !== true) return null;
@@ -58,7 +59,10 @@ export async function readAttempts(
   };
 }
 
-/** @param showPayloads true if the starts of responses may be shown, which can repeat what the endpoint was sent. */
+/**
+ * @param showPayloads true if the starts of responses may be shown, which can contain data that was sent to the
+ * endpoint.
+ */
 function attemptView(
   { endedAtMs, messageId, attempt, decision, batch, requests, next }: AttemptRecord,
   names: Names,

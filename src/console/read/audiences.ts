@@ -1,6 +1,6 @@
 /**
- * Audiences for the console, from the records of the topic `audiences`: a record is written at each start and end of
- * a sync. Compaction keeps the latest record of each audience, so history goes back about a day.
+ * Reads audiences for the console from the topic `audiences`, to which a record is written at each start and end of a
+ * sync. Compaction keeps only the latest record of each audience, so the history covers about a day.
  */
 
 import { readClaim } from "../../audience/claims.ts";
@@ -15,7 +15,7 @@ const SYNCS_MAX = 10;
 const STEPS = 240;
 /** Minimum length of a step. */
 const STEP_MIN_MS = 10_000;
-/** Older records are not drawn, because a record may be from last year. */
+/** Older records are not drawn, because the latest record of an audience may be very old. */
 const SPAN_MAX_MS = 7 * 86_400_000;
 
 interface Point {
@@ -44,7 +44,7 @@ export class AudienceHistory {
       }
       const { partition, first, members, last } = claim;
       const known = this.#byId.get(id);
-      // Another owner, or a new audience with the same ID: the earlier points were of another audience.
+      // This is another owner, or a new audience with the same ID, so the earlier points belong to another audience.
       const isSame = known?.partition === partition && known.first === first;
       const past = isSame ? known : { partition, first, points: [], syncs: [] };
       this.#byId.set(id, past);

@@ -1,8 +1,8 @@
 /**
- * What the stages would do with a call now, as `explain` shows it: which destinations get it and why, and the
- * requests that the deliver stage would send. Nothing is sent. Static headers may be secret, and so may every part of
- * a URL except scheme, host and port. Bodies contain data of users, so they are shown only if `console.showPayloads`
- * allows it.
+ * Finds what the stages would do with a call now, as `explain` shows it: the destinations that get the call, with the
+ * reasons, and the requests that the deliver stage would send. Nothing is sent. Static headers and every part of a URL
+ * except scheme, host and port may be secret. Bodies contain data of users, so they are shown only if
+ * `console.showPayloads` allows it.
  */
 
 import type { Config } from "../../config/config.ts";
@@ -28,7 +28,7 @@ const NO_REQUEST = {
   bodyBytes: 0,
 };
 
-/** @param record of `calls`, with the schema of its value if it has one. */
+/** @param record a record of `calls`, with the schema of its value if it has one. */
 export function explainedCall(
   record: IncomingRecord,
   config: Config,

@@ -1,7 +1,7 @@
 /**
- * The timeline of one call for the console, in the sentences of `switchyard timeline`. Reading ends after 20 s,
- * because somebody is waiting. Names of events and starts of responses are data of users, which
- * `console.showPayloads` allows. `call-requests.ts` adds what would happen to the call now.
+ * Reads the timeline of one call for the console, in the sentences of `switchyard timeline`. Reading ends after 20 s,
+ * because an operator is waiting. Names of events and starts of responses are data of users, so they are shown only if
+ * `console.showPayloads` allows it. `call-requests.ts` adds what would happen to the call now.
  */
 
 import type { Config } from "../../config/config.ts";

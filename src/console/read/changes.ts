@@ -1,7 +1,7 @@
 /**
- * The changes that a reload of another file would make, as text. Nothing is applied, and no value is shown, only IDs
- * and paths of settings, as in `config diff`. Users of the console may not read the environment and the files of its
- * process, so all values that the configuration file takes from them are hidden.
+ * Describes the changes that a reload of another file would make. Nothing is applied, and only IDs and paths of
+ * settings are shown, without values, as in `config diff`. Users of the console may not be allowed to read the
+ * environment and the files of its process, so all values that the configuration file takes from these are hidden.
  */
 
 import { changesOf, isUnchanged, type ListChanges } from "../../config/changes.ts";
@@ -15,7 +15,7 @@ const PROBLEMS_MAX = 50;
 /** Replaces a string that must not be shown. */
 export type Hide = (text: string) => string;
 
-/** @param inPlace the configuration that a reload would start from. */
+/** @param inPlace the current configuration, with which the file is compared. */
 export function changesView(inPlace: Config, given: Loaded, hide: Hide): ChangesView {
   if (given.kind === "invalid") return problemsView("unusable", given.problems, hide);
   const changes = changesOf(inPlace, given.config);
@@ -67,12 +67,12 @@ function problemView({ path, line, file, found, expected, hint }: LocatedProblem
   return { where: hide(where), line, text };
 }
 
-/** Enough of a long value to recognize it in the text of a problem, where values are cut. */
+/** How many characters of a long value are searched for in the text of a problem, because values are cut there. */
 const KNOWN_BY = 40;
 
 /**
- * @param values that the file takes from elsewhere
- * @param content of the file, in which nothing is secret
+ * @param values the values that the file takes from the environment and other files @param content the content of the
+ * file, which is not secret
  */
 export function hiding(values: readonly string[], content: string): Hide {
   const forms = values.flatMap((value) => [value, JSON.stringify(value).slice(1, -1)]);

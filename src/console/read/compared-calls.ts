@@ -4,7 +4,7 @@
  *
  *   the file                                          result
  *   is invalid                                        its problems
- *   has rules with references that the current        these places, because counts of matching calls would reveal,
+ *   has rules with references that the current        these references, because counts of matching calls would reveal,
  *     configuration does not have in its rules          guess by guess, what a variable or a file contains
  *   otherwise                                         the comparison, which reads `calls` of the current configuration
  */
@@ -29,7 +29,7 @@ const DESTINATIONS_MAX = 200;
 const PROPERTIES_MAX = 20;
 /** A longer path is cut. */
 const PATH_MAX = 200;
-/** Maximum time that other work of the process waits. */
+/** Maximum time for which other work of the process has to wait. */
 const TURN_MS = 10;
 const RULES = ["consent", "filters", "map"] as const;
 
@@ -121,8 +121,8 @@ function differencesView(
 }
 
 /**
- * The places at which rules in the content refer to a variable or a file, except for the secret of a hash and for
- * references that the rules of the current configuration have too. Null if there are no such places.
+ * The references to variables or files in the rules of the content, except for the secret of a hash and for references
+ * that the rules of the current configuration also contain. Null if there are no such references.
  *
  * @param current null if the current file is invalid.
  */
@@ -140,7 +140,7 @@ export function foreignReferences(content: Buffer, current: Given | null): Probl
     const key = nameOf(pathText(path));
     if (key === "secret" || known.has(`${key} ${node}`)) return;
     const found = "a reference to a variable or a file that the current rules do not have";
-    const expected = "rules whose effect on calls does not show what a reference stands for";
+    const expected = "rules whose effect on calls cannot reveal the value of a reference";
     const hint = "use switchyard config diff";
     problems.push({ path, line: yaml.lineOf(path), file: null, found, expected, hint });
   };

@@ -36,7 +36,7 @@ export interface ConsoleReaderOptions {
   readonly useKafka: <Result>(work: (kafka: Kafka) => Promise<Result>) => Promise<Result>;
 }
 
-/** Longer than the time limit of any query of the console. */
+/** Longer than the time limit of every query of the console. */
 const QUERY_LIMIT_MS = 25_000;
 const UNREACHABLE_LIMIT_MS = 3_000;
 const CUT =
@@ -124,7 +124,7 @@ function countersOf(polled: readonly Polled[]): AllCounters {
   );
 }
 
-/** Runs a read for which somebody is waiting; the wait is short if Kafka is known to be unreachable. */
+/** Runs a read for which a user is waiting. The time limit is short if Kafka is known to be unreachable. */
 function asking(useKafka: ConsoleReaderOptions["useKafka"], isUnreachable: () => boolean) {
   return async <Result>(
     work: (kafka: Kafka) => Promise<Result>,

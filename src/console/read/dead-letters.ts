@@ -1,6 +1,6 @@
 /**
- * Dead letters for the console: counts of those that wait and those that were replayed, and the latest as samples.
- * Reading ends after 5 s and returns what was read, which are the oldest of the requested time.
+ * Reads dead letters for the console: the counts of waiting and replayed dead letters, and the latest ones as samples.
+ * Reading ends after 5 s and returns the dead letters that were read, which are the oldest of the requested time.
  */
 
 import { withEndpointNames } from "../../domain/endpoint-name.ts";
@@ -70,7 +70,7 @@ export async function readDeadLettersView(
     row.replayed += marked;
     counts.set(key, row);
     samples.push(deadLetter);
-    // Each sample keeps the whole fetch that it came from in memory.
+    // Only the needed samples are kept, because each one keeps the whole fetch from which it came in memory.
     if (samples.length > 2 * SAMPLES) samples = samples.slice(-SAMPLES);
   }
   return {

@@ -1,6 +1,6 @@
 /**
- * The latest calls, or the latest calls of a user, of whom only the hash of an ID is known. Reading ends after 10 s
- * and returns what was found, which are the latest.
+ * Reads the latest calls, or the latest calls of a user, for whom only the hash of an ID is known. Reading ends after
+ * 10 s and returns the calls that were found, which are the latest ones.
  */
 
 import { decodeValue } from "../../domain/decode.ts";
@@ -39,7 +39,7 @@ export async function readLatestCalls(
   };
   const find = (record: IncomingRecord) => {
     if (schemas.of(record) === null) return findRead(record);
-    // A call whose schema is unknown has no known user.
+    // The user of a call whose schema is unknown cannot be determined.
     return schemas
       .given(record)
       .then((given) => (typeof given === "string" ? null : findRead(given)));

@@ -1,4 +1,4 @@
-/** Replays of calls and of dead letters for the console. */
+/** Runs replays of calls and of dead letters for the console. */
 
 import type { Config } from "../../config/config.ts";
 import { DEAD_LETTER_REASONS, type DeadLetterReason } from "../../domain/dead-letter.ts";
@@ -27,7 +27,7 @@ export interface Doing {
   readonly signal: AbortSignal;
 }
 
-/** Describes calls outside the time range in the words of the dialog. */
+/** How the dialog describes calls outside the time range. */
 const OUTSIDE = "received before the range, or after it";
 const NO_REPLAY = "There is no replay with this name: it is done, or it never started.";
 
@@ -83,7 +83,7 @@ export async function workOnDeadLetters(
   const nothing = { isDone: true, count: tally.total - tally.refused, unfinished: null };
   if (dryRun && targets.includes(topics.calls)) {
     report(
-      "Those that never became a delivery are routed again, to every destination they are for.",
+      "Calls that never became a delivery are routed again, to every destination that should receive them.",
     );
   }
   if (dryRun || (tally.total === 0 && isNew)) return nothing;

@@ -98,7 +98,7 @@ function processView(report: ProcessReport): ProcessView {
   };
 }
 
-/** Rounded to the second, because otherwise an age that is measured again would give another instant each time. */
+/** Rounded to the second. Without rounding, each measurement of the same age would result in another instant. */
 function before(nowMs: number, ageMs: number | null): string | null {
   return ageMs === null ? null : instant(Math.round((nowMs - ageMs) / 1_000) * 1_000);
 }

@@ -1,6 +1,6 @@
 /**
- * Starts the console with a process's configuration and Kafka connection, and the files for the browser, built by
- * `npm run build:page`: a document, and the files that it loads.
+ * Starts the console with a process's configuration and Kafka connection, and with the files for the browser that `npm
+ * run build:page` has built: a document, and the files that the document loads.
  */
 
 import { readdirSync, readFileSync } from "node:fs";
@@ -68,7 +68,7 @@ export function readPageFiles(folder: string = PAGE_FOLDER): PageFiles {
   return { document, deeper: pageFile(document.type, Buffer.from(deeper)), assets: all };
 }
 
-/** Compressed once, as well as possible, because it is sent often. */
+/** Compresses the file once, with the best compression, because it is sent often. */
 function pageFile(type: string, bytes: Buffer): PageFile {
   return { type, bytes, gzip: gzipSync(bytes, { level: 9 }) };
 }

@@ -1,7 +1,9 @@
 /** The setting `auth` of a webhook destination: how its requests are authenticated (docs/authentication.md). */
 
+import { assertionKey } from "../../runtime/client-assertion.ts";
 import type { Invalid, Place } from "../../settings/config-path.ts";
 import { webUrl } from "../../settings/endpoint-url.ts";
+import { pemFile } from "../../settings/pem.ts";
 import { kindOf } from "../../settings/problem.ts";
 import { oneOf, secret, textLike } from "../../settings/scalars.ts";
 import {
@@ -18,8 +20,11 @@ export interface OAuth2 {
   readonly type: "oauth2";
   readonly tokenUrl: string;
   readonly clientId: string;
-  /** Secret. */
-  readonly clientSecret: string;
+  /** Secret. Null if there is a private key. */
+  readonly clientSecret: string | null;
+  /** PEM. Null if there is a client secret. */
+  readonly privateKey: string | null;
+  readonly keyId: string | null;
   readonly scope: string | null;
   readonly credentialsIn: "header" | "body";
   /** Values may be secret. */
@@ -32,7 +37,15 @@ export type WebhookAuth =
   | { readonly type: "bearer"; readonly token: string };
 
 /** Fields of the token request that have separate settings. */
-const OWN_PARAMETERS = ["grant_type", "client_id", "client_secret", "scope"];
+const OWN_PARAMETERS = [
+  "grant_type",
+  "client_id",
+  "client_secret",
+  "client_assertion",
+  "client_assertion_type",
+  "scope",
+];
+const ONE = "remove one of them";
 const VISIBLE = /^[!-~]+$/;
 
 const parameters = secretMap("a map of names to strings", (entries, place) =>
@@ -45,7 +58,7 @@ function parameter(
   place: Place,
 ): readonly [string, string] | Invalid {
   if (OWN_PARAMETERS.includes(name)) {
-    const found = "a field that another setting has, or that Switchyard sets itself";
+    const found = "a field that has its own setting, or that Switchyard sets";
     return place.fail({ found, expected: "a field that may be added", hint: "remove it" });
   }
   if (typeof given === "string") return [name, given];
@@ -57,14 +70,25 @@ function parameter(
 }
 
 const oauth2 = section(
-  "A token by the client credentials of OAuth 2.",
+  "A token from OAuth 2 client credentials.",
   {
     tokenUrl: required(
       webUrl("a complete http or https URL"),
       "URL from which tokens are requested.",
     ),
     clientId: required(textLike("a client ID", /./s), "Client ID."),
-    clientSecret: required(secret("a client secret"), "Client secret."),
+    clientSecret: optional(
+      secret("a client secret"),
+      "Client secret. Required unless `privateKey` is set.",
+    ),
+    privateKey: optional(
+      pemFile("the path of a PEM file with a private key, without a passphrase", assertionKey),
+      "File with the client's private key, which signs a JWT that replaces the client secret (`private_key_jwt`). The key is an RSA key (RS256) or an EC key on P-256 (ES256).",
+    ),
+    keyId: optional(
+      textLike("a key ID", /./s),
+      "Key ID in the JWT's header (`kid`). If not set, the header has no key ID.",
+    ),
     scope: optional(
       textLike("a scope", /./s),
       "Scope of the token; several are separated by spaces.",
@@ -72,15 +96,28 @@ const oauth2 = section(
     credentialsIn: setting(
       oneOf("header", "body"),
       "header",
-      "How the client ID and secret are sent: in the header `Authorization`, or in the form.",
+      "How the client ID and secret are sent: in the header `Authorization`, or in the form. Not used with `privateKey`.",
     ),
     parameters: setting(
       parameters,
       {},
-      "More fields of the form, such as `audience` or `resource`. Values are secret.",
+      "Further fields of the form, such as `audience` or `resource`. Values are secret.",
     ),
   },
-  (values): OAuth2 => {
+  (values, place): OAuth2 | Invalid => {
+    const { clientSecret, privateKey, keyId } = values;
+    if (clientSecret === null && privateKey === null) {
+      const expected = "a client secret, or privateKey";
+      return place.child("clientSecret").fail({ found: "nothing", expected, hint: null });
+    }
+    if (clientSecret !== null && privateKey !== null) {
+      const expected = "nothing, because clientSecret is set";
+      return place.child("privateKey").fail({ found: "a private key", expected, hint: ONE });
+    }
+    if (keyId !== null && privateKey === null) {
+      const expected = "nothing, because privateKey is not set";
+      return place.child("keyId").fail({ found: "a key ID", expected, hint: "remove it" });
+    }
     return { type: "oauth2", ...values, parameters: Object.fromEntries(values.parameters) };
   },
 );
@@ -109,7 +146,7 @@ const bearer = section(
 /** Null if requests have no `Authorization` header. */
 export const authSetting = optionalVariants(
   variants(
-    "How requests are authenticated, with the header `Authorization`. If not set, they are not.",
+    "How requests are authenticated, with the header `Authorization`. If not set, requests are not authenticated.",
     "type",
     "Kind of authentication.",
     { oauth2, basic, bearer },

@@ -1,10 +1,10 @@
 /**
- * The `Authorization` header of a webhook, and the secrets that must be masked if an endpoint returns them. Pure.
+ * Builds the `Authorization` header of a webhook, and masks the header's secrets in responses of endpoints. Pure.
  *
  *   auth      the header
- *   oauth2    Bearer and the current token
- *   basic     Basic and `username:password` in base64, as UTF-8 (RFC 7617)
- *   bearer    Bearer and the configured token
+ *   oauth2    `Bearer` and the current token
+ *   basic     `Basic` and the base64 form of `username:password` in UTF-8 (RFC 7617)
+ *   bearer    `Bearer` and the configured token
  */
 
 import type { Phases } from "../port.ts";
@@ -33,12 +33,14 @@ export function withAuthorization(request: WebhookRequest, value: string): Webho
 /** The secrets from a request's authentication that an endpoint could return. */
 export function secretsOf(auth: WebhookAuth, token: string): readonly string[] {
   if (auth.type === "bearer") return [auth.token];
-  if (auth.type === "oauth2") return [token, auth.clientSecret];
+  if (auth.type === "oauth2") {
+    return auth.clientSecret === null ? [token] : [token, auth.clientSecret];
+  }
   const { username, password } = auth;
   return [basicValue(username, password), `${username}:${password}`, password];
 }
 
-/** Parts of a secret with at least this many characters are masked wherever they appear. */
+/** Parts of a secret that have at least this many characters are masked. */
 const PART = 12;
 const MASK = "*";
 
@@ -46,15 +48,15 @@ const MASK = "*";
  * Masks secrets in the start of a response.
  *
  *   the response contains                                 masked
- *   the secret, or 12 characters of it in a row or more   each of these characters
+ *   the secret, or at least 12 consecutive characters     these characters
  *   the same, with % or \ escapes                         the same
  *   a secret of less than 12 characters                   the whole secret
- *   the start of a secret where the response was cut      that start
+ *   at the end of a cut response, the start of a secret   that start
  *
  * @param isCut true if the response was longer than `bytes`.
  */
 export function maskSecrets(bytes: Buffer, secrets: readonly string[], isCut: boolean): Buffer {
-  // One character per byte, so that bytes which are not UTF-8 stay as they are.
+  // The string has one character per byte, so that bytes which are not UTF-8 stay unchanged.
   let masked = bytes.toString("latin1");
   for (const secret of secrets) {
     for (const form of formsOf(secret)) {
@@ -82,7 +84,7 @@ function maskOne(text: string, secret: string, isCut: boolean): string {
     masked += at < maskedUntil ? MASK : text[at];
   }
   if (!isCut) return masked;
-  // Longer beginnings of secrets were found above.
+  // Longer starts of secrets were already found above.
   for (let size = length - 1; size > 0; size -= 1) {
     if (text.endsWith(secret.slice(0, size))) return masked.slice(0, -size) + MASK.repeat(size);
   }

@@ -1,17 +1,17 @@
 /**
- * Connections whose requests are authenticated according to the destination's `auth`, and the tokens that destinations
- * share.
+ * Authenticates requests according to the destination's `auth`, and manages the tokens that destinations share.
  *
  *   the response to a request with `oauth2`          what happens
  *   is a 401, and another token is obtained within   the request is sent once more with the new token, and that
  *     5 s of the start of the request              result counts
  *   is a 401, and no other token is obtained         the 401 counts
  *   is a 401 to the repeated request                 the 401 counts
- *   is anything else                                 it counts
+ *   is anything else                                 that response counts
  *
- * Both requests belong to the same attempt, whose duration includes both and the wait for the token. Destinations with
- * the same `auth` and `tls` share a token. The address and the certificate of the token endpoint are checked like those
- * of other endpoints. No redirect is followed, and the response must arrive within 5 s and have at most 64 KiB.
+ * Both requests belong to the same attempt. The duration of the attempt includes both requests and the wait for the
+ * token. Destinations with the same `auth` and `tls` share a token. The address and the certificate of the token
+ * endpoint are checked in the same way as those of other endpoints. Redirects are not followed, and the token response
+ * must arrive within 5 s and have at most 64 KiB.
  */
 
 import { endpointKey } from "../../domain/destination.ts";
@@ -55,7 +55,7 @@ export class Tokens {
   readonly #clock: Clock;
   readonly #kept = new Map<string, KeptToken>();
 
-  /** @param http for token endpoints; its requests end within 5 s. */
+  /** @param http the connections to token endpoints; a request ends within 5 s. */
   constructor(http: RealHttp, clock: Clock) {
     this.#http = http;
     this.#clock = clock;
@@ -84,7 +84,7 @@ export class Tokens {
     const connected = { endpoints: [endpoint], tls };
     const connections = this.#http.open(connected);
     const keeper = new TokenKeeper({
-      request: () => requestToken(connections, endpoint, auth),
+      request: () => requestToken(connections, endpoint, auth, this.#clock.nowMs()),
       failureText: (why) => noTokenText(auth, why),
       clock: this.#clock,
     });
@@ -109,8 +109,9 @@ function requestToken(
   connections: HttpConnections,
   endpoint: WebhookEndpoint,
   auth: OAuth2,
+  nowMs: number,
 ): Promise<TokenResult> {
-  const { headers, form } = tokenRequest(auth);
+  const { headers, form } = tokenRequest(auth, nowMs);
   const request: WebhookRequest = {
     method: "POST",
     url: auth.tokenUrl,
@@ -131,7 +132,7 @@ function requestToken(
 
 function tokenIn(result: SendResult, kept: readonly Buffer[]): TokenResult {
   if (result.kind === "no-response") return { kind: "none", why: `no response, ${result.cause}` };
-  // The start of an unsuccessful response is kept instead.
+  // If the response is unsuccessful, only its start is kept.
   const body = result.body ?? Buffer.concat(kept);
   if (body.length > RESPONSE_MAX_BYTES) {
     return { kind: "none", why: "its response is longer than 64 KiB" };
@@ -194,7 +195,7 @@ export class Authorized implements HttpConnections {
     this.#destination = destination;
     this.#use = this.#tokens?.acquire(destination) ?? null;
     this.#endListening = this.#listen();
-    // Released last, so that a token that stays the same is kept.
+    // The old use is released last, so that the token is kept if the new settings use the same one.
     void before?.release();
     this.#connections.update(destination);
   }
@@ -216,7 +217,7 @@ export class Authorized implements HttpConnections {
     else this.#sendFirst(exchange, keeper, token);
   }
 
-  /** Sends a request if the token's lifetime has ended since the sender was ready. */
+  /** Sends a request for which the token's lifetime has ended since the sender was ready. */
   async #sendLate(exchange: Exchange, keeper: TokenKeeper | undefined): Promise<void> {
     const token = (await keeper?.obtain()) ?? null;
     if (keeper === undefined || token === null || this.#isClosed) exchange.done(NOT_SENT);

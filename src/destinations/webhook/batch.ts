@@ -1,15 +1,15 @@
 /**
- * Batches: requests with the calls of several deliveries. All decisions are made here; `request.ts` builds the request,
- * and the deliver stage chooses the calls.
+ * Makes the decisions about batches, which are requests with the calls of several deliveries. `request.ts` builds the
+ * requests, and the deliver stage chooses the calls.
  *
  *   format   body of n calls                         bytes of a body
- *   array    `[call,call,…]`                         the bytes of its calls, one more for each call, and one
- *   ndjson   each call and a newline                 the bytes of its calls, and one more for each call
+ *   array    `[call,call,…]`                         the bytes of its calls, plus one for each call, plus one
+ *   ndjson   each call, followed by a newline        the bytes of its calls, plus one for each call
  *
  *   a call                                           shares a request
  *   is a delete notification                         never
- *   is larger than `bytes` with nothing else         never
- *   any other                                        with as many as `calls` and `bytes` allow
+ *   is larger than `bytes` by itself                 never
+ *   any other                                        with as many calls as `calls` and `bytes` allow
  *
  *   the response                                     the calls                              the batch is split
  *   2xx, `responses: whole`                          all accepted                           no
@@ -44,7 +44,7 @@ import { visible } from "./signature.ts";
 
 /** UUID namespace of the Standard Webhooks IDs of batches. */
 const NAMESPACE = "354b2379-b290-4251-bba9-3d5b41fcdd13";
-/** Many servers do not accept longer headers. */
+/** Many servers reject longer headers. */
 const ID_LIST_CHARACTERS = 8_192;
 const NEWLINE = "\n";
 
@@ -78,7 +78,9 @@ export function measure(
   return { delivery, body, batch, bytes, isAlone };
 }
 
-/** The batches of deliveries that arrive together. A delivery that is sent alone ends the batch before it. */
+/**
+ * Divides deliveries that arrive together into batches. A delivery that must be sent alone ends the batch before it.
+ */
 export function unitsOf(
   destination: WebhookDestination,
   deliveries: readonly Sendable[],
@@ -104,7 +106,7 @@ export function unitsOf(
   return units;
 }
 
-/** @param bodies in the order in which the calls are sent; at least one. */
+/** @param bodies the bodies of single calls, in the order in which the calls are sent; at least one. */
 export function batchBody(format: Batch["format"], bodies: readonly string[]): Buffer {
   if (format === "array") return Buffer.from(`[${bodies.join()}]`);
   return Buffer.from(`${bodies.join(NEWLINE)}${NEWLINE}`);
@@ -114,7 +116,7 @@ export function contentTypeOf(format: Batch["format"]): string {
   return format === "array" ? "application/json" : "application/x-ndjson";
 }
 
-/** Message IDs in the form that headers have, separated by commas. A comma in an ID is percent-encoded. */
+/** Message IDs in the form that they have in headers: separated by commas, with commas in IDs percent-encoded. */
 export function idList(messageIds: readonly string[]): string {
   return messageIds.map((id) => visible(id).replaceAll(",", "%2C")).join();
 }
@@ -124,7 +126,7 @@ export function listHeader(list: string): string | null {
   return list.length < ID_LIST_CHARACTERS ? list : null;
 }
 
-/** The ID of a batch: the same list gives the same ID. @param list as `idList` returns it. */
+/** The ID of a batch. The same list always gives the same ID. @param list the result of `idList`. */
 export function batchId(list: string): string {
   return uuidV5(NAMESPACE, list);
 }
@@ -132,7 +134,7 @@ export function batchId(list: string): string {
 /**
  * @param calls number of calls in the request.
  * @param nowMs when the response arrived.
- * @param hasAuth as in `judge`.
+ * @param hasAuth see `judge`.
  */
 export function judgeBatch(
   responses: Batch["responses"],

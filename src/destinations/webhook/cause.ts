@@ -1,6 +1,6 @@
 /**
- * Maps the code of the error that ended a request to the cause of the missing response. Certificate errors are distinguished
- * from outages (docs/requests.md#tls).
+ * Maps the code of the error that ended a request to the cause of the missing response. Certificate errors have other
+ * causes than outages (docs/requests.md#tls).
  *
  *   code                                             cause
  *   ENOTFOUND, EAI_*, EDNS*                          dns
@@ -8,7 +8,7 @@
  *   EHOSTUNREACH, ENETUNREACH, EADDRNOTAVAIL, ...    unreachable
  *   ADDRESS_BLOCKED                                  address
  *   ECONNRESET, EPIPE, closed without a response     reset
- *   ETIMEDOUT                                        timeout (so does the deadline, without a code)
+ *   ETIMEDOUT                                        timeout (also the cause after the deadline)
  *   DEPTH_ZERO_SELF_SIGNED_CERT                      tls-self-signed
  *   SELF_SIGNED_CERT_IN_CHAIN, UNABLE_TO_GET_ISSUER* tls-unknown-ca
  *   CERT_HAS_EXPIRED, CERT_NOT_YET_VALID             tls-expired

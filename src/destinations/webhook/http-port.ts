@@ -1,5 +1,6 @@
 /**
- * What webhooks need from HTTP. `http.ts` implements it with real sockets; simulations use scripted endpoints instead.
+ * The interface through which webhooks use HTTP. `http.ts` implements it with real sockets; simulations use scripted
+ * endpoints instead.
  */
 
 import type { Phases, SendResult } from "../port.ts";
@@ -9,20 +10,22 @@ import type { WebhookDestination, WebhookEndpoint } from "./settings.ts";
 export interface HttpPort {
   /** The connections of one destination, which are opened on demand. The caller closes them. */
   open(destination: WebhookDestination): HttpConnections;
-  /** Like `trust` of a transport. */
+  /** See `trust` of a transport. */
   trust(ca: string | null): boolean;
 }
 
 /** The settings that connections use. */
 export type Connected = Pick<WebhookDestination, "endpoints" | "tls">;
 
-/** Real sockets need only these settings of a destination. An operator's webhook has no others. */
+/**
+ * HTTP over real sockets, which needs only these settings of a destination. The operator webhook has no other settings.
+ */
 export interface RealHttp extends Omit<HttpPort, "open"> {
   open(destination: Connected): RealConnections;
 }
 
 export interface HttpConnections {
-  /** Like `send` of a sender, on a connection that the request uses exclusively. */
+  /** Sends a request like `send` of a sender, on a connection that no other request uses at the same time. */
   send(
     endpoint: WebhookEndpoint,
     request: WebhookRequest,

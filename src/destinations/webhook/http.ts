@@ -1,6 +1,6 @@
 /**
- * Sends webhooks with undici. Each request uses one connection exclusively. Connections are kept alive, and the most
- * recently used one is reused first, so that idle ones are closed automatically.
+ * Sends webhooks with undici. A connection is used for one request at a time. Connections are kept alive, and the most
+ * recently used connection is reused first, so that idle connections are closed automatically.
  *
  *   the exchange                                          result
  *   headers and body arrive                               response
@@ -10,18 +10,18 @@
  *     a violation of the protocol
  *     the connection fails or ends too early
  *     the deadline passes
- *   any of these happens before the status line arrives   no response, with its cause
- *   the headers contain two different lengths             no response, protocol
+ *   one of these happens before the status line arrives   no response, with its cause
+ *   the headers contain two different lengths             no response, with the cause `protocol`
  *
  * Once an endpoint has returned a status, no error in the rest of the response causes the request to be repeated
  * (`http/response-head.ts` defines what counts as a status line, and what other clients do).
  *
  * A request that certainly did not reach the endpoint is sent again immediately, on a new connection and within the same
- * deadline. A request that may have been processed is not:
+ * deadline. A request that may have been processed is not sent again:
  *
  *   the kept-alive connection                                   the request
- *   is found closed before anything is written to it            uses a new one (by undici)
- *   accepts no byte of it, because the write fails immediately  is sent again, once
+ *   is found closed before anything is written to it            uses a new connection (by undici)
+ *   accepts no byte, because the write fails immediately        is sent again, once
  *   ends after bytes were written, without a response           has no response, because it may have arrived
  *
  * The deadline starts with `send` and covers connect, TLS, headers and body. undici's own pool is not used, because it cannot
@@ -65,14 +65,14 @@ import { causeOf } from "./cause.ts";
 import type { Connected, HttpConnections, RealHttp } from "./http-port.ts";
 import type { WebhookRequest } from "./request.ts";
 
-/** Maximum size of a response body; docs/requests.md#attempts. */
+/** Maximum size of a response body (docs/requests.md#attempts). */
 export const RESPONSE_BODY_MAX_BYTES = 65_536;
-/** Maximum size of the body if the request needs it. */
+/** Maximum size of a response body that the request needs. */
 export const READ_BODY_MAX_BYTES = 262_144;
 
 /**
- * The share of the time that each address gets: if the first address of a name is dead, enough time is left for another
- * one, and even a distant one can be reached.
+ * The share of the remaining time that each address gets. If the first address of a name does not respond, enough time
+ * is left for another one, and the share is long enough to reach distant addresses.
  */
 const ADDRESS_PATIENCE = 0.4;
 
@@ -118,7 +118,7 @@ interface Trusting {
   readonly shared: SocketOptions;
 }
 
-/** Reuses TLS contexts, because most destinations have no TLS files of their own. */
+/** Reuses TLS contexts, because most destinations do not have separate TLS files. */
 function socketOptionsFor(
   trusted: () => Trusting,
   contextOf: (files: TlsFiles) => () => SecureContext,
@@ -170,7 +170,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   #isSecond = false;
   #isSettled = false;
   readonly #phases: Phases | undefined;
-  /** Pieces of the body of a successful response; null if it is not needed. */
+  /** Pieces of the body of a successful response; null if the body is not needed. */
   readonly #read: Buffer[] | null;
 
   constructor(
@@ -205,7 +205,8 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   }
 
   /**
-   * Called when the request was written. A failure before that means that the operating system rejected the whole write.
+   * Called when the request was written. A failure before this call means that the operating system rejected the whole
+   * write.
    */
   onRequestSent(): void {
     const { socket } = this.#kept;
@@ -259,7 +260,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     this.#breakOff("timeout");
   }
 
-  /** Ends the exchange. If the status line has arrived, the result is decided by the status. */
+  /** Ends the exchange. If the status line has arrived, the status decides the result. */
   #breakOff(cause: Cause): void {
     const head = this.#status === 0 ? this.#kept.bounds.head.read() : null;
     if (head !== null) {
@@ -311,11 +312,12 @@ function isSuccess(status: number): boolean {
 }
 
 function codeOf(error: Error & { readonly code?: unknown }): string | null {
-  // undici reports a response that takes over the connection, which was not requested.
+  // undici reports a response that switches the connection to another protocol, although the request did not ask for
+  // that.
   if (error instanceof errors.SocketError && error.message.startsWith("bad ")) return "HPE_INVALID";
   if (typeof error.code === "string") return error.code;
   if (error instanceof errors.HTTPParserError) return "HPE_INVALID";
-  // Several addresses were tried; any of the errors will do, so the first one is used.
+  // Several addresses were tried. The first of their errors is used, because any of them is sufficient.
   const [first] = error instanceof AggregateError ? (error.errors as (Error | undefined)[]) : [];
   return first === undefined ? null : codeOf(first);
 }
@@ -329,7 +331,7 @@ function noteOpening(
   phases.openedMs = nowMs();
   phases.isName = isIP(hostname) === 0;
   phases.isSecure = protocol === "https:";
-  // There is one event for each address.
+  // This event is emitted for each address.
   socket.once("lookup", () => {
     phases.lookedUpMs = nowMs();
   });
@@ -342,7 +344,7 @@ function noteOpening(
 }
 
 /**
- * Keeps the start of an unsuccessful response for diagnosis, as far as there is room.
+ * Keeps the start of an unsuccessful response for diagnosis, up to `keepBytes`.
  */
 export function keepAnswer(phases: Phases, status: number, piece: Buffer): void {
   if (isSuccess(status)) return;

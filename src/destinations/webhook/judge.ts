@@ -6,14 +6,14 @@
  *   429, 503                          retry       read
  *   401, with `auth`                  retry       read
  *   408, 425, other 5xx               retry       not read
- *   no response, whatever the cause   retry       -
+ *   no response, for any cause        retry       -
  *   any other status                  rejected    -
  *
- * A 401 is not final if the destination authenticates its requests: nothing is wrong with the call, and a token or a
+ * A 401 is not final if the destination authenticates its requests, because the call is not the cause, and a token or a
  * password can be replaced.
  *
- * Redirects count as "any other status": following one would send signed data to an address that
- * the destination's owner never configured.
+ * Redirects are not followed and count as "any other status", because following one would send signed data to an
+ * address that the destination's owner has not configured.
  */
 
 import { type Outcome, RETRY, type SendResult } from "../port.ts";
@@ -41,18 +41,18 @@ const HTTP_DATE =
 
 const ASCTIME = /:\d{2} \d{4}$/;
 
-/** A longer wait is probably a mistake, which must not put a destination on hold for the whole retry window. */
+/** A longer wait is probably a mistake, and a mistake must not put a destination on hold for the whole retry window. */
 const RETRY_AFTER_MAX_MS = 86_400_000;
 
 /**
  * Parses `Retry-After`: seconds, with a fraction that is rounded up, or an HTTP date in one of its three forms (RFC 9110,
- * 5.6.7). In the first form, the day may have one digit, and the time zone may have the form used in mail, because some
- * servers send that. A date in the past is 0. If the header is a list or was sent several times, the longest wait
- * counts. A wait of more than a day, or any other value, counts as not sent.
+ * 5.6.7). In the first form, the day may have one digit, and the time zone may have the form that is used in mail,
+ * because some servers send such dates. A date in the past is 0. If the header is a list or was sent several times, the
+ * longest wait counts. A wait of more than a day, or any other value, counts as not sent.
  */
 export function retryAfterMs(value: string | null, nowMs: number): number | null {
   let longestMs: number | null = null;
-  // In a date the comma is followed by the day, in a list by another element.
+  // In a date, the comma is followed by the day; in a list, by another element.
   for (const element of value?.split(/,(?! *\d\d?[ -][A-Z])/) ?? []) {
     const ms = elementMs(element.trim(), nowMs);
     if (ms !== null && ms <= RETRY_AFTER_MAX_MS) longestMs = Math.max(longestMs ?? 0, ms);
@@ -63,7 +63,7 @@ export function retryAfterMs(value: string | null, nowMs: number): number | null
 function elementMs(text: string, nowMs: number): number | null {
   if (/^(?:\d+\.?\d*|\.\d+)$/.test(text)) return Math.ceil(Number(text)) * 1_000;
   if (!HTTP_DATE.test(text)) return null;
-  // The asctime form has no time zone and means UTC.
+  // The asctime form has no time zone; its times are in UTC.
   const atMs = Date.parse(ASCTIME.test(text) ? `${text} GMT` : text);
   return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
 }

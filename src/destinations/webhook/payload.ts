@@ -10,10 +10,10 @@
  *   group      version, type, groupId, userId, traits, timestamp
  *   delete     type, userId, timestamp
  *
- * A call without userId has anonymousId instead, unless the destination's rules have removed that too. Absent objects
+ * A call without userId has anonymousId instead, unless the destination's rules have removed both. Absent objects
  * are `{}`, and an absent screen name is omitted. `payload: full` appends the fields that `withTheRest` lists, except to
- * delete notifications, which always have the same three fields. Values are as JSON.parse returned them, so JSON.parse
- * and JSON.stringify reproduce the body.
+ * delete notifications, which always have the same three fields. Values are unchanged from JSON.parse, so a receiver
+ * that applies JSON.parse and then JSON.stringify gets the same body.
  */
 
 import type { DeliveredCall } from "../../domain/call.ts";
@@ -83,8 +83,8 @@ function caller({ userId, anonymousId }: DeliveredCall): Fields {
 }
 
 /**
- * Appends the call's other fields, except the write key. Fields that exist keep their place and value. JSON omits
- * undefined fields.
+ * Appends the call's other fields, except the write key. Fields that already exist keep their position and value. JSON
+ * omits undefined fields.
  */
 function withTheRest(fields: Fields, call: DeliveredCall, delivery: PayloadTimes): Fields {
   return {
@@ -105,7 +105,7 @@ function withTheRest(fields: Fields, call: DeliveredCall, delivery: PayloadTimes
   };
 }
 
-/** All timestamps are sent in the same form; one that cannot be parsed counts as absent. */
+/** All timestamps are sent in the same format; a timestamp that cannot be parsed counts as absent. */
 function asTime(given: unknown): string | undefined {
   return given === undefined ? undefined : (asIsoTimestamp(given) ?? undefined);
 }

@@ -1,26 +1,26 @@
 /**
- * The requests of one attempt, complete except for what the connection adds (Host, Connection, Content-Length). `explain`
- * prints them, and the deliver stage sends them.
+ * Builds the requests of one attempt, complete except for the headers that the connection adds (Host, Connection,
+ * Content-Length). `explain` prints these requests, and the deliver stage sends them.
  *
  *   header                      sent                      value
  *   User-Agent                  always                    Switchyard/1.0
- *   Content-Type                always                    application/json; application/x-ndjson in a batch of that format
+ *   Content-Type                always                    application/json, or application/x-ndjson in a batch of that format
  *   X-Signature                 with a shared secret      hex HMAC-SHA1 of the body
  *   X-Switchyard-Message-Id     messageIdHeader: true     the message id
  *   X-Switchyard-Attempt        attemptHeader: true       1 for the first attempt
- *   webhook-id                  standardWebhooks: true    the message id, full stops as %2E
+ *   webhook-id                  standardWebhooks: true    the message id, with full stops as %2E
  *   webhook-timestamp           standardWebhooks: true    time of the attempt in seconds
- *   webhook-signature           ... and a shared secret   by the current secret, then the previous one
+ *   webhook-signature           ... and a shared secret   made with the current, then with the previous secret
  *   X-Switchyard-Batch          batch                     number of calls
  *   static headers              as configured             as configured
  *   traceparent                 traceparent: true         added when it is sent (`attempt-trace.ts`)
  *   Authorization               auth                      added when it is sent (`authorized.ts`)
  *
  *   header with `batch`         value
- *   X-Signature                 of the whole body
+ *   X-Signature                 the signature of the whole body
  *   X-Switchyard-Message-Id     the message ids in body order, separated by commas; not sent if 8 KiB or longer
  *   X-Switchyard-Attempt        the attempts of the calls in body order, separated by commas
- *   webhook-id                  a UUID of the message ids (`batch.ts`)
+ *   webhook-id                  a UUID derived from the message ids (`batch.ts`)
  *
  * Body and signature are the same on every attempt and for every endpoint, as long as the
  * destination's `payload` and secret stay the same.
@@ -59,18 +59,18 @@ const ATTEMPT = "X-Switchyard-Attempt";
 const USER_AGENT: Header = ["User-Agent", "Switchyard/1.0"];
 const EVENT_CONTENT_TYPE = "application/cloudevents+json; charset=utf-8";
 
-/** The parts that the requests of an attempt share. */
+/** The data that all requests of an attempt have in common. */
 export interface SharedRequest {
   readonly body: Buffer;
   readonly headers: readonly Header[];
   /** Null if the request has one call, and the body is that call. */
   readonly batch: UnitName | null;
-  /** As in `WebhookRequest`. */
+  /** See `WebhookRequest`. */
   readonly readsResponse?: true;
 }
 
 /**
- * @param unit at least one delivery; a single one that was not measured if the destination has no `batch`.
+ * @param unit at least one delivery. If the destination has no `batch`, a single delivery that was not measured.
  * @param nowMs time of the attempt; only Standard Webhooks sends it.
  */
 export function sharedRequest(
@@ -128,7 +128,7 @@ function isMeasured(call: Sendable | MeasuredCall): call is MeasuredCall {
   return "body" in call;
 }
 
-/** @param traceparent absent if the request names no trace. */
+/** @param traceparent absent if the request does not belong to a trace. */
 export function requestTo(
   endpoint: WebhookEndpoint,
   { body, headers, readsResponse }: Omit<WebhookRequest, "method" | "url">,
@@ -147,12 +147,12 @@ export function requestTo(
 }
 
 /**
- * The request of an operator event, signed like a webhook.
+ * Builds the request for an operator event, which is signed in the same way as a webhook.
  *
  *   header              sent                    value
  *   Content-Type        always                  application/cloudevents+json; charset=utf-8
  *   X-Signature         with a shared secret    hex HMAC-SHA1 of the body
- *   webhook-*           with a shared secret    as in Standard Webhooks; the id is that of the event
+ *   webhook-*           with a shared secret    as in Standard Webhooks, with the ID of the event
  *   static headers      as configured           as configured
  *
  * @param text the CloudEvent in JSON.
@@ -180,7 +180,7 @@ function standardWebhook(
   messageId: string,
   nowMs: number,
 ): readonly Header[] {
-  // IDs come from outside, and Standard Webhooks requires IDs without a full stop.
+  // IDs are external data, and Standard Webhooks requires IDs without a full stop.
   const id = visible(messageId).replaceAll(".", "%2E");
   const timestamp = `${Math.floor(nowMs / 1_000)}`;
   const signatures = [sharedSecret, previousSharedSecret]

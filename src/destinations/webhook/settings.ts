@@ -1,4 +1,4 @@
-/** The settings of a webhook destination. */
+/** Declares the settings of a webhook destination. */
 
 import { type AttemptedDestination, type Endpoint, endpointKey } from "../../domain/destination.ts";
 import type { Invalid, Place } from "../../settings/config-path.ts";
@@ -40,7 +40,7 @@ export interface WebhookDestination extends AttemptedDestination {
   readonly batch: Batch | null;
   /** Null if requests are not authenticated. */
   readonly auth: WebhookAuth | null;
-  /** PEM texts of a client certificate (mTLS) and a private CA of this destination; null if there are none. */
+  /** PEM strings of a client certificate (mTLS) and a private CA of this destination; null if there are none. */
   readonly tls: {
     readonly ca: string | null;
     readonly cert: string | null;
@@ -48,7 +48,7 @@ export interface WebhookDestination extends AttemptedDestination {
   } | null;
 }
 
-/** How calls share requests. */
+/** How calls are combined into requests. */
 export interface Batch {
   /** Maximum number of calls in a request. */
   readonly calls: number;
@@ -209,7 +209,7 @@ const AUTHORIZATION: OwnHeaders = {
   found: "a header that auth sets",
 };
 
-/** Static headers must not have the names of headers that other settings of the destination add. */
+/** Checks that static headers do not have the names of headers that other settings of the destination add. */
 function checkHeaders(
   { names, found }: OwnHeaders,
   { endpoints }: Pick<Values<typeof webhookFields>, "endpoints">,

@@ -1,13 +1,13 @@
 /**
- * Signatures of a webhook, both keyed with the destination's shared secret.
+ * Computes the two signatures of a webhook. The key of both is the destination's shared secret.
  *
- *   X-Signature         HMAC-SHA1 of the body as sent, in hex. SHA-1 was given with the project;
+ *   X-Signature         HMAC-SHA1 of the body as it is sent, in hex. SHA-1 was a requirement;
  *                       as an HMAC, it is still secure
  *   webhook-signature   HMAC-SHA256 of `id.timestamp.body`, in base64, as in Standard Webhooks
  *
- * For Standard Webhooks, if a secret starts with `whsec_`, the rest is decoded from base64, as in the libraries of
- * Standard Webhooks; the key for any other secret is its UTF-8 bytes. `X-Signature` always uses the secret as it is
- * written.
+ * For Standard Webhooks, if a secret starts with `whsec_`, the key is the rest, decoded from base64, as in the
+ * libraries of Standard Webhooks. For any other secret, the key is the secret's UTF-8 bytes. For `X-Signature`, the key
+ * is always the UTF-8 bytes of the complete secret.
  */
 
 import { createHmac, hash } from "node:crypto";
@@ -27,7 +27,7 @@ export function signature(body: Buffer | string, secret: string): string {
 /**
  * One entry of `webhook-signature`, such as `v1,g0hM9SsE...`.
  *
- * @param id must not contain a full stop, because a part of the ID could then be taken for the timestamp.
+ * @param id must not contain a full stop, because part of the ID could then be mistaken for the timestamp.
  * @param timestamp whole seconds since the epoch.
  */
 export function standardSignature(
@@ -52,12 +52,12 @@ interface Pads {
   readonly outer: Uint8Array;
 }
 
-/** Scratch space for the bytes to hash; nothing in it is used after a call. */
+/** Scratch space for the bytes to hash. Its content is not used after a call. */
 const message = Buffer.allocUnsafeSlow(BLOCK_BYTES + BODY_MAX_BYTES);
 const padsOf = new Map<string, Pads>();
 
 /**
- * HMAC-SHA1 (RFC 2104) as two one-shot hashes, for a secret that signs many bodies:
+ * HMAC-SHA1 (RFC 2104), computed as two one-shot hashes, for a secret that signs many bodies:
  *
  *   hash(outer pad, hash(inner pad, body))
  *
@@ -91,7 +91,7 @@ function makePads(secret: string): Pads {
   return { inner: key.map((byte) => byte ^ 0x36), outer: key.map((byte) => byte ^ 0x5c) };
 }
 
-/** Percent-encodes characters that are not visible ASCII, because message IDs come from outside. */
+/** Percent-encodes characters that are not visible ASCII, because message IDs are external data. */
 export function visible(text: string): string {
   if (/^[!-~]*$/.test(text)) return text;
   let encoded = "";

@@ -1,15 +1,15 @@
 /**
- * Keeps the token of webhook destinations with the same `auth`. `runtime/oauth-token.ts` defines what a token is and
- * how long its lifetime is.
+ * Keeps the token of webhook destinations with the same `auth`. `runtime/oauth-token.ts` defines tokens and their
+ * lifetimes.
  *
  *   a request to an endpoint is about to start, and the token    what happens
- *   is fresh                                                     it is used
- *   is in the last fifth of its lifetime                         it is used, and a new one is requested
- *   is missing, or its lifetime has ended                        the destination is on hold, and one is requested
+ *   is fresh                                                     the token is used
+ *   is in the last fifth of its lifetime                         the token is used, and a new one is requested
+ *   is missing, or its lifetime has ended                        the destination is on hold, and a token is requested
  *
- *   a token request fails                                        the next one follows after 1 s, 2 s, 4 s, then every 5 s
- *   an endpoint responds 401 to the current token                that token is dropped, and a new one requested
- *   ... to a token that has been replaced                        nothing: the current one is used
+ *   a token request fails                                        it is repeated after 1 s, 2 s, 4 s, then every 5 s
+ *   an endpoint responds 401 to the current token                that token is dropped, and a new one is requested
+ *   ... to a token that has been replaced                        the current token is used
  *
  * A destination without deliveries needs no token, so it is not on hold when the lifetime of its last token has ended.
  * The next delivery then waits for a token request.
@@ -41,7 +41,7 @@ export class TokenKeeper {
   readonly #closed = new AbortController();
   /** True while a token is being requested, or will be requested after a wait. */
   #isRequesting = false;
-  /** The time since which a needed token has been missing; null if there is a token, or none is needed. */
+  /** When a token that is needed became missing; null if there is a token, or if no token is needed. */
   #missingSinceMs: number | null = null;
   #nextRequestAtMs = 0;
   #error: string | null = null;
@@ -75,13 +75,13 @@ export class TokenKeeper {
   }
 
   /**
-   * Returns the current token, or the token from the request in flight. Null if there is neither, or that request
+   * Returns the current token, or the token from the request in flight. Null if there is neither, or if that request
    * fails.
    */
   async obtain(): Promise<string | null> {
     const token = this.take();
     if (token !== null) return token;
-    // Does not wait for a request that is not due yet: the delivery is retried later.
+    // This does not wait for a token request that is not due yet, because the delivery is retried later.
     if (this.#nextRequestAtMs > this.nowMs()) return null;
     const result = await this.#token.renew();
     return result.kind === "token" ? result.token : null;

@@ -1,6 +1,6 @@
 /**
- * Senders of webhook destinations. `http.ts` sends their requests over real sockets; simulations use scripted endpoints
- * instead.
+ * Creates the senders of webhook destinations. `http.ts` sends the requests over real sockets; simulations use scripted
+ * endpoints instead.
  */
 
 import assert from "node:assert/strict";
@@ -16,7 +16,7 @@ import type { WebhookDestination, WebhookEndpoint } from "./settings.ts";
 /** @param tokens null if no destination has `auth` with `oauth2`. */
 export function webhookTransport(http: HttpPort, tokens: Tokens | null = null): Transport {
   return {
-    // The table of types passes to each transport only destinations of its own type.
+    // The table of types passes only destinations of the matching type to each transport.
     open: (destination) => senderOf(destination as WebhookDestination, http, tokens),
     trust: (ca) => {
       tokens?.trust(ca);
@@ -50,7 +50,7 @@ function senderOf(started: WebhookDestination, http: HttpPort, tokens: Tokens | 
     },
     readiness: connections.readiness,
     span: ({ key, url }) => {
-      // A URL's path can be a password: only its origin is named.
+      // Only the origin of the URL is shown, because its path can be a secret.
       const { protocol, hostname, port } = new URL(url);
       return {
         name: "POST",

@@ -9,7 +9,7 @@ import { requestTo, sharedRequest } from "./request.ts";
 import { type WebhookDestination, type WebhookEndpoint, webhookSettings } from "./settings.ts";
 
 const SECRET_CHARACTERS_MIN = 16;
-/** The number of calls whose message IDs fit in a header if they are UUIDs. */
+/** The number of calls whose message IDs fit in a header if all IDs are UUIDs. */
 const CALLS_WITH_IDS = 221;
 const TOKEN_LIMIT_MS = 5_000;
 
@@ -48,24 +48,25 @@ function warnings(destination: WebhookDestination): readonly string[] {
   const found = [];
   const isPlain = (url: string) => new URL(url).protocol === "http:";
   if (auth !== null && endpoints.some(({ url }) => isPlain(url))) {
-    found.push("auth is sent unencrypted to an endpoint with http; use https");
+    found.push("the credentials in auth are sent unencrypted to an endpoint with http; use https");
   }
   if (auth?.type === "oauth2" && isPlain(auth.tokenUrl)) {
-    found.push("clientSecret is sent unencrypted to a tokenUrl with http; use https");
+    const sent = auth.clientSecret === null ? "a signed assertion" : "clientSecret";
+    found.push(`${sent} is sent unencrypted to a tokenUrl with http; use https`);
   }
   if (sharedSecret !== null && charactersOf(sharedSecret) < SECRET_CHARACTERS_MIN) {
     found.push(
-      `sharedSecret has fewer than ${SECRET_CHARACTERS_MIN} characters, so that it can ` +
-        "be guessed from a signature; take 32 random ones",
+      `sharedSecret has fewer than ${SECRET_CHARACTERS_MIN} characters, so it can ` +
+        "be guessed from a signature; use 32 random characters",
     );
   }
   if (previousSharedSecret !== null && !standardWebhooks) {
-    found.push("previousSharedSecret does nothing without standardWebhooks");
+    found.push("previousSharedSecret has no effect without standardWebhooks");
   }
   const { batch, messageIdHeader } = destination;
   if (batch !== null && messageIdHeader && batch.calls > CALLS_WITH_IDS) {
     found.push(
-      `messageIdHeader does nothing in batches of more than ${CALLS_WITH_IDS} calls if their IDs are UUIDs, ` +
+      `messageIdHeader has no effect in batches of more than ${CALLS_WITH_IDS} calls if their IDs are UUIDs, ` +
         "because the list of IDs then has 8 KiB or more",
     );
   }

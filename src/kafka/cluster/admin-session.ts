@@ -1,10 +1,11 @@
 /**
- * Runs admin calls one at a time, each with a time limit.
+ * Runs admin calls one at a time, each with a time limit. A call of many requests, such as the creation of
+ * thousands of topics, has the limit for each step that it reports.
  *
- * kafkajs' admin client hangs on concurrent requests and stays broken once a topic that it has seen is
- * deleted. So a client that failed is dropped, and unless that client was new, the call is repeated once with
- * a new one. While a partition moves to another leader, calls are repeated for a few seconds. Every call must
- * therefore be idempotent.
+ * kafkajs' admin client hangs on concurrent requests, and stays broken after the deletion of a topic that it has used.
+ * So a client that failed is dropped, and unless that client was new, the call is repeated once with a new client.
+ * While a partition moves to another leader, calls are repeated for a few seconds. Because of these repetitions, every
+ * call must be idempotent.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -21,9 +22,12 @@ import { withPermission } from "./permission.ts";
 const CALL_LIMIT_MS = 30_000;
 /** An unused client is closed after this time. */
 const IDLE_LIMIT_MS = 1_000;
-/** How often kafkajs retries each step; callers decide what to do in longer outages. */
+/** The number of times that kafkajs retries each step; callers handle longer outages. */
 const RETRIES = 3;
-/** A leader or controller is being elected, or kafkajs authenticates on a connection that is already authenticating. */
+/**
+ * Errors that end soon: a leader or controller is being elected, or kafkajs has started to authenticate on a connection
+ * that is already authenticating.
+ */
 const PASSING = [
   "NOT_LEADER_FOR_PARTITION",
   "LEADER_NOT_AVAILABLE",
@@ -40,6 +44,8 @@ export interface AdminClient {
   /** For requests to a specific broker; connects when first used. */
   readonly brokers: Brokers;
 }
+
+type Act<Result> = (client: AdminClient, onStep: () => void) => Promise<Result>;
 
 interface Open extends AdminClient {
   readonly client: Client;
@@ -64,13 +70,10 @@ export class AdminSession {
   /**
    * Runs `act` after the previous calls have ended.
    *
+   * @param act reports each step that it has completed to `onStep`, which starts the time limit again.
    * @param needed the permissions that the call needs, for the error if one is missing.
    */
-  call<Result>(
-    name: string,
-    act: (client: AdminClient) => Promise<Result>,
-    needed: readonly Grant[] = [],
-  ): Promise<Result> {
+  call<Result>(name: string, act: Act<Result>, needed: readonly Grant[] = []): Promise<Result> {
     const result = this.#last.then(async () => {
       if (this.#closed) throw new ClosedError(`admin.${name}: the Kafka client is closed`);
       clearTimeout(this.#idle);
@@ -93,7 +96,7 @@ export class AdminSession {
 
   async #attempt<Result>(
     name: string,
-    act: (client: AdminClient) => Promise<Result>,
+    act: Act<Result>,
     needed: readonly Grant[],
   ): Promise<Result> {
     const untilMs = performance.now() + ELECTION_LIMIT_MS;
@@ -102,9 +105,9 @@ export class AdminSession {
       const { isNew } = open;
       open.isNew = false;
       try {
-        return await this.#withLimit(async () => {
+        return await this.#withLimit(async (onStep) => {
           if (isNew) await Promise.all([open.admin.connect(), open.pool.connect()]);
-          return await act(open);
+          return await act(open, onStep);
         });
       } catch (cause) {
         this.#drop();
@@ -144,16 +147,15 @@ export class AdminSession {
     open.client.destroy();
   }
 
-  async #withLimit<Result>(act: () => Promise<Result>): Promise<Result> {
-    const ended = new AbortController();
-    const limit = sleep(this.#limitMs, undefined, { signal: ended.signal }).then(() => {
-      throw new Error(`no response within ${this.#limitMs} ms`);
-    });
+  async #withLimit<Result>(act: (onStep: () => void) => Promise<Result>): Promise<Result> {
+    const { promise: limit, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      reject(new Error(`no response within ${this.#limitMs} ms`));
+    }, this.#limitMs);
     try {
-      return await Promise.race([act(), limit]);
+      return await Promise.race([act(() => timer.refresh()), limit]);
     } finally {
-      limit.catch(() => undefined);
-      ended.abort();
+      clearTimeout(timer);
     }
   }
 }

@@ -61,10 +61,11 @@ export class KafkaAdmin implements Admin {
     configKeys: readonly string[],
     isPartial = false,
   ): Promise<TopicState[]> {
-    const describe = async (client: AdminClient) => {
+    const describe = async (client: AdminClient, onStep: () => void) => {
       const states: TopicState[] = [];
       for (const some of chunks(names)) {
         states.push(...(await describeSome(client, some, configKeys, isPartial)));
+        onStep();
       }
       return states;
     };
@@ -72,10 +73,12 @@ export class KafkaAdmin implements Admin {
   }
 
   assertVisible(names: readonly string[]): Promise<void> {
-    const describeAll = async ({ pool }: AdminClient) => {
+    const describeAll = async ({ pool }: AdminClient, onStep: () => void) => {
       const found: TopicMetadata[] = [];
-      for (const some of chunks(names))
+      for (const some of chunks(names)) {
         found.push(...(await fetchMetadata(pool.seedBroker, some)).topicMetadata);
+        onStep();
+      }
       throwHidden(found);
     };
     return this.#session.call("assertVisible", describeAll, [on("topic", names, "Describe")]);
@@ -83,12 +86,13 @@ export class KafkaAdmin implements Admin {
 
   create(topics: readonly TopicSpec[], onRejected: OnRejected = ignore): Promise<void> {
     const all = topics.map(({ name }) => name);
-    const create = async (client: AdminClient) => {
+    const create = async (client: AdminClient, onStep: () => void) => {
       const existing = new Set(await topicNames(client));
       const missing = topics.filter(({ name }) => !existing.has(name));
-      await createTopics(client.brokers, missing, onRejected);
+      await createTopics(client.brokers, missing, onRejected, onStep);
       for (const names of chunks(all)) {
         while (!(await areUsable(client, names))) await sleep(USABLE_POLL_MS);
+        onStep();
       }
     };
     return this.#session.call("create", create, [on("topic", all, "Create")]);
@@ -225,7 +229,7 @@ export class KafkaAdmin implements Admin {
     });
   }
 
-  /** Reports a missing permission by its name. */
+  /** Wraps the callback, so that its errors name the missing permission. */
   #named(onUnknown: OnUnknown | undefined, needed: readonly Grant[]): OnUnknown | undefined {
     if (onUnknown === undefined) return undefined;
     return (topic, error) => onUnknown(topic, withPermission(error, needed, this.#identity));
@@ -240,7 +244,7 @@ function on(kind: "topic" | "group", names: readonly string[], operation: Operat
   return { on: kind, names, pattern: "literal", operations: [operation] };
 }
 
-/** @throws the brokers' errors about hidden topics, whether these topics exist or not. */
+/** @throws the brokers' errors about hidden topics. It is unknown whether these topics exist. */
 function throwHidden(found: readonly TopicMetadata[]): void {
   const errors = found.flatMap(({ topic, topicErrorCode }) => {
     const isHidden = topicErrorCode !== 0 && isAboutPermission(errorType(topicErrorCode));

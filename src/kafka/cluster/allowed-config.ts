@@ -1,12 +1,12 @@
 /**
- * Finds out how many of a topic's settings a cluster allows. Managed clusters reject some by a policy,
- * each with its own error text, so several requests that only validate are sent:
+ * Finds out which of a topic's settings a cluster allows. Managed clusters reject some settings by a policy, and each
+ * cluster has different error messages. So several requests are sent that only validate settings:
  *
  *   the cluster rejects                       then
- *   the settings                              as few of them as possible are omitted
+ *   the settings                              as few settings as possible are omitted
  *   `max.message.bytes` among them            the largest allowed value is searched for, in steps of
  *                                             1 KiB, above the topic's value without the setting
- *   the rest, whatever is omitted             the largest allowed value below the planned one is searched
+ *   the rest, whichever are omitted           the largest allowed value below the planned one is searched
  *                                             for; the other settings stay
  *   every combination                         nothing is allowed
  */
@@ -127,7 +127,7 @@ function without(config: TopicConfig, keys: readonly string[]): TopicConfig {
 }
 
 /**
- * Applies the result for one rejected topic to another topic, because most topics have the same settings.
+ * Applies the result for one rejected topic to another topic. Most topics have the same settings.
  *
  * @param rejected the result for the first topic.
  */

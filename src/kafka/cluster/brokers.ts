@@ -1,4 +1,7 @@
-/** Connections to the brokers that lead partitions, opened when needed and dropped when they fail. */
+/**
+ * Manages the connections to the brokers that lead partitions: opens a connection when it is needed, and drops it when
+ * it fails.
+ */
 
 import { hearingLimit } from "../../runtime/hearing-limit.ts";
 import type { Address } from "../kafkajs/address.ts";
@@ -87,7 +90,7 @@ export class Brokers {
     return metadata;
   }
 
-  /** From now on, `metadata` uses the next of the configured addresses. */
+  /** Makes `metadata` use the next of the configured addresses. */
   nextSeed(): void {
     if (this.#shared !== null) this.#shared.nextSeed();
     else if (this.#own !== null) nextSeed(this.#own).catch(() => undefined);
@@ -151,14 +154,13 @@ export class Brokers {
     return broker;
   }
 
-  /** The response contains the errors of individual partitions. Throws if there is no response. */
+  /** Returns the response, which contains the errors of individual partitions. Throws if there is no response. */
   produce(broker: Broker, batches: ProduceRequest): Promise<ProduceResponse> {
     return sendProduce(broker, batches);
   }
 
   /**
-   * Call this after a failure: other requests to the broker fail as well, and the next request opens a new
-   * connection.
+   * Call after a failure. Makes the other requests to the broker fail; the next request opens a new connection.
    */
   drop(nodeId: number): void {
     const broker = this.#brokers.get(nodeId);

@@ -1,6 +1,6 @@
 /**
- * Creates and deletes topics through the controller. kafkajs would first fetch the metadata of all topics of
- * the cluster, and would fail as long as any partition in the cluster has no leader.
+ * Creates and deletes topics through the controller. kafkajs would first fetch the metadata of all topics of the
+ * cluster, and would fail if any partition in the cluster has no leader.
  */
 
 import { type Broker, Decoder, Encoder, request } from "../kafkajs/internals.ts";
@@ -24,19 +24,21 @@ interface TopicsResponse {
   }[];
 }
 
-/** The topic's name, Kafka's name of the error, and the broker's message. */
+/** Contains the topic's name, Kafka's name for the error, and the broker's message. */
 type TopicError = Error & { readonly type: string; readonly topic: string };
 
 /**
  * @param onRejected called for each setting that the cluster does not allow.
+ * @param onStep called after each request that has created topics.
  * @throws Error with the failures in `errors`; all other topics are created.
  */
 export async function createTopics(
   brokers: Brokers,
   specs: readonly TopicSpec[],
   onRejected: OnRejected,
+  onStep: () => void,
 ): Promise<void> {
-  const { rejected, failed } = await create(brokers, specs);
+  const { rejected, failed } = await create(brokers, specs, onStep);
   const left = await createAllowed(brokers, rejected, onRejected);
   throwAny("Topic creation errors", [...failed, ...left]);
 }
@@ -56,6 +58,7 @@ interface RejectedTopic {
 async function create(
   brokers: Brokers,
   specs: readonly TopicSpec[],
+  onStep: () => void = () => undefined,
 ): Promise<{
   readonly rejected: readonly RejectedTopic[];
   readonly failed: readonly TopicError[];
@@ -72,13 +75,14 @@ async function create(
       if (spec !== undefined && isRejection(error.type)) rejected.push({ spec, error });
       else failed.push(error);
     }
+    onStep();
   }
   return { rejected, failed };
 }
 
 /**
- * Creates topics with as many of their settings as the cluster allows. The settings that are allowed for one
- * topic are tried for all of them. Returns the failures.
+ * Creates topics with as many of their settings as the cluster allows. If some settings are rejected for one topic,
+ * those that are allowed for it are tried for all other topics. Returns the failures.
  */
 async function createAllowed(
   brokers: Brokers,
@@ -93,7 +97,7 @@ async function createAllowed(
       reasonAgainst(brokers, { ...spec, config }),
     );
     if (found === null) {
-      // The settings are not the reason, neither for this topic nor for topics with the same error.
+      // The settings are not the reason for this topic's failure, nor for that of other topics with the same error.
       failures.push(...left.map((each) => each.error).filter(isAlike(error)));
       left = left.filter((each) => !isAlike(error)(each.error));
       continue;
@@ -148,7 +152,7 @@ async function sendToController(
   name: "CreateTopics" | "DeleteTopics",
   options: object,
 ): Promise<readonly TopicError[]> {
-  // Any topic would do: only the controller is used.
+  // The name of the topic does not matter, because only the controller is used.
   const { controllerId } = await brokers.metadata(["__consumer_offsets"]);
   const response = await request<TopicsResponse>(await brokers.leader(controllerId), name, options);
   return response.topicErrors.flatMap(({ topic, errorCode, errorMessage }) => {

@@ -4,7 +4,7 @@
  *   a request                                           is
  *   has no version that every broker accepts            `none`
  *   is sent in the lowest version that all brokers      `near`
- *   accept, or the one above it, while they accept
+ *   accept, or the one above it, although they accept
  *   newer ones, which cannot be sent
  *   any other                                           `ok`
  */
@@ -18,12 +18,12 @@ import * as ours from "../wire/request-kinds.ts";
 import { type BrokerVersions, highestCommon, type RequestKind } from "../wire/request-version.ts";
 import type { Brokers } from "./brokers.ts";
 
-/** Any topic would do: only the brokers are used. */
+/** The name of the topic does not matter, because only the list of brokers is used. */
 const ANY_TOPIC = "__consumer_offsets";
 /** How far above the lowest accepted version a version still counts as near. */
 const NEAR = 1;
 
-/** A broker that does not respond is omitted from the comparison. */
+/** Compares the versions of all brokers that respond. */
 export async function clusterVersions(brokers: Brokers): Promise<ClusterVersions> {
   const { brokers: known } = await brokers.metadata([ANY_TOPIC]);
   const found = await Promise.all(

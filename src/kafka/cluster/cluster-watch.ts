@@ -1,7 +1,7 @@
 /**
  * Checks the brokers, and the log end offsets of the partitions that this process owns, for the metrics and
- * states that operators see. One request per broker covers all of its partitions, however many consumers there
- * are. Nothing else depends on these checks: consumers and producers detect outages themselves.
+ * states that operators see. One request per broker covers all of its partitions, regardless of the number of
+ * consumers. Nothing else depends on these checks: consumers and producers detect outages themselves.
  *
  *   step of a check                          every    after a failure
  *   1  each known broker is queried for the  5 s      it is unreachable until it responds
@@ -156,8 +156,8 @@ export class ClusterWatch {
     for (const { topic, partition, offset } of latest) {
       this.#ends.setEnd(topic, partition, { end: offset, atMs });
     }
-    // Most partitions have a position, from a commit or from reading. The others start at the first offset of
-    // the log.
+    // Most partitions have a position, from a commit or because the partition was read. The others start at the first
+    // offset of the log.
     const unread = owned.filter(({ position }) => position === 0);
     if (unread.length === 0) return;
     for (const { topic, partition, offset } of await this.#offsets(nodeId, unread, EARLIEST)) {
@@ -219,7 +219,7 @@ export class ClusterWatch {
     for (const topic of this.#unsettled) if (!topics.has(topic)) this.#unsettled.delete(topic);
   }
 
-  /** Called after the known brokers have been recorded as unreachable. */
+  /** Call after the known brokers have been recorded as unreachable. */
   #noneResponded(error: Error): void {
     this.#brokers.nextSeed();
     if (this.#known.size > 0 || this.#clients.throttles.isThrottled()) return;

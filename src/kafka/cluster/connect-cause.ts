@@ -34,13 +34,13 @@ export interface ConnectCause {
   /** The settings to check, as a phrase that follows `Check`. */
   readonly check: string;
   /**
-   * `true` if the cause is permanent. `ask`: permanent if a broker responds when TLS is switched on or off
-   * instead. `while`: permanent if the failure continues for a while.
+   * `true` if the cause is permanent. `ask`: permanent if a broker responds after TLS has been switched on or off.
+   * `while`: permanent if the failure continues for a few seconds.
    */
   readonly lasts: boolean | "ask" | "while";
 }
 
-/** How far a connection got. */
+/** The step that a connection reached. */
 export type Step = "connect" | "request";
 
 const UNTRUSTED = new Set([
@@ -132,7 +132,7 @@ const NO_AUTHENTICATION: ConnectCause = {
   lasts: "while",
 };
 
-/** Such as `Kafka at a:9092: it does not use TLS on this port. Check kafka.tls …` */
+/** Returns a text such as `Kafka at a:9092: it does not use TLS on this port. Check kafka.tls …` */
 export function causeText(brokers: readonly string[], { says, check }: ConnectCause): string {
   return `Kafka at ${brokers.join(", ")}: ${says}. Check ${check}.`;
 }
@@ -157,7 +157,7 @@ function causes(error: unknown): readonly Parts[] {
 }
 
 /**
- * The first message in the chain. OpenSSL's messages start with a thread's address: only the reason in them is
+ * The first message in the chain. OpenSSL's messages start with a thread's address, so only the reason at their end is
  * kept.
  */
 function sentence(chain: readonly Parts[]): string {

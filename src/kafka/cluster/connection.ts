@@ -1,5 +1,5 @@
 /**
- * Creates the driver's clients for a `KafkaConnection`: addresses, TLS, SASL, sockets, logging.
+ * Creates the driver's clients for a `KafkaConnection`, with its addresses, TLS, SASL, sockets and logging.
  *
  * All consumers, and requests that any broker can serve, use the same connections
  * (`kafkajs/shared-connections.ts`). Sockets are tracked here, because kafkajs waits for open requests before
@@ -39,7 +39,7 @@ export interface Client extends DriverClient {
   readonly shared?: SharedConnections;
 }
 
-/** What all clients of one `createKafka` call share. */
+/** The objects that all clients from one call of `createKafka` share. */
 export class Clients {
   readonly connection: KafkaConnection;
   readonly outages: OutageLog;
@@ -59,7 +59,7 @@ export class Clients {
     this.#sasl = saslOptions(connection, clock);
   }
 
-  /** @param retries how often the driver retries each step; by default enough for a broker's restart. */
+  /** @param retries how often the driver retries each step; by default, often enough to outlast a broker's restart. */
   create(retries?: number): Client {
     return this.#create(new Sockets(this.outages), retries);
   }

@@ -1,9 +1,9 @@
-/** Classifies errors, because kafkajs nests them, and its error classes are not specific enough. */
+/** Classifies errors. This is necessary because kafkajs nests errors, and its error classes are not specific enough. */
 
 import { DRIVER_FATAL, DRIVER_OUTAGE } from "../kafkajs/error-names.ts";
 import { createErrorFromCode } from "../kafkajs/internals.ts";
 
-/** Kafka's name of an error code, such as `NOT_LEADER_FOR_PARTITION`. */
+/** Kafka's name for an error code, such as `NOT_LEADER_FOR_PARTITION`. */
 export function errorType(code: number): string {
   return createErrorFromCode(code).type;
 }
@@ -13,7 +13,7 @@ export function errorText(code: number): string {
 }
 
 /**
- * The error for a code. Its `type` is Kafka's name of the code, which `errorKind` uses.
+ * The error for a code. Its `type` is Kafka's name for the code; `errorKind` uses it.
  *
  * @param resource the topic or group in the response.
  */
@@ -25,7 +25,7 @@ export function protocolError(
   return resource === undefined ? error : Object.assign(error, { resource });
 }
 
-/** Kafka's names of all errors in the chain of causes, such as `UNKNOWN_TOPIC_OR_PARTITION`. */
+/** Kafka's names for all errors in the chain of causes, such as `UNKNOWN_TOPIC_OR_PARTITION`. */
 export function errorTypes(error: unknown): Set<string> {
   const types = new Set<string>();
   for (const { type } of causesOf(error)) if (typeof type === "string") types.add(type);
@@ -48,9 +48,9 @@ export function errorSentence(error: unknown): string {
 type ErrorKind =
   /** Ends without action: brokers are unreachable, restarting, electing or slow, or no token is available. */
   | "outage"
-  /** Another member joined or left, or this member was away for too long. */
+  /** Another member joined or left, or this member did not send a heartbeat for too long. */
   | "rebalance"
-  /** Lasts until somebody changes something. */
+  /** Lasts until an operator fixes the cause. */
   | "fatal"
   /** Anything else, such as an inconsistent state inside kafkajs. */
   | "unknown";

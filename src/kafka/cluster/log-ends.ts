@@ -1,5 +1,5 @@
 /**
- * The log end offsets of partitions, as found by the checks of `cluster-watch.ts`.
+ * Keeps the log end offsets of partitions that the checks of `cluster-watch.ts` have found.
  *
  *   a partition's log end offset is   taken from
  *   more recent from a fetch          the fetch
@@ -32,7 +32,9 @@ interface Known {
 }
 
 export class LogEnds {
-  /** By topic, then by partition: with a combined key, thousands of keys would have to be created for each check. */
+  /**
+   * By topic, then by partition, because combined keys would mean that thousands of keys are created for each check.
+   */
   readonly #known = new Map<string, (Known | undefined)[]>();
   #keeps = 0;
 

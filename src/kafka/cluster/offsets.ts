@@ -1,5 +1,6 @@
 /**
- * Requests offsets of many topics and groups in parallel: one at a time, a few hundred would take a second.
+ * Requests offsets of many topics and groups in parallel, because a few hundred requests one at a time would take a
+ * second.
  *
  *   query                               requests
  *   first offsets and log end offsets   two per broker and 500 topics
@@ -8,8 +9,8 @@
  *
  *   a topic                                                 then
  *   does not exist                                          is omitted
- *   may not be described, nor its group; has no leader;     `onUnknown` gets it and the others are
- *     its broker does not respond four times                returned; without `onUnknown`, all fails
+ *   is hidden, or its group is; has no leader; its          `onUnknown` gets it and the others are
+ *     broker does not respond four times                    returned; without `onUnknown`, the call fails
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -29,7 +30,7 @@ const GROUPS_AT_ONCE = 64;
 /** Kafka's codes for a topic that does not exist, or cannot exist. */
 const NO_TOPIC = new Set([3, 17]);
 const NO_LEADER = 5;
-/** How often, and after how long, a broker or coordinator is queried again. */
+/** How often, and after which wait, a broker or coordinator is queried again. */
 const AGAIN = 3;
 const AGAIN_MS = 300;
 
@@ -253,7 +254,7 @@ function mayPass(error: unknown): boolean {
   return errorTypes(error).size === 0 || errorKind(error) !== "fatal";
 }
 
-/** The error, with the topic or group that it is about. */
+/** The error, extended by the topic or group that it is about. */
 function worded(error: unknown, what: string): Error {
   return new Error(`${what}: ${asError(error).message}`, { cause: error });
 }
@@ -273,8 +274,8 @@ export const LATEST = -1;
 export const EARLIEST = -2;
 
 /**
- * Offsets of partitions, as their leader lists them: everything in the log, open transactions included.
- * A reader stops before open transactions and has its own request (`range-reader.ts`).
+ * The offsets of partitions as their leader lists them, including records of open transactions. A reader stops before
+ * open transactions, so it uses a separate request (`range-reader.ts`).
  *
  * @param wanted partitions that this broker leads.
  */
@@ -313,7 +314,7 @@ interface CommitResponse {
 }
 
 /**
- * Commits offsets for a group without joining it. kafkajs' admin cannot include metadata in such a commit.
+ * Commits offsets for a group without joining the group. kafkajs' admin cannot include metadata in such a commit.
  *
  * Waits for the coordinator; the caller limits the time. Throws if the group has members.
  */

@@ -5,7 +5,7 @@
  *   what happens                                     log line
  *   a connection fails, the broker was reachable     warn   kafka.broker.unreachable
  *   a response times out, the broker was reachable   the same
- *   either, the broker was already unreachable       the same, once a minute, with the time since then
+ *   either, the broker was already unreachable       the same, once a minute, with the duration so far
  *   a response to a fetch times out                  the same, until a fetch gets a response
  *   a response, the broker was unreachable           info   kafka.broker.reachable, with the duration
  *   a connection opens, the broker was unreachable   the same, unless connections kept opening: a
@@ -13,8 +13,8 @@
  *   something fails while a broker is unreachable    debug
  *   something fails, no broker is known to be        waits 10 s, within which an outage is detected
  *     unreachable
- *     ... and one is, or was within 10 s             debug
- *     ... and none is, or was                        warn, the same text once a minute
+ *     ... and one was within these 10 s              debug
+ *     ... and none was                               warn, the same text once a minute
  *   kafkajs logs an error                            warn   kafka.client, the same text once a minute
  *   kafkajs logs about connections, or below error   debug  kafka.client
  */
@@ -29,7 +29,9 @@ const KNOWN_AFTER_MS = 10_000;
 const TEXTS_MAX = 200;
 /** Numbers differ between log lines: correlation IDs, durations, ports. */
 const NUMBERS = /\d+/g;
-/** kafkajs' loggers whose lines only repeat what is reported as an outage, or by the caller of the request. */
+/**
+ * kafkajs' loggers whose lines only repeat what the log lines about outages, or the request's caller, already report.
+ */
 const QUIET = new Set([
   "Connection",
   "BrokerPool",
@@ -53,7 +55,7 @@ interface Outage {
 
 type After = (ms: number, then: () => void) => void;
 
-/** Does not keep the process alive: if the process ends meanwhile, the reason has been logged. */
+/** A timer that does not keep the process alive. If the process ends meanwhile, the reason for that has been logged. */
 const afterUnref: After = (ms, then) => void setTimeout(then, ms).unref();
 
 function keyOf(text: string): string {
@@ -74,7 +76,7 @@ export class OutageLog {
   /** Outages of brokers that do not respond to fetches, even if they respond to other requests. */
   readonly #fetchless = new Map<string, Outage>();
   readonly #loggedAtMs = new Map<string, number>();
-  /** The texts of problems whose log level is not decided yet. */
+  /** The messages of problems whose log level is not decided yet. */
   readonly #waiting = new Set<string>();
   readonly #after: After;
   /** When a broker last became unreachable or reachable. */
@@ -94,7 +96,7 @@ export class OutageLog {
     if (this.#unreachable.get(broker)?.isSilent === false) this.recordResponse(broker);
   }
 
-  /** Called when a response timed out, or the connection was closed. */
+  /** Call when a response timed out, or the connection was closed. */
   recordSilence(broker: string, error: Error): void {
     this.#addOutage(this.#unreachable, broker, error, true);
   }
@@ -158,7 +160,10 @@ export class OutageLog {
     this.#log.warn<Name, Fields>(fields, msg);
   }
 
-  /** Logs a problem as a warning, or at debug level if it may result from an outage, which has its own log line. */
+  /**
+   * Logs a problem as a warning, or at debug level if an outage may be the cause, because the outage has a separate log
+   * line.
+   */
   warnUnlessOutage<Name extends LineAt<"debug"> & LineAt<"warn">, Fields extends FieldsOf<Name>>(
     text: string,
     fields: Exactly<Name, Fields>,

@@ -16,7 +16,7 @@ import type { Grant } from "../../domain/permissions.ts";
 import { type KafkaConnection, MissingPermissionError } from "../port.ts";
 import { causesOf } from "./kafka-error.ts";
 
-/** Kafka's names of errors about a permission, with the resource type; null for a type that we never request. */
+/** Kafka's names for errors about a permission, with the resource type; null for types that our requests never use. */
 const RESOURCES: Readonly<Record<string, Grant["on"] | null>> = {
   TOPIC_AUTHORIZATION_FAILED: "topic",
   GROUP_AUTHORIZATION_FAILED: "group",
@@ -31,7 +31,7 @@ const UNKNOWN_PRINCIPAL = "User:<principal>";
 export type Identity = Pick<KafkaConnection, "brokers" | "tls" | "sasl">;
 
 /**
- * Returns the error, which is unchanged unless a permission is missing.
+ * Adds the missing permission to an error. Any other error is returned unchanged.
  *
  * @param needed the permissions that the request needs; the entry for the resource type in the brokers' error
  *   code is used.
@@ -58,7 +58,7 @@ function missingPermission(
   return new MissingPermissionError(permissionText(grant, type, identity), cause);
 }
 
-/** `true` if this is Kafka's name of an error about a permission. */
+/** `true` if this is Kafka's name for an error about a permission. */
 export function isAboutPermission(type: unknown): boolean {
   return typeof type === "string" && type in RESOURCES;
 }

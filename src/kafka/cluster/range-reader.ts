@@ -3,7 +3,7 @@
  *
  *   the response                                   then
  *   batches                                        their records; continues after the last batch
- *   nothing                                        tries again: an open transaction, or a quota. While the
+ *   nothing                                        tries again: the cause is an open transaction or a quota. While the
  *                                                  brokers throttle this process, `follow` waits for
  *                                                  5 s first
  *   the offset is below the first one              continues at the first one
@@ -42,7 +42,9 @@ const NO_SESSION = { sessionId: 0, sessionEpoch: -1 };
 const EARLIEST = -2;
 const LATEST = -1;
 const READ = { on: "topic", pattern: "literal", operations: ["Read"] } as const;
-/** A broker always returns the first batch whole. The batch after it shows where the corrupt batch ends. */
+/**
+ * A broker always returns the complete first batch. The batch after the corrupt one shows where the corrupt one ends.
+ */
 const CORRUPT_FETCH_BYTES = 1_024 * 1_024;
 /** Unused connections are closed after this time. */
 const IDLE_LIMIT_MS = 1_000;
@@ -152,7 +154,7 @@ export class RangeReader {
     this.#open = null;
   }
 
-  /** While brokers throttle, `follow` waits: a throttled fetch returns nothing, but counts toward the quota. */
+  /** While brokers throttle, `follow` waits, because a throttled fetch returns nothing, but counts toward the quota. */
   async #rest(signal: AbortSignal): Promise<void> {
     const isFollowing = this.#waitMaxMs === FOLLOW_WAIT_MAX_MS;
     if (!isFollowing || !this.#clients.throttles.isThrottled()) return;
@@ -294,7 +296,7 @@ function visible(messages: readonly Message[], { aborted }: FetchedSet): readonl
  *
  * @param corrupt an offset that cannot be read
  * @param end the log end offset; returned if nothing before it can be read
- * @param isCorrupt called for only a few offsets: in steps that double, and then in between
+ * @param isCorrupt called for only a few offsets: first in steps that double, and then between the last two of them
  */
 export async function firstReadable(
   corrupt: number,

@@ -1,13 +1,14 @@
 /**
- * How long Switchyard waits for an error at startup to end, counted from the first of consecutive errors.
+ * Decides how long Switchyard waits at startup for an error to end. The time is measured from the first of consecutive
+ * errors.
  *
- *   the error                                                      is waited for
+ *   the error                                                      waits
  *   a missing permission, rejected credentials, and other errors   not at all
- *   that stay until somebody changes something
+ *   that last until an operator fixes the cause
  *   a closed client                                                not at all
  *   fewer brokers than replicas, an unknown topic, two concurrent  15 s: brokers that have just
  *   authentications, an error without a reason                     started lack metadata
- *   anything else: brokers restart, elect, load, are slow          without a limit
+ *   anything else: brokers restart, elect a leader, or are slow    without a limit
  */
 
 import { ClosedError } from "../port.ts";
@@ -20,7 +21,7 @@ const BRIEF: ReadonlySet<string> = new Set([
   "UNKNOWN",
   "UNKNOWN_TOPIC_OR_PARTITION",
 ]);
-/** Errors that last, in addition to the errors that are fatal while the program runs. */
+/** Errors for which waiting does not help, in addition to the errors that are fatal while the program runs. */
 const STAYS: ReadonlySet<string> = new Set([
   "INVALID_CONFIG",
   "INVALID_PARTITIONS",

@@ -1,9 +1,9 @@
 /**
- * Counts and logs the pauses that brokers request when a client exceeds a quota, and reports if a broker is
+ * Counts and logs the pauses that brokers request when a client exceeds a quota, and returns whether a broker is
  * currently throttling.
  *
  *   a broker throttles                     log line
- *   and has not done so for a minute       warn   kafka.throttled
+ *   after a minute without throttling      warn   kafka.throttled
  *   and continues                          the same, once a minute, with the sum since the last line
  */
 
@@ -12,7 +12,9 @@ import type { Log } from "../../telemetry/log.ts";
 import type { Throttle } from "../kafkajs/throttles.ts";
 
 const REPEAT_AFTER_MS = 60_000;
-/** How long a throttle time counts as current. Each response to a client that exceeds a quota contains one. */
+/**
+ * How long a throttle time counts as current. Each response to a client that exceeds a quota contains a throttle time.
+ */
 const RECENT_MS = 5_000;
 
 interface Throttled {

@@ -15,7 +15,7 @@ export interface ClusterMetadata {
 
 export interface TopicMetadata {
   readonly topic: string;
-  /** 0 if the topic exists and may be seen. */
+  /** 0 if the topic exists and is visible. */
   readonly topicErrorCode: number;
   readonly partitionMetadata: readonly {
     readonly partitionId: number;

@@ -1,11 +1,11 @@
 /**
- * Waits until a broker responds to a request, and explains why none does.
+ * Waits until a broker responds to a request, and explains why no broker responds.
  *
  *   a try                                             then
  *   gets a response                                   done
  *   fails, and waiting may help                       tries again, until the limit
  *   fails twice in a row, and waiting does not help   throws immediately
- *   the broker closes without an error                one request with TLS switched on or off instead: if
+ *   the broker closes without an error                one request with the opposite TLS setting: if
  *                                                     that gets a response, the setting is wrong
  *   the broker closes without an error for 3 s,       throws
  *   longer than when it stops or starts
@@ -25,7 +25,7 @@ const PROBE_DELAY_MS = 500;
 const ASK_LIMIT_MS = 3_000;
 const CLOSES_FOR_MS = 3_000;
 const PUBLIC_TLS = { ca: null, cert: null, key: null, serverName: null };
-/** Any topic would do: it matters only that there is a response. */
+/** The name of the topic does not matter, because any response is sufficient. */
 const ANY_TOPIC = "__consumer_offsets";
 
 export interface Waiting {
@@ -83,7 +83,7 @@ interface Failed {
   readonly cause: ConnectCause;
 }
 
-/** Tries one address after another: the next one after each failure. */
+/** Tries one address per attempt, and the next address after each failure. */
 class Tries {
   readonly #connection: KafkaConnection;
   readonly #client: Client;
@@ -130,8 +130,8 @@ class Tries {
 }
 
 /**
- * If a broker closes the connection without an error, makes an attempt with TLS switched on or off instead,
- * without authentication.
+ * If a broker closes the connection without an error, makes an attempt with the opposite TLS setting and without
+ * authentication.
  */
 async function doesLast({ lasts }: ConnectCause, connection: KafkaConnection): Promise<boolean> {
   if (lasts !== "ask") return lasts !== false;
@@ -140,7 +140,7 @@ async function doesLast({ lasts }: ConnectCause, connection: KafkaConnection): P
   const other = { brokers, clientId, sessionTimeoutMs, recordMaxBytes, tls, sasl: null };
   await using tries = new Tries(other, createLog("error", { write: () => undefined }));
   const failed = await tries.next(ASK_LIMIT_MS, new AbortController().signal);
-  // A rejected certificate, ours or the broker's, also counts as a response.
+  // If our certificate or the broker's is rejected, that also counts as a response.
   return failed === null || failed.cause.lasts === true;
 }
 

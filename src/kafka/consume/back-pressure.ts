@@ -10,8 +10,8 @@
  * admitted yet stops its partition in the same way.
  *
  * Between two calls of a partition's `take`, other work can run, because a fetch can contain 100,000 tiny
- * records. The partition with the fewest bytes in flight comes first. Otherwise, if partitions share their
- * room, the one with the most bytes in flight would again and again take the room that it frees.
+ * records. The partition with the fewest bytes in flight comes first. Without this order, if partitions share their
+ * room, the partition with the most bytes in flight would take all the room that its own records free.
  */
 
 import type { Member } from "../membership.ts";
@@ -32,12 +32,12 @@ export class BackPressure {
     this.#owned = owned;
   }
 
-  /** From now on, passes on nothing more. */
+  /** Stops passing on records. */
   stop(): void {
     this.#owned = [];
   }
 
-  /** Called when there may be room again. */
+  /** Call when there may be room again. */
   finished(): void {
     if (this.#isScheduled) return;
     if (this.#owned.some((owned) => isWorthALook(owned))) this.#soon();
@@ -48,7 +48,7 @@ export class BackPressure {
     this.#soon();
   }
 
-  /** Passes on as many records as there is room for, at most 1,000 of each partition at a time. */
+  /** Passes on records while there is room, at most 1,000 of each partition at a time. */
   handOver(): void {
     let hasMore = false;
     const waiting = this.#owned.filter(({ hasBacklog }) => hasBacklog);
@@ -89,8 +89,8 @@ export class BackPressure {
 }
 
 /**
- * Passing records on one by one costs more than waiting for several, so an eighth of the limit has to be
- * free before the next ones are passed on.
+ * Passing on records one by one costs more than passing on several together, so an eighth of the limit has to be free
+ * before more records are passed on.
  */
 function isWorthALook({
   hasBacklog,

@@ -1,16 +1,16 @@
 /**
- * Decides when the consumers of a process commit: one after another, but several together, so that their
- * requests share a write to the socket and the responses share a read.
+ * Decides when the consumers of a process commit. Several consumers commit at the same time, so that their requests
+ * share a write to the socket and the responses share a read.
  *
- *   a consumer that has processed something     commits
- *   while at most 200 a second have             a second later, on the next tick of the clock
- *   while more have                             in its turn, 200 a second
- *   and has waited for 4 s                      on the next tick
+ *   a consumer with something to commit         commits
+ *   while at most 200 per second commit         a second later, on the next tick of the clock
+ *   while more than 200 per second commit       in its turn, 200 per second
+ *   that has waited for 4 s                     on the next tick
  *   while the brokers throttle the process      five seconds later
  *
  * A commit costs the process and the coordinator as much for one record as for many. With 1,000 busy
- * destinations, one commit per second for each would cost as much as some of the deliveries themselves. After
- * a crash, records that were processed since the last commit are processed again: one second of work, or five.
+ * destinations, one commit per second for each would cost as much as some of the deliveries themselves. After a crash,
+ * records that were processed since the last commit are processed again: the records of one to five seconds.
  */
 
 import { TICK_MS, untilTickMs } from "../../domain/timer-tick.ts";

@@ -1,18 +1,18 @@
 /**
- * Commits a consumer's progress: about once a second while there is any (`commit-pace.ts`), sooner
- * after many records, one commit at a time.
+ * Commits a consumer's progress about once a second (`commit-pace.ts`), or sooner after many records, with one commit
+ * in flight at a time.
  *
  *   the commit fails because           then
  *   the group is rebalancing           nothing: the member joins again, which commits first
- *   the metadata exceeds the broker's  warns once, and commits only the topic's ID from now on, or
- *   `offset.metadata.max.bytes`        nothing: a restart repeats records that were processed out of
- *                                      order
- *   of anything else                   it is retried with the next commit
+ *   the metadata exceeds the broker's  a warning is logged once. From then on, only the topic's ID is
+ *   `offset.metadata.max.bytes`        committed, or nothing, so a restart repeats records that were
+ *                                      processed out of order
+ *   of any other error                 it is retried with the next commit
  *
- * The last commit before partitions are revoked is repeated while it fails and time remains, except if the
- * coordinator responds that this process is not a member, which will not change. While the coordinator is
- * unreachable, the limit for outages applies, which may be longer: no member can join meanwhile, so the wait
- * does not delay any other member.
+ * The last commit before partitions are revoked is repeated while it fails and time remains. It is not repeated if the
+ * coordinator responds that this process is not a member, because that will not change. While the coordinator is
+ * unreachable, the limit for outages applies, which may be longer: no member can join meanwhile, so the wait does not
+ * delay any other member.
  */
 
 import { asError } from "../../runtime/as-error.ts";
@@ -55,7 +55,7 @@ export class Committer {
   /** The error of the last commit; null if it succeeded, or if there was nothing to commit. */
   #error: Error | null = null;
 
-  /** @param pace is shared by the consumers of the process. */
+  /** @param pace the pace that all consumers of the process share. */
   constructor(groupId: string, log: Log, pace: CommitPace, onFailed: () => void = () => undefined) {
     this.#groupId = groupId;
     this.#log = log;
@@ -63,13 +63,13 @@ export class Committer {
     this.#onFailed = onFailed;
   }
 
-  /** From now on, commits these partitions as this member. */
+  /** Makes later commits cover these partitions, as this member. */
   own(member: Member, partitions: readonly OwnedPartition[]): void {
     this.#member = member;
     this.#partitions = partitions;
   }
 
-  /** Called when a record was processed. */
+  /** Call when a record was processed. */
   progressed(): void {
     this.#finished += 1;
     if (this.#finished >= PROGRESS_MAX) {
@@ -155,7 +155,7 @@ export class Committer {
     this.#error = asError(error);
     this.#onFailed();
     this.#log.debug({ group, error: this.#error.message }, "kafka.commit.failed");
-    // Commits the partitions that are still owned again. After a rebalance there are none.
+    // Commits again the partitions that are still owned. After a rebalance, none are.
     if (this.#cancel === null) this.#commitInTurn();
   }
 }

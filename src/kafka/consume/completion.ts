@@ -14,15 +14,14 @@
  *   too large
  *   otherwise                               taken
  *
- * Only unprocessed offsets are stored, in flat arrays, so a record costs no allocation. Offsets between them
- * are processed or may not exist at all: compaction and transaction markers leave gaps. Processed offsets are
- * removed when the arrays are full, so records that overtake one that never finishes do not use memory for
- * long.
+ * Only unprocessed offsets are stored, in flat arrays, so a record costs no allocation. An offset between two of them
+ * is processed or does not exist, because compaction and transaction markers leave gaps. Processed offsets are removed
+ * when the arrays are full, so if one record never finishes, the records that overtake it do not stay in memory.
  *
  * Why the metadata always fits: the `weight` counts 1 character for each unprocessed record, plus the
- * characters of the processed range before it. The encoded ranges are never longer than the weight. Processing
- * a record never increases the weight: two ranges and the record between them become one range, whose length
- * needs at most one character more than the longer of the two. So it is enough to check the weight when a
+ * characters of the processed range before it. The encoded ranges are never longer than the weight. Processing a record
+ * never increases the weight: the record and the ranges on both sides of it become one range, and the length of that
+ * range needs at most one character more than the longer of the two lengths. So it is enough to check the weight when a
  * record is taken.
  */
 
@@ -38,7 +37,7 @@ import {
 } from "./finished-ranges.ts";
 
 interface CompletionStart {
-  /** The committed offset, with its metadata; or the offset at which reading starts, with null as metadata. */
+  /** The committed offset with its metadata, or the offset at which reading starts with null as its metadata. */
   readonly offset: number;
   readonly metadata: string | null;
   /** Identifies the incarnation of the topic: letters, digits, `-` and `_`, at most 64. */
@@ -58,7 +57,10 @@ export class Completion {
   readonly #recordsMax: number;
   readonly #weightMax: number;
 
-  /** The records from `#head` to before `#tail`, by increasing offset; the first is unprocessed. */
+  /**
+   * The offsets of the records from `#head` up to, but not including, `#tail`, in ascending order. The first record is
+   * unprocessed.
+   */
   #offsets = new Float64Array(CAPACITY_FIRST);
   #timestamps = new Float64Array(CAPACITY_FIRST);
   #bytes = new Float64Array(CAPACITY_FIRST);
@@ -72,8 +74,8 @@ export class Completion {
   #next: number;
 
   /**
-   * Ranges of the metadata, alternately unprocessed and processed. Reading has not passed the ranges from
-   * `#rangeAt` on.
+   * Ranges from the metadata, alternately unprocessed and processed. Reading has not reached the end of the range at
+   * `#rangeAt`.
    */
   readonly #ranges: readonly number[];
   #rangeAt = 0;
@@ -85,8 +87,8 @@ export class Completion {
     assert(start.recordsMax >= 1);
     this.#topicId = start.topicId;
     this.#recordsMax = start.recordsMax;
-    // Room is reserved for the processed range after the last unprocessed record, and once more for a record
-    // that exceeds the weight but is taken because nothing is in flight.
+    // Room is reserved for the processed range after the last unprocessed record, and for a record that exceeds the
+    // weight but is taken because nothing is in flight.
     this.#weightMax = rangesCharsMax(start.topicId) - 2 * RANGE_CHARS_MAX - 1;
     this.#next = start.offset;
     this.#ranges = decodeRanges(start.metadata, start.offset, start.topicId);
@@ -119,10 +121,11 @@ export class Completion {
   }
 
   /**
-   * Offers the next record of the partition; offsets increase from call to call. After `full`, offer
-   * the same record again once others are processed.
+   * Offers the next record of the partition; offsets increase from call to call. After `full`, offer the same record
+   * again when other records have been processed.
    *
-   * A partition that was reset to an earlier offset needs a new `Completion`: this one would skip its records.
+   * A partition that was reset to an earlier offset needs a new `Completion`, because the old one would skip its
+   * records.
    */
   take(offset: number, timestampMs: number, bytes: number): Taken {
     if (this.skips(offset)) {
@@ -147,7 +150,7 @@ export class Completion {
     return offset < this.#next || this.#wasFinished(offset);
   }
 
-  /** Called when there is nothing more to take below `offset`, because records are skipped or the log has a gap. */
+  /** Call when there is nothing more to take below `offset`, because records are skipped or the log has a gap. */
   passTo(offset: number): void {
     if (offset > this.#next) this.#next = offset;
     while (this.#rangeAt < this.#ranges.length) {
@@ -161,7 +164,10 @@ export class Completion {
     }
   }
 
-  /** Returns the number of bytes that this frees, or null if the record is not in flight. */
+  /**
+   * Marks the record as processed, and returns the number of bytes that this frees; null if the record is not in
+   * flight.
+   */
   finish(offset: number): number | null {
     const index = this.#indexOf(offset);
     const bytes = this.#bytes[index] ?? FINISHED;
@@ -247,7 +253,7 @@ export class Completion {
     return -1;
   }
 
-  /** Moves the head past processed records. */
+  /** Moves the head to the first unprocessed record. */
   #advance(): void {
     while (this.#head < this.#tail && this.#bytes[this.#head] === FINISHED) {
       const gap = (this.#offsets[this.#head + 1] ?? 0) - (this.#offsets[this.#head] ?? 0) - 1;
@@ -286,7 +292,7 @@ export class Completion {
 }
 
 /**
- * The commit of a group that skips everything below an offset. Records above that offset that are processed
+ * The commit with which a group skips everything below an offset. Records above that offset which are processed
  * according to the metadata stay processed.
  */
 export function passedCommit(committed: CommittedOffset, behind: number): CommittedOffset {

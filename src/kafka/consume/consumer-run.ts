@@ -50,7 +50,7 @@ export class ConsumerRun {
   readonly #wake = new Signal();
   #state: State = "joining";
   #member: Member | null = null;
-  /** Changes with each assignment. Records that were fetched under an earlier assignment are dropped. */
+  /** Changes with each assignment. Records that were fetched during an earlier assignment are dropped. */
   #epoch = 0;
   readonly #lease: SessionLease;
   readonly #pulse: Pulse;
@@ -222,13 +222,13 @@ interface RunOptions {
   readonly sessionTimeoutMs: number;
   readonly recordMaxBytes: (topic: string) => number;
   readonly consume: ConsumeOptions;
-  /** Outlives the run. */
+  /** Kept longer than the run. */
   readonly memory: Memory;
   readonly onJoined: () => void;
-  /** Called at each rebalance with the client IDs of other programs in the group. */
+  /** Called after each rebalance with the client IDs of other programs in the group. */
   readonly onForeignMembers: (clientIds: readonly string[]) => void;
   readonly onOffsetReset: () => void;
-  /** Is shared by the consumers of the process. */
+  /** The pace that all consumers of the process share. */
   readonly commits: CommitPace;
   readonly log: Log;
 }

@@ -1,5 +1,5 @@
 /**
- * How often a consumer polls and sends heartbeats, and how much it fetches.
+ * Computes how often a consumer polls and sends heartbeats, and how much it fetches.
  *
  *   setting               value                                 because
  *   heartbeat             5 s, at most half the session         many members send them together: a
@@ -7,7 +7,7 @@
  *   ... while it drains   a quarter of the session timeout      two may be lost
  *   rebalance timeout     a minute, or more if a drain may      a member that joins too late is removed
  *                         take longer
- *   bytes of a fetch      a quarter of `maxBytes`, between      they are in memory before they are counted
+ *   bytes of a fetch      a quarter of `maxBytes`, between      bytes are in memory before they are counted
  *                         64 KiB and 1 MiB
  *   ... of one            its share of that, at least 64 KiB    each partition keeps what is fetched and not
  *   partition                                                   passed on; a larger batch is returned whole

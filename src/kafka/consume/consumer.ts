@@ -4,7 +4,7 @@
  *   a run ends because of                       then
  *   `stop()`                                    done
  *   an outage, a rebalance that went wrong      another run after 0.5 to 5 seconds, without a limit
- *   something permanent: a corrupt batch; a     onCrash, once
+ *   a permanent problem: a corrupt batch; a     onCrash, once
  *   missing permission, which is named
  *   anything else, after five failed joins      onCrash, once
  *   anything else                               another run
@@ -36,7 +36,7 @@ const DELAY_FIRST_MS = 500;
 const DELAY_MAX_MS = 5_000;
 const FAILURES_MAX = 5;
 
-/** What the consumers of a process share. */
+/** The objects that all consumers of a process share. */
 export interface ConsumerWorld {
   readonly createMembership: CreateMembership;
   readonly sessionTimeoutMs: number;
@@ -44,7 +44,7 @@ export interface ConsumerWorld {
   readonly outages: OutageLog;
   readonly ends: Pick<LogEnds, "withLatest">;
   readonly commits: CommitPace;
-  /** This process, as the brokers know it. */
+  /** The identity of this process for the brokers. */
   readonly identity: Identity;
   readonly clock: Pick<Clock, "nowMs">;
   readonly log: Log;
@@ -63,7 +63,7 @@ export class KafkaConsumer implements Consumer {
   #run: ConsumerRun | null = null;
   #rebalances = 0;
   #offsetResets = 0;
-  /** How many runs in a row have not joined. */
+  /** The number of consecutive runs that have not joined the group. */
   #failures = 0;
 
   constructor(world: ConsumerWorld, options: ConsumeOptions) {
@@ -148,13 +148,13 @@ export class KafkaConsumer implements Consumer {
     }
   }
 
-  /** Names the missing permission, or the group that another program uses. */
+  /** Adds to the error the missing permission, or the group that another program uses. */
   #explained(ended: Error): Error {
     if (!errorTypes(ended).has("INCONSISTENT_GROUP_PROTOCOL")) {
       return withPermission(ended, this.#needed(), this.#world.identity);
     }
     const { group, fix } = membersHint(this.#world, this.#options);
-    const text = `the members of the group ${group} are another program, whose way to share out partitions differs: ${ended.message}. To list them: ${fix}`;
+    const text = `the group ${group} contains another program, which assigns partitions in a different way: ${ended.message}. To list the members: ${fix}`;
     return new Error(text, { cause: ended });
   }
 
@@ -196,12 +196,12 @@ const SHOWN_FOR_MS = 120_000;
 const LOGGED_EVERY_MS = 60_000;
 
 /**
- * Tracks other programs that are members of one of Switchyard's groups. When such a program joins or leaves,
- * the partitions of all members are revoked. If such a program leads the group, it may take records.
+ * Tracks other programs that are members of one of Switchyard's groups. When such a program joins or leaves, the
+ * partitions of all members are revoked. If such a program leads the group, it may assign partitions to itself.
  *
- *   such a member                    is shown                     is logged
- *   is in the group                  while it is                  when it is first seen, and with a
- *   has left, and may come back      for 2 minutes more           rebalance a minute later or more
+ *   such a program                   is shown                     is logged
+ *   is in the group                  while it is in the group      when it is first seen, and at a
+ *   has left, and may come back      for 2 more minutes           rebalance at least a minute later
  */
 export class ForeignMembers {
   readonly #monotonicMs: () => number;
@@ -216,7 +216,7 @@ export class ForeignMembers {
     this.#log = log;
   }
 
-  /** Called after a rebalance with the client IDs of the other programs in the group. */
+  /** Call after a rebalance with the client IDs of the other programs in the group. */
   joined(clientIds: readonly string[]): void {
     const nowMs = this.#monotonicMs();
     const before = this.now();

@@ -1,6 +1,6 @@
 /**
- * The metadata of a commit: the topic that it was counted in, and which records above the committed
- * offset are already processed.
+ * Encodes and decodes the metadata of a commit: the ID of the topic to which the offset belongs, and which records
+ * above the committed offset are already processed.
  *
  *   sw1:<committed offset>:<topic id>:<ranges>
  *   sw1:<committed offset>:<topic id>:~<count>    a commit that is held back (`AssignedPartition.hold`)
@@ -11,12 +11,12 @@
  *
  *   metadata                                        decodes to
  *   "sw1:", the same offset and topic ID, valid     its ranges, perhaps none
- *   "sw1:", the same offset, another topic ID       the commit counts another topic's records
+ *   "sw1:", the same offset, another topic ID       the offset belongs to another topic
  *   anything else                                   no ranges: all records count as unprocessed
  *
- * For a commit that is held back, the count is the number of offsets above the committed one that were worked
- * on. The next owner reads these records again, so they are not listed as processed ranges, but `status` does
- * not count them as waiting.
+ * In a commit that is held back, the count is the number of offsets above the committed offset whose records were
+ * already handled. The next owner reads these records again, so they are not listed as processed ranges, but `status`
+ * does not count them as waiting.
  *
  * The offset is included because other tools move offsets without changing the metadata. The topic ID is
  * included because a topic that was deleted and recreated has other records at the same offsets.
@@ -37,7 +37,7 @@ const DIGIT_VALUES = new Map([...DIGITS].map((digit, value) => [digit, value]));
 /** Set in every digit of a length except the last. */
 const MORE = 32;
 
-/** The most characters that one length can need: 53 bits. */
+/** The most characters that one length can need, because a length has at most 53 bits. */
 export const RANGE_CHARS_MAX = 11;
 
 /** Characters left for the ranges if the offset has as many digits as possible. */
@@ -60,7 +60,7 @@ export function rangeChars(length: number): number {
  * @param ranges lengths of at least 1, the first one unprocessed.
  */
 export function encodeRanges(offset: number, topicId: string, ranges: readonly number[]): string {
-  // An unprocessed range at the end is redundant: what follows is unprocessed anyway.
+  // An unprocessed range at the end is redundant, because everything after the last range counts as unprocessed.
   const count = ranges.length - (ranges.length % 2);
   if (count === 0 && topicId === "") return "";
   let text = "";
@@ -70,16 +70,15 @@ export function encodeRanges(offset: number, topicId: string, ranges: readonly n
 }
 
 /**
- * The metadata of a commit that is held back at `offset`. @param workedTo the offset below which all records
- * were worked on.
+ * The metadata of a commit that is held back at `offset`. @param workedTo the offset below which all records were
+ * handled.
  */
 export function encodeHeld(offset: number, topicId: string, workedTo: number): string {
   return `${VERSION}:${offset}:${topicId}:${WORKED}${workedTo - offset}`;
 }
 
 /**
- * The offset below which all records were worked on: the committed offset, or a higher one if the commit is
- * held back.
+ * The offset below which all records were handled: the committed offset, or a higher one if the commit is held back.
  */
 export function workedTo({ offset, metadata }: Place, topicId: string): number {
   const prefix = `${VERSION}:${offset}:${topicId}:${WORKED}`;
@@ -93,8 +92,8 @@ export function withoutRanges(metadata: string): string {
 }
 
 /**
- * The ID of the topic in which a commit was counted; null if the metadata does not contain the ID, or is about
- * another offset, because other tools move offsets without changing the metadata.
+ * The ID of the topic to which a committed offset belongs. Null if the metadata contains no ID or is about another
+ * offset, which happens because other tools move offsets without changing the metadata.
  */
 export function topicIdIn(metadata: string, offset: number): string | null {
   const [version, at, topicId = ""] = metadata.split(":", 3);
@@ -151,9 +150,9 @@ interface Place {
 }
 
 /**
- * Merges two commits: the group's, and that of the records that this process has processed but could not
- * commit. While this process was not in the group, other members may have processed records that this process
- * had left, and they may not have reached records that this process has processed.
+ * Merges two commits: the group's commit, and the commit of the records that this process has processed but could not
+ * commit. While this process was not in the group, other members may have processed some records that this process had
+ * not, and may not have reached others that this process had processed.
  *
  * @returns only the group's commit if both together would be too long.
  */
@@ -187,7 +186,7 @@ function merged(first: Range, others: readonly Range[]): [Range, ...Range[]] {
   return all;
 }
 
-/** The processed ranges. Each ends before the next unprocessed offset. */
+/** The processed ranges. The end of a range is the next unprocessed offset. */
 export function finishedIn({ offset, metadata }: Place, topicId: string): Range[] {
   const ranges = decodeRanges(metadata, offset, topicId);
   const found: Range[] = [];

@@ -4,8 +4,8 @@
  *
  *   the fetched offset is           then
  *   where reading stopped           reading continues
- *   above (retention was faster)    the records in between are gone and are skipped
- *   below (the log was truncated)   the partition starts again, with a new handler
+ *   above that, because retention   the records in between are skipped
+ *   deleted records
  *
  * The fetched offset is also lower in a late response to an earlier fetch; `Ownership` drops such responses.
  *
@@ -40,7 +40,7 @@ interface PartitionOptions {
 interface Backlog {
   /** The fetched batch; null for a gap in the log. */
   readonly batch: FetchedBatch | null;
-  /** The first record that is not passed on. */
+  /** The index of the first record that is not passed on yet. */
   next: number;
   /** The offset after the batch. */
   readonly end: number;
@@ -53,7 +53,7 @@ export interface Commit {
 
 const NOTHING_COMMITTED: Commit = { offset: -1, metadata: "" };
 
-/** What was processed in an earlier tenure but not committed. */
+/** Records that were processed during an earlier tenure but could not be committed. */
 export interface Remembered extends Commit {
   readonly topicId: string;
 }
@@ -107,7 +107,9 @@ export class OwnedPartition {
     return this.#backlog.length > 0;
   }
 
-  /** `true` if the next record is not admitted yet: the partition need not be fetched, and does not stop others. */
+  /**
+   * `true` if the next record is not admitted yet. The partition need not be fetched then, and does not block others.
+   */
   get isWaiting(): boolean {
     return this.#admission.isWaiting;
   }
@@ -166,8 +168,8 @@ export class OwnedPartition {
     const { topicId } = this;
     const committed =
       this.#committed?.offset === start ? this.#committed : { offset: start, metadata: "" };
-    // Records that this process has processed but could not commit count as processed, as long as the log is
-    // still the one that they were read from. So do records that other members have committed.
+    // Records that this process has processed but could not commit count as processed if the log is still the one from
+    // which they were read. Records that other members have committed also count as processed.
     const isUsable =
       remembered !== null &&
       remembered.topicId === topicId &&
@@ -232,7 +234,7 @@ export class OwnedPartition {
     return true;
   }
 
-  /** Records from `offset` on are not committed, even if they are processed. Null ends the hold. */
+  /** Prevents commits of records from `offset` on, even if they are processed. Null ends the hold. */
   hold(offset: number | null): void {
     this.#heldAt = offset;
   }
@@ -264,7 +266,7 @@ export class OwnedPartition {
     return this.#isFenced;
   }
 
-  /** From now on `finish` does nothing. */
+  /** Makes later calls of `finish` have no effect. */
   fence(): void {
     this.dropBacklog();
     if (!this.#isFenced) this.budget.remove(this.inFlightBytes);
@@ -288,8 +290,8 @@ export class OwnedPartition {
   }
 
   /**
-   * Timestamp of the oldest record that is fetched but not passed on, perhaps because other partitions use all
-   * the room.
+   * Timestamp of the oldest record that is fetched but not passed on, for example because other partitions use all the
+   * room.
    */
   #oldestOfBacklog(): number | null {
     const first = this.#backlog.find(({ batch, next }) => batch !== null && next < batch.count);
@@ -302,7 +304,7 @@ export class OwnedPartition {
 }
 
 /**
- * Asks the handler if the next record of a partition can be passed on.
+ * Queries the handler whether the next record of a partition can be passed on.
  *
  *   the handler returns   the record           and its partition
  *   a record              is passed on         continues

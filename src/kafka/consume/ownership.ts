@@ -1,6 +1,6 @@
 /**
- * The partitions of a consumer, from their assignment until they are revoked. To revoke partitions: drain
- * (limited), commit, fence, in this order.
+ * The partitions of a consumer, from their assignment until they are revoked. Partitions are revoked in three steps:
+ * drain (with a time limit), commit, fence.
  */
 
 import { atMost, type Signal } from "../../runtime/signal.ts";
@@ -21,10 +21,10 @@ const OUT_OF_RANGE = -2;
 const NOT_COMMITTED = -1;
 
 const ASK_AGAIN_MS = 250;
-/** The passing topics' share of `maxBytes` is one divided by this number. */
+/** `maxBytes` divided by this number is the share of the passing topics. */
 const PASSING_SHARE = 4;
 
-/** What is kept across the tenures and runs of a consumer. */
+/** State that is kept across the tenures and runs of a consumer. */
 export interface Memory {
   /** By topic and partition: records that were processed before this tenure but not committed. */
   readonly finished: Map<string, Remembered>;
@@ -50,7 +50,7 @@ interface OwnershipOptions {
   readonly times: ConsumerTimes;
   readonly memory: Memory;
   readonly lease: SessionLease;
-  /** Is shared by the consumers of the process. */
+  /** The pace that all consumers of the process share. */
   readonly commits: CommitPace;
   /** Fired when the run ends. */
   readonly wake: Signal;
@@ -94,9 +94,9 @@ export class Ownership {
   }
 
   /**
-   * Applies the group's commits, which arrive before the first batches. Returns the offsets in topics that
-   * were recreated: according to the commits' metadata, or to what this process remembers, these commits were
-   * counted in another log.
+   * Applies the group's commits, which arrive before the first batches. Returns the offsets in topics that were
+   * recreated. These commits belong to another log, according to their metadata or to the topic IDs that this process
+   * has stored.
    */
   offsetsFetched(all: readonly FetchedOffset[]): readonly FetchedOffset[] {
     const group = this.#options.consume.groupId;
@@ -175,7 +175,7 @@ export class Ownership {
     }
   }
 
-  /** Passes on no more records, and lets handlers finish the records that they have started. */
+  /** Stops passing on records, and waits until handlers have finished the records that they have started. */
   async drain(): Promise<void> {
     this.#backPressure.stop();
     for (const owned of this.#owned) owned.dropBacklog();
@@ -183,7 +183,7 @@ export class Ownership {
     await atMost(this.#options.consume.drainLimitMs, Promise.allSettled(drains));
   }
 
-  /** Called when these partitions may belong to other members from now on. */
+  /** Call when these partitions may belong to other members. */
   fence(): void {
     this.#backPressure.stop();
     this.#committer.stop();

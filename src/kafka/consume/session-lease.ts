@@ -1,13 +1,13 @@
 /**
- * Decides if the coordinator may have removed this member. If the coordinator does not receive a heartbeat
- * within the session timeout, it removes the member, and assigns the partitions to others without notifying
- * the member.
+ * Decides whether the coordinator may have removed this member. If the coordinator does not receive a heartbeat within
+ * the session timeout, it removes the member and assigns the member's partitions to others without notifying the
+ * member.
  *
- *   the response to a heartbeat                 this member was certainly known
+ *   the response to a heartbeat                 this process was certainly a member
  *   success                                     when the heartbeat was sent, not later
- *   the group is rebalancing                    the same: the partitions are still its own
- *   the member is unknown                       not anymore
- *   none                                        unclear
+ *   the group is rebalancing                    at that time: the partitions are still its own
+ *   the member is unknown                       no longer
+ *   none                                        unknown
  *
  * The time of day is used because, unlike a monotonic clock, it advances while a machine sleeps. If the clock
  * was set back, a time that appears to be in the future is ignored.
@@ -17,11 +17,11 @@ import { errorTypes } from "../cluster/kafka-error.ts";
 import type { Member } from "../membership.ts";
 
 /**
- * The part of the session timeout within which membership is certain. Less than 1, because work that starts
- * within this time takes time itself.
+ * The part of the session timeout within which membership is certain. Less than 1, because the work that starts within
+ * this time also takes time.
  */
 const CERTAIN_SHARE = 0.9;
-/** The first heartbeat may already have been in flight for too long; the second one is new. */
+/** The first heartbeat may have been in flight for too long already; the second one is new. */
 const HEARTBEATS_MAX = 2;
 
 export class SessionLease {
@@ -37,7 +37,7 @@ export class SessionLease {
     this.#nowMs = nowMs;
   }
 
-  /** Called before the group accepts this member. */
+  /** Call before the group accepts this member. */
   start(): void {
     this.#knownAtMs = this.#nowMs();
   }
@@ -46,7 +46,7 @@ export class SessionLease {
   async heartbeat(member: Pick<Member, "heardAtMs">, send: () => Promise<void>): Promise<void> {
     this.#sentAtMs ??= this.#nowMs();
     const sentAtMs = this.#sentAtMs;
-    // Otherwise the driver would not send a heartbeat until the clock has caught up.
+    // Without this, the driver would not send a heartbeat until the clock has caught up.
     if (member.heardAtMs > this.#nowMs()) member.heardAtMs = 0;
     const before = member.heardAtMs;
     try {

@@ -3,8 +3,8 @@
  * for a record.
  *
  *   the next request                     starts
- *   after a quiet time                   immediately, and so do the three after it: a call is fetched, and
- *                                        its deliveries directly after that
+ *   after a quiet time                   immediately, as do the next three: a call is fetched, and
+ *                                        directly after it its deliveries
  *   after these                          one per 10 ms, plus 10 µs for each partition, because the broker
  *                                        checks each of them
  *   while a partition that had records   at least a millisecond after the last response: its next fetch is
@@ -14,8 +14,8 @@
  *   records, from the second one         no records to a client above its quota, and counts each request
  *
  *   a response may have                  bytes
- *   at first                             4 MiB: records of many members are in memory before any member
- *                                        has counted them
+ *   at first                             4 MiB, because records of many members are in memory before any
+ *                                        member has counted them
  *   after a throttled response without   a sixteenth, at least 1 KiB: if a response exceeds the rest of
  *   records                              the quota, a broker withholds it for about 10 s, and would do
  *                                        so each time
@@ -38,15 +38,14 @@ const WAIT_MAX_MS = 1_000;
 const THROTTLED_PAUSE_MAX_MS = 8_000;
 
 const RESPONSE_MAX_BYTES = 4 * 1024 * 1024;
-/** A broker returns the first batch even if it is larger. */
+/** A broker returns the first batch even if the batch is larger than this. */
 const RESPONSE_MIN_BYTES = 1024;
 const RESPONSE_FACTOR = 16;
 
 /** Times are monotonic, in milliseconds. */
 interface Pacing {
   /**
-   * The time up to which the requests so far would last if they were evenly spaced: the last result of
-   * `spacedUntilMs`.
+   * The end of the requests so far if they had been evenly spaced: the last result of `spacedUntilMs`.
    */
   readonly untilMs: number;
   readonly respondedAtMs: number;

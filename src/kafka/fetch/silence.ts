@@ -4,26 +4,25 @@
  * not mean that there are no records.
  *
  *   since the last check                         the broker is
- *   there was a time without a request           fine
- *   bytes of a response arrived                  fine, however slowly they arrive
- *   the request has not been sent: the broker    fine: a quota
+ *   no request was in flight for some time       working
+ *   bytes of a response arrived                  working, even if they arrive slowly
+ *   the request has not been sent: the broker    working: a quota was exceeded
  *     requested a pause
- *   this process itself was late                 fine: responses may wait to be read
+ *   this process itself was late                 working: responses may wait to be read
  *   none of these, for SILENT_MS                 silent. The connection is closed, which ends its
  *                                                request; the next one uses a new connection
  *
- * The broker counts as silent until it responds to a Fetch request, or nothing has been requested from it for
- * a while.
+ * The broker counts as silent until it responds to a Fetch request, or until no fetch has been sent to it for a while.
  */
 
 export const SILENT_MS = 10_000;
-/** If the time between two checks is longer, this process was late: checks are 2.5 s apart. */
+/** Checks are 2.5 s apart. If the time between two of them is longer than this, the process was late. */
 const LATE_MS = 5_000;
 const UNUSED_MS = 30_000;
 
 /** The state of a connection for fetches, observed from outside. */
 export interface FetchObservation {
-  /** The number of requests so far; null if none is in flight. */
+  /** The number of requests so far; null if no request is in flight. */
   readonly requestNumber: number | null;
   /** Bytes read from the connection. */
   readonly bytesRead: number;

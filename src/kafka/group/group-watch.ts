@@ -1,25 +1,25 @@
 /**
- * Keeps the members of a process in their groups, and detects rebalances soon. During a rebalance, a group
- * stalls from the time at which the first member's partitions are revoked until the last member has joined
- * again. A member detects the rebalance only by the response to a heartbeat.
+ * Keeps the members of a process in their groups, and detects rebalances early. During a rebalance, a group stalls from
+ * the time at which the first member's partitions are revoked until the last member has joined again, and a member
+ * detects the rebalance only from the response to a heartbeat.
  *
  *   a member                                   sends a heartbeat
- *   without a recent response                  after half of the session, at most 5 s: those that are
- *                                              due share a write
+ *   without a recent response                  after half of the session timeout, at most 5 s; heartbeats
+ *                                              that are due at the same time share a write
  *
  *   a process                                  also sends
- *   at rest                                    two heartbeats per 100 ms, in one write, for its groups in
+ *   without a rebalance                        two heartbeats per 100 ms, in one write, for its groups in
  *                                              turn; none for a group that has sent one within half a
  *                                              second; none while the brokers throttle the process
  *   with a group that rebalances, and for      one for each group at once, and then every 200 ms, or
  *   3 s after the last rebalance started       2 ms per group if that is more, or every second while
  *                                              the brokers throttle the process
  *
- * A process that starts or stops joins or leaves all groups of its stages. So the first rebalance that is
- * detected triggers heartbeats for all groups, however many there are.
+ * A process that starts or stops joins or leaves all groups of its stages. So the first rebalance that is detected
+ * triggers heartbeats for all groups.
  */
 
-/** Each step, and the response to it, wakes up the process. */
+/** Each step, and the response to its heartbeats, wakes up the process. */
 const STEP_MS = 100;
 const AT_A_STEP = 2;
 const DUE_EVERY_MS = 300;
@@ -36,7 +36,7 @@ export interface WatchedGroup {
    */
   sendHeartbeat(agoMs: number): Promise<boolean>;
   /**
-   * Time of the last heartbeat's response, in epoch milliseconds; null while a heartbeat is in flight or not
+   * Time of the last heartbeat's response, in epoch milliseconds; null while a heartbeat is in flight, or if none is
    * needed.
    */
   heardAtMs(): number | null;
@@ -48,7 +48,7 @@ interface Watching {
   lookAtMs: number;
 }
 
-/** Is shared by the consumers of a process. Idle while there are no consumers. */
+/** Shared by the consumers of a process. Does nothing while there are no consumers. */
 export class GroupWatch {
   readonly #groups = new Map<WatchedGroup, Watching>();
   #inTurn: Iterator<WatchedGroup> = [].values();
@@ -61,7 +61,7 @@ export class GroupWatch {
   readonly #isThrottled: () => boolean;
 
   /**
-   * @param idleMs after this time without a response from the coordinator, a member sends a heartbeat.
+   * @param idleMs the time without a response from the coordinator after which a member sends a heartbeat.
    * @param isThrottled returns `true` while the brokers request pauses from this process.
    */
   constructor(idleMs: number, isThrottled: () => boolean = () => false) {
@@ -81,7 +81,7 @@ export class GroupWatch {
     this.#timer = undefined;
   }
 
-  /** Called when a group of this process is rebalancing. */
+  /** Call when a group of this process is rebalancing. */
   startAlarm(): void {
     const nowMs = performance.now();
     this.#alarmUntilMs = nowMs + ALARM_FOR_MS;

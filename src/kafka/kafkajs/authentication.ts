@@ -4,12 +4,12 @@
  *
  *   the authentication                      kafkajs               here
  *   is rejected                             rejected credentials  the same
- *   is cut off, or gets no response         rejected credentials  that error: waiting helps
- *   finds the connection authenticating     rejected credentials  that error: another connection works
+ *   is cut off, or gets no response         rejected credentials  the actual error: waiting helps
+ *   finds the connection authenticating     rejected credentials  the actual error: another connection works
  *   already
  *
- * A broker that stops or starts cuts off authentications, so these are retried. Rejected credentials stay
- * rejected until somebody changes the password, so they end a startup, and a stage.
+ * A broker that stops or starts cuts off authentications, so these are retried. Credentials stay rejected until an
+ * operator changes them, so rejected credentials end a startup or a stage.
  */
 
 import { DRIVER_OUTAGE } from "./error-names.ts";

@@ -1,7 +1,7 @@
 /**
- * One connection to a broker, with many users. The connection is opened when first needed, and again after it
- * broke; concurrent callers wait for the same attempt. When unused for a while, the connection is closed, and
- * opened again for the next request.
+ * One connection to a broker, which many callers share. The connection is opened when it is first needed, and opened
+ * again after it broke; concurrent callers wait for the same attempt. An unused connection is closed after some time,
+ * and is opened again for the next request.
  */
 
 import type { Socket } from "node:net";
@@ -35,11 +35,13 @@ interface Waiting {
 
 interface BrokerConnectionOptions {
   /**
-   * `true` if the requests of one turn of the event loop share a write. Otherwise each request would cost a
-   * system call, and each response another one.
+   * `true` if the requests of one turn of the event loop share a write. Otherwise each request would need a system
+   * call, and each response another one.
    */
   readonly isGathered: boolean;
-  /** When the broker starts to throttle, sends the requests that wait here on another connection. */
+  /**
+   * Sends a request on another connection; called for the requests that wait here when the broker starts to throttle.
+   */
   readonly elsewhere?: <Result>(request: DirectRequest<Result>) => Promise<Result>;
 }
 
@@ -53,7 +55,7 @@ export class BrokerConnection {
   #inFlight = 0;
   #usedAtMs = performance.now();
   readonly #elsewhere: BrokerConnectionOptions["elsewhere"];
-  /** Requests that may be sent twice. */
+  /** Requests that wait for a response and may be sent twice. */
   readonly #waiting = new Set<Waiting>();
 
   constructor(
@@ -86,12 +88,12 @@ export class BrokerConnection {
     return (this.#connection?.requestQueue.pending.length ?? 0) > 0;
   }
 
-  /** The time for which the broker will not read from the latest connection. */
+  /** How long the broker will not read from the latest connection. */
   get throttledForMs(): number {
     return Math.max(0, (this.#connection?.requestQueue.throttledUntil ?? 0) - Date.now());
   }
 
-  /** `true` if another request would have to wait, because the broker throttles and reads one request at a time. */
+  /** `true` if another request would have to wait because the broker throttles and reads one request at a time. */
   get wouldWait(): boolean {
     if (this.#connection?.requestQueue.isThrottled !== true) return false;
     return this.isInUse || this.throttledForMs > 0;
@@ -174,8 +176,8 @@ export class BrokerConnection {
   }
 
   /**
-   * Keeps a repeatable request, to send it elsewhere if the broker throttles: requests are then read up to a
-   * second apart.
+   * Keeps a repeatable request, so that it can be sent on another connection if the broker throttles: such a broker may
+   * read only one request per second.
    */
   #repeatable<Result>(request: DirectRequest<Result>, resolve: (result: Result) => void): Waiting {
     const again = () =>
@@ -196,7 +198,7 @@ export class BrokerConnection {
     for (const { again } of stuck) again();
   }
 
-  /** kafkajs writes the request before the turn of the event loop ends. */
+  /** Collects the writes of this turn of the event loop; kafkajs writes the request before the turn ends. */
   #cork(socket: Socket | undefined): void {
     if (this.#isCorked || socket === undefined) return;
     this.#isCorked = true;
@@ -235,7 +237,7 @@ export class BrokerConnection {
   }
 }
 
-/** `true` if the connection is open. If its session has to be renewed, the next request does so. */
+/** `true` if the connection is open. If its session has to be renewed, the next request renews it. */
 function isUp({ connectionPool, versions }: Broker): boolean {
   return versions !== null && connectionPool.pool[0]?.isConnected() === true;
 }

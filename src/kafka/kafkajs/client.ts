@@ -11,7 +11,7 @@ import type { Admin, Kafka as KafkaClient, LogEntry, SASLOptions } from "kafkajs
 import { type BrokerPool, brokerPool } from "./internals.ts";
 import { Kafka, logLevel } from "./kafkajs.ts";
 
-/** An attempt to connect that takes longer than this has failed. */
+/** An attempt to connect that takes longer than this counts as failed. */
 export const CONNECTION_LIMIT_MS = 5_000;
 const AUTHENTICATION_LIMIT_MS = 10_000;
 const REQUEST_LIMIT_MS = 30_000;
@@ -20,7 +20,7 @@ const REQUEST_LIMIT_MS = 30_000;
 const RETRY = { initialRetryTime: 300, maxRetryTime: 2_000, retries: 8 };
 
 export type SaslOptions = SASLOptions;
-/** kafkajs' admin, for the requests that it handles correctly. */
+/** kafkajs' admin client, used only for the requests that it handles correctly. */
 export type DriverAdmin = Admin;
 
 export interface SocketRequest {
@@ -35,7 +35,7 @@ interface ClientOptions {
   readonly clientId: string;
   readonly tls: tls.ConnectionOptions | undefined;
   readonly sasl: SaslOptions | undefined;
-  /** How often kafkajs retries each step; by default enough for a broker's restart. */
+  /** How often kafkajs retries each step; by default, often enough to outlast a broker's restart. */
   readonly retries?: number | undefined;
   readonly openSocket: (request: SocketRequest) => net.Socket;
   readonly isDebug: boolean;
@@ -43,7 +43,7 @@ interface ClientOptions {
 }
 
 export interface DriverClient {
-  /** Only code in this folder may create consumers with it. */
+  /** Only code in this folder may create consumers with this client. */
   readonly kafka: KafkaClient;
   admin(): DriverAdmin;
   /** A new pool of connections with this client's settings. */

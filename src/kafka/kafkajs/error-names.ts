@@ -1,4 +1,7 @@
-/** Names of kafkajs' errors, by meaning. Other errors are classified by their `type` or their cause. */
+/**
+ * The names of kafkajs' errors, grouped by meaning. Errors that are not listed are classified by their `type` or their
+ * cause.
+ */
 
 /** The brokers rejected the credentials. */
 export const DRIVER_AUTHENTICATION_FAILED = "KafkaJSSASLAuthenticationError";
@@ -6,7 +9,7 @@ export const DRIVER_AUTHENTICATION_FAILED = "KafkaJSSASLAuthenticationError";
 /** The connection has ended, or there was none. */
 export const DRIVER_CLOSED = "KafkaJSConnectionClosedError";
 
-/** Errors that last until somebody changes something. */
+/** Errors that last until an operator fixes the cause. */
 export const DRIVER_FATAL = [
   DRIVER_AUTHENTICATION_FAILED,
   "KafkaJSServerDoesNotSupportApiKey",
@@ -19,7 +22,7 @@ export const DRIVER_OUTAGE = [
   "KafkaJSConnectionError",
   DRIVER_CLOSED,
   "KafkaJSRequestTimeoutError",
-  // Not retriable according to kafkajs.
+  // kafkajs marks this error as not retriable.
   "KafkaJSLockTimeout",
   "KafkaJSTimeout",
   "KafkaJSGroupCoordinatorNotFound",

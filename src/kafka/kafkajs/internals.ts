@@ -1,8 +1,8 @@
 /**
- * The internals of kafkajs that the code in this folder uses directly, with types. Its connections are used to
- * send requests that its producer and admin do not support.
+ * The internals of kafkajs that the code in this folder uses directly, with types. kafkajs' connections are used to
+ * send requests that kafkajs' producer and admin client do not support.
  *
- * Responses are used as decoded: kafkajs' own `parse` throws the first partition's error, so that the
+ * Responses are decoded, but not passed to kafkajs' own `parse`, which throws the first partition's error, so that the
  * information about which partitions succeeded is lost.
  */
 
@@ -158,7 +158,7 @@ export function cutOff(broker: Broker): void {
   broker.disconnect().catch(() => undefined);
 }
 
-/** Makes the pool use the next address in its list, and cuts off the previous broker. */
+/** Makes the pool use the next address in its list, and cuts off the connections to the previous broker. */
 export async function nextSeed(pool: BrokerPool): Promise<void> {
   // There is no broker before the first connection.
   const before = pool.seedBroker as Broker | undefined;

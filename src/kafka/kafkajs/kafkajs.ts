@@ -9,7 +9,7 @@ import { CODECS, type Codec } from "../wire/codecs.ts";
 import { loadKafkajs } from "./load-kafkajs.ts";
 import { REPLACEMENTS } from "./replacements.ts";
 
-/** The version that the replacements were written against and tested with. */
+/** The version for which the replacements were written and tested. */
 export const SUPPORTED_VERSION = "2.2.4";
 
 const loaded = loadKafkajs(SUPPORTED_VERSION, REPLACEMENTS);
@@ -31,7 +31,7 @@ async function atOnce(codec: Codec, buffer: Buffer): Promise<Buffer> {
   return inflated;
 }
 
-/** For a log line at startup. With any version other than the supported one, `replacements` is empty. */
+/** Logged at startup. `replacements` is empty unless the version is the supported one. */
 export const kafkajsInUse: {
   readonly version: string;
   readonly replacements: readonly string[];

@@ -1,10 +1,10 @@
 /**
  * Loads kafkajs with some of its modules replaced.
  *
- * kafkajs is no longer maintained, and its defects and slow parts are in internal modules. A replacement is
- * put into Node's require cache before kafkajs is loaded, so that kafkajs itself gets it from `require`. This
- * is safe only with the exact version that the replacements were written against. With any other version, all
- * replacements are omitted and kafkajs runs unchanged.
+ * kafkajs is no longer maintained, and its defects and slow parts are in internal modules. A replacement is put into
+ * Node's require cache before kafkajs is loaded, so that `require` returns the replacement to kafkajs itself. This is
+ * safe only with the exact version for which the replacements were written. With any other version, all replacements
+ * are omitted, and kafkajs runs unchanged.
  */
 
 import { createRequire } from "node:module";
@@ -28,16 +28,16 @@ export interface Replacement {
 interface LoadedKafkajs {
   readonly exports: unknown;
   readonly version: string;
-  /** Names of the replacements in use; empty with any version other than the supported one. */
+  /** Names of the replacements in use; empty unless the version is the supported one. */
   readonly active: readonly string[];
   /** Loads internals of this copy. */
   readonly load: LoadInternal;
 }
 
 /**
- * Loads a separate copy of kafkajs, even if kafkajs has been loaded before. kafkajs requires some modules only
- * when they are first used, and then gets those of the latest copy. So only one copy can be in use at a time;
- * earlier copies are only for comparison.
+ * Loads a separate copy of kafkajs, even if kafkajs has been loaded before. kafkajs loads some modules only when they
+ * are first used, and then gets the modules of the latest copy. So only one copy can be in use at a time; earlier
+ * copies are only for comparison.
  */
 export function loadKafkajs(
   supportedVersion: string,

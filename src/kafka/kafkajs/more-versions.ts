@@ -47,7 +47,7 @@ interface Codec {
 
 type Create = (options: never) => Protocol;
 
-/** Definitions that replace kafkajs' own, by kafkajs' names of the requests. */
+/** Definitions that replace kafkajs' own, indexed by kafkajs' names for the requests. */
 export function moreVersions(
   requests: Readonly<Record<string, Definition>>,
   load: LoadInternal,
@@ -80,7 +80,7 @@ function extended(own: Definition, added: Readonly<Record<number, Create>>): Def
   };
 }
 
-/** The same bytes with another version. */
+/** Creates the same request with another version number. */
 function as(apiVersion: number, create: Create): Create {
   return (options) => {
     const { request, response } = create(options);

@@ -1,6 +1,6 @@
 /**
- * Sends requests that are encoded, and whose responses are decoded, by other code. Uses one of kafkajs'
- * connections, and the highest version that the broker accepts.
+ * Sends requests over one of kafkajs' connections, in the highest version that the broker accepts. Other code encodes
+ * these requests and decodes their responses.
  */
 
 import { hostAndPort } from "../../runtime/listening.ts";

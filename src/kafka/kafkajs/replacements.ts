@@ -14,14 +14,14 @@ interface FrameArguments {
   readonly request: {
     readonly apiKey: number;
     readonly apiVersion: number;
-    /** Our encoders leave the requested room in front; kafkajs' own encoders leave none. */
+    /** Our encoders leave the requested room in front of the request; kafkajs' own encoders leave none. */
     encode(roomBytes: number): Promise<{ readonly buffer: Buffer; readonly roomBytes?: number }>;
   };
 }
 
 /**
- * Frames requests with `wire/frame-request.ts`. To do so, kafkajs copies the whole request twice, through
- * buffers that it fills with zeros.
+ * Frames requests with `wire/frame-request.ts`. kafkajs' own code copies the whole request twice, through buffers that
+ * it fills with zeros.
  */
 const requestFrame: Replacement = {
   name: "frame-request",
@@ -44,7 +44,7 @@ interface Options {
 }
 
 interface Builder {
-  /** Connects to the address, or without one to the next configured address. */
+  /** Connects to the address if one is given, and otherwise to the next configured address. */
   build(to?: Partial<Address>): Promise<unknown>;
 }
 

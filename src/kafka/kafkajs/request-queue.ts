@@ -9,16 +9,16 @@
  *                                                            the request timeout
  *
  * A request is pending while the broker has requested a pause (throttling) or too many are in flight.
- * Otherwise it is sent immediately.
+ * Any other request is sent immediately.
  *
  * A connection with a request that timed out is closed, as in Java's client: a broker responds in order, so
  * nothing more can arrive on it. kafkajs would continue to use the connection, and each request would time out
  * after 30 s.
  *
  * A response with a throttle time (KIP-219) means that the broker reads nothing more from the connection for
- * that time. kafkajs sends pending requests before it has read the throttle time. Here the throttle time is
- * applied first, and one request is sent at a time until a response has no throttle time, because requests
- * that wait in the broker can neither be moved to another connection nor excluded from the timeouts.
+ * that time. kafkajs sends pending requests before it has read the throttle time. Here the throttle time is applied
+ * first, and one request is sent at a time until a response has no throttle time. The reason is that requests which
+ * wait in the broker can neither be moved to another connection nor be excluded from the timeouts.
  *
  * While a connection authenticates again (`sessions.ts`), its other requests wait in order.
  */
@@ -74,7 +74,7 @@ export interface HoldingQueue {
   readonly isThrottled: boolean;
   /** Called when a request has timed out. */
   onTimedOut: (() => void) | null;
-  /** From now on, only sends requests that belong to an authentication. */
+  /** Makes all requests wait except those that belong to an authentication. */
   hold(): void;
   /** Sends the requests that waited, if the connection still exists. */
   release(): void;
@@ -125,8 +125,8 @@ function scheduleRequestTimeoutCheck(this: RequestQueue): void {
 }
 
 /**
- * Replaces the queue's `Map`, for the handful of requests that a connection has in flight. V8 allocates
- * a new table for a map each time it is emptied (`in-flight-set.ts`), here with each response.
+ * Replaces the queue's `Map` for the few requests that a connection has in flight. V8 allocates a new table for a map
+ * each time the map is emptied (`in-flight-set.ts`), which would happen with each response.
  */
 class RequestsInFlight {
   readonly #ids: number[] = [];

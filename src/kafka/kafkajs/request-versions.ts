@@ -1,15 +1,15 @@
 /**
- * Negotiates the versions of kafkajs' own requests, and adds some newer versions. `lookup` is the only place
- * where kafkajs chooses a version.
+ * Negotiates the versions of kafkajs' own requests, and adds some newer versions. kafkajs chooses versions only in
+ * `lookup`.
  *
  *   a broker                            kafkajs                      here
- *   has dropped what kafkajs can send   sends it; the broker closes  an error with the request, the
- *                                       the connection               versions, the broker and the fix
+ *   accepts no version of kafkajs       sends one; the broker        an error with the request, the
+ *                                       closes the connection        versions, the broker and the fix
  *   is upgraded at its address          sends the old versions       negotiates with each connection
  *   accepts other versions than         sends what the first broker  negotiates with each broker
  *   another one                         accepts
  *
- * Newer versions are added if their encoding is like that of kafkajs' last one. As a result, no request that
+ * Newer versions are added if they are encoded like kafkajs' newest version. As a result, no request that
  * changes or describes topics is sent in the lowest or second-lowest version that Kafka 4 accepts.
  *
  *   request          kafkajs   and here   which adds
@@ -31,7 +31,7 @@ import { type Definition, moreVersions } from "./more-versions.ts";
 const REQUESTS = "src/protocol/requests/index.js";
 const API_KEYS = "src/protocol/requests/apiKeys.js";
 const BROKER = "src/broker/index.js";
-/** Kafka's names of the requests that kafkajs names differently. */
+/** Kafka's names for the requests that have another name in kafkajs. */
 const KAFKAS_NAMES: Readonly<Record<string, string>> = { GroupCoordinator: "FindCoordinator" };
 const NO_API_VERSIONS = "API Versions not supported";
 
@@ -86,7 +86,7 @@ export const brokerVersions: Replacement = {
           throw worded(error, this.brokerAddress, kind("ApiVersions"));
         });
         addressOf.set(versions, this.brokerAddress);
-        // Otherwise kafkajs concludes that the broker is too old to accept this request.
+        // Without this, kafkajs would conclude that the broker is too old to accept this request.
         const accepted = versions[saslAuthenticate.apiKey];
         if (accepted !== undefined && this.connectionPool.sasl != null)
           commonVersion(saslAuthenticate, accepted, this.brokerAddress);

@@ -1,22 +1,22 @@
 /**
- * Authenticates again on an open connection before the broker ends its session (KIP-368). Each connection does
- * so before the first request that is sent after the connection's time to authenticate has come.
+ * Authenticates again on an open connection before the broker ends its session (KIP-368). A connection authenticates
+ * again before the first request that is sent after a certain part of the session:
  *
  *   since the authentication            kafkajs                     here
  *   under 85 to 95 % of the session     sends the request, or       sends the request
  *                                       authenticates 10 s before
  *                                       the end
  *   later                               authenticates               authenticates
- *   later, and under 1.1 s              authenticates, is rejected  waits until then, authenticates
+ *   later, but within 1.1 s             authenticates, is rejected  waits for 1.1 s, authenticates
  *
  * kafkajs alone cannot use sessions of less than 10 s, such as those of a token that is about to expire:
- * brokers reject an authentication within a second after the last one. The percentage differs between
- * connections, so that connections that were opened together do not authenticate together.
+ * brokers reject an authentication within a second of the previous one. The percentage is different for each
+ * connection, so that connections that were opened together do not authenticate at the same time.
  *
  * During an authentication a broker accepts no other request on the connection. Other requests wait until the
- * authentication is done; kafkajs would send requests that it was already encoding. A failed authentication,
- * including the first, leaves the connection unusable: the connection is closed, and its requests are repeated
- * on another one with the current credentials. A connection is also closed if any of its requests times out.
+ * authentication is done. Without this code, kafkajs would send requests that it was already encoding. A failed
+ * authentication, including the first, leaves the connection unusable: the connection is closed, and its requests are
+ * repeated on another one with the current credentials. A connection is also closed if any of its requests times out.
  */
 
 import assert from "node:assert/strict";
@@ -73,8 +73,7 @@ export const sessions: Replacement = {
         const broker = hostAndPort(this.host, this.port);
         this.requestQueue.onThrottled = (request, throttleMs) =>
           throttled(this.socketFactory, { broker, request, throttleMs });
-        // The method's key is a symbol that the module does not export, and the method is called only by this
-        // key.
+        // The method's key is a symbol that the module does not export, and kafkajs calls the method only by this key.
         const isAuthentication = ({ description }: symbol) => description === AUTHENTICATION;
         const symbol = Object.getOwnPropertySymbols(this).find(isAuthentication);
         assert(symbol !== undefined, "kafkajs' connection has no method to authenticate");
@@ -97,8 +96,7 @@ export const sessions: Replacement = {
         try {
           await authenticateToBroker();
         } catch (error) {
-          // Otherwise kafkajs would start another authentication on this connection, in the middle of this
-          // one.
+          // Without this, kafkajs would start another authentication on the connection before this one has ended.
           this.#close("cannot authenticate", error);
           throw error;
         }
@@ -111,7 +109,7 @@ export const sessions: Replacement = {
           if (authenticatedAt !== null) await untilAllowed(authenticatedAt);
           await authenticateToBroker();
         } catch (error) {
-          // The connection's requests fail as if the connection were lost, and are repeated.
+          // The connection's requests fail in the same way as after a lost connection, so they are repeated.
           this.#close("cannot authenticate again", error);
         } finally {
           this.requestQueue.release();

@@ -11,9 +11,9 @@
  *   committed offsets, metadata)
  *
  * A broker that throttles reads nothing more from a connection for up to a second after each response. Fetches
- * wait for that time. While the connection for commits or for other requests is blocked, a request uses a
- * connection that is not blocked, so that a thousand heartbeats do not wait for one another until their
- * sessions end. Heartbeats that the broker has not read yet are sent again on such a connection.
+ * wait for that time. While the connection for commits or for other requests is blocked, their requests use other
+ * connections, so that a thousand heartbeats do not wait for one another until their sessions end. Heartbeats that the
+ * broker has not read yet are sent again on such a connection.
  *
  * Unused connections are closed: connections for joins almost immediately, the others after a minute.
  */
@@ -40,7 +40,7 @@ const UNUSED_MS = 60_000;
 const UNUSED_JOIN_MS = 250;
 /** Maximum connections to one broker: a thousand members that start together should not open a thousand connections. */
 const CONNECTIONS_MAX = 256;
-/** The limit while a broker throttles, because each connection then handles about one request a second. */
+/** The limit while a broker throttles, because each connection handles only about one request per second then. */
 const WAITING_PER_CONNECTION = 1;
 
 export class SharedConnections {
@@ -189,8 +189,8 @@ export class SharedBroker {
 }
 
 /**
- * Stops waiting when the signal aborts, so that a stopped member does not occupy a connection until the
- * coordinator responds.
+ * Stops waiting when the signal aborts. Otherwise a stopped member would occupy a connection until the coordinator
+ * responds.
  */
 async function untilAborted<Result>(
   connection: BrokerConnection,

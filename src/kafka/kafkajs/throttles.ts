@@ -14,7 +14,7 @@ type Report = (throttle: Throttle) => void;
 
 const reportOf = new WeakMap<object, Report>();
 
-/** From now on, calls `report` when a broker throttles the client with this socket factory. */
+/** Makes `report` be called when a broker throttles the client with this socket factory. */
 export function reportThrottles(socketFactory: object, report: Report): void {
   reportOf.set(socketFactory, report);
 }

@@ -2,10 +2,10 @@
  * Decides what a broker's response for one partition of a produce request means.
  *
  *   error                                             outcome
- *   none, DUPLICATE_SEQUENCE_NUMBER                   acknowledged; a duplicate by an earlier attempt
+ *   none, DUPLICATE_SEQUENCE_NUMBER                   acknowledged, in the second case by an earlier attempt
  *   MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE          too large: split, or reject a single record
  *   the broker does not lead the partition, or does   retry, with fresh metadata; may be written: a
- *   not know it                                       broker that waits for replicas returns this too
+ *   not know it                                       broker that waits for replicas also returns this
  *   our producer ID or sequence is not accepted       retry, with a new producer ID
  *   written here, but not replicated in time          retry the same batch unchanged: it may be written
  *   anything else                                     retry
@@ -42,18 +42,18 @@ const OUTCOMES: Readonly<Record<string, ProduceOutcome>> = {
   INVALID_PRODUCER_ID_MAPPING: "retry-with-new-id",
 };
 
-/** Returns why a topic or a partition with this error is not writable. @param type Kafka's name of the error. */
+/** Returns why a topic or a partition with this error is not writable. @param type Kafka's name for the error. */
 export function blockedBy(type: string): Exclude<BlockedBy, "missing"> {
   return isAboutPermission(type) ? "forbidden" : "unavailable";
 }
 
-/** Explained in the text, because the name does not mention clocks. */
+/** The text explains this error, because its name does not mention clocks. */
 const INVALID_TIMESTAMP = "INVALID_TIMESTAMP";
 const WRONG_CLOCK = `the broker rejects the records because their time is too far from its own clock (by default more than an hour ahead): the clock of this process or of the broker is wrong (${INVALID_TIMESTAMP})`;
 
 /**
- * The error for people: Kafka's name, or the missing permission; if timestamps were rejected, also what is
- * wrong with a clock.
+ * The error message for operators: Kafka's name for the error, or the missing permission; if timestamps were rejected,
+ * also which clock is wrong.
  */
 export function rejectionText(topic: string, type: string, identity: Identity): string {
   if (type === INVALID_TIMESTAMP) return WRONG_CLOCK;
@@ -65,7 +65,7 @@ export function rejectionText(topic: string, type: string, identity: Identity): 
   return permissionText(grant, type, identity);
 }
 
-/** @param type Kafka's name of the error, or null if there was none. */
+/** @param type Kafka's name for the error, or null if there was no error. */
 export function produceOutcome(type: string | null): ProduceOutcome {
   return type === null ? "acknowledged" : (OUTCOMES[type] ?? "retry");
 }

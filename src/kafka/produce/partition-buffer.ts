@@ -6,16 +6,16 @@
  *   in-flight   a batch is sent, without a response               no
  *   waiting     the last attempt failed; the next one is timed     no
  *
- * One batch is in flight at a time, which keeps the order whatever is retried. Its records stay in the
- * queue until it is acknowledged, so retrying or splitting it only changes counts.
+ * One batch is in flight at a time, so retries do not change the order. The records of a batch stay in the buffer until
+ * the batch is acknowledged, so retrying or splitting a batch only changes counts.
  *
  * By the producer ID and the sequences, a broker recognizes a batch that it already has, and acknowledges it.
  * An ID with its sequences must therefore never be used for two batches: the buffer keeps the ID and the next
  * sequence together, and starts at sequence 0 only with an ID that it has never had.
  *
- * A bundle is a batch of its own. A bundle that is larger than the topic allows is sent as individual records.
- * A record that may be compressed is compressed after the broker has rejected it as too large, and is then
- * also a batch of its own.
+ * A bundle is sent as a separate batch. If it is larger than the topic allows, it is sent as individual records.
+ * A record that may be compressed is compressed after the broker has rejected it as too large, and is also sent as a
+ * separate batch.
  */
 
 import { type OutgoingRecord, recordCount } from "../../domain/record.ts";
@@ -30,7 +30,7 @@ export interface SendCall extends InFlightItem {
   /** The number of records that are not acknowledged yet. */
   unacknowledged: number;
   readonly rejected: RejectedRecord[];
-  /** `true` if records are to be returned when their topic is not writable. */
+  /** `true` if records should be returned when their topic is not writable. */
   readonly giveBack: boolean;
   readonly resolve: (rejected: readonly RejectedRecord[]) => void;
   readonly reject: (error: Error) => void;
@@ -50,7 +50,7 @@ export interface BufferedTopic {
   batchWasTooLarge(bytes: number): void;
 }
 
-/** Returns a record that its topic does not accept to the call, which stops waiting for it. */
+/** Returns a record that its topic does not accept to its `send` call, which then no longer waits for the record. */
 export function givenBack(
   call: SendCall,
   record: OutgoingRecord,
@@ -80,8 +80,8 @@ export function unbundled({ record, call }: WaitingRecord): readonly WaitingReco
 }
 
 /**
- * A shared empty array: an array of the buffer's own would reach the old generation while it waits for
- * records, and keep its former records in memory (0043).
+ * All empty buffers share this array. A separate array would reach the old generation while the buffer waits for
+ * records, and would keep its former records in memory (0043).
  */
 const EMPTY: never[] = [];
 
@@ -98,7 +98,7 @@ export class PartitionBuffer {
   #bytes: number[] = EMPTY;
   #calls: SendCall[] = EMPTY;
   #head = 0;
-  /** The producer ID that `#sequence` belongs to. */
+  /** The producer ID to which `#sequence` belongs. */
   #id: ProducerId | null = null;
   #sequence = 0;
   #failures = 0;
@@ -129,7 +129,7 @@ export class PartitionBuffer {
     return this.#id;
   }
 
-  /** The sequence of the next batch's first record, under `id`. */
+  /** The sequence number of the next batch's first record, with the producer ID `id`. */
   get sequence(): number {
     return this.#sequence;
   }
@@ -153,7 +153,10 @@ export class PartitionBuffer {
     if (record.bundle !== undefined || record.compression?.bytes) this.#hasBundles = true;
   }
 
-  /** Forms the next batch: at least one record, and as many more as fit. Must not be called if the buffer is empty. */
+  /**
+   * Creates the next batch from at least one record, and from as many more as fit. Must not be called if the buffer is
+   * empty.
+   */
   cut(): { readonly records: readonly OutgoingRecord[]; readonly bytes: number } {
     if (!this.#mayBeWritten) {
       if (this.#hasBundles) this.#unbundle();
@@ -215,8 +218,8 @@ export class PartitionBuffer {
   }
 
   /**
-   * Returns records to the `send` calls that requested this. Must not be called while a batch is in flight. A
-   * batch that may have been written is dropped; the next batch then needs a new ID.
+   * Returns records to those `send` calls that requested it with `giveBack`. Must not be called while a batch is in
+   * flight. A batch that may have been written is dropped; the next batch then needs a new ID.
    */
   giveBack({ by, error }: WriteFailures): void {
     const records = this.#records.slice(this.#head);
@@ -238,7 +241,7 @@ export class PartitionBuffer {
     this.#mayBeWritten ||= mayBeWritten;
   }
 
-  /** Called when the broker accepts nothing more under the buffer's ID, which has been dropped. */
+  /** Call when the broker accepts no more batches with the buffer's ID. The caller has dropped that ID. */
   rejectId(): void {
     this.#failures += 1;
     this.#mayBeWritten = false;

@@ -1,4 +1,4 @@
-/** The producer ID under which batches are numbered, so that brokers write each batch only once. */
+/** Manages the producer ID with which batches are numbered, so that brokers write each batch only once. */
 
 import type { Brokers } from "../cluster/brokers.ts";
 import type { Clients } from "../cluster/connection.ts";
@@ -20,7 +20,7 @@ export class ProducerIds {
   readonly #outages: OutageLog;
   readonly #identity: Identity;
   #current: Promise<ProducerId> | null = null;
-  /** The ID with which `#current` resolved. */
+  /** The ID to which `#current` resolved. */
   #id: ProducerId | null = null;
 
   constructor(brokers: Brokers, { outages, connection }: Pick<Clients, "outages" | "connection">) {
@@ -55,7 +55,7 @@ export class ProducerIds {
     const { errorCode, producerId, producerEpoch } = await this.#brokers.initProducerId();
     if (errorCode !== 0 && errorType(errorCode) === "CLUSTER_AUTHORIZATION_FAILED") {
       const missing = rejectionText("", "CLUSTER_AUTHORIZATION_FAILED", this.#identity);
-      const hint = `A cut connection may write records twice: ${missing}`;
+      const hint = `If a connection breaks, records may be written twice: ${missing}`;
       this.#outages.warnOnce("idempotence", { hint }, "kafka.produce.not-idempotent");
       return NO_ID;
     }

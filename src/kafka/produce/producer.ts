@@ -1,10 +1,10 @@
 /**
- * The producer of the port: all callers' records go into a queue per partition, and each broker gets one
- * request at a time with the next batch of every queue that it leads.
+ * The producer of the port. The records of all callers go into one buffer per partition, and each broker gets one
+ * request at a time, with the next batch of every partition that it leads.
  *
- * While a request is in flight the next one fills up, so that batches are large under load, and without load a
- * record does not wait. Idempotent, because after a lost connection it is unclear if a batch was written: a
- * repeated batch with the same sequence is not written again.
+ * While a request is in flight, the next batches fill up, so that batches are large under load, and without load a
+ * record does not wait. The producer is idempotent, because after a lost connection it is unknown whether a batch was
+ * written: a repeated batch with the same sequence number is not written again.
  */
 
 import type { OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
@@ -105,7 +105,7 @@ export class KafkaProducer implements WatchedProducer {
     }
     const payloadBytes = encoded?.length ?? this.#payloadBytes(record);
     if (payloadBytes > topic.recordMaxBytes && bundle === undefined) {
-      const error = `${payloadBytes} bytes are more than the ${topic.recordMaxBytes} that ${topic.name} allows`;
+      const error = `the record has ${payloadBytes} bytes, more than the ${topic.recordMaxBytes} that ${topic.name} allows`;
       call.rejected.push({ record, error });
       return;
     }

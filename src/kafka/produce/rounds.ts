@@ -5,7 +5,7 @@
  *   no request to its leader is in    its next batch is part of the next request to the leader
  *     flight
  *   a request is in flight            it waits for the response
- *   it has just failed                it waits 50 ms to 2 s, and the others continue
+ *   its last batch has just failed    it waits 50 ms to 2 s, and the others continue
  *   it has no leader                  it waits until one is found
  */
 
@@ -32,8 +32,8 @@ const ALL_IN_SYNC = -1;
 /** The append time in a response if the topic's records have the producer's time. */
 const NOT_ITS_TIME = "-1";
 /**
- * Logs a warning from this attempt on: an election, or a coordinator that is still loading, costs only one or
- * two attempts.
+ * The first attempt for which a warning is logged, because an election, or a coordinator that is still loading, causes
+ * only one or two failed attempts.
  */
 const WARN_AT = 3;
 
@@ -50,7 +50,7 @@ export class ProduceRounds {
   readonly #clock: Clock;
   /** Idle buffers with records, in the order in which they were added to this queue. */
   #queued: PartitionBuffer[] = [];
-  /** Nodes to which requests were sent; true while one is in flight. */
+  /** Nodes to which requests were sent; true while a request is in flight. */
   readonly #isBusy = new Map<number, boolean>();
   #busy = 0;
   readonly #timers = new Set<NodeJS.Timeout>();
@@ -136,7 +136,7 @@ export class ProduceRounds {
     if (topic.block.isBlocked(nowMs) && topic.block.by === "missing")
       this.#options.onMissing?.(topic.name);
     topic.giveBack(nowMs, (buffer) => {
-      // Other records will follow where it may be written, and need other sequences.
+      // Later records will go to the partition that may have the batch, and need other sequence numbers.
       if (buffer.mayBeWritten) this.#ids.drop(buffer.id);
     });
   }
@@ -156,7 +156,7 @@ export class ProduceRounds {
     for (const buffer of queued) {
       const { leader } = buffer;
       if (buffer.isEmpty) {
-        // The buffer's records were returned, or its partition is gone and they wait elsewhere.
+        // The buffer's records were returned, or its partition is gone and they wait in other buffers.
         buffer.isQueued = false;
       } else if (leader === null) {
         buffer.isQueued = false;
@@ -224,8 +224,8 @@ export class ProduceRounds {
   }
 
   /**
-   * Reports append times, but not for a batch that may have been written by an earlier attempt, and then has
-   * that time.
+   * Reports append times, except for a batch that an earlier attempt may have written, because the time may be that of
+   * the earlier attempt.
    */
   #appended({ topics }: ProduceResponse, batches: Batches, sentAtMs: number): void {
     const respondedAtMs = performance.now();
@@ -259,7 +259,7 @@ export class ProduceRounds {
       failed.push(buffer);
     }
     this.#retry(failed);
-    // The record of a probe is returned at the first error.
+    // A record that was sent as a probe is returned at the first error.
     const nowMs = this.#clock.nowMs();
     for (const { topic, block } of failed) {
       if (block.isBlocked(nowMs)) this.#giveBack(this.topic(topic.name));
@@ -275,7 +275,7 @@ export class ProduceRounds {
         buffer.acknowledge();
         return true;
       case "too-large":
-        // Other records will follow where it may be written, and need other sequences.
+        // Later records will go to the partition that may have the batch, and need other sequence numbers.
         if (buffer.mayBeWritten) this.#ids.drop(buffer.id);
         buffer.shrink(`${topic} rejected it: ${errorText(errorCode)}`);
         return true;
@@ -312,7 +312,7 @@ export class ProduceRounds {
     return false;
   }
 
-  /** Called if there is no response: the batches may or may not have been written. */
+  /** Call if there is no response, so that it is unknown whether the batches were written. */
   #handleFailure(nodeId: number, error: Error, buffers: readonly PartitionBuffer[]): void {
     this.#brokers.drop(nodeId);
     for (const buffer of buffers) {

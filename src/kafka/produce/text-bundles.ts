@@ -4,14 +4,14 @@
  *
  *   the topic's partitions   then
  *   are known                a record is added to the bundle of its key's partition
- *   are not known            to a bundle without a partition, whose records are placed one by one
+ *   are not known            a record is added to a bundle whose records get a partition later
  */
 
 import { ByteText } from "../../domain/byte-text.ts";
 import { partitionOfKey } from "../wire/murmur2.ts";
 import { RecordBundle } from "../wire/record-bundle.ts";
 
-/** How many bundles are kept for reuse; each keeps as many bytes as it ever needed. */
+/** How many bundles are kept for reuse. Each bundle keeps the largest buffer that it has needed. */
 const SPARE_MAX = 16;
 const UNPLACED = -1;
 

@@ -15,7 +15,7 @@ import {
 } from "./partition-buffer.ts";
 import { WriteFailures } from "./write-failures.ts";
 
-/** Below a batch limit of 1 MiB, Kafka's default, because estimates may be slightly too low. */
+/** Below Kafka's default batch limit of 1 MiB, because estimates may be slightly too low. */
 const BATCH_MAX_BYTES = 1_000_000;
 
 const NO_LEADER = "LEADER_NOT_AVAILABLE";
@@ -33,9 +33,9 @@ export class ProduceTopic {
   reportedError: string | null = null;
   /** `true` if the metadata is incomplete and a timer will fetch it again. */
   isRetryTimed = false;
-  /** Failures of the whole topic: it does not exist. */
+  /** Failures of the whole topic, because the topic does not exist. */
   readonly block = new WriteFailures();
-  /** Failures because records name a partition that the topic does not have. */
+  /** Failures of records that name a partition which the topic does not have. */
   readonly #absence = new WriteFailures();
   /** `true` while a timer is set to check the topic's failures. */
   isWatched = false;
@@ -81,7 +81,7 @@ export class ProduceTopic {
     return this.#absence.isBlocked(nowMs) ? this.#named : null;
   }
 
-  /** `true` if a write that the topic rejects is going to be retried. */
+  /** `true` if a write was rejected by the topic and will be retried. */
   get isRejecting(): boolean {
     if (this.block.sinceMs !== null || this.#absence.sinceMs !== null) return true;
     return this.#current.some(({ leader }) => leader === null);
@@ -93,7 +93,7 @@ export class ProduceTopic {
     const blocks = [this.block, ...this.buffers.map(({ block }) => block)];
     this.mayBeBlocked = blocks.some(({ sinceMs }) => sinceMs !== null);
     if (this.block.isBlocked(nowMs)) return this.block;
-    // A record without a key is placed round-robin, and may still go to another partition.
+    // A record without a key gets a partition by round robin, and may still be written to another partition.
     if (record.key === null && record.partition === undefined) return null;
     const buffer = this.#bufferOf(record);
     if (buffer === null || !buffer.block.isBlocked(nowMs)) return null;
@@ -102,13 +102,13 @@ export class ProduceTopic {
   }
 
   /**
-   * Returns the records that wait for a topic or partition that is not writable to their callers.
+   * Returns records to their callers if they wait for a topic or partition that is not writable.
    *
    * @param withdraw called with each buffer before its records are returned.
    */
   giveBack(nowMs: number, withdraw: (buffer: PartitionBuffer) => void): void {
     const isMissing = this.block.isBlocked(nowMs);
-    // In a known topic, a record is unplaced only if it names a partition that does not exist.
+    // If the topic is known, a record has no buffer only if it names a partition that does not exist.
     const { by, error } = isMissing ? this.block : this.#absence;
     if (isMissing || this.#absence.isBlocked(nowMs)) {
       const unplaced = this.#unplaced;
@@ -153,9 +153,9 @@ export class ProduceTopic {
   }
 
   /**
-   * Applies partitions and leaders. Returns the buffers that have records and a leader. Records for a
-   * partition that is gone, because the topic was recreated, are placed again; records that name such a
-   * partition wait for it.
+   * Applies partitions and leaders, and returns the buffers that have records and a leader. If a partition is gone
+   * because the topic was recreated, its records get another partition, except records that name this partition, which
+   * wait for it.
    *
    * @param dropId called before a batch that may have been written is dropped.
    */
@@ -181,7 +181,7 @@ export class ProduceTopic {
     for (const buffer of this.buffers.slice(this.#partitions)) {
       buffer.leader = null;
       buffer.block.recordSuccess();
-      // The response must come first; the topic is then looked up again.
+      // The response must arrive first; the topic is looked up again after it.
       if (buffer.state === "in-flight") continue;
       if (buffer.mayBeWritten) dropId(buffer);
       moved.push(...buffer.abort());
@@ -203,14 +203,14 @@ export class ProduceTopic {
       this.#absence.recordRejection("unavailable", `${NO_PARTITION}: no partition ${named}`, nowMs);
   }
 
-  /** The partition that the first unplaced record names. */
+  /** The partition that the first record without a buffer names. */
   get #named(): number | null {
     const found = this.#unplaced.find(({ record }) => record.partition !== undefined);
     return found?.record.partition ?? null;
   }
 
   /**
-   * Called when the broker accepts only smaller batches. Halving ends above half of the broker's limit,
+   * Call when the broker accepts only smaller batches. The limit is not halved below half of the broker's limit,
    * because the reason is never a single record.
    */
   batchWasTooLarge(bytes: number): void {

@@ -1,13 +1,13 @@
 /**
- * The topics that a producer writes to, and the lookups of their partitions and leaders.
+ * Manages the topics to which a producer writes, and looks up their partitions and leaders.
  *
  *   a topic                                  is looked up
- *   is new, or a leader has changed          immediately, together with others at the same time
- *   is missing, or a partition is leaderless repeatedly, 50 ms to 2 s apart, while records wait, however
- *                                            many arrive; logged once
+ *   is new, or a leader has changed          immediately, in one request with others at the same time
+ *   is missing, or a partition is leaderless repeatedly, 50 ms to 2 s apart, while records wait,
+ *                                            regardless of their number; logged once
  *   is known                                 again after 20 seconds: it may have more partitions
  *   was not written for five minutes, or     no longer: it is dropped, with the producer ID that its
- *   for 20 seconds and is missing            batches were numbered under
+ *   for 20 seconds and is missing            batches were numbered with
  */
 
 import type { Clock } from "../../runtime/clock.ts";
@@ -78,7 +78,7 @@ export class ProduceTopics {
 
   /** Looks up all topics if they were last refreshed long ago. */
   refresh(nowMs: number): void {
-    // The absolute value, so that topics are also refreshed if the clock was set back.
+    // The absolute value is used so that topics are also refreshed if the clock was set back.
     if (Math.abs(nowMs - this.#refreshedAtMs) < AGE_MAX_MS) return;
     this.#refreshedAtMs = nowMs;
     for (const topic of this.#topics.values()) {

@@ -1,5 +1,5 @@
 /**
- * Tracks if a topic, or one of its partitions, is writable (docs/isolation.md#a-topic-that-is-not-writable).
+ * Tracks whether a topic, or one of its partitions, is writable (docs/isolation.md#a-topic-that-is-not-writable).
  *
  *   state     starts with                            records that may be returned
  *   taking    an acknowledgment; metadata that       wait for their acknowledgment
@@ -9,8 +9,8 @@
  *                                                    only a write can show that the topic is writable
  *
  * Only an error response counts: the topic is missing, there is no leader, or another error. A missing
- * response means an outage of the brokers, in which other topics are not writable either, so records wait. If
- * the clock was set back, every earlier time counts as long ago.
+ * response means an outage of the brokers, in which other topics are not writable either, so records wait. If the clock
+ * was set back, stored times count as long ago.
  */
 
 import type { BlockedBy } from "../port.ts";
@@ -45,7 +45,7 @@ export class WriteFailures {
     return this.#sinceMs !== null && Math.abs(nowMs - this.#sinceMs) >= BLOCK_AFTER_MS;
   }
 
-  /** Returns true from time to time, if the current record may be sent to find out if the topic is writable. */
+  /** Returns true every 2 s, if the current record may be sent to find out whether the topic is writable. */
   mayProbe(nowMs: number): boolean {
     if (Math.abs(nowMs - this.#probedAtMs) < PROBE_EVERY_MS) return false;
     this.#probedAtMs = nowMs;

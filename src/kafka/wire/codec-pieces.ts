@@ -1,6 +1,6 @@
 /**
- * Inflates LZ4 frames and Snappy in pieces. Both formats can express "repeat `length` bytes from `distance`
- * bytes ago", so for both, the bytes that were written last are kept (`History`).
+ * Inflates LZ4 frames and Snappy in pieces. Both formats contain instructions such as "repeat `length` bytes from
+ * `distance` bytes ago", so the bytes that were written last are kept (`History`).
  */
 
 const LZ4_MAGIC = 0x184d2204;
@@ -86,7 +86,7 @@ function* repeated(
 
 const PIECE_BYTES = 256 * 1024;
 
-/** A decompressor's output, in pieces. Keeps as many of the last bytes as later parts may repeat. */
+/** A decompressor's output, in pieces. Keeps the last bytes, as many as later instructions may repeat. */
 class History {
   readonly #bytes: Buffer;
   readonly #keepBytes: number;
@@ -115,7 +115,7 @@ class History {
     return piece;
   }
 
-  /** Writes as many bytes as currently fit. Returns how many bytes of the source were written. */
+  /** Writes as many of the source's bytes as currently fit, and returns how many it wrote. */
   literal(source: Buffer, start: number, length: number): number {
     const bytes = Math.min(length, this.#room);
     this.#bytes.set(source.subarray(start, start + bytes), this.#end);
@@ -123,7 +123,7 @@ class History {
     return bytes;
   }
 
-  /** Repeats as many bytes as currently fit. Returns how many bytes were written. */
+  /** Repeats as many bytes as currently fit, and returns how many it wrote. */
   repeat(distance: number, length: number): number {
     if (distance <= 0 || distance > this.#end) throw new Error(`a distance of ${distance}`);
     const bytes = Math.min(length, this.#room);
@@ -146,8 +146,8 @@ class History {
 }
 
 /**
- * All writers of Snappy compress 64 KiB at a time. The format allows distances larger than this limit, but
- * here they are an error.
+ * All writers of Snappy compress 64 KiB at a time. The format allows distances above this limit, but here such a
+ * distance is an error.
  */
 const SNAPPY_DISTANCE_MAX = 1024 * 1024;
 

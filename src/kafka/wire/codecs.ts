@@ -1,6 +1,6 @@
 /**
- * Inflates record batches in all compressions of Kafka. Switchyard itself does not compress records
- * (docs/decisions/0003-compression.md), except for one that would otherwise be too large.
+ * Inflates record batches in all compressions of Kafka. Switchyard itself compresses a record only if the record would
+ * otherwise be too large (docs/decisions/0003-compression.md).
  *
  *   type     written by clients as
  *   gzip     one gzip stream
@@ -8,10 +8,10 @@
  *   lz4      LZ4 frames, with blocks independent of each other
  *   zstd     zstd frames, with or without the content's size
  *
- * A batch within the size limit of a topic can inflate to a thousand times as much, and Kafka sets no limit:
- * `message.max.bytes` and Java's `batch.size` count compressed bytes. So each codec has two functions.
- * `decompress` is the fast one, for nearly all batches: one call, one buffer, and null if the result would
- * exceed a limit. `pieces` handles any batch with limited memory (`inflation.ts`).
+ * A batch within the size limit of a topic can inflate to a thousand times its size. Kafka does not limit this:
+ * `message.max.bytes` and Java's `batch.size` count compressed bytes. So each codec has two functions. `decompress` is
+ * the fast one, for nearly all batches: one call, one buffer, and null if the result would exceed a limit. `pieces`
+ * handles any batch with limited memory (`inflation.ts`).
  */
 
 import { promisify } from "node:util";
@@ -21,9 +21,9 @@ import { uncompress } from "snappy";
 import { lz4Pieces, snappyBytes, snappyPieces, xerialBlocks } from "./codec-pieces.ts";
 
 export interface Codec {
-  /** Null if the result would be larger. Throws if the buffer is invalid. */
+  /** Null if the result would be larger than `maxBytes`. Throws if the buffer is invalid. */
   decompress(buffer: Buffer, maxBytes: number): Promise<Buffer | null>;
-  /** Inflates in pieces of at most 512 KiB, each when it is requested. */
+  /** Inflates in pieces of at most 512 KiB. Each piece is created when it is requested. */
   pieces(buffer: Buffer): AsyncIterable<Buffer> | Iterable<Buffer>;
 }
 
@@ -87,7 +87,7 @@ export const CODECS: Readonly<Record<number, Codec>> = {
   4: zlibCodec(zstdDecompressed, createZstdDecompress),
 };
 
-/** Null for a compression that does not exist. */
+/** Null for an unknown compression. */
 export function codecOf(type: number): Codec | null {
   return CODECS[type] ?? null;
 }

@@ -1,4 +1,7 @@
-/** Finds where a corrupt batch ends, and passes it on to consumers that skip it. */
+/**
+ * Finds where a corrupt batch ends, and represents it in the records that are passed to consumers, so that they can
+ * skip it.
+ */
 
 import type { CorruptBatch } from "../../domain/corrupt-batch.ts";
 
@@ -12,16 +15,16 @@ const HEADER_BYTES = 61;
 type Offsets = Pick<CorruptBatch, "offset" | "behind" | "isEndKnown">;
 
 /**
- * The offsets of a corrupt batch, as far as its header and the data after it can be trusted.
+ * Finds the offsets of a corrupt batch from the parts of its header and of the following data that can be trusted.
  *
  *   the offset after the batch is the lowest of these above `from` and not after the log end offset
  *     its first offset plus the difference to its last one
  *     the first offset of the batch that follows it in the response
- *   if there is none   the next offset: if that is in the batch too, the broker returns the batch again
+ *   if there is none   the offset after `from`: if that is also in the batch, the broker returns the batch again
  *
  *   that offset is known if the batch starts at or before `from`, and
  *     another batch follows it in the response, or
- *     the header's difference agrees with its count of records
+ *     the difference in the header matches the header's count of records
  *
  * So a wrong header never causes records of other batches to be skipped.
  *

@@ -41,7 +41,7 @@ export function magicAt(buffer: Buffer, start: number): number | null {
   return buffer[start + MAGIC_AT] ?? null;
 }
 
-/** What a consumer requests from one partition. */
+/** The options for decoding the records of one partition. */
 export interface Wanted {
   readonly topic: string;
   readonly partition: number;
@@ -49,7 +49,7 @@ export interface Wanted {
   readonly from: number;
   /** The log end offset. */
   readonly end: number;
-  /** The limit above which only a part of a compressed record is read (`inflation.ts`). */
+  /** Only a part of a compressed record that is larger than this is read (`inflation.ts`). */
   readonly recordMaxBytes: number;
   /** Called before a batch is inflated in pieces, which may take seconds. */
   readonly comesInPieces?: (() => void) | undefined;
@@ -63,8 +63,8 @@ export interface Decoded {
 }
 
 /**
- * @param batch exactly one batch. Its messages are added to `messages`: all of them; or, if they do not fit in
- *   memory at once, as many as fit from `wanted.from` on.
+ * @param batch exactly one batch. Its messages are added to `messages`. If they do not all fit in memory, only those
+ * from `wanted.from` on that fit are added.
  */
 export async function decodeBatch(
   batch: Buffer,

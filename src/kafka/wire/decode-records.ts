@@ -3,19 +3,20 @@
  *
  *   in the response                                  then
  *   whole batches                                    their records
- *   a last batch that the broker has truncated       it is left for the next fetch; the first one is
+ *   a last batch that the broker has truncated       left for the next fetch; the first batch is
  *                                                    always whole (KIP-74)
- *   a batch that inflates to more than the limit     its first part, from the requested offset; the next
+ *   a batch that inflates to more than the limit     its first part, from the requested offset on; the next
  *                                                    fetch starts after that
  *   more, after the partition's share is used up     left for the next fetch
  *   a message set of Kafka before 0.11               the driver decodes it
  *   anything else                                    `CorruptBatchError` if it is first; after other
  *                                                    batches it is left for the next fetch
  *
- * The limit of a fetch counts compressed bytes, and a kilobyte can inflate to megabytes. So the inflated bytes
- * of all partitions of a response have a common limit, of which each partition has an equal share: a partition
- * that used up the whole limit would be read far ahead of the others. Because a batch is decoded whole, a
- * share can be exceeded at the cost of later partitions. Therefore each request starts with another partition.
+ * The limit of a fetch counts compressed bytes, and a kilobyte can inflate to megabytes. So the inflated bytes of all
+ * partitions of a response have a common limit, and each partition has an equal share of it. Without shares, a
+ * partition that used up the whole limit would be read far ahead of the others. Because batches are decoded completely,
+ * a partition can exceed its share at the cost of later partitions. Therefore each request starts with another
+ * partition.
  */
 
 import { CorruptBatchError } from "../../domain/corrupt-batch.ts";
@@ -33,7 +34,7 @@ import { PART_MAX_BYTES } from "./inflation.ts";
 /** Position of the difference between a batch's first offset and its last. */
 const LAST_DELTA_AT = 23;
 
-/** Inflated bytes of the batches of one response; the last batch may exceed it. */
+/** Maximum inflated bytes of the batches of one response; the last batch may exceed this limit. */
 export const INFLATED_FETCH_MAX_BYTES = PART_MAX_BYTES;
 
 /** State while one response is decoded. */
@@ -50,8 +51,9 @@ export type DecodeMessageSet = (records: Buffer) => Promise<readonly unknown[]>;
 const endOf = new WeakMap<readonly unknown[], number>();
 
 /**
- * The first offset after the batches of these decoded records: after compaction, a batch may have no record at
- * its last offset, or no records at all. Null for message sets, and if there was no batch.
+ * The first offset after the batches of these decoded records. It is not always the offset after the last record,
+ * because compaction may remove a batch's last records, or all of them. Null for message sets, and if there was no
+ * batch.
  */
 export function endOfBatches(messages: readonly unknown[]): number | null {
   return endOf.get(messages) ?? null;
@@ -94,7 +96,7 @@ export async function decodeRecords(
       return messages.length > 0 ? messages : decodeMessageSet(records);
     }
     if (isCut) {
-      const corruption = `it announces ${bytes} bytes and has ${records.length}`;
+      const corruption = `it declares ${bytes} bytes but has ${records.length}`;
       throw new CorruptBatchError(corruption, offsetAt(records, start));
     }
     const batch = records.subarray(start, start + bytes);
@@ -122,7 +124,7 @@ export async function decodeRecords(
   }
 }
 
-/** Up to how many bytes may be inflated in total, including the previous partitions. */
+/** The maximum number of bytes that may be inflated by the end of this partition, including the previous partitions. */
 function shareOf(inflated: Inflated): number {
   const { bytes, left = 1 } = inflated;
   inflated.left = Math.max(1, left - 1);
@@ -130,8 +132,8 @@ function shareOf(inflated: Inflated): number {
 }
 
 /**
- * `true` if the batch continues at the next offset. Batches at or above the log end offset are possible,
- * because a broker determines that offset before it reads, and more may be appended in between.
+ * `true` if the batch continues at the next offset. Batches at or above the log end offset are possible, because a
+ * broker determines that offset before it reads, and batches may be appended in between.
  */
 function goesOn(first: number, end: number, next: number): boolean {
   return first <= next && next < end;

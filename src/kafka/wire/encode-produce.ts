@@ -15,12 +15,15 @@ import {
 
 /** Bytes of a record batch before its records. */
 const BATCH_HEADER_BYTES = 61;
-/** Bytes of the header that the batch's length does not count: the base offset and the length itself. */
+/** Bytes of the header that the batch's length does not include: the base offset and the length itself. */
 const BATCH_LENGTH_END = 12;
 const CRC_AT = 17;
 const ATTRIBUTES_AT = 21;
 const MAGIC = 2;
-/** Batch attributes: the producer's timestamps, no transaction. `COMPRESSED` means compression with zstd. */
+/**
+ * Batch attributes: timestamps are set by the producer, and there is no transaction. `COMPRESSED` means compression
+ * with zstd.
+ */
 const PLAIN = 0;
 const COMPRESSED = 4;
 /** The length that encodes null, for the transactional ID. */

@@ -7,7 +7,7 @@
  * The deliveries of a call share key, value and most headers: shared headers are encoded once for all
  * records of a request that have the same array.
  *
- * A bundle or a compressed record is already encoded, is a batch of its own, and is copied unchanged.
+ * A bundle or a compressed record is already encoded, is a separate batch, and is copied unchanged.
  */
 
 import type {
@@ -24,7 +24,7 @@ export interface OutgoingMessage extends RecordContent {
   /** Written before `headers`; its bytes are encoded once for all records with the same array. */
   readonly sharedHeaders?: RecordHeaders;
   readonly partition?: number;
-  /** Milliseconds since the epoch; absent: the time of encoding. */
+  /** Milliseconds since the epoch; if absent, the time of encoding. */
   readonly timestamp?: number;
   /** A bundle, whose records are the whole batch. */
   readonly bundle?: Bundle | undefined;
@@ -200,7 +200,10 @@ function writeHeader(target: Buffer, at: number, [name, value]: RecordHeader): n
   return writeSized(target, at + bytes.length, value);
 }
 
-/** Header names repeat in every record, so their bytes are cached, up to a limit: callers may use any names. */
+/**
+ * Header names repeat in every record, so their bytes are cached. The number of cached names is limited, because
+ * callers may use any names.
+ */
 const NAMES_MAX = 1000;
 const names = new Map<string, Buffer>();
 

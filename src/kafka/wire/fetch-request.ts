@@ -3,7 +3,7 @@
 const CONSUMER = -1;
 const MIN_BYTES = 1;
 const READ_COMMITTED = 1;
-/** For fields whose value only followers know. */
+/** The value of fields that only followers set. */
 const UNKNOWN = -1;
 const HEAD_BYTES = 4 + 4 + 4 + 4 + 1 + 4 + 4;
 const PARTITION_BYTES = 4 + 4 + 8 + 8 + 4;
@@ -56,7 +56,7 @@ export function encodeFetch(fetch: FetchWithSession, roomBytes: number): Buffer 
     at = buffer.writeInt32BE(partitions.length, at);
     for (const { partition } of partitions) at = buffer.writeInt32BE(partition, at);
   }
-  // No rack.
+  // The rack is not set.
   buffer.writeInt16BE(0, at);
   return buffer;
 }

@@ -24,7 +24,7 @@ export interface FetchedSet extends RecordSet {
 export interface FetchResponse {
   /** Kafka's error code; 0 if there is no error. */
   readonly errorCode: number;
-  /** 0 if the broker has no session for the fetches. */
+  /** 0 if the broker has not opened a session. */
   readonly sessionId: number;
   readonly sets: readonly FetchedSet[];
 }

@@ -1,12 +1,12 @@
 /**
- * A fetched record. The same object is the driver's message and the record that the stages get, because
- * thousands of records of a fetch wait for their turn.
+ * A fetched record. The same object is the driver's message and the record that the stages get, because thousands of
+ * records of a fetch may be in memory at the same time.
  */
 
 import type { IncomingRecord, Omitted, RecordHeaders, VisitHeader } from "../../domain/record.ts";
 import type { RecordReader } from "./record-reader.ts";
 
-/** The part that the records of a batch share. */
+/** The values that all records of a batch share. */
 export interface RecordBatch {
   /** Reads the fields of the records. */
   readonly reader: RecordReader;

@@ -1,10 +1,10 @@
 /**
- * Keeps the headers of a record that fit into the limit together with key and value, in their original order.
- * Headers arrive one at a time, and only headers that may be kept are in memory.
+ * Selects the headers of a record that fit into the limit together with key and value, and keeps them in their original
+ * order. Headers arrive one at a time, and only headers that may be kept are in memory.
  *
  *   a header                                     then
  *   fits in addition to the kept ones            it is kept
- *   does not, and is larger than all kept ones   it is omitted
+ *   does not, and is larger than all kept headers it is omitted
  *   does not, and a kept one is larger           the largest is omitted instead
  */
 
@@ -17,8 +17,8 @@ interface Kept {
 }
 
 /**
- * Headers smaller than this are never omitted in favor of another header: searching for the largest of many
- * would take long.
+ * A header smaller than this is never omitted to make room for another one, because searching for the largest of many
+ * headers would take too long.
  */
 const LARGE_BYTES = 1_024;
 
@@ -45,7 +45,7 @@ export class FittingHeaders {
     return { count: this.#count, bytes: this.#bytes, largest: this.#largest };
   }
 
-  /** Returns `true` if a header of this size is to be read, and makes room for it. */
+  /** Returns `true` if a header of this size should be read, and makes room for it in that case. */
   wants(bytes: number): boolean {
     while (bytes > this.#left) {
       let largest: Kept | undefined;
@@ -69,14 +69,14 @@ export class FittingHeaders {
   }
 
   /**
-   * `true` if there is no room even for a small header, so that the rest, perhaps millions of headers, can be
-   * skipped.
+   * `true` if there is no room even for a small header, so that all further headers, of which there may be millions,
+   * can be skipped.
    */
   get isFull(): boolean {
     return this.#large.size === 0 && this.#left < LARGE_BYTES;
   }
 
-  /** Counts as omitted this many headers, whose names were not read, with this many bytes together. */
+  /** Counts this many headers as omitted. Their names were not read; `bytes` is their total size. */
   leaveOutAll(count: number, bytes: number): void {
     this.#count += count;
     this.#bytes += bytes;
@@ -92,5 +92,5 @@ export class FittingHeaders {
   }
 }
 
-/** Bytes that are kept of an omitted header's name. */
+/** Maximum number of bytes of an omitted header's name that are kept. */
 export const NAME_BYTES = 64;

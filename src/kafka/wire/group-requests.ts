@@ -4,11 +4,11 @@
  */
 
 const NULL_TEXT = -1;
-/** Bytes in addition to those of the strings: the strings' lengths and the generation. */
+/** Bytes of a request's fields without the strings themselves: the strings' lengths and the generation. */
 const MEMBER_BYTES = 2 + 4 + 2;
 const PARTITION_BYTES = 4 + 8 + 2;
 
-/** A group member, as of its latest join. */
+/** A group member with the IDs from its latest join. */
 interface MemberOfGroup {
   readonly groupId: string;
   readonly generationId: number;
@@ -34,7 +34,7 @@ export interface GroupResponse {
 /** @param roomBytes left free in front. */
 export function encodeHeartbeat(member: MemberOfGroup, roomBytes: number): Buffer {
   const buffer = Buffer.allocUnsafe(roomBytes + memberBytes(member) + 2);
-  // No group instance.
+  // The group instance is not set.
   buffer.writeInt16BE(NULL_TEXT, writeMember(buffer, roomBytes, member));
   return buffer;
 }

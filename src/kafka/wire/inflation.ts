@@ -6,10 +6,11 @@
  *   is within the topic's limit                    unchanged
  *   is larger                                      what fits the limit: its value, then its key, then
  *                                                  headers (`fitting-headers.ts`)
- *   comes when the part is full                    not at all: the next fetch starts there
+ *   follows when the part is full                  not at all: the next fetch starts with it
  *
- * A batch whose parts are requested one after another is inflated only once: its inflation is suspended
- * between two fetches. Only a few inflations are suspended at a time; others are dropped, and start again.
+ * If the parts of a batch are requested one after another, the batch is inflated only once: its inflation is suspended
+ * between two fetches. Only a few inflations are suspended at a time; any other is dropped, and starts again with the
+ * next fetch.
  *
  * This code commits nothing. Each record of the batch has its own offset, so a commit may be within the batch:
  *
@@ -30,9 +31,9 @@ import { KeptRecords, type Part, varint } from "./kept-records.ts";
 
 /** Maximum bytes of the records in a part, including their objects. The last record may exceed this limit. */
 export const PART_MAX_BYTES = 4 * 1024 * 1024;
-/** How many inflations may be suspended: few, because a zstd window may have 128 MiB. */
+/** How many inflations may be suspended. The number is low, because a zstd window may have 128 MiB. */
 const WAITING_MAX = 2;
-/** After this many pieces, other work can run, because some codecs inflate in this thread. */
+/** The number of pieces after which other work can run, because some codecs inflate in this thread. */
 const PIECES_AT_ONCE = 8;
 /** Attributes, two varlongs and a varint. */
 const PREFIX_MAX_BYTES = 1 + 10 + 5 + 5;
@@ -96,7 +97,7 @@ class Inflation {
   #pieceCount = 0;
   /** The number of records that were read or skipped. */
   #read = 0;
-  /** Remaining bytes of the record that is being read in part. */
+  /** Remaining bytes of the large record that is being read. */
   #fieldsLeft = 0;
   /** The offset delta at which the next part starts. */
   next = -1;
@@ -193,7 +194,7 @@ class Inflation {
     return headers;
   }
 
-  /** Counts bytes as read of the record that is being read in part. */
+  /** Subtracts bytes from the remaining bytes of the large record that is being read. */
   #pass(bytes: number): void {
     this.#fieldsLeft -= bytes;
     if (this.#fieldsLeft < 0) throw new RangeError("a length that its fields do not fit");
@@ -249,7 +250,7 @@ class Inflation {
     return this.#pending.length - this.#at;
   }
 
-  /** A copy, because a view would keep its whole piece. */
+  /** Returns a copy, because a view would keep its whole piece in memory. */
   async #bytes(length: number): Promise<Buffer> {
     await this.#need(length);
     const bytes = Buffer.from(this.#pending.subarray(this.#at, this.#at + length));

@@ -1,4 +1,6 @@
-/** The records that are kept from a batch that is inflated in pieces, in the record format. */
+/**
+ * Collects the records that are kept from a batch that is inflated in pieces. The records stay in the record format.
+ */
 
 import type { Omitted } from "../../domain/record.ts";
 import { varintBytes, writeVarint } from "./varint.ts";

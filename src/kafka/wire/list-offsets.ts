@@ -1,6 +1,6 @@
 /**
- * Encodes requests for offsets of partitions, and reads the responses: versions 2 to 5 of ListOffsets. Brokers
- * of Kafka 0.11 and later accept one of them. A process requests all of its partitions every ten seconds.
+ * Encodes ListOffsets requests, versions 2 to 5, and reads their responses. Brokers of Kafka 0.11 and later accept at
+ * least one of these versions. A process requests all of its partitions every ten seconds.
  *
  *   version   adds
  *   4         the leader epoch, in both directions
@@ -61,7 +61,7 @@ export function encodeListOffsets(
 export function readListedOffsets(payload: Buffer, version: number): readonly ListedOffset[] {
   const partitionBytes = version >= WITH_EPOCH ? 26 : 22;
   const listed: ListedOffset[] = [];
-  // After the throttle time.
+  // The list of topics starts after the throttle time.
   let at = 4 + 4;
   for (let topics = payload.readInt32BE(4); topics > 0; topics -= 1) {
     const length = payload.readInt16BE(at);

@@ -1,6 +1,6 @@
 /**
- * The hash by which Java's producers choose a partition from a key: 32-bit murmur2 with Kafka's
- * seed. All producers must place the records of one key in the same partition.
+ * The hash with which Java's producers choose a partition for a key: 32-bit murmur2 with Kafka's seed. All producers
+ * must write the records of one key to the same partition.
  */
 
 const SEED = 0x9747b28c;

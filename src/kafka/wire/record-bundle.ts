@@ -1,11 +1,11 @@
 /**
- * Encoded records for one partition, written in the place where they stay until they are sent, so that no
- * object is created per record. For callers that write very many records.
+ * Encodes records for one partition directly into the buffer in which they stay until they are sent, so that no object
+ * is created per record. Used by callers that write very many records.
  *
  *   record = length, attributes (0), timestamp delta (0), offset delta, key, value, no headers
  *
- * The lengths of a record and of its value are known only at its end. Two bytes are reserved for each length,
- * which is right for nearly all records. If a length needs more or fewer bytes, the bytes after it are moved.
+ * The lengths of a record and of its value are known only at its end. Two bytes are reserved for each length, which is
+ * the correct size for nearly all records. If a length needs more or fewer bytes, the bytes after it are moved.
  */
 
 import { ByteText } from "../../domain/byte-text.ts";
@@ -27,7 +27,7 @@ export class RecordBundle implements OutgoingRecord {
   readonly value = null;
   readonly headers: RecordHeaders = [];
   readonly bundle = this;
-  /** Absent if the partition is unknown; the records are then placed one by one. */
+  /** Absent if the partition is unknown; a partition is then chosen for each record. */
   partition?: number;
   count = 0;
   readonly #out = new ByteText(FIRST_BYTES);
@@ -127,9 +127,8 @@ let block = Buffer.alloc(0);
 let used = 0;
 
 /**
- * The bytes of a record that waits to be written, copied to a block that contains only such records. Kept as
- * an object, the record would hold a whole fetch and blocks of small buffers in memory, and the garbage
- * collector would copy it.
+ * The bytes of a record that waits to be written, copied to a block that contains only such records. The original
+ * object would keep a whole fetch and blocks of small buffers in memory, and the garbage collector would copy it.
  *
  * The result is sent like the record itself. Its fields are read from the bytes on demand.
  */

@@ -27,8 +27,8 @@ export class RecordReader {
   }
 
   /**
-   * Skips a record, and describes it in fields of this object; an object for each of the thousands of records
-   * would cost too much. Throws a RangeError if the record does not match its length or the buffer.
+   * Skips a record, and describes it in fields of the reader, because creating an object for each of thousands of
+   * records would cost too much. Throws a RangeError if the record does not match its length or the buffer.
    */
   next(): void {
     const length = this.#varint();
@@ -50,7 +50,7 @@ export class RecordReader {
     return this.#buffer.subarray(start, end);
   }
 
-  /** The key in a record's content, which was checked before. Does not move the reader. */
+  /** The key in a record's content. The content must have been checked before. Does not move the reader. */
   keyAt(start: number): Buffer | null {
     const resumeAt = this.#at;
     this.#at = start;
@@ -76,7 +76,7 @@ export class RecordReader {
     return headers;
   }
 
-  /** Visits the headers. Much cheaper than returning them, because a value need not be a separate buffer. */
+  /** Visits the headers. This is much cheaper than returning them, because no buffer is created for each value. */
   eachHeaderAt(start: number, visit: VisitHeader): void {
     const resumeAt = this.#at;
     this.#at = start;
@@ -175,7 +175,10 @@ const SLOT_SHIFT = 24;
 interface Known {
   readonly text: string;
   readonly length: number;
-  /** The name from its first byte on, in words of four bytes. `lastWord` has its last four bytes, and may overlap. */
+  /**
+   * The name in words of four bytes, from the first byte on. `lastWord` contains the last four bytes, and may overlap
+   * the other words.
+   */
   readonly words: Int32Array;
   readonly lastWord: number;
 }
@@ -184,12 +187,12 @@ const known = new Array<Known | null>(SLOTS).fill(null);
 
 /**
  * Returns the header name that these bytes contain in UTF-8. A process reads the same few names in every
- * record, so the strings are cached, and bytes are compared four at a time. Without the cache, decoding names
- * is most of the cost of reading a record's headers.
+ * record, so the strings are cached, and bytes are compared four at a time. Without the cache, decoding the names would
+ * be most of the cost of reading a record's headers.
  *
  *   the name                                    its string
- *   is the last one in its slot                 is the cached one
- *   is another one, of 4 to 64 bytes            is created, and cached in its slot
+ *   equals the cached name of its slot          is the cached one
+ *   differs from it, and has 4 to 64 bytes      is created, and cached in its slot
  *   is shorter or longer                        is created
  */
 export function headerName(bytes: DataView, start: number, length: number): string {

@@ -4,8 +4,8 @@
  *
  *   the broker accepts                   then
  *   a version that we can send           the highest of these is sent
- *   only newer ones                      an error: Switchyard is too old for this broker
- *   only older ones, or no such request  an error: the broker is too old for Switchyard
+ *   only newer versions                  an error: Switchyard is too old for this broker
+ *   only older versions, or none         an error: the broker is too old for Switchyard
  */
 
 /** The versions of a request that a broker accepts. */
@@ -25,10 +25,10 @@ export interface RequestKind {
   readonly versions: readonly number[];
 }
 
-/** Kafka's name of the error, which counts as permanent. */
+/** Kafka's name for the error. The error counts as permanent. */
 const TYPE = "UNSUPPORTED_VERSION";
 
-/** The broker does not accept any of the versions of a request that can be sent. */
+/** Thrown if the broker does not accept any version of a request that can be sent. */
 export class NoCommonVersionError extends Error {
   override readonly name = "NoCommonVersionError";
   readonly type = TYPE;
@@ -69,7 +69,7 @@ function rejectionText(
   const who = broker === null ? "The broker" : `The broker ${broker}`;
   const ours = rangeText(Math.min(...versions), Math.max(...versions));
   if (accepted === undefined) {
-    return `${who} does not know the request ${apiName}, of which Switchyard can send ${ours}. Upgrade the broker: its Kafka is too old.`;
+    return `${who} does not support the request ${apiName}, which Switchyard can send in ${ours}. Upgrade the broker: its Kafka is too old.`;
   }
   const { minVersion, maxVersion } = accepted;
   const theirs = rangeText(minVersion, maxVersion);
@@ -77,7 +77,7 @@ function rejectionText(
     minVersion > Math.max(...versions)
       ? "Upgrade Switchyard: the broker's Kafka is too new for it."
       : "Upgrade the broker: its Kafka is too old.";
-  return `${who} accepts ${theirs} of the request ${apiName}, and Switchyard can send ${ours}. ${advice}`;
+  return `${who} accepts ${theirs} of the request ${apiName}, but Switchyard can send only ${ours}. ${advice}`;
 }
 
 function rangeText(min: number, max: number): string {

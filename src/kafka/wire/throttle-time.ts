@@ -1,7 +1,6 @@
 /**
- * Reads the throttle time in a response: the broker has responded immediately, but does not read from the
- * connection again for this time (KIP-219). Nearly all responses contain a throttle time, at one of two
- * positions.
+ * Reads the throttle time in a response: how long the broker, which has responded immediately, will not read from the
+ * connection (KIP-219). Nearly all responses contain a throttle time, at one of two positions.
  */
 
 interface Place {
@@ -52,8 +51,8 @@ const BYTES = 4;
 export function throttleMsIn(apiKey: number, apiVersion: number, payload: Buffer): number {
   const place = PLACES[apiKey];
   if (place === undefined || apiVersion < place.since) return 0;
-  // If the throttle time is at the end, no version that we send has fields after it. Tagged fields before it
-  // are not in use.
+  // In responses that end with the throttle time, no version that we send has fields after it. The tagged fields before
+  // it are not in use.
   const isFlexible = place.flexibleSince !== undefined && apiVersion >= place.flexibleSince;
   const at = place.isAtEnd ? payload.length - BYTES : isFlexible ? 1 : 0;
   if (at < 0 || at + BYTES > payload.length) return 0;

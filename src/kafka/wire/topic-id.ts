@@ -1,5 +1,6 @@
 /**
- * Requests topic IDs, which distinguish a topic from a deleted topic that had the same name.
+ * Encodes requests for topic IDs, and reads the responses. An ID distinguishes a topic from a deleted topic that had
+ * the same name.
  *
  * Version 10 of Metadata (Kafka 2.8 and later) contains topic IDs. It uses Kafka's flexible encoding: a length
  * is an unsigned varint of the length plus one, and every structure ends with tagged fields.
@@ -15,7 +16,7 @@ export function encodeTopicIdRequest(topics: readonly string[]): Buffer {
     // A zero ID means that the topic is requested by name.
     parts.push(Buffer.alloc(16), uvarint(name.length + 1), name, Buffer.from([0]));
   }
-  // No automatic creation, no authorized operations of cluster or topics, no tagged fields.
+  // Topics are not created automatically, authorized operations are not returned, and there are no tagged fields.
   parts.push(Buffer.from([0, 0, 0, 0]));
   return Buffer.concat(parts);
 }

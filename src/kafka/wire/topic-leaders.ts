@@ -1,11 +1,12 @@
 /**
- * Requests the leaders of topics' partitions: version 6 of Metadata, which brokers of Kafka 2.0 and later
- * accept. A process requests all of its topics every few seconds, so most responses equal the last one.
+ * Encodes requests for the leaders of topics' partitions, and reads the responses: version 6 of Metadata, which brokers
+ * of Kafka 2.0 and later accept. A process requests all of its topics every few seconds, so most responses are equal to
+ * the previous one.
  */
 
 const THROTTLE_BYTES = 4;
 
-/** The request does not create topics. */
+/** Encodes a request that does not create missing topics. */
 export function encodeLeadersRequest(topics: readonly string[]): Buffer {
   const bytes = topics.reduce((sum, topic) => sum + 2 + Buffer.byteLength(topic), 4 + 1);
   const buffer = Buffer.alloc(bytes);

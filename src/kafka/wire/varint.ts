@@ -1,14 +1,14 @@
 /**
  * Kafka's variable-length integers: zigzag, then seven bits per byte, least significant first.
  *
- * All values are plain numbers. Lengths and offset deltas fit in 32 bits; timestamp deltas may not, and
- * take a slower path.
+ * All values are plain numbers. Lengths and offset deltas fit in 32 bits. Timestamp deltas may not fit, so separate,
+ * slower functions handle them.
  */
 
-/** Encoded bytes of a value in the range of int32. */
+/** The number of bytes that a value in the range of int32 takes. */
 export function varintBytes(value: number): number {
   const zigzag = (value << 1) ^ (value >> 31);
-  // Five bytes hold 32 bits; clz32 of 0 is 32, which must still take one byte.
+  // Five bytes hold 32 bits. For 0, clz32 returns 32, but one byte is still needed.
   return zigzag === 0 ? 1 : ((38 - Math.clz32(zigzag)) / 7) | 0;
 }
 
@@ -32,7 +32,7 @@ function zigzag64(value: number): bigint {
   return BigInt.asUintN(64, value < 0 ? ~(BigInt(value) << 1n) : BigInt(value) << 1n);
 }
 
-/** Encoded bytes of an integer below 2^53. */
+/** The number of bytes that an integer below 2^53 takes. */
 export function varlongBytes(value: number): number {
   if (isInt32(value)) return varintBytes(value);
   let bytes = 1;

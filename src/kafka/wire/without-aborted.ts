@@ -2,20 +2,20 @@
  * Filters out the records of aborted transactions, as Java's consumer does.
  *
  *   a record                                             is
- *   is a control record with an abort marker             kept; ends its producer's transaction
+ *   is a control record with an abort marker             kept; it ends its producer's transaction
  *   is another control record                            kept
  *   is transactional, from a producer with an aborted
  *     transaction that started at or before its offset   removed
  *   anything else                                        kept
  *
- * The broker returns the records of aborted transactions too, and lists these transactions in its response.
+ * The broker also returns the records of aborted transactions, and lists these transactions in its response.
  */
 
 interface FetchedMessage {
   readonly offset: string | number;
   readonly key: Buffer | null;
   readonly isControlRecord?: boolean;
-  /** Absent for messages of message sets, which have no transactions. */
+  /** Absent for messages from message sets, because those have no transactions. */
   readonly batchContext?: { readonly producerId: string; readonly inTransaction: boolean };
 }
 

@@ -16,7 +16,8 @@ export async function approveSync(
   syncId: string,
 ): Promise<void> {
   const value = Buffer.from(JSON.stringify({ type: "approve", audienceId: id, syncId }));
-  // Written to the partition in which the audience is, even if the audience's key belongs to another partition.
+  // The record is written to the audience's partition, even if the audience's key would belong to another partition
+  // now.
   const [refused] = await producer.send([
     { topic, partition, key: Buffer.from(id), value, headers: [] },
   ]);

@@ -1,9 +1,10 @@
 /**
- * The work of `pause`, `retry`, `cancel` and `wait`, for the commands and for the console, which show the results in their own way.
+ * Carries out `pause`, `retry`, `cancel` and `wait` for the commands and for the console, each of which shows the
+ * results differently.
  *
- *   step of retry and cancel                       a crash after it
+ *   step of retry and cancel                       if the process crashes after it
  *   0  the waiting deliveries are counted          nothing has changed
- *   1  the early release is written to             the stages carry it out; no process has to wait for it
+ *   1  the early release is written to             the stages carry out the release anyway
  *      operator-actions
  *   2  records that are no longer needed are       the next retry or cancel removes them
  *      removed
@@ -84,7 +85,7 @@ export async function retryNow(acting: Acting, operating: Operating): Promise<nu
 }
 
 /**
- * Counts the waiting deliveries and dead-letters them. Resolves with the number of deliveries.
+ * Counts and dead-letters the waiting deliveries. Resolves with their number.
  *
  * @param operating null if the deliveries are only counted.
  */
@@ -99,7 +100,10 @@ export async function cancelWaiting(
   return waiting;
 }
 
-/** Waits until no delivery is left. Resolves with what is left when the timeout ends or the signal aborts. */
+/**
+ * Waits until no delivery is left. If the timeout ends or the signal aborts first, resolves with the deliveries that
+ * are left.
+ */
 export async function waitUntilNoneIsLeft(
   { looking, progressOutput }: Omit<Acting, "by">,
   timeoutMs: number | null,

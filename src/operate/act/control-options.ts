@@ -18,7 +18,8 @@ export interface ControlOptions extends ConfigOption, KafkaTimeoutOption {
   readonly json?: boolean;
 }
 
-export const EXIT_HELP = "\nExit status: 0 done; 1 failed; 2 invalid usage or configuration.\n\n";
+export const EXIT_HELP =
+  "\nExit status: 0 on success; 1 on failure; 2 if the usage or configuration is invalid.\n\n";
 
 export function controlOptions(command: Command): Command {
   return command

@@ -5,7 +5,7 @@
  *   has not been attempted                                 has no retry window, and stays queued
  *   its retry window ends before the pause does            expires
  *   its retry window ends, and the pause has no end        expires, unless the destination is resumed first
- *   its retry window ends after the pause                  is retried after the pause
+ *   its retry window ends after the pause                  is retried when the pause has ended
  */
 
 import { counted } from "../../words/count.ts";

@@ -13,7 +13,7 @@ import {
   retryTopicParts,
 } from "./remaining.ts";
 
-/** A person is waiting for the result, so deliveries that have not been read after this time are not counted. */
+/** An operator is waiting for the result, so deliveries that have not been read after this time are not counted. */
 const LIMIT_MS = 5_000;
 const RECORDS_MAX = 500_000;
 
@@ -27,7 +27,7 @@ export type PausedWaiting =
     }
   | { readonly kind: "unknown"; readonly error: string };
 
-/** Never throws: the destination is paused already. @param untilMs null if the pause has no end. */
+/** Never throws, because the destination is already paused. @param untilMs null if the pause has no end. */
 export async function waitingOfPaused(
   looking: Looking,
   untilMs: number | null,

@@ -3,12 +3,12 @@
  *
  *   in force            requested                 result
  *   none                no end                    paused until it is resumed
- *   none                for 2 h                   paused until then
+ *   none                for 2 h                   paused for 2 h
  *   until T             no end                    stays paused until T; nothing is written
- *   until T             for 2 h                   paused until then, even if that is before T
+ *   until T             for 2 h                   paused for 2 h from now, even if that ends before T
  *   until T             until it is resumed       paused until it is resumed
  *   without an end      no end, until resumed     stays paused; nothing is written
- *   without an end      for 2 h                   paused until then
+ *   without an end      for 2 h                   paused for 2 h from now
  *
  * The start of the first pause is kept.
  */
@@ -26,11 +26,11 @@ export interface AskedPause {
 export interface Paused {
   /** The pause in force so far; null if there is none. */
   readonly before: Pause | null;
-  /** The pause in force from now on. If this is the same object as the pause so far, nothing has to be written. */
+  /** The pause in force after this request. If it is the same object as `before`, nothing has to be written. */
   readonly pause: Pause;
 }
 
-/** @param now the requested pause, as if no other pause were in force. */
+/** @param now the pause that would result if no pause were in force. */
 export function pausedBy(before: Pause | null, asked: AskedPause, now: Pause): Paused {
   if (before === null) return { before, pause: now };
   const keepsEnd = asked.forMs === null && !asked.untilResumed;

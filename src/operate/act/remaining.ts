@@ -1,7 +1,7 @@
 /**
- * The waiting deliveries of a destination, read from Kafka only.
+ * Finds the waiting deliveries of a destination, reading only from Kafka.
  *
- *   place             read                                   counted
+ *   location          read                                   counted
  *   its queue         unprocessed records                    by offsets, or one by one
  *   its retry topic   unprocessed records                    one by one
  *   delay topics      unprocessed records of all             one by one, except records that were taken out early
@@ -88,7 +88,7 @@ export async function eachAwaitingRetry(
 ): Promise<boolean> {
   const topics = configuredTopics(config);
   const groups = groupNames(config.kafka.topicPrefix);
-  // Kafka does not list a topic for which the permission is missing, so the topic is requested by name.
+  // Kafka does not list topics for which a permission is missing, so the topic is requested by name.
   const delays = knownDelays(config, await kafka.admin.topics());
   const asked = { delays, topics, groups, operatorActions, recordsMax, signal };
   const read = await eachWaiting({ kafka, clock: systemClock }, asked, (waiting) => {

@@ -7,8 +7,8 @@
  *   delay topic to retry topic    the end of the retry topic is read again after the delay topics
  *   retry topic to delay topic    the retry topic is read before the delay topics
  *
- * Deliveries that were received later are not waited for. A record counts as left until its offset is committed, which takes some
- * seconds.
+ * The command does not wait for deliveries that were received later. A record counts as left until its offset is
+ * committed, which takes a few seconds.
  */
 
 import { isOver, type KnownOperatorActions } from "../../control/operator-action-state.ts";
@@ -81,7 +81,7 @@ export function remainingText(left: Remaining): string {
   return `${sumOf(left).toLocaleString("en")} left: ${queued} queued, ${due} due, ${awaitingRetry} awaiting retry`;
 }
 
-/** Why no delivery is being processed; null if deliveries are being processed. */
+/** The reason why no deliveries are being processed; null if some are. */
 export async function stillText(looking: Looking, nowMs: number): Promise<string | null> {
   const { config, destination, signal } = looking;
   const configured = config.destinations.find(({ id }) => id === destination);

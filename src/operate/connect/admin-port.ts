@@ -33,7 +33,7 @@ export async function ask(
 ): Promise<{ readonly status: number | undefined; readonly body: string }> {
   using late = hearingLimit(ANSWER_LIMIT_MS);
   const limit = AbortSignal.any([signal, late.signal]);
-  // fetch blocks some ports, and an admin port can be any port.
+  // `fetch` blocks some ports, but an admin port can be any port.
   const colon = address.lastIndexOf(":");
   // A URL cannot contain the zone of an IPv6 address.
   const host = withoutBrackets(address.slice(0, colon));

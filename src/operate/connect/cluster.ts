@@ -1,11 +1,11 @@
 /**
- * A connection to Kafka for the duration of one command. The Kafka client is loaded on first use.
+ * Connects to Kafka for the duration of one command. The Kafka client is loaded on first use.
  *
  *   no broker responds                          then
- *   for 2 s                                     the cause is printed, and each new cause
- *   for 10 s (--kafka-timeout), or for          fails
+ *   for 2 s                                     the cause is printed, and later each new cause
+ *   for 10 s (--kafka-timeout), or for          the command fails
  *     kafka.startTimeout if that is shorter
- *   and none will: a wrong password             fails immediately
+ *   and none will: a wrong password             the command fails immediately
  */
 
 import { Option } from "commander";
@@ -20,7 +20,7 @@ import type { Shell } from "./shell.ts";
 
 /** After this time, the command explains why it is waiting. */
 const QUIET_MS = 2_000;
-/** A person is waiting for the command. */
+/** Short, because an operator is waiting for the command. */
 const KAFKA_TIMEOUT_MS = 10_000;
 
 export interface KafkaTimeoutOption {
@@ -34,7 +34,7 @@ export function kafkaTimeoutOption(): Option {
 }
 
 /**
- * Connects, does the work, closes.
+ * Connects, does the work, and closes the connection.
  *
  * @param work gets a signal that aborts at Ctrl-C.
  * @throws Error naming the brokers, the cause and the settings to check, if no broker responds in time,

@@ -1,12 +1,12 @@
 /**
- * The producer of a command. A send waits through outages, and waits indefinitely for a topic that was deleted; the
- * command then prints a message, and Ctrl-C ends it.
+ * The producer of a command. A send waits until an outage ends, and waits indefinitely for a topic that was deleted.
+ * While it waits, the command prints a message, and Ctrl-C ends the command.
  *
  *   a send                                         then
  *   has not been acknowledged for 10 s             a message is printed, once
  *   has had no permission for its topic for 2 s    throws, because waiting does not help. With `giveBack`, the
  *                                                  records are returned instead
- *   is in flight when the signal aborts            has 5 s left; then it throws
+ *   is in flight when the signal aborts            may take 5 s more; then it throws
  *
  * Permissions that were just granted take about a second to reach all brokers.
  */
@@ -24,7 +24,10 @@ const QUIET_MS = 10_000;
 const INTERRUPT_LIMIT_MS = 5_000;
 const LOOK_EVERY_MS = 500;
 
-/** Its message is printed for operators. The class does not set `name`, because the stack would then be printed. */
+/**
+ * The message is printed for operators. The class does not set `name`, because with another name the stack would be
+ * printed.
+ */
 export class NotWrittenError extends Error {}
 
 /** @param signal aborts at Ctrl-C. */
@@ -54,7 +57,7 @@ export function commandProducer(
       if (signal.aborted) onAbort();
       else signal.addEventListener("abort", onAbort, { once: true });
       after(QUIET_MS, explain);
-      // The producer may also report topics of an earlier send.
+      // The producer may also report topics to which only an earlier send wrote.
       const topics = new Set(records.map(({ topic }) => topic));
       let forbidden: BlockedTopic | null = null;
       const look = () => {

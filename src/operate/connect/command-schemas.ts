@@ -1,7 +1,6 @@
 /**
- * Schemas of the registry for a command. Each schema is requested once. Once the registry has been unreachable, no
- * more schemas are requested, because a command does not wait for the registry: the command reports what it could not
- * read.
+ * Gets schemas from the registry for a command. Each schema is requested only once. A command does not wait for an
+ * unreachable registry: it requests no more schemas, and reports what it could not read.
  */
 
 import { type Frame, frameOf } from "../../domain/framing.ts";
@@ -42,7 +41,7 @@ export class CommandSchemas implements AsyncDisposable {
     this.#signal = signal;
   }
 
-  /** The schema that a value names; null if it does not name one. */
+  /** The schema that a value names; null if the value does not name one. */
   of(record: IncomingRecord): Extract<Frame, { kind: "framed" }> | null {
     const frame = record.value === null ? null : frameOf(record.value, record);
     return frame?.kind === "framed" ? frame : null;

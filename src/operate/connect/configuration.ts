@@ -1,6 +1,6 @@
 /**
- * `--config FILE`, which is the same for every command that needs the configuration. The code that reads the file is
- * loaded on first use, so that a command's help does not wait for it.
+ * Handles `--config FILE`, which is the same for every command that needs the configuration. The code that reads the
+ * file is loaded on first use, so that `--help` does not have to wait until it is loaded.
  */
 
 import { Option } from "commander";
@@ -24,7 +24,7 @@ type LoadedConfig = Extract<Loaded, { kind: "config" }>;
 /**
  * Null if the configuration cannot be used. The reason has then been printed, and the exit status is 2.
  *
- * @throws WrongUsage when none is named.
+ * @throws WrongUsage if no file is named.
  */
 export async function loadOrExplain(
   options: ConfigOption,
@@ -33,17 +33,19 @@ export async function loadOrExplain(
   return explained(await load(options, shell), configFile(options, shell), shell);
 }
 
-/** @throws WrongUsage when none is named. */
+/** @throws WrongUsage if no file is named. */
 export async function load(options: ConfigOption, shell: Pick<Shell, "env">): Promise<Loaded> {
   const file = configFile(options, shell);
   if (file === "") {
-    throw new WrongUsage("no configuration file. Give --config FILE or set SWITCHYARD_CONFIG.");
+    throw new WrongUsage(
+      "no configuration file is set. Use --config FILE or set SWITCHYARD_CONFIG.",
+    );
   }
   const { loadConfig } = await import("../../config/load.ts");
   return loadConfig({ file, env: shell.env });
 }
 
-/** The file's name; empty if none is named. */
+/** The file's name; empty if no file is named. */
 export function configFile(options: ConfigOption, shell: Pick<Shell, "env">): string {
   return options.config ?? shell.env.SWITCHYARD_CONFIG ?? "";
 }

@@ -11,7 +11,7 @@ import type { Log } from "../../telemetry/log.ts";
  * stages.
  *
  * @param current the current configuration: its URLs, passwords and TLS files are used.
- * @throws Error if its TLS files cannot be used.
+ * @throws Error if the registry's TLS files cannot be used.
  */
 export async function configuredSchemas(
   { registry }: Pick<Config, "registry">,

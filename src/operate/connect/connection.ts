@@ -48,7 +48,7 @@ export function configuredPlan(config: Config): readonly PlannedTopic[] {
 }
 
 /**
- * The delays of all delay topics: first the configured delays, then other delays whose topics exist, shortest first.
+ * The delays of all delay topics: first the configured delays; then, shortest first, other delays whose topics exist.
  */
 export function knownDelays(config: Config, existing: Iterable<string>): readonly string[] {
   const start = `${configuredTopics(config).prefix}delays.`;

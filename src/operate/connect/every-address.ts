@@ -1,14 +1,14 @@
 /**
- * The addresses at which admin ports are requested.
+ * Resolves the addresses of admin ports.
  *
  *   the host of an address                           then the admin port is requested
- *   is an IP address, has only one, or is unknown    at the address as written
+ *   is an IP address, has only one, or is unknown    at the address as it is written
  *   has several, such as a headless Service          at each of them
- *   ... one of which is this machine's, whose        at the others
+ *   ... and one is this machine's, whose             at the others
  *   own port is requested as `127.0.0.1`
  *
- * A name with IPv4 and IPv6 addresses, such as `localhost`, is one machine: only addresses of the same kind as the first one are
- * used.
+ * A name with both IPv4 and IPv6 addresses, such as `localhost`, is one machine, so only addresses of the same kind as
+ * the first one are used.
  */
 
 import { type LookupAddress, promises } from "node:dns";

@@ -12,7 +12,7 @@ export function instant(text: string): number {
   throw new InvalidArgumentError(`"${text}" is not a time. Expected ${INSTANT_FORM}.`);
 }
 
-/** A parser of an option, to milliseconds. @throws InvalidArgumentError */
+/** Returns a parser of an option's value to milliseconds. @throws InvalidArgumentError */
 export function durationWithin(minMs: number, maxMs: number): (text: string) => number {
   return (text) => {
     const ms = parseDuration(text);

@@ -4,7 +4,7 @@ import type { Shell } from "./shell.ts";
 
 const FIRST_AFTER_MS = 2_000;
 const TERMINAL_EVERY_MS = 500;
-/** Long, so that a log file does not fill with progress messages. */
+/** The interval is long, so that log files do not fill with progress messages. */
 const FILE_EVERY_MS = 10_000;
 
 export interface Progress extends Disposable {

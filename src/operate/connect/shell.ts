@@ -1,7 +1,7 @@
 /**
  * The process in which a command runs; tests replace it. Commands print only through this object. Characters that could
- * control a terminal are escaped, except C0, which colors and progress need: code that prints data escapes C0 with
- * `visibleCell`.
+ * control a terminal are escaped, except C0 characters, because colors and progress need them. Code that prints data
+ * escapes C0 characters with `visibleCell`.
  */
 
 import picocolors from "picocolors";
@@ -24,11 +24,11 @@ export interface Shell {
   readonly stdin: NodeJS.ReadableStream;
   /** The result of the command. */
   readonly out: (text: string) => void;
-  /** Prints lines that another program reads, unchanged; on a terminal, like `out`, with control characters escaped. */
+  /** Prints lines for other programs, unchanged. On a terminal, control characters are escaped, as in `out`. */
   readonly raw: (text: string) => void;
   /** Messages: problems, warnings, progress. */
   readonly err: (text: string) => void;
-  /** From now on the command only prints, so it may be ended when `out` no longer has a reader. */
+  /** Call when the command only prints from then on, so that it may be ended when `out` no longer has a reader. */
   readonly onlyPrints: () => void;
   /** Colors for `out`; they have no effect unless `out` is a terminal. */
   readonly colors: Colors;

@@ -9,15 +9,18 @@
  *                                                                                                    continues
  *   after that event                              yes                     no, or started after it    event
  *
- * The decision depends only on the topic, so the event needs no end, and any process can write it.
- * For a destination that is neither failing nor paused but has deliveries that expire, the next event comes after three
- * quarters of a retry window at the earliest.
+ * The decision depends only on the topic, so the event needs no end, and any process can write it. If a destination is
+ * neither failing nor paused but has deliveries that expire, there is at most one event per three quarters of a retry
+ * window.
  */
 
 import { type OperatorEvent, operatorEvent } from "./event.ts";
 import { keyOf, type LASTING, type Reported, type Writing } from "./incidents.ts";
 
-/** Share of the retry window. With the default schedule, the longest delay and the last attempt fit into this share. */
+/**
+ * The part of the retry window that is left when operators are notified. With the default schedule, the longest delay
+ * and the last attempt fit into it.
+ */
 const NEAR_SHARE = 0.25;
 
 /** Operators are notified this long before the end of a retry window. */
@@ -62,7 +65,7 @@ const OPENING = [
   "destination.token_missing",
 ] as const satisfies readonly (keyof typeof LASTING)[];
 
-/** The deliveries of a destination that expire soon. */
+/** The deliveries of a destination that expire within the last quarter of their retry window. */
 export interface Expiring {
   readonly deliveries: number;
   /** True if not all waiting deliveries were read, so that the count is a lower bound. */

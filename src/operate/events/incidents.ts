@@ -1,6 +1,6 @@
 /**
- * Decides which operator events are written. Every few seconds a process observes each subject that it reports for.
- * The topic shows which incidents are open: the last record of a key counts, whichever process wrote it.
+ * Decides which operator events are written. Every few seconds, a process observes each subject for which it reports.
+ * The topic shows which incidents are open: the last record of a key counts, regardless of which process wrote it.
  *
  *   incident on the topic    the process observes             written
  *   not open                 an incident                      the event of the start
@@ -13,13 +13,13 @@
  *                            this kind does not have one
  *   open or not              neither yet                      nothing
  *
- * An outage of Kafka can only be reported when it is over: once, by the first process that writes. If two
- * processes report outages that overlap, both outages are the same incident.
+ * An outage of Kafka can only be reported when it is over. The first process that writes reports it, once. If two
+ * processes observe outages that overlap, both outages count as the same incident.
  */
 
 import { type OperatorEvent, type OperatorEventKind, operatorEvent } from "./event.ts";
 
-/** Kinds of incidents that last, with the kind of their end. */
+/** Kinds of events that start a lasting incident, with the kind of the event that ends it. */
 export const LASTING = {
   "destination.failing": "destination.recovered",
   "destination.paused": "destination.resumed",
@@ -29,13 +29,13 @@ export const LASTING = {
 } as const satisfies Partial<Record<OperatorEventKind, OperatorEventKind | null>>;
 export type LastingKind = keyof typeof LASTING;
 
-/** What a process observes about one subject that it reports for. */
+/** What a process observes about one subject for which it reports. */
 export interface Observation {
   readonly kind: LastingKind;
   readonly subject: string;
-  /** `unknown`: the process has not observed either yet, such as after a start. */
+  /** `unknown`: the process has not observed either yet, for example after a start. */
   readonly is: "so" | "not-so" | "unknown";
-  /** Time since which the incident has existed, or has not existed. */
+  /** When the current state started: the time since which the incident has existed, or has not existed. */
   readonly sinceMs: number;
   readonly data: Readonly<Record<string, unknown>>;
 }
@@ -87,7 +87,7 @@ function openOf(
 
 export const OUTAGE_KEY = "kafka.unreachable/kafka";
 
-/** Null if it has already been reported. */
+/** Null if the outage has already been reported. */
 export function outageWriting(
   outage: { readonly sinceMs: number; readonly untilMs: number },
   reported: Reported,

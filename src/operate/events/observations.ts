@@ -1,7 +1,7 @@
 /**
- * What a process observes, from its own status. Only the process that owns partition 0 of a destination's topic
- * reports for the destination, because other processes may observe the same and would report it again. The owner of
- * an audience reports for the audience.
+ * Derives what a process observes from its own status. Only the process that owns partition 0 of a destination's topic
+ * reports for the destination, because other processes may observe the same problem and would report it again. The
+ * owner of an audience reports for the audience.
  *
  *   a destination, in its reporting process                         observation
  *   has been failing for at least a minute                          failing: yes
@@ -22,7 +22,7 @@
  *   the configuration file                                          observation
  *   is invalid                                                      invalid: yes
  *   was invalid before in this process, and is now valid            invalid: no
- *   any other                                                       invalid: unknown, because another process may observe it
+ *   any other                                                       invalid: unknown, as another process may find it invalid
  */
 
 import type { AudienceStatus } from "../../domain/audience-status.ts";
@@ -39,7 +39,7 @@ export interface Refused {
 }
 
 export interface Seen {
-  /** Destinations that the process reports for. */
+  /** Destinations for which the process reports. */
   readonly destinations: readonly DestinationStatus[];
   /** Audiences that the process owns. */
   readonly audiences: readonly AudienceStatus[];

@@ -2,16 +2,17 @@
  * Observes the process every few seconds, and writes operator events to the topic `operator-events`. The topic has one
  * partition, is compacted, and is read from the last position each time, which takes one request if nothing was written.
  *
- *   step                                           a crash after it
+ *   step                                           if the process crashes after it
  *   1  the process observes something new          the next observation finds it again
  *   2  the topic is read to its end, because the   the same
  *      event may have been written already
  *   3  the event is written and acknowledged       it is on the topic, and is not written again
  *
- * An incident can still have two events: if two processes report for a destination while its partition 0 moves, or both observe
- * the end of an outage or an invalid file, and each reads the topic before the other has written. The two events have the same ID
- * if both processes have the same start of the incident, and different IDs if each one has its own first failed attempt. A step
- * that fails is repeated at the next observation, and does not affect anything else.
+ * An incident can still have two events if two processes report it, each of which reads the topic before the other one
+ * has written. This can happen while partition 0 of a destination moves, after an outage, or if a file is invalid. The
+ * two events have the same ID if both processes observed the same start of the incident, and different IDs if each
+ * process had another first failed attempt. A step that fails is repeated at the next observation, and does not affect
+ * anything else.
  */
 
 import type { AudienceStatus } from "../../domain/audience-status.ts";
@@ -45,7 +46,7 @@ export interface WatchDeps {
 export interface Watched {
   readonly topic: string;
   readonly source: string;
-  /** Destinations that this process reports for now. */
+  /** Destinations for which this process currently reports. */
   readonly destinations: () => readonly DestinationStatus[];
   /** Audiences that this process owns. */
   readonly audiences: () => readonly AudienceStatus[];
@@ -173,7 +174,7 @@ class Watch {
     }
   }
 
-  /** Each read starts where the previous one ended, or at the start of the topic if it was recreated. */
+  /** Each read starts at the end of the previous one, or at the start of the topic if the topic was recreated. */
   async #readOn(signal: AbortSignal): Promise<void> {
     const { kafka } = this.#deps;
     const { topic } = this.#watched;

@@ -3,12 +3,12 @@
  *
  *   an event                                     result
  *   has no value, or is not an operator event    skipped
- *   was written more than a day ago              skipped and counted: it is no longer useful
+ *   was written more than a day ago              skipped and counted, because it is no longer useful
  *   any other                                    posted
  *
  *   its request                                  result
- *   is accepted                                  the next event
- *   is rejected                                  skipped and logged: the response would be the same again
+ *   is accepted                                  the next event is posted
+ *   is rejected                                  skipped and logged, because another response would be the same
  *   gets no response, or one that is retried     posted again after 5 s, then 10 s, 20 s, ... at most 5 min, and not before
  *                                                `Retry-After`; later events wait
  */

@@ -3,10 +3,10 @@
  * separate consumer group, so only one process posts at a time, and a restarted process continues from that position.
  * Nothing else waits for the webhook.
  *
- *   step                                           a crash after it
+ *   step                                           if the process crashes after it
  *   1  the event is read                           it is read again
  *   2  it is posted, and accepted or skipped       it is posted again, with the same ID
- *   3  its offset is processed, and committed      nothing is repeated
+ *   3  its offset is committed                     nothing is repeated
  */
 
 import type { IncomingRecord } from "../../domain/record.ts";
@@ -62,7 +62,7 @@ export function postEvents(deps: PostDeps, { topic, group, post }: PostedTopic):
   const onCrash = (error: Error) =>
     log.warn({ topic, error: error.message }, "operator-events.write-failed");
   const consumer = keepConsuming(kafka, options, clock, onCrash, { keeper });
-  // Stopping before the join rejects the join.
+  // If the consumer is stopped before it has joined, `joined` rejects.
   consumer.joined.catch(() => undefined);
   return {
     healthProblems: () => state.healthProblems(),
@@ -112,7 +112,7 @@ function postsOf(
   };
 }
 
-/** Reports requests in the log, in metrics and in `/readyz`. */
+/** Reports the results of requests in the log, in metrics and in `/readyz`. */
 class State {
   readonly #deps: Pick<PostDeps, "clock" | "log" | "metrics">;
   #failing: { readonly sinceMs: number; readonly cause: string } | null = null;

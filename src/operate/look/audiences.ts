@@ -1,4 +1,4 @@
-/** The names and members of audiences, read from Kafka. */
+/** Reads the names and members of audiences from Kafka. */
 
 import { readChangelog } from "../../audience/changelog.ts";
 import type { Claimed, Claims } from "../../audience/claims.ts";

@@ -4,7 +4,7 @@ import { instantText } from "../connect/instant.ts";
 
 const DAY_MS = 86_400_000;
 
-/** Only rates have fractions, which are shown up to 10. */
+/** Only rates have fractions. Fractions are shown for numbers below 10. */
 export function countText(count: number | null): string {
   if (count === null) return "-";
   return (count < 10 ? count : Math.round(count)).toLocaleString("en");

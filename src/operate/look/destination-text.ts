@@ -1,5 +1,5 @@
 /**
- * The tables of destinations and of their endpoints.
+ * Formats the tables of destinations and of their endpoints.
  *
  *   the state of a destination           is shown as
  *   delivering, idle                     the same
@@ -13,8 +13,8 @@
  *   any of these in 1 of 3 processes     the same, with (1 of 3 processes)
  *   unknown                              -
  *
- * Endpoints are shown for at most 20 destinations; if there are more, only for failing destinations. Skipped calls are
- * shown only if one destination is shown.
+ * Endpoints are shown for at most 20 destinations; if there are more, endpoints of failing destinations only. Skipped
+ * calls are shown only if a single destination is shown.
  */
 
 import { visibleCell } from "../../domain/escape-control.ts";
@@ -148,7 +148,7 @@ function failingText(
   return `failing since ${sinceText(failingSince, nowMs)}${share}`;
 }
 
-/** The sentence in a form that fits into another sentence. */
+/** The sentence without its period, so that it fits into another sentence. */
 function errorText(error: string): string {
   return visibleCell(`${error[0]?.toLowerCase()}${error.slice(1)}`);
 }

@@ -9,8 +9,8 @@
  *   none was reached, or none owns a partition     paused or disabled by the configuration, paused by an operator,
  *                                                  otherwise unknown
  *
- * If processes report different times, the earliest is shown; if they report different responses, the latest. The
- * share of failed attempts is computed over all processes, because each process owns only some of the partitions.
+ * If processes report different times, the earliest is shown; if they report different responses, the latest is shown.
+ * The share of failed attempts is computed over all processes, because each process owns only some of the partitions.
  * Destinations with problems come first.
  */
 
@@ -153,7 +153,7 @@ function latest<Last extends LastOutcome>(all: readonly Last[]): Last | null {
   return all.toSorted((one, other) => (one.at < other.at ? -1 : 1)).at(-1) ?? null;
 }
 
-/** Destinations of the configuration, then other destinations that a process reports. */
+/** Endpoints that the configuration has, then other endpoints that a process reports. */
 function endpointsOf(
   destination: Destination | null,
   owners: readonly DestinationStatus[],

@@ -12,7 +12,7 @@
  *     of its endpoints *                           destinations are paused *
  *                                                  deliveries in a delay topic are overdue *
  *
- * `status` shows this problem in its tables, and does not repeat it below the tables
+ * `status` shows this problem in its tables, and therefore does not repeat it below the tables
  */
 
 import { skipCommand } from "../../domain/corrupt-batch.ts";
@@ -85,7 +85,7 @@ function destinationProblems(
         "/destinations",
         ({ destination }) =>
           warn(
-            `An endpoint of ${destination} is failing, but others accept.`,
+            `An endpoint of ${destination} is failing, but other endpoints accept deliveries.`,
             address(destination),
           ),
       ),
@@ -93,7 +93,7 @@ function destinationProblems(
         ? []
         : [
             warn(
-              `${counted(paused.length, "destination")} paused. New deliveries stay in the queue.`,
+              `${counted(paused.length, "destination")} ${paused.length === 1 ? "is" : "are"} paused. New deliveries stay in the queue.`,
               "/destinations?q=paused",
             ),
           ]),
@@ -166,7 +166,7 @@ function processProblems(process: ProcessReport): readonly HealthProblem[] {
     stateStoresUnavailable === 0
       ? null
       : bad(
-          `${admin}: ${stores} of the audience stage cannot be used, so their audiences are not processed. See /readyz for the error.`,
+          `${admin}: ${stores} of the audience stage cannot be used, so some audiences are not processed. See /readyz for the error.`,
           "/audiences",
         ),
     clock === null
@@ -175,7 +175,7 @@ function processProblems(process: ProcessReport): readonly HealthProblem[] {
     routesMissing === 0
       ? null
       : warn(
-          `Calls that ${admin} routes do not reach ${routes} that another process has. See /readyz for their names.`,
+          `Calls that ${admin} routes do not reach ${routes} to which another process routes. See /readyz for the names.`,
           CONFIGURATION,
         ),
   ];
@@ -200,7 +200,7 @@ function configurationProblems({ configHash, processes }: StatusReport): readonl
       : []),
     ...named(
       others,
-      `more processes run another configuration than the file: ${HASHES_PAGE}`,
+      `more processes run a configuration that differs from the file: ${HASHES_PAGE}`,
       CONFIGURATION,
       ({ admin, configHash: hash }) =>
         warn(
@@ -239,7 +239,7 @@ function overdueText({ delay, dueInMs }: DelayTopicReport): string {
   return `Deliveries in the ${delay} delay topic are overdue by ${ageText(-(dueInMs ?? 0))}.`;
 }
 
-/** The first few items, and the number of the others. */
+/** The first few items and the number of the others. */
 function named<Each>(
   all: readonly Each[],
   others: string,

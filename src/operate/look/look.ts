@@ -13,7 +13,7 @@ export interface LookOptions {
   /** The hash of the configuration file. */
   readonly hash: string;
   readonly admins: readonly string[];
-  /** Time between two readings of a process without an earlier reading; 0 if such a process has no rates. */
+  /** A process without an earlier reading is read twice, this far apart; 0 if such a process has no rates. */
   readonly rateWindowMs: number;
   /** Only destinations with problems. */
   readonly failing?: boolean;
@@ -21,7 +21,7 @@ export interface LookOptions {
   readonly destination?: string | null;
 }
 
-/** Does work with a connection to Kafka. @throws Error if Kafka is unreachable. */
+/** Runs a function with a connection to Kafka. @throws Error if Kafka is unreachable. */
 export type UseKafka = <Result>(
   work: (kafka: Kafka, signal: AbortSignal) => Promise<Result>,
 ) => Promise<Result>;

@@ -1,4 +1,4 @@
-/** Polls the admin ports of processes: their status with metrics, once or, for rates, twice. */
+/** Reads status and metrics from the admin ports of processes, once or, for rates, twice. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 

@@ -1,13 +1,13 @@
 /**
- * Rates, from two readings of each process's metrics.
+ * Computes rates from two readings of each process's metrics.
  *
  *   stage     done                          failed
  *   route     records taken                 records rejected
  *   deliver   attempts that were accepted   other attempts
  *   delay     records returned              records rejected
  *
- * A stage has rates if at least one process that was reached runs it. If a counter is lower than before, its process was
- * restarted in between, and the counter started from 0.
+ * A stage has rates if at least one process that was reached runs it. If a counter is lower than before, its process
+ * was restarted in between, and the counter counts from 0.
  */
 
 import type { MetricValue } from "../../domain/process-status.ts";
@@ -133,7 +133,7 @@ export function awaitingRetryOf(
   return found;
 }
 
-/** All deliveries in a delay topic; null as above. */
+/** All deliveries in a delay topic; null in the same cases as in `awaitingRetryOf`. */
 export function awaitingRetryIn(processes: readonly PolledProcess[], delay: string): number | null {
   const unknown = nowOf(processes, METRICS.waitingUnknown.name, "");
   if (unknown.length === 0 || unknown.some(({ value }) => value > 0)) return null;

@@ -25,7 +25,10 @@ import type { Waiting } from "./waiting.ts";
 /** Null means unknown. Ages and times until something happens are in milliseconds. */
 export interface StatusReport {
   readonly at: string;
-  /** Null if Kafka could be read. Otherwise the reason why not; the fields below then contain nothing from Kafka. */
+  /**
+   * Null if Kafka could be read. Otherwise, the reason why Kafka could not be read; the fields below contain nothing
+   * from Kafka then.
+   */
   readonly kafkaError: string | null;
   /** Hash of the configuration file, in 12 hex digits. */
   readonly configHash: string;
@@ -66,7 +69,10 @@ export interface ProcessReport extends RunningConfig {
   readonly stateStoresUnavailable: number;
   /** How far the process's clock is ahead of the brokers' clock; negative if it is behind, null if unknown. */
   readonly clockOffsetSeconds: number | null;
-  /** Destinations that calls routed by this process do not reach, because only other processes have them configured. */
+  /**
+   * The number of destinations that only other processes have configured, so that calls which this process routes do
+   * not reach them.
+   */
   readonly routesMissing: number;
 }
 
@@ -193,7 +199,7 @@ function destinationsOf(
     // A destination that is not attempted is read by consumers outside Switchyard, whose position is unknown here.
     const line = destination?.isAttempted === false ? null : row.line;
     const state = stateOf(destination, reported.get(id) ?? [], pauses.get(id));
-    // If one of the two numbers is unknown, the sum is unknown too.
+    // If one of the two numbers is unknown, the sum is also unknown.
     const isPartly = row.error !== null && (line === null || retries === null);
     const waiting = line === null || isPartly ? null : line.records + (retries?.records ?? 0);
     const awaitingRetry = kafka?.awaitingRetry
@@ -225,7 +231,7 @@ function destinationsOf(
 
 const NONE: AwaitingRetry = { byDelay: {}, nextDueAtMs: null };
 
-/** Counted by the processes that run the delay stage. */
+/** The deliveries awaiting retry as the processes that run the delay stage count them. */
 function reportedOf(processes: readonly PolledProcess[], id: string) {
   return { byDelay: awaitingRetryOf(processes, id), nextDueAtMs: nextDueOf(processes, id) };
 }

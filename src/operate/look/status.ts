@@ -1,10 +1,10 @@
 /**
- * The part of `switchyard status` that is read from Kafka: unprocessed records of each stage and destination, records in
- * the delay topics, and dead letters. It joins no group and commits nothing.
+ * Reads the part of `switchyard status` that comes from Kafka: unprocessed records of each stage and destination,
+ * records in the delay topics, and dead letters. It joins no group and commits nothing.
  *
  *   a part                                                   result
- *   is about a topic that does not exist                     its note says so
- *   is not permitted, has no leader, or its broker is        its note says so, `errors` has it, and the other parts
+ *   is about a topic that does not exist                     its note reports that
+ *   is not permitted, has no leader, or its broker is        its note and `errors` have the reason, and the other parts
  *     unreachable                                            are complete
  *   any: no broker responds                                  throws
  */
@@ -88,7 +88,7 @@ export interface KafkaStatus {
   /** Null if the topic does not exist yet, or the number is unknown. */
   readonly deadLetters: DeadLettersStatus | null;
   /**
-   * Why `awaitingRetry` or `deadLetters` is not fully known; null if both are known, or if there was too much to
+   * Why `awaitingRetry` and `deadLetters` are not completely known; null if they are known, or if there was too much to
    * read.
    */
   readonly notes: { readonly awaitingRetry: string | null; readonly deadLetters: string | null };
@@ -168,7 +168,8 @@ export async function kafkaStatus(options: StatusOptions): Promise<KafkaStatus> 
 }
 
 /**
- * The number counted record by record, if there is one; otherwise by offsets, which include records taken out early.
+ * The number that was counted record by record, if there is one; otherwise the number of offsets, which includes
+ * records that were taken out early.
  */
 function delayTopicStatus(
   { delay, isRetired, reading }: ReturnType<typeof delaysOf>[number],

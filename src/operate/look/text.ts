@@ -1,4 +1,4 @@
-/** The status as text. `-` means unknown; a note below the tables gives the reason. */
+/** Formats the status as text. `-` means unknown; a note below the tables gives the reason. */
 
 import { visibleCell } from "../../domain/escape-control.ts";
 import { ageText } from "../../words/age.ts";
@@ -44,7 +44,7 @@ function unknownNotes(report: StatusReport): readonly string[] {
   const isCounted =
     destinations.length === 0 || destinations.some(({ awaitingRetry }) => awaitingRetry !== null);
   const tooMany =
-    "there are too many records to count in Kafka. The processes that run the delay stage report it (--admin) once they have counted";
+    "there are too many records to count in Kafka. The processes that run the delay stage report the number (--admin) once they have counted the records";
   const isUncounted = notes.deadLetters === null && deadLetters?.byReason === null;
   return [
     ...stages.flatMap(({ stage, note }) => (note === null ? [] : `${stage}: ${note}.`)),
@@ -73,7 +73,7 @@ function stageTable(stages: readonly StageReport[], { bold, dim, yellow }: Color
   return table(width.head, width.rows, (cell, row, column) => {
     const stage = stages[row];
     if (stage === undefined) return bold(cell);
-    // Records in delay topics are old on purpose, so their age is not highlighted.
+    // Records in delay topics are expected to be old, so their age is not highlighted.
     const isOld = stage.stage !== "delay" && (stage.oldestMs ?? 0) > OLD_MS;
     if ((column === 1 || column === 2) && isOld) return yellow(cell);
     if (column === 4 && (stage.failedPerMinute ?? 0) > 0) return yellow(cell);

@@ -1,13 +1,14 @@
 /**
- * The number of unprocessed records of consumer groups, and the time of the oldest such record. All topics are
- * requested together, so that 1,000 topics take about as long as one.
+ * Counts the unprocessed records of consumer groups, and finds the time of the oldest one. All topics are requested
+ * together, so that 1,000 topics take about as long as one topic.
  *
  *   found for a partition                                 requested
  *   unprocessed records (`kafka/uncommitted-ranges.ts`)   all partitions together
  *   its first unprocessed record                          at most 64 at a time, the longest backlogs first, for 1.5 s in
  *                                                         total; partitions not read by then have no age
  *
- * If a topic cannot be requested, or its records may not be read, the reason is in its entry; the others are complete.
+ * If a topic cannot be requested, or its records may not be read, its entry contains the reason, and the other entries
+ * are complete.
  */
 
 import { type CorruptBatch, corruptBatchOf } from "../../domain/corrupt-batch.ts";
@@ -72,7 +73,7 @@ function waitingOf(
   const found = parts.flatMap((part) => heads.get(part) ?? []);
   const records = found.flatMap(({ record }) => record ?? []);
   const error = found.flatMap((each) => each.error ?? [])[0] ?? null;
-  // A record that was not read may be the oldest.
+  // A record that was not read may be the oldest one.
   const isWhole = found.length === parts.length && error === null;
   const waiting = {
     records: recordsIn(parts),

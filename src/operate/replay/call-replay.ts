@@ -1,5 +1,5 @@
 /**
- * A replay of calls: writes calls of the topic `calls` again, to the topic of one destination. Each call is routed
+ * Replays calls: writes calls from the topic `calls` again, to the topic of one destination. Each call is routed
  * for that destination alone, by the current configuration (`routeAgain`). If the registry is unreachable, the replay
  * waits for the schema of the call's value, as the route stage does.
  */
@@ -30,7 +30,7 @@ export interface CallReplayOptions {
   readonly chosen: ChosenReplay<"calls">;
   readonly config: Pick<Config, "sources" | "defaultSource" | "registry">;
   readonly topics: TopicNames;
-  /** @throws WrongUsage for a destination that no call is routed to. */
+  /** @throws WrongUsage for a destination to which no call is routed. */
   readonly destinationOf: (id: string) => Destination;
   readonly dryRun: boolean;
   readonly signal: AbortSignal;
@@ -136,7 +136,7 @@ async function withKnownSchema(
   }
 }
 
-/** The destination of a replay of calls. @throws WrongUsage for a destination that no call is routed to. */
+/** The destination of a replay of calls. @throws WrongUsage for a destination to which no call is routed. */
 export function routedTo(
   { destinations, sources }: Pick<Config, "destinations" | "sources">,
   id: string,

@@ -1,6 +1,6 @@
 /**
- * A record of `dead-letters`, as lists and replays read it. Any program may have written the record: an absent header
- * becomes empty or null.
+ * Reads a record of `dead-letters` for lists and replays. Any program may have written the record, so an absent header
+ * is read as empty or null.
  */
 
 import { DEAD_LETTER_HEADER, type DeadLetterReason } from "../../domain/dead-letter.ts";
@@ -19,7 +19,7 @@ export interface DeadLetter {
   readonly error: string;
   /** The time of the record if its header has none. */
   readonly failedAtMs: number;
-  /** The place of the record that was dead-lettered. */
+  /** The position of the record that was dead-lettered. */
   readonly from: {
     readonly topic: string;
     readonly partition: number | null;
@@ -27,7 +27,7 @@ export interface DeadLetter {
   };
   /**
    * Null if the record was not a delivery. The deliver stage takes the destination from the topic, not from the
-   * record's headers. In delay topics only the headers name it.
+   * record's headers. For delay topics, only the headers name the destination.
    */
   readonly destination: DestinationId | null;
   readonly endpoint: string | null;
@@ -85,7 +85,7 @@ export function messageIdOf({ messageId, record }: DeadLetter): string | null {
  *   destinations  one of these; a dead letter without a destination passes none
  *   reasons       one of these
  *   messageIds    one of these, in the header or in the call itself; if the call has a schema of a
- *                 registry, only if its value is read with it
+ *                 registry, only if the value is read with that schema
  *   sinceMs       dead-lettered at this time or later
  *   untilMs       dead-lettered before this time
  */
@@ -113,14 +113,14 @@ export function passes(deadLetter: DeadLetter, filter: DeadLetterFilter): boolea
   if (untilMs !== null && deadLetter.failedAtMs >= untilMs) return false;
   if (!isOneOf(deadLetter.reason, reasons)) return false;
   if (!isOneOf(deadLetter.destination, destinations)) return false;
-  // Last, because the value may have to be read.
+  // This filter is last, because it may have to read the value.
   return messageIds.length === 0 || isOneOf(messageIdOf(deadLetter), messageIds);
 }
 
 /** Reads the value of a dead letter that has a schema, so that its message ID is known. */
 export type ReadDeadLetterValue = (deadLetter: DeadLetter) => DeadLetter | Promise<DeadLetter>;
 
-/** The dead letter if it passes, otherwise null. Its value is read only if all other filters pass. */
+/** The dead letter if it passes, otherwise null. The value is read only if the dead letter passes all other filters. */
 export async function passing(
   deadLetter: DeadLetter,
   filter: DeadLetterFilter,

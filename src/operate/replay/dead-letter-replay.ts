@@ -1,16 +1,16 @@
 /**
- * A replay of dead letters: opens, counts and sends. Both the command and the console use these functions. A
- * process that resumes a replay takes it over before it counts, unless it only counts.
+ * Opens a replay of dead letters, counts them and sends them. Both the command and the console use these functions. A
+ * process that resumes a replay takes the replay over before it counts, unless counting is all that it does.
  *
  *   a dead letter                                then
  *   does not pass the filter                     is skipped
- *   has a mark of another replay                 is skipped, unless the plan includes those
+ *   has a mark of another replay                 is skipped, unless the plan includes replayed dead letters
  *   has a mark of this replay                    counts as written: it was sent before a crash
  *   cannot be replayed (`replayed-record.ts`)    is refused, with the reason
  *   any other                                    is written
  *
  * Marks (`replay-marks.ts`) show later replays what was sent. A dead letter is sent once, or twice if the process
- * crashed between the acknowledgment and the mark. Two replays that run at the same time do not see each other's
+ * crashed between the acknowledgment and the mark. Two replays that run at the same time do not read each other's
  * marks, so both send the dead letters that match both filters.
  */
 
@@ -78,7 +78,7 @@ export interface DeadLetterDecisions extends ReplayTargets {
   readonly tally?: Tally;
 }
 
-/** @param name of the replay; null if it does not have one yet. */
+/** @param name the name of the replay; null if it does not have one yet. */
 export function deadLetterDecisions(given: DeadLetterDecisions, name: string | null): Decide {
   const { plan, marks, read, tally, topics } = given;
   return async (record) => {
@@ -132,7 +132,7 @@ export function countText(
 }
 
 export interface SentDeadLetters extends ReplayResult {
-  /** How far the replay came. */
+  /** How far the replay has progressed. */
   readonly text: string;
 }
 

@@ -1,4 +1,4 @@
-/** Reads dead letters, the oldest first, up to the ends of the partitions when reading started. */
+/** Reads dead letters, the oldest first, up to the offsets at which the partitions ended when reading started. */
 
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";

@@ -1,6 +1,6 @@
 /**
- * Reads ranges of a topic. The records of a partition stay in the order of offsets; within that limit, all records
- * are in the order of time.
+ * Reads ranges of a topic. The records of a partition stay in the order of offsets; apart from that, records are in the
+ * order of time.
  */
 
 import type { IncomingRecord } from "../../domain/record.ts";
@@ -15,7 +15,10 @@ export interface Range {
   readonly to: number;
 }
 
-/** From the first record of that time to the present ends. @param sinceMs null means from the first record */
+/**
+ * The ranges from the first record at or after that time to the current ends.
+ * @param sinceMs null means from the first record
+ */
 export async function rangesSince(
   admin: Pick<Admin, "offsets" | "offsetsAt">,
   topic: string,
@@ -52,8 +55,8 @@ interface Head {
 }
 
 /**
- * Keeps one step of each list in memory. The order within a list does not change, even if its times decrease. Ends
- * the lists when the caller stops reading.
+ * Merges lists by time, with one step of each list in memory. The order within a list does not change, even if its
+ * times decrease. When the caller stops reading, the lists are closed.
  */
 export async function* mergeByTime(lists: readonly Steps[]): Steps {
   try {

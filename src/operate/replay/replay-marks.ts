@@ -4,7 +4,7 @@
  * committed.
  *
  *   part of a mark   is
- *   key              the partition, its first and last offset, the replay and its process, so that no two are the same
+ *   key              the partition, its first and last offset, the replay and its process, so that keys are unique
  *   value            {"v":1, "replay", "at", "partition", "deadLetters": [[offset, time of the record], ...]}
  *
  *   offset of a dead letter     time in the mark                           the dead letter is

@@ -4,26 +4,26 @@
  *   group                          stores                     written by
  *   `<prefix>replay.<name>`        the plan and the progress  its owner, after each batch
  *                                  (`stored-replay.ts`)
- *   `<prefix>replay.<name>.owner`  which process owns it      each process that takes it over
+ *   `<prefix>replay.<name>.owner`  the owner's name           each process that takes the replay over
  *
- * The last commit counts, and Kafka does not reject an outdated one. That is why the owner is stored separately from
- * the positions: taking a replay over does not undo progress, and a late commit does not undo a takeover. The owner
- * checks twice that it is still the owner: before it writes a batch, and before it commits. So a process that loses
- * the replay repeats at most one batch:
+ * The last commit counts, and Kafka does not reject an outdated one. So the owner is stored separately from the
+ * positions: a takeover does not undo progress, and a late commit does not undo a takeover. The owner checks twice that
+ * it is still the owner: before it writes a batch, and before it commits. So a process that loses the replay repeats at
+ * most one batch:
  *
  *   another process takes the replay over     the previous owner
  *   before the first check                    stops; it has committed everything that it sent
  *   between the two checks                    stops; its batch is sent again
  *   after the second check                    commits and stops; its batch may be sent again
  *
- * Every ten minutes the owner writes its name again, because Kafka deletes old commits. A process that took the
- * replay over at the same time then loses it, and stops.
+ * Every ten minutes the owner writes its name again, because Kafka deletes old commits. If another process took the
+ * replay over at the same time, that process loses the replay and stops.
  *
- * A replay that is done has no commits. A process that was about to take it over finds that out when it reads the positions
- * again. One case remains: a process is frozen between the second check and its commit, another process continues meanwhile, and
- * the first one commits an outdated position when it wakes up. The next commit of the other process corrects that. More than a
- * batch is repeated only if the other process ends before that commit and an operator resumes the replay. No record is ever
- * omitted.
+ * A replay that is done has no commits. A process that was about to take it over finds no commits when it reads the
+ * positions again. One case remains: a process is frozen between the second check and its commit, another process
+ * continues meanwhile, and the first process commits an outdated position when it wakes up. The next commit of the
+ * other process corrects the position. More than a batch is repeated only if the other process ends before that commit
+ * and an operator resumes the replay. No record is ever omitted.
  */
 
 import { randomBytes } from "node:crypto";
@@ -59,7 +59,7 @@ export function newReplayName(): string {
   return `${stamp}-${randomBytes(2).toString("hex")}`;
 }
 
-/** A replay that has not started: from the first record of its time range to the present ends. */
+/** Plans a replay from the first record of its time range to the current ends of the partitions. */
 export async function planReplay<Kind extends ReplayKind>(
   { admin }: Pick<Kafka, "admin">,
   topics: TopicNames,
@@ -127,7 +127,7 @@ export class ReplayStore<Kind extends ReplayKind> {
   async takeOver(by: string): Promise<StoredReplay<Kind> | null> {
     if ((await this.read()) === null) return null;
     await this.own(by);
-    // Not earlier, because the previous owner may have committed until then.
+    // The positions are read only now, because the previous owner may have committed until the takeover.
     const stored = await this.read();
     if (stored === null) await this.#groups.deleteGroup(this.#ownerGroup);
     return stored;

@@ -7,7 +7,7 @@
  *   before the plan was committed           the replay does not exist; nothing was written
  *   after that, with a batch in memory      the batch, which was not written, is written now
  *   while a batch is being written          its records, at most 500, are written again
- *   after its acknowledgment, before        the same: it is not recorded that they were written
+ *   after its acknowledgment, before        the same, because nothing shows that they were written
  *     its marks are written
  *   after its marks, before the commit      dead letters: nothing is repeated, because of the marks
  *                                           calls have no marks: the batch is written again
@@ -20,13 +20,13 @@
  * owns the replay writes.
  *
  *   a problem                                       then
- *   the brokers do not respond                      the replay waits, and 5 s longer if interrupted
+ *   the brokers do not respond                      the replay waits; if interrupted, for 5 more seconds
  *   a topic is not writable                         the batch is tried again until it is writable
  *   ... because it is missing, or forbidden         the replay fails, and can be resumed
  *   a record is too large for its topic             the record is counted as refused
- *   a corrupt batch in the range                    the replay fails, naming its offset
+ *   a corrupt batch is in the range                 the replay fails with its offset in the error
  *
- * Records of a partition keep their order, and therefore records of a key do too. Records of several partitions are
+ * Records of a partition, and therefore records with the same key, keep their order. Records of several partitions are
  * written in the order of time.
  */
 
@@ -57,13 +57,17 @@ const BATCH_AGE_MAX_MS = 200;
 /** Maximum number of records between two commits if nothing is written for them. */
 const SKIPPED_MAX = 20_000;
 const TRY_AGAIN_MS = 1_000;
-/** Far below the time after which brokers delete commits: 7 days by default, but some are set to hours. */
+/**
+ * Far below the time after which brokers delete commits. The default is 7 days, but some brokers are configured to
+ * hours.
+ */
 const RENEW_AFTER_MS = 600_000;
 
 export type Decision =
   | { readonly kind: "write"; readonly outgoing: OutgoingRecord }
   /**
-   * `as` is null if the record is not counted. `why` is the same sentence for all records refused for the same cause.
+   * `as` is null if the record is not counted. `why` is the same sentence for all records that are refused for the same
+   * reason.
    */
   | { readonly kind: "skip"; readonly as: CountKey | null; readonly why?: string };
 
@@ -102,13 +106,13 @@ export interface ReplayDeps extends CountDeps {
     written: readonly IncomingRecord[],
     name: string,
   ) => readonly OutgoingRecord[];
-  /** A record was not replayed. */
+  /** Called for each record that was not replayed. */
   readonly onRefused: (why: string) => void;
 }
 
 export type ReplayEnd = "done" | "interrupted";
 
-/** Counts what a replay has yet to do, and writes nothing. False if interrupted. */
+/** Counts the records that a replay still has to handle, and writes nothing. False if interrupted. */
 export async function countReplay(deps: CountDeps, stored: StoredReplay): Promise<boolean> {
   const progress = new ReplayProgress(stored);
   for await (const records of recordsOf(deps, stored)) {
@@ -314,7 +318,7 @@ export interface ReplayResult extends ReplayFigures {
   readonly end: ReplayEnd | "failed";
   /** Why the replay failed. */
   readonly error: string | null;
-  /** The number of records that were not replayed, by the sentence that says why. */
+  /** The number of records that were not replayed, by the sentence with the reason. */
   readonly refused: ReadonlyMap<string, number>;
 }
 
@@ -332,7 +336,7 @@ export async function runReplay<Kind extends ReplayKind>(
   if (first.length > 0) await producer.send(first);
   const verb = chosen.kind === "new" ? "started" : "resumed";
   shown.progress.say(
-    `Replay ${name} ${verb}. If it is interrupted, it can be resumed by this name.`,
+    `Replay ${name} ${verb}. If it is interrupted, it can be resumed with this name.`,
   );
   const onRefused = (why: string) => void refused.set(why, (refused.get(why) ?? 0) + 1);
   const work = async () => {

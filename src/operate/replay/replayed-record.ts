@@ -1,11 +1,11 @@
 /**
- * The record that a replay writes for a dead letter. The first matching row decides:
+ * Decides which record a replay writes for a dead letter. The first matching row applies:
  *
  *   the dead letter                                   result
  *   has the reason invalid-sync                       refused: part of a sync cannot be replayed
  *   has the reason rule-failed                        refused: its call is replayed instead, by the current rules
  *   has no value                                      refused: there is nothing to send
- *   is of deliver or delay, or unknown-destination
+ *   is from deliver or delay, or has the reason unknown-destination
  *     its destination is not configured               refused
  *     its endpoint is not one of the destination's    refused
  *     any other                                       written to `deliveries.<destination>`
@@ -19,8 +19,8 @@
  *                              removed: a new retry window starts with the next attempt.
  *   where it came from         the producer's own
  *
- * Key and value are those of the record, byte for byte. If there is an endpoint header (`deliver: every`), only that endpoint is
- * requested again.
+ * Key and value are those of the record, byte for byte. If the dead letter has an endpoint header (`deliver: every`),
+ * only that endpoint is requested again.
  */
 
 import { DELIVERY_HEADER, foreignHeaders } from "../../domain/delivery.ts";
@@ -31,7 +31,7 @@ import type { DeadLetter } from "./dead-letter-record.ts";
 
 export type Replay =
   | { readonly kind: "replay"; readonly outgoing: OutgoingRecord }
-  /** `why` is the same for all dead letters that are refused for the same cause. */
+  /** `why` is the same for all dead letters that are refused for the same reason. */
   | { readonly kind: "refused"; readonly why: string };
 
 export interface ReplayTargets {

@@ -57,8 +57,8 @@ export function deadLetterTable(
 }
 
 /**
- * One line with all keys. `error` is unchanged, and contains endpoint IDs instead of names. `deadLetter` is the place
- * of the record on the `dead-letters` topic.
+ * One line with all keys. `error` is unchanged, and contains endpoint IDs instead of names. `deadLetter` is the
+ * position of the record on the `dead-letters` topic.
  */
 export function deadLetterJson(
   deadLetter: DeadLetter,

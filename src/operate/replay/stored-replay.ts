@@ -1,12 +1,11 @@
 /**
- * The plan and the progress of a replay, as Kafka stores them: in the commits of the group
- * `<prefix>replay.<name>`, which has no members, on the topic that the replay reads. The commit of each
- * partition holds
+ * Encodes the plan and the progress of a replay in the commits of the group `<prefix>replay.<name>`, which has no
+ * members, on the topic that the replay reads. The commit of each partition contains
  *
  *   offset     the next record of the partition to read
  *   metadata   {"v":1, "of":"calls" or "dead-letters", the plan, "to", "counts"}
  *
- * So a replay can be resumed with nothing but Kafka, because each commit holds the whole plan. `to` is the
+ * So a replay can be resumed from Kafka alone, because each commit contains the whole plan. `to` is the
  * partition's end when the replay started: later calls are routed by the route stage, and later dead letters,
  * including those that this replay causes, are left to another replay.
  */
@@ -26,7 +25,7 @@ export interface CallReplayPlan {
 
 export interface DeadLetterReplayPlan {
   readonly filter: DeadLetterFilter;
-  /** Maximum number of dead letters that pass the filter; null means all. */
+  /** Maximum number of dead letters to replay; null means all that pass the filter. */
   readonly limit: number | null;
   readonly perSecond: number | null;
   /** Includes dead letters that another replay has sent. If absent, false. */
@@ -86,7 +85,7 @@ export function decodeReplay<Kind extends ReplayKind>(
   let stored: StoredReplay<Kind> | null = null;
   for (const { partition, offset: position, metadata } of commits) {
     const { v, of: kind, to, counts, ...plan } = jsonObjectIn(metadata) ?? {};
-    // No other program commits for this group: commits of this version were written by `encodeReplay`.
+    // No other program commits for this group, so `encodeReplay` has written all commits of this version.
     if (v !== VERSION || kind !== of) return null;
     const at = { partition, position, to, counts } as PartitionReplay;
     const partitions: readonly PartitionReplay[] = [...(stored?.partitions ?? []), at];
@@ -121,7 +120,7 @@ type Counting = Omit<PartitionReplay, "counts" | "position"> & {
 export class ReplayProgress {
   readonly #stored: StoredReplay;
   readonly #partitions: Map<number, Counting>;
-  /** Partitions whose position is ahead of their commit; at the start, this is every partition. */
+  /** Partitions whose position is ahead of their commit; at the start, all partitions. */
   readonly #ahead: Set<number>;
   readonly #own: Partial<Record<CountKey, number>> = {};
   /** Records that this process has read. */
@@ -153,7 +152,7 @@ export class ReplayProgress {
     return written + refused >= plan.limit;
   }
 
-  /** The record has been processed. @param as null if the record is not counted. */
+  /** Call when the record has been processed. @param as null if the record is not counted. */
   moveOn(
     { partition, offset }: { readonly partition: number; readonly offset: number },
     as: CountKey | null,

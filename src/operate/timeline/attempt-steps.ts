@@ -1,12 +1,13 @@
 /**
- * The attempts of a call: those on the attempts topic, and those that can be inferred from later records of the delivery.
+ * Finds the attempts of a call: attempts on the attempts topic, and attempts that can be inferred from later records of
+ * the delivery.
  *
  *   evidence                                              attempt
  *   a record on the attempts topic                        as recorded
  *   a delivery in a delay topic that was attempted        ended when the retry was scheduled, with its last result
  *   a dead letter of the deliver stage, after an attempt  ended when it was dead-lettered, with its last result
  *   ... that expired while it was due                     none: its error says that it was not attempted again
- *   the same attempt in two of these                      the first of them
+ *   the same attempt in two of these                      as in the first of these rows
  *
  * The time at which a retry was scheduled is its due time minus the retry delay, which is the end of the attempt to the
  * millisecond. After a replay, attempts are numbered from 1 again, so the number alone does not identify an attempt.

@@ -1,6 +1,6 @@
 /**
  * Finds what another configuration would change for calls: each call is routed by both configurations with the
- * functions of the route stage, and the records that it would write are compared
+ * functions of the route stage, and the records that would be written are compared
  * (docs/rules.md#what-a-change-would-do).
  *
  *   the destination's record, by the                 difference
@@ -47,14 +47,14 @@ export interface DestinationDifferences {
   readonly lost: readonly (Counted & { readonly reason: string })[];
   readonly changed: Counted & {
     /**
-     * The number of calls that differ in a property, by its path. `(key)` and `(headers)` are those of the record;
-     * `(others)` counts all paths after the first thousand.
+     * The number of calls that differ in a property, by the property's path. `(key)` and `(headers)` are those of the
+     * record; `(others)` counts all paths after the first thousand.
      */
     readonly properties: Readonly<Record<string, number>>;
   };
 }
 
-/** A configuration as the route stage uses it. */
+/** A configuration in the form that the route stage uses. */
 export interface RoutedBy {
   readonly routing: Routing;
   readonly destinations: readonly Destination[];
@@ -97,9 +97,9 @@ export class RoutingComparison {
   /** @param nowMs used if the record has no valid time. */
   add(record: IncomingRecord, nowMs: number): void {
     this.calls += 1;
-    const typed = typedValue(record);
-    const before = routed(record, this.#before, nowMs, typed);
-    const after = routed(record, this.#after, nowMs, typed);
+    const value = typedValue(record);
+    const before = routed(record, this.#before, nowMs, value);
+    const after = routed(record, this.#after, nowMs, value);
     const rest = new Map(recordsOf(after));
     for (const [destination, one] of recordsOf(before)) {
       const other = rest.get(destination);
@@ -178,9 +178,9 @@ function routed(
   record: IncomingRecord,
   { routing }: RoutedBy,
   nowMs: number,
-  typed: TypedValue,
+  value: TypedValue | Refusal,
 ): RoutedRead {
-  const read = readCall(record, routing.lookup, nowMs, typed);
+  const read = readCall(record, routing.lookup, nowMs, value);
   if (read.kind === "refused") return read;
   return { kind: "routed", call: read.call, routed: routeCall(record, read, routing) };
 }
@@ -212,7 +212,7 @@ function changedOnce(
 }
 
 /**
- * Empty if the records are the same, byte for byte.
+ * The paths at which two records differ; empty if the records are the same, byte for byte.
  *
  * @param known paths that differ in the value; null to find them here.
  */
@@ -226,7 +226,7 @@ function differingPaths(
   if (!areSame(headersOf(one), headersOf(other))) found.push("(headers)");
   if (isSame(one.value, other.value)) return found;
   const paths = known ?? jsonPaths(parsed(one.value), parsed(other.value));
-  // The same JSON in other bytes, such as another spelling of a name.
+  // The bytes differ, but the JSON is the same, for example if a name is escaped differently.
   return [...found, ...(paths.length === 0 ? ["(spelling)"] : paths)];
 }
 

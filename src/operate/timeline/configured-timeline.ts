@@ -1,4 +1,4 @@
-/** The ports of a timeline for a configuration, used by `switchyard timeline` and the console. */
+/** Creates the ports of a timeline from a configuration, for `switchyard timeline` and the console. */
 
 import type { Config } from "../../config/config.ts";
 import { isAttempted } from "../../domain/destination.ts";

@@ -1,4 +1,4 @@
-/** An explanation as one JSON object per line. */
+/** Formats an explanation as one JSON object per line. */
 
 import { callKey } from "../../domain/call.ts";
 import { isoTimestamp } from "../../domain/timestamp.ts";

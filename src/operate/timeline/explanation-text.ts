@@ -1,4 +1,4 @@
-/** An explanation as text. */
+/** Formats an explanation as text. */
 
 import { callKey } from "../../domain/call.ts";
 import { endpointText } from "../../domain/endpoint-name.ts";
@@ -34,10 +34,10 @@ export function explanationText(explanation: Explanation, number: number, colors
 }
 
 function callLines({ call, source, namedBy, times }: ReadCall): readonly string[] {
-  // IDs come from outside, so they are written as JSON, which cannot control the terminal.
+  // IDs are external data, so they are written as JSON, which cannot control the terminal.
   const messageId =
     call.messageId === null
-      ? "none: it becomes <topic>/<partition>/<offset>; here the offset is the line's"
+      ? "none: it becomes <topic>/<partition>/<offset>; in this output, the offset is the line number minus 1"
       : JSON.stringify(call.messageId);
   return [
     `  source      ${source.id} (${NAMED_BY[namedBy]})`,
@@ -65,7 +65,7 @@ function timedBy(call: ReadCall["call"]): string {
       : "its originalTimestamp";
   }
   if (readTimestamp(call.receivedAt) !== null) return "its receivedAt";
-  return "when the record is written; here, now";
+  return "the time at which the record is written; here, the current time";
 }
 
 function destinationLines(
@@ -73,7 +73,7 @@ function destinationLines(
   { source }: ReadCall,
   { bold, dim, green }: Colors,
 ): readonly string[] {
-  const gets = copy === null ? dim("doesn't get it") : green("gets it");
+  const gets = copy === null ? dim("does not get it") : green("gets it");
   const name = visibleCell(destination.name);
   const why = reasonText({ reason, filter, changed }, name, source.id);
   const lines = [`  ${bold(destination.id)} (${name}) ${gets}: ${why}`];
@@ -124,7 +124,7 @@ export function noRequestText(first: Exclude<FirstStep, { readonly kind: "attemp
   }
 }
 
-/** One sentence, with the names of filters and of changed properties, which come from outside. */
+/** One sentence, with the names of filters and of changed properties, which are external data. */
 export function reasonText(
   { reason, filter, changed }: Pick<ExplainedDestination, "reason" | "filter" | "changed">,
   name: string,
@@ -146,7 +146,7 @@ export function reasonText(
     case "disabled":
       return "it is disabled, and the call is not delivered later either";
     case "no-consent":
-      return "the call does not have the consent that it requires";
+      return "the call does not grant the consent that the destination requires";
     case "sampled-out":
       return `the filter ${JSON.stringify(filter)} does not keep it in its sample`;
     case "filtered":

@@ -65,12 +65,12 @@ export interface EndpointRequest extends Preview {
 }
 
 export type Explainer = (line: Buffer, number: number, nowMs: number) => Explanation;
-/** Explains a record as it is on `calls`. */
+/** Explains a record of `calls`. */
 export type RecordExplainer = (record: IncomingRecord, nowMs: number) => Explanation;
 
 type ExplainerConfig = Pick<Config, "sources" | "defaultSource" | "destinations" | "delivery">;
 
-/** @param headers of each record, such as the source that a command names. */
+/** @param headers the headers that each record gets, such as the source that a command names. */
 export function createExplainer(
   config: ExplainerConfig,
   topics: TopicNames,
@@ -107,13 +107,13 @@ export function createRecordExplainer(
   };
 }
 
-/** The line as a record of `calls`, as if written now as the first record of a partition. */
+/** The line as a record of `calls`, as if it had just been written as the first record of a partition. */
 function recordOf(line: Buffer, number: number, topic: string, nowMs: number): IncomingRecord {
   const place = { topic, partition: 0, offset: number - 1 };
   return { ...place, timestampMs: nowMs, key: null, value: line, headers: [] };
 }
 
-/** Decides and builds requests as the deliver stage does, from the route stage's delivery record. */
+/** Decides and builds requests in the same way as the deliver stage, from the route stage's delivery record. */
 export function firstStep(
   destination: AttemptedDestination,
   copy: OutgoingRecord,
@@ -172,10 +172,10 @@ interface BatchedCall {
   readonly sendable: Sendable;
 }
 
-/** More calls than a batch can have, so that the first batches are complete. */
+/** More calls than a batch can have. This makes the first batches complete. */
 const CALLS_KEPT_MAX = 2_000;
 
-/** The batches that the calls of a file form if they arrive together, in one partition. */
+/** Builds the batches in which the calls of a file would be sent if they arrived together, in one partition. */
 export class BatchExplainer {
   readonly #kept = new Map<AttemptedDestination, BatchedCall[]>();
 

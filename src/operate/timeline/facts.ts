@@ -1,4 +1,4 @@
-/** Reads and routes a record of `calls` as the route stage does, with the sentences of `explain`. */
+/** Reads and routes a record of `calls` in the same way as the route stage, with the sentences of `explain`. */
 
 import type { Config } from "../../config/config.ts";
 import { callKey } from "../../domain/call.ts";
@@ -30,7 +30,7 @@ export function factsWith(
   };
 }
 
-/** Uses the current configuration: the call may have been routed by another one. */
+/** Uses the current configuration, although the call may have been routed by another one. */
 export function factsBy(
   { sources, defaultSource, destinations }: RoutingConfig,
   topics: TopicNames,

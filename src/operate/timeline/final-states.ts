@@ -1,6 +1,6 @@
 /**
- * The final state of a call at each destination that it was routed to. The last step at that destination decides.
- * With `deliver: every`, if one endpoint's part is still waiting, the call is waiting.
+ * Finds the final state of a call at each destination to which it was routed. The last step at that destination
+ * decides. With `deliver: every`, the call is waiting if any endpoint's part is still waiting.
  *
  *   the last step there                                     final state
  *   its attempt was accepted                                accepted
@@ -10,7 +10,7 @@
  *   queued or returned, and its offset is processed         finished: probably accepted
  *   ... and its offset is not processed, or unknown         queued
  *   on the topic of a topic destination                     written
- *   an attempt without its retry or dead letter             waiting, if a next attempt was recorded; otherwise finished
+ *   an attempt that has no retry or dead letter             waiting, if a next attempt was recorded; otherwise finished
  */
 
 import { type Evidence, placeText } from "./find-records.ts";
@@ -98,7 +98,7 @@ function schedulesRetry(step: StepThere): step is RetryScheduledStep {
   return step.kind === "retry-scheduled" || step.kind === "rerouted";
 }
 
-/** A later step of the same part, or of the whole delivery. */
+/** True if the step belongs to the same part or to the whole delivery, and is later. */
 function follows(later: StepThere, { endpoint, dueAtMs, place }: RetryScheduledStep): boolean {
   switch (later.kind) {
     case "returned":

@@ -1,15 +1,15 @@
 /**
- * The records of one call, as `readTimeline` finds them, and how each record is read.
+ * Decides which records belong to a call, and reads them for `readTimeline`.
  *
  *   a record of                                       belongs to the call if
  *   calls                                             its call has the message ID; for a call without a message ID, the
- *                                                     place of the record is the ID
+ *                                                     position of the record is the ID
  *   deliveries.*, retries.*, delays.*, dead-letters   its header `switchyard-message-id` has the message ID
- *   dead-letters, of a stage before route             it was dead-lettered at the place of the call's record
+ *   dead-letters, of a stage before route             it was dead-lettered at the position of the call's record
  *   attempts                                          its key is the message ID
  *
- * These records are only shown, never acted on: anyone who may write to a topic can write a record that looks like
- * Switchyard's.
+ * These records are only shown, and nothing is decided from them, because anyone who may write to a topic can write a
+ * record that looks like Switchyard's.
  */
 
 import type { AttemptRecord } from "../../domain/attempt-record.ts";
@@ -28,7 +28,7 @@ export type CallFacts =
       /** How the source was found. */
       readonly namedBy: string;
       readonly receivedAtMs: number;
-      /** Message IDs of its deliveries: that of the call, and those that rules create from the call. */
+      /** Message IDs of the call's deliveries: the ID of the call, and the IDs that rules create from it. */
       readonly keys: readonly string[];
       /** Destinations of the call's source. */
       readonly destinations: readonly Routing[];
@@ -70,7 +70,7 @@ export interface FoundDeadLetter {
   readonly error: string;
   /** Null if the record was not a delivery. */
   readonly delivery: Delivery | null;
-  /** The place of the record that was dead-lettered. */
+  /** The position of the record that was dead-lettered. */
   readonly from: string;
 }
 
@@ -85,8 +85,8 @@ export interface Evidence {
   /** Null if the attempts topic does not exist. */
   readonly attempts: readonly AttemptRecord[] | null;
   /**
-   * True if the consumer has processed the record at the place; null if that is unknown. Records that were processed
-   * out of order count as unprocessed.
+   * True if the consumer has processed the record at this position; null if that is unknown. Records that were
+   * processed out of order count as unprocessed.
    */
   readonly isFinished: (place: RecordPlace) => boolean | null;
   /** Topic destinations: records on their topics are for consumers outside Switchyard. */
@@ -102,7 +102,7 @@ export function foundDelivery(record: IncomingRecord, messageId: string): FoundD
   return { place: placeOf(record), atMs: record.timestampMs, delivery: read.delivery };
 }
 
-/** @param calls places of the call's records. */
+/** @param calls positions of the call's records. */
 export function foundDeadLetter(
   record: IncomingRecord,
   messageId: string,
@@ -137,19 +137,20 @@ export function placeText({ topic, partition, offset }: RecordPlace): string {
 }
 
 const PLAIN = /[\w.:@+=~-]+/g;
-/** Shorter parts of an ID occur in too many values to be useful. */
+/** Shorter parts of an ID occur in too many values to exclude many records. */
 const PART_MIN = 3;
 
 /**
- * Quickly excludes records that cannot belong to the call, because there can be many calls in a day.
+ * Quickly excludes records that cannot belong to the call. This is necessary because there can be very many calls in a
+ * day.
  *
  *   the message ID                                       a call is parsed as JSON if its value contains
  *   has only characters that JSON writes unchanged       the bytes of the ID
  *   has others, such as `/` or `é`                       the bytes of its longest part without them
  *   has only others                                      any bytes
  *
- * JSON allows any character to be written as an escape, even a plain letter. No known library does that for plain
- * letters; a call written that way is not found. On all other topics the message ID is in a header, unchanged.
+ * JSON allows an escape for any character, even for a plain letter. No known library escapes plain letters; a call that
+ * was written that way is not found. On all other topics, the message ID is in a header, unchanged.
  */
 type Prefilter = (bytes: Buffer | null | undefined) => boolean;
 
@@ -172,7 +173,7 @@ function hasBytes(text: string): Prefilter {
   return (bytes) => bytes?.includes(wanted) === true;
 }
 
-/** The place that identifies a call without a message ID; null if the ID is not a place. */
+/** The position that identifies a call without a message ID; null if the ID is not a position. */
 export function placeIn(
   messageId: string,
   callsTopic: string,

@@ -82,7 +82,7 @@ function routedBy(
   return { routing: createRouting(sources, defaultSource, destinations, topics), destinations };
 }
 
-/** Chooses the same records each time. */
+/** Decides whether a record is in the share; the same records are chosen each time. */
 function isInShare({ partition, offset }: IncomingRecord, share: number): boolean {
   if (share >= 1) return true;
   const mixed = Math.imul(Number(offset) + partition * 40_503, 2_654_435_761) >>> 0;

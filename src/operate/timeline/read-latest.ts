@@ -4,11 +4,11 @@
  *
  *   a partition                                          is read further
  *   has nothing older in the time range                  no
- *   starts later than the last wanted record, or too     yes: an older piece may contain a later record
+ *   starts later than the oldest wanted record, or too   yes: an older piece may contain a wanted record
  *     few records are found
  *   starts earlier than that                             no: everything that remains is older
  *
- * Times of records rise within a partition, except for small differences between clocks.
+ * Within a partition, the times of records increase, except for small differences between clocks.
  */
 
 import type { IncomingRecord } from "../../domain/record.ts";
@@ -39,11 +39,11 @@ export interface LatestQuery<Found> {
 interface Latest<Found> {
   /** The latest first. */
   readonly found: readonly { readonly atMs: number; readonly value: Found }[];
-  /** Everything since this time was searched. */
+  /** All records since this time were searched. */
   readonly sinceMs: number;
   /** Number of records read. */
   readonly looked: number;
-  /** The signal ended the search before enough records were found. */
+  /** True if the signal ended the search before enough records were found. */
   readonly isCut: boolean;
 }
 
@@ -78,7 +78,7 @@ export async function readLatest<Found>(
       }
       looked += records.length;
     }
-    // A piece that was not read to its end keeps the time of the piece after it.
+    // If a piece was not read to its end, the time of the piece after it still applies.
     if (signal.aborted) return;
     part.to = from;
     part.reachedMs = Math.min(part.reachedMs, firstMs ?? part.reachedMs);

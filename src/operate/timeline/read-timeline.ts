@@ -3,15 +3,15 @@
  *
  *   step                       reads
  *   1  attempts                the partitions of the message ID, from `sinceMs`
- *   2  calls                   all partitions from `sinceMs`, in parallel; if the ID is a place, only that place
+ *   2  calls                   all partitions from `sinceMs`, in parallel; if the ID is a position, only that record
  *   3  deliveries, retries,    from the first record of the call: the partitions of its key if a call was found, otherwise
  *      delays                  all partitions
  *   4  dead letters            from the same time, all partitions, because their keys are those of the original records
- *   5  commits                 of the queues that the call was in
+ *   5  commits                 of the queues in which the call was
  *
  * Records of a key can be in several partitions if partitions were added to the topic since `sinceMs` (`scan.ts`).
  * Calls are keyed by user, so step 2 takes most of the time, and `sinceMs` limits it. If a topic cannot be read, the
- * timeline has a gap and continues. A topic that does not exist is not a gap.
+ * timeline shows a gap, and reading continues. A topic that does not exist is not a gap.
  */
 
 import { type AttemptRecord, parseAttemptRecord } from "../../domain/attempt-record.ts";
@@ -165,7 +165,7 @@ class TimelineReader {
       const found = prefilter(record.encoded) ? foundDelivery(record, messageId) : null;
       if (found === null) return;
       const delay = this.#delayOf(record.topic);
-      // A record on a destination's topic is for that destination, whatever its headers say.
+      // A record on a destination's topic is for that destination, even if its headers name another one.
       const destination = destinationOfTopic(record.topic, topics) ?? found.delivery.destination;
       const there = { ...found, delivery: { ...found.delivery, destination } };
       if (delay !== null) scheduledRetries.push({ ...there, delay, isRerouted: rerouted(record) });

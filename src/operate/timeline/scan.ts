@@ -40,7 +40,7 @@ export class Scan {
     return [...this.#unread].map(([topic, error]) => `${topic}: ${error}`);
   }
 
-  /** Takes the current ends of the partitions: later records are not read. */
+  /** Stores the current ends of the partitions, so that later records are not read. */
   async know(topics: readonly string[]): Promise<void> {
     this.#offsets = await this.#ports.kafka.admin.offsetsOf(topics);
   }
@@ -66,7 +66,7 @@ export class Scan {
     await Promise.all(workers);
   }
 
-  /** The record at one place, if it still exists. */
+  /** Reads the record at one position, if the record still exists. */
   async at({ topic, partition, offset }: RecordPlace, take: Take): Promise<void> {
     const known = this.#offsets.get(topic)?.find((each) => each.partition === partition);
     if (known === undefined || offset < known.first || offset >= known.end) return;
@@ -120,16 +120,16 @@ interface PartitionStart {
 }
 
 /**
- * The partitions that may contain records of a key since a given time. Partitions can have been added to the topic
- * since then, and a record is in the partition of its key for the number of partitions at that time.
+ * The partitions that may contain records of a key since a given time. Partitions may have been added to the topic
+ * since then, and a record is in the partition that its key had with the number of partitions at the time of writing.
  *
  *   partition n                                   number of partitions since that time
  *   has a record of an earlier time, or had one   at least n + 1
  *   has none                                      perhaps fewer: it may be new, or unused
  *
- * So no additional partitions are read if the topic is written continuously. A topic that was recreated only has
- * records of its present number of partitions. If records are deleted by size, a deleted record of a new partition
- * looks like an earlier record.
+ * So no additional partitions are read if records are written to the topic continuously. A topic that was recreated
+ * only has records from its current number of partitions. If records are deleted by size, a deleted record of a new
+ * partition looks like an earlier record.
  *
  * @param partitionOf the partition of a key, for that number of partitions.
  */

@@ -1,5 +1,5 @@
 /**
- * The steps of a timeline as sentences. Control characters in data are escaped, so that data cannot control a
+ * Formats the steps of a timeline as sentences. Control characters in data are escaped, so that data cannot control a
  * terminal.
  */
 
@@ -15,7 +15,10 @@ import { visibleCell } from "../../domain/escape-control.ts";
 import type { RecordPlace } from "../../domain/record.ts";
 import type { AttemptStep, FinalState, Gap, ReturnedStep, Step } from "./steps.ts";
 
-/** Allows for different clocks: the deliver stage sets when a delivery is due, and the delay stage returns it. */
+/**
+ * Allows for a difference between clocks: the deliver stage sets the time at which a delivery is due, and the delay
+ * stage returns the delivery.
+ */
 const CLOCKS_DIFFER_MS = 1_000;
 
 /** Names of the configured endpoints, by endpoint ID. */
@@ -108,7 +111,7 @@ export function finalStateText({ kind, atMs, attempts, tookMs }: FinalState): st
   const made = attempts === 0 ? "" : `, attempts known: ${attempts}`;
   switch (kind) {
     case "accepted":
-      return `accepted at ${instant(atMs)}${made}${tookMs === null ? "" : `, ${duration(tookMs)} after its receipt`}`;
+      return `accepted at ${instant(atMs)}${made}${tookMs === null ? "" : `, ${duration(tookMs)} after the receipt of the call`}`;
     case "dead-lettered":
       return `dead-lettered at ${instant(atMs)}${made}`;
     case "waiting":
@@ -130,7 +133,7 @@ export function gapSentence(gap: Gap, further: string): string {
     case "no-attempts-topic":
       return "The attempts topic does not exist, so accepted attempts, phases and durations are unknown. Set `attempts: { enabled: true }` to record them from now on.";
     case "attempts-missing":
-      return `The attempts topic has no last attempt for ${gap.destinations.join(", ")}: the attempt was made before \`attempts.enabled\`, or its record was dropped (switchyard_attempt_records_total).`;
+      return `The attempts topic does not contain the last attempt for ${gap.destinations.join(", ")}: the attempt was made before \`attempts.enabled\` was set, or its record was dropped (switchyard_attempt_records_total).`;
     case "call-not-found":
       return `No call with this message ID has been written since ${instant(gap.sinceMs)}: ${further} searches further back. A delivery without a call is a delete notification, or its call has been deleted.`;
     case "unread":
@@ -141,7 +144,7 @@ export function gapSentence(gap: Gap, further: string): string {
 function returnedSentence({ place, lateMs }: ReturnedStep): string {
   if (lateMs === null) return `returned when due, ${placed(place)}`;
   if (lateMs < -CLOCKS_DIFFER_MS) {
-    return `returned ${duration(-lateMs)} before it was due, by retry now, ${placed(place)}`;
+    return `returned ${duration(-lateMs)} before it was due, because an operator requested it, ${placed(place)}`;
   }
   return `returned when due, ${placed(place)}, overdue by ${duration(Math.max(0, lateMs))}`;
 }

@@ -25,7 +25,7 @@ interface ReceivedStep extends StepBase {
   readonly namedBy: string;
   /** When ingest or a producer received the call, according to the call. */
   readonly receivedAtMs: number;
-  /** The call was on the topic before: it was sent again by a client, or after a crash. */
+  /** True if the call was on the topic before: a client sent it again, or it was sent again after a crash. */
   readonly isRepeated: boolean;
 }
 
@@ -46,7 +46,7 @@ interface SkippedStep extends DestinationStep {
 interface RoutedStep extends DestinationStep {
   readonly kind: "routed";
   readonly place: RecordPlace;
-  /** Null if the current configuration would not route the call there, or the call was not found. */
+  /** Null if the current configuration would not route the call to the destination, or if the call was not found. */
   readonly why: string | null;
 }
 
@@ -78,7 +78,7 @@ export interface RetryScheduledStep extends DestinationStep {
   readonly retryDelay: string;
   readonly dueAtMs: number;
   readonly notBeforeMs: number | null;
-  /** ID of the endpoint that the part is for; only with `deliver: every`. */
+  /** ID of the endpoint for which the part is; only with `deliver: every`. */
   readonly endpoint: string | null;
 }
 
@@ -134,7 +134,7 @@ export interface FinalState {
   readonly tookMs: number | null;
 }
 
-/** Something that is unknown, and how to find it out. */
+/** Something that is unknown, and how an operator can find it out. */
 export type Gap =
   | { readonly kind: "no-attempts-topic" }
   | { readonly kind: "call-not-found"; readonly sinceMs: number }

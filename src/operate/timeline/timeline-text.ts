@@ -1,11 +1,11 @@
 /**
- * A timeline as text and as JSON.
+ * Formats a timeline as text and as JSON.
  *
  *   format   each line
  *   text     a step: its time, the time since the first step, its destination, a sentence; then the final state at each
  *            destination, and what is unknown
  *   --json   an object with the call's message ID: a step or a final state, in order of time, then each gap; `kind` says
- *            which it is
+ *            which of these it is
  */
 
 import { visibleCell } from "../../domain/escape-control.ts";
@@ -71,7 +71,7 @@ export function timelineJson(
 }
 
 /**
- * Replaces `atMs` and similar fields by `at` and so on, in ISO 8601, so that the times can be compared with other
+ * Replaces fields such as `atMs` with fields such as `at`, in ISO 8601, so that the times can be compared with other
  * programs' output.
  */
 function instants(value: unknown): unknown {

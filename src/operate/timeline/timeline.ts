@@ -1,15 +1,16 @@
 /**
- * The timeline of one call, from the records that belong to it. Pure: commands and the console show the result.
+ * Builds the timeline of one call from the records that belong to the call. Pure: commands and the console show the
+ * result.
  *
  *   a record                                       step
- *   on calls                                       received, or unusable; and skipped for each destination of its source that
- *                                                  it is not routed to
+ *   on calls                                       received, or unusable; and skipped for each destination of its source to
+ *                                                  which it is not routed
  *   in a queue, the first of its destination       routed, with the reason by the current configuration
  *   in a queue, after a dead letter there          replayed
  *   in a queue, any other                          requeued: after a crash, or because the call was received twice
  *   on a delay topic                               retry-scheduled; rerouted, if its topic was not writable
  *   on a retry topic                               returned, and by how much it was overdue
- *   among the dead letters                         dead-lettered
+ *   in `dead-letters`                              dead-lettered
  *   of an attempt                                  attempt (`attempt-steps.ts`)
  *
  * Steps of the same millisecond are in the order of this table, with attempts before the steps that follow from them.

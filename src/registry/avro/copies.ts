@@ -1,5 +1,5 @@
 /**
- * Turns the types of a schema into functions that copy their values from Avro to JSON.
+ * Turns the types of a schema into functions that copy values of these types from Avro to JSON.
  *
  *   Avro                  JSON
  *   null, boolean         the same
@@ -11,7 +11,8 @@
  *   union                 the value, without the name of its branch
  *   logical types         `copy-logical.ts`
  *
- * A record at the top level of a value gets the names of `namesAtTop`, even if the value is a union of records.
+ * In a record at the top level of a value, fields get the names of `namesAtTop`, even if the value is a union of
+ * records.
  */
 
 import avro, { type Type } from "avsc";
@@ -42,12 +43,14 @@ const CAMEL_CASE: ReadonlyMap<string, string> = new Map(
   ].map((name) => [name.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`), name]),
 );
 
-/** A call's own times, which have milliseconds. */
+/** The fields with a call's own times, which have milliseconds. */
 const TIMES: ReadonlySet<string> = new Set([
   ...["timestamp", "originalTimestamp", "sentAt", "receivedAt"],
 ]);
 
-/** The names of a record's fields in the JSON: a field is not renamed if a field with its camelCase name exists too. */
+/**
+ * The names of a record's fields in the JSON. A field is not renamed if a field with its camelCase name also exists.
+ */
 function namesAtTop(fields: readonly string[]): readonly string[] {
   const present = new Set(fields);
   return fields.map((field) => {
@@ -68,7 +71,7 @@ const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 const [NULL, TRUE, FALSE] = [pieceOf("null"), pieceOf("true"), pieceOf("false")];
 
-/** The position of a value, which decides how it is copied: a call's own times have milliseconds. */
+/** The position of a value. It decides how the value is copied, because a call's own times have milliseconds. */
 type Place = "top" | "time" | "inside";
 
 export function copyOf(type: Type): Copy {
@@ -152,7 +155,7 @@ function primitive(typeName: string): Copy {
   }
 }
 
-/** Six digits always survive in a float, and nine digits always distinguish a float from all others. */
+/** A float always keeps six digits, and nine digits always distinguish it from all other floats. */
 const FLOAT_DIGITS = [6, 7, 8, 9] as const;
 /** Floats below this have fewer digits. */
 const FLOAT_NORMAL_MIN = 2 ** -126;

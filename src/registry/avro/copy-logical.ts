@@ -1,5 +1,5 @@
 /**
- * Logical types as JSON (docs/calls.md#avro).
+ * Copies values of logical types to JSON (docs/calls.md#avro).
  *
  *   type                                 as JSON
  *   date                                 "2026-03-01"
@@ -26,7 +26,7 @@ export type Copy = (transcript: Transcript) => void;
 /** The limit of JavaScript's dates. */
 const DATE_MAX_MS = 8.64e15;
 const DAY_MS = 86_400_000;
-/** Maximum bytes of a decimal's integer part; a longer one exceeds any double. */
+/** Maximum bytes of a decimal's integer part; a longer integer part exceeds any double. */
 const WHOLE_MAX_BYTES = 130;
 const BITS_PER_DIGIT = 3.33;
 
@@ -81,8 +81,8 @@ export function copyTime(perMs: 1 | 1_000): Copy {
 }
 
 /**
- * @param digits digits of the unit after the milliseconds: 0, 3 or 6.
- * @param isWhole `true` to write those digits as well.
+ * @param digits how many digits the unit has after the milliseconds: 0, 3 or 6.
+ * @param isWhole `true` if these digits are also written.
  */
 export function copyTimestamp(digits: 0 | 3 | 6, isWhole: boolean, hasZone: boolean): Copy {
   const perMs = 10 ** digits;
@@ -100,7 +100,7 @@ export function copyTimestamp(digits: 0 | 3 | 6, isWhole: boolean, hasZone: bool
   };
 }
 
-/** Never negative, not even for times before 1970. */
+/** The remainder, which is not negative, even for times before 1970. */
 function remainder(units: number | bigint, perMs: number): number {
   const rest = typeof units === "bigint" ? Number(units % BigInt(perMs)) : units % perMs;
   return rest < 0 ? rest + perMs : rest;
@@ -122,7 +122,7 @@ export function copyDecimal(scale: number, lengthOf: (transcript: Transcript) =>
   };
 }
 
-/** Two's complement, highest byte first. Null if more than `most` bytes are needed. */
+/** Reads two's complement, highest byte first. Null if more than `most` bytes are needed. */
 function wholeNumber(bytes: Buffer, most: number): number | bigint | null {
   const { length } = bytes;
   if (length === 0) return 0;

@@ -1,12 +1,12 @@
 /**
- * Writes JSON in UTF-8, piece by piece. The JSON of several values shares one slab of memory, so that
- * no value needs its own.
+ * Writes JSON in UTF-8, piece by piece. Several values share a slab of memory for their JSON, so that no memory is
+ * allocated for each value.
  *
  * A schema can turn a few bytes into a lot of JSON. The JSON of a value is therefore limited to
  * 64 KiB plus 64 times the value's bytes, and to 4 MiB.
  */
 
-/** The value cannot be read. The message is one sentence and does not quote the value. */
+/** Thrown if a value cannot be read. The message is one sentence, and does not quote the value. */
 export class UnreadableError extends Error {
   override readonly name = "UnreadableError";
 }
@@ -15,7 +15,7 @@ const JSON_MAX_BYTES = 4 * 1024 * 1024;
 const JSON_MIN_LIMIT_BYTES = 64 * 1024;
 const JSON_PER_BYTE = 64;
 const SLAB_BYTES = 64 * 1024;
-/** If less than this is left in a slab, a new one is started, so that most values fit without being moved. */
+/** If less than this is left in a slab, a new slab is started, so that most values fit without being moved. */
 const SLAB_REST_BYTES = 4 * 1024;
 /** Strings are checked and copied four bytes at a time. */
 export const WORD_BYTES = 4;
@@ -72,7 +72,7 @@ export class JsonOutput {
     if (this.out.length > SLAB_BYTES) this.#newSlab();
   }
 
-  /** ASCII characters that need no escape. */
+  /** Writes ASCII characters that need no escape. */
   ascii(text: string): void {
     this.room(text.length);
     const out = this.out;
@@ -81,7 +81,7 @@ export class JsonOutput {
     this.to = to;
   }
 
-  /** A few bytes, unchanged. */
+  /** Writes a few bytes unchanged. */
   piece({ words, length }: Piece): void {
     this.room(words.length * WORD_BYTES);
     const view = this.outView;
@@ -94,7 +94,7 @@ export class JsonOutput {
     this.to += length;
   }
 
-  /** Writes the number, which has at most `count` digits, padded with zeros to `count` digits. */
+  /** Writes a number of at most `count` digits, padded with zeros to `count` digits. */
   digits(number: number, count: number): void {
     this.room(count);
     let rest = number;

@@ -16,7 +16,7 @@ type CompiledAvro =
 /** Values are read one at a time, so one transcript is enough. */
 const transcript = new Transcript();
 
-/** @param texts the schema, which is last, after the schemas that it refers to. Never throws. */
+/** Never throws. @param texts the schemas to which the schema refers, followed by the schema itself. */
 export function compileAvro(texts: readonly SchemaText[]): CompiledAvro {
   let copy: Copy;
   try {

@@ -1,6 +1,6 @@
 /**
- * Turns schemas into avsc's types, which resolve names. Values are read by `copies.ts`, because avsc's
- * own readers trust the counts in a value and reject a whole value for one large long.
+ * Turns schemas into avsc's types, in which names are resolved. `copies.ts` reads values, because avsc's own readers
+ * trust the counts in a value, and reject a whole value because of a single large long.
  */
 
 import avro, { type Type } from "avsc";
@@ -27,7 +27,7 @@ const LOGICAL_TYPE_NAMES = [
 
 /** The type of the last schema, which may refer to the schemas before it. Throws `UnusableSchemaError`. */
 export function typeOf(schemas: readonly AvroSchema[]): Type {
-  // Without a prototype, so that only defined names are found.
+  // The object has no prototype, so that only defined names are found.
   const registry: { [name: string]: Type } = Object.create(null) as Record<string, Type>;
   const logicalTypes = Object.fromEntries(LOGICAL_TYPE_NAMES.map((name) => [name, LogicalType]));
   let type: Type | null = null;

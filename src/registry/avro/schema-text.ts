@@ -1,16 +1,16 @@
 /**
- * Reduces an Avro schema to what is needed for reading values. Only this is passed on to avsc, which
- * generates code from the names of types and fields.
+ * Reduces an Avro schema to the parts that are needed for reading values. Only these parts are passed to avsc, because
+ * avsc generates code from the names of types and fields.
  *
  *   in a schema                              here
- *   names of types                           numbered: the bytes do not depend on them, and producers
+ *   names of types                           numbered, because the bytes do not depend on them, and producers
  *                                            use names such as `a-b` or `Outer$`
  *   names of fields and symbols              numbered if they are not identifiers; `nameOf` returns them
- *   a type that is defined twice, the same   counts once: two references may define it
+ *   the same type, defined twice             counts once, because two references may define it
  *   the same name for another type           refers to the definition in the string's own references,
  *                                            otherwise to the latest in theirs; within one string it is
  *                                            rejected
- *   default, doc, aliases, order, others     dropped: a value has every field of the schema that it was
+ *   default, doc, aliases, order, others     dropped, because a value has every field of the schema that it was
  *                                            written with
  *   a logical type that is known and valid   kept
  *   any other logical type                   dropped, as Avro specifies: the underlying type counts
@@ -28,7 +28,7 @@
 /** A schema as a string, and the other schemas that it uses. */
 export interface SchemaText {
   readonly text: string;
-  /** Indexes of the schemas that it uses among the references; if absent, it uses all references before it. */
+  /** Indexes of the references that the schema uses; if absent, it uses all references before it. */
   readonly uses?: readonly number[];
 }
 
@@ -48,7 +48,7 @@ export interface AvroObject {
   readonly scale?: number;
 }
 
-/** The schema cannot be used. The message is one sentence. */
+/** Thrown if a schema cannot be used. The message is one sentence. */
 export class UnusableSchemaError extends Error {
   override readonly name = "UnusableSchemaError";
 }
@@ -65,7 +65,7 @@ const FIXED_MAX_BYTES = 1024 * 1024;
 const SCALE_MAX = 1_000;
 
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
-/** Prefix of the fields and symbols that avsc would not accept, and of no others. */
+/** Prefix of the new names of fields and symbols that avsc would not accept. No other names have this prefix. */
 const HEX_NAME = "__hex_";
 const PRIMITIVES: ReadonlySet<string> = new Set([
   ...["null", "boolean", "int", "long", "float", "double", "bytes", "string"],
@@ -81,8 +81,8 @@ const LOGICAL_TYPES: Readonly<Record<string, ReadonlySet<unknown>>> = {
 };
 
 /**
- * @param texts the schema, which is last, after the schemas that it refers to. @returns one schema for each text.
- * Throws `UnusableSchemaError`.
+ * @param texts the schemas to which the schema refers, followed by the schema itself. @returns one schema for each
+ * text. Throws `UnusableSchemaError`.
  */
 export function readSchemas(texts: readonly SchemaText[]): readonly AvroSchema[] {
   if (texts.length > REFERENCES_MAX + 1) invalid(`has over ${REFERENCES_MAX} references`);
@@ -92,7 +92,7 @@ export function readSchemas(texts: readonly SchemaText[]): readonly AvroSchema[]
   return texts.map(({ text, uses }) => reader.text(parsed(text), uses));
 }
 
-/** The name of a field or a symbol as its schema has it. */
+/** The name of a field or a symbol in its original schema. */
 export function nameOf(name: string): string {
   return name.startsWith(HEX_NAME)
     ? Buffer.from(name.slice(HEX_NAME.length), "hex").toString()
@@ -141,7 +141,7 @@ class SchemaReader {
     this.#namespace = "";
     const used = uses.flatMap((place) => this.#before[place] ?? []);
     this.#known = new Map(used.flatMap(({ known }) => [...known]));
-    // A definition in a reference takes precedence over one in a reference's own references.
+    // A definition in a reference takes precedence over a definition in that reference's own references.
     for (const { own } of used) for (const [name, known] of own) this.#known.set(name, known);
     const read = this.read(schema, 1);
     const own = [...this.#known].filter(([name]) => this.#defined.has(name));

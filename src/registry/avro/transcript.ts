@@ -1,9 +1,9 @@
 /**
- * Copies a value from Avro's bytes to JSON without creating objects in between.
+ * Copies a value from Avro's bytes to JSON without creating intermediate objects.
  *
  *   limit of a value       against
- *   its bytes              reading past them; bytes that remain
- *   its JSON               a schema that turns a few bytes into a lot (`json-output.ts`)
+ *   its bytes              reading past them; bytes that are left over
+ *   its JSON               a schema that turns a few bytes into large JSON (`json-output.ts`)
  *   its nesting            a stack overflow: at most 500 nested objects and arrays
  *   the items of a block   arrays of items without bytes: as many as bytes remain, or 10,000
  *
@@ -28,7 +28,7 @@ const HEX = "0123456789abcdef";
 
 const ENDS_EARLY = "the value ends before its schema does";
 
-/** Reusable: each value starts with `begin`. */
+/** Can be reused: each value starts with `begin`. */
 export class Transcript extends JsonOutput {
   #bytes: Buffer = NO_BYTES;
   #view = NO_VIEW;
@@ -55,7 +55,7 @@ export class Transcript extends JsonOutput {
     return this.endJson();
   }
 
-  /** Called after an error: releases the value's bytes; its JSON will be overwritten. */
+  /** Call after an error. Releases the value's bytes; its JSON will be overwritten. */
   drop(): void {
     this.#letGo();
     this.dropJson();
@@ -132,7 +132,7 @@ export class Transcript extends JsonOutput {
     return length;
   }
 
-  /** The number of items in the next block of an array or map; 0 ends it. */
+  /** The number of items in the next block of an array or map; 0 at its end. */
   blockItems(): number {
     const count = this.long();
     if (count === 0) return 0;
@@ -182,7 +182,7 @@ export class Transcript extends JsonOutput {
     this.#lastBytes(copied, end);
   }
 
-  /** Copies the start of a string, up to the first word that contains a character to be escaped. */
+  /** Copies the start of a string, up to the first word that contains a character which needs an escape. */
   #plainWords(from: number, end: number): number {
     const [view, out] = [this.#view, this.outView];
     const last = end - WORD_BYTES;
@@ -192,7 +192,7 @@ export class Transcript extends JsonOutput {
       const word = view.getInt32(at, true);
       const quotes = word ^ 0x22222222;
       const backslashes = word ^ 0x5c5c5c5c;
-      // The highest bit of a byte of (x - n) & ~x is set where x is below n, or a byte before it is.
+      // In (x - n) & ~x, the highest bit of a byte is set if the byte of x, or a byte before it, is below n.
       const marks =
         ((word - 0x20202020) & ~word) |
         ((quotes - 0x01010101) & ~quotes) |

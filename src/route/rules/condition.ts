@@ -11,18 +11,18 @@ import type { JsonValue } from "./json-value.ts";
 /** The parts of a call that rules use. */
 export interface RuleCall {
   readonly call: Call;
-  /** The result of JSON.parse, with identifiers as strings of their digits. */
+  /** The result of JSON.parse; IDs that were sent as numbers may be strings of their digits (`exact-ids.ts`). */
   readonly json: JsonObject;
   readonly bytes: Buffer;
   readonly messageId: MessageId;
-  /** The call's bytes as a value that is never changed, because destinations change copies of it. */
+  /** The call's bytes as a value that is never changed; each destination changes its own copy. */
   readonly value: () => JsonValue;
 }
 
 /** Null for all calls. */
 export type Condition = ((call: CallValue) => boolean) | null;
 
-/** @param text a valid condition: the configuration was checked when it was read. */
+/** @param text a valid condition, because conditions are checked when the configuration is read. */
 export function compiledCondition(text: string | null): Condition {
   if (text === null) return null;
   const compiled = compileFilter(text);

@@ -1,12 +1,12 @@
 /**
  * Applies the filters of a destination. The actions of all matching filters are applied in the order of this table,
- * whatever their order in the file (docs/rules.md#filters).
+ * regardless of their order in the file (docs/rules.md#filters).
  *
  *   action            effect
  *   sample            skips the call if it is not in the share: sampled-out
  *   drop              skips the call: filtered
  *   dropProperties    removes the named properties from the object at a path, or from each object of a list on it
- *   allowProperties   removes all other properties; two lists for one object keep what both contain
+ *   allowProperties   removes all other properties; if two lists apply to one object, keeps what both contain
  */
 
 import type { FilterRule } from "../../domain/rules.ts";
@@ -59,7 +59,10 @@ export function compiledFilter(
   };
 }
 
-/** The first filter that skips the call, or null. @param jsonAt returns the compact JSON at a path; null if it is null or absent. */
+/**
+ * The first filter that skips the call, or null.
+ * @param jsonAt returns the compact JSON at a path; null if the value is null or absent.
+ */
 export function skippedBy(
   matching: readonly CompiledFilter[],
   messageId: string,
@@ -91,7 +94,7 @@ export function withoutProperties(
       }
     }
   }
-  // Each list removes the properties that it does not contain, so only those that all lists contain remain.
+  // Each list removes the properties that it does not contain, so only properties in all lists remain.
   for (const { allowed } of matching) {
     for (const { path, names } of allowed) {
       for (const place of placesOf(path, shape, false)) {
@@ -118,8 +121,8 @@ export function holders(root: JsonValue, path: RulePath): readonly JsonValue[] {
 }
 
 /**
- * The object at a path, or each object in a list on the path. @param length number of names of the path to follow; the
- * others are only touched.
+ * The object at a path, or each object in a list on the path. @param length how many names of the path are followed;
+ * the other names are only touched (`JsonValue.touch`).
  */
 function objectsAt(root: JsonValue, path: RulePath, length = path.length): readonly JsonValue[] {
   let objects: readonly JsonValue[] = [root];
@@ -130,7 +133,7 @@ function objectsAt(root: JsonValue, path: RulePath, length = path.length): reado
   return objects;
 }
 
-/** The members of this name that are objects, and the objects in the members of this name that are lists. */
+/** The members with this name that are objects, and the objects inside members with this name that are lists. */
 function objectsIn(objects: readonly JsonValue[], name: string): readonly JsonValue[] {
   const found: JsonValue[] = [];
   for (const object of objects) {

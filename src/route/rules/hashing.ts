@@ -1,6 +1,6 @@
 /**
- * Computes hashes: of values that a rule replaces by their hash, of values by which calls are sampled, and of IDs that
- * a rule drops (docs/rules.md#hashing).
+ * Computes the hashes of values that a rule replaces with their hash, of values by which calls are sampled, and of IDs
+ * that a rule drops (docs/rules.md#hashing).
  *
  *   a value              what is hashed
  *   a string             its UTF-8 bytes, after `normalize`
@@ -50,8 +50,8 @@ export function isSampled(json: string, below: bigint): boolean {
 }
 
 /**
- * The key of a record whose ID the destination may not have. Every process computes the same key from the same ID, so
- * that the order of a user's calls is kept.
+ * The key of a record if the destination may not get the ID that would be its key. Every process computes the same key
+ * from the same ID, so that the order of a user's calls is kept.
  */
 export function keyOfDropped(id: string, secret: Buffer): string {
   return createHmac("sha256", secret).update(id).digest("hex");
@@ -59,7 +59,7 @@ export function keyOfDropped(id: string, secret: Buffer): string {
 
 /**
  * The secret for these keys. It is derived from settings that are the same in every process and that receivers do not
- * know (docs/decisions/0056-keys-of-dropped-ids.md).
+ * have (docs/decisions/0056-keys-of-dropped-ids.md).
  */
 export function droppedKeySecret(destination: string, secrets: readonly string[]): Buffer {
   const text = JSON.stringify(["keys of dropped IDs", destination, ...secrets.toSorted()]);

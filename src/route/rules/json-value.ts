@@ -4,8 +4,8 @@
  *
  *   a value                                  is written
  *   without changes                          byte for byte
- *   an object with changes in it             each name once, as JSON.parse reads it: where it came first, with the value
- *                                            that came last
+ *   an object with changes in it             each name once, as JSON.parse reads it: at its first position, with the value
+ *                                            of its last occurrence
  *   an object with a duplicate name, if a    the same, because an earlier value of that name may be what the rule removes
  *     rule names it
  *
@@ -35,7 +35,7 @@ export class JsonValue {
   readonly #nameStart: number;
   /** The value from which this one was copied. It keeps what was parsed, for all copies. */
   readonly #origin: JsonValue;
-  /** The members or entries in the bytes; null until they are needed. Only an origin has them. */
+  /** The members or entries in the bytes; null until they are needed, and always null in copies. */
   #parsed: Opened | null = null;
   /** Members in the bytes that were changed, or that may have been changed because they were read; null if deleted. */
   #edited: Map<string, JsonValue | null> | null = null;
@@ -59,7 +59,7 @@ export class JsonValue {
     this.#origin = origin ?? this;
   }
 
-  /** Returns a copy of the value without its changes. The copy can be changed; until then, it costs little. */
+  /** Returns a copy of the value as it was before any changes. A copy costs little until it is changed. */
   copy(): JsonValue {
     return this.#isScalar ? this : this.#copied();
   }
@@ -159,7 +159,7 @@ export class JsonValue {
     return this.#entries;
   }
 
-  /** Called if a rule names this member, or something in it. */
+  /** Call if a rule names this member, or a value inside it. */
   touch(name: string): void {
     if (this.#open().repeats?.has(name) === true) this.#isChanged = true;
   }
@@ -253,7 +253,7 @@ export class JsonValue {
     }
   }
 
-  /** The value's JSON without spaces and needless escapes; numbers keep their digits. */
+  /** The value's JSON without spaces and unnecessary escapes; numbers keep their digits. */
   compact(): string {
     if (this.#isScalar) {
       const string = this.string();
@@ -334,7 +334,10 @@ interface Opened {
   readonly end: number;
 }
 
-/** Parses the object or list at `start`. @param valueAt returns a value in it, and where the value ends. */
+/**
+ * Parses the object or list at `start`.
+ * @param valueAt returns the value at an index, and the index at which that value ends.
+ */
 function opened(
   bytes: Buffer,
   start: number,

@@ -1,14 +1,14 @@
 /**
- * Applies the mapping of a destination (docs/rules.md#mapping). Everything that entries read is read before any of them is applied,
- * and no two entries of a configuration write the same path, so their order has no effect.
+ * Applies the mapping of a destination (docs/rules.md#mapping). All values are read before the first entry is applied,
+ * and no two entries of a configuration write the same path, so the order of entries has no effect.
  *
  *   entry              reads     does                                                  does nothing if
  *   event, to          event     replaces the event                                    a track has another event
  *   move, to           a path    removes the value, and writes it to the other path    the value is absent
  *   copy, to           a path    also writes the value to the other path               the value is absent
  *   set, value                   writes the value
- *   string             a path    replaces numbers and booleans by their JSON text      the value is absent
- *   hash               a path    replaces the value by its digest (`hashing.ts`)       the value is absent
+ *   string             a path    replaces numbers and booleans with their JSON text    the value is absent
+ *   hash               a path    replaces the value with its digest (`hashing.ts`)     the value is absent
  *   remove                       removes the value                                     the value is absent
  *
  *   the parent of a written value      result
@@ -37,7 +37,7 @@ import {
 export interface CompiledEntry {
   readonly matches: Condition;
   readonly action: MapAction;
-  /** The path that is read, or null if no path is read; and the path that is written. */
+  /** The path that is read, or null if none is, and the path that is written. */
   readonly from: RulePath | null;
   readonly to: RulePath;
   /** The JSON that `set` writes. */
@@ -73,7 +73,7 @@ interface Edits {
     readonly path: RulePath;
     readonly json: string;
   }[];
-  /** Sorted by path before they are applied. Two rules can write the same place by different paths. */
+  /** Sorted by path before they are applied, because two rules can write the same location by different paths. */
   readonly put: { readonly path: RulePath; readonly json: string; readonly isNamed: boolean }[];
 }
 
@@ -93,7 +93,7 @@ export function mapped(
     holder.set(path.at(-1) ?? "", JsonValue.of(json));
     changed?.add(pathOf(path));
   }
-  // If two entries write the same place in a call, the entry whose path is that place wins.
+  // If two entries write the same location in a call, the entry whose path is exactly that location wins.
   const inOrder = edits.put.toSorted(
     (a, b) => comparePaths(a.path, b.path) || Number(a.isNamed) - Number(b.isNamed),
   );

@@ -1,6 +1,6 @@
 /**
- * Paths of rules, such as `context.traits` or `properties.total\.net`: names separated by dots. A backslash takes the next
- * character literally.
+ * Paths in rules, such as `context.traits` or `properties.total\.net`, are names separated by dots. A backslash makes
+ * the next character literal.
  *
  *   a path               in a call of type     stands for
  *   traits, traits.x     identify with traits  context.traits, context.traits.x
@@ -47,7 +47,7 @@ function escaped(name: string): string {
   return name.replaceAll(/[\\.]/g, "\\$&");
 }
 
-/** True if the paths are equal, or one is inside the other. */
+/** True if the paths are equal, or one leads to a value inside the other. */
 export function overlaps(one: RulePath, other: RulePath): boolean {
   const length = Math.min(one.length, other.length);
   for (let at = 0; at < length; at += 1) if (one[at] !== other[at]) return false;
@@ -64,7 +64,7 @@ export function comparePaths(one: RulePath, other: RulePath): number {
   return one.length - other.length;
 }
 
-/** The places in a call that receivers see as traits and properties. */
+/** The locations in a call that receivers see as traits and properties. */
 export interface CallShape {
   readonly traitsAreInContext: boolean;
   readonly isIdentify: boolean;
@@ -82,7 +82,7 @@ export function shapeOf(type: CallType, json: JsonObject): CallShape {
   return { traitsAreInContext, isIdentify, isPage: type === "page" };
 }
 
-/** The places in a call that a path stands for; see the table. */
+/** The locations in a call that a path stands for; see the table. */
 export function placesOf(
   path: RulePath,
   shape: CallShape,
@@ -97,7 +97,7 @@ export function placesOf(
   return [path];
 }
 
-/** Reads own properties only, because a call may contain the name `constructor`. */
+/** Reads own properties only, because every object inherits properties such as `constructor`. */
 export function own(object: JsonObject, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * Applies the rules of a destination to a call (docs/rules.md#order). The rules are compiled once per configuration;
- * for each source, only those that apply to it. The first row that applies decides.
+ * Applies the rules of a destination to a call (docs/rules.md#order). The rules are compiled once per configuration,
+ * and each source has only the rules that apply to it. The first row that applies decides.
  *
  *   the call                                        result
  *   does not have the consent (`consent.ts`)        skipped: no-consent; decided before `integrations`
@@ -8,12 +8,12 @@
  *   matches a filter that drops                     skipped: filtered
  *   contains nothing that filters or mapping change unchanged: the same bytes
  *   any other                                       changed: new bytes, and the key of its record
- *   a rule throws                                   failed: it is never sent
+ *   a rule throws                                   failed: the call is never sent
  *
  *   a changed call                                  key
  *   has a user ID                                   that ID
  *   its user ID was removed                         a keyed hash of it (`hashing.ts`), so that a user's calls keep their order
- *   never had one, and has an anonymous ID          that ID
+ *   never had a user ID, and has an anonymous ID    that ID
  *   its anonymous ID was removed                    a keyed hash of it
  *
  * Conditions see the call as it was received. Filters change it before the mapping reads it.
@@ -42,7 +42,9 @@ export interface RulePlan {
 export interface CompiledRules {
   /** Null if no rule applies to the source. */
   readonly forSource: (source: SourceId) => RulePlan | null;
-  /** The user ID in a delete notification, as rules without a condition change it; null if no notification is sent. */
+  /**
+   * Applies the rules that have no condition to the user ID of a delete notification; null if no notification is sent.
+   */
   readonly deletedUserId: (source: SourceId, userId: string) => string | null;
 }
 
@@ -55,7 +57,7 @@ export type RuleOutcome =
       readonly kind: "changed";
       readonly bytes: Buffer;
       readonly key: string;
-      /** Paths that were changed, never values; empty unless they were requested. */
+      /** Paths that were changed, without values; empty unless paths were requested. */
       readonly changed: readonly string[];
     }
   | { readonly kind: "failed"; readonly error: string };
@@ -68,7 +70,7 @@ export function hasRules({ consent, filters, map }: Partial<DestinationRules>): 
 
 /**
  * @param destination the ID of the destination.
- * @param secrets secrets of the configuration that receivers do not know.
+ * @param secrets secrets of the configuration that receivers do not have.
  */
 export function compileRules(
   destination: string,

@@ -1,5 +1,5 @@
 /**
- * Decides whether a condition can never match calls of a type, from the comparisons with `type` in it.
+ * Decides, from the comparisons of `type` in a condition, whether the condition can never match calls of a type.
  *
  *   part of the condition       never matches                always matches, unless the whole condition is invalid for a call
  *   type = 'track'              calls of another type        calls of that type

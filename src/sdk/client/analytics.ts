@@ -1,6 +1,6 @@
 /**
  * The client library: each method validates its call, adds it to the queue and returns. Requests are made in the background.
- * The decisions are made in `validate.ts`, `encode.ts`, `queue.ts` and `retry.ts`, and carried out here.
+ * `validate.ts`, `encode.ts`, `queue.ts` and `retry.ts` make the decisions, which this file carries out.
  */
 
 import process from "node:process";
@@ -23,14 +23,14 @@ import { Sender, type Timer } from "./sender.ts";
 import { validate } from "./validate.ts";
 
 /**
- * Queues calls and sends them in batches to the ingest endpoint. A process needs only one.
+ * Queues calls and sends them in batches to the ingest endpoint. A process needs only one instance.
  *
  * The six methods throw a `ValidationError` for an invalid call and a `ClosedError` after `close`, but never because of the
- * network. The application calls `close` before the process ends, or passes the `Analytics` to `closeOnExit`, because
- * waiting calls do not keep the process alive.
+ * network. Call `close` before the process ends, or pass the instance to `closeOnExit`, because waiting calls do not
+ * keep the process alive.
  *
- * Each of the six methods returns immediately. Awaiting the result is optional: it resolves when the endpoint has acknowledged the
- * call, and rejects with a `LostCallError` if the call is lost.
+ * Each of the six methods returns immediately. Awaiting the result is optional. The result resolves when the endpoint
+ * has acknowledged the call, and rejects with a `LostCallError` if the call is lost.
  */
 export class Analytics {
   readonly #sender: Sender;
@@ -97,11 +97,10 @@ export class Analytics {
   }
 
   /**
-   * Accepts no more calls, and resolves when those in the queue are acknowledged, or lost and reported. Never rejects because of
-   * the network; may be called again.
+   * Stops accepting calls, and resolves when all calls in the queue are acknowledged, or lost and reported. Never
+   * rejects because of the network. May be called again.
    *
-   * @param timeoutMs time after which the remaining calls are lost; if absent, there is no limit except that of the
-   * attempts.
+   * @param timeoutMs time after which the remaining calls are lost; if absent, only the number of attempts is limited.
    * @throws ValidationError if `timeoutMs` is not a number, or negative.
    */
   async close({ timeoutMs }: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
@@ -122,7 +121,7 @@ export class Analytics {
       this.#journal.lost([encoded], QUEUE_FULL);
       return new Acknowledgement(encoded, 0, this.#settledUpTo);
     }
-    // `queued` may run the application's `log`, which may itself make a call.
+    // `queued` may run the application's `log`, and that function may make a call.
     const acknowledgement = new Acknowledgement(encoded, sender.added, this.#settledUpTo);
     this.#journal.queued(type, encoded, sender.count);
     return acknowledgement;
@@ -163,14 +162,15 @@ function environment(name: string): string | undefined {
 }
 
 /**
- * The result of each method: a promise that does nothing until it is awaited.
+ * The result of each method. It is a promise that does nothing until it is awaited.
  *
  *   the call                          the awaited result
  *   is acknowledged                   resolves
  *   is lost                           rejects with a LostCallError
- *   waits                             keeps the process alive until one of them happens
+ *   waits                             keeps the process alive until it resolves or rejects
  *
- * A result that is not awaited costs one object, and cannot end the process with an unhandled rejection if the call is lost.
+ * A result that is not awaited costs only one object, and does not end the process with an unhandled rejection if the
+ * call is lost.
  */
 export class Acknowledgement implements Promise<undefined> {
   readonly #call: EncodedCall;

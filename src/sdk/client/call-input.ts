@@ -1,8 +1,8 @@
 export type CallType = "identify" | "track" | "page" | "screen" | "group" | "alias";
 
 /**
- * A string that is not empty. A number up to 2^53 - 1 and a bigint become strings; a larger number is
- * rejected, because JavaScript has rounded it.
+ * A string that is not empty. Numbers up to 2^53 - 1 and bigints become strings; larger numbers are rejected, because
+ * JavaScript has rounded them.
  */
 export type Id = string | number | bigint;
 
@@ -12,23 +12,26 @@ export type Fields = object;
 /** The caller: a user, or somebody who has no user ID yet. */
 export type Caller =
   | {
-      /** An ID of your own for somebody who has no user ID yet, such as one in a cookie. */
+      /** An ID that you choose for somebody who has no user ID yet, such as an ID from a cookie. */
       readonly anonymousId: Id;
-      /** The user's ID in your database. Not an email address, which changes. */
+      /** The user's ID in your database. Do not use an email address, because it may change. */
       readonly userId?: Id | null | undefined;
     }
   | {
-      /** The user's ID in your database. Not an email address, which changes. */
+      /** The user's ID in your database. Do not use an email address, because it may change. */
       readonly userId: Id;
-      /** The ID that the user had before you knew who it was. */
+      /** The anonymous ID that the user had before the user ID was known. */
       readonly anonymousId?: Id | null | undefined;
     };
 
 export interface Common {
-  /** Circumstances of the call, such as `ip`, `userAgent` and `locale`. `library` is added. */
+  /**
+   * Information about the situation of the call, such as `ip`, `userAgent` and `locale`. `library` is added
+   * automatically.
+   */
   readonly context?: Fields | null | undefined;
   /**
-   * For each integration name, `true` if the integration gets the call, or its options; `All` applies to all other
+   * By name, whether each integration gets the call, or the options of the integration. `All` applies to all other
    * integrations.
    */
   readonly integrations?: Readonly<Record<string, boolean | object>> | null | undefined;
@@ -68,7 +71,10 @@ export interface PageProperties {
   readonly [name: string]: unknown;
 }
 
-/** Records which page a user viewed. If both are given, `properties` overrides `traits` key by key. */
+/**
+ * Records which page a user viewed. If both `properties` and `traits` are given, keys in `properties` override those in
+ * `traits`.
+ */
 export type PageCall = {
   /** The name of the page, such as "Pricing". */
   readonly name?: string | null | undefined;
@@ -76,7 +82,7 @@ export type PageCall = {
   readonly category?: string | null | undefined;
   /** Facts about the page. */
   readonly properties?: PageProperties | Fields | null | undefined;
-  /** Another name for a page's properties, which the older Go library uses. */
+  /** Another name for a page's properties, for compatibility with the older Go library. */
   readonly traits?: PageProperties | Fields | null | undefined;
 } & Common &
   Caller;
@@ -103,13 +109,13 @@ export type GroupCall = {
 
 /** Records that two IDs belong to the same user. */
 export type AliasCall = {
-  /** The user's ID from now on. */
+  /** The user's new ID. */
   readonly userId: Id;
   /** The previous ID: an anonymous ID, or an old user ID. */
   readonly previousId: Id;
 } & Common;
 
-/** Reserved names with their types, and names of your own. */
+/** Reserved names with their types, and any other names. */
 type With<Reserved> = (Reserved & { readonly [name: string]: unknown }) | (object & Reserved);
 
 export interface Address {
@@ -120,7 +126,7 @@ export interface Address {
   readonly street?: string | null | undefined;
 }
 
-/** Traits whose names have a meaning that many destinations know. None of them is required. */
+/** Traits whose names have the same meaning for many destinations. They are all optional. */
 export interface ReservedUserTraits {
   readonly address?: With<Address> | string | null | undefined;
   /** In years. */

@@ -22,7 +22,7 @@ export class ClosedError extends Error {
 
 /**
  *   reason               what happened
- *   queue-full           the queue was at one of its bounds when the call was made
+ *   queue-full           the queue was full when the call was made
  *   rejected             the endpoint responded with a status that is not retried
  *   attempts-exhausted   every attempt ended in a network error, 408, 429 or 5xx
  *   closed               the timeout of `close({ timeoutMs })` passed first
@@ -31,7 +31,7 @@ export type LossReason = "queue-full" | "rejected" | "attempts-exhausted" | "clo
 
 export interface Loss {
   readonly reason: LossReason;
-  /** One sentence for people. */
+  /** One sentence that describes the loss. */
   readonly message: string;
   /** Number of requests that contained this call. */
   readonly attempts: number;
@@ -47,7 +47,7 @@ export interface LostCall extends Loss {
   readonly call: Readonly<Record<string, unknown>>;
 }
 
-/** The reason with which an awaited call rejects. */
+/** The error with which an awaited call rejects. */
 export class LostCallError extends Error implements LostCall {
   override readonly name = "LostCallError";
   readonly reason: LossReason;

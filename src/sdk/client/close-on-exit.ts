@@ -1,14 +1,14 @@
 /**
- * Closes clients when the process ends, for applications that call this.
+ * Closes clients when the process ends.
  *
  *   the process                               what happens
  *   has nothing left to do (`beforeExit`)     close, then it ends
- *   gets one of the signals, and nobody       close, then the signal again, so that the process
- *     else listens for it                       ends as it would have
+ *   gets one of the signals, and no other       close, then the signal again, so that the process
+ *     code listens for it                       ends as it would without this
  *   the same, as the first process of a       close, then it exits with 128 and the signal's number:
  *     container                                 the kernel withholds signals that it does not handle
  *   gets one of the signals, and the          close; ending is left to the application
- *     application listens for it too
+ *     application also listens for it
  *   calls `process.exit`, crashes             nothing, because waiting is no longer possible
  */
 
@@ -33,8 +33,8 @@ interface Hook {
 }
 
 /**
- * Hooks by event. The process has one listener for each event, however many clients there are: otherwise, a client
- * would mistake another client's listener for one of the application.
+ * Hooks by event. The process has only one listener for each event, regardless of the number of clients. Otherwise, a
+ * client would mistake another client's listener for one of the application's.
  */
 const hooked = new Map<string, Set<Hook>>();
 
@@ -84,6 +84,6 @@ function onSignal(signal: NodeJS.Signals): void {
 /** Ends the process as the signal would have ended it. */
 function end(signal: NodeJS.Signals): void {
   process.kill(process.pid, signal);
-  // By then, the signal has arrived. If the process is still running, it is the first process of a container.
+  // By this time, the signal has arrived. If the process is still running, it is the first process of a container.
   setTimeout(() => process.exit(128 + (constants.signals[signal] ?? 0)), STILL_THERE_MS);
 }

@@ -3,13 +3,13 @@
  *
  *   call                                               encode
  *   at most 32 KB of UTF-8                             its JSON and size
- *   more                                               ValidationError, naming its largest field
+ *   more than that                                     ValidationError, naming the largest field
  *   cannot be written (a cycle, a bigint, a toJSON     ValidationError, naming the field
  *     that throws, nested too deep for the stack)
  *   nests deeper than 1,000 levels                     ValidationError, naming the field; the
  *                                                      server would reject the call
  *
- * Calls are written when they are made, so that the caller may change its objects afterwards. Sizes are those of the
+ * Calls are encoded when they are made, so that the caller may change its objects afterwards. Sizes are measured in the
  * bytes that are sent. A batch has as many calls, in order, as `flushAt` and `BATCH_MAX_BYTES` allow.
  */
 
@@ -33,7 +33,7 @@ const encoder = new TextEncoder();
 /** Written to, but never read: on every platform, `encodeInto` is the fastest way to count bytes. */
 const scratch = new Uint8Array(CALL_MAX_BYTES);
 
-/** @throws ValidationError as the table says. */
+/** @throws ValidationError in the cases that the table lists. */
 export function encode(call: CheckedCall): EncodedCall {
   const json = stringify(call);
   const { read, written } = encoder.encodeInto(json, scratch);
@@ -93,7 +93,7 @@ function rejectDeep(call: CheckedCall): void {
 /** The limit for a request's body, with envelope, calls and commas: 500 KB. */
 export const BATCH_MAX_BYTES = 500 * 1_024;
 
-/** Bytes around the calls: `sentAt` always has 24 characters. */
+/** The number of bytes around the calls. It is constant, because `sentAt` always has 24 characters. */
 const ENVELOPE_BYTES = batchBody([], 0).length;
 
 /** @param sentAtMs milliseconds since the epoch, before the year 10000. */
@@ -102,7 +102,7 @@ export function batchBody(calls: readonly EncodedCall[], sentAtMs: number): stri
   return `{"batch":[${calls.map(({ json }) => json).join(",")}],"sentAt":"${sentAt}"}`;
 }
 
-/** The size of `batchBody` in UTF-8, for `count` calls that have `callsBytes` bytes together. */
+/** The size of `batchBody` in UTF-8, for `count` calls with a total of `callsBytes` bytes. */
 export function batchBytes(callsBytes: number, count: number): number {
   return ENVELOPE_BYTES + callsBytes + Math.max(0, count - 1);
 }

@@ -1,6 +1,6 @@
 /**
- * The types of an application's own `fetch`. They are public, so this file does not use a platform's types, and
- * compiles without them.
+ * The types of a `fetch` function that an application passes. The types are public, so this file compiles without the
+ * types of any platform.
  */
 
 /** `AbortSignal` if the platform's types are installed. The library's own types must not require them. */
@@ -26,8 +26,8 @@ export interface FetchResponse {
   readonly status: number;
   readonly headers: { get(name: string): string | null };
   /**
-   * A stream of the web or of Node, or nothing. The body is read to get the endpoint's explanation of an error, and so
-   * that the connection can be used again.
+   * A web stream, a Node stream or nothing. The body is read to get the endpoint's explanation of an error, and to make
+   * the connection usable again.
    */
   readonly body?: unknown;
 }

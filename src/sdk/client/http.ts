@@ -1,5 +1,5 @@
 /**
- * Makes batch requests with `fetch`. One deadline applies to the request, the response and the response body together.
+ * Makes batch requests with `fetch`. A single deadline applies to the request, the response and the response body.
  */
 
 import { clearTimeout, setTimeout } from "node:timers";
@@ -14,13 +14,13 @@ interface PostSettings {
   readonly fetch: Fetch | null;
 }
 
-/** Maximum number of bytes of a response that are read, of which only a shorter part is used. */
+/** Maximum number of bytes of a response that are read. Only a shorter part of them is used. */
 const RESPONSE_MAX_BYTES = 64 * 1_024;
 const EXPLANATION_CHARACTERS_MAX = 300;
 
 /**
- * Returns a function that makes one request. It never rejects: a missing response is an outcome. Redirects are not followed,
- * because they would send the write key to an address that is not configured.
+ * Returns a function that makes one request. That function never rejects, because a missing response is also an
+ * outcome. Redirects are not followed, because they would send the write key to an address that is not configured.
  */
 export function createPost({ url, writeKey, timeoutMs, fetch: given }: PostSettings) {
   const headers = {
@@ -32,7 +32,7 @@ export function createPost({ url, writeKey, timeoutMs, fetch: given }: PostSetti
     const abort = () => controller.abort(stop.reason);
     const expire = () => controller.abort(new Error(`no response within ${timeoutMs} ms`));
     const timer = setTimeout(expire, timeoutMs);
-    // The timer need not keep the process alive, because the connection does so during the request.
+    // The timer need not keep the process alive, because the connection keeps it alive during the request.
     timer.unref();
     stop.addEventListener("abort", abort, { once: true });
     const { signal } = controller;
@@ -63,7 +63,7 @@ function rejectionOf(signal: AbortSignal): Promise<never> {
   const aborted = new Promise<never>((_, reject) => {
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
   });
-  // The abort may come when nothing awaits this promise any longer.
+  // The abort may happen when nothing awaits this promise any more.
   aborted.catch(() => undefined);
   return aborted;
 }
@@ -128,7 +128,7 @@ function explanationIn(text: string): string | null {
   }
 }
 
-/** `btoa` takes bytes as characters. */
+/** Encodes the UTF-8 bytes, because `btoa` expects one character per byte. */
 function base64(text: string): string {
   return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 }

@@ -1,10 +1,10 @@
 /**
- * Reports events: log lines, if they are enabled, and every lost call.
+ * Reports events: writes log lines, if they are enabled, and reports every lost call.
  *
  *   a call is lost                            report
  *   with `onError`                            `onError` is called for each call, in order
- *   without                                   a line for the first call of each reason
- *   inside `onError` itself                   a line, because calling it again might never end
+ *   without `onError`                         a line for the first call of each reason
+ *   inside `onError` itself                   a line, because calling `onError` again might never end
  *   `onError` or `onSuccess` throws           a line, and the library continues
  *
  * Lines never contain the write key, and contain a payload only if `debugPayloads` is on.
@@ -28,7 +28,7 @@ interface JournalSettings {
   readonly log: ((line: string) => void) | null;
 }
 
-/** @param print writes a line if the application has no `log` of its own. */
+/** @param print writes a line if the application has not passed a `log`. */
 export function createJournal(
   { debug, debugPayloads, onError, onSuccess, log }: JournalSettings,
   print: (line: string) => void,
@@ -40,7 +40,7 @@ export function createJournal(
     try {
       (log ?? print)(`switchyard analytics: ${line}`);
     } catch {
-      // A failing log must not make the application's own request fail.
+      // A failing `log` must not make the application's work fail.
     }
   };
   const reportOnce = (count: number, { reason, message }: Loss) => {
@@ -48,7 +48,7 @@ export function createJournal(
     reported.add(reason);
     write(
       `lost ${count} calls (${reason}): ${message}. ` +
-        "Pass onError to learn of each loss; further losses for this reason are not printed.",
+        "Further losses for this reason are not printed; to be notified of each loss, pass onError.",
     );
   };
   const report = (call: EncodedCall, loss: Loss, callback: (lost: LostCall) => void) => {

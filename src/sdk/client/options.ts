@@ -1,4 +1,4 @@
-/** The options of the library: validated, with defaults, and completed from the environment. */
+/** Validates the options of the library, and completes them with defaults and with values from the environment. */
 
 import { type LostCall, type SentBatch, ValidationError } from "./client-error.ts";
 import { BATCH_MAX_BYTES } from "./encode.ts";
@@ -6,8 +6,8 @@ import type { Fetch } from "./fetch.ts";
 
 export interface AnalyticsOptions {
   /**
-   * Number of waiting calls at which a request is made, and maximum number of calls in a request. Default 20; with 1,
-   * each call is sent immediately.
+   * Number of waiting calls at which a request is made. Also the maximum number of calls in a request. Default 20; with
+   * 1, each call is sent immediately.
    */
   readonly flushAt?: number | undefined;
   /** Another name for `flushAt`. */
@@ -126,7 +126,7 @@ export function readOptions(
       maxBytes: whole("queueBytesMax", options.queueBytesMax ?? 32 * 2 ** 20, BATCH_MAX_BYTES),
     },
     debug: options.debug ?? debugNames.some((name) => /^(analytics(:?\*)?|\*)$/.test(name)),
-    // No wildcard turns this on: payloads are personal data.
+    // No wildcard enables this, because payloads are personal data.
     debugPayloads: options.debugPayloads ?? debugNames.includes("analytics:payload"),
     onError: options.onError ?? null,
     onSuccess: options.onSuccess ?? null,
@@ -147,7 +147,7 @@ function rejectUnknown(options: AnalyticsOptions): void {
       const here = Object.hasOwn(SEGMENT_NAMES, name) ? `here it is ${SEGMENT_NAMES[name]}` : null;
       throw new ValidationError(
         name,
-        `there is no option ${name}; ${here ?? `there are ${known}`}`,
+        `there is no option ${name}; ${here ?? `the options are ${known}`}`,
       );
     }
     const kind = KINDS[name as Name];
@@ -173,7 +173,7 @@ function whole(name: string, value: number, min: number, max = Number.MAX_SAFE_I
   throw new ValidationError(name, `the option ${name} must be an integer, ${range}`);
 }
 
-/** Sent as the user name of HTTP Basic authentication, which ends at a colon. */
+/** The key is sent as the user name of HTTP Basic authentication, so it must not contain a colon. */
 function readWriteKey(writeKey: unknown): string {
   if (typeof writeKey === "string" && /^[^:\p{Cc}]+$/u.test(writeKey)) return writeKey;
   if (typeof writeKey === "object" && writeKey !== null && "writeKey" in writeKey) {

@@ -1,11 +1,11 @@
 /**
- * Calls in the order they were made, bounded by count and bytes.
+ * Keeps calls in the order in which they were made, and limits their number and bytes.
  *
  *   a call that is added                  result
- *   fits within both bounds               waits
- *   would exceed one of them              is rejected; earlier ones stay
+ *   exceeds neither limit                 waits
+ *   would exceed one of them              is rejected; earlier calls stay
  *
- * A call counts until it is dropped, so calls in a request count too.
+ * A call counts until it is dropped, so calls in a request also count.
  */
 
 import type { EncodedCall } from "./encode.ts";
@@ -23,7 +23,7 @@ export interface Queue {
   readonly added: number;
   /** Number of calls ever dropped. */
   readonly dropped: number;
-  /** Returns false for a call that does not fit. */
+  /** Returns false if the call does not fit. */
   add(call: EncodedCall): boolean;
   /** The waiting calls, the oldest first. */
   waiting(): Iterable<EncodedCall>;
@@ -31,7 +31,7 @@ export interface Queue {
   drop(count: number): void;
 }
 
-/** Number of dropped calls at which the front of the list is cut off. */
+/** When this many calls have been dropped, they are removed from the list. */
 const CUT_AFTER = 1_024;
 
 export function createQueue({ callsMax, maxBytes }: QueueBounds): Queue {

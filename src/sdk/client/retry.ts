@@ -1,11 +1,11 @@
 /**
- * Decides about a batch after a request.
+ * Decides what happens to a batch after a request.
  *
  *   outcome                              attempts left   decision
  *   2xx                                  -               acknowledged
  *   408, 429, 5xx, or no response        yes             retry
  *   408, 429, 5xx, or no response        no              lost, attempts-exhausted
- *   any other status, 400 and 3xx too    -               lost, rejected
+ *   any other status, even 400 and 3xx   -               lost, rejected
  *
  * The delay is random, from 0 up to a bound that doubles with each attempt (full
  * jitter), so that clients that failed at the same time do not retry at the same time. `Retry-After` can lengthen the
@@ -59,7 +59,7 @@ export function decide(
     };
   }
   if (attempt >= attemptsMax) {
-    const message = `lost after ${attempt} attempts; the last time the endpoint ${why}`;
+    const message = `lost after ${attempt} attempts; at the last attempt, the endpoint ${why}`;
     return {
       kind: "give-up",
       loss: { reason: "attempts-exhausted", message, attempts: attempt, status, cause },
@@ -72,19 +72,19 @@ export function decide(
 }
 
 /**
- * The three date formats of HTTP, the first one also with a time zone as in mail. `destinations/webhook/judge.ts` has
- * the same expression.
+ * Matches the three date formats of HTTP, and the first one also with a time zone as in mail.
+ * `destinations/webhook/judge.ts` has the same expression.
  */
 const HTTP_DATE =
   /^(?:[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} (?:GMT|UTC|[-+]\d{4})|[A-Z][a-z]+, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4})$/;
 
 /**
  * Milliseconds from now; null if the header is absent, or contains neither seconds nor a date. A fraction is rounded
- * up, the longest entry of a list applies, and more than a day counts as absent.
+ * up, the longest entry of a list applies, and a wait of more than a day counts as absent.
  */
 export function retryAfterMs(header: string | null, nowMs: number): number | null {
   let longestMs: number | null = null;
-  // The comma in a date is followed by a day; the comma in a list is followed by another element.
+  // A comma in a date is followed by a day; a comma in a list is followed by another element.
   for (const element of header?.split(/,(?! *\d\d?[ -][A-Z])/) ?? []) {
     const ms = elementMs(element.trim(), nowMs);
     if (ms !== null && ms <= DAY_MS) longestMs = Math.max(longestMs ?? 0, ms);
@@ -113,7 +113,7 @@ function describe(outcome: Outcome): string {
   return explanation === null ? `responded ${status}` : `responded ${status}: ${explanation}`;
 }
 
-/** `fetch` says only "fetch failed"; the cause of that error says more. */
+/** The message of `fetch` is only "fetch failed"; the cause of the error has the details. */
 function innermost(error: unknown): string {
   if (!(error instanceof Error)) return "no reason was given";
   if (error.cause instanceof Error) return innermost(error.cause);

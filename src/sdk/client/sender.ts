@@ -1,15 +1,15 @@
 /**
- * Sends the queued calls, one request at a time, so that they arrive in the order they were made.
- * Time, randomness and the network are passed in as ports.
+ * Sends the queued calls, one request at a time, so that calls arrive in the order in which they were made. Time,
+ * randomness and the network are passed in as ports.
  *
  *   a request is made when
- *   `flushAt` calls wait, or as many as fill a request
+ *   `flushAt` calls wait, or enough calls to fill a request
  *   `flushAfterMs` have passed since the last flush, and a call waits
- *   the application awaits `flush` or `close`, for the calls that are in the queue by then
+ *   the application awaits `flush` or `close`, for the calls that are in the queue at that time
  *
- * A batch does not change between its attempts: if a response is lost, the repetition has the same calls with the same message
- * IDs. A batch leaves the queue when it is acknowledged or reported as lost. `stop` (the timeout of `close`) ends the
- * wait or the request in progress and reports all remaining calls as lost.
+ * A batch does not change between its attempts, so if a response is lost, the repetition has the same calls with the
+ * same message IDs. A batch leaves the queue when it is acknowledged or reported as lost. `stop` (the timeout of
+ * `close`) ends the wait or the request in progress and reports all remaining calls as lost.
  *
  * Timers keep the process alive only while the application awaits `flush`, `close` or a call.
  */
@@ -21,7 +21,7 @@ import { decide, type Outcome } from "./retry.ts";
 
 export interface Timer {
   cancel(): void;
-  /** Sets whether the timer keeps the process alive; initially it does not. */
+  /** Sets whether the timer keeps the process alive. Initially it does not. */
   hold(isHeld: boolean): void;
 }
 
@@ -139,7 +139,7 @@ export class Sender {
     }
     if (this.#flushTimer !== null) return;
     const dueAtMs = this.#lastFlushAtMs + this.#settings.flushAfterMs;
-    // If the clock was set back, no call waits longer than `flushAfterMs` because of it.
+    // Even if the clock was set back, no call waits longer than `flushAfterMs`.
     const delayMs = Math.min(dueAtMs - this.#ports.nowMs(), this.#settings.flushAfterMs);
     this.#flushTimer = this.#ports.schedule(Math.max(0, delayMs), () => {
       this.#flushTimer = null;
@@ -160,7 +160,8 @@ export class Sender {
   }
 
   async #send(): Promise<void> {
-    // The call that started this returns first, so that calls made in the same turn are included.
+    // The call that triggers this returns first, so that calls which are made in the same turn of the event loop are
+    // included.
     await Promise.resolve();
     while (this.#isDue()) {
       const batch = nextBatch(this.#queue.waiting(), this.#settings.flushAt);
@@ -179,7 +180,10 @@ export class Sender {
     this.#wake();
   }
 
-  /** Sends a batch. Returns the number of requests made, and the loss; without a loss, the batch was acknowledged. */
+  /**
+   * Sends a batch. Returns the number of requests, and the loss if there was one; otherwise, the batch was
+   * acknowledged.
+   */
   async #deliver(batch: readonly EncodedCall[]): Promise<Delivered> {
     const { log, nowMs, post, random } = this.#ports;
     const { signal } = this.#stop;

@@ -4,14 +4,14 @@
  *   value                                     is
  *   undefined, null, empty string             absent
  *   id: a number up to 2^53 - 1, a bigint     sent as a string
- *   id: a number beyond 2^53 - 1              rejected: its last digits are lost already
- *   properties, traits, context               a plain object, or one whose toJSON gives one; no
+ *   id: a number beyond 2^53 - 1              rejected, because its last digits are already lost
+ *   properties, traits, context               a plain object, or one whose toJSON returns one; no
  *                                             Map, list or Date, which JSON would empty or change
  *   integrations                              an object of booleans and objects (options)
- *   timestamp: string                         as it is, in a form that the server reads
+ *   timestamp: string                         unchanged, if the server can read its form
  *                                             (docs/calls.md#timestamps)
- *   timestamp: a Date or a number             ISO 8601, UTC, milliseconds; no number that may be
- *                                             seconds, no year beyond 9999
+ *   timestamp: a Date or a number             ISO 8601, UTC, milliseconds; not a number that may be
+ *                                             seconds, nor a year beyond 9999
  *   a field that the method does not accept   rejected: it would be lost silently
  *   anything else                             rejected, with the field's name and without the value
  */
@@ -143,7 +143,7 @@ function requireFields(type: CallType, checked: Fields): void {
     throw new ValidationError(field, `${type}: ${field} is missing or empty`);
   }
   if (checked.userId === undefined && checked.anonymousId === undefined) {
-    const message = `${type}: userId is missing or empty, and so is anonymousId; one is needed`;
+    const message = `${type}: userId and anonymousId are both missing or empty; one of them is required`;
     throw new ValidationError("userId", message);
   }
 }
@@ -156,7 +156,7 @@ function checkIntegrations(type: CallType, integrations: unknown): void {
   }
 }
 
-/** A page's properties are also accepted under the name that the older Go library has for them. */
+/** Also accepts a page's properties under the name that the older Go library uses. */
 function takeTraitsAsProperties(checked: Fields): void {
   checked.properties = { ...(checked.traits as object), ...(checked.properties as object) };
   checked.traits = undefined;
@@ -172,7 +172,7 @@ function withLibrary(context: unknown): unknown {
 function readId(value: unknown): string | undefined {
   if (typeof value === "string") return value;
   if (typeof value === "bigint") return String(value);
-  // This is false for NaN, too.
+  // This is also false for NaN.
   const isExact = typeof value === "number" && Math.abs(value) <= Number.MAX_SAFE_INTEGER;
   return isExact ? String(value) : undefined;
 }
@@ -187,7 +187,9 @@ function readObject(value: unknown): object | undefined {
     : undefined;
 }
 
-/** Reads a timestamp. The server would silently replace any other form by the time of receipt. */
+/**
+ * Reads a timestamp. Other forms are rejected, because the server would silently replace them with the time of receipt.
+ */
 function readTime(value: unknown): string | undefined {
   const atMs = value instanceof Date ? value.getTime() : readTimestamp(value);
   if (atMs === null || !isWritable(atMs)) return undefined;

@@ -1,14 +1,14 @@
 /**
- * Batches: what a destination with `batch` posts, and how a receiver responds to it. The signature covers the whole body, so
- * `verify` and `verifyStandard` are called first, as for a single request.
+ * Functions for receivers of batches, which a destination with `batch` posts. The signature covers the whole body, so
+ * call `verify` or `verifyStandard` first, as for a single request.
  *
  *   body                                                       is
  *   begins with `[`                                            a list of payloads
  *   `Content-Type: application/x-ndjson`                       one payload per line
- *   anything else, with `X-Switchyard-Batch`                   one payload per line: a proxy changed the type
+ *   anything else, with `X-Switchyard-Batch`                   one payload per line, as a proxy has changed the type
  *   anything else                                              one payload
  *
- * If `X-Switchyard-Batch` is there, the body must have that number of payloads.
+ * If `X-Switchyard-Batch` is present, the body must have that number of payloads.
  */
 
 import { type Payload, PayloadError, parseJson, payloadOf, textOf } from "./payload.ts";
@@ -28,7 +28,7 @@ const RESPONSE_MAX_BYTES = 262_144;
  * @param headers all headers of the request.
  * @throws TypeError for a parsed body.
  * @throws PayloadError that names the invalid call and the problem. If you respond to the batch with 400, Switchyard
- * sends its calls again in two halves, until the wrong call is alone and becomes a dead letter.
+ * sends the calls again in two halves, until the invalid call is alone and becomes a dead letter.
  */
 export function parsePayloads(rawBody: RawBody, headers: RequestHeaders): readonly Payload[] {
   const text = textOf(rawBody);
@@ -36,7 +36,7 @@ export function parsePayloads(rawBody: RawBody, headers: RequestHeaders): readon
   const counted = header(headers, COUNT_HEADER);
   if (counted !== null && counted !== `${entries.length}`) {
     throw new PayloadError(
-      `the body has ${entries.length} calls, but X-Switchyard-Batch is not that number`,
+      `the body has ${entries.length} calls, but X-Switchyard-Batch has another number`,
     );
   }
   return entries.map((read, index) => {
@@ -64,8 +64,8 @@ function entriesOf(text: string, headers: RequestHeaders): readonly (() => unkno
 }
 
 /**
- * Returns the message IDs of a request's calls, in the order of its body, as they are in the header, where characters
- * other than visible ASCII are percent-encoded. Null if the destination has no `messageIdHeader`, or if the header was
+ * Returns the message IDs of a request's calls from the header, in the order of the body. Characters other than visible
+ * ASCII are percent-encoded in these IDs. Null if the destination has no `messageIdHeader`, or if the header was
  * omitted because it would have been 8 KiB or longer.
  */
 export function messageIds(headers: RequestHeaders): readonly string[] | null {
@@ -78,16 +78,17 @@ export function messageIds(headers: RequestHeaders): readonly string[] | null {
   return counted === `${list.length}` ? list : null;
 }
 
-/** What became of a call. `error` is for people; it may be cut or omitted. */
+/** The result of a call. `error` is shown to operators, and may be cut or omitted. */
 export interface CallStatus {
-  /** An HTTP status from 200 to 599 that means for this call what it would mean for a single request. */
+  /** An HTTP status from 200 to 599, with the same meaning for this call as for a single request. */
   readonly status: number;
   readonly error?: string | undefined;
 }
 
 /**
  * Returns the body of a response to a batch of a destination with `responses: each`; send it with the status 200 and
- * `Content-Type: application/json`. It has one status for each call, and 200 for those that `failed` does not name.
+ * `Content-Type: application/json`. The body has one status for each call. Calls that are not in `failed` have the
+ * status 200.
  *
  * @param calls what `parsePayloads` returned.
  * @param failed the calls that were not accepted, by their index in `calls`.
@@ -100,7 +101,7 @@ export function eachResponse(
   for (const [index, { status }] of failed) {
     if (!Number.isInteger(index) || index < 0 || index >= calls.length) {
       throw new RangeError(
-        `failed names call ${index}, but the batch has ${calls.length} calls, counted from 0`,
+        `failed lists index ${index}, but the batch has ${calls.length} calls, and the first has index 0`,
       );
     }
     if (!Number.isInteger(status) || status < 200 || status > 599) {

@@ -1,12 +1,12 @@
 /**
  * `switchyard-sdk/webhooks`: functions for receivers of webhooks.
  *
- *   verify           whether `X-Signature` was made with the shared secret; call it first
- *   verifyStandard   the same for the headers of Standard Webhooks, which also bind the time
- *   parsePayload     the body, typed; it checks the shape, not the sender
- *   parsePayloads    the bodies of a batch, or of a single request
- *   messageIds       the message IDs of these calls, if the destination sends them
- *   eachResponse     a response that judges each call of a batch, for `responses: each`
+ *   verify           checks that `X-Signature` was made with the shared secret; call this first
+ *   verifyStandard   does the same for the headers of Standard Webhooks, which also include the time
+ *   parsePayload     returns the body, typed; checks its shape, not its sender
+ *   parsePayloads    returns the bodies of a batch, or of a single request
+ *   messageIds       returns the message IDs of these calls, if the destination sends them
+ *   eachResponse     creates a response with the result of each call of a batch, for `responses: each`
  */
 
 export { type CallStatus, eachResponse, messageIds, parsePayloads } from "./batch.ts";

@@ -10,23 +10,25 @@
  *   group      version, type, groupId, userId, traits, timestamp
  *   delete     type, userId, timestamp
  *
- * The payload of a call without userId has anonymousId in its place. With `payload: full` in the destination's
+ * The payload of a call without userId has anonymousId instead. With `payload: full` in the destination's
  * settings, a payload also has the fields of `FullFields`. Timestamps are ISO 8601, UTC, with milliseconds.
  *
  * `parsePayload` checks the shape of a body, not its sender:
  *
  *   a payload of type                        needs
  *   any                                      timestamp
- *   any but delete                           version 1
+ *   any except delete                        version 1
  *   page, screen, identify, track, group     userId or anonymousId
- *   each                                     what `NEEDED` lists
+ *   each                                     the fields that `NEEDED` lists
  */
 
 import { bytesOf, type RawBody } from "./verify.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** The user who made the call, or an anonymous one. With `payload: full`, a user's call may have an anonymousId too. */
+/**
+ * The user who made the call, or an anonymous one. With `payload: full`, a user's call may also have an anonymousId.
+ */
 export type PayloadCaller =
   | { readonly userId: string; readonly anonymousId?: string }
   | { readonly anonymousId: string; readonly userId?: undefined };
@@ -102,7 +104,7 @@ export type Payload =
   | GroupPayload
   | DeletePayload;
 
-/** Thrown if the body is not a webhook from Switchyard, or is one of a later version. */
+/** Thrown if the body is not a webhook from Switchyard, or is a webhook of a later version. */
 export class PayloadError extends Error {
   override readonly name = "PayloadError";
 }
@@ -122,14 +124,14 @@ const NEEDED: Readonly<Record<Payload["type"], Readonly<Record<string, Kind>>>> 
 /**
  * @param rawBody the body as it arrived; bytes are read as UTF-8.
  * @throws TypeError for a parsed body.
- * @throws PayloadError that says what is wrong. Respond to such a request with 400: Switchyard then does not send it
- * again.
+ * @throws PayloadError that describes the problem. Respond to such a request with 400, so that Switchyard does not send
+ * it again.
  */
 export function parsePayload(rawBody: RawBody): Payload {
   return payloadOf(parseJson(textOf(rawBody)));
 }
 
-/** @throws PayloadError saying what is wrong. */
+/** @throws PayloadError that describes the problem. */
 export function payloadOf(payload: unknown): Payload {
   if (!isObject(payload)) throw new PayloadError("the body is not a JSON object");
   const { type } = payload;
@@ -149,7 +151,7 @@ export function payloadOf(payload: unknown): Payload {
 
 /**
  * @throws TypeError for a parsed body.
- * @throws PayloadError if it is not UTF-8.
+ * @throws PayloadError if the body is not UTF-8.
  */
 export function textOf(rawBody: RawBody): string {
   const bytes = bytesOf(rawBody);
@@ -160,7 +162,7 @@ export function textOf(rawBody: RawBody): string {
   }
 }
 
-/** @throws PayloadError if it is not JSON. */
+/** @throws PayloadError if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -1,19 +1,19 @@
 /**
- * Verifies who sent a webhook: `verify` by `X-Signature`, the lowercase hex HMAC-SHA1 of the body,
- * keyed with the shared secret; `verifyStandard` by the headers of Standard Webhooks, which a destination with
- * `standardWebhooks: true` receives.
+ * Verifies the sender of a webhook. `verify` checks `X-Signature`, the lowercase hex HMAC-SHA1 of the body, keyed with
+ * the shared secret. `verifyStandard` checks the headers of Standard Webhooks, which requests have if the destination
+ * has `standardWebhooks: true`.
  *
  *   webhook-id, -timestamp or -signature         `verifyStandard`
- *   one is missing, or is there twice            false
+ *   one is missing, or is sent twice             false
  *   timestamp is not an integer of seconds       false
- *   timestamp is further away than tolerated     false, because the request may be a replay
+ *   timestamp is outside the tolerance           false, because the request may be a replay
  *   one of the signatures matches a secret       true
  *   any other case                               false
  *
- * The rest of a secret that starts with `whsec_` is decoded from base64, as Standard Webhooks defines; any other secret counts as
- * its UTF-8 bytes.
+ * If a secret starts with `whsec_`, the rest of it is decoded from base64, as Standard Webhooks defines. Any other
+ * secret counts as its UTF-8 bytes.
  *
- * The signature is over the bytes of the body as it arrived, before any parser:
+ * The signature covers the bytes of the body as it arrived, before any parser:
  *
  *   passed                                  counts as
  *   Uint8Array, Buffer, another view        its bytes
@@ -21,7 +21,7 @@
  *   string                                  its UTF-8 bytes
  *   a promise                               an error: `await` is missing
  *   undefined or null                       an error: the body was not read
- *   an object or list that a parser made    an error: serialized again, it may differ
+ *   an object or list from a parser          an error, because its JSON may differ from the body
  */
 
 import { createHmac, timingSafeEqual } from "node:crypto";
@@ -33,12 +33,12 @@ export type Secrets = string | readonly string[];
  * Returns true if a request was signed with the secret. The time that this takes depends neither on how much of a wrong
  * signature is correct, nor on which secret matches.
  *
- * @param rawBody the body exactly as it arrived, before any JSON parser: a body that was parsed and serialized again
- * may differ. A string counts as its UTF-8 bytes.
+ * @param rawBody the body exactly as it arrived, before any JSON parser, because a body that was parsed and serialized
+ * again may differ. A string counts as its UTF-8 bytes.
  * @param signature the value of the header `X-Signature`, in either letter case; if absent, the result is false.
  * @param secrets the destination's shared secret, or several.
- * @throws TypeError if there is no secret, if a secret is empty, because anyone could sign with it, or if the body was
- * parsed.
+ * @throws TypeError if there is no secret, if a secret is empty (anyone could sign with an empty one), or if the body
+ * was parsed.
  */
 export function verify(
   rawBody: RawBody,
@@ -82,7 +82,7 @@ export function bytesOf(rawBody: unknown): Uint8Array {
   if (ArrayBuffer.isView(rawBody)) {
     return new Uint8Array(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength);
   }
-  // This also finds an ArrayBuffer of another realm, such as that of a test runner.
+  // This check also accepts an ArrayBuffer of another realm, such as that of a test runner.
   if (Object.prototype.toString.call(rawBody) === "[object ArrayBuffer]") {
     return new Uint8Array(rawBody as ArrayBuffer);
   }
@@ -98,7 +98,7 @@ function found(rawBody: unknown): string {
   return "then" in rawBody ? "a promise (await it)" : "a parsed body";
 }
 
-/** `Headers` of fetch, or an object of names and values such as Node's `request.headers`. */
+/** The `Headers` of fetch, or an object of names and values such as Node's `request.headers`. */
 export type RequestHeaders =
   | { get(name: string): string | null | undefined }
   | Readonly<Record<string, string | readonly string[] | undefined>>;

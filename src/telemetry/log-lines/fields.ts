@@ -1,10 +1,10 @@
-/** The fields of log lines: each has one meaning, whatever the line. */
+/** The fields of log lines. A field has the same meaning in all lines. */
 
-/** The types of fields, by their names in the docs. */
+/** The types of fields, by the names that the docs use for the types. */
 export interface FieldTypes {
-  readonly text: string;
-  readonly "text or number": string | number;
-  readonly texts: readonly string[];
+  readonly string: string;
+  readonly "string or number": string | number;
+  readonly strings: readonly string[];
   readonly number: number;
   /** ISO 8601, UTC, milliseconds. */
   readonly instant: string;
@@ -24,35 +24,41 @@ export const LOG_FIELDS = {
     meaning:
       "An action in the console, as it was requested, or a comparison with its time and share.",
   },
-  afterMs: { type: "number", meaning: "Milliseconds until it happened." },
+  afterMs: {
+    type: "number",
+    meaning: "Time that passed before the line was logged, in milliseconds.",
+  },
   attempt: { type: "number", meaning: "The number of the attempt, from 1." },
-  audience: { type: "text", meaning: "ID of an audience." },
+  audience: { type: "string", meaning: "ID of an audience." },
   audiences: { type: "object", meaning: "IDs of audiences: added, removed, changed." },
-  batchCalls: { type: "number", meaning: "How many calls the batch of a delivery had." },
-  batchId: { type: "text", meaning: "ID of the batch in which a delivery was sent." },
-  broker: { type: "text", meaning: "Address of a broker: host and port." },
+  batchCalls: {
+    type: "number",
+    meaning: "Number of calls in the batch in which a delivery was sent.",
+  },
+  batchId: { type: "string", meaning: "ID of the batch in which a delivery was sent." },
+  broker: { type: "string", meaning: "Address of a broker: host and port." },
   brokerId: { type: "number", meaning: "ID of a broker in its cluster." },
   by: {
-    type: "text",
+    type: "string",
     meaning:
-      "What paused the destination: configuration, command, console, or the name of another program. There can be two of them. For `console.action.started`, how the sender authenticated: token, session, or no token required.",
+      "What paused the destination: configuration, command, console, or the name of another program. Two causes are possible at the same time. For `console.action.started`, how the sender authenticated: token, session, or no token required.",
   },
   cause: {
-    type: "text",
+    type: "string",
     meaning:
-      "The cause: for `kafka.waiting` a sentence, for `config.*` one of file, SIGHUP, request, start, topics; for `operator-events.*` the status of the response, or why there was none.",
+      "The cause: for `kafka.waiting` a sentence, for `config.*` one of file, SIGHUP, request, start, topics; for `operator-events.*` the status of the response, or the reason why there was no response.",
   },
   clients: { type: "object", meaning: "Client IDs of other programs in a consumer group." },
-  code: { type: "text", meaning: "Code of a rejected request, as in the response body." },
+  code: { type: "string", meaning: "Code of a rejected request, as in the response body." },
   committed: { type: "number", meaning: "The offset that was committed." },
-  connections: { type: "number", meaning: "How many connections are accepted at a time." },
-  corruption: { type: "text", meaning: "The corruption of a batch, as a sentence." },
-  count: { type: "number", meaning: "How many calls, sources, spans or records." },
+  connections: { type: "number", meaning: "Maximum number of open connections." },
+  corruption: { type: "string", meaning: "The corruption of a batch, as a sentence." },
+  count: { type: "number", meaning: "Number of calls, sources, spans or records." },
   decision: {
-    type: "text",
+    type: "string",
     meaning: "The outcome of the whole attempt: accepted, retry, rejected, expired.",
   },
-  destination: { type: "text", meaning: "Id of a destination." },
+  destination: { type: "string", meaning: "ID of a destination." },
   destinations: {
     type: "object",
     meaning: "IDs of destinations; for `config.applied`: added, removed, changed.",
@@ -63,68 +69,68 @@ export const LOG_FIELDS = {
   },
   end: { type: "number", meaning: "The offset after the last record to read." },
   endpointId: {
-    type: "text",
+    type: "string",
     meaning: "Endpoint ID: the first 16 hex digits of the SHA-256 of its URL.",
   },
   endpointName: {
-    type: "text",
+    type: "string",
     meaning:
-      "Name of an endpoint, such as `crm-hook[1] crm.example.com`: destination, place, host. Its ID if it is no longer configured.",
+      "Name of an endpoint, such as `crm-hook[1] crm.example.com`: destination, position, host. The endpoint's ID if the endpoint is no longer configured.",
   },
   err: { type: "error", meaning: "An error with `type`, `message` and `stack`." },
-  error: { type: "text", meaning: "The failure, as a sentence." },
-  event: { type: "text", meaning: "Kind of an operator event, such as destination.failing." },
-  file: { type: "text", meaning: "The configuration file." },
+  error: { type: "string", meaning: "The failure, as a sentence." },
+  event: { type: "string", meaning: "Kind of an operator event, such as destination.failing." },
+  file: { type: "string", meaning: "The configuration file." },
   firstOffset: { type: "number", meaning: "Offset of the first record of a batch." },
-  fix: { type: "text", meaning: "A command or setting that fixes it." },
-  forwardedFor: { type: "text", meaning: "The sender's address, as a proxy reports it." },
-  from: { type: "text", meaning: "Address of the sender." },
+  fix: { type: "string", meaning: "A command or setting that fixes the problem." },
+  forwardedFor: { type: "string", meaning: "The sender's address, as a proxy reports it." },
+  from: { type: "string", meaning: "Address of the sender." },
   group: {
-    type: "text",
+    type: "string",
     meaning: "The consumer group, which names the stage and its destination or retry delay.",
   },
-  hash: { type: "text", meaning: "Hash of the current configuration." },
-  hint: { type: "text", meaning: "The consequence, and a remedy." },
-  host: { type: "text", meaning: "The address on which the process listens." },
-  instead: { type: "text", meaning: "The value that was set instead of the planned one." },
-  job: { type: "text", meaning: "ID of an action that was started in the console." },
-  key: { type: "text", meaning: "Name of the trait that an audience sets." },
+  hash: { type: "string", meaning: "Hash of the current configuration." },
+  hint: { type: "string", meaning: "The consequence, and a remedy." },
+  host: { type: "string", meaning: "The address on which the process listens." },
+  instead: { type: "string", meaning: "The value that was set instead of the planned one." },
+  job: { type: "string", meaning: "ID of an action that was started in the console." },
+  key: { type: "string", meaning: "Name of the trait that an audience sets." },
   lastOffset: { type: "number", meaning: "Offset of the last record of a batch." },
   members: { type: "number", meaning: "Members of the audience after the sync." },
-  message: { type: "text", meaning: "The message of the Kafka client." },
-  messageId: { type: "text", meaning: "Message ID of the call, at most 100 characters." },
-  namespace: { type: "text", meaning: "The part of the Kafka client that logged the line." },
-  node: { type: "text", meaning: "Version of Node." },
+  message: { type: "string", meaning: "The message of the Kafka client." },
+  messageId: { type: "string", meaning: "Message ID of the call, at most 100 characters." },
+  namespace: { type: "string", meaning: "The part of the Kafka client that logged the line." },
+  node: { type: "string", meaning: "Version of Node." },
   offset: { type: "number", meaning: "Offset of a record." },
   offsetMs: {
     type: "number",
-    meaning: "How far a clock is ahead of the brokers' clock; negative: behind.",
+    meaning: "How far a clock is ahead of the brokers' clock; negative if the clock is behind.",
   },
   omittedLines: {
     type: "number",
     meaning:
-      "Lines of this kind that were omitted since the previous one: at most ten per second are written.",
+      "Number of lines of this kind that were omitted since the previous one, because at most ten per second are written.",
   },
   outcome: {
-    type: "text",
+    type: "string",
     meaning:
-      "How a sync ended: complete, awaiting-approval, approved, abandoned, count-mismatch, deleted; or an action: done, failed, stopped.",
+      "How a sync ended (complete, awaiting-approval, approved, abandoned, count-mismatch or deleted), or how an action ended (done, failed or stopped).",
   },
   partition: { type: "number", meaning: "Number of a partition." },
-  partitions: { type: "number", meaning: "How many partitions the topic has." },
-  planned: { type: "text", meaning: "The value that the topic plan has for a setting." },
+  partitions: { type: "number", meaning: "Number of partitions of the topic." },
+  planned: { type: "string", meaning: "The value that the topic plan has for a setting." },
   port: { type: "number", meaning: "The port on which the process listens." },
-  problems: { type: "texts", meaning: "Each problem of the configuration, with its path." },
-  progress: { type: "text", meaning: "What the action reported." },
-  reason: { type: "text", meaning: "The reason of a dead letter, or of a rejected call." },
+  problems: { type: "strings", meaning: "Each problem of the configuration, with its path." },
+  progress: { type: "string", meaning: "What the action reported." },
+  reason: { type: "string", meaning: "The reason of a dead letter, or of a rejected call." },
   received: { type: "number", meaning: "Distinct users that the sync named." },
   removed: { type: "number", meaning: "Users who left the audience with this sync." },
   replacements: {
-    type: "texts",
+    type: "strings",
     meaning: "Parts of the Kafka client that Switchyard has replaced.",
   },
   request: {
-    type: "text",
+    type: "string",
     meaning: "Kafka's name of a kind of request, such as Fetch.",
   },
   requests: {
@@ -132,52 +138,59 @@ export const LOG_FIELDS = {
     meaning:
       "For each endpoint: `endpointId`, `endpointName`, `status` or `cause`, and `durationMs`.",
   },
-  retryAt: { type: "instant", meaning: "When it is retried." },
-  retryDelay: { type: "text", meaning: "The retry delay of a delay topic, such as 10s." },
+  retryAt: { type: "instant", meaning: "Time of the next try." },
+  retryDelay: { type: "string", meaning: "The retry delay of a delay topic, such as 10s." },
   retryInMs: { type: "number", meaning: "The retry delay, in milliseconds." },
-  schema: { type: "text or number", meaning: "ID or GUID of a schema in the registry." },
-  setting: { type: "text", meaning: "Name of a topic's setting in Kafka." },
+  schema: { type: "string or number", meaning: "ID or GUID of a schema in the registry." },
+  setting: { type: "string", meaning: "Name of a topic's setting in Kafka." },
   settings: {
-    type: "texts",
+    type: "strings",
     meaning:
-      "Names of settings. For `config.applied`, those that are not in a list such as `sources`; they apply immediately.",
+      "Names of settings. For `config.applied`, the changed settings outside lists such as `sources`, which apply immediately.",
   },
-  signal: { type: "text", meaning: "The signal that requested the stop." },
-  since: { type: "instant", meaning: "When it started." },
-  source: { type: "text", meaning: "ID of a source." },
+  signal: { type: "string", meaning: "The signal that requested the stop." },
+  since: { type: "instant", meaning: "Time at which the reported state started." },
+  source: { type: "string", meaning: "ID of a source." },
   sources: {
     type: "object",
     meaning: "IDs of sources, at most ten; for `config.applied`: added, removed, changed.",
   },
-  stage: { type: "text", meaning: "Name of a stage." },
-  stages: { type: "texts", meaning: "Names of stages." },
+  stage: { type: "string", meaning: "Name of a stage." },
+  stages: { type: "strings", meaning: "Names of stages." },
   state: {
-    type: "text",
+    type: "string",
     meaning: "State of a circuit breaker: closed, open, half-open, recovering.",
   },
   storeState: {
-    type: "text",
+    type: "string",
     meaning:
-      "How the local store compares to the changelog: current, behind, missing, or why it is rebuilt: stale, ahead, foreign, corrupt.",
+      "State of the local store compared with the changelog: current, behind, missing, or the reason for rebuilding the store: stale, ahead, foreign, corrupt.",
   },
-  subject: { type: "text", meaning: "The thing that an operator event is about." },
-  sumMs: { type: "number", meaning: "Sum of the times since the previous line, in milliseconds." },
-  sync: { type: "text", meaning: "ID of a sync." },
+  subject: {
+    type: "string",
+    meaning: "Subject of an operator event, such as the ID of a destination.",
+  },
+  sumMs: {
+    type: "number",
+    meaning: "Sum of the throttle times since the previous line, in milliseconds.",
+  },
+  sync: { type: "string", meaning: "ID of a sync." },
   throttleMs: {
     type: "number",
-    meaning: "How long the broker does not read from the connection, in milliseconds.",
+    meaning: "Time for which the broker does not read from the connection, in milliseconds.",
   },
-  topic: { type: "text", meaning: "Name of a topic." },
-  topics: { type: "texts", meaning: "Names of topics." },
+  topic: { type: "string", meaning: "Name of a topic." },
+  topics: { type: "strings", meaning: "Names of topics." },
   unreachableForMs: {
     type: "number",
-    meaning: "How long it was, or has been, unreachable, in milliseconds.",
+    meaning:
+      "Time for which the broker or registry was, or has been, unreachable, in milliseconds.",
   },
-  until: { type: "instant", meaning: "When a pause or a time span ends." },
-  url: { type: "text", meaning: "Address of the console." },
-  version: { type: "text", meaning: "Version of Switchyard, or of the Kafka client." },
-  waiting: { type: "number", meaning: "How many schemas are being looked up." },
-  warnings: { type: "texts", meaning: "Questionable settings, one sentence each." },
+  until: { type: "instant", meaning: "Time at which a pause or a time span ends." },
+  url: { type: "string", meaning: "Address of the console." },
+  version: { type: "string", meaning: "Version of Switchyard, or of the Kafka client." },
+  waiting: { type: "number", meaning: "Number of schemas that are being looked up." },
+  warnings: { type: "strings", meaning: "Questionable settings, one sentence each." },
 } as const satisfies Readonly<Record<string, FieldSpec>>;
 
 export type LogFieldName = keyof typeof LOG_FIELDS;

@@ -19,7 +19,7 @@ export const KAFKA_LINES = {
   "kafka.broker.unreachable": {
     levels: ["warn"],
     meaning:
-      "A broker was unreachable, or did not respond to fetches. Logged immediately, and then every minute with what is failing.",
+      "A broker was unreachable, or did not respond to fetches. Logged immediately, and then every minute with the current error.",
     action:
       "[Kafka is unreachable](troubleshooting.md#kafka-is-unreachable). Work continues automatically afterwards.",
     fields: ["broker", "error", "since"],
@@ -41,7 +41,7 @@ export const KAFKA_LINES = {
   "kafka.client": {
     levels: ["debug", "warn"],
     meaning:
-      "kafkajs logged a line. The same text is logged at most once a minute; about connections only at level debug.",
+      "kafkajs logged a line. The same text is logged at most once a minute. Lines about connections are logged only at level debug.",
     action: "Look for lines about an unreachable broker. Otherwise read the error.",
     fields: ["namespace", "message"],
     optional: ["error"],
@@ -50,7 +50,7 @@ export const KAFKA_LINES = {
     levels: ["debug", "warn"],
     meaning:
       "A consumer failed, and has rejoined its group or is still trying to. Logged only at level debug if a broker is unreachable.",
-    action: "Nothing, if it happens once. Otherwise read the error.",
+    action: "If it happens repeatedly, read the error.",
     fields: ["group", "error", "since"],
   },
   "kafka.commit.failed": {
@@ -63,13 +63,13 @@ export const KAFKA_LINES = {
     levels: ["warn"],
     meaning:
       "A consumer stopped, or lost partitions in a rebalance, and could not commit everything that was processed. The next owner repeats what was processed since the last commit.",
-    action: "Nothing, if it is rare. Otherwise read the error.",
+    action: "If it happens often, read the error.",
     fields: ["group", "error"],
   },
   "kafka.group.foreign-members": {
     levels: ["warn"],
     meaning:
-      "Another program was a member of one of Switchyard's consumer groups. It is assigned no partitions as long as a Switchyard process leads the group, but each time it joins or leaves, the group stops briefly. If it leads the group, it can take records, which Switchyard then misses. Logged when it is first seen, and at most once a minute.",
+      "Another program was a member of one of Switchyard's consumer groups. While a Switchyard process leads the group, the program gets no partitions, but the group stops briefly each time the program joins or leaves. If the program leads the group, it can take records, which Switchyard then misses. Logged at most once a minute.",
     action:
       "Use a different group for that program. `fix` is the command that lists the members of the group with their hosts.",
     fields: ["group", "clients", "fix"],
@@ -83,8 +83,8 @@ export const KAFKA_LINES = {
   "kafka.offset.out-of-range": {
     levels: ["warn"],
     meaning:
-      "The committed offset was no longer in the log. Reading continued at its start, and the records in between are lost.",
-    action: "Alert on lag long before retention.",
+      "The committed offset was no longer in the log. Reading continued at the start of the log, and the records in between are lost.",
+    action: "Alert on lag long before it reaches the topic's retention.",
     fields: ["group", "topic", "partition", "committed"],
   },
   "kafka.topic.recreated": {
@@ -104,8 +104,8 @@ export const KAFKA_LINES = {
   "kafka.produce.failing": {
     levels: ["debug", "warn"],
     meaning:
-      "Writes failed and are retried until they succeed. If a broker is unreachable: only at level debug.",
-    action: "Read the error. The records wait, and so do the partitions that they come from.",
+      "Writes failed and are retried until they succeed. Logged only at level debug if a broker is unreachable.",
+    action: "Read the error. The records and the partitions from which they come wait.",
     fields: ["error"],
     optional: ["topic", "brokerId"],
   },
@@ -113,7 +113,7 @@ export const KAFKA_LINES = {
     levels: ["warn"],
     meaning:
       "The brokers did not allow this process to write to a topic. Its records wait. Logged once a minute.",
-    action: "Grant the permission that `error` names, with the command in it.",
+    action: "Grant the missing permission: `error` contains the command.",
     fields: ["topic", "error", "hint"],
   },
   "kafka.produce.topic-missing": {

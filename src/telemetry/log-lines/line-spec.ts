@@ -1,14 +1,14 @@
-/** How a log line is declared. */
+/** The declaration of a log line. */
 
 import type { LogFieldName } from "./fields.ts";
 
 export interface LineSpec {
-  /** Several levels if the level depends on what has happened. */
+  /** The possible levels. There are several if the level depends on the event. */
   readonly levels: readonly ("debug" | "info" | "warn" | "error")[];
   readonly meaning: string;
-  /** What an operator should do; null if nothing. */
+  /** What an operator should do; null if nothing has to be done. */
   readonly action: string | null;
-  /** Fields that every such line has. */
+  /** Fields that each line of this kind has. */
   readonly fields: readonly LogFieldName[];
   /** Fields that only some of these lines have. */
   readonly optional?: readonly LogFieldName[];

@@ -1,5 +1,5 @@
 /**
- * The log lines: one table, from which the types of log calls and `docs/logs.md` are derived. Code that logs a line or
+ * The table of log lines, from which the types of log calls and `docs/logs.md` are derived. Code that logs a line or
  * a field that is not in the table does not compile. The table is used only as a type, so a process never loads it.
  */
 
@@ -35,7 +35,7 @@ export type FieldsOf<Name extends LineName> = {
 /** The keys of each member of a union. */
 type KeysOf<Fields> = Fields extends unknown ? keyof Fields : never;
 
-/** Only the fields of the line, even if they are passed in a variable. */
+/** Accepts only the fields of the line, even if they are passed in a variable. */
 export type Exactly<Name extends LineName, Fields> = Fields & {
   readonly [Other in Exclude<KeysOf<Fields>, Needed<Name> | Optional<Name>>]: never;
 };

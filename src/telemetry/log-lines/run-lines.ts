@@ -1,4 +1,4 @@
-/** Log lines of a process: its start and stop, its configuration, its topics. */
+/** Log lines about a process: its start and stop, its configuration, and its topics. */
 
 import type { LineTable } from "./line-spec.ts";
 
@@ -10,7 +10,7 @@ export const RUN_LINES = {
     levels: ["warn"],
     meaning:
       "Operator events could not be written or read. This is retried every 5 s and logged once a minute.",
-    action: "Read the error, which names a missing permission. Otherwise run `switchyard topics`.",
+    action: "Read the error. If it does not name a missing permission, run `switchyard topics`.",
     fields: ["topic", "error"],
   },
   "operator-webhook.failing": {
@@ -85,7 +85,7 @@ export const RUN_LINES = {
   "ready.partial": {
     levels: ["warn"],
     meaning:
-      "`/readyz` responds 200 although consumers are still joining, because another process would not help them.",
+      "Some consumers have not joined after 30 s. `/readyz` responds 200 anyway, because replacing the process would not help.",
     action: "Look at the body of `/readyz`.",
     fields: ["afterMs"],
   },
@@ -150,7 +150,7 @@ export const RUN_LINES = {
   "topics.setting-rejected": {
     levels: ["warn"],
     meaning:
-      "The cluster did not allow a planned setting of a topic, for the reason in `error`. The topic was created without it, or with what the cluster allows.",
+      "The cluster did not allow a planned setting of a topic, for the reason in `error`. The topic was created without the setting, or with a value that the cluster allows.",
     action:
       "If the cluster allows no larger records, set `kafka.maxMessageBytes`. For any other setting, check whether the cluster's default is enough.",
     fields: ["topic", "setting", "planned", "error"],
@@ -221,8 +221,9 @@ export const RUN_LINES = {
   "routes.missing-over": {
     levels: ["warn"],
     meaning:
-      "No other process routes to more destinations than this one any longer, or this one is stopping. Calls that it handled in that time did not reach them.",
-    action: "Run the commands in `fix`. Calls that have already arrived there arrive again.",
+      "The problem of `routes.missing` is over, or this process is stopping. The calls that this process handled in the meantime did not reach the missing destinations.",
+    action:
+      "Run the commands in `fix`. They send the calls to these destinations, including any that have already arrived there.",
     fields: ["destinations", "sources", "since", "until", "fix"],
   },
   "operator-actions.read-failed": {
@@ -242,7 +243,7 @@ export const RUN_LINES = {
   "config.applied": {
     levels: ["info"],
     meaning:
-      "A changed configuration was applied. The line has IDs and names of settings, but no values.",
+      "A changed configuration was applied. The line contains IDs and names of settings, but no values.",
     action: null,
     fields: ["cause", "hash", "settings"],
     optional: ["destinations", "sources", "audiences"],
@@ -250,7 +251,7 @@ export const RUN_LINES = {
   "config.invalid": {
     levels: ["error"],
     meaning: "The configuration file was invalid. The previous configuration stays in use.",
-    action: "Fix each problem. `switchyard config check` shows the same ones.",
+    action: "Fix each problem. `switchyard config check` shows the same problems.",
     fields: ["cause", "problems", "since"],
   },
   "config.warnings": {
@@ -274,7 +275,8 @@ export const RUN_LINES = {
   },
   "tracing.dropped": {
     levels: ["warn"],
-    meaning: "Spans could not be posted and were dropped. Calls are not affected. Once a minute.",
+    meaning:
+      "Spans could not be posted and were dropped. Calls are not affected. Logged once a minute.",
     action: "Check `tracing.url`, and whether the collector is running.",
     fields: ["error", "count"],
   },

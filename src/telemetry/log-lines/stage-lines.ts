@@ -1,4 +1,4 @@
-/** Log lines of the stages: records, deliveries, audiences, requests to ingest. */
+/** Log lines of the stages: about records, deliveries, audiences, and requests to the ingest stage. */
 
 import type { LineTable } from "./line-spec.ts";
 
@@ -6,15 +6,14 @@ export const STAGE_LINES = {
   "delivery.attempted": {
     levels: ["info", "warn", "error"],
     meaning:
-      "An attempt ended. Error: a request timed out or met a bad certificate. Warn: it failed otherwise. Info: it was accepted.",
+      "An attempt ended. The level is error if a request timed out or a certificate was invalid, warn if the attempt failed for another reason, and info if it was accepted.",
     action: "[Log lines](requests.md#log-lines).",
     fields: ["stage", "destination", "source", "messageId", "attempt", "decision", "requests"],
     optional: ["batchId", "batchCalls", "retryDelay", "retryInMs", "retryAt"],
   },
   "delivery.dead-lettered": {
     levels: ["warn"],
-    meaning:
-      "A delivery was dead-lettered. `topic`, `partition` and `offset` are the place of its record.",
+    meaning: "A delivery was dead-lettered. `topic`, `partition` and `offset` identify its record.",
     action: "`switchyard dead-letters list`. Replay them when the cause is fixed.",
     fields: [
       ...(["stage", "destination", "reason", "error"] as const),
@@ -25,13 +24,13 @@ export const STAGE_LINES = {
   "attempts.records-dropped": {
     levels: ["warn"],
     meaning:
-      "Attempt records were dropped since the previous such line, of which at most one per minute is written. Deliveries continue.",
+      "Attempt records were dropped. `count` is the number of records dropped since the previous such line. At most one such line per minute is written. Deliveries continue.",
     action: "`switchyard topics`, and look at the brokers.",
     fields: ["stage", "topic", "count", "error"],
   },
   "endpoint.circuit-changed": {
     levels: ["info", "warn"],
-    meaning: "An endpoint's circuit breaker changed its state. Warn: it opened.",
+    meaning: "An endpoint's circuit breaker changed its state. The level is warn if it opened.",
     action:
       "[Circuit breakers](retries.md#circuit-breakers). Look at `delivery.attempted` of the destination.",
     fields: ["stage", "destination", "endpointId", "endpointName", "state"],
@@ -64,7 +63,7 @@ export const STAGE_LINES = {
   },
   "destination.consumer-restarting": {
     levels: ["error"],
-    meaning: "A destination's consumer failed and is being restarted. Others continue.",
+    meaning: "A destination's consumer failed and is being restarted. Other destinations continue.",
     action: "Read the error.",
     fields: ["stage", "destination", "error", "retryAt"],
   },
@@ -98,7 +97,7 @@ export const STAGE_LINES = {
   "audience.sync.ended": {
     levels: ["info", "warn"],
     meaning:
-      "A sync ended. Warn: it awaits approval, was abandoned, or had a wrong count, and nobody was removed.",
+      "A sync ended. The level is warn if no members were removed, because the sync awaits approval, was abandoned, or had a wrong count.",
     action: "[Syncs awaiting approval](audiences.md#syncs-awaiting-approval).",
     fields: [
       ...(["stage", "audience", "key", "sync", "outcome"] as const),
@@ -108,9 +107,9 @@ export const STAGE_LINES = {
   "audience.topic.recreated": {
     levels: ["warn"],
     meaning:
-      "`audience-syncs` is another topic than the one that the partition's audiences were built from. Its records count as new.",
+      "The topic `audience-syncs` is not the one from which the partition's audiences were built. Its records count as new.",
     action:
-      "Nothing, if it was recreated on purpose. Send a sync for each audience whose last sync may have been on the previous topic.",
+      "Find out whether the topic was recreated on purpose. Send a sync for each audience whose last sync may have been on the previous topic.",
     fields: ["stage", "partition"],
   },
   "audience.store.opened": {
@@ -122,12 +121,12 @@ export const STAGE_LINES = {
   "audience.store.rebuilding": {
     levels: ["warn"],
     meaning: "The local store of a partition was unusable and is being rebuilt from the changelog.",
-    action: "Nothing, unless it happens at each start: then check the disk.",
+    action: "If it happens at each start, check the disk.",
     fields: ["stage", "partition", "storeState"],
   },
   "audience.store.restoring": {
     levels: ["info"],
-    meaning: "How far the changelog of a partition has been read.",
+    meaning: "A partition's changelog is being read. `offset` and `end` show the progress.",
     action: null,
     fields: ["stage", "partition", "offset", "end"],
   },
@@ -158,7 +157,7 @@ export const STAGE_LINES = {
   "ingest.request-rejected": {
     levels: ["warn"],
     meaning: "A request was rejected.",
-    action: "[Answers](ingest.md#answers) has the codes.",
+    action: "[Errors](ingest.md#errors) lists the codes.",
     fields: ["stage", "code", "omittedLines"],
   },
   "ingest.calls-rejected": {
@@ -169,7 +168,7 @@ export const STAGE_LINES = {
   },
   "ingest.internal-error": {
     levels: ["error"],
-    meaning: "A request met an internal error and got a 503.",
+    meaning: "A request failed because of an internal error, and the response was a 503.",
     action: "Read the error.",
     fields: ["stage", "err"],
   },

@@ -5,9 +5,10 @@
  *   accepts them           are posted every 5 s, or when there are 512
  *   fails briefly          are posted again by the library, for 10 s
  *   fails for longer       are dropped and counted; a line is logged every minute
- *   hangs                  at most 2,048 wait; others are dropped. No call waits for them
+ *   hangs                  at most 2,048 wait; others are dropped. No call waits for spans
  *
- * A span may start before the process does: a delay starts in one process and ends in another.
+ * The start of a span may be earlier than that of the process, because a delay can start in one process and end in
+ * another.
  */
 
 import {
@@ -41,7 +42,7 @@ import {
 import type { TraceContext } from "../../domain/trace-context.ts";
 import type { Attributes, Span, SpanKind, SpanStart, Tracing } from "./port.ts";
 
-/** The version of the semantic conventions by which spans and attributes are named. */
+/** The version of the semantic conventions that the names of spans and attributes follow. */
 export const CONVENTIONS = "1.45.0";
 
 export interface OtlpOptions {
@@ -49,7 +50,7 @@ export interface OtlpOptions {
   readonly url: string;
   /** Values may be secret. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The share, from 0 to 1, of traces that are kept, among those that start in this process. */
+  /** The share, from 0 to 1, of the traces starting in this process that are kept. */
   readonly sampleRatio: number;
   readonly serviceName: string;
   readonly version: string;
@@ -57,7 +58,7 @@ export interface OtlpOptions {
   readonly random: () => number;
 }
 
-/** Notified of batches of spans: how many were posted, or why they were not. */
+/** Called for each batch of spans, with the number of posted spans or the reason why posting failed. */
 export interface OtlpWatch {
   readonly posted: (spans: number) => void;
   readonly failed: (spans: number, error: string) => void;
@@ -84,7 +85,7 @@ export function createOtlp(options: OtlpOptions, watch: OtlpWatch): ClosableTrac
   const { url, headers, sampleRatio, serviceName, version, random } = options;
   const exporter = watched(new OTLPTraceExporter({ url, headers: { ...headers } }), watch);
   const provider = new TracerProvider({
-    // Spans of other traces are not started.
+    // The library keeps all spans, because spans of traces that are not kept are never started.
     sampler: new AlwaysOnSampler(),
     resource: resourceOf(serviceName, version),
     spanProcessors: [new BatchSpanProcessor({ exporter })],

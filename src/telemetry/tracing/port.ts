@@ -1,11 +1,11 @@
 /**
- * The interface to traces that the stages use. A span is started only if its trace is kept, so a trace that is not kept
- * costs nothing.
+ * The interface through which the stages create traces. A span is started only if its trace is kept, so a trace that is
+ * not kept costs nothing.
  *
  *   work                                    its span
  *   belongs to a trace that is kept         is started, in that trace or with a link to it
  *   belongs to a trace that is not kept     is not started
- *   starts here (no trace is known)         is started if `isKept` returns true, asked once per trace
+ *   starts a trace                          is started if `isKept` returns true; call that once per trace
  */
 
 import type { RecordPlace } from "../../domain/record.ts";
@@ -33,7 +33,7 @@ export interface Span {
   /** The context for spans and records that follow from this span. */
   readonly context: TraceContext;
   set(attributes: Attributes): void;
-  /** Call this once. @param error a short name of what went wrong; null if nothing went wrong. */
+  /** Call this once. @param error a short name for the failure; null if there was none. */
   end(endMs: number, error?: string | null): void;
 }
 
@@ -41,15 +41,15 @@ export interface Tracing {
   /** Returns true if a trace that starts now is kept. Call this once for each trace. */
   isKept(): boolean;
   begin(start: SpanStart): Span;
-  /** The context of work whose trace is not kept. @param parent null if it starts the trace. */
+  /** The context of work whose trace is not kept. @param parent null if the work starts the trace. */
   notKept(parent: TraceContext | null): TraceContext;
 }
 
 /**
- * The attributes with which a stage's span identifies its record, by OpenTelemetry's semantic
- * conventions for messaging systems, version 1.45.
+ * The attributes that identify the record of a stage's span, according to OpenTelemetry's semantic conventions for
+ * messaging systems, version 1.45.
  *
- * @param operation what the stage does, in one word.
+ * @param operation the operation of the stage, in one word.
  */
 export function kafkaAttributes(operation: string, group: string, place: RecordPlace): Attributes {
   return {

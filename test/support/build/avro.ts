@@ -4,19 +4,19 @@ import avro from "avsc";
 
 type Schema = Parameters<typeof avro.Type.forSchema>[0];
 
-/** Values of unions are given in an object, by the name of their branch. */
+/** A value of a union is passed in an object, under the name of its branch. */
 export function encoded(schema: unknown, value: unknown): Buffer {
   return avro.Type.forSchema(schema as Schema, { wrapUnions: "always" }).toBuffer(value);
 }
 
-/** The frame of a registry's serializers before a value. */
+/** The value with the frame that a registry's serializers write in front of it. */
 export function framed(id: number, value: Buffer): Buffer {
   const frame = Buffer.alloc(5);
   frame.writeUInt32BE(id, 1);
   return Buffer.concat([frame, value]);
 }
 
-/** A whole number as Avro's zigzag varint; of 64 bits. */
+/** A 64-bit integer as Avro's zigzag varint. */
 export function varint(number: bigint): Buffer {
   let rest = BigInt.asUintN(64, (number << 1n) ^ (number >> 63n));
   const bytes: number[] = [];

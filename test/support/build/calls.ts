@@ -1,5 +1,5 @@
 /**
- * Sources, destinations and records of `calls` for tests; each test says only what matters to it.
+ * Sources, destinations and records of `calls` for tests. Each test passes only the values that matter to it.
  */
 
 import type { Source, WrittenDestination } from "../../../src/domain/destination.ts";
@@ -34,7 +34,7 @@ export function aTopicDestination(
   return { id: id as DestinationId, ...base, ...more };
 }
 
-/** @param value JSON, or bytes as they are. */
+/** @param value a value to write as JSON, or bytes, which stay unchanged. */
 export function aRecord(value: unknown, more: Partial<IncomingRecord> = {}): IncomingRecord {
   const isBytes = value === null || Buffer.isBuffer(value);
   return new StoredRecord({
@@ -49,7 +49,7 @@ export function aRecord(value: unknown, more: Partial<IncomingRecord> = {}): Inc
   });
 }
 
-/** @param value JSON, or text as it is. */
+/** @param value a value to write as JSON, or a string, which stays unchanged. */
 export function valueBytes(value: unknown): Buffer {
   return Buffer.from(typeof value === "string" ? value : JSON.stringify(value));
 }
@@ -59,10 +59,10 @@ interface Headed {
   readonly headers: IncomingRecord["headers"];
 }
 
-/** Tests look at all records again after each step. */
+/** Cached, because tests read all records again after each step. */
 const known = new WeakMap<Headed, Readonly<Record<string, string | null>>>();
 
-/** Headers as text; of a repeated one the last. */
+/** Headers as strings; if a header is repeated, the last value counts. */
 export function headerTexts(record: Headed): Readonly<Record<string, string | null>> {
   const before = known.get(record);
   if (before !== undefined) return before;

@@ -1,6 +1,6 @@
 /**
- * Issues X.509 certificates for tests, which Node reads but does not write: with P-256 keys, as
- * good or as bad as a test needs them. The structure is RFC 5280, section 4.1, in DER.
+ * Issues X.509 certificates for tests, because Node can read but not write them. They have P-256 keys and the faults
+ * that a test needs. The structure is that of RFC 5280, section 4.1, in DER.
  */
 
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
@@ -19,7 +19,7 @@ interface Issuer {
 
 export interface CertificateRequest {
   readonly name: string;
-  /** DNS names and IP addresses that it is good for. */
+  /** DNS names and IP addresses for which the certificate is valid. */
   readonly hosts?: readonly string[];
   /** If not set, the certificate is self-signed. */
   readonly by?: Certificate;
@@ -97,7 +97,7 @@ function sequence(...parts: readonly Buffer[]): Buffer {
   return der(0x30, ...parts);
 }
 
-/** Tag, length, content: the length in one byte, or its own length and then the bytes. */
+/** Encodes tag, length and content. The length has one byte, or is preceded by the number of its bytes. */
 function der(tag: number, ...parts: readonly Buffer[]): Buffer {
   const content = Buffer.concat(parts);
   const { length } = content;

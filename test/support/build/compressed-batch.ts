@@ -1,4 +1,4 @@
-/** Compressed record batches, as other producers write them. Switchyard does not compress. */
+/** Compressed record batches like those of other producers, because Switchyard does not compress batches. */
 
 import { promisify } from "node:util";
 import { gzip, zstdCompress } from "node:zlib";
@@ -15,7 +15,7 @@ export const COMPRESSIONS: Readonly<Record<number, (records: Buffer) => Promise<
   4: promisify<Buffer, Buffer>(zstdCompress),
 };
 
-/** The same batch with its records compressed; 0 leaves them. */
+/** The same batch with compressed records; 0 leaves the records unchanged. */
 export async function compressed(batch: Buffer, compression: number): Promise<Buffer> {
   if (compression === 0) return batch;
   const compress = COMPRESSIONS[compression];
@@ -23,7 +23,7 @@ export async function compressed(batch: Buffer, compression: number): Promise<Bu
   return withRecords(batch, await compress(batch.subarray(RECORDS_AT)), compression);
 }
 
-/** The header of a batch, and these records behind it. Length, attributes and checksum fit them. */
+/** The header of a batch, followed by these records. Length, attributes and checksum match the records. */
 export function withRecords(batch: Buffer, records: Buffer, compression: number): Buffer {
   const made = Buffer.concat([batch.subarray(0, RECORDS_AT), records]);
   made.writeInt32BE(made.length - 12, 8);

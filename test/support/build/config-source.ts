@@ -14,22 +14,30 @@ destinations:
   - { id: hook, type: webhook, endpoints: [{ url: "https://a.example.com/" }] }
 `;
 
-const NO_FILES = () => ({ kind: "unreadable", why: "there is no such file" }) as const;
+type Files = Readonly<Record<string, string>>;
 
-export function parse(yaml: string, env: Environment = {}): Parsed {
+export function parse(yaml: string, env: Environment = {}, files: Files = {}): Parsed {
   const read = readYaml(yaml);
   if (read.kind === "invalid") throw new Error(read.problems[0]?.found);
-  return parseConfig(read.tree, env, NO_FILES);
+  return parseConfig(read.tree, env, (path) => {
+    const text = files[path];
+    if (text === undefined) return { kind: "unreadable", why: "there is no such file" };
+    return { kind: "bytes", bytes: Buffer.from(text) };
+  });
 }
 
-/** @throws Error with the problems when there are any. */
-export function config(yaml: string, env: Environment = {}): Config {
-  const parsed = parse(yaml, env);
+/** @throws Error with the problems, if there are any. */
+export function config(yaml: string, env: Environment = {}, files: Files = {}): Config {
+  const parsed = parse(yaml, env, files);
   if (parsed.kind === "config") return parsed.config;
   throw new Error(parsed.problems.map(({ path }) => pathText(path)).join());
 }
 
-export function problems(yaml: string, env: Environment = {}): readonly Problem[] {
-  const parsed = parse(yaml, env);
+export function problems(
+  yaml: string,
+  env: Environment = {},
+  files: Files = {},
+): readonly Problem[] {
+  const parsed = parse(yaml, env, files);
   return parsed.kind === "invalid" ? parsed.problems : [];
 }

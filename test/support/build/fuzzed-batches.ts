@@ -1,11 +1,11 @@
-/** Record batches that are broken in many ways, generated from a seed. */
+/** Generates record batches with many kinds of errors from a seed. */
 
 import { crc32c } from "@node-rs/crc32";
 
 import { compressed, withRecords } from "./compressed-batch.ts";
 import { encodeBatch } from "./record-batches.ts";
 
-/** Numbers below `end`, the same for the same seed. */
+/** Returns numbers below `end`. The same seed gives the same numbers. */
 export type Pick = (end: number) => number;
 
 export function picks(seed: number): Pick {
@@ -22,11 +22,11 @@ export function picks(seed: number): Pick {
 const RECORDS_AT = 61;
 const BLANKS = Buffer.alloc(6_000_000, " ");
 
-/** A batch as some producer might have written it, and in most cases what became of it. */
+/** A batch that a producer might have written, in most cases with errors. */
 export async function fuzzedBatch(pick: Pick, baseOffset: number): Promise<Buffer> {
   const plain = await encodeBatch(records(pick), { baseOffset });
   const kind = pick(8);
-  // Transactional, control or stamped, in any mixture.
+  // The batch is transactional, a control batch or stamped, in any combination.
   plain.writeInt16BE(pick(8) << 3, 21);
   if (kind === 1) scatter(plain, RECORDS_AT, pick);
   if (kind === 2) setHeader(plain, pick);
@@ -34,7 +34,7 @@ export async function fuzzedBatch(pick: Pick, baseOffset: number): Promise<Buffe
   let batch = await compressed(plain, codec);
   if (kind === 3) scatter(batch, RECORDS_AT, pick);
   if (kind === 4) {
-    // What the header says of the codec is not so.
+    // The codec in the header is wrong.
     batch.writeInt16BE((batch.readInt16BE(21) & ~7) | pick(8), 21);
   }
   if (kind === 5) {
@@ -46,7 +46,7 @@ export async function fuzzedBatch(pick: Pick, baseOffset: number): Promise<Buffe
     batch = withRecords(batch, noise, pick(8));
   }
   batch.writeUInt32BE(crc32c(batch.subarray(21)), 17);
-  // And these have a checksum that does not fit, or a length or magic byte that cannot be.
+  // The checksum is wrong, or the length or the magic byte is invalid.
   if (kind === 7) scatter(batch, pick(2) === 0 ? 8 : 17, pick);
   return batch;
 }
@@ -71,7 +71,7 @@ function scatter(bytes: Buffer, start: number, pick: Pick): void {
 
 const EXTREMES = [-1, 0, 1, 7, 0x7fffffff, -0x80000000];
 
-/** Sets the last offset delta or the number of records to something that is not so. */
+/** Sets the last offset delta or the number of records to a wrong value. */
 function setHeader(batch: Buffer, pick: Pick): void {
   batch.writeInt32BE(EXTREMES[pick(EXTREMES.length)] ?? 0, pick(2) === 0 ? 23 : 57);
 }

@@ -1,11 +1,11 @@
-/** Values for property tests: calls, what comes close to one, and bytes of every kind. */
+/** Values for property tests: calls, values that are nearly calls, and all kinds of bytes. */
 
 import fc from "fast-check";
 
 import { CALL_TYPES } from "../../../src/domain/call.ts";
 import { anyText } from "./generated-text.ts";
 
-/** Keys that have surprised programs, among ordinary ones. */
+/** Ordinary keys, and keys that programs often handle incorrectly. */
 const key = fc.oneof(
   { weight: 6, arbitrary: fc.string({ maxLength: 6 }) },
   {
@@ -22,7 +22,7 @@ const leaf = fc.oneof(
   fc.constant(null),
 );
 
-/** Any JSON, as JSON.parse would give it: every key an own property. */
+/** Any JSON in the form that JSON.parse returns, in which every key is an own property. */
 export const anyJson: fc.Arbitrary<unknown> = fc.letrec<{ json: unknown }>((tie) => ({
   json: fc.oneof(
     { depthSize: "small", withCrossShrink: true },
@@ -53,7 +53,7 @@ const timestamp = fc.oneof(
   anyJson,
 );
 
-/** What has every field right, so that it is taken for a call. */
+/** Values in which every field is valid, so that they are calls. */
 export const validCall = fc.record(
   {
     type: fc.constantFrom(...CALL_TYPES),
@@ -77,7 +77,7 @@ export const validCall = fc.record(
   { requiredKeys: ["type", "userId", "event", "groupId", "previousId"] },
 );
 
-/** A call of which one field, seldom its type, is anything at all. */
+/** A call in which one field, rarely the type, has any value. */
 export const nearCall = fc
   .tuple(validCall, fc.oneof({ weight: 4, arbitrary: field() }, fc.constant("type")), anyJson)
   .map(([call, name, value]) => ({ ...call, [name]: value }));
@@ -86,7 +86,7 @@ function field(): fc.Arbitrary<string> {
   return fc.constantFrom("userId", "anonymousId", "event", "groupId", "traits", "properties");
 }
 
-/** Values of records: calls, JSON, and bytes that are neither, whole or cut or changed. */
+/** Values of records: calls, JSON, and other bytes. They are complete, truncated or changed. */
 export const anyValue: fc.Arbitrary<Buffer | null> = fc.oneof(
   { weight: 1, arbitrary: fc.constant(null) },
   { weight: 3, arbitrary: bytes() },

@@ -1,4 +1,4 @@
-/** Settings that change while stages run; lists that a test does not care about are empty. */
+/** Settings that change while stages run. Lists that a test does not set are empty. */
 
 import type { LiveSettings } from "../../../src/domain/live-settings.ts";
 

@@ -1,4 +1,4 @@
-// Record batches for the tests of the decoder, and the decoder without kafkajs around it.
+// Record batches for the tests of the decoder, and the decoder without kafkajs.
 
 import { crc32c } from "@node-rs/crc32";
 
@@ -10,7 +10,7 @@ import type { OutgoingMessage } from "../../../src/kafka/wire/encode-records.ts"
 import { type FetchedRecord, recordOf } from "../../../src/kafka/wire/fetched-record.ts";
 import { compressed } from "./compressed-batch.ts";
 
-/** The batch that the encoder writes for the messages, compressed as other producers do. */
+/** The batch that the encoder writes for the messages, compressed in the way of other producers. */
 export async function encodeBatch(
   messages: readonly OutgoingMessage[],
   options: { readonly compression?: number; readonly baseOffset?: number } = {},
@@ -22,13 +22,14 @@ export async function encodeBatch(
     topicData: [{ topic: "t", partitions: [{ partition: 0, messages, ...ids }] }],
   };
   const request = encodeProduce(produce);
-  // Transactional id, acks, timeout; one topic "t"; one partition; its number and its size.
+  // The request has the transactional ID, acks and timeout, then one topic "t" and one partition with its number and
+  // size.
   const batch = request.subarray(2 + 2 + 4 + 4 + 3 + 4 + 4 + 4);
   batch.writeBigInt64BE(BigInt(options.baseOffset ?? 0), 0);
   return compressed(batch, options.compression ?? 0);
 }
 
-/** Sets fields of a batch's header and makes its checksum right again. */
+/** Sets fields of a batch's header, and corrects the checksum. */
 export function altered(batch: Buffer, alter: (copy: Buffer) => void): Buffer {
   const copy = Buffer.from(batch);
   alter(copy);
@@ -36,7 +37,7 @@ export function altered(batch: Buffer, alter: (copy: Buffer) => void): Buffer {
   return copy;
 }
 
-/** A record with what it says decoded. */
+/** A record with its content decoded. */
 export type ReadMessage = Pick<
   FetchedRecord,
   "offset" | "timestampMs" | "key" | "value" | "headers" | "isControlRecord" | "batchContext"
@@ -54,7 +55,7 @@ export async function decode(records: Buffer): Promise<readonly ReadMessage[]> {
   }));
 }
 
-/** The records as a consumer hands them over. */
+/** The records in the form that a consumer passes on. */
 export async function fetched(
   records: Buffer,
   topic = "t",
@@ -64,7 +65,7 @@ export async function fetched(
   return messages.map((message) => recordOf(topic, partition, message));
 }
 
-/** The same record as a consumer would hand it over. */
+/** The same record in the form that a consumer would pass on. */
 export async function asFetched(record: IncomingRecord): Promise<IncomingRecord> {
   const { topic, partition, offset, key, value, headers } = record;
   const batch = await encodeBatch([{ key, value, headers }], { baseOffset: offset });
@@ -73,7 +74,7 @@ export async function asFetched(record: IncomingRecord): Promise<IncomingRecord>
   return one;
 }
 
-/** Reading from the first record on, whatever it holds. */
+/** Options for reading all records from the first one on. */
 export const ALL_WANTED: Wanted = {
   ...{ topic: "t", partition: 0, from: 0, end: Number.POSITIVE_INFINITY },
   recordMaxBytes: Number.POSITIVE_INFINITY,

@@ -14,7 +14,7 @@ export interface RecordedSpans extends Tracing {
   readonly spans: readonly RecordedSpan[];
 }
 
-/** @param isKept of traces that begin here. */
+/** @param isKept whether traces that start here are kept. */
 export function recordedSpans(isKept = true): RecordedSpans {
   const spans: RecordedSpan[] = [];
   let ids = 0;

@@ -1,4 +1,4 @@
-/** Rules of destinations as a file states them, and what they make of a call. */
+/** Rules of destinations in the form of the file, and the results of applying them to a call. */
 
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import type { DestinationRules } from "../../../src/domain/rules.ts";
@@ -25,7 +25,7 @@ ${indented}
 ${more}`;
 }
 
-/** The rules of crm as the configuration decodes them. */
+/** The decoded rules of crm. */
 export function rulesOf(rules: string, more = ""): Partial<DestinationRules> {
   const [crm] = config(rulesYaml(rules, more)).destinations;
   if (crm === undefined) throw new Error("no destination");
@@ -33,17 +33,17 @@ export function rulesOf(rules: string, more = ""): Partial<DestinationRules> {
 }
 
 export interface Fate {
-  /** Null: crm does not get the call. */
+  /** Null if crm does not get the call. */
   readonly value: string | null;
   readonly key: string | null;
   readonly reason: string;
   readonly filter: string | null;
   readonly changed: readonly string[];
-  /** Of the destination without rules. */
+  /** The value that the destination without rules gets. */
   readonly plain: string | null;
 }
 
-/** Routes a call, given as JSON or as its text, by these rules. */
+/** Routes a call by these rules. The call is an object or its JSON. */
 export function fateOf(rules: string, call: object | string, more = "", source = "web"): Fate {
   const { sources, defaultSource, destinations } = config(rulesYaml(rules, more));
   const routing = createRouting(sources, defaultSource, destinations, topicNames(""));
@@ -70,7 +70,7 @@ export function fateOf(rules: string, call: object | string, more = "", source =
   };
 }
 
-/** The value that crm gets, as JSON.parse reads it. */
+/** The value that crm gets, parsed with JSON.parse. */
 export function sentFor(rules: string, call: object | string): unknown {
   const { value } = fateOf(rules, call);
   return value === null ? null : JSON.parse(value);

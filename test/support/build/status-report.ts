@@ -1,4 +1,4 @@
-/** Parts of a status report with unknown values, of which a test sets those that it needs. */
+/** Parts of a status report with unknown values. A test sets the values that it needs. */
 
 import type { MeasuredStatus } from "../../../src/domain/process-status.ts";
 import type { DestinationReport } from "../../../src/operate/look/destinations.ts";
@@ -33,7 +33,7 @@ export function destinationReport(given: Partial<DestinationReport> = {}): Desti
   };
 }
 
-/** One that was reached, and runs the file. */
+/** A process that was reached, and that runs the configuration of the file. */
 export function processReport(given: Partial<ProcessReport> = {}): ProcessReport {
   return {
     admin: "a:9464",
@@ -57,7 +57,7 @@ export function processReport(given: Partial<ProcessReport> = {}): ProcessReport
 /** Sets metrics of a process. */
 export type Count = (metrics: Metrics) => void;
 
-/** One that was polled twice within half a minute, and had these metrics then. */
+/** A process that was polled twice within half a minute, and had these metrics. */
 export function polledProcess(
   before: Count,
   after: Count,

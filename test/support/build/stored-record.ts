@@ -1,6 +1,6 @@
 /**
- * A record for tests that is read as a fetched one is: its class has the fields, so that a copy of
- * its own properties (`{ ...record }`) has none of them.
+ * A record for tests that behaves like a fetched one: the fields belong to its class, so that a copy of its own
+ * properties (`{ ...record }`) has none of them.
  */
 
 import type { IncomingRecord, RecordHeaders } from "../../../src/domain/record.ts";

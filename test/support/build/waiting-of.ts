@@ -1,4 +1,4 @@
-/** A record of a delay topic as the delay stage has read it. */
+/** A record of a delay topic in the form in which the delay stage has read it. */
 
 import type { Waiting } from "../../../src/delay/due.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
@@ -24,7 +24,7 @@ export function waitingOf(destination: string, given: Given = {}): Waiting {
   };
 }
 
-/** One that lacks a header. */
+/** A record without a header that is required. */
 export function invalidAt(offset: number, scheduledAtMs: number): Waiting {
   return { kind: "invalid", record: recordAt(offset), scheduledAtMs, error: "a header is missing" };
 }

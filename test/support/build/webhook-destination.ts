@@ -1,4 +1,4 @@
-/** Destinations and deliveries for tests; what a test does not care about has a plain value. */
+/** Destinations and deliveries for tests. Fields that a test does not set have simple values. */
 
 import type { EndpointResult } from "../../../src/deliver/decide.ts";
 import { type Content, RETRY, type Sendable } from "../../../src/destinations/port.ts";
@@ -20,7 +20,7 @@ interface GivenWebhook extends Omit<Partial<WebhookDestination>, "id"> {
   readonly urls?: readonly string[];
 }
 
-/** The only builder of one: what a new setting is in tests and benches is said here. */
+/** Builds webhook destinations for all tests and benches, so the default of a new setting is set only here. */
 export function webhookDestination(given: GivenWebhook = {}): WebhookDestination {
   const { id = "crm", urls = ["http://receiver.test/hook"], ...rest } = given;
   return {
@@ -71,12 +71,12 @@ export function deliveryOf(given: Partial<Delivery> = {}): Delivery {
   };
 }
 
-/** A unit of work, of one delivery. */
+/** A unit with one delivery. */
 export function unitOf(content: Content, delivery: Delivery = deliveryOf()): readonly Sendable[] {
   return [{ delivery, content, text: "" }];
 }
 
-/** What became of one endpoint in an attempt, judged as a webhook's. */
+/** The result of one endpoint in an attempt, judged as for webhooks. */
 export function resultAt(
   endpoint: EndpointKey,
   result: EndpointResult["result"],

@@ -1,6 +1,6 @@
 /**
- * A stand-in for the Kubernetes API, as far as `helm install --dry-run=server` uses it: the kinds that
- * exist, and the Secrets of one namespace.
+ * A stand-in for the part of the Kubernetes API that `helm install --dry-run=server` uses: the kinds that exist, and
+ * the Secrets of one namespace.
  */
 
 import { once } from "node:events";
@@ -19,7 +19,7 @@ const KINDS: Readonly<Record<string, readonly string[]>> = {
 export type Secrets = Readonly<Record<string, readonly string[]>>;
 
 export interface ApiServer extends AsyncDisposable {
-  /** Path of a kubeconfig that leads here. */
+  /** Path of a kubeconfig with the address of this server. */
   readonly kubeconfig: string;
 }
 

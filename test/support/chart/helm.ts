@@ -1,5 +1,5 @@
 /**
- * Helm 3 and 4: that of the PATH where its major version is the right one, else built by Go from its
+ * Provides Helm 3 and 4: the Helm of the PATH if it has the required major version; otherwise, Go builds it from its
  * module, once per machine.
  */
 
@@ -15,7 +15,9 @@ import { findTool, goInstall, type Tool } from "../../../tools/find-tool.ts";
 const ROOT = join(import.meta.dirname, "../../..");
 export const CHART = join(ROOT, "deploy/helm/switchyard");
 const VERSIONS = { 3: "3.22.0", 4: "4.3.1" } as const;
-/** The Kubernetes that they render for. Helm 4 knows it; Helm 3 gets it when it is built. */
+/**
+ * The version of Kubernetes for which charts are rendered. It is built into Helm 4; Helm 3 gets it when it is built.
+ */
 const KUBERNETES_MINOR = 37;
 const FLAGS = {
   3: [
@@ -64,7 +66,7 @@ export interface Ran {
   readonly err: string;
 }
 
-/** Runs a command of Helm, with a home of its own that nobody has changed. */
+/** Runs a Helm command with a separate, unchanged home folder. */
 export async function helm(major: HelmMajor, ...args: readonly string[]): Promise<Ran> {
   const home = join(tmpdir(), "switchyard-helm-home");
   const env = { PATH: process.env.PATH, HOME: home, HELM_CACHE_HOME: home, HELM_CONFIG_HOME: home };
@@ -90,7 +92,7 @@ export function valuesFile(set: string): string {
   return join(CHART, "ci", `${set}-values.yaml`);
 }
 
-/** A resource, as loose as tests need it. */
+/** A resource, with a loose type for tests. */
 export interface Resource {
   readonly apiVersion: string;
   readonly kind: string;
@@ -101,7 +103,7 @@ export interface Resource {
 
 const RELEASE = ["template", "rel", CHART, "--namespace", "ns"];
 
-/** What Helm prints for a value set. @throws Error when it refuses. */
+/** The output of Helm for a value set. @throws Error if Helm rejects the values. */
 export async function rendered(
   set: string,
   major: HelmMajor = 4,
@@ -133,7 +135,7 @@ export function resourcesOf(text: string): readonly Resource[] {
   });
 }
 
-/** The one resource of a kind, and of a name where there are several. */
+/** The only resource of a kind or, if there are several, the one with the name. */
 export function only(all: readonly Resource[], kind: string, name?: string): Resource {
   const found = all.filter(
     (r) => r.kind === kind && (name === undefined || r.metadata.name === name),
@@ -146,7 +148,7 @@ export function only(all: readonly Resource[], kind: string, name?: string): Res
   return first;
 }
 
-/** What Helm says when it refuses values: one line for each. */
+/** The error messages with which Helm rejects values, one line each. */
 export async function refusal(
   major: HelmMajor,
   set: string | null,

@@ -5,16 +5,16 @@ import { setImmediate as otherWork } from "node:timers/promises";
 import type { ManualClock } from "./manual-clock.ts";
 
 export interface ClockDriver {
-  /** Moves the clock on until the condition holds. */
+  /** Advances the clock until the condition is true. */
   readonly until: (holds: () => boolean) => Promise<void>;
-  /** Moves the clock on until the promise is settled, and resolves or rejects as it does. */
+  /** Advances the clock until the promise is settled, and resolves or rejects with the same result. */
   readonly during: <Value>(promise: Promise<Value>) => Promise<Value>;
 }
 
 export interface DriverOptions {
-  /** On the clock; waiting for longer fails. */
+  /** Time limit by this clock; a longer wait fails. */
   readonly limitMs?: number;
-  /** Turns of the event loop between two moves, for what would be overtaken by the clock. */
+  /** Turns of the event loop between two steps, for work that the clock would otherwise overtake. */
   readonly turns?: number;
 }
 

@@ -1,8 +1,8 @@
 /**
  * A clock that only advances when a test moves it.
  *
- * What is due runs in the order of time, then of scheduling, one after another: after each, all
- * promise callbacks run before the next, so that the same test always takes the same course.
+ * Due actions run one after another, in the order of time and then of scheduling. After each action, all promise
+ * callbacks run before the next action, so that a test always runs in the same way.
  */
 
 import assert from "node:assert/strict";
@@ -16,7 +16,7 @@ export interface Scheduled {
 interface Entry {
   readonly atMs: number;
   readonly order: number;
-  /** Null: cancelled or run. */
+  /** Null if the action was canceled or has run. */
   action: (() => void) | null;
 }
 
@@ -26,7 +26,7 @@ export class ManualClock implements Clock {
   /** A binary heap, the next one first. */
   readonly #heap: Entry[] = [];
 
-  /** @param startMs by default a round number that no test can take for a duration. */
+  /** @param startMs by default, a round number that cannot be mistaken for a duration. */
   constructor(startMs = 1_800_000_000_000) {
     this.#nowMs = startMs;
   }
@@ -53,7 +53,7 @@ export class ManualClock implements Clock {
     });
   }
 
-  /** Runs `action` when `ms` have passed; at once is not before the clock is moved, be it by 0. */
+  /** Runs `action` when `ms` have passed. With 0, the action runs when the clock is next advanced, even by 0. */
   schedule(ms: number, action: () => void): Scheduled {
     assert(ms >= 0, `cannot schedule ${ms} ms from now`);
     this.#scheduled += 1;
@@ -66,7 +66,7 @@ export class ManualClock implements Clock {
     };
   }
 
-  /** Moves on by `ms`, and runs what falls due on the way. */
+  /** Advances by `ms`, and runs the actions that become due. */
   async advance(ms: number): Promise<void> {
     const untilMs = this.#nowMs + ms;
     await settled();
@@ -85,7 +85,7 @@ export class ManualClock implements Clock {
     return true;
   }
 
-  /** Moves on until the condition holds; fails when `limitMs` pass or nothing is scheduled first. */
+  /** Advances until the condition is true. Fails if `limitMs` pass first, or if nothing is scheduled. */
   async advanceUntil(condition: () => boolean, limitMs: number): Promise<void> {
     const untilMs = this.#nowMs + limitMs;
     await settled();
@@ -145,7 +145,7 @@ function isBefore(one: Entry, other: Entry): boolean {
   return one.atMs < other.atMs || (one.atMs === other.atMs && one.order < other.order);
 }
 
-/** Resolves when every promise callback has run, and what they put off to the next turn. */
+/** Resolves when all promise callbacks have run, including work that they deferred to the next turn. */
 function settled(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);

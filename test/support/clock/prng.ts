@@ -1,19 +1,19 @@
 /** Seeded random numbers for simulations: the same seed produces the same run. */
 
 export interface Prng {
-  /** In [0, 1). */
+  /** A number in [0, 1). */
   fraction(): number;
-  /** A whole number from `min` to `max`, both included. */
+  /** An integer from `min` to `max`, both included. */
   integer(min: number, max: number): number;
   chance(probability: number): boolean;
   /** Throws for an empty list. */
   pick<Item>(items: readonly Item[]): Item;
   shuffle<Item>(items: readonly Item[]): Item[];
-  /** Another sequence, which draws from this one only now. */
+  /** A separate sequence, which is seeded from this one. */
   fork(): Prng;
 }
 
-/** Mulberry32: small, quick, and good enough to choose what goes wrong when. */
+/** Mulberry32, which is small, fast, and good enough to choose faults and their times. */
 export function createPrng(seed: number): Prng {
   let state = seed >>> 0;
   const fraction = () => {

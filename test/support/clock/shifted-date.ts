@@ -1,5 +1,5 @@
-// The clock of a child process, wrong by `SHIFTED_BY_MS`, or by what the file `SHIFTED_BY_FILE` says at
-// the moment: loaded with `--import` before the program.
+// Shifts the clock of a child process by `SHIFTED_BY_MS`, or by the current content of the file `SHIFTED_BY_FILE`. Load
+// this with `--import` before the program.
 
 import { readFileSync } from "node:fs";
 

@@ -1,16 +1,16 @@
-/** Waits for code with its own pauses without real delays: timers are vitest's, I/O is real. */
+/** Waits for code with pauses without real delays: timers are vitest's, and I/O is real. */
 
 import { setImmediate } from "node:timers/promises";
 import { expect, vi } from "vitest";
 
-/** Until `vi.useRealTimers`. */
+/** Fakes timers until `vi.useRealTimers` is called. */
 export function stepTimers(): void {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
 }
 
-/** So small that what a test does next comes before a pause is over. */
+/** Small enough for a test to act before a pause is over. */
 const STEP_MS = 10;
-/** Many pauses: what comes to nothing in them never will. */
+/** Longer than many pauses. What has not happened by then never will. */
 const STEPS_MAX = 5_000;
 
 export async function until(isSo: () => boolean): Promise<void> {

@@ -1,4 +1,4 @@
-/** The contract of the administration. */
+/** The contract of the admin port. */
 
 import { describe, expect, test } from "vitest";
 
@@ -30,7 +30,7 @@ export function testAdmin(bench: Bench): void {
         },
       ]);
       await admin.deleteTopics([name]);
-      // The controller has deleted it; the broker that lists topics hears of it a moment later.
+      // The controller has deleted the topic, but the broker that lists topics learns that later.
       await expect.poll(() => admin.topics()).not.toContain(name);
     });
 
@@ -38,7 +38,7 @@ export function testAdmin(bench: Bench): void {
       const kafka = bench.connect();
       const topic = await bench.topic(kafka, 1, { "retention.ms": "1000" });
       await kafka.admin.alterConfig(topic, { "cleanup.policy": "compact" });
-      // As with deletion below: the broker that describes topics hears of it a moment later.
+      // As with deletion below, the broker that describes topics learns about the change later.
       const config = async () => (await kafka.admin.describe([topic], KEYS))[0]?.config;
       await expect.poll(config).toEqual({ "retention.ms": "1000", "cleanup.policy": "compact" });
       await expect(

@@ -1,4 +1,4 @@
-/** What the tests of the contract have in common: connections, and topics of their own. */
+/** The connections and separate topics that all tests of the contract use. */
 
 import { randomUUID } from "node:crypto";
 
@@ -62,7 +62,7 @@ export class Bench {
     return name;
   }
 
-  /** Writes `count` records to a partition, their numbers as values. */
+  /** Writes `count` records to a partition, with their numbers as values. */
   async fill(kafka: Kafka, topic: string, count: number, partition = 0): Promise<void> {
     const refused = await kafka
       .producer()

@@ -1,4 +1,4 @@
-/** The contract of a consumer that is alone in its group. */
+/** The contract of a consumer that is the only member of its group. */
 
 import { describe, expect, test } from "vitest";
 
@@ -32,7 +32,7 @@ export function testConsumer(bench: Bench): void {
       await taker.until(() => other().length >= count);
       for (const one of taker.unfinished()) if (one.partition === 1) taker.finish(one);
     }
-    // Brokers are several, perhaps: the other one may be slower.
+    // There may be several brokers, and another one may be slower.
     await taker.until(() => taker.unfinished().length === 5);
     const stuck = taker.unfinished();
     expect(new Set(stuck.map(({ partition }) => partition))).toEqual(new Set([0]));
@@ -57,7 +57,7 @@ export function testConsumer(bench: Bench): void {
       const [first] = of(passing);
       if (first !== undefined) taker.finish(first);
     }
-    // The others have waited, and go on.
+    // The other records have waited, and continue.
     while (taker.taken.length < 52) {
       for (const one of of(line)) taker.finish(one);
       const { length } = taker.taken;
@@ -90,7 +90,7 @@ function testAdmitting(bench: Bench, whenFull: (typeof FULL_MODES)[number]): voi
       groupId: line,
       topics: [line, passing],
       passingTopics: [passing],
-      // Room for the two that come before it, and one more.
+      // There is room for the two earlier records and one more.
       maxBytes: 500,
       partitionRecordsMax: 5,
       whenFull,
@@ -140,7 +140,7 @@ function testAdmitting(bench: Bench, whenFull: (typeof FULL_MODES)[number]): voi
   });
 }
 
-/** Records that were fetched have no properties of their own. */
+/** Fetched records have no own properties, so the fields are copied one by one. */
 function placeOf({ topic, partition, offset, timestampMs, key, headers }: IncomingRecord) {
   return { topic, partition, offset, timestampMs, key, headers };
 }
@@ -297,7 +297,7 @@ function testRoom(bench: Bench, whenFull: (typeof FULL_MODES)[number]): void {
     const kafka = bench.connect();
     const topic = await bench.topic(kafka, 3);
     const [count, step] = [4_000, 20];
-    // A batch is larger than a partition's part of a fetch, so that a fetch has one partition alone.
+    // A batch is larger than a partition's share of a fetch, so that a fetch returns only one partition.
     const value = "x".repeat(2_000);
     for (const partition of [0, 1, 2]) {
       const records = Array.from({ length: count }, () => record(topic, value, partition));
@@ -308,7 +308,7 @@ function testRoom(bench: Bench, whenFull: (typeof FULL_MODES)[number]): void {
     const consumer = bench.consume(kafka, taker, { groupId: topic, topics: [topic], ...limits });
     const finished = [0, 0, 0];
     let spreadMax = 0;
-    // Oldest first, a few at a time, as a slow endpoint does.
+    // The oldest records are finished first, a few at a time, as with a slow endpoint.
     for (let next = 0; Math.max(...finished) < count; ) {
       await taker.until(() => taker.taken.length > next);
       for (const one of taker.taken.slice(next, next + step)) {
@@ -331,7 +331,7 @@ function testRoom(bench: Bench, whenFull: (typeof FULL_MODES)[number]): void {
     const consumer = bench.consume(kafka, taker, { groupId: topic, topics: [topic], ...limits });
     for (let finished = 0; finished < 30; finished += 1) {
       await taker.untilTaken(Math.min(30, finished + 4));
-      // The newest first, so that the position stands still meanwhile.
+      // The newest records are finished first, so that the position does not change meanwhile.
       const newest = taker.unfinished().at(-1);
       if (newest !== undefined) taker.finish(newest);
     }
@@ -444,17 +444,17 @@ function testTopicMadeAnew(bench: Bench): void {
     await expect.poll(() => kafka.admin.topics()).not.toContain(topic);
     await kafka.admin.create([{ name: topic, partitions: 1, replicationFactor: null, config: {} }]);
     await bench.fill(kafka, topic, 7);
-    // Kafka forgets the commits of a topic that is deleted. One that was under way comes after that.
+    // Kafka removes the commits of a deleted topic, but a commit that was in progress arrives after that.
     await kafka.admin.commit(topic, topic, committed);
     const after = new Taker({ finishesAtOnce: true });
-    // Another process, which has never seen the earlier topic.
+    // This is another process, which has never read the earlier topic.
     const second = bench.consume(bench.connect(), after, { groupId: topic, topics: [topic] });
     await after.untilTaken(7);
     expect(values(after.taken)).toEqual(["0", "1", "2", "3", "4", "5", "6"]);
     await second.stop();
     expect(await kafka.admin.committed(topic, topic)).toMatchObject([{ offset: 7 }]);
 
-    // The metadata of an earlier version does not say which topic it means. It counts.
+    // The metadata of an earlier version contains no topic ID, so the commit counts.
     await bench.fill(kafka, topic, 2);
     await kafka.admin.commit(topic, topic, [{ partition: 0, offset: 8, metadata: "" }]);
     const last = new Taker({ finishesAtOnce: true });

@@ -1,6 +1,6 @@
 /**
- * What src/kafka/port.ts promises, sentence by sentence, as a suite that runs against the real
- * Kafka and the one in memory. Tests wait for events; nothing here sleeps or measures time.
+ * Tests each sentence of src/kafka/port.ts, in a suite that runs against the real Kafka and the one in memory. Tests
+ * wait for events, and do not sleep or measure time.
  */
 
 import { afterEach, beforeEach } from "vitest";
@@ -14,7 +14,7 @@ import { testProducer } from "./producer.ts";
 import { testRead } from "./read.ts";
 import { testRebalance } from "./rebalance.ts";
 
-/** @param start called before each test; what it returns is closed after it. */
+/** @param start called before each test; its result is closed after the test. */
 export function testKafkaContract(start: () => KafkaUnderTest): void {
   const bench = new Bench();
   beforeEach(() => bench.open(start()));

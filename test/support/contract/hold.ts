@@ -1,5 +1,5 @@
 /**
- * The contract of `hold` (what is finished above the held offset comes again), of `isOurs` and of
+ * The contract of `hold` (records that are finished above the held offset are passed on again), of `isOurs` and of
  * `topicId`.
  */
 

@@ -1,4 +1,4 @@
-/** What the port promises of offsets that are asked for together. */
+/** The contract of requests for the offsets of many topics and groups. */
 
 import { describe, expect, test } from "vitest";
 

@@ -8,7 +8,7 @@ import { partitionOfKey } from "../../../src/kafka/wire/murmur2.ts";
 import { type Bench, RECORD_MAX_BYTES, record, values } from "./bench.ts";
 import { Taker } from "./taker.ts";
 
-/** Large for one topic and small for another. */
+/** The limit of one topic, which is larger than that of another. */
 const TOPIC_MAX_BYTES = 20_000;
 
 export function testProducer(bench: Bench): void {
@@ -100,7 +100,7 @@ function testBundles(bench: Bench): void {
       expect(await producer.send(taken)).toEqual([]);
       bundles.giveBack(taken);
     }
-    // By the first send it knows them.
+    // The producer knows the partitions after the first send.
     expect(producer.partitions(topic)).toBe(3);
     const read = await readAll(bench, topic, all.length);
     for (const { key, partition } of read) {

@@ -1,4 +1,4 @@
-/** The contract of reading without a group, and of committing without one. */
+/** The contract of reading and committing without joining a group. */
 
 import { describe, expect, test } from "vitest";
 
@@ -37,9 +37,9 @@ function describeRead(bench: Bench): void {
         [3, 4, 5].map((offset) => [topic, 1, offset]),
       );
       expect(await read(kafka, { ...range, from: 4, to: 4 })).toEqual([]);
-      // Partition 0 has none, so whatever its end was, there is nothing to wait for.
+      // Partition 0 has no records, so there is nothing to wait for, regardless of its end.
       expect(await read(kafka, { topic, from: 0, to: 0 })).toEqual([]);
-      // The same again: nobody's position has moved.
+      // The same records are returned again, because no position has moved.
       expect(values((await read(kafka, { ...range, from: 0, to: 10 })).flat())).toHaveLength(10);
     });
 
@@ -133,7 +133,7 @@ function describeCommit(bench: Bench): void {
       const consumer = bench.consume(kafka, taker, { groupId, topics: [topic] });
       await taker.untilTaken(2);
       expect(values(taker.taken)).toEqual(["3", "4"]);
-      // It is the members' business now.
+      // Only the members may commit now.
       await expect(kafka.admin.commit(groupId, topic, offsets)).rejects.toThrow();
       await consumer.stop();
     });

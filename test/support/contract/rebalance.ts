@@ -19,7 +19,7 @@ function testSecondMember(bench: Bench): void {
     const kafka = bench.connect();
     const topic = await bench.topic(kafka, PARTITIONS.length);
     for (const partition of PARTITIONS) await bench.fill(kafka, topic, 10, partition);
-    // On each partition the even offsets are finished before, offset 1 while draining.
+    // On each partition, the even offsets are finished before the drain, and offset 1 during it.
     const first = new Taker({ onDrain: finishFirst });
     const options = { groupId: topic, topics: [topic] };
     const one = bench.consume(kafka, first, options);
@@ -53,7 +53,7 @@ function testSecondMember(bench: Bench): void {
     const other = bench.consume(bench.connect(), second, options);
     void second.untilTaken(1).then(() => seen.push("taken by the second"));
     await first.until(() => first.tenures.some(({ drains }) => drains > 0));
-    // Time enough for the second one, if it did not wait.
+    // Enough time for the second consumer to start, if it did not wait.
     for (let times = 0; times < 20; times += 1) await kafka.admin.offsets(topic);
     for (const taken of first.taken) if (taken.offset < 2) first.finish(taken);
     seen.push("drained");

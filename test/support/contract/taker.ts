@@ -1,32 +1,32 @@
-/** A handler of partitions for tests: keeps what it takes, and lets tests wait for what happens. */
+/** A partition handler for tests, which keeps the records that it takes, and lets tests wait for events. */
 
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { recordBytes } from "../../../src/domain/record.ts";
 import type { AssignedPartition, PartitionHandler } from "../../../src/kafka/port.ts";
 
-/** A partition for the time that it is assigned. */
+/** A partition during one assignment. */
 export interface Tenure {
   readonly assigned: AssignedPartition;
-  /** Taken in this tenure and not finished. */
+  /** Records that were taken in this tenure and are not finished. */
   readonly inFlight: Map<number, IncomingRecord>;
   drains: number;
 }
 
 export class Taker {
-  /** In the order of taking, over all tenures. */
+  /** All records, in the order in which they were taken, over all tenures. */
   readonly taken: IncomingRecord[] = [];
   readonly tenures: Tenure[] = [];
   inFlightMax = 0;
   bytesInFlightMax = 0;
   batchMax = 0;
-  /** Finishes each record when it comes. */
+  /** If true, finishes each record immediately. */
   readonly finishesAtOnce: boolean;
   readonly #finished = new Set<string>();
   readonly #admit: PartitionHandler["admit"];
   readonly #onDrain: (taker: Taker, tenure: Tenure) => Promise<void>;
   #waiting: { readonly holds: () => boolean; readonly resolve: () => void }[] = [];
 
-  /** @param onDrain by default a drain waits for nothing. */
+  /** @param onDrain called at a drain; by default, a drain does not wait. */
   constructor(
     options: {
       readonly finishesAtOnce?: boolean;
@@ -54,7 +54,7 @@ export class Taker {
     };
   };
 
-  /** Resolves when the condition holds; looked at whenever something is assigned, taken or drained. */
+  /** Resolves when the condition is true. It is checked whenever something is assigned, taken or drained. */
   until(holds: () => boolean): Promise<void> {
     if (holds()) return Promise.resolve();
     return new Promise((resolve) => {
@@ -66,12 +66,12 @@ export class Taker {
     return this.until(() => this.taken.length >= count);
   }
 
-  /** Records taken and not finished, in the order of taking. */
+  /** Records that are not finished, in the order in which they were taken. */
   unfinished(): IncomingRecord[] {
     return this.taken.filter((record) => !this.#finished.has(keyOf(record)));
   }
 
-  /** Finishes it in the latest tenure of its partition. */
+  /** Finishes the record in the latest tenure of its partition. */
   finish(record: IncomingRecord): void {
     const tenure = this.tenures.findLast(
       ({ assigned }) => assigned.topic === record.topic && assigned.partition === record.partition,

@@ -1,6 +1,6 @@
 import type { FetchedBatch } from "../../../src/kafka/membership.ts";
 
-/** One partition of the answer to a fetch: records of 10 bytes at these offsets. */
+/** One partition of the response to a fetch, with records of 10 bytes at these offsets. */
 export function fetchedBatch(
   offsets: readonly number[],
   at: Pick<FetchedBatch, "from" | "end" | "last">,

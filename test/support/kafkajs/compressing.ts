@@ -1,4 +1,7 @@
-/** Lets kafkajs' own producer compress. Switchyard writes nothing compressed and registers no codec for it. */
+/**
+ * Enables kafkajs' own producer to compress, because Switchyard does not compress batches and registers no codec for
+ * that.
+ */
 
 import { loadInternal } from "../../../src/kafka/kafkajs/kafkajs.ts";
 import { CODECS } from "../../../src/kafka/wire/codecs.ts";

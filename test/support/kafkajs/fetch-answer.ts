@@ -1,4 +1,4 @@
-/** A Fetch response of version 11, of these partitions. */
+/** A Fetch response of version 11 with these partitions. */
 
 export interface AnsweredPartition {
   readonly topic: string;

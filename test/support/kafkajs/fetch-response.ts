@@ -1,11 +1,11 @@
-/** The partitions' end, as 64 bits: 4,096. */
+/** The log end offset of the partitions, 4,096, in 64 bits. */
 const END = [0, 0, 0, 0, 0, 0, 0x10, 0];
 
 /**
  * A Fetch response of version 11 with two topics of two partitions each; the last partition has the records, and
  * the second topic's first one others.
  *
- * @param errorCode of the last partition
+ * @param errorCode the error code of the last partition
  */
 export function fetchResponse(
   records: Buffer,

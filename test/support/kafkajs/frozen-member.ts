@@ -1,6 +1,6 @@
 /**
- * A member of a consumer group in a process of its own, so that it can be frozen: takes part until
- * it is killed, finishes each record at once, and prints its value, one a line.
+ * A member of a consumer group in a separate process, so that it can be frozen. It runs until it is killed, finishes
+ * each record immediately, and prints each record's value on a line.
  *
  *   node test/support/kafkajs/frozen-member.ts <brokers> <topic, which is the group's name as well>
  */

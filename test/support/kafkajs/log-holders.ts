@@ -1,4 +1,4 @@
-/** Finds brokers that still accept records for a topic, which they report themselves, whatever the metadata lists. */
+/** Finds brokers that still accept records for a topic, according to the brokers themselves and not to the metadata. */
 
 import { Brokers } from "../../../src/kafka/cluster/brokers.ts";
 import { Clients } from "../../../src/kafka/cluster/connection.ts";

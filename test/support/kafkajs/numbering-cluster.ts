@@ -1,6 +1,6 @@
 /**
- * Two brokers for a producer, without sockets: they number batches as Kafka does, which takes one
- * for written when it has the id and the sequences of one of the last five of its partition.
+ * Two brokers for a producer, without sockets. They check the numbers of batches like Kafka, which counts a batch as
+ * already written if its ID and sequence numbers are those of one of the last five batches of the partition.
  */
 
 import type { OutgoingRecord } from "../../../src/domain/record.ts";
@@ -14,17 +14,17 @@ const OUT_OF_ORDER = 45;
 const UNKNOWN_TOPIC = 3;
 const API = { produce: 0, metadata: 3, initProducerId: 22 };
 
-/** What a node does with a partition's batch. */
+/** How a node handles a partition's batch. */
 export interface FinalState {
-  /** Not looked at: it is neither written nor refused for its sequence. */
+  /** If true, the batch is neither written nor rejected because of its sequence number. */
   readonly isIgnored?: boolean;
-  /** In place of the answer. */
+  /** The error code to return instead of the normal response. */
   readonly errorCode?: number;
-  /** The response does not contain it. */
+  /** If true, the response does not contain the partition. */
   readonly isSkipped?: boolean;
-  /** The connection breaks before the answer. */
+  /** If true, the connection breaks before the response. */
   readonly isCut?: boolean;
-  /** Comes before the answer. */
+  /** The response waits for this promise. */
   readonly after?: Promise<void>;
 }
 
@@ -55,27 +55,27 @@ interface Request {
 }
 
 export class NumberingCluster {
-  /** By partition; -1 for none. */
+  /** Leaders by partition; -1 if there is none. */
   readonly leaders: number[] = [...NODES];
   isTopicMissing = false;
-  /** By node, for its next Produce requests; beyond that all goes well. */
+  /** By node, the handling of its next Produce requests. Later requests succeed. */
   readonly finalStates = new Map<number, FinalState[]>();
-  /** By node: connecting waits for it. */
+  /** By node, a promise for which connecting waits. */
   readonly reachable = new Map<number, Promise<void>>();
   /** Values by partition, in order. */
   readonly written: string[][] = NODES.map(() => []);
   readonly sent: SentBatch[] = [];
-  /** What Produce requests asked for. */
+  /** The acknowledgments that Produce requests have requested. */
   readonly acks = new Set<number>();
-  /** Lines of the log that are said once a minute, each time that they are due. */
+  /** Log lines that are written once a minute, each time that they are due. */
   readonly warned: { readonly msg: string; readonly fields: object }[] = [];
   metadataRequests = 0;
   ids = 0;
-  /** So many requests for an id fail. */
+  /** Number of requests for a producer ID that will fail. */
   idFailures = 0;
-  /** Log lines about problems, as they are logged. */
+  /** Log lines about problems. */
   readonly healthProblems: { readonly msg: string; readonly fields: object }[] = [];
-  /** Attempts to connect that wait. */
+  /** Number of attempts to connect that are waiting. */
   connecting = 0;
   readonly producer: KafkaProducer;
   readonly #known = new Map<string, { readonly first: number; readonly last: number }[]>();
@@ -102,13 +102,13 @@ export class NumberingCluster {
         ...{ brokers: ["broker:9092"], tls: null, sasl: null },
         recordMaxBytes: () => 1_000_000,
       },
-      // Tests put others in place of it.
+      // Tests replace this function.
       clock: { nowMs: () => Date.now() },
     };
     this.producer = new KafkaProducer(clients as unknown as Clients);
   }
 
-  /** A record for each value. */
+  /** Sends a record for each value. */
   send(partition: number, ...values: string[]) {
     return this.producer.send(
       values.map((value) => ({

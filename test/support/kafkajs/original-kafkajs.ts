@@ -1,5 +1,5 @@
-// kafkajs as it is published, to compare the replacements with. To be imported before anything
-// that loads kafkajs with them.
+// kafkajs as it is published, with which the replacements are compared. Import this before any module that loads
+// kafkajs with replacements.
 
 import { loadKafkajs } from "../../../src/kafka/kafkajs/load-kafkajs.ts";
 

@@ -1,4 +1,4 @@
-/** Writes record batches unchanged, whatever they contain, like a foreign producer. */
+/** Writes record batches unchanged, even invalid ones, like a foreign producer. */
 
 import { Brokers } from "../../../src/kafka/cluster/brokers.ts";
 import { Clients } from "../../../src/kafka/cluster/connection.ts";
@@ -6,7 +6,7 @@ import { sendRequest } from "../../../src/kafka/kafkajs/internals.ts";
 import type { KafkaConnection } from "../../../src/kafka/port.ts";
 import { createLog } from "../../../src/telemetry/log.ts";
 
-/** @throws Error when the broker refuses the batch. */
+/** @throws Error if the broker rejects the batch. */
 export async function rawProduce(
   connection: KafkaConnection,
   topic: string,
@@ -27,7 +27,7 @@ export async function rawProduce(
       },
       response: { decode: async (buffer: Buffer) => buffer },
     });
-    // One topic, its name, one partition, its number; then the error code.
+    // The response has one topic with its name and one partition with its number, followed by the error code.
     const errorCode = payload.readInt16BE(4 + 2 + Buffer.byteLength(topic) + 4 + 4);
     if (errorCode !== 0) throw new Error(`the broker refuses the batch: ${errorCode}`);
   } finally {

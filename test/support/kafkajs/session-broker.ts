@@ -1,6 +1,6 @@
 /**
- * A broker's side of fetch sessions (KIP-227), without bytes: it keeps what a session was requested for,
- * and answers with what is new of it. Records are a text that says which offsets they are.
+ * The broker's side of fetch sessions (KIP-227), without bytes. It stores the partitions of a session, and responds
+ * with their new records. Records are represented by a string with their offsets.
  */
 
 import type { Planned } from "../../../src/kafka/fetch/session.ts";
@@ -12,23 +12,23 @@ const INVALID_EPOCH = 71;
 
 interface Cached {
   requested: RequestedPartition;
-  /** The end that was told last. */
+  /** The log end offset that was reported last. */
   reportedEnd: number;
 }
 
 interface Session {
   epoch: number;
-  /** In the order in which it looks at them. */
+  /** The partitions, in the order in which the broker checks them. */
   readonly partitions: Map<string, Cached>;
 }
 
 export class SessionBroker {
-  /** By partition. */
+  /** Log end offsets by partition. */
   readonly ends = new Map<string, number>();
   readonly errors = new Map<string, number>();
-  /** A full cache gives no session. */
+  /** If false, the cache is full, and new sessions are not created. */
   hasRoom = true;
-  /** How many partitions of a response have records, and how many records each has. */
+  /** Maximum number of partitions with records in a response, and of records per partition. */
   partitionsMax = Number.POSITIVE_INFINITY;
   recordsMax = Number.POSITIVE_INFINITY;
   #nextId = 1;
@@ -90,7 +90,7 @@ export class SessionBroker {
       cached.reportedEnd = errorCode === 0 ? end : -1;
       if (!isRead) continue;
       withRecords += 1;
-      // Those that had records come last the next time.
+      // Partitions that had records are moved to the end.
       partitions.delete(key);
       partitions.set(key, cached);
     }

@@ -14,7 +14,10 @@ export class LogLines {
   readonly lines: LogLine[] = [];
   readonly #waiting = new Set<() => void>();
 
-  /** Level debug is kept and yet not enabled: what is only said on request is not made up. */
+  /**
+   * Lines at level debug are stored, but the level is not enabled, so lines that are created only for an enabled level
+   * are not created.
+   */
   readonly log: Log = {
     isLevelEnabled: (level) => level !== "debug" && level !== "trace",
     debug: (fields, msg) => this.#add({ level: "debug", msg, fields }),
@@ -30,7 +33,7 @@ export class LogLines {
     return this.lines.filter(({ level }) => level !== "debug").map(({ msg }) => msg);
   }
 
-  /** Resolves when such a line has been written, on any level. */
+  /** Resolves when a line with this name has been written, at any level. */
   until(msg: string): Promise<void> {
     return new Promise((resolve) => {
       const look = () => {

@@ -1,10 +1,10 @@
-/** The log as it is written in production, on every level, with its lines read back. */
+/** The log as it is written in production, at every level, with its lines parsed again. */
 
 import { createLog, type Log } from "../../../src/telemetry/log.ts";
 
 export interface ParsedLog {
   readonly log: Log;
-  /** Grows with each line. */
+  /** The lines so far. */
   readonly lines: readonly Readonly<Record<string, unknown>>[];
 }
 

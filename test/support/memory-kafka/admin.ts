@@ -1,4 +1,4 @@
-/** The administration of the cluster in memory. */
+/** The admin port of the cluster in memory. */
 
 import type {
   Admin,
@@ -35,7 +35,7 @@ export class MemoryAdmin implements Admin {
     return this.#ask(() => this.#broker.topics.names());
   }
 
-  /** It hides none. */
+  /** No topics are hidden here. */
   assertVisible(): Promise<void> {
     return this.#ask(() => undefined);
   }
@@ -144,7 +144,7 @@ export class MemoryAdmin implements Admin {
     return this.#ask(() => this.#broker.deleteGroup(groupId));
   }
 
-  /** It speaks no protocol. */
+  /** There are no request versions here. */
   requestVersions(): Promise<ClusterVersions> {
     return this.#ask(() => ({ brokers: [], requests: [] }));
   }

@@ -15,7 +15,7 @@ export interface MemoryBrokerOptions {
   readonly sessionTimeoutMs?: number;
   /** By default 3 s. */
   readonly heartbeatMs?: number;
-  /** From a record's being finished to the commit that says so. By default 1 s. */
+  /** Time from the end of a record to its commit. By default 1 s. */
   readonly commitIntervalMs?: number;
   /** By default 1 MiB. */
   readonly recordMaxBytes?: (topic: string) => number;
@@ -31,7 +31,7 @@ export class MemoryBroker {
   readonly commitIntervalMs: number;
   readonly recordMaxBytes: (topic: string) => number;
   readonly settings: ReadonlyMap<string, string>;
-  /** How often a write is acknowledged and the acknowledgement is lost: it is written again. */
+  /** The probability that an acknowledgment is lost, so that the records are written again. */
   lostAcknowledgements = 0;
   /** Additional time of a write, as if partitions temporarily had no leader. */
   writeDelayMs = 0;
@@ -53,7 +53,7 @@ export class MemoryBroker {
     this.settings = new Map(Object.entries(options.settings ?? {}));
   }
 
-  /** Groups exist as soon as somebody names them. */
+  /** The group with this ID, which is created when it is first used. */
   group(id: string): MemoryGroup {
     let group = this.#groups.get(id);
     if (group === undefined) {

@@ -2,9 +2,9 @@
  * A consumer of the cluster in memory.
  *
  *   state       then
- *   joining     an assignment comes: fetch the offsets, own the partitions
- *   owning      records are handed over as they come and as there is room
- *   giving up   nothing more is handed over; drain, commit, fence; then join again or close
+ *   joining     an assignment arrives: fetch the offsets, own the partitions
+ *   owning      records are passed on while there is room
+ *   giving up   no more records are passed on; drain, commit, fence; then join again or close
  *   closed      nothing
  */
 
@@ -22,7 +22,7 @@ import type { Member, MemoryGroup, Offset, TopicPartition } from "./group.ts";
 import type { Party } from "./network.ts";
 import { OwnedPartition } from "./owned-partition.ts";
 
-/** A paused partition is seen with the next fetch. */
+/** Maximum time until a resumed partition is fetched. */
 const RESUME_MAX_MS = 250;
 /** Longest wait for the response to the last commit of a partition, and to leaving the group. */
 const REQUEST_LIMIT_MS = 5_000;
@@ -37,7 +37,7 @@ export class MemoryConsumer implements Consumer, Member {
   #joinedOnce: { resolve: () => void; reject: (reason: Error) => void };
   #owned: OwnedPartition[] = [];
   #generation = 0;
-  /** Assignments up to this generation come too late. */
+  /** Assignments up to this generation are too late. */
   #deadLettered = 0;
   #rebalances = 0;
   #fetchedAtMs: number | null = null;
@@ -57,7 +57,7 @@ export class MemoryConsumer implements Consumer, Member {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.joined = promise;
     this.#joinedOnce = { resolve, reject };
-    // Whoever does not wait for it need not hear that it never came.
+    // A caller need not handle a rejection of this promise.
     promise.catch(() => undefined);
     this.#join();
   }
@@ -66,7 +66,7 @@ export class MemoryConsumer implements Consumer, Member {
     return this.#rebalances;
   }
 
-  /** Nothing is deleted here. */
+  /** Records are not deleted here. */
   offsetResets(): number {
     return 0;
   }
@@ -92,7 +92,7 @@ export class MemoryConsumer implements Consumer, Member {
     return this.#stopping;
   }
 
-  /** Fails for good, as when a topic is deleted. */
+  /** Fails permanently, as after the deletion of a topic. */
   crash(error: Error): void {
     if (this.#stopping !== null) return;
     this.#stopping = Promise.resolve();
@@ -118,7 +118,7 @@ export class MemoryConsumer implements Consumer, Member {
   assign(generation: number, partitions: readonly TopicPartition[]): void {
     if (this.#stopping !== null || generation <= this.#deadLettered) return;
     if (this.#givingUp !== null) {
-      // It is going to join again: what it would get now is over before it begins.
+      // The consumer is about to join again, so an assignment from now would already be outdated.
       this.#deadLettered = generation;
       return;
     }
@@ -170,7 +170,7 @@ export class MemoryConsumer implements Consumer, Member {
     return owned;
   }
 
-  /** What was counted in an earlier topic of the same name says nothing about this one. */
+  /** An offset of an earlier topic with the same name does not apply to this topic. */
   #committed(at: TopicPartition, topicId: string): Offset {
     const committed = this.#group.committed(at) ?? { offset: 0, metadata: "" };
     const countedIn = topicIdIn(committed.metadata, committed.offset) ?? topicId;
@@ -255,7 +255,7 @@ export class MemoryConsumer implements Consumer, Member {
     });
   }
 
-  /** One commit at a time: a later one must not be overtaken by an earlier one. */
+  /** Commits run one at a time, so that an earlier commit cannot overtake a later one. */
   #commit(): Promise<void> {
     this.#lastCommit = this.#lastCommit.then(() => this.#commitChanges());
     return this.#lastCommit;

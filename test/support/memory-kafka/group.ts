@@ -1,9 +1,9 @@
 /**
  * A consumer group's coordinator in memory, with eager rebalancing as kafkajs does it.
  *
- *   a member joins, leaves or expires     every other member learns it with its next heartbeat
+ *   a member joins, leaves or expires     the other members learn that with the next heartbeat
  *   a member learns of a rebalance        it revokes its partitions (drain, commit) and rejoins
- *   all members have rejoined             a new generation; partitions are dealt out in turn
+ *   all members have rejoined             a new generation; partitions are assigned in turn
  *
  * A commit is only accepted from a member of the current generation, even while others are still
  * revoking theirs. Commits of former members are rejected.
@@ -22,13 +22,13 @@ export interface Offset {
   readonly metadata: string;
 }
 
-/** A consumer as its coordinator knows it; called over the network. */
+/** The coordinator's view of a consumer, whose methods are called over the network. */
 export interface Member {
   readonly party: Party;
   readonly topics: readonly string[];
   /** The generation has ended: revoke all partitions and rejoin. */
   revoke(generation: number): void;
-  /** The coordinator does not know this member: the same, whatever the generation. */
+  /** The coordinator does not know this member: revoke and rejoin, regardless of the generation. */
   expired(): void;
   assign(generation: number, partitions: readonly TopicPartition[]): void;
 }
@@ -39,7 +39,7 @@ export class MemoryGroup {
   readonly #topics: MemoryTopics;
   readonly #heartbeatMs: () => number;
   readonly #committed = new Map<string, TopicPartition & Offset>();
-  /** In the order of their first joining, with whether they have joined the next generation. */
+  /** Members in the order in which they first joined, and whether they have joined the next generation. */
   readonly #members = new Map<Member, { hasJoined: boolean }>();
   #isRebalancing = false;
 
@@ -57,22 +57,22 @@ export class MemoryGroup {
     return [...this.#members.keys()];
   }
 
-  /** @param givenUp the latest generation whose partitions the member has revoked. */
+  /** @param deadLettered the latest generation whose partitions the member has revoked. */
   join(member: Member, deadLettered: number): void {
-    // Asked for by mistake: the answer to an earlier join is on its way, or a call to rejoin.
+    // The request is outdated: the response to an earlier join, or a call to rejoin, is already being sent.
     if (this.#members.has(member) && deadLettered < this.generation) return;
     this.#members.set(member, { hasJoined: true });
     this.#rebalance(member);
   }
 
-  /** It has left by itself, or was not heard of for the session timeout. */
+  /** Removes a member that has left, or that sent no heartbeat within the session timeout. */
   remove(member: Member): void {
     if (!this.#members.delete(member)) return;
     if (this.#members.size > 0) this.#rebalance(null);
     else this.#isRebalancing = false;
   }
 
-  /** The coordinator forgets a member that lives: it hears of it with its next heartbeat. */
+  /** Removes a live member, which learns that with its next heartbeat. */
   expire(member: Member): void {
     if (!this.#members.has(member)) return;
     this.#network.toClient(member.party, () => member.expired(), this.#heartbeatMs());
@@ -90,7 +90,7 @@ export class MemoryGroup {
     return true;
   }
 
-  /** From outside; only while the group has no members. */
+  /** Stores a commit of a process that is not a member. Allowed only while the group has no members. */
   store(offsets: readonly (TopicPartition & Offset)[]): void {
     for (const entry of offsets) this.#committed.set(keyOf(entry), entry);
   }
@@ -103,7 +103,7 @@ export class MemoryGroup {
     return [...this.#committed.values()].filter((entry) => entry.topic === topic);
   }
 
-  /** As when the topic is deleted. */
+  /** Removes the commits, as when the topic is deleted. */
   forget(topic: string): void {
     for (const [key, entry] of this.#committed) {
       if (entry.topic === topic) this.#committed.delete(key);

@@ -1,9 +1,9 @@
 /**
  * Kafka in memory, behind the same port as the real one: a cluster, and processes that use it.
  *
- * All time comes from a manual clock and all chance from a seed, so that a run can be repeated.
- * What can go wrong: processes crash, the coordinator removes live members,
- * brokers are unreachable or slow, or accept records and lose the acknowledgement.
+ * All time comes from a manual clock and all randomness from a seed, so that a run can be repeated. Possible faults:
+ * processes crash, the coordinator removes live members, and brokers are unreachable or slow, or accept records and
+ * lose the acknowledgment.
  */
 
 import type { IncomingRecord, OutgoingRecord } from "../../../src/domain/record.ts";
@@ -57,7 +57,7 @@ export class MemoryCluster {
     this.#broker.topics.get(topic).partition(partition).end += count;
   }
 
-  /** Everything in the topic, partition by partition. */
+  /** All records of the topic, partition by partition. */
   records(topic: string): readonly IncomingRecord[] {
     return this.#broker.topics.get(topic).partitions.flatMap(({ records }) => records);
   }
@@ -67,13 +67,13 @@ export class MemoryCluster {
     return this.#broker.topics.get(topic).partition(partition).end;
   }
 
-  /** No broker answers until `comeUp`. */
+  /** No broker responds until `comeUp` is called. */
   goDown(): void {
     this.#downSinceMs = this.#broker.clock.nowMs();
     this.#broker.network.goDown();
   }
 
-  /** After longer than the session timeout, no coordinator knows its members any more. */
+  /** If this was longer than the session timeout, the coordinators have removed all members. */
   comeUp(): void {
     const { clock, network, sessionTimeoutMs } = this.#broker;
     const isLong = clock.nowMs() - this.#downSinceMs > sessionTimeoutMs;
@@ -93,13 +93,13 @@ export class MemoryCluster {
     this.#broker.writeDelayMs = ms;
   }
 
-  /** @param probability of each produce request; its records are then written again. */
+  /** @param probability the probability for each produce request. The records of such a request are written again. */
   loseAcknowledgements(probability: number): void {
     this.#broker.lostAcknowledgements = probability;
   }
 }
 
-/** What one process has of the cluster. */
+/** The connection of one process to the cluster. */
 export class MemoryKafka implements Kafka {
   readonly admin: MemoryAdmin;
   readonly #broker: MemoryBroker;
@@ -136,12 +136,12 @@ export class MemoryKafka implements Kafka {
     return followLog(this.#broker, this, range);
   }
 
-  /** Nothing is ever damaged here. */
+  /** There are no corrupt batches here. */
   corruptionAt(): Promise<null> {
     return Promise.resolve(null);
   }
 
-  /** Consumers here know the ends of their partitions as long as the brokers are up. */
+  /** Consumers here know the log end offsets of their partitions while the brokers are up. */
   watch(): ClusterView {
     const { network, clock } = this.#broker;
     const outage = { sinceMs: 0, error: "the brokers are down" };
@@ -158,7 +158,7 @@ export class MemoryKafka implements Kafka {
     await Promise.all([...this.#producers].map((producer) => producer.close(0)));
   }
 
-  /** The process is gone: nothing is drained or committed, and its sends are never answered. */
+  /** Kills the process: nothing is drained or committed, and its sends never get a response. */
   kill(): void {
     this.#alive = false;
     this.#broker.clock.schedule(this.#broker.sessionTimeoutMs, () => {
@@ -168,7 +168,7 @@ export class MemoryKafka implements Kafka {
     });
   }
 
-  /** The coordinators forget this process, which lives on and does not know yet. */
+  /** Makes the coordinators remove this process, which continues and does not know that yet. */
   expire(): void {
     for (const group of this.#broker.groups()) {
       for (const member of group.members()) if (member.party === this) group.expire(member);

@@ -3,7 +3,7 @@
 import type { ManualClock } from "../clock/manual-clock.ts";
 import type { Prng } from "../clock/prng.ts";
 
-/** Whoever can be killed. */
+/** A process that can be killed. */
 export interface Party {
   readonly alive: boolean;
 }
@@ -19,7 +19,7 @@ interface Waiting {
 }
 
 export class MemoryNetwork {
-  /** May be changed at any time: slow brokers. */
+  /** The latency, which may be changed at any time to simulate slow brokers. */
   latency: Latency;
   readonly #clock: ManualClock;
   readonly #random: Prng;
@@ -41,8 +41,8 @@ export class MemoryNetwork {
   }
 
   /**
-   * A request. What is on its way arrives even if the sender dies meanwhile; during an outage it is
-   * sent again and again, and arrives if the sender lives to see the end of it.
+   * Sends a request. It arrives even if the sender ends after sending it. During an outage, the request is repeated,
+   * and arrives if the sender still runs when the outage ends.
    */
   toBroker(from: Party, arrive: () => void): void {
     if (!from.alive) return;

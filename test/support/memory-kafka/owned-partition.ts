@@ -1,4 +1,4 @@
-/** A partition that a consumer in memory owns: what is handed over, finished and to be committed. */
+/** A partition that a consumer in memory owns, with the records that are passed on, finished and to be committed. */
 
 import { type IncomingRecord, recordBytes } from "../../../src/domain/record.ts";
 import { Completion } from "../../../src/kafka/consume/completion.ts";
@@ -13,7 +13,7 @@ const TAKE_MAX = 1_000;
 export class OwnedPartition implements TopicPartition {
   readonly topic: string;
   readonly partition: number;
-  /** Set to false when the partition is revoked, after which no records are handed over. */
+  /** Set to false when the partition is revoked. No records are passed on after that. */
   takes = true;
   readonly #log: MemoryPartition;
   readonly #completion: Completion;
@@ -21,11 +21,11 @@ export class OwnedPartition implements TopicPartition {
   #onAppend: (() => void) | null = null;
   #admission: Admission | null = null;
   readonly #topicId: string;
-  /** Offset of the next record to look at. */
+  /** Offset of the next record to read. */
   #next: number;
-  /** As last heard from the broker. */
+  /** The log end offset as last reported by the broker. */
   #end: number;
-  /** Heard by a look; nothing is handed over because of it. */
+  /** The log end offset from a check, which does not cause records to be passed on. */
   #seenEnd = 0;
   #endAtMs: number | null = null;
   #committed: Offset;
@@ -50,7 +50,7 @@ export class OwnedPartition implements TopicPartition {
     this.#log.onAppend.add(onAppend);
   }
 
-  /** Records wait that have not been handed over. */
+  /** True if records wait that have not been passed on. */
   get isBehind(): boolean {
     return this.#next < this.#end;
   }
@@ -81,7 +81,7 @@ export class OwnedPartition implements TopicPartition {
     this.#endAtMs = nowMs;
   }
 
-  /** Hands over what there is and what there is room for; true when some had no room. */
+  /** Passes on records while there is room. Returns true if there was no room for some. */
   handOver(hasBytesFor: (bytes: number) => boolean): boolean {
     const { records } = this.#log;
     this.#end = this.#log.end;
@@ -132,7 +132,7 @@ export class OwnedPartition implements TopicPartition {
     await this.#handler?.drain();
   }
 
-  /** What a commit would change; null: nothing. */
+  /** The next commit; null if it would change nothing. */
   uncommitted(): (TopicPartition & Offset) | null {
     const { topic, partition } = this;
     const offset = this.#position();

@@ -1,5 +1,5 @@
 /**
- * A producer of the cluster in memory: one request at a time, with everything that waits for it.
+ * A producer of the cluster in memory. It sends one request at a time, with all waiting records.
  *
  * If the response to a request is lost, the request is sent again, and its records are in the log twice.
  */
@@ -17,12 +17,12 @@ import type { MemoryBroker } from "./broker.ts";
 import type { Party } from "./network.ts";
 import { outgoingBytes } from "./topics.ts";
 
-/** Before a request without an answer is sent again. */
+/** Time after which a request without a response is sent again. */
 const RETRY_MS = 1_000;
 const PROBE_EVERY_MS = 2_000;
 
 interface Send {
-  /** Those that are not answered. */
+  /** Records without a response. */
   records: readonly OutgoingRecord[];
   readonly refused: RejectedRecord[];
   readonly giveBack: boolean;
@@ -47,7 +47,7 @@ export class MemoryProducer implements WatchedProducer {
   readonly #party: Party;
   readonly #sends = new Set<Send>();
   readonly #onMissing: (topic: string) => void;
-  /** Topics that are written and not there. */
+  /** Topics to which records are written although they do not exist. */
   readonly #missing = new Map<string, Missing>();
   #isUnderWay = false;
   #isClosed = false;
@@ -88,7 +88,7 @@ export class MemoryProducer implements WatchedProducer {
       .map(([topic, { sinceMs }]) => ({ topic, sinceMs, by: "missing", error: MISSING }));
   }
 
-  /** One record in a while may look whether the topic is back. */
+  /** Sometimes, a record may check whether the topic exists again. */
   #isVain(topic: string): boolean {
     const nowMs = this.#broker.clock.nowMs();
     const found = this.#missing.get(topic);
@@ -116,7 +116,7 @@ export class MemoryProducer implements WatchedProducer {
   #request(): void {
     if (this.#isUnderWay || this.#sends.size === 0) return;
     this.#isUnderWay = true;
-    // Records that are sent in the same turn go along.
+    // Records that are sent in the same turn are included.
     this.#broker.clock.schedule(this.#broker.writeDelayMs, () => {
       const sends = [...this.#sends];
       this.#broker.network.toBroker(this.#party, () => this.#arrive(sends));
@@ -149,7 +149,7 @@ export class MemoryProducer implements WatchedProducer {
     const bytes = outgoingBytes(record);
     const maxBytes = Math.min(recordMaxBytes(topic.name), topic.recordMaxBytes);
     if (bytes > maxBytes) {
-      const error = `${bytes} bytes are more than the ${maxBytes} that ${topic.name} allows`;
+      const error = `the record has ${bytes} bytes, more than the ${maxBytes} that ${topic.name} allows`;
       return [{ record, error }];
     }
     topic.append(record, topic.place(record), clock.nowMs());
@@ -191,7 +191,7 @@ export class MemoryProducer implements WatchedProducer {
   }
 }
 
-/** Copies: a bundle's bytes serve again. */
+/** Returns copies, because the bytes of a bundle are reused. */
 function unbundled(record: OutgoingRecord): readonly OutgoingRecord[] {
   const { topic, bundle } = record;
   if (bundle === undefined) return [record];

@@ -1,4 +1,4 @@
-/** Reading a part of a partition of the cluster in memory, a round trip for each step. */
+/** Reads a part of a partition of the cluster in memory, with a round trip for each step. */
 
 import { type IncomingRecord, recordBytes } from "../../../src/domain/record.ts";
 import type { ReadRange } from "../../../src/kafka/port.ts";
@@ -24,7 +24,7 @@ export async function* readRange(
   }
 }
 
-/** The broker holds a request until something is written: here it is asked again. */
+/** A real broker holds a request until something is written. Here, the request is repeated. */
 const FOLLOW_EVERY_MS = 250;
 
 export async function* followLog(
@@ -60,7 +60,7 @@ function stepOf(broker: MemoryBroker, range: ReadRange, position: number): Step 
   return { records, next: to };
 }
 
-/** Null: the signal aborted first. */
+/** Null if the signal aborted first. */
 function answered(
   { network }: MemoryBroker,
   party: Party,

@@ -8,7 +8,7 @@ import { partitionOfKey } from "../../../src/kafka/wire/murmur2.ts";
 import { StoredRecord } from "../build/stored-record.ts";
 
 export class MemoryPartition {
-  /** By rising offset. There are gaps where a test made them. */
+  /** In the order of offsets. Gaps exist if a test has created them. */
   readonly records: IncomingRecord[] = [];
   /** The offset of the next record. */
   end = 0;
@@ -30,7 +30,7 @@ export class MemoryPartition {
 
 export class MemoryTopic {
   readonly name: string;
-  /** Differs from that of a deleted topic of the same name. */
+  /** Differs from the ID of a deleted topic with the same name. */
   readonly id: string;
   readonly partitions: readonly MemoryPartition[];
   readonly replicationFactor: number;
@@ -46,7 +46,7 @@ export class MemoryTopic {
     this.config = new Map(Object.entries(spec.config));
   }
 
-  /** What its brokers take; they count a little more than we do, which matters to nobody here. */
+  /** The maximum size of a record. Real brokers count a few more bytes, which does not matter here. */
   get recordMaxBytes(): number {
     return Number(this.config.get("max.message.bytes") ?? Number.POSITIVE_INFINITY);
   }
@@ -57,7 +57,7 @@ export class MemoryTopic {
     return partition;
   }
 
-  /** The partition that a producer chooses; asked once per record. */
+  /** The partition that a producer chooses. Call this once per record. */
   place(record: OutgoingRecord): number {
     if (record.partition !== undefined) return record.partition;
     if (record.key !== null) return partitionOfKey(record.key, this.partitions.length);
@@ -90,7 +90,7 @@ function allHeaders(record: OutgoingRecord): RecordHeaders {
     : [...record.sharedHeaders, ...record.headers];
 }
 
-/** Key, value and headers: what a broker's limit is about. */
+/** The bytes of key, value and headers, which a broker limits. */
 export function outgoingBytes(record: OutgoingRecord): number {
   let bytes = (record.key?.length ?? 0) + (record.value?.length ?? 0);
   for (const [name, value] of allHeaders(record)) {
@@ -117,7 +117,7 @@ export class MemoryTopics {
     return topic;
   }
 
-  /** Leaves one that exists as it is. */
+  /** Creates a topic. An existing topic stays unchanged. */
   create(spec: TopicSpec): void {
     if (this.#topics.has(spec.name)) return;
     this.#created += 1;

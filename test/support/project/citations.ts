@@ -1,20 +1,20 @@
 /**
- * Finds the citations of the project's pages in a text, and those that lead nowhere.
+ * Finds the citations of the project's pages in a text, and the citations that are broken.
  *
  *   a text           cites
- *   any              docs/<page>.md#<anchor> and pages of the root such as ARCHITECTURE.md
- *   a page           [words](page.md#anchor), [words](#anchor), from its own folder
+ *   any              docs/<page>.md#<anchor>, and pages in the root folder, such as ARCHITECTURE.md
+ *   a page           [words](page.md#anchor), [words](#anchor), relative to its own folder
  *
  * Anchors are those that GitHub gives to headings.
  */
 
 import { dirname, join, normalize } from "node:path";
 
-/** Where a citation leads. */
+/** The target of a citation. */
 export interface Citation {
-  /** From the root of the project. */
+  /** The path from the root folder of the project. */
   readonly path: string;
-  /** Null: the page as a whole. */
+  /** Null if the citation is of the whole page. */
   readonly anchor: string | null;
 }
 
@@ -24,7 +24,7 @@ const LINK = /\]\((?!\w+:)([^)\s#]*)(?:#([^)\s]+))?\)/g;
 const FENCED = /^```[\s\S]*?^```/gm;
 const HEADING = /^#{1,6} +(.+?) *$/gm;
 
-/** @param path of the text, from the root of the project. */
+/** @param path the path of the text from the root folder of the project. */
 export function citations(path: string, text: string): readonly Citation[] {
   const found = [...text.matchAll(FROM_ROOT)]
     // The target of a link is relative to the page's folder.
@@ -55,7 +55,7 @@ export function anchors(page: string): ReadonlySet<string> {
 }
 
 /**
- * Which citations lead nowhere.
+ * The citations whose target does not exist.
  *
  * @param read reads a file of the project; null if it does not exist.
  */

@@ -14,7 +14,7 @@ import { fakeShell } from "../worlds/fake-shell.ts";
 
 const SHOWN = /(?:^|[\s`"'|])(?:npm run -s )?switchyard (?:-- )?(?=[a-z-])([^\n`|;&>"']*)/g;
 
-/** What follows the program's name, in fenced blocks and in code of a page's text. */
+/** The words after the program's name, in fenced blocks and in inline code of a page. */
 export function commandLines(page: string): readonly string[] {
   const code = [...page.matchAll(/^ *```[^\n]*\n([\s\S]*?)^ *```$|`([^`\n]+)`/gm)];
   return code.flatMap(([, block, span]) =>
@@ -22,7 +22,7 @@ export function commandLines(page: string): readonly string[] {
   );
 }
 
-/** All commands, as the program has them. */
+/** All commands of the program. */
 export async function allCommands(): Promise<readonly Command[]> {
   const shell = fakeShell();
   return await Promise.all(
@@ -35,7 +35,7 @@ export function unknownIn(line: string, commands: readonly Command[]): string | 
   const words = line.split(/\s+/);
   let found: Command | undefined;
   let inner = commands;
-  // Commander has it by itself.
+  // Commander adds this option.
   if (words[0] === "help") words.shift();
   while (inner.length > 0 && words[0] !== undefined && /^[a-z][a-z-]*$/.test(words[0])) {
     const word = words.shift();

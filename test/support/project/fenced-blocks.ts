@@ -1,5 +1,5 @@
 /**
- * The fenced blocks of a page, as a reader uses them.
+ * Finds the fenced blocks of a page, and how a reader uses them.
  *
  *   ```js tutorial/receiver.mjs      a file to save
  *   ```sh                            commands to run to their end
@@ -10,7 +10,7 @@
 
 export interface FencedBlock {
   readonly language: string;
-  /** After the language, such as a file's name. */
+  /** The text after the language, such as a file's name. */
   readonly info: string;
   readonly text: string;
 }

@@ -42,7 +42,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     ),
 };
 
-/** Stricter than the language: a field that the schema does not describe is a problem. */
+/** Stricter than JSON Schema: a field that the schema does not describe is a problem. */
 export function schemaProblems(schema: Schema, value: unknown, path = "$"): readonly string[] {
   return Object.entries(schema).flatMap(([keyword, wanted]) => {
     if (SAYS_NOTHING.includes(keyword)) return [];

@@ -1,6 +1,6 @@
 /**
- * Where sections of former pages are now, from `docs/`: a citation that an open branch brings along
- * is reported with its new place.
+ * The current locations of sections of former pages, relative to `docs/`. If an open branch still cites a former
+ * location, the test reports the new one.
  */
 export const MOVED: Readonly<Record<string, string>> = {
   "delivery.md": "guarantees.md",
@@ -34,6 +34,10 @@ export const MOVED: Readonly<Record<string, string>> = {
   "delivery.md#skip-corrupt-batches-automatically":
     "troubleshooting.md#skip-corrupt-batches-automatically",
   "delivery.md#a-batch-whose-end-is-unknown": "troubleshooting.md#a-batch-whose-end-is-unknown",
+  "audiences.md#sending-a-sync": "audiences.md#send-a-sync",
+  "ingest.md#answers": "ingest.md#errors",
+  "ingest.md#segments-snippet": "moving.md#segments-snippet",
+  "registry.md#registering": "registry.md#register-schemas",
   "routing.md": "how-it-works.md#routing",
   "routing.md#integrations": "calls.md#integrations",
   "routing.md#copies": "how-it-works.md#routing",

@@ -1,8 +1,8 @@
-/** Finds the metrics and labels in a PromQL expression, as far as tests of files need them. */
+/** Finds the metrics and labels in a PromQL expression, for tests of files. */
 
 import { METRICS, type MetricSpec } from "../../../src/telemetry/metrics.ts";
 
-/** Metrics and labels of others: Prometheus, its client, and Kubernetes. */
+/** Metrics and labels of other programs: Prometheus, its client, and Kubernetes. */
 const FOREIGN: Readonly<Record<string, readonly string[]>> = {
   up: [],
   process_cpu_seconds_total: [],
@@ -25,7 +25,7 @@ function named({ name, type, labels }: MetricSpec): [string, readonly string[]][
   return [[`${name}_bucket`, [...labels, "le"]], ...parts];
 }
 
-/** Metrics and labels that nothing exports. Strings of matchers may hold Grafana's variables. */
+/** Metrics and labels that nothing exports. Strings in matchers may contain Grafana's variables. */
 export function unknownIn(expression: string, recorded: readonly string[] = []): readonly string[] {
   const problems: string[] = [];
   const names = expression.replaceAll(/"[^"]*"/g, '""');

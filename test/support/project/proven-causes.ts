@@ -1,12 +1,11 @@
 /**
- * The causes of docs/troubleshooting.md, row by row, with the tests that bring each about and see what
- * the page says. `unit/project/troubleshooting.test.ts` compares both: a row that is not here fails.
+ * The causes of docs/troubleshooting.md, row by row, with the tests that produce each cause and check the symptoms on
+ * the page. `unit/project/troubleshooting.test.ts` compares both: a row that is not here fails.
  */
 
 /**
- * Words of the row's first two columns, then its tests: a file of `test/`, and a part of the test's
- * title. `outside: ` stands for a test where no program of ours
- * is the cause, and `untested: ` where nobody has written one.
+ * Words from the row's first two columns, followed by its tests: a file of `test/`, and a part of the test's title.
+ * `outside: ` is used instead of a test if the cause is not in our programs, and `untested: ` if there is no test.
  */
 export type ProvenCause = readonly [row: string, ...tests: string[]];
 
@@ -18,12 +17,11 @@ const REMEDIES = `${PROGRAM}: each remedy helps`;
 const NOBODY = `${PROGRAM}: a stage that nobody runs`;
 const REFUSED_RECORDS = `${PROGRAM}: invalid records become dead letters`;
 const CONNECTING = "integration/kafka-connecting.test.ts: run logs kafka.waiting";
-const RIGHTS = "integration/kafka-rights.test.ts";
 const PERMISSIONS = "integration/kafka-permissions.test.ts";
 const THROTTLED = "integration/kafka-quotas.test.ts: above a quota all the time";
 const AWAY = "integration/kafka-unreachable.test.ts: Kafka unreachable and back";
 const DRILL = "integration/drill.test.ts: down, rejects or is disabled";
-/** Holds the metric to what `explain` decides, for all reasons. */
+/** Compares the metric with the decisions of `explain`, for all reasons. */
 const SKIPS = "property/route/count-routed.test.ts: each call has one reason";
 const FLOWS = "unit/audience/flows.test.ts";
 
@@ -55,7 +53,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["calls_skipped_total", METRICS, "unit/route/stage.test.ts: switchyard_route_calls_skipped"],
     ["without_destination_total", "unit/route/stage.test.ts: without_destination_total"],
     ["dead-letters list", `${PROGRAM}: dead-letters list finds the call`],
-    ["its destination has a BACKLOG", `${PROGRAM}: status shows that its queue has the call`],
+    ["BACKLOG for the destination", `${PROGRAM}: status shows that its queue has the call`],
     ["delivery.attempted", FAILED],
   ],
   "A destination does not get calls": [
@@ -107,7 +105,6 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
   ],
   "Kafka is unreachable": [
     ["kafka.broker.unreachable", AWAY],
-    ["kafka.throttled", THROTTLED],
     ["kafka.produce.failing", "unit/kafka/produce/rounds.test.ts: of a topic is reported as"],
     [
       "INVALID_TIMESTAMP",
@@ -115,19 +112,20 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ],
     ["kafka.produce.permission-missing", `${PERMISSIONS}: a producer of`],
     ["kafka.produce.topic-missing", "integration/kafka-traps.test.ts: records for a missing topic"],
-    ["cannot be written", `${RIGHTS}: a command without the permission to write ends`],
     [
       "consumer.crashed",
       "unit/stage/consuming-stage.test.ts: any other failure ends the program",
       "unit/deliver/stage.test.ts: a crashed consumer is started again",
     ],
     ["kafka.consumer.restarting", "integration/kafka-outage.test.ts: for longer than a session"],
-    ["kafka.broker.reachable", AWAY],
   ],
   "Dead letters": [
-    ["every endpoint rejected it", `${PROGRAM}: dead-letters list finds the call`, REMEDIES],
-    ["not accepted within", "unit/deliver/stage.test.ts: what nobody accepts expires"],
-    ["it was due again", "unit/deliver/stage-line.test.ts: windows that end meanwhile"],
+    ["`rejected`", `${PROGRAM}: dead-letters list finds the call`, REMEDIES],
+    [
+      "`expired`",
+      "unit/deliver/stage.test.ts: what nobody accepts expires",
+      "unit/deliver/stage-line.test.ts: windows that end meanwhile",
+    ],
     ["`unknown-source`", REFUSED_RECORDS, REMEDIES],
     ["`invalid-call`", REFUSED_RECORDS],
     ["`undecodable`", REFUSED_RECORDS],
@@ -158,7 +156,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
   "The receiver reports a wrong signature": [
     ["switchyard sign", "unit/cli/program.test.ts: a line end within a secret"],
     ["a JSON parser runs before", "local/webhook-frameworks.test.ts: takes what Switchyard signed"],
-    ["it changes bodies", "outside: another program changes the bytes"],
+    ["changes bodies", "outside: another program changes the bytes"],
   ],
   "A stage has halted": [
     [
@@ -173,7 +171,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["config.needs-restart", "unit/run/reload.test.ts: settings that need a restart"],
     ["config.waiting-for-topics", "integration/reload.test.ts: waits for them, and the rest"],
     ["config diff", "local/config-diff.test.ts: config diff"],
-    ["no line at all", "local/watch-files.test.ts: as Kubernetes does"],
+    ["subPath", "local/watch-files.test.ts: as Kubernetes does"],
   ],
   "An audience removes no members": [
     ["audience list", "integration/console-actions.test.ts: a sync is approved"],

@@ -4,13 +4,13 @@ import { SETTINGS } from "../../../src/config/settings.ts";
 import type { Node } from "../../../src/settings/setting.ts";
 
 export interface SettingName {
-  /** In the file: `timeout`. */
+  /** The name in the file, such as `timeout`. */
   readonly key: string;
-  /** In the program, with its unit: `timeoutMs`. */
+  /** The name in the program, with its unit, such as `timeoutMs`. */
   readonly field: string;
 }
 
-/** Those of lists and variants, too; sections are none. */
+/** The names of all settings, including those in lists and variants, but not the names of sections. */
 export function settingNames(): readonly SettingName[] {
   return below(SETTINGS.fields);
 }

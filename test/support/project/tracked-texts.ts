@@ -1,4 +1,4 @@
-/** The texts of the project, as tests of its words and citations read them. */
+/** The texts of the project, for the tests of its words and citations. */
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,12 +8,12 @@ const FOLDERS = ["src", "test", "tools", "bench", "docs", "deploy", "examples", 
 const KINDS = /\.(?:tsx?|js|md|ya?ml|py|grit)$/;
 
 export interface Text {
-  /** From the root of the project, with slashes. */
+  /** The path from the root folder of the project, with slashes. */
   readonly path: string;
   readonly text: string;
 }
 
-/** Each page of the root, and each text below the folders that people write. */
+/** Each page in the root folder, and each text in folders that are not generated. */
 export function projectTexts(): readonly Text[] {
   const pages = readdirSync(ROOT).filter((name) => name.endsWith(".md"));
   const below = FOLDERS.filter((folder) => existsSync(join(ROOT, folder))).flatMap((folder) =>

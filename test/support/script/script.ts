@@ -1,8 +1,8 @@
-/** What scripts such as `npm run drill` share: flags, output and exit. */
+/** Functions for scripts such as `npm run drill`: flags, output and exit. */
 
 import { type ParseArgsConfig, parseArgs } from "node:util";
 
-/** A message for the person at the terminal: no stack. */
+/** An error whose message is printed without a stack. */
 export class WrongUsage extends Error {}
 
 /** Factor by which all time limits are multiplied on a busy machine. */
@@ -11,7 +11,7 @@ const PATIENCE_MAX = 100;
 
 const startedAtMs = Date.now();
 
-/** Sets the exit status: that of `main`, or 2 with a line about wrong usage. */
+/** Sets the exit status: the result of `main`, or 2 with a line about invalid usage. */
 export async function runScript(main: () => Promise<number>): Promise<void> {
   try {
     process.exitCode = await main();
@@ -22,7 +22,7 @@ export async function runScript(main: () => Promise<number>): Promise<void> {
   }
 }
 
-/** As `parseArgs`. @throws WrongUsage for flags that there are not. */
+/** Like `parseArgs`. @throws WrongUsage for unknown flags. */
 export function flagsOf<const Config extends ParseArgsConfig>(config: Config) {
   try {
     return parseArgs(config);
@@ -38,7 +38,7 @@ export function patienceOf(text: string): number {
   throw new WrongUsage(`--patience: "${text}" is no number from 1 to ${PATIENCE_MAX}`);
 }
 
-/** One of a list. @throws WrongUsage that names all of it */
+/** Finds an item of a list by name. @throws WrongUsage that lists all names */
 export function oneOf<Each extends { readonly name: string }>(
   known: readonly Each[],
   name: string,
@@ -55,7 +55,7 @@ export function secondsRunning(): string {
   return ((Date.now() - startedAtMs) / 1_000).toFixed(0);
 }
 
-/** A line about how far it is, with the seconds since its beginning. */
+/** Prints a line about the progress, with the seconds since the start. */
 export function say(line: string): void {
   process.stderr.write(`${secondsRunning().padStart(5)} s  ${line}\n`);
 }

@@ -1,4 +1,4 @@
-/** A small disk for one process alone, in namespaces of its own. */
+/** A small disk for only one process, in separate namespaces. */
 
 import { spawnSync } from "node:child_process";
 import { rmSync, statfsSync, writeFileSync } from "node:fs";
@@ -6,25 +6,25 @@ import { join } from "node:path";
 
 const FILLER = "filler";
 
-/** Runs the command that follows as one that may mount. */
+/** Words that run the following command with permission to mount. */
 export function inNamespaces(...more: readonly string[]): readonly string[] {
   return ["unshare", "--map-root-user", "--mount", ...more];
 }
 
-/** Runs the command that follows with a disk of its own at the directory. */
+/** Words that run the following command with a separate disk at the directory. */
 export function withDisk(directory: string, size: string): readonly string[] {
   const script = `mount -t tmpfs -o size=${size} tmpfs "$0" && exec "$@"`;
   return inNamespaces("sh", "-c", script, directory);
 }
 
-/** Why the machine lets nobody do that; null: it does. */
+/** Why the machine does not allow that; null if it does. */
 export function whyNoDisk(directory: string): string | null {
   const [command = "", ...args] = [...withDisk(directory, "1m"), "true"];
   const { status, stderr } = spawnSync(command, args, { encoding: "utf8" });
   return status === 0 ? null : `no disk can be mounted in a namespace here: ${stderr?.trim()}`;
 }
 
-/** Takes all that is left of it. */
+/** Fills the disk completely. */
 export function fillDisk(directory: string): void {
   const { bavail, bsize } = statfsSync(directory);
   writeFileSync(join(directory, FILLER), Buffer.alloc(bavail * bsize));

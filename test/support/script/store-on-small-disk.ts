@@ -1,8 +1,8 @@
 /**
- * A store on a disk of its own, in namespaces that this process has for itself: full, read-only, with
- * files that are cut or overwritten. Prints a line for each work: `fine`, or the failure.
+ * Uses a store on a separate disk, in separate namespaces. The disk is full or read-only, or its files are truncated or
+ * overwritten. Prints a line for each operation: `fine`, or the failure.
  *
- * Arguments: the directory to mount the disk at, and what is wrong.
+ * Arguments: the directory at which to mount the disk, and the fault.
  */
 
 import { execFileSync } from "node:child_process";
@@ -36,7 +36,7 @@ const openAndClose = async () => {
   await level.close();
 };
 
-/** All in tables, nothing in the log. */
+/** Closes the store so that all data is in tables, and none in the log. */
 async function closed(): Promise<void> {
   const level = await openLevelStore(store);
   await level.write(entries);

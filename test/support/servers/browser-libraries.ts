@@ -1,4 +1,4 @@
-/** The browser libraries that ingest must take calls from, as scripts of a page. */
+/** The browser libraries whose calls the ingest stage must accept, as scripts of a page. */
 
 import { join } from "node:path";
 
@@ -6,9 +6,9 @@ const MODULES = join(import.meta.dirname, "../../../node_modules");
 
 export interface BrowserLibrary {
   readonly name: string;
-  /** Its script. */
+  /** The library's script file. */
   readonly file: string;
-  /** The page's script: makes every kind of call that it has, each with the mark in its context. */
+  /** The page's script, which makes every kind of call that the library has, each with the mark in its context. */
   readonly script: (endpoint: string, writeKey: string, mark: string) => string;
   readonly types: readonly string[];
   /** The page's script loads `/library.js` itself. */
@@ -92,8 +92,8 @@ export const BROWSER_LIBRARIES: readonly BrowserLibrary[] = [
 ];
 
 /**
- * Segment's snippet as its page shows it (5.2.0), with the two changes of docs/ingest.md#segments-snippet: where
- * the library's file is, and `_cdn`.
+ * Segment's snippet (5.2.0) from Segment's page, with the two changes of docs/moving.md#segments-snippet: the address
+ * of the library's file, and `_cdn`.
  */
 const snippet: BrowserLibrary["script"] = (endpoint, writeKey, mark) => `
     !function(){var i="analytics",analytics=window[i]=window[i]||[];if(!analytics.initialize)if(analytics.invoked)window.console&&console.error&&console.error("Segment snippet included twice.");else{analytics.invoked=!0;analytics.methods=["trackSubmit","trackClick","trackLink","trackForm","pageview","identify","reset","group","track","ready","alias","debug","page","screen","once","off","on","addSourceMiddleware","addIntegrationMiddleware","setAnonymousId","addDestinationMiddleware","register"];analytics.factory=function(e){return function(){if(window[i].initialized)return window[i][e].apply(window[i],arguments);var n=Array.prototype.slice.call(arguments);if(["track","screen","alias","group","page","identify"].indexOf(e)>-1){var c=document.querySelector("link[rel='canonical']");n.push({__t:"bpc",c:c&&c.getAttribute("href")||void 0,p:location.pathname,u:location.href,s:location.search,t:document.title,r:document.referrer})}n.unshift(e);analytics.push(n);return analytics}};for(var n=0;n<analytics.methods.length;n++){var key=analytics.methods[n];analytics[key]=analytics.factory(key)}analytics.load=function(key,n){var t=document.createElement("script");t.type="text/javascript";t.async=!0;t.setAttribute("data-global-segment-analytics-key",i);t.src="/library.js";var r=document.getElementsByTagName("script")[0];r.parentNode.insertBefore(t,r);analytics._loadOptions=n};analytics._writeKey="${writeKey}";analytics._cdn="${endpoint}";analytics.SNIPPET_VERSION="5.2.0";
@@ -114,7 +114,7 @@ export const SNIPPET: BrowserLibrary = {
   loadsIt: true,
 };
 
-/** Calls in its batching mode, and then the page is left before the batch is due. */
+/** Makes calls in batching mode, and leaves the page before the batch is due. */
 export const LEAVING: BrowserLibrary = {
   name: "@segment/analytics-next 1.84.3 with batching, on a page that is left",
   file: SEGMENT_FILE,

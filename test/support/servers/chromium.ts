@@ -1,6 +1,6 @@
 /**
- * A page in a real Chromium, where the machine has one: browser libraries as they are. Nothing is
- * downloaded; on Debian `apt-get install chromium` brings it.
+ * Runs a page with unmodified browser libraries in a real Chromium, if the machine has one. Nothing is downloaded; on
+ * Debian, `apt-get install chromium` installs it.
  */
 
 import { spawn } from "node:child_process";
@@ -22,7 +22,7 @@ const ELSEWHERE = [
 export const NO_CHROMIUM =
   "there is no Chromium: install one (Debian: apt-get install chromium), or set SWITCHYARD_CHROMIUM to its path";
 
-/** The path of Chromium, or null. */
+/** The path of Chromium; null if it is not installed. */
 export function findChromium(): string | null {
   const given = process.env.SWITCHYARD_CHROMIUM;
   if (given !== undefined) return existsSync(given) ? given : null;
@@ -37,11 +37,11 @@ export interface Page extends AsyncDisposable {
 }
 
 /**
- * Opens a page of an origin of its own.
+ * Opens a page with a separate origin.
  *
- * @param library a script file, at `/library.js` of the page.
+ * @param library a script file, which the page gets at `/library.js`.
  * @param script the body of an async function; its result is JSON.
- * @param loadsIt whether the page's own script loads the library; else it comes before that.
+ * @param loadsIt true if the page's own script loads the library; otherwise, the library is loaded before that script.
  */
 export async function openPage(
   chromium: string,

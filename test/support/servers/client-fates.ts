@@ -1,14 +1,14 @@
 /**
- * What happens to a call if ingest fails, by client library with its default settings. The integration test
- * shows it, and `docs/ingest.md` has this table.
+ * What happens to a call if the ingest stage fails, for each client library with its default settings. An integration
+ * test checks this, and `docs/ingest.md` has the table.
  */
 
 import type { Failure } from "./failing-gate.ts";
 
-/** Twice: with the same message id. */
+/** `twice` means with the same message ID. */
 export type FinalState = "delivered" | "twice" | "lost";
 
-/** The first requests fail so, and then ingest answers. */
+/** How the first requests fail, before the ingest stage responds normally. */
 export const FAILURES = {
   "400": [400],
   "401": [401],

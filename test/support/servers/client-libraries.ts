@@ -1,5 +1,5 @@
 /**
- * The client libraries that ingest must support, unmodified, behind one interface. The npm libraries
+ * The client libraries that the ingest stage must support, unmodified, behind one interface. The npm libraries
  * run in this process. The Python and Java libraries run in separate processes, from virtual
  * environments and jars that are cached.
  */
@@ -26,7 +26,7 @@ export interface ClientCall {
 
 export interface ClientLibrary {
   readonly name: string;
-  /** Sends the calls, and returns when the library is done with them, delivered or not. */
+  /** Sends the calls, and resolves when the library has delivered or dropped them. */
   send(endpoint: string, writeKey: string, calls: readonly ClientCall[]): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ const segment = (name: string, Library: SegmentConstructor): ClientLibrary => ({
   name,
   send: async (host, writeKey, calls) => {
     const analytics = new Library({ host, writeKey });
-    // Said of each call that is lost; an event nobody listens to would be thrown.
+    // This event is emitted for each lost call, and would be thrown if there were no listener.
     analytics.on("error", () => undefined);
     for (const call of calls) make(analytics, call);
     await analytics.closeAndFlush();
@@ -76,7 +76,7 @@ function oldLibrary(
         ended.resolve = resolve;
       });
       const library = new Library(writeKey, {
-        // By itself it sends the first call alone; batches are what is looked at.
+        // By default, the library sends the first call alone, but this test is about batches.
         flushAt: 100,
         flushInterval: 100,
         errorHandler: () => undefined,
@@ -95,7 +95,7 @@ function oldLibrary(
 }
 
 export interface PythonLibrary extends ClientLibrary {
-  /** As pip takes it. */
+  /** The requirement in pip's format. */
   readonly requirement: string;
 }
 
@@ -159,7 +159,9 @@ const JAVA = {
   size: "3 MB",
 };
 
-/** Or why it cannot be had. It waits for 15 s and longer before it tries again. */
+/**
+ * Returns the library, or the reason why it is not available. The library waits for 15 s or longer before it retries.
+ */
 export async function prepareJavaLibrary(): Promise<ClientLibrary | string> {
   const program = await prepareJava(JAVA, AbortSignal.timeout(PREPARE_LIMIT_MS));
   if (program.kind === "none") return program.why;
@@ -179,12 +181,12 @@ export function pythonOf(requirement: string): string {
   return join(directoryOf(requirement), "bin/python");
 }
 
-/** For all of them together. A library that takes longer cannot be had. */
+/** Time limit for all libraries together. A library that takes longer counts as not available. */
 export const PREPARE_LIMIT_MS = 180_000;
-/** Written last: an installation that was interrupted has its Python too. */
+/** This file is written last, because an interrupted installation may already have its Python. */
 const COMPLETE = "switchyard-complete";
 
-/** Makes the environments that are missing; says for each library that cannot be had why. */
+/** Creates missing environments. Returns the reason for each library that is not available. */
 export async function preparePython(): Promise<ReadonlyMap<string, string>> {
   const signal = AbortSignal.timeout(PREPARE_LIMIT_MS);
   const requirements = [...new Set(PYTHON_LIBRARIES.map(({ requirement }) => requirement))];

@@ -1,4 +1,4 @@
-/** Limits what a client may use of a broker, as managed clusters do. */
+/** Sets client quotas of a broker, like those of managed clusters. */
 
 import { Clients } from "../../../src/kafka/cluster/connection.ts";
 import { rawRequest } from "../../../src/kafka/kafkajs/raw-request.ts";
@@ -8,7 +8,7 @@ import { LogLines } from "../log/log-lines.ts";
 const ALTER_CLIENT_QUOTAS = { apiKey: 49, apiName: "AlterClientQuotas", versions: [0] };
 
 export interface Quota {
-  /** Percent of the time of one of the broker's threads, or bytes a second: of all connections. */
+  /** Percent of the time of one broker thread, or bytes per second, for all connections together. */
   readonly kind: "request_percentage" | "producer_byte_rate" | "consumer_byte_rate";
   readonly limit: number;
 }
@@ -32,7 +32,7 @@ export async function setQuota(
     await pool.connect();
     const errorCode = await rawRequest(pool.seedBroker, ALTER_CLIENT_QUOTAS, {
       encode,
-      // The throttle time and the number of entries are in front.
+      // The throttle time and the number of entries come first.
       read: (answer) => answer.readInt16BE(8),
     });
     if (errorCode !== 0) throw new Error(`the broker rejected the quota with error ${errorCode}`);

@@ -1,4 +1,4 @@
-/** A page whose eyes see what a test says, on a port of its own. */
+/** A console on a separate port, with a reader whose data a test sets. */
 
 import { once } from "node:events";
 import type { Action } from "../../../src/console/action-view.ts";
@@ -29,7 +29,7 @@ import { buildPage } from "../../../tools/page/build.ts";
 import { snapshot } from "../build/console-snapshot.ts";
 import { LogLines } from "../log/log-lines.ts";
 
-/** Everything that it tells; a test may replace a part at any time. */
+/** All data of the console. A test may replace a part at any time. */
 export interface ConsoleData {
   snapshot: ConsoleSnapshot;
   counters: Counters;
@@ -39,22 +39,22 @@ export interface ConsoleData {
   latestCalls: CallsView;
   attempts: AttemptsView;
   changes: ChangesView;
-  /** What a comparison of calls finds; problems are those of `changes`. */
+  /** The result of a comparison of calls; its problems are those of `changes`. */
   comparedCalls: ComparedCallsView;
-  /** Files that were compared, and how. */
+  /** Files that were compared, with the queries. */
   readonly compared: { readonly content: string; readonly query: ComparedCallsQuery }[];
-  /** A comparison ends with its signal alone. */
+  /** If true, a comparison ends only when its signal aborts. */
   isComparing: boolean;
-  /** Reading audiences ends with its signal alone. */
+  /** If true, reading audiences ends only when its signal aborts. */
   isSlow: boolean;
-  /** How many read audiences just now. */
+  /** Number of reads of audiences in progress. */
   reading: number;
   yaml: string | null;
-  /** How often Kafka was asked. */
+  /** How often Kafka was polled. */
   polls: number;
-  /** Actions that were begun, the latest last. */
+  /** Actions that were started, the latest last. */
   readonly acted: Action[];
-  /** The work of an action; a test puts its own in place. */
+  /** The work of an action, which a test can replace. */
   work: (action: Action) => Work;
 }
 

@@ -7,13 +7,13 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
 export interface DamagingFront extends Disposable {
-  /** `host:port`, to be told to the broker as one of its fronts. */
+  /** `host:port`, which the broker must advertise as one of its addresses. */
   readonly address: string;
   /** Address of the broker, `host:port`. Must be set before the first connection. */
   behind: string;
 }
 
-/** @param to as long as `from` */
+/** @param to a word of the same length as `from` */
 export async function damagingFront(from: string, to: string): Promise<DamagingFront> {
   const sockets = new Set<Socket>();
   const server = createServer((client) => {

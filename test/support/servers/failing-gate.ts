@@ -1,26 +1,28 @@
-/** A proxy between a client and ingest, which handles the first requests as a test specifies. */
+/** A proxy between a client and the ingest stage. A test specifies how it handles the first requests. */
 
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A status that ingest may answer, or the connection's end before or after ingest has taken it. */
+/**
+ * A status of the ingest stage, or the end of the connection before or after the ingest stage has received the request.
+ */
 export type Failure = number | "drop" | "drop-answer";
 
 export interface FailingGate extends AsyncDisposable {
   readonly endpoint: string;
-  /** Posts that came, let through or not. */
+  /** Number of POST requests that arrived, including those that were not forwarded. */
   readonly requests: () => number;
 }
 
-/** @param failures of the first posts, in turn; the others are let through. */
+/** @param failures the failures of the first POST requests, in order; later ones are forwarded. */
 export async function failingGate(
   ingestPort: number,
   failures: readonly Failure[],
 ): Promise<FailingGate> {
   let requests = 0;
   const server = createServer((incoming, response) => {
-    // A browser asks for settings, and whether it may post.
+    // Browsers also request settings, and send preflight requests.
     const failure = incoming.method === "POST" ? failures[requests] : undefined;
     if (incoming.method === "POST") requests += 1;
     if (failure === "drop") incoming.socket.destroy();

@@ -1,6 +1,6 @@
 /**
- * The web frameworks of docs/webhooks.md, which the project does not depend on. Each is installed
- * once a machine, where the project keeps its other downloads.
+ * The web frameworks of docs/webhooks.md, on which the project does not depend. Each is installed once per machine, in
+ * the folder of the project's other downloads.
  */
 
 import { execFile } from "node:child_process";
@@ -25,12 +25,15 @@ export const DJANGO = "django==5.2.19";
 const SPRING_POM = join(import.meta.dirname, "spring/pom.xml");
 const run = promisify(execFile);
 
-/** Their folder, or the reason why they are not available. */
+/** The folder of the packages, or the reason why they are not available. */
 export type Packages = { readonly folder: string } | { readonly reason: string };
 
 let nodeOnce: Promise<Packages> | null = null;
 
-/** The folder has them below `node_modules`. Asked for once: without a network each try is long. */
+/**
+ * Installs the packages below `node_modules` in the folder. There is only one try, because a try takes long without a
+ * network.
+ */
 export function nodePackages(signal: AbortSignal): Promise<Packages> {
   nodeOnce ??= installForNode(signal);
   return nodeOnce;
@@ -45,7 +48,7 @@ async function installForNode(signal: AbortSignal): Promise<Packages> {
   });
 }
 
-/** The folder has the jars. */
+/** Installs the jars in the folder. */
 export async function springJars(signal: AbortSignal): Promise<Packages> {
   const java = findJava();
   if ("problem" in java) return { reason: `there is no Java: ${java.problem}` };

@@ -11,7 +11,7 @@ import type { chooseJava } from "../../../tools/kafka/choose.ts";
 import { freePort } from "../../../tools/kafka/free-port.ts";
 import { killBroker, prepareBroker, startBroker } from "../../../tools/kafka/java.ts";
 
-// Its own copy: a second one cannot be loaded next to it.
+// The copy of kafkajs that the program loads, because a second copy cannot be loaded next to it.
 const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } =
   loadInternal("index.js") as typeof Kafkajs;
 const LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule";
@@ -21,15 +21,15 @@ const never = new AbortController().signal;
 export const PASSWORD = "secret";
 
 export interface GuardedBroker {
-  /** For anybody, who may do everything there. */
+  /** The address without authentication, at which every client has all permissions. */
   readonly openAddress: string;
-  /** For users, by SASL/PLAIN. */
+  /** The address for users, who authenticate with SASL/PLAIN. */
   readonly guardedAddress: string;
   readonly directory: string;
   readonly grant: (user: string, grants: readonly Grant[]) => Promise<void>;
-  /** Takes all permissions of the user on these topics or groups away. */
+  /** Revokes all permissions of the user on these topics or groups. */
   readonly revoke: (user: string, grants: readonly Grant[]) => Promise<void>;
-  /** Takes permissions away, whatever grants them; `permit` ends that. */
+  /** Denies permissions, even if an ACL grants them; `permit` ends that. */
   readonly forbid: (user: string, grants: readonly Grant[]) => Promise<void>;
   readonly permit: (user: string, grants: readonly Grant[]) => Promise<void>;
   readonly stop: () => Promise<void>;
@@ -87,7 +87,7 @@ function guarded(properties: string, port: number, users: readonly string[]): st
     "sasl.enabled.mechanisms=PLAIN",
     `listener.name.sasl.plain.sasl.jaas.config=${LOGIN} required ${known};`,
     "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    // The user of the listener without authentication.
+    // The user of connections without authentication.
     "super.users=User:ANONYMOUS",
     "allow.everyone.if.no.acl.found=false",
     "",

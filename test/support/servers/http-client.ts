@@ -1,4 +1,4 @@
-/** Deliver's HTTP as a test uses it: one promise per request. */
+/** The deliver stage's HTTP for tests, with one promise per request. */
 
 import { parseContent } from "../../../src/deliver/content.ts";
 import type { SendResult } from "../../../src/destinations/port.ts";
@@ -15,7 +15,7 @@ import type { Resolve } from "../../../src/http/lookup.ts";
 import { recordValue } from "../build/record-value.ts";
 import { deliveryOf, unitOf, webhookDestination } from "../build/webhook-destination.ts";
 
-/** Far above what a test takes; tests of the deadline have their own. */
+/** Far longer than a test takes. Tests of the deadline use other limits. */
 export const LONG_MS = 5_000;
 
 export const LOOPBACK = ["127.0.0.0/8", "::1/128"];
@@ -31,7 +31,7 @@ export interface ClientOptions {
 type ProcessOptions = Omit<ClientOptions, "destination">;
 
 export interface HttpClient extends AsyncDisposable {
-  /** The webhook of a track call, with the headers that its destination asks for. */
+  /** Posts the webhook of a track call, with the headers that the destination's settings add. */
   post(endpoint: WebhookEndpoint, delivery?: Partial<Delivery>): Promise<SendResult>;
   close(): Promise<void>;
 }
@@ -40,7 +40,7 @@ export function httpClient(options: ClientOptions = {}): HttpClient {
   return httpProcess(options)(options.destination);
 }
 
-/** Opens destinations of one process: what they can share, they do. */
+/** Opens destinations of one process, which share what destinations of a process can share. */
 export function httpProcess(options: ProcessOptions) {
   const { timeoutMs = LONG_MS, allow = LOOPBACK, ca = null, resolve } = options;
   const allowNetworks = allow.map(parseNetwork).filter((network) => network !== null);

@@ -1,4 +1,4 @@
-/** `switchyard run --stages ingest` as a process of its own, on the real Kafka. */
+/** `switchyard run --stages ingest` as a separate process, on the real Kafka. */
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -14,13 +14,13 @@ const ROOT = join(import.meta.dirname, "../../..");
 export interface IngestProcess {
   readonly pid: number;
   kill(signal: NodeJS.Signals): void;
-  /** Resolves with the exit status; null: ended by a signal. */
+  /** Resolves with the exit status, or with null if a signal ended the process. */
   readonly ended: Promise<number | null>;
-  /** Resolves when the log says `msg`; rejects when the process ends before. */
+  /** Resolves when a log line with this `msg` is written. Rejects if the process ends first. */
   logged(msg: string): Promise<Record<string, unknown>>;
 }
 
-/** Resolves when it is ready. The caller kills it. */
+/** Resolves when the process is ready. The caller kills the process. */
 export async function ingestProcess(options: {
   readonly brokers: string;
   readonly prefix: string;
@@ -42,7 +42,7 @@ admin: { host: 127.0.0.1, port: 0 }
   const argv = [join(ROOT, "src/main.ts"), "run", "--config", file, "--stages", "ingest"];
   const child = spawn(process.execPath, argv, {
     stdio: ["ignore", "pipe", "inherit"],
-    // The environment goes before the file, and names the brokers that tests share.
+    // The environment overrides the file, and names the brokers that tests share.
     env: { ...process.env, SWITCHYARD_KAFKA_BROKERS: brokers },
   });
   const lines: Record<string, unknown>[] = [];

@@ -1,6 +1,6 @@
 /**
- * Ingest in a process of its own, which has few files and sockets. Tells its port, and when asked
- * how many it may still open.
+ * Runs the ingest stage in a separate process with few files and sockets. It reports its port and, on request, how many
+ * files and sockets it may still open.
  */
 
 import { startIngest } from "../../../src/ingest/stage.ts";

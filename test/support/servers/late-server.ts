@@ -1,4 +1,4 @@
-/** A server that lets connections wait at first, as one that is far away does. */
+/** A server that initially lets connections wait, like a distant server. */
 
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
@@ -8,8 +8,8 @@ export interface LateServer extends AsyncDisposable {
 }
 
 /**
- * Its queue of connections is full, and it accepts none for so long. The operating system tries
- * again after 1 s, so a connection takes that.
+ * For this time, the server's queue of connections is full, and it accepts none. The operating system retries after 1
+ * s, so a connection takes 1 s.
  */
 const LATE_MS = 600;
 

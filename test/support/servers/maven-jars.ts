@@ -1,4 +1,4 @@
-/** Jars of a Java program of the tests: what its `pom.xml` names, by Maven, once per machine. */
+/** Gets the jars of a Java program of the tests, which its `pom.xml` lists, with Maven, once per machine. */
 
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -8,16 +8,16 @@ import { ensureDownloaded, runMaven } from "../../../tools/kafka/download.ts";
 import { findJava, findOnPath } from "../../../tools/kafka/java-home.ts";
 
 export type JavaProgram =
-  /** `java` and its arguments before the program's own. */
+  /** `java`, and the arguments that come before the program's own. */
   | { readonly kind: "program"; readonly java: string; readonly args: readonly string[] }
   | { readonly kind: "none"; readonly why: string };
 
 interface JavaSource {
   /** Directory of the program and its `pom.xml`. */
   readonly folder: string;
-  /** A source file, which Java runs as it is. */
+  /** A source file, which Java runs directly. */
   readonly main: string;
-  /** The jars, for people. */
+  /** A description of the jars, for messages. */
   readonly what: string;
   readonly size: string;
 }

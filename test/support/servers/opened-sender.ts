@@ -1,4 +1,4 @@
-/** The sender of a webhook destination with real sockets, as the deliver stage has it. */
+/** The sender of a webhook destination with real sockets, as in the deliver stage. */
 
 import { parseContent } from "../../../src/deliver/content.ts";
 import type { Phases, Sender, SendResult } from "../../../src/destinations/port.ts";
@@ -12,7 +12,7 @@ import { LOOPBACK } from "./http-client.ts";
 
 export interface Opened extends AsyncDisposable {
   readonly sender: Sender;
-  /** Resolves when a token was obtained or a request for one failed. */
+  /** Resolves when a token was obtained, or when a token request failed. */
   readonly changed: Promise<unknown>;
   post(phases?: Phases): Promise<SendResult>;
 }

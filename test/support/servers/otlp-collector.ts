@@ -1,6 +1,6 @@
 /**
- * A stand-in for a collector of OpenTelemetry: takes spans by OTLP over HTTP and reads the protobuf
- * itself, by the field numbers of opentelemetry-proto 1.x (trace.proto, common.proto).
+ * A stand-in for an OpenTelemetry collector. It takes spans over OTLP/HTTP and decodes the protobuf itself, with the
+ * field numbers of opentelemetry-proto 1.x (trace.proto, common.proto).
  */
 
 import { once } from "node:events";
@@ -12,7 +12,7 @@ import { gunzipSync } from "node:zlib";
 export interface CollectedSpan {
   readonly traceId: string;
   readonly spanId: string;
-  /** Empty: it begins a trace. */
+  /** Empty if the span starts a trace. */
   readonly parentSpanId: string;
   readonly name: string;
   readonly kind: number;
@@ -20,7 +20,7 @@ export interface CollectedSpan {
   readonly endMs: number;
   readonly attributes: Readonly<Record<string, unknown>>;
   readonly links: readonly { readonly traceId: string; readonly spanId: string }[];
-  /** 2: an error. */
+  /** 2 means an error. */
   readonly status: number;
   /** Resource attributes of the process. */
   readonly resource: Readonly<Record<string, unknown>>;
@@ -29,7 +29,7 @@ export interface CollectedSpan {
 export interface OtlpCollector extends AsyncDisposable {
   readonly url: string;
   readonly spans: readonly CollectedSpan[];
-  /** Requests as they were sent, but decompressed. */
+  /** The decompressed bodies of the requests. */
   readonly bodies: readonly Buffer[];
   readonly headers: readonly NodeJS.Dict<string | string[]>[];
 }
@@ -71,7 +71,7 @@ type Message = ReadonlyMap<number, readonly Field[]>;
 
 const [VARINT, FIXED64, BYTES, FIXED32] = [0, 1, 2, 5];
 
-/** The fields of a message by their numbers. */
+/** Decodes the fields of a message, by their numbers. */
 function read(bytes: Buffer): Message {
   const fields = new Map<number, Field[]>();
   let at = 0;

@@ -1,4 +1,4 @@
-/** Views of the page in one Chromium, each in a context of its own, with all that goes wrong in them. */
+/** Opens views of the console in one Chromium, each in a separate context, and records their errors. */
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -7,29 +7,29 @@ import { type Browser, chromium, type Page } from "playwright-core";
 import { findChromium } from "./chromium.ts";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-/** For a page that hangs, not for one that is slow. */
+/** Long enough that only a page that hangs exceeds it. */
 const WAIT_MS = 60_000;
 const SCREEN = { width: 1_400, height: 900 };
 const PHONE = { width: 390, height: 800 };
 /** What the console shows when it is connected and everything is reachable. */
 export const LIVE = /^● Live$/;
-/** Runs where a text is taken for a document. */
+/** This code would run if a text were interpreted as HTML. */
 export const HOSTILE = `<img src=x onerror="document.title='run'"><script>document.title='run'</script>`;
 
 export interface OpenedView extends AsyncDisposable {
   readonly page: Page;
-  /** Errors of the page and of its policy. */
+  /** Errors of the page, including violations of its content security policy. */
   readonly errors: readonly string[];
 }
 
-/** Null: the machine has no Chromium. */
+/** Null if the machine has no Chromium. */
 export async function launchChromium(): Promise<Browser | null> {
   const executablePath = findChromium();
   if (executablePath === null) return null;
   return await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 }
 
-/** For a reader in Tokyo. @param path of the site, with its query. */
+/** Opens a view for a user in Tokyo. @param path the path and query below the site. */
 export async function openView(browser: Browser, site: string, path: string): Promise<OpenedView> {
   const look = { colorScheme: "light", viewport: SCREEN, timezoneId: "Asia/Tokyo" } as const;
   const context = await browser.newContext(look);
@@ -44,7 +44,7 @@ export async function openView(browser: Browser, site: string, path: string): Pr
   return { page, errors, [Symbol.asyncDispose]: () => context.close() };
 }
 
-/** The rules of WCAG 2.2 AA that it breaks. */
+/** The rules of WCAG 2.2 AA that the page breaks. */
 export async function brokenRules(page: Page): Promise<readonly string[]> {
   // The page's policy forbids injected scripts, except those of the test tools.
   await page.evaluate(AXE);
@@ -55,7 +55,9 @@ export async function brokenRules(page: Page): Promise<readonly string[]> {
   return found as readonly string[];
 }
 
-/** Rules that it breaks in light, in dark and on a phone, and whether it is wider than the phone. */
+/**
+ * The rules that the page breaks in light mode, in dark mode and on a phone, and whether it is wider than the phone.
+ */
 export async function brokenLooks(page: Page): Promise<readonly string[]> {
   const light = await brokenRules(page);
   await page.emulateMedia({ colorScheme: "dark" });

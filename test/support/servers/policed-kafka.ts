@@ -1,6 +1,6 @@
 /**
- * A broker of its own that refuses settings of topics, as managed clusters do. Its policy is compiled
- * against the broker's jars.
+ * A separate broker that rejects some topic settings, like managed clusters. Its policy is compiled with the broker's
+ * jars.
  */
 
 import { execFileSync } from "node:child_process";
@@ -15,8 +15,8 @@ const SOURCE = join(import.meta.dirname, "size-policy", "SizePolicy.java");
 const never = new AbortController().signal;
 
 /**
- * The most that the broker allows, by the prefix of topics and the key, such as `a.retention.ms`;
- * `a.partitions` of topics that are created, too.
+ * The maximum that the broker allows, by topic prefix and key, such as `a.retention.ms`, or `a.partitions` for new
+ * topics.
  */
 export type Allowed = Readonly<Record<string, number>>;
 
@@ -24,7 +24,7 @@ export interface PolicedKafka extends AsyncDisposable {
   readonly brokers: readonly string[];
 }
 
-/** Null where no policy can be compiled or no broker be started. */
+/** Null if the policy cannot be compiled, or if a broker cannot be started. */
 export async function javaForPolicy(): Promise<JavaChoice | null> {
   if (findOnPath("javac") === null) return null;
   return await chooseJava(never, () => undefined).catch(() => null);

@@ -1,6 +1,6 @@
 /**
- * Runs the program as child processes: `run` with its log, and commands that end. They end when
- * the tests end, however that happens.
+ * Runs the program as child processes: `run` with its log, and commands. The processes end when the tests end, even
+ * after a crash.
  */
 
 import type { ChildProcess } from "node:child_process";
@@ -18,53 +18,53 @@ const MAIN = join(import.meta.dirname, "../../../src/main.ts");
 
 export interface RunningProgram {
   readonly child: ChildProcess;
-  /** Lines of its log so far, the newest last. */
+  /** The log lines so far, the newest last. */
   readonly lines: readonly Record<string, unknown>[];
   /**
-   * Resolves with the first line that says `msg`, or the one of that number; rejects when the program
-   * ends before.
+   * Resolves with the first log line with this `msg`, or with the one of that number. Rejects if the program ends
+   * first.
    */
   logged(msg: string, number?: number): Promise<Record<string, unknown>>;
-  /** Its exit status; null after a signal. */
+  /** The exit status; null if a signal ended the program. */
   readonly ended: Promise<number | null>;
-  /** Ends it at once, without its doing anything. */
+  /** Kills the program immediately. */
   kill(): Promise<void>;
 }
 
 /**
- * A configuration, and everything that is started with it. Disposing it kills what still runs, and fails
- * if Node has warned one of them of listeners that pile up.
+ * A configuration, and all processes that are started with it. Disposing it kills the processes that still run, and
+ * fails if Node has warned in any of them about too many listeners.
  */
 export interface ProgramWorld extends AsyncDisposable {
   readonly directory: string;
   /** Path of the configuration. */
   readonly file: string;
-  /** @param within a command that runs another one, such as in namespaces of its own. */
+  /** @param within a command that runs another one, for example in separate namespaces. */
   start(args?: readonly string[], within?: readonly string[]): RunningProgram;
   /** Runs a command to its end. */
   command(
     args: readonly string[],
   ): Promise<{ readonly status: number | null; readonly out: string; readonly err: string }>;
-  /** Starts a command, for those who do not wait for its end. */
+  /** Starts a command, without waiting for its end. */
   spawn(args: readonly string[]): ChildProcess;
 }
 
 /**
  * The environment's brokers are not used.
  *
- * @param config YAML, or lays the files of the directory and returns the configuration's path.
+ * @param config YAML, or a function that writes the files of the directory and returns the configuration's path.
  */
 export function programWorld(config: string | ((directory: string) => string)): ProgramWorld {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-program-"));
   const own = join(directory, "switchyard.yaml");
   if (typeof config === "string") writeFileSync(own, config);
   const file = typeof config === "string" ? own : config(directory);
-  // The environment wins over the file, and here it names the tests' broker.
+  // The environment overrides the file, and here it names the tests' broker.
   const { SWITCHYARD_KAFKA_BROKERS: _, ...env } = process.env;
   const children = new Set<ChildProcess>();
   const errors: string[] = [];
   const launch = (args: readonly string[], within: readonly string[] = []) => {
-    // Audiences' state is kept below the working directory.
+    // The state of audiences is stored below the working directory.
     const command = [...within, process.execPath, MAIN, ...args, "-c", file];
     const child = spawnGuarded(directory, command, {
       ...{ output: ["pipe", "pipe"], env, cwd: directory },
@@ -102,7 +102,7 @@ async function killed(child: ChildProcess): Promise<void> {
   await closed;
 }
 
-/** @param errors gets all that it writes to standard error. */
+/** @param errors gets everything that the program writes to standard error. */
 function running(child: ChildProcess, errors: string[]): RunningProgram {
   const lines: Record<string, unknown>[] = [];
   const looks = new Set<() => void>();

@@ -1,4 +1,4 @@
-/** A real Prometheus that scrapes processes and evaluates the rules, quicker than a real one would. */
+/** A real Prometheus that scrapes processes and evaluates the rules at short intervals. */
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -19,23 +19,23 @@ export const RULES = readFileSync(
 
 export interface Alert {
   readonly name: string;
-  /** Its label; null: it has none. */
+  /** The label of the alert; null if it has none. */
   readonly destination: string | null;
 }
 
 export interface Prometheus extends AsyncDisposable {
-  /** Names of the alerts that fire, each once. */
+  /** Names of the alerts that fire, without duplicates. */
   firing(): Promise<readonly string[]>;
-  /** The alerts that fire, those of one destination once. */
+  /** The alerts that fire, each once per destination. */
   alerts(): Promise<readonly Alert[]>;
-  /** The oldest of the last evaluations of a group of rules, in epoch milliseconds. */
+  /** The earliest of the last evaluations of all groups of rules, in epoch milliseconds. */
   evaluatedAtMs(): Promise<number>;
 }
 
 /**
- * The rules without their waits.
+ * The rules without `for:`.
  *
- * @param hasShortTimes `time() - since > 1800` and the like become two seconds. Other limits stay.
+ * @param hasShortTimes if true, limits such as `time() - since > 1800` become two seconds. Other limits stay.
  */
 export function impatientRules(text: string, hasShortTimes: boolean): string {
   const rules = text.replaceAll(/^( +)for: \w+$/gm, "$1for: 0s");
@@ -44,10 +44,10 @@ export function impatientRules(text: string, hasShortTimes: boolean): string {
 }
 
 /**
- * The rules with all their times, quicker: a minute of `for:`, of a range, of an offset and of
- * `time() - since > 1800` is a second or more. Shares and counts stay.
+ * The rules with shorter times: a minute of `for:`, of a range, of an offset and of `time() - since > 1800` becomes
+ * `minuteS` seconds. Shares and counts stay.
  *
- * @param minuteS seconds that a minute becomes, at least 1.
+ * @param minuteS how many seconds a minute becomes, at least 1.
  */
 export function hurriedRules(text: string, minuteS: number): string {
   const quick = (minutes: number) => Math.round(minutes * minuteS);
@@ -69,9 +69,9 @@ export function hurriedRules(text: string, minuteS: number): string {
 }
 
 /**
- * @param folder of the binaries.
+ * @param folder the folder of the binaries.
  * @param targets `host:port`.
- * @param rules their text.
+ * @param rules the text of the rules.
  */
 export async function startPrometheus(
   folder: string,
@@ -112,7 +112,7 @@ export async function startPrometheus(
     const response = await fetch(`http://127.0.0.1:${port}/api/v1/${path}`);
     return ((await response.json()) as { readonly data: unknown }).data;
   };
-  /** Labels of the alerts that fire, those of equal labels once. */
+  /** Labels of the alerts that fire, without duplicates. */
   const firingBy = async (labels: string) => {
     const query = encodeURIComponent(`count by (${labels}) (ALERTS{alertstate="firing"})`);
     const { result } = (await ask(`query?query=${query}`)) as {

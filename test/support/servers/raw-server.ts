@@ -1,11 +1,11 @@
-/** A TCP server that answers whatever a test says, byte for byte, and keeps what it was sent. */
+/** A TCP server that sends the exact bytes that a test specifies, and stores the bytes that it receives. */
 
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 
 export interface RawServer extends AsyncDisposable {
   readonly url: string;
-  /** What each connection sent, in the order of connecting. */
+  /** The bytes from each connection, in the order in which the connections were opened. */
   readonly received: readonly string[];
   readonly connections: () => number;
   /** Connections that are open now. */
@@ -36,7 +36,7 @@ export async function rawServer(
     if (keeps) received.push("");
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
-    // Resets are what some tests are about.
+    // Errors are ignored, because some tests reset connections.
     socket.on("error", () => undefined);
     socket.on("data", (chunk) => {
       if (keeps) received[index] += chunk.toString("latin1");

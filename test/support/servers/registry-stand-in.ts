@@ -1,6 +1,6 @@
 /**
- * A stand-in for a schema registry, for what Apicurio does not do: GUIDs, logins, client
- * certificates, answers of proxies, half answers. It decides nothing: tests script it.
+ * A stand-in for a schema registry, for features and faults that Apicurio does not have: GUIDs, authentication, client
+ * certificates, responses of proxies, and incomplete responses. Tests script all responses.
  */
 
 import { once } from "node:events";
@@ -9,9 +9,9 @@ import { createServer as createTlsServer, type ServerOptions } from "node:https"
 import type { AddressInfo } from "node:net";
 
 export interface RegistryStandIn extends AsyncDisposable {
-  /** With 127.0.0.1 as its host. */
+  /** The URL, with 127.0.0.1 as its host. */
   readonly url: string;
-  /** `GET /schemas/ids/7`, in their order. */
+  /** The requests, such as `GET /schemas/ids/7`, in order. */
   readonly asked: readonly string[];
   readonly authorizations: readonly (string | undefined)[];
 }

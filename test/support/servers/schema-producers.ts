@@ -12,7 +12,7 @@ import { type JavaProgram, prepareJava } from "./maven-jars.ts";
 
 export const CODECS = ["none", "gzip", "snappy", "lz4", "zstd"] as const;
 
-/** Something written: `COUNT` records by each codec, with ids such as `java-avro-prefix-gzip-0`. */
+/** The records to write: `COUNT` records with each codec, with IDs such as `java-avro-prefix-gzip-0`. */
 export interface Writing {
   readonly format: "avro" | "json" | "protobuf";
   readonly framing: "prefix" | "prefix-8" | "header-id" | "header-guid" | "header-own";
@@ -22,17 +22,17 @@ export interface Writing {
 export interface Target {
   readonly brokers: string;
   readonly topic: string;
-  /** A registry's Confluent API. */
+  /** The URL of a registry's Confluent API. */
   readonly registry: string;
-  /** Apicurio's own API, version 2. */
+  /** The URL of Apicurio's own API, version 2. */
   readonly apicurio: string;
 }
 
 export interface SchemaProducer {
   readonly name: "python" | "java";
-  /** Null: it is there; else why it cannot be had. */
+  /** Resolves with null if the producer is available, and otherwise with the reason why it is not. */
   prepare(): Promise<string | null>;
-  /** Returns when the brokers have all of it. */
+  /** Resolves when the brokers have all records. */
   write(target: Target, writing: Writing): Promise<void>;
 }
 
@@ -49,14 +49,14 @@ export function messageIds({ name }: SchemaProducer, writing: Writing): readonly
   );
 }
 
-/** The fields of order-completed.avsc as a webhook gets them with `payload: full`. */
+/** The fields of order-completed.avsc in a webhook with `payload: full`. */
 export const ORDER_COMPLETED = {
   type: "track",
   userId: "u1",
   event: "Order Completed",
   timestamp: "2026-03-01T09:30:15.250Z",
   properties: {
-    // The nearest double, like a JSON number.
+    // The nearest double, as in a JSON number.
     order_id: 9_007_199_254_740_992,
     total: 12.34,
     status: "PAID",
@@ -98,7 +98,7 @@ export const JAVA_CLIENT: SchemaProducer = {
   },
 };
 
-/** Throws an Error with the end of what it said when it fails. */
+/** Throws an Error with the end of the output if the program fails. */
 async function runToEnd(file: string, args: readonly string[]): Promise<void> {
   const child = spawn(file, args, { stdio: ["ignore", "pipe", "pipe"] });
   let said = "";

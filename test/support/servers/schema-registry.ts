@@ -1,8 +1,8 @@
-/** The schema registry that integration tests share, and registering schemas in one. */
+/** Provides the schema registry that integration tests share, and registers schemas. */
 
 /**
- * The URL of its Confluent API. It is started when the first test asks: global-kafka.ts. A test
- * registers under subjects of its own.
+ * The URL of the Confluent API. The registry is started when the first test requests it (global-kafka.ts). Each test
+ * uses separate subjects.
  */
 export async function sharedRegistry(): Promise<string> {
   const given = process.env.SWITCHYARD_REGISTRY_URL;
@@ -26,7 +26,7 @@ export interface RegisteredSchema {
   }[];
 }
 
-/** Gives its id. */
+/** Registers a schema, and returns its ID. */
 export async function registerSchema(
   url: string,
   subject: string,

@@ -1,6 +1,6 @@
 /**
- * A broker that requires authentication: TLS and SASL on one port, TLS with a client certificate on
- * another, nothing on a third.
+ * A broker that requires authentication: TLS and SASL on one port, TLS with a client certificate on another port, and
+ * none on a third port.
  */
 
 import { execFile } from "node:child_process";
@@ -53,7 +53,7 @@ export async function startSecuredBroker({
   };
   appendFileSync(join(directory, "server.properties"), `\n${secure(broker, ports)}`);
   const running = await startBroker(broker, "guarded", never);
-  // One request takes one credential of a user.
+  // A request accepts only one credential per user.
   for (const mechanism of ["SCRAM-SHA-256", "SCRAM-SHA-512"]) {
     await promisify(execFile)(java, [
       ...BRIEF_OPTIONS,
@@ -62,7 +62,7 @@ export async function startSecuredBroker({
       ...["--entity-name", "alice", "--add-config", `${mechanism}=[password=${PASSWORD}]`],
     ]);
   }
-  // The first handshake takes a young broker long, maybe longer than a connection may.
+  // The first handshake of a new broker is slow, and may exceed the time limit of a connection.
   const kafka = createKafka(connection(ports.mtlsPort, CERTIFICATE, null), new LogLines().log);
   await kafka.admin.topics();
   await kafka.close();

@@ -1,6 +1,6 @@
 /**
- * Attempts that fail in every way there is, thousands of them, and what they leave behind: the
- * sockets still open on both sides and the memory in use, measured at equal distances.
+ * Makes thousands of attempts that fail in every possible way, and measures what they leave behind: the open sockets on
+ * both sides, and the memory in use, at equal intervals.
  */
 
 import type { Socket } from "node:net";
@@ -18,28 +18,28 @@ import { tlsServer } from "./tls-server.ts";
 
 export interface SoakSample {
   readonly attempts: number;
-  /** After a full collection: heap, and buffers outside of it. */
+  /** Heap and external buffers after a full garbage collection. */
   readonly usedBytes: number;
   readonly residentBytes: number;
 }
 
 export interface SoakResult {
   readonly samples: readonly SoakSample[];
-  /** Attempts by status or cause. */
+  /** Number of attempts by status or cause. */
   readonly outcomes: Readonly<Record<string, number>>;
-  /** Connections that the servers still see open after the client was closed. */
+  /** Connections that are still open on the servers after the client was closed. */
   readonly openSockets: number;
 }
 
 const HEAD = "HTTP/1.1 200 OK\r\n";
-/** The deadline of those that only a deadline ends. */
+/** The deadline of attempts that only a deadline ends. */
 const SHORT_MS = 50;
-/** A connection that is open for so long after the client was closed stays open. */
+/** A connection that is still open this long after the client was closed counts as leaked. */
 const CLOSED_LIMIT_MS = 30_000;
 
 type Fault = (socket: Socket) => void;
 
-/** What the raw server does to a connection, by the path of the request. */
+/** The fault of the raw server, by the path of the request. */
 const FAULTS: Readonly<Record<string, Fault>> = {
   "/503": (socket) => socket.write("HTTP/1.1 503 S\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n"),
   "/503-close": (socket) => socket.end("HTTP/1.0 503 S\r\n\r\ntext"),
@@ -62,7 +62,7 @@ const HANGING: Readonly<Record<string, Fault>> = {
   "/silent": () => undefined,
 };
 
-/** @param sampleCount at least 2; memory is measured that often, the last time at the end. */
+/** @param sampleCount how often memory is measured; at least 2. The last measurement is at the end. */
 export async function soak(
   attempts: number,
   inFlight: number,
@@ -97,7 +97,7 @@ export async function soak(
   }
   await Promise.all([patient.close(), hasty.close()]);
   const openSockets = () => server.open() + tls.open();
-  // The servers hear of a closed connection some turns later, on a busy machine many.
+  // The servers detect a closed connection some turns of the event loop later, or many turns later on a busy machine.
   const limit = AbortSignal.timeout(CLOSED_LIMIT_MS);
   while (openSockets() > 0 && !limit.aborted) await turns(1);
   return { samples, outcomes, openSockets: openSockets() };
@@ -119,7 +119,7 @@ async function failingUrls(raw: string, tlsPort: number): Promise<string[]> {
 }
 
 function hangingUrls(raw: string): string[] {
-  // A handshake that is never answered.
+  // The handshake never gets a response.
   return [...Object.keys(HANGING).map((path) => raw + path), raw.replace("http:", "https:")];
 }
 
@@ -133,7 +133,7 @@ const resolveSome: Resolve = (name, found) => {
 export async function measureMemory(attempts: number): Promise<SoakSample> {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
-  // What was dropped last has to be closed first, and finalizers run between collections.
+  // The objects that were dropped last have to be closed first, and finalizers run between collections.
   for (let round = 0; round < 3; round += 1) {
     await turns(20);
     collect();

@@ -1,4 +1,4 @@
-/** A raw TLS server: what it says, and whether anything of a request has reached it. */
+/** A raw TLS server, which records its handshakes and the bytes that reach it. */
 
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
@@ -12,11 +12,11 @@ export interface Handshake {
 
 export interface TlsServer extends AsyncDisposable {
   readonly port: number;
-  /** Decrypted bytes of all connections: where it is empty, no request byte has arrived. */
+  /** Decrypted bytes of all connections. If empty, no byte of a request has arrived. */
   readonly received: () => string;
-  /** TCP connections so far: a refused certificate has been looked at, so there is one. */
+  /** Number of TCP connections so far. There is one even if the client rejected the certificate. */
   readonly connections: () => number;
-  /** Per handshake: the client's certificate, the name it asked for, whether it was resumed. */
+  /** For each handshake: the client's certificate, the requested name, and whether the session was resumed. */
   readonly handshakes: readonly Handshake[];
   /** Connections that are open now. */
   readonly open: () => number;
@@ -24,7 +24,7 @@ export interface TlsServer extends AsyncDisposable {
 
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/** Answers each chunk with 200. */
+/** Responds 200 to each chunk. */
 export async function tlsServer(options: TlsOptions): Promise<TlsServer> {
   const handshakes: Handshake[] = [];
   const tcp = new Set<{ destroy(): void }>();
@@ -32,7 +32,7 @@ export async function tlsServer(options: TlsOptions): Promise<TlsServer> {
   let connections = 0;
   const server = createServer(options, (socket: TLSSocket) => {
     const subject = socket.getPeerX509Certificate()?.subject;
-    // It is false when the client says none.
+    // The value is false if the client sends no name.
     const serverName = (socket.servername as string | false | null) || null;
     handshakes.push({ subject, serverName, isResumed: socket.isSessionReused() });
     socket.on("error", () => undefined);

@@ -1,4 +1,4 @@
-/** A token endpoint and an endpoint that takes its tokens, over HTTP or TLS, as a test says. */
+/** A scripted token endpoint, and an endpoint that accepts its tokens, over HTTP or TLS. */
 
 import { once } from "node:events";
 import {
@@ -13,7 +13,7 @@ import type { TLSSocket } from "node:tls";
 export interface TakenRequest {
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
-  /** The subject of the client's certificate; null: it has none. */
+  /** The subject of the client's certificate; null if it has none. */
   readonly client: string | null;
 }
 
@@ -24,7 +24,7 @@ export interface AnsweringServer extends AsyncDisposable {
 
 /**
  * @param answer called with the response, the request, and the number of earlier requests.
- * @param tls absent: HTTP.
+ * @param tls if absent, HTTP is used.
  */
 export async function answeringServer(
   answer: (response: ServerResponse, request: TakenRequest, earlier: number) => void,

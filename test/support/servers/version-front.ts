@@ -1,7 +1,6 @@
 /**
- * A way to a private broker on which the broker seems to be of another release of Kafka: its list of
- * versions is rewritten, and a request in a version that is not on the list closes the connection, as
- * brokers do.
+ * A proxy to a private broker that makes the broker appear to be another release of Kafka. It rewrites the list of
+ * versions and, like brokers, closes the connection after a request in a version that is not on the list.
  */
 
 import { once } from "node:events";
@@ -10,17 +9,17 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 const API_VERSIONS = 18;
 
 export interface VersionFront extends Disposable {
-  /** `host:port`, to be told to the broker as one of its fronts. */
+  /** `host:port`, which the broker must advertise as one of its addresses. */
   readonly address: string;
   /** Address of the broker, `host:port`. Must be set before the first connection. */
   behind: string;
-  /** By the number of a request; null: it is not on the list. Open connections keep what they were told. */
+  /** Versions by API key; null if the request is not on the list. Open connections keep the list that they received. */
   accepts: Readonly<Record<number, readonly [min: number, max: number] | null>>;
-  /** What has passed: numbers of requests with the versions. */
+  /** The forwarded requests: API keys with their versions. */
   readonly passed: Map<number, Set<number>>;
   /** Requests that closed a connection, such as `2 v2`. */
   readonly refused: string[];
-  /** Connections end; the broker is as if it had been replaced. */
+  /** Ends all connections, as if the broker had been replaced. */
   cut(): void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The examples of docs/webhooks.md#frameworks as servers. In addition to the page's code, each has only what a
- * reader's own application would have: imports, a port, a route.
+ * The examples of docs/webhooks.md#frameworks as servers. In addition to the page's code, each server has only the
+ * parts that a reader's own application would have: imports, a port and a route.
  */
 
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
@@ -11,28 +11,28 @@ import { ROOT } from "../project/tracked-texts.ts";
 import { prepareEnvironment, pythonOf } from "./client-libraries.ts";
 import { DJANGO, FLASK, NODE_PACKAGES, nodePackages, springJars } from "./framework-packages.ts";
 
-/** The page's code: the function of a language, and the example of a framework. */
+/** The code from the page: the function for a language, and the example for a framework. */
 export interface ExampleCode {
   readonly verification: string;
   readonly framework: string;
 }
 
-/** What to run in the folder, one after the other; the last command is the server. */
+/** The commands to run in the folder, one after another; the last command is the server. */
 export type Commands = readonly (readonly [string, ...string[]])[];
 
 export interface Framework {
   /** The heading on the page. */
   readonly heading: string;
   readonly language: "js" | "python" | "go" | "java" | "ruby";
-  /** On the page; null: that of its language. */
+  /** The version on the page; null for the version of its language. */
   readonly version: string | null;
-  /** Writes its files into the folder. Text: why it cannot be had. */
+  /** Writes the files into the folder. Returns a string with the reason if the framework is not available. */
   prepare(folder: string, code: ExampleCode, signal: AbortSignal): Promise<Commands | string>;
 }
 
 const PORT = "process.env.PORT";
 const IMPORT = 'import { parsePayload, verify } from "switchyard-sdk/webhooks";';
-/** Handlers of Request and Response behind Node's own server. */
+/** Connects handlers of Request and Response to Node's own server. */
 const BRIDGE = `
 createServer(async (request, response) => {
   const body = await buffer(request);
@@ -108,7 +108,7 @@ execute_from_command_line(["run", "runserver", "127.0.0.1:" + os.environ["PORT"]
     prepare: async (folder, { verification, framework }, signal) => {
       const jars = await springJars(signal);
       if ("reason" in jars) return jars.reason;
-      // Spring looks for components in the package of the application, which must have a name.
+      // Spring searches for components in the package of the application, so the package must have a name.
       const inPackage = (code: string) => `package example;\n${code}`;
       save(folder, "Signature.java", inPackage(verification));
       save(folder, "HookController.java", inPackage(framework));

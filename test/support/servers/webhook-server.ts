@@ -1,4 +1,4 @@
-/** An HTTP server that takes webhooks, and keeps what it was sent. */
+/** An HTTP server that accepts webhooks, and stores them. */
 
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
@@ -15,15 +15,15 @@ export interface TakenWebhook {
 export interface WebhookServer extends AsyncDisposable {
   readonly port: number;
   readonly taken: readonly TakenWebhook[];
-  /** Those of a path. */
+  /** The webhooks for a path. */
   at(path: string): readonly TakenWebhook[];
-  /** Answers to a path take so long from now on. */
+  /** Delays later responses for a path. */
   slow(path: string, ms: number): void;
   /** Connections that are open now. */
   open(): number;
 }
 
-/** Takes everything with 200. */
+/** Starts a server that responds 200 to everything. */
 export async function webhookServer(): Promise<WebhookServer> {
   const taken: TakenWebhook[] = [];
   const byPath = new Map<string, TakenWebhook[]>();

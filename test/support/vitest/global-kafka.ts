@@ -1,12 +1,12 @@
 /**
- * Vitest's global set-up of the integration tests: one Kafka for all of them, started by the same
- * code as the demonstration's. Workers find it in their environment:
+ * Vitest's global setup of the integration tests: one Kafka for all of them, started with the same code as the Kafka of
+ * the demo. Workers get its addresses from their environment:
  *
  *   SWITCHYARD_KAFKA_BROKERS   `host:port`, with commas
  *   SWITCHYARD_KAFKA_JARS      directory of Apache Kafka's jars, with Java's console clients; not
  *                              set on a machine without Java
- *   SWITCHYARD_TEST_LAUNCHER   `http://host:port` of what starts the rest when a test asks for it:
- *                              `GET /registry` gives the URL of a schema registry
+ *   SWITCHYARD_TEST_LAUNCHER   `http://host:port` of a server that starts other services on request:
+ *                              `GET /registry` returns the URL of a schema registry
  */
 
 import { once } from "node:events";
@@ -31,7 +31,7 @@ export async function setup(): Promise<() => Promise<void>> {
   };
 }
 
-/** Most runs ask for no registry, which takes 4 s and 190 MB. */
+/** The registry is started on request, because it takes 4 s and 190 MB, and most runs do not need it. */
 async function startLauncher(): Promise<{ readonly url: string } & AsyncDisposable> {
   const giveUp = new AbortController();
   let registry: Promise<LocalRegistry> | null = null;

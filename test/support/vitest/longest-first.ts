@@ -1,16 +1,15 @@
 /**
- * The order of test files: long ones begin first, so that no worker still runs a long one alone at
- * the end. Vitest only knows how long they take if it has run them before. Otherwise it begins with large
- * files, and these are small. Then files of all projects of a group take turns: local ones compute while
- * others wait for Kafka.
+ * Sorts test files: long ones start first, so that no worker is still running a long one at the end. Vitest knows their
+ * durations only if it has run them before; otherwise it starts with large files, and these long tests are in small
+ * files. Files of all projects of a group then take turns, so that local tests compute while others wait for Kafka.
  */
 
 import { basename } from "node:path";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
- * By name without `.test.ts`. One that keeps the processors busy (chaos, clusters) is followed by some
- * that wait most of the time: several at once would starve each other.
+ * Names of test files without `.test.ts`. A test that keeps the processors busy (chaos, clusters) is followed by tests
+ * that wait most of the time, because several busy tests would starve each other.
  */
 export const LONG_AND_SMALL: readonly string[] = [
   ...["chaos-cluster", "kafka-unreachable", "waiting-outage", "kafka-signals", "kafka-outage"],
@@ -19,7 +18,7 @@ export const LONG_AND_SMALL: readonly string[] = [
   ...["attacks", "expiring-events", "control", "procedures", "chaos-audience"],
 ];
 
-/** What the order looks at. */
+/** The fields that decide the order. */
 export type Ordered = Pick<TestSpecification, "moduleId"> & {
   readonly project: { readonly name: string };
 };
@@ -35,9 +34,9 @@ export class LongestFirst extends BaseSequencer {
 }
 
 /**
- * A project's only file is the first of the turns: it may be long.
+ * Takes files of the projects in turn. The only file of a project comes first, because it may be long.
  *
- * @param sorted files of one group, each project's in the order that Vitest gives them.
+ * @param sorted files of one group; those of each project are in Vitest's order.
  */
 export function inTurns<File extends Ordered>(sorted: readonly File[]): readonly File[] {
   const first = sorted

@@ -1,12 +1,12 @@
 /**
- * How long a property may take. It ends by a time of its own: a busy machine generates fewer
- * inputs, and no test fails for that. Too few are a failure, for they would find nothing.
+ * Limits the time of a property. On a busy machine, a property ends after this time with fewer inputs, and its test
+ * still passes. Too few inputs are a failure, because they would find nothing.
  *
  *   failed                                  throws, with the input and the seed
- *   ended by the time, with enough inputs   goes well
- *   ended by the time, with fewer           throws, and says how many there were
+ *   ended by the limit, with enough inputs  passes
+ *   ended by the limit, with fewer          throws an error with the number of inputs
  *
- * The clock is the machine's: fast-check keeps it when it is loaded, so a test may fake timers.
+ * The time is that of the machine: fast-check stores the real clock when it is loaded, so tests may fake timers.
  */
 
 import fc, { type RunDetails } from "fast-check";

@@ -1,7 +1,6 @@
 /**
- * Vitest's set-up of unit and property tests: a property takes as many inputs as
- * `generated-inputs.ts` says, unless it names a number itself, and not longer than
- * `property-limit.ts` says.
+ * Vitest's setup of unit and property tests: a property uses the number of inputs from `generated-inputs.ts`, unless it
+ * sets its own, and the time limit from `property-limit.ts`.
  */
 
 import fc from "fast-check";

@@ -1,4 +1,4 @@
-/** Prints the tests that were skipped, and why: `context.skip("needs Java")` gives the reason. */
+/** Prints the skipped tests with their reasons, such as "needs Java" from `context.skip("needs Java")`. */
 
 import type { Reporter, TestModule } from "vitest/node";
 

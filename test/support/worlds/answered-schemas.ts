@@ -1,4 +1,4 @@
-/** Schemas as commands ask for them, from a registry that answers what a test says. */
+/** Schemas for commands, from a registry whose responses a test sets. */
 
 import type { SchemaRef } from "../../../src/domain/known-schemas.ts";
 import { CommandSchemas } from "../../../src/operate/connect/command-schemas.ts";

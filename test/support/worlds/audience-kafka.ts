@@ -1,4 +1,4 @@
-/** The audience stage on a real Kafka: topics of its own, syncs in, calls out. */
+/** The audience stage on a real Kafka, with separate topics for syncs and calls. */
 
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -66,12 +66,12 @@ export class AudienceOnKafka {
     const { admin } = this.kafka;
     const name = this.topics.audienceSyncs;
     await admin.deleteTopics([name]);
-    // The controller has deleted it; the broker that lists topics hears of it a moment later.
+    // The controller has deleted the topic, but the broker that lists topics learns that later.
     while ((await admin.topics()).includes(name)) await sleep(100);
     await admin.create([{ name, partitions: this.partitions, replicationFactor: 1, config: {} }]);
   }
 
-  /** The stage in this process; the lines of its log are kept. */
+  /** Starts the stage in this process, and stores its log lines. */
   async start(directory = this.directory) {
     const kafka = connect();
     const producer = kafka.producer();
@@ -124,7 +124,7 @@ export class AudienceOnKafka {
     );
   }
 
-  /** A whole sync of the users, in pieces. */
+  /** Writes a complete sync of the users, in pieces. */
   sync(audienceId: string, syncId: string, userIds: readonly string[], piece = 500): Promise<void> {
     const records: Record<string, unknown>[] = [];
     records.push({ type: "begin", audienceId, audienceName: audienceId, syncId });
@@ -153,7 +153,7 @@ export class AudienceOnKafka {
     return reported;
   }
 
-  /** What compaction leaves of the changelog's first partition. */
+  /** The entries that compaction would keep of the changelog's first partition. */
   async changelog(): Promise<ReadonlyMap<string, string>> {
     const topic = this.topics.audienceMembers;
     const end = (await this.kafka.admin.offsets(topic))[0]?.end ?? 0;
@@ -169,7 +169,7 @@ export class AudienceOnKafka {
     return left;
   }
 
-  /** Resolves when the group has committed everything that was written. */
+  /** Resolves when the group has committed all records. */
   async settled(): Promise<void> {
     const { admin } = this.kafka;
     const topic = this.topics.audienceSyncs;

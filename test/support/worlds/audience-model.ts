@@ -1,5 +1,5 @@
 /**
- * The expected results of audience syncs, computed only from the rules in docs/audiences.md#rules: whole sets in
+ * Computes the expected results of audience syncs only from the rules in docs/audiences.md#rules, with complete sets in
  * memory, without crashes and without pieces. The stage must have the same results.
  */
 
@@ -13,7 +13,7 @@ export interface ModelCall {
   readonly audienceId: string;
   readonly userId: string;
   readonly value: unknown;
-  /** The offset of its first sync, and the sync or delete: the same makes the same message id. */
+  /** The offset of the first sync, and the sync or delete. Calls with equal values have the same message ID. */
   readonly by: string;
 }
 
@@ -45,7 +45,7 @@ export interface ModelRecord {
 
 export class AudienceModel {
   readonly calls: ModelCall[] = [];
-  /** Offsets of records of syncs and audiences that have not begun. */
+  /** Offsets of records of syncs and audiences that were never started. */
   readonly refused: number[] = [];
   readonly #options: ModelOptions;
   readonly #audiences = new Map<string, ModelAudience>();

@@ -1,4 +1,4 @@
-/** The audience stage with a Kafka and stores in memory around it, whose clock tests move. */
+/** The audience stage with Kafka and stores in memory, on a clock that tests advance. */
 
 import { startAudience } from "../../../src/audience/stage.ts";
 import type { AudienceOptions, ConfiguredAudience } from "../../../src/domain/audience.ts";
@@ -18,9 +18,9 @@ import { closing, stageProcess } from "./stage-process.ts";
 
 export const topics = topicNames("sw.");
 const groups = groupNames("sw.");
-/** The stage lets others run between pieces: it should not be overtaken by the clock. */
+/** The stage lets other work run between pieces, so the clock must not advance too fast. */
 const DRIVER = { limitMs: 3_600_000, turns: 100 };
-/** Longer than between commits. */
+/** Longer than the time between two commits. */
 const COMMIT_MS = 3_000;
 
 export interface WorldOptions {
@@ -38,7 +38,7 @@ export interface WorldOptions {
   readonly knowsIds?: () => boolean;
 }
 
-/** What a call told somebody. */
+/** A call that was written for a user. */
 export interface ReportedCall {
   readonly userId: string;
   readonly traits: Readonly<Record<string, unknown>>;
@@ -55,9 +55,9 @@ export class AudienceWorld {
   readonly cluster: MemoryCluster;
   readonly partitions: number;
   readonly #options: WorldOptions;
-  /** Their partitions are somebody else's, though they have not heard of it. */
+  /** Processes whose partitions belong to other processes, although they have not learned that yet. */
   readonly takenForDead = new Set<MemoryKafka>();
-  /** Those that live, with how far they are by partition. */
+  /** The running processes, with their progress by partition. */
   readonly #processes = new Map<
     MemoryKafka,
     { readonly consumer: Consumer; readonly finished: ReadonlyMap<number, number> }
@@ -75,7 +75,7 @@ export class AudienceWorld {
     this.cluster.createTopic(topics.deadLetters, 1);
   }
 
-  /** Starts the stage in a process of its own. */
+  /** Starts the stage in a separate process. */
   async start(stores = new MemoryStores()) {
     const own = stageProcess(this.cluster, this.clock);
     const { kafka } = own;
@@ -115,7 +115,7 @@ export class AudienceWorld {
     return { ...own, stage, stores, close, kill };
   }
 
-  /** @param key by default the audience's id, else the user's. */
+  /** @param key by default, the audience's ID or, if there is none, the user's. */
   append(
     value: Readonly<Record<string, unknown>> | string | Buffer,
     partition?: number,
@@ -131,7 +131,7 @@ export class AudienceWorld {
     return this.cluster.append(partition === undefined ? record : { ...record, partition });
   }
 
-  /** A whole sync. */
+  /** Writes a complete sync. */
   sync(audienceId: string, syncId: string, userIds: readonly string[], audienceName = audienceId) {
     this.append({ type: "begin", audienceId, audienceName, syncId });
     for (let from = 0; from < userIds.length; from += 3) {
@@ -173,7 +173,7 @@ export class AudienceWorld {
     return committedOffsets(this, groups.audience, topics.audienceSyncs);
   }
 
-  /** Moves the clock on until everything appended so far was worked on, and committed if it may be. */
+  /** Advances the clock until all records so far are processed, and committed if possible. */
   async settle(): Promise<void> {
     const all = [...Array(this.partitions).keys()];
     await this.until(() =>

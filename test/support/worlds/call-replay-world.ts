@@ -1,4 +1,4 @@
-/** Calls on a Kafka in memory, and replays of them for one destination, on a clock that tests move. */
+/** Calls on a Kafka in memory, and replays of them for one destination, on a clock that tests advance. */
 
 import type { WebhookDestination } from "../../../src/destinations/webhook/settings.ts";
 import type { Source } from "../../../src/domain/destination.ts";
@@ -28,7 +28,7 @@ export interface CallWorldOptions {
 
 export class CallReplayWorld {
   readonly clock = new ManualClock();
-  /** Moves the clock on until the promise is settled. */
+  /** Advances the clock until the promise is settled. */
   readonly finish = clockDriver(this.clock).during;
   readonly cluster: MemoryCluster;
   readonly crm: WebhookDestination = webhookDestination();
@@ -56,7 +56,7 @@ export class CallReplayWorld {
     ];
   }
 
-  /** Writes tracks one millisecond apart, their partitions in turn; `m-0`, `m-1`, ... */
+  /** Writes track calls `m-0`, `m-1`, ... one millisecond apart, to the partitions in turn. */
   async fill(count: number, more: (number: number) => object = () => ({}), from = 0) {
     for (let number = from; number < from + count; number += 1) {
       await this.clock.advance(1);
@@ -72,7 +72,7 @@ export class CallReplayWorld {
     return { destination: this.crm.id, asked, perSecond: null, ...given };
   }
 
-  /** A process of its own. @param changed what a test puts in place of its ports. */
+  /** Creates a separate process. @param changed ports that the test replaces. */
   process(
     by: string,
     {
@@ -125,7 +125,7 @@ export class CallReplayWorld {
     };
   }
 
-  /** Message ids on the destination's topic, in the order of writing. */
+  /** Message IDs on the destination's topic, in the order in which they were written. */
   written(): string[] {
     return this.cluster
       .records(this.topic)

@@ -14,7 +14,7 @@ const COPIED = ["bin", "src", "tools", "package.json", "package-lock.json"];
 export interface Terminal {
   /** Everything that was printed so far. */
   output(): string;
-  /** Ctrl-C: SIGINT for the whole group. Resolves when it has ended. */
+  /** Sends SIGINT to the whole process group, like Ctrl-C. Resolves when the script has ended. */
   interrupt(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** What a group has committed on a topic, by partition; the clock moves on meanwhile. */
+/** The offsets that a group has committed on a topic, by partition. The clock advances meanwhile. */
 
 import type { ClockDriver } from "../clock/clock-driver.ts";
 import type { MemoryCluster } from "../memory-kafka/memory-kafka.ts";

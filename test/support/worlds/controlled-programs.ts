@@ -1,6 +1,6 @@
 /**
- * Two processes that deliver to `crm` and `other` on a real Kafka, a receiver that can reject, and a
- * ledger of all that was published.
+ * Two processes that deliver to `crm` and `other` on a real Kafka, a receiver that can reject, and a ledger of all
+ * published calls.
  */
 
 import { onTestFinished } from "vitest";
@@ -13,7 +13,7 @@ import { ownTopics } from "./own-topics.ts";
 
 export const STAGES = ["--stages", "route,deliver,delay"];
 
-/** Ends with the test. */
+/** Everything ends with the test. */
 export async function controlledPrograms() {
   const { prefix, brokers, kafka, recordsIn } = ownTopics("steering");
   const producer = kafka.producer();
@@ -23,7 +23,7 @@ export async function controlledPrograms() {
     await producer.close(1_000);
     await receiver[Symbol.asyncDispose]();
   });
-  /** @param more sections of its configuration */
+  /** @param more additional sections of the configuration */
   const worldOf = (admin: number, delays: string, more = ""): ProgramWorld => {
     const world = programWorld(
       configuration({ prefix, brokers, port: receiver.port, admin, delays }) + more,
@@ -35,14 +35,14 @@ export async function controlledPrograms() {
     const ports = [await freePort(), await freePort()] as const;
     const world = worldOf(ports[0], delays);
     const second = worldOf(ports[1], delays);
-    // The first one makes the topics.
+    // The first process creates the topics.
     const programs = [world.start(STAGES)];
     await programs[0]?.logged("ready");
     programs.push(second.start(STAGES));
     await programs[1]?.logged("ready");
     return { world, second, ports, programs };
   };
-  /** Everything in a topic of the prefix, as headers. */
+  /** The headers of all records in a topic with the prefix. */
   const headersIn = async (name: string): Promise<readonly Readonly<Record<string, string>>[]> => {
     const records = await recordsIn(name);
     return records.map(({ headers }) =>
@@ -76,7 +76,7 @@ admin: { host: 127.0.0.1, port: ${admin} }
 `;
 }
 
-/** Publishes. The ledger has message ids by user, in order. */
+/** Publishes calls. The ledger has message IDs by user, in order. */
 function load(producer: Producer, prefix: string) {
   const ledger: { readonly id: string; readonly user: string }[] = [];
   const publish = async (count: number, users = 7) => {

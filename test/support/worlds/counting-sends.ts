@@ -1,4 +1,4 @@
-/** A producer that counts how often it is given something to send. */
+/** A producer that counts its sends. */
 
 import type { Producer } from "../../../src/kafka/port.ts";
 

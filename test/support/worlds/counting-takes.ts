@@ -1,4 +1,4 @@
-/** A Kafka whose consumers count how often they hand records over. */
+/** A Kafka whose consumers count how often they pass on records. */
 
 import type { ConsumeOptions, Kafka } from "../../../src/kafka/port.ts";
 

@@ -19,14 +19,14 @@ export const CRM = "crm" as DestinationId;
 export const BILLING = "billing" as DestinationId;
 export const TIERS = ["10m", "60m"] as const;
 export const WINDOW_MS = 4 * 3_600_000;
-/** Longer than looks and reading ahead take. */
+/** Longer than checks and reading ahead take. */
 export const COUNTED_MS = 60_000;
 
 export type Delay = (typeof TIERS)[number];
 
 interface Start {
   readonly config?: Partial<DelayConfig>;
-  /** In place of the port's own methods. */
+  /** Replacements of the port's own methods. */
   readonly kafka?: Partial<Kafka>;
   readonly deps?: Partial<StageDeps>;
 }
@@ -77,7 +77,7 @@ export class CountingWorld {
     };
   }
 
-  /** As deliver would, now. */
+  /** Schedules retries as the deliver stage would do now. */
   park(destination: string, delay: Delay, count = 1, delivery: Partial<Delivery> = {}): void {
     const nowMs = this.clock.nowMs();
     for (let number = 0; number < count; number += 1) {
@@ -100,7 +100,7 @@ export function topicOf(delay: Delay): string {
   return topics.delays(delayMsOfTopic(delay) ?? 0);
 }
 
-/** By the values of the labels, with a slash between. */
+/** Values by the values of the labels, separated by slashes. */
 async function valuesOf(text: Promise<string>, name: string): Promise<Record<string, number>> {
   const values: Record<string, number> = {};
   for (const line of (await text).split("\n")) {

@@ -1,4 +1,4 @@
-/** The delay stage with one tier on a Kafka in memory, and a destination that is there. */
+/** The delay stage with one retry delay on a Kafka in memory, and a destination whose topics exist. */
 
 import { startDelay } from "../../../src/delay/stage.ts";
 import type { Delivery } from "../../../src/domain/delivery.ts";
@@ -28,8 +28,8 @@ interface RetryScheduled {
 }
 
 /**
- * @param recordMaxBytes of a topic, by default 1 MiB.
- * @param instead of the producer's own methods.
+ * @param recordMaxBytes the maximum record size of a topic, by default 1 MiB.
+ * @param instead replacements of the producer's own methods.
  */
 export async function delaying(
   recordMaxBytes: (topic: string) => number = () => 1_048_576,
@@ -40,7 +40,7 @@ export async function delaying(
   for (const name of [topics.delays(TIER_MS), topics.deliveries(destination), topics.deadLetters]) {
     cluster.createTopic(name, 1);
   }
-  /** The process's partitions are its own as long as this says so. */
+  /** The process owns its partitions while this is true. */
   const lease = { isOurs: true };
   const { deps, failures, lines, metrics } = stageProcess(cluster, clock);
   const kafka: Kafka = {

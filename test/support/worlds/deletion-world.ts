@@ -1,4 +1,4 @@
-/** The deletion stage with a Kafka in memory around it, whose clock tests move. */
+/** The deletion stage with a Kafka in memory, on a clock that tests advance. */
 
 import { startDeletion } from "../../../src/deletion/stage.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
@@ -42,7 +42,7 @@ export class DeletionWorld extends StageWorld {
     );
   }
 
-  /** Requests of the users `u<from>` and on, for every source. */
+  /** Writes requests for the users from `u<from>` on, for every source. */
   appendRequests(count: number, from = 0): void {
     for (let number = from; number < from + count; number += 1) {
       this.append({ userId: `u${number}` });
@@ -81,7 +81,7 @@ export class DeletionWorld extends StageWorld {
   }
 }
 
-/** Tests look at all records again after each step. */
+/** Cached, because tests read all records again after each step. */
 const known = new WeakMap<IncomingRecord, Readonly<Record<string, unknown>>>();
 
 function contentOf(record: IncomingRecord): Readonly<Record<string, unknown>> {

@@ -1,4 +1,4 @@
-/** Deliver and delay with a Kafka in memory and scripted endpoints, on a clock that tests move. */
+/** The deliver and delay stages with a Kafka in memory and scripted endpoints, on a clock that tests advance. */
 
 import {
   followOperatorActions,
@@ -40,9 +40,9 @@ export interface WorldOptions {
   readonly partitions?: number;
   readonly recordMaxBytes?: (topic: string) => number;
   readonly schemas?: Schemas;
-  /** Answers requests for tokens; absent: no destination requests any. */
+  /** Responds to token requests; absent if no destination needs a token. */
   readonly tokens?: (earlier: number) => TokenAnswer;
-  /** Attempts are written down. */
+  /** If present, attempts are recorded. */
   readonly attempts?: { readonly responseBytes: number | null };
 }
 
@@ -59,7 +59,7 @@ export class DeliverWorld {
   readonly #delaysMs: readonly number[];
   kafka: MemoryKafka;
   #operatorActions: RunningOperatorActions | null = null;
-  /** For the next start. */
+  /** The destinations for the next start. */
   destinations: readonly WebhookDestination[];
 
   constructor(options: WorldOptions) {
@@ -84,7 +84,7 @@ export class DeliverWorld {
       this.cluster.createTopic(topics.delays(delayMs), 1);
   }
 
-  /** The stages that start from now on go by the topic `operator-actions`. */
+  /** Makes stages that start later follow the topic `operator-actions`. */
   async control(): Promise<RunningOperatorActions> {
     if (this.#operatorActions === null) this.cluster.createTopic(topics.operatorActions, 1);
     this.#operatorActions?.[Symbol.dispose]();
@@ -106,7 +106,7 @@ export class DeliverWorld {
     }
   }
 
-  /** Gives the stage other destinations, as a reload does. Resolves when those that are gone have ended. */
+  /** Gives the stage other destinations, like a reload. Resolves when removed destinations have ended. */
   async update(stage: RunningStage, destinations: readonly WebhookDestination[]): Promise<void> {
     stage.update?.(listsOf({ destinations }));
     await stage.retire?.();
@@ -168,7 +168,7 @@ export class DeliverWorld {
     );
   }
 
-  /** Puts a track call on a destination's topic, as route would. */
+  /** Writes a track call to a destination's topic, like the route stage. */
   append(given: Partial<Delivery> = {}, record: Partial<IncomingRecord> = {}): IncomingRecord {
     const delivery = deliveryOf({ receivedAtMs: this.clock.nowMs(), ...given });
     const key = record.key === undefined ? Buffer.from("u") : record.key;
@@ -187,7 +187,7 @@ export class DeliverWorld {
     return this.cluster.records(topics.deadLetters).map((record) => headerTexts(record));
   }
 
-  /** Moves on until nothing is left to do, at most so long. */
+  /** Advances the clock until nothing is left to do, but at most by this time. */
   async settle(limitMs: number): Promise<void> {
     await this.clock.advance(limitMs);
   }

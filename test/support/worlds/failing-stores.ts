@@ -6,7 +6,7 @@ import { MemoryStores } from "./memory-stores.ts";
 export type StoreWork = "open" | "remove" | "getMany" | "pieces" | "write" | "close";
 
 export class FailingStores extends MemoryStores {
-  /** Gives the error of such a work; null: it is done. */
+  /** Returns the error for an operation; null if the operation succeeds. */
   failing: (work: StoreWork) => Error | null = () => null;
   /** Operations that were started, including failed ones. */
   readonly works: StoreWork[] = [];

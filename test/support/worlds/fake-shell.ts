@@ -1,4 +1,4 @@
-/** A command's surroundings without a process: what it reads, and what it wrote. */
+/** A shell for commands in tests, without a process. It has the command's input and its output. */
 
 import { Readable } from "node:stream";
 

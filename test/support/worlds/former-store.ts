@@ -1,4 +1,4 @@
-/** Makes a store what a program of checkpoint version 1 would have made of the same records. */
+/** Converts a store to the one that a program with checkpoint version 1 would have created from the same records. */
 
 import { type Audience, readCounts } from "../../../src/audience/audience.ts";
 import { arrivalsIn, CHECKPOINT_KEY, firstOf } from "../../../src/audience/keys.ts";
@@ -6,7 +6,7 @@ import { hasArrived, readMembership, writeMembership } from "../../../src/audien
 import { ArrivalRoom, Arrivals } from "../../../src/audience/seen-members.ts";
 import { MemoryStore } from "./memory-stores.ts";
 
-/** Each arrival is a mark in the member's own value, and nobody has a number. */
+/** Each arrival becomes a mark in the member's own value, and members have no numbers. */
 export async function formerStore(store: MemoryStore): Promise<MemoryStore> {
   const entries = store.entries();
   const arrivals = new Map<number, Arrivals>();

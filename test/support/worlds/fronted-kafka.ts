@@ -1,4 +1,4 @@
-/** A broker of its own behind two proxies, and consumers that have room for two records of a partition. */
+/** A separate broker behind two proxies, and consumers that have room for two records of a partition. */
 
 import { createKafka } from "../../../src/kafka/kafka.ts";
 import type { ConsumeOptions, Kafka, KafkaConnection } from "../../../src/kafka/port.ts";
@@ -11,7 +11,7 @@ import type { LogLines } from "../log/log-lines.ts";
 export interface FrontedKafka extends AsyncDisposable {
   readonly broker: PrivateKafka;
   readonly proxy: BrokerProxy;
-  /** Leads to the same broker. */
+  /** A second proxy to the same broker. */
   readonly second: BrokerProxy;
 }
 
@@ -27,7 +27,7 @@ export async function frontedKafka(): Promise<FrontedKafka> {
   return { broker, proxy, second, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
-/** Listeners that pile up from now on, as Node notices them. */
+/** Collects Node's warnings about too many listeners from now on. */
 export function piledListeners(): readonly string[] {
   const piled: string[] = [];
   process.on("warning", ({ name, message }) => {

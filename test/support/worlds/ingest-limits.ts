@@ -1,4 +1,4 @@
-/** The limits of ingest that tests and benches start with: those of the configuration's defaults. */
+/** The limits of the ingest stage for tests and benches, which are the configuration's defaults. */
 export const INGEST_LIMITS = {
   maxInFlightBytes: 64 * 1_024 * 1_024,
   maxUnauthenticatedBytes: 8 * 1_024 * 1_024,

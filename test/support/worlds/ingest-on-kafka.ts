@@ -1,4 +1,4 @@
-/** The ingest stage on the real Kafka, and a way to see what came out of it. */
+/** The ingest stage on the real Kafka, with a reader of its results. */
 
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { SERVER_TIMES } from "../../../src/ingest/server.ts";
@@ -20,12 +20,12 @@ export interface CallsTopic extends AsyncDisposable {
   readonly prefix: string;
   readonly topic: string;
   readonly kafka: Kafka;
-  /** What has been read from the topic so far, as JSON, and a way to wait for more. */
+  /** The records that have been read from the topic so far, with a way to wait for more. */
   readonly taker: Taker;
   values(): readonly Record<string, unknown>[];
 }
 
-/** @param own brokers of a test alone; else those of SWITCHYARD_KAFKA_BROKERS. */
+/** @param own separate brokers of a test; by default, those of SWITCHYARD_KAFKA_BROKERS. */
 export async function callsTopic(name: string, own?: readonly string[]): Promise<CallsTopic> {
   const brokers = own?.join() ?? process.env.SWITCHYARD_KAFKA_BROKERS;
   if (brokers === undefined) {
@@ -78,7 +78,7 @@ export function asJson({ value }: IncomingRecord): Record<string, unknown> {
   return JSON.parse(`${value}`) as Record<string, unknown>;
 }
 
-/** The stage in this process. */
+/** Starts the stage in this process. */
 export async function ingestOn(
   { kafka, topic }: CallsTopic,
   more: Partial<IngestConfig> = {},

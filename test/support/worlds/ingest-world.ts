@@ -1,6 +1,6 @@
 /**
- * The ingest stage on a real socket, with a Kafka in memory behind it. The cluster's clock runs by
- * itself, from one thing that is due to the next, so that 7 s of an outage pass in no time.
+ * The ingest stage on a real socket, with a Kafka in memory. The cluster's clock advances automatically from one due
+ * action to the next, so that 7 s of an outage pass immediately.
  */
 
 import { connect, type Socket } from "node:net";
@@ -27,19 +27,19 @@ export interface IngestWorld extends AsyncDisposable {
   readonly lines: readonly Record<string, unknown>[];
   readonly metrics: Metrics;
   readonly producer: Producer;
-  /** Everything on the topic, in the order of its partitions. */
+  /** All records of the topic, partition by partition. */
   records(): readonly IncomingRecord[];
   values(): readonly Record<string, unknown>[];
   post(path: string, body: unknown, more?: RequestInit): Promise<Response>;
-  /** A bare connection, for what no client would send. */
+  /** A raw connection, for bytes that no client would send. */
   raw(): RawConnection;
-  /** One line of the metrics, without its name. */
+  /** The rest of the metrics line that starts with this. */
   metric(start: string): Promise<string | undefined>;
 }
 
 /**
- * @param recordMaxBytes of the topic.
- * @param given in place of the producer of the cluster in memory.
+ * @param recordMaxBytes the maximum record size of the topic.
+ * @param given a producer to use instead of that of the cluster in memory.
  */
 export async function ingestWorld(
   more: Partial<IngestConfig> = {},
@@ -101,7 +101,7 @@ export async function ingestWorld(
   };
 }
 
-/** Runs what is scheduled as it comes, and other work in between. */
+/** Runs scheduled actions in order, with other work in between. */
 function keepRunning(clock: ManualClock): Disposable {
   let isOver = false;
   const turn = async () => {
@@ -120,7 +120,7 @@ function keepRunning(clock: ManualClock): Disposable {
 
 class RawConnection {
   readonly socket: Socket;
-  /** Resolves with everything that was read when the server has closed the connection. */
+  /** When the server has closed the connection, resolves with everything that was read. */
   readonly closed: Promise<string>;
   #read = "";
   readonly #waiting = new Set<() => void>();
@@ -141,7 +141,7 @@ class RawConnection {
     this.socket.write(text);
   }
 
-  /** Resolves with what was read once it matches; also when the connection has ended without. */
+  /** Resolves with the text that was read when it matches, or when the connection has ended without a match. */
   until(pattern: RegExp): Promise<string> {
     return new Promise((resolve) => {
       const look = () => {

@@ -1,6 +1,6 @@
 /**
- * Records what happened to every call on its way to every destination, as seen by the endpoints and the topics,
- * and checks the laws that must hold whatever went wrong in between.
+ * Records what happened to every call on its way to every destination, according to the endpoints and the topics, and
+ * checks the laws that must hold regardless of the faults.
  */
 
 import type { RetryPolicy } from "../../../src/deliver/choose-retry-delay.ts";
@@ -11,13 +11,13 @@ import type { EndpointKey } from "../../../src/domain/ids.ts";
 /** A request that an endpoint has received. */
 export interface Request {
   readonly endpoint: EndpointKey;
-  /** Counted from 1, as the request says. */
+  /** The number of the attempt from the request, counted from 1. */
   readonly attempt: number;
   readonly atMs: number;
   readonly endAtMs: number;
-  /** Null: the endpoint gave no answer. */
+  /** Null if the endpoint sent no response. */
   readonly status: number | null;
-  /** The same number for all calls of one request; absent if it is not known. */
+  /** The same number for all calls of one request; absent if it is unknown. */
   readonly unit?: number;
 }
 
@@ -31,12 +31,12 @@ export interface DeadLettered {
 export interface Entry {
   readonly messageId: string;
   readonly destination: string;
-  /** In the order of time. */
+  /** The requests, in the order of time. */
   readonly requests: Request[];
   readonly deadLetters: DeadLettered[];
-  /** When its records were written to any topic. */
+  /** When records of the delivery were written to any topic. */
   readonly writtenAtMs: number[];
-  /** When its window began, as records in delay topics say: writing them may have taken long. */
+  /** When the retry window started, according to records in delay topics. Writing these records may have taken long. */
   readonly beganAtMs: number[];
 }
 
@@ -46,7 +46,7 @@ export interface Recipient {
   readonly endpoints: readonly EndpointKey[];
 }
 
-/** A time in which repeats may arise: what was done then may not have been committed. */
+/** A period whose work may be repeated, because it may not have been committed. */
 export interface Exposure {
   readonly fromMs: number;
   readonly toMs: number;
@@ -81,13 +81,13 @@ export function isSettled(entry: Entry, recipient: Recipient): boolean {
   if (recipient.deliver === "any") return deadLetters.length > 0 || requests.some(isAccepted);
   return recipient.endpoints.every(
     (key) =>
-      // Without an endpoint it is for all that were never requested.
+      // A record without an endpoint is for all endpoints that were never requested.
       deadLetters.some(({ endpoint }) => endpoint === null || endpoint === key) ||
       requests.some((request) => request.endpoint === key && isAccepted(request)),
   );
 }
 
-/** Sentences about broken laws; none when all hold. */
+/** Sentences about broken laws; empty if all laws hold. */
 export function violations(
   entry: Entry,
   recipient: Recipient,
@@ -106,7 +106,7 @@ export function violations(
   return found.map((what) => `${entry.messageId} for ${entry.destination}: ${what}`);
 }
 
-/** An attempt comes after the one before it and at least the delay of its tier. */
+/** Finds attempts that follow the previous attempt too early, before the retry delay has passed. */
 export function early(entry: Entry, recipient: Recipient, policy: RetryPolicy): string[] {
   return entry.requests.flatMap(({ attempt, endpoint, atMs }) => {
     if (attempt === 1) return [];
@@ -123,8 +123,8 @@ export function early(entry: Entry, recipient: Recipient, policy: RetryPolicy): 
 }
 
 /**
- * When the window of a delivery began, as its record on a delay topic says: none for one that was
- * neither attempted nor parked, and goes around a topic that takes nothing.
+ * When the retry window of a delivery started, according to its record in a delay topic. There is none if the delivery
+ * was rerouted without an attempt or a scheduled retry.
  */
 export function windowBegan(
   texts: Readonly<Record<string, string | null>>,
@@ -136,15 +136,16 @@ export function windowBegan(
 }
 
 /**
- * When its window began: it was first tried or first parked. Of a delivery that goes on twice each
- * half has its own, and nobody knows which first attempt was parked before: the latest one counts.
+ * When the retry window started: at the first attempt, or when the first retry was scheduled. If a delivery continues
+ * twice, each half has its own start, and it is unknown which first attempt belongs to which half, so the latest one
+ * counts.
  */
 export function windowBeganMs(entry: Entry, mayBeTwo: boolean): number {
   const firstMs = entry.requests.filter(({ attempt }) => attempt === 1).map(({ atMs }) => atMs);
   return mayBeTwo ? Math.max(...firstMs) : Math.min(...firstMs, ...entry.beganAtMs);
 }
 
-/** No attempt is made after the window. */
+/** Finds attempts after the retry window. */
 function late(entry: Entry, { retryWindowMs }: RetryPolicy, mayBeTwo: boolean): string[] {
   const endMs = windowBeganMs(entry, mayBeTwo) + retryWindowMs;
   return entry.requests
@@ -153,8 +154,8 @@ function late(entry: Entry, { retryWindowMs }: RetryPolicy, mayBeTwo: boolean): 
 }
 
 /**
- * It expires only when the longest delay would end after the window, which begins when it is parked
- * if that is before a first attempt.
+ * Finds deliveries that expired too early. A delivery may expire only if the longest delay would end after the retry
+ * window. The window starts when the first retry is scheduled, if that is before the first attempt.
  */
 export function deadLetteredEarly(
   entry: Entry,
@@ -179,7 +180,7 @@ export function deadLetteredWithoutReason(entry: Entry, recipient: Recipient): s
   });
 }
 
-/** Something was done for it when a crash could make that undone. */
+/** True if something was done for the delivery at a time for which a crash could undo it. */
 function isExposed(entry: Entry, exposures: readonly Exposure[]): boolean {
   const steps = [...entry.writtenAtMs, ...entry.requests.map(({ atMs }) => atMs)];
   return exposures.some(({ fromMs, toMs }) => steps.some((ms) => ms >= fromMs && ms <= toMs));

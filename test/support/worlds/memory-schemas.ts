@@ -1,4 +1,4 @@
-/** Schemas of a registry that answers when a test says so. */
+/** Schemas of a registry that responds when a test requests it. */
 
 import type { KnownSchema, SchemaRef } from "../../../src/domain/known-schemas.ts";
 import { compileSchema } from "../../../src/registry/compile.ts";
@@ -7,9 +7,9 @@ import type { Schemas } from "../../../src/registry/port.ts";
 export class MemorySchemas implements Schemas {
   readonly #known = new Map<SchemaRef, KnownSchema>();
   readonly #waiting = new Set<() => void>();
-  /** What `ready` was asked for. */
+  /** The arguments of the calls of `ready`. */
   readonly asked: (readonly SchemaRef[])[] = [];
-  /** Callers of `ready` that wait now. */
+  /** Number of calls of `ready` that are waiting. */
   waiting = 0;
 
   get(ref: SchemaRef): KnownSchema | null {

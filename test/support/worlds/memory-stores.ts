@@ -1,4 +1,4 @@
-/** The local stores of one machine, in memory: they outlive the processes that open them. */
+/** The local stores of one machine, in memory. They are kept when the processes that opened them have ended. */
 
 import {
   type Change,
@@ -24,19 +24,19 @@ export class MemoryStores implements Stores {
     return Promise.resolve();
   }
 
-  /** What is in the store, open or not. */
+  /** The store of a partition, whether it is open or closed. */
   store(partition: number): MemoryStore {
     const store = this.#stores.get(partition);
     if (store === undefined) throw new Error(`there is no store of partition ${partition}`);
     return store;
   }
 
-  /** Puts another store in the place of the partition's own. */
+  /** Replaces the partition's store. */
   put(partition: number, store: MemoryStore): void {
     this.#stores.set(partition, store);
   }
 
-  /** Puts others in the place of all stores that there are. No process may run. */
+  /** Replaces all existing stores. No process may be running. */
   async change(other: (store: MemoryStore) => Promise<MemoryStore>): Promise<void> {
     for (const [partition, store] of this.#stores) {
       const changed = await other(store);
@@ -45,17 +45,17 @@ export class MemoryStores implements Stores {
     }
   }
 
-  /** The processes that had stores open are gone. */
+  /** Call when the processes that had stores open have ended. */
   release(): void {
     for (const [partition, store] of this.#stores) this.#stores.set(partition, store.reopen());
     for (const store of this.#stores.values()) void store.close();
   }
 }
 
-/** Few, so that tests see more than one piece. */
+/** Low, so that tests get more than one piece. */
 const PIECE_ENTRIES = 4;
 
-/** An ordered store in memory: the same order and the same promises as on disk. */
+/** An ordered store in memory, with the same order and the same guarantees as on disk. */
 export class MemoryStore implements OrderedStore {
   readonly #values = new Map<string, string>();
   #isClosed = false;
@@ -68,7 +68,7 @@ export class MemoryStore implements OrderedStore {
     return !this.#isClosed;
   }
 
-  /** All entries, in order, also of a store that is closed. */
+  /** All entries, in order, even if the store is closed. */
   entries(): readonly Entry[] {
     return [...this.#values].sort(([one], [other]) => byBytes(one, other));
   }

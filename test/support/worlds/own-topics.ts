@@ -1,4 +1,4 @@
-/** A client of the tests' Kafka, and topics of a prefix that no other test has. */
+/** A client of the tests' Kafka, and topics with a prefix that no other test has. */
 
 import { onTestFinished } from "vitest";
 
@@ -13,9 +13,9 @@ import { uniquePrefix } from "../build/prefix.ts";
 const RECORD_MAX_BYTES = 1_048_576;
 
 /**
- * With the end of the test the topics are deleted, and the client is closed.
+ * At the end of the test, the topics are deleted and the client is closed.
  *
- * @param finished of the context, in a test that runs in parallel; or the clean-up of a whole file.
+ * @param finished `onTestFinished` of the context in a test that runs in parallel, or the cleanup of a whole file.
  */
 export function ownTopics(
   name: string,

@@ -1,6 +1,6 @@
 /**
- * The program with its page on a Kafka of its own, receivers that can refuse, and calls, syncs and
- * values that want to be scripts. Everything that a view can show is there.
+ * The program with its console on a separate Kafka, receivers that can reject, and calls, syncs and values that look
+ * like scripts. There is data for everything that a view can show.
  */
 
 import { once } from "node:events";
@@ -18,10 +18,10 @@ import { programWorld } from "../servers/program.ts";
 
 const NOWHERE = "127.0.0.1:1";
 const STAGES = ["--stages", "route,audience,deletion,deliver,delay,console"];
-/** Of header and environment: neither may be shown. */
+/** A secret in a header and in the environment. It must never be shown. */
 export const SECRET = "hunter2-of-the-page";
 
-/** `good` answers 200, `down` 503 and `picky` 400, until a test says otherwise. */
+/** `good` responds 200, `down` 503 and `picky` 400, until a test changes that. */
 export async function pageOnKafka() {
   await using started = new AsyncDisposableStack();
   const page = buildPage();
@@ -79,12 +79,12 @@ export async function pageOnKafka() {
       proxy.cut();
     },
     bringBack: () => proxy.leadTo(behind),
-    /** Bytes that Kafka was asked with by now, by all together. */
+    /** Bytes of all requests to Kafka so far. */
     asked: () => proxy.asked(),
     url: String(url),
     call: (messageId: string, userId: string, event: string = HOSTILE, more: object = {}) =>
       write("calls", userId, { type: "track", messageId, userId, event, ...more }),
-    /** In the line of a destination. */
+    /** Writes a delivery to the queue of a destination. */
     delivery: (destination: string, userId: string) =>
       write(`deliveries.${destination}`, userId, { type: "track", userId, event: "E" }),
     sync: (syncId: string, userIds: readonly string[]) =>

@@ -12,16 +12,19 @@ import { type FencedBlock, fencedBlocks, isPrinted } from "../project/fenced-blo
 import { ROOT } from "../project/tracked-texts.ts";
 import type { CheckoutCopy, Terminal } from "./checkout-copy.ts";
 
-/** Far above what it takes, on a machine that is busy. */
+/** Far longer than a page takes, even on a busy machine. */
 const SEEN_LIMIT_MS = 90_000;
-/** It gives each process 3 s to answer, which one on a busy machine may not keep. Looking again changes nothing. */
+/**
+ * The command waits 3 s for each process, which may not be enough on a busy machine. Repeating the command has no side
+ * effects.
+ */
 const LOOK = /^(?:npm run -s )?switchyard (?:-- )?status\b/;
 const LOOKS_MAX = 5;
 
 /**
- * Blocks of the page, in their order, with free ports in the place of the given ones.
+ * Blocks of the page, in order, with free ports instead of the given ones.
  *
- * @param path below the project's folder.
+ * @param path the path below the project's folder.
  */
 export async function blocksOf(
   path: string,
@@ -51,7 +54,7 @@ export class PageReader {
     else await this.#runs(text, Number(/^status (\d+)$/.exec(info)?.[1] ?? 0));
   }
 
-  /** Names of terminals in which something runs. */
+  /** Names of the terminals in which a command is running. */
   keepsRunning(): readonly string[] {
     return [...this.#terminals.keys()];
   }

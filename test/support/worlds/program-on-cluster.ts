@@ -1,4 +1,4 @@
-/** The program on three brokers of its own, with two destinations of which one has its topic on one broker alone. */
+/** The program on three separate brokers, with two destinations. The topic of one destination is on a single broker. */
 
 import { expect } from "vitest";
 
@@ -24,9 +24,9 @@ export interface ProgramOnCluster extends AsyncDisposable {
   readonly cluster: LocalCluster;
   readonly program: RunningProgram;
   readonly kafka: Kafka;
-  /** Resolves when the brokers have them. Returns the ids. */
+  /** Publishes calls. Resolves with the IDs when the brokers have the calls. */
   publish(count: number): Promise<readonly string[]>;
-  /** How often each came to `/near` or `/lonely`. */
+  /** How often each call arrived at `/near` or `/lonely`. */
   arrived(path: string): ReadonlyMap<string, number>;
   untilArrived(path: string, ids: readonly string[]): Promise<void>;
   leadersOf(topic: string): Promise<readonly number[]>;
@@ -37,7 +37,7 @@ export async function programOnCluster(): Promise<ProgramOnCluster> {
   const [cluster, receiver] = await Promise.all([startCluster(), webhookServer()]);
   started.use(cluster);
   started.use(receiver);
-  // One copy alone, on the first broker.
+  // The topic has only one replica, on the first broker.
   await cluster.look.create(LONELY, [[1], [1], [1]]);
   const connection = { brokers: cluster.brokers, clientId: "cluster-test", tls: null, sasl: null };
   const limits = { sessionTimeoutMs: 10_000, recordMaxBytes: () => 1e6 };

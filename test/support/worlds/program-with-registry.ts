@@ -19,20 +19,20 @@ import { fakeShell } from "./fake-shell.ts";
 const ROOT = join(import.meta.dirname, "../../..");
 
 export interface ProgramWithRegistry extends AsyncDisposable {
-  /** Path of its configuration. */
+  /** Path of the program's configuration. */
   readonly file: string;
-  /** The topic of calls. */
+  /** The name of the `calls` topic. */
   readonly topic: string;
   readonly brokers: string;
-  /** Bodies of webhooks by message id; `payload` is `full`. */
+  /** Bodies of webhooks by message ID; `payload` is `full`. */
   readonly arrived: ReadonlyMap<string, unknown>;
   /** The body of an admin path, such as `/readyz`. */
   admin(path: string): Promise<string>;
-  /** What a command of the program prints with its configuration. */
+  /** The output of a command of the program with the same configuration. */
   command(...args: readonly string[]): Promise<string>;
 }
 
-/** Resolves when the program is ready. @param registry URLs with commas */
+/** Resolves when the program is ready. @param registry URLs, separated by commas */
 export async function startProgramWithRegistry(
   name: string,
   registry: string,
@@ -89,7 +89,7 @@ admin: { host: 127.0.0.1, port: ${adminPort} }
 }
 
 async function startProgram(config: string, cwd: string): Promise<AsyncDisposable> {
-  // The environment would win over the file.
+  // The environment would override the file.
   const { SWITCHYARD_REGISTRY_URL: _, ...env } = process.env;
   const args = ["run", "-c", config, "--stages", "route,deliver,delay"];
   const command = [process.execPath, join(ROOT, "src/main.ts"), ...args];

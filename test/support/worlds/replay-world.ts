@@ -1,4 +1,4 @@
-/** Dead letters on a Kafka in memory, and replays of them on a clock that tests move. */
+/** Dead letters on a Kafka in memory, and replays of them, on a clock that tests advance. */
 
 import {
   type DeadLetterCause,
@@ -38,14 +38,14 @@ export interface DeadLetterSpec {
   readonly reason?: DeadLetterReason;
   readonly error?: string;
   readonly failedAtMs?: number;
-  /** Where the record stood. */
+  /** The topic of the record that was dead-lettered. */
   readonly topic?: string;
   readonly key?: string;
   readonly value?: string | null;
   readonly headers?: RecordHeaders;
 }
 
-/** A dead letter as deliver writes it of a delivery, or as `given` says. */
+/** A dead letter as the deliver stage writes it for a delivery, with the changes in `given`. */
 export function deadLetterRecord(delivery: Partial<Delivery>, given: DeadLetterSpec = {}) {
   const { value = '{"type":"track"}', key = "u" } = given;
   const full = deliveryOf(delivery);
@@ -68,7 +68,7 @@ export function deadLetterRecord(delivery: Partial<Delivery>, given: DeadLetterS
 
 export class ReplayWorld {
   readonly clock = new ManualClock();
-  /** Moves the clock on until the promise is settled. */
+  /** Advances the clock until the promise is settled. */
   readonly finish = clockDriver(this.clock).during;
   readonly cluster: MemoryCluster;
   readonly destinations: readonly Destination[];
@@ -93,7 +93,7 @@ export class ReplayWorld {
     for (const { id } of destinations) this.cluster.createTopic(topics.deliveries(id), 1);
   }
 
-  /** Writes dead letters one millisecond apart, their partitions in turn. */
+  /** Writes dead letters one millisecond apart, to the partitions in turn. */
   async fill(count: number, spec: (number: number) => DeadLetterSpec = () => ({})): Promise<void> {
     for (let number = 0; number < count; number += 1) {
       await this.clock.advance(1);
@@ -150,7 +150,7 @@ export class ReplayWorld {
     };
   }
 
-  /** Message ids on the destination's topic. */
+  /** Message IDs on the destination's topic. */
   delivered(): string[] {
     return this.cluster
       .records(DELIVERIES)

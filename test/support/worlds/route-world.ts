@@ -1,4 +1,4 @@
-/** The route stage with a Kafka in memory around it, whose clock tests move. */
+/** The route stage with a Kafka in memory, on a clock that tests advance. */
 
 import type { DestinationId, SourceId } from "../../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";

@@ -1,10 +1,10 @@
-/** Endpoints that answer what a test says, after the time it says, on its clock. */
+/** Endpoints whose responses and delays a test scripts, on the test's clock. */
 
 import type { Cause, SendResult } from "../../../src/destinations/port.ts";
 import type { HttpPort } from "../../../src/destinations/webhook/http-port.ts";
 import type { ManualClock } from "../clock/manual-clock.ts";
 
-/** A status, or a cause why there was no response. */
+/** A status, or the cause of a missing response. */
 export type Answer =
   | number
   | Cause
@@ -23,7 +23,7 @@ export class ScriptedHttp implements HttpPort {
   readonly sent: Sent[] = [];
   /** The type of each destination that was opened. */
   readonly openedKinds: string[] = [];
-  /** Connections opened and not closed. */
+  /** Number of destinations whose connections are open. */
   openDestinations = 0;
   underWay = 0;
   underWayMax = 0;
@@ -31,13 +31,13 @@ export class ScriptedHttp implements HttpPort {
   readonly #clock: ManualClock;
   readonly #answer: (sent: Sent, earlier: number) => Answer;
 
-  /** @param answer called for each request, with how many the same URL had before. */
+  /** @param answer called for each request, with the number of earlier requests to the same URL. */
   constructor(clock: ManualClock, answer: (sent: Sent, earlier: number) => Answer) {
     this.#clock = clock;
     this.#answer = answer;
   }
 
-  /** Nothing here looks at certificates. */
+  /** Certificates are not checked here. */
   trust(): boolean {
     return false;
   }

@@ -1,4 +1,4 @@
-/** A token endpoint that answers what a test says, on its clock. */
+/** A token endpoint whose responses a test scripts, on the test's clock. */
 
 import { responded } from "../../../src/destinations/port.ts";
 import { Tokens } from "../../../src/destinations/webhook/authorized.ts";

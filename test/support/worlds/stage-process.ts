@@ -1,5 +1,5 @@
 /**
- * What a stage is given in tests, as in a process of its own: its sends and batches are counted.
+ * The dependencies of a stage in tests, as in a separate process. Its sends and batches are counted.
  */
 
 import type { Producer } from "../../../src/kafka/port.ts";
@@ -31,7 +31,7 @@ export function stageProcess(cluster: MemoryCluster, clock: ManualClock) {
   return { kafka, counts, lines, failures, metrics, producer, deps };
 }
 
-/** A stop as the program does it: the stage, then the producer it was given. */
+/** Stops in the same order as the program: first the stage, then its producer. */
 export async function closing(
   stage: AsyncDisposable,
   producer: Producer,

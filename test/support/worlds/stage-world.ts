@@ -1,4 +1,4 @@
-/** One stage with a Kafka in memory around it, whose clock tests move. */
+/** One stage with a Kafka in memory, on a clock that tests advance. */
 
 import type { IncomingRecord, RecordHeaders } from "../../../src/domain/record.ts";
 import { groupNames, topicNames } from "../../../src/domain/topics.ts";
@@ -41,7 +41,7 @@ export class StageWorld {
     this.cluster.createTopic(topics.deadLetters, 1);
   }
 
-  /** Starts the stage in a process of its own, with its sends and batches counted. */
+  /** Starts the stage in a separate process, and counts its sends and batches. */
   protected async startIn(start: (deps: StageDeps) => Promise<RunningStage>) {
     const own = stageProcess(this.cluster, this.clock);
     this.#connections.push(own.kafka);
@@ -50,7 +50,7 @@ export class StageWorld {
     return { ...own, stage, close };
   }
 
-  /** @param value JSON, or text or bytes as they are. */
+  /** @param value a value to write as JSON; strings and bytes stay unchanged. */
   append(value: unknown, partition = 0, headers: RecordHeaders = []): IncomingRecord {
     const record = { topic: this.#options.input, key: null, headers, partition };
     const bytes = Buffer.isBuffer(value) ? value : valueBytes(value);

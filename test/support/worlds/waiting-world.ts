@@ -19,7 +19,7 @@ export const BILLING = "billing" as DestinationId;
 const TIERS = ["10m", "60m"];
 export const WINDOW_MS = 4 * 3_600_000;
 const PARTITIONS = 4;
-/** By destination and tier. */
+/** Number of deliveries by destination and retry delay. */
 export const PARKED = { "crm/10m": 5_000, "billing/10m": 300, "crm/60m": 900 } as const;
 
 export interface WaitingWorld {
@@ -31,7 +31,7 @@ export interface WaitingWorld {
   held(): Promise<Record<string, number>>;
 }
 
-/** Topics with their own prefix, which contain `PARKED`. */
+/** Topics with a separate prefix that contain the deliveries of `PARKED`. */
 export async function waitingWorld(brokers: readonly string[]): Promise<WaitingWorld> {
   const prefix = uniquePrefix("waiting");
   const topics = topicNames(prefix);
@@ -91,7 +91,7 @@ async function write(kafka: Kafka, prefix: string, labels: string, count: number
   await producer.close(5_000);
 }
 
-/** A process with the stage and its gauges. It closes the client when it stops. */
+/** Starts a process with the stage and its gauges. The client is closed when the process stops. */
 async function startCounting(kafka: Kafka, prefix: string) {
   kafka.watch();
   const metrics = createMetrics();
@@ -133,7 +133,7 @@ async function startCounting(kafka: Kafka, prefix: string) {
   };
 }
 
-/** As Kafka holds it, read by nobody of ours. */
+/** The number of records in Kafka, read without our code. */
 async function heldIn(kafka: Kafka, prefix: string): Promise<Record<string, number>> {
   const { signal } = new AbortController();
   const asked = { delays: TIERS, topics: topicNames(prefix), groups: groupNames(prefix), signal };

@@ -20,9 +20,9 @@ test("what breaks the protocol is a dead letter that says why, and the rest cont
   await world.settle();
   expect(world.deadLetters()).toEqual([
     "0 undecodable: the value is not JSON, at character 1",
-    '1 invalid-sync: members of audience "a", which has no sync',
-    "3 invalid-sync: userIds[1] is null, expected text or a number",
-    '4 invalid-sync: end of sync "other", which has no begin',
+    '1 invalid-sync: the members record belongs to audience "a", which has no sync',
+    "3 invalid-sync: userIds[1] is null, expected a string or a number",
+    '4 invalid-sync: the end record belongs to sync "other", which has no begin record',
   ]);
   expect(world.reported()).toEqual(["u2 a=true"]);
   const text = await process.metrics.text();

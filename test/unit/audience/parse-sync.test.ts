@@ -7,7 +7,7 @@ import { parseSync } from "../../../src/audience/parse-sync.ts";
 const sync = { audienceId: "a", syncId: "s" };
 const long = "x".repeat(1_025);
 test.each([
-  [[], "a sync record is a JSON object, this is a list"],
+  [[], "a sync record must be a JSON object, but this is a list"],
   [{ type: "Begin" }, 'type is "Begin", expected one of begin'],
   [{ type: "begin", audienceName: "A", syncId: "s" }, "audienceId is nothing"],
   [{ type: "begin", audienceName: "A", audienceId: "a" }, "syncId is nothing"],

@@ -36,7 +36,7 @@ test.each([
   ["config nope", 2, "unknown command 'nope'"],
   ["config check --nope", 2, "unknown option '--nope'"],
   ["config check extra", 2, "too many arguments"],
-  ["config check", 2, "Give --config FILE or set SWITCHYARD_CONFIG."],
+  ["config check", 2, "Use --config FILE or set SWITCHYARD_CONFIG."],
   ["config check --config", 2, "argument missing"],
   [`config check -c ${BAD}x`, 2, "there is no such file"],
   [`config print -c ${BAD}`, 2, "3 problems"],
@@ -100,7 +100,7 @@ test.each([
   ["topics --aply", "error: unknown option '--aply' (Did you mean --apply?)", "switchyard topics"],
   [
     "config check",
-    "error: no configuration file. Give --config FILE or set SWITCHYARD_CONFIG.",
+    "error: no configuration file is set. Use --config FILE or set SWITCHYARD_CONFIG.",
     "switchyard config check",
   ],
   [

@@ -171,7 +171,7 @@ destinations: [{ id: ${"d".repeat(39)}, type: topic, name: A }]`,
     ),
     "destinations[0].endpoints[1].url",
     "as in destinations[0].endpoints[0].url",
-    "each URL once",
+    "every URL of a destination at most once",
   ],
   ["empty secret", webhook('sharedSecret: ""'), "destinations[0].sharedSecret", '""', "not empty"],
   [

@@ -197,7 +197,7 @@ const ROWS: readonly Row[] = [
     top("sources: [{ id: a, writeKey: k, writeKeys: [x] }]"),
     "sources[0]",
     "writeKey and writeKeys",
-    "one of the two",
+    "only one of them",
   ],
   [
     "empty key",
@@ -218,7 +218,7 @@ const ROWS: readonly Row[] = [
     SMALL.replace("[hook]", "[hook, hook]"),
     "sources[0].destinations[1]",
     '"hook", as in sources[0].destinations[0]',
-    "each destination once",
+    "every destination at most once",
   ],
   [
     "rate 0",

@@ -79,7 +79,7 @@ test.each([
   ["${file:secrets/large}", "a larger file", "only the value into the file"],
   ["${file:secrets/latin1}", "bytes that are not UTF-8", "save the file as UTF-8"],
   ["${file:}", "${file:} without a path", "name the file"],
-  ["${file:secrets/crm:-none}", "a default in ${file:...}", "leave out `:-`"],
+  ["${file:secrets/crm:-none}", "a default in ${file:...}", "remove `:-`"],
   ['"${file:${HALF}/crm}"', "${ in the path of ${file:...}", "without variables"],
   ["${file:secrets/crm", "${file: without its brace", "end it with a brace"],
 ])("%s is a problem with its path and a hint", (secret, found, hint) => {

@@ -306,7 +306,7 @@ destinations:
   expect(parse(yaml)).toMatchObject({
     warnings: [
       "destinations[0]: no source names hook, so it gets no calls",
-      "destinations[0]: previousSharedSecret does nothing without standardWebhooks",
+      "destinations[0]: previousSharedSecret has no effect without standardWebhooks",
       "kafka.sasl: without kafka.tls the password crosses the network in plain text",
     ],
   });
@@ -325,7 +325,7 @@ ${hook("c", "messageIdHeader: true, batch: { calls: 222, bytes: 1MiB, wait: 1s, 
 `;
   const parsed = parse(yaml);
   expect(parsed).toMatchObject({
-    warnings: [expect.stringContaining("destinations[2]: messageIdHeader does nothing")],
+    warnings: [expect.stringContaining("destinations[2]: messageIdHeader has no effect")],
   });
   expect(parsed).toMatchObject({
     config: {

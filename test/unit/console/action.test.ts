@@ -87,7 +87,7 @@ test.each<[unknown, string]>([
   [{ ...CANCEL, dryRun: "false" }, "dryRun is"],
   [{ ...CANCEL, dryrun: false }, 'The action does not have a field "dryrun".'],
   [{ ...CANCEL, before: "yesterday" }, "before is"],
-  [{ ...CANCEL, before: -1 }, "before is a number; expected is an ISO 8601 time"],
+  [{ ...CANCEL, before: -1 }, "before is a number; an ISO 8601 time or a number of milliseconds"],
   [{ ...REPLAY, since: 0 }, "The range ends before it starts, so there is nothing to replay."],
   [{ ...REPLAY, types: ["tracks"] }, "types is a list; a list of some of identify, track"],
   [{ ...REPLAY, events: [""] }, "events is a list; a list of strings is expected."],

@@ -91,18 +91,18 @@ describe("anything else is rejected with a sentence", () => {
   test.each([
     ["pause/crm", "{", "its value is not a JSON object"],
     ["pause/crm", "[]", "its value is not a JSON object"],
-    ["pause/crm", { ...good, v: 2 }, 'its "v" is not 1: a later version wrote it'],
+    ["pause/crm", { ...good, v: 2 }, 'its "v" is not 1, so a later version of Switchyard wrote it'],
     ["pause/crm", { ...good, since: "?" }, 'its "since" is not a time'],
     ["pause/crm", { ...good, until: 5.5e99 }, 'its "until" is neither a time nor null'],
     [
       "pause/crm",
       { ...good, by: "\u001b[31m" },
-      'its "by" is not text of 1 to 100 ASCII characters',
+      'its "by" is not a string of 1 to 100 ASCII characters',
     ],
     [
       "pause/crm",
       { ...good, by: "x".repeat(101) },
-      'its "by" is not text of 1 to 100 ASCII characters',
+      'its "by" is not a string of 1 to 100 ASCII characters',
     ],
     ["pause/C RM", good, "its key does not contain a valid destination ID"],
     ["pause/crm/more", good, "its key is unknown to this version"],
@@ -116,16 +116,16 @@ describe("anything else is rejected with a sentence", () => {
     ["release/crm/a", { ...earlyReleaseOf, at: 1 }, 'its "at" is not a time'],
     [
       ...(["release/crm/a", { ...earlyReleaseOf, kind: "cancel" }] as const),
-      'its "receivedBefore" does not fit: a time for cancel, else null',
+      'its "receivedBefore" is not a time (for cancel) or null (for all other kinds)',
     ],
     [
       ...(["release/crm/a", { ...earlyReleaseOf, receivedBefore: good.since }] as const),
-      'its "receivedBefore" does not fit: a time for cancel, else null',
+      'its "receivedBefore" is not a time (for cancel) or null (for all other kinds)',
     ],
     [
       "release/crm/a",
       { ...earlyReleaseOf, by: 7 },
-      'its "by" is not text of 1 to 100 ASCII characters',
+      'its "by" is not a string of 1 to 100 ASCII characters',
     ],
     ["release/crm/a b", earlyReleaseOf, "its key is unknown to this version"],
     ["released/a/10x/0", { v: 1, through: 1 }, "its key is unknown to this version"],

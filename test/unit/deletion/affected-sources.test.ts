@@ -48,7 +48,7 @@ test("every destination that is not told is named, with the reason", () => {
   ]);
   expect(notReportedBy(["web"])).toEqual([
     { destination: "off", because: "disabled" },
-    { destination: "ios-only", because: "no affected source names it" },
+    { destination: "ios-only", because: "no affected source is connected to it" },
     { destination: "files", because: "type topic" },
   ]);
 });

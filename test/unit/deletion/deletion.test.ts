@@ -76,10 +76,10 @@ test.each([
 test.each([
   ["", "undecodable", "the value is not JSON"],
   ["u1", "undecodable", "the value is not JSON"],
-  ["null", "invalid-deletion", "a deletion request is a JSON object, this is null"],
+  ["null", "invalid-deletion", "a deletion request must be a JSON object, but this is null"],
   ['["u1"]', "invalid-deletion", "this is a list"],
   ['"u1"', "invalid-deletion", "this is a string"],
-  ["{}", "invalid-deletion", "userId is nothing, expected text or a number"],
+  ["{}", "invalid-deletion", "userId is nothing, expected a string or a number"],
   ['{"userId":""}', "invalid-deletion", "userId is an empty string"],
   ['{"userId":null}', "invalid-deletion", "userId is null"],
   ['{"userId":true}', "invalid-deletion", "userId is true"],

@@ -199,7 +199,7 @@ test("without the topic audience-syncs requests wait, and continue when it is th
   ]);
   expect(deletion.stage.healthProblems()).toEqual([
     expect.stringMatching(
-      /^deletion requests have been waiting for .* of sw\.audience-syncs for \d+ s$/,
+      /^deletion requests cannot be processed, because the .* of sw\.audience-syncs has been unknown for \d+ s$/,
     ),
   ]);
   expect(world.notified("hook")).toEqual([]);

@@ -110,5 +110,5 @@ test("while the brokers take nothing, no more than 8 MiB wait and deliveries end
   expect(dropped).toBeGreaterThan(0);
   expect(dropped).toBeLessThan(total);
   const [said] = world.lines.filter(({ msg }) => msg === "attempts.records-dropped");
-  expect(said?.error).toBe("8 MiB of attempts are not acknowledged yet");
+  expect(said?.error).toBe("8 MiB of attempt records are not acknowledged yet");
 });

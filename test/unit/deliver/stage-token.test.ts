@@ -15,6 +15,8 @@ const AUTH: OAuth2 = {
   clientId: "switchyard",
   clientSecret: "client-secret",
   scope: null,
+  privateKey: null,
+  keyId: null,
   credentialsIn: "header",
   parameters: {},
 };

@@ -210,7 +210,7 @@ test("an open breaker stays open when something else changes, and not for anothe
   await world.settle(3_000);
   const key = endpointOf(A).key;
   expect(deliver.healthProblems()).toEqual([
-    `destination crm: endpoint crm[1] ${new URL(A).host} (${key}) keeps failing, its breaker is open`,
+    `destination crm: endpoint crm[1] ${new URL(A).host} (${key}) keeps failing; its circuit breaker is open`,
   ]);
   const sentToA = () => world.http.sent.filter(({ url }) => url === A).length;
   const before = sentToA();

@@ -18,7 +18,7 @@ test("it has the place, from 1, and the host with its port; never a secret of th
   expect([...names.values()]).toEqual(["crm-hook[1] crm.example.com", "crm-hook[2] 10.1.2.3:8080"]);
 });
 
-test("the key stands next to it, and alone for one that is not configured any more", () => {
+test("the key stands next to it, and alone for one that is no longer configured", () => {
   const { key } = endpointOf(B);
   expect(endpointText(names.get(key), key)).toBe(`crm-hook[2] 10.1.2.3:8080 (${key})`);
   expect(endpointText(undefined, key)).toBe(key);

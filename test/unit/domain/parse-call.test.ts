@@ -37,7 +37,7 @@ test.each([
 });
 
 test.each([
-  ["a null", null, "a call is a JSON object, this is null"],
+  ["a null", null, "a call must be a JSON object, but this is null"],
   ["a list", [track], "this is a list"],
   ["a text", "track", "this is a string"],
   ["no type", { userId: "u1" }, "type is missing"],
@@ -280,7 +280,7 @@ test.each([
 });
 
 test.each([
-  [null, "a delete is a JSON object, this is null"],
+  [null, "a delete must be a JSON object, but this is null"],
   [track, 'type is "track", expected delete'],
   [{ type: "delete" }, "userId is nothing"],
   [{ type: "delete", userId: "" }, "userId is an empty string"],

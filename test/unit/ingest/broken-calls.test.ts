@@ -173,9 +173,9 @@ test("a broken call over the limit is too large, and brackets of any depth cost 
 });
 
 test.each<[string, string, string]>([
-  ["null", "null", "a call is a JSON object, this is null"],
-  ["a list", "[1]", "a call is a JSON object, this is a list"],
-  ["NaN", "NaN", "a call is a JSON object, this is null"],
+  ["null", "null", "a call must be a JSON object, but this is null"],
+  ["a list", "[1]", "a call must be a JSON object, but this is a list"],
+  ["NaN", "NaN", "a call must be a JSON object, but this is null"],
   ["too deep", track(`${"[".repeat(2_001)}${"]".repeat(2_001)}`), "nests more than 2000 levels"],
 ])("an entry that is %s is omitted alone", (_name, entry, error) => {
   const result = read(Buffer.from(`{"batch":[${entry},${track("{}")}]}`));

@@ -62,7 +62,7 @@ test.each([
   ],
   ["| the body | 64 KiB |", "destinations/webhook/http.ts", "RESPONSE_BODY_MAX_BYTES = 65_536;"],
   ["128 bytes are added for each read, and 32", "http/bound-response.ts", "READ_BYTES = 128;"],
-  ["each line of a long one | 24 KiB |", "http/bound-response.ts", "OTHER_MAX_BYTES = 24_576;"],
+  ["each line of a long part | 24 KiB |", "http/bound-response.ts", "OTHER_MAX_BYTES = 24_576;"],
   ["checked every 50 ms", "http/bound-response.ts", "LOOK_EVERY_MS = 50;"],
   ["more than 256 KiB for one response", "http/bound-response.ts", "WIRE_MAX_BYTES = 262_144;"],
   ["A response is kept for 10 s", "http/lookup.ts", "FRESH_MS = 10_000;"],

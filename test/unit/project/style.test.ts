@@ -40,7 +40,6 @@ const SEARCHES: readonly Search[] = [
   {
     what: "Whether …, Since when …",
     pattern: /(?:^|[|] |"|\* )(?:Whether|Since when)/,
-    except: /Whether the sync is applied/,
   },
   {
     what: "programs that tell",

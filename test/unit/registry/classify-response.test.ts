@@ -60,7 +60,7 @@ const OUTAGES: readonly (readonly [string, Exchanged, RegExp])[] = [
   ["400 with the code of an unknown one", answer(400, { error_code: 40_403 }), /responds 400/],
   ["a redirect", answer(302, ""), /redirects \(302\)/],
   ["401", answer(401, { error_code: 40_101 }), /the credentials \(401\).*registry\.username/],
-  ["403", answer(403, { error_code: 40_301 }), /forbids.*permissions/],
+  ["403", answer(403, { error_code: 40_301 }), /forbids.*permission to read/],
   ["407", answer(407, ""), /proxy/],
   ["429", answer(429, { error_code: 42_901 }), /rate limit/],
   ["500", answer(500, { error_code: 50_001 }), /responds 500/],

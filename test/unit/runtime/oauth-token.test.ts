@@ -1,3 +1,4 @@
+import { generateKeyPairSync, verify } from "node:crypto";
 import { beforeEach, expect, test } from "vitest";
 
 import {
@@ -90,11 +91,12 @@ test.each([
 );
 
 test("the ID and the secret may be in the form, with more fields", () => {
-  const { headers, form } = tokenRequest({
+  const credentials = {
     ...CREDENTIALS,
     credentialsIn: "body",
     parameters: { audience: "https://api.example/" },
-  });
+  } as const;
+  const { headers, form } = tokenRequest(credentials, 0, "id");
   expect(headers).toEqual({ accept: "application/json" });
   expect(Object.fromEntries(form)).toEqual({
     grant_type: "client_credentials",
@@ -103,6 +105,33 @@ test("the ID and the secret may be in the form, with more fields", () => {
     client_id: "switchyard",
     client_secret: "s3cr:t",
   });
+});
+
+test.each([
+  ["RS256", generateKeyPairSync("rsa", { modulusLength: 2_048 })],
+  ["ES256", generateKeyPairSync("ec", { namedCurve: "P-256" })],
+])("a private key signs a JWT for the token endpoint: %s", (alg, { privateKey, publicKey }) => {
+  const pem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  const credentials = { ...CREDENTIALS, clientSecret: null, privateKey: pem, keyId: "k1" };
+  const { headers, form } = tokenRequest(credentials, 1_700_000_000_900, "id-1");
+  expect(headers).toEqual({ accept: "application/json" });
+  const { client_assertion: jwt = "", ...others } = Object.fromEntries(form);
+  expect(others).toEqual({
+    grant_type: "client_credentials",
+    scope: "kafka",
+    client_id: "switchyard",
+    client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+  });
+  const [header = "", claims = "", signature = ""] = jwt.split(".");
+  const read = (part: string) => JSON.parse(Buffer.from(part, "base64url").toString()) as unknown;
+  expect(read(header)).toEqual({ alg, typ: "JWT", kid: "k1" });
+  expect(read(claims)).toEqual({
+    ...{ iss: "switchyard", sub: "switchyard", aud: CREDENTIALS.tokenUrl, jti: "id-1" },
+    ...{ iat: 1_700_000_000, exp: 1_700_000_060 },
+  });
+  const key = { key: publicKey, dsaEncoding: "ieee-p1363" } as const;
+  const signed = Buffer.from(`${header}.${claims}`);
+  expect(verify("sha256", signed, key, Buffer.from(signature, "base64url"))).toBe(true);
 });
 
 test.each([

@@ -170,8 +170,8 @@ test("filters of Segment's form are read from a file", () => {
 });
 
 test.each([
-  ["{}", "which is not one"],
-  ["[", "which is not one"],
+  ["{}", "which has other content"],
+  ["[", "which has other content"],
   [JSON.stringify([{ title: "A", actions: [{ type: "RENAME" }] }]), "f.json[0].actions[0].type"],
   [JSON.stringify([{ title: "A", if: "a ==", actions: [{ type: "DROP" }] }]), "f.json[0].if"],
   [JSON.stringify([{ actions: [{ type: "DROP" }] }]), "f.json[0].title"],

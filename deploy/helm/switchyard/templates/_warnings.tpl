@@ -10,7 +10,7 @@
 {{- if lookup "v1" "Secret" $namespace "" -}}
 {{- range $name := $names | uniq -}}
 {{- if not (lookup "v1" "Secret" $namespace $name) -}}
-{{- $warnings = append $warnings (printf "The Secret %s is not in %s. Pods wait until it is." $name $namespace) -}}
+{{- $warnings = append $warnings (printf "The Secret %s does not exist in %s. Pods cannot start without it." $name $namespace) -}}
 {{- end -}}
 {{- end -}}
 {{- with .Values.existingSecret -}}
@@ -18,7 +18,7 @@
 {{- range regexFindAll `\$\{file:/run/secrets/switchyard/[^}]*\}` (toYaml (list $.Values.config $.Values.configFiles)) -1 | uniq -}}
 {{- $key := . | trimPrefix "${file:/run/secrets/switchyard/" | trimSuffix "}" -}}
 {{- if and $keys (not (has $key $keys)) -}}
-{{- $warnings = append $warnings (printf "The Secret %s has no key %s, which config names." $.Values.existingSecret $key) -}}
+{{- $warnings = append $warnings (printf "The Secret %s has no key %s, to which config refers." $.Values.existingSecret $key) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -43,7 +43,7 @@
 {{- $sources := default (list) .Values.config.sources -}}
 {{- range .Values.configFiles }}{{ $sources = concat $sources (default (list) .sources) }}{{ end -}}
 {{- if not (or .Values.existingConfigMap $sources) -}}
-{{- $warnings = append $warnings "No source is configured, so ingest accepts no calls." -}}
+{{- $warnings = append $warnings "No source is configured, so ingest rejects all calls." -}}
 {{- end -}}
 {{- toYaml $warnings -}}
 {{- end -}}

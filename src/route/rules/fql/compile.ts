@@ -1,12 +1,12 @@
 /**
  * Compiles filters of the filter language (Segment's FQL; docs/rules.md#the-filter-language) to closures, once. The
- * time to evaluate a filter is at most proportional to the length of the call times the length of the filter: no text
- * of a filter or a call becomes a regular expression, and nothing is searched twice.
+ * time to evaluate a filter is at most proportional to the length of the call times the length of the filter: no string
+ * of a filter or a call becomes a regular expression, and no string is searched twice.
  *
  *   part        result
  *   and, or     true or false; operands are evaluated from the left, up to the first that decides
  *   !           true for false and null, false for true
- *   of these, an operand that is    ends the evaluation: the filter does not match, whatever the rest is
+ *   of these, an operand that is    ends the evaluation: the filter does not match, regardless of the rest
  *   neither a boolean nor null
  *   = !=        = is true if both have the same type and are equal, != otherwise
  *   > >= < <=   false, unless both are numbers
@@ -25,7 +25,7 @@ export type CompiledFilter =
   | {
       readonly kind: "filter";
       readonly matches: (call: CallValue) => boolean;
-      /** Sentences about parts of the filter that are allowed, but most likely a mistake. */
+      /** Sentences about parts of the filter that are valid, but are most likely mistakes. */
       readonly warnings: readonly string[];
       /** The terms between `and`, `or` and `!`, in the order of the text. */
       readonly terms: readonly FilterTerm[];
@@ -54,7 +54,7 @@ export function compileFilter(text: string): CompiledFilter {
   if (expression.kind === "problem") return invalid(text, expression.problem);
   const result = resultThatIsNoBoolean(expression);
   if (result !== null) {
-    const expected = "an expression that gives true or false";
+    const expected = "an expression whose value is true or false";
     return invalid(text, { at: expression.start, found: result, expected, hint: null });
   }
   const evaluate = compiled(expression);
@@ -83,7 +83,7 @@ function columnOf(text: string, at: number): number {
   return [...text.slice(0, at)].length + 1;
 }
 
-/** What the whole filter returns if this is never a boolean; null if it may be a boolean. */
+/** The type of the expression's result if that is never a boolean; null if it may be a boolean. */
 function resultThatIsNoBoolean(expression: Expression): string | null {
   if (expression.kind === "list") return "a list";
   if (expression.kind === "function") {
@@ -95,8 +95,8 @@ function resultThatIsNoBoolean(expression: Expression): string | null {
 }
 
 /**
- * Thrown if the rest of a filter does not matter. There is only one, because creating an error costs more than throwing
- * it.
+ * Thrown when the rest of a filter cannot change the result. The same object is thrown each time, because creating an
+ * error costs more than throwing it.
  */
 const NOT_BOOLEAN = new Error("an operand is neither a boolean nor null");
 
@@ -140,7 +140,7 @@ function isTrue(value: unknown): boolean {
   throw NOT_BOOLEAN;
 }
 
-/** @param decides the value of an operand that ends `and` or `or`. */
+/** @param decides the operand value at which the evaluation of `and` or `or` ends. */
 function compiledChain(operands: readonly Evaluate[], decides: boolean): Evaluate {
   const [first, second] = operands;
   if (first !== undefined && second !== undefined && operands.length === 2) {
@@ -234,7 +234,7 @@ const ORDERS: Readonly<
   "<=": (x, y) => x <= y,
 };
 
-/** `in` only looks for scalars. */
+/** Compiles `in`, which only searches for scalars. */
 function compiledIn(a: Evaluate, right: Expression): Evaluate {
   const values = right.kind === "list" ? constants(right.entries) : null;
   if (values !== null) {
@@ -292,7 +292,7 @@ function warningsOf(expression: Expression, text: string): readonly string[] {
     if (part.name === "semver" && !Object.hasOwn(SEMVER_OPERATORS, operator)) {
       const known = Object.keys(SEMVER_OPERATORS).join(", ");
       warnings.push(
-        `${place}semver with the operator \`${operator}\` is never true; it has ${known}`,
+        `${place}semver with the operator \`${operator}\` is never true; the operators are ${known}`,
       );
     }
   }

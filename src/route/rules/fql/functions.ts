@@ -81,14 +81,17 @@ function bool(value: unknown): boolean | null {
   return value === false || value === "false" || value === 0 ? false : null;
 }
 
-/** The string of a number that is not from the call. A number from the call keeps its digits (`digitsAt`). */
+/**
+ * A value as a string; a number that is not from the call is converted. A number from the call keeps its digits
+ * (`digitsAt`).
+ */
 function string(value: unknown): string | null {
   if (typeof value === "string") return value;
   if (typeof value === "boolean") return `${value}`;
   return typeof value === "number" && Number.isFinite(value) ? JSON.stringify(value) : null;
 }
 
-/** A number as `tokens.ts` reads it. */
+/** Numbers in the form that `tokens.ts` reads. */
 const NUMBER = /^[+-]?[0-9]+(?:\.[0-9]+)?$/;
 
 function number(value: unknown): number | null {

@@ -12,10 +12,11 @@
  * A glob is malformed if a list is not closed, is empty or has a range from a higher character to a lower one, or if
  * nothing comes after a backslash.
  *
- * Between its stars a glob has pieces of a fixed number of characters. The first piece has to be at the start of the
- * text and the last piece at its end. Each of the other pieces is matched at the first place where it fits: if a text
- * matches at all, it also matches with these places. A piece with lists or `?` is searched for at all places at once
- * (`endOfFirst`), so each character of the text costs one step per 32 characters of the piece.
+ * The stars divide a glob into pieces, each with a fixed number of characters. The first piece has to be at the start
+ * of the text and the last piece at its end. Each of the other pieces is matched at the first position at which it
+ * fits: if a text matches at all, it also matches with these positions. A piece with lists or `?` is searched for at
+ * all positions at the same time (`endOfFirst`), so each character of the text costs one step per 32 characters of the
+ * piece.
  */
 
 export const GLOB_BYTES_MAX = 256;
@@ -32,11 +33,11 @@ interface One {
 interface Piece {
   readonly characters: readonly One[];
   /**
-   * The text that the piece matches, if it matches only one; null if the piece has a list or a `?`, or is not
-   * well-formed.
+   * The text that the piece matches, if it can match only one; null if the piece contains a list or a `?`, or is not
+   * well-formed Unicode.
    */
   readonly literal: string | null;
-  /** Null if the piece is found by its literal, or is not searched for because its place is fixed. */
+  /** Null if the piece is found by its literal, or is not searched for because its position is fixed. */
   readonly classes: Classes | null;
 }
 
@@ -115,7 +116,7 @@ function piecesOf(glob: readonly string[]): readonly Piece[] | null {
       const codePoint = listed?.codePointAt(0);
       if (listed === undefined || codePoint === undefined) return null;
       characters.push({ ranges: [[codePoint, codePoint]], isNegated: false });
-      // One half of a surrogate pair could be found inside another character.
+      // An unpaired surrogate could be found inside another character.
       literal = literal === null || !listed.isWellFormed() ? null : literal + listed;
     }
   }
@@ -170,7 +171,7 @@ function startOfLast(piece: Piece, text: string): number {
   return at >= 0 && endOf(piece, text, at) === text.length ? at : -1;
 }
 
-/** UTF-16 code units of the character that ends at `at`. */
+/** The number of UTF-16 code units of the character that ends at `at`. */
 function widthBefore(text: string, at: number): number {
   return at >= 2 && (text.codePointAt(at - 2) ?? 0) > 0xffff ? 2 : 1;
 }

@@ -20,7 +20,7 @@ const LIST_MAX = 1_000;
 
 export type Comparison = "=" | "!=" | ">" | ">=" | "<" | "<=" | "in";
 
-/** An expression with its place in the text. */
+/** An expression with its start and end in the text. */
 export type Expression = { readonly start: number; readonly end: number } & (
   | { readonly kind: "literal"; readonly value: string | number | boolean | null }
   | { readonly kind: "path"; readonly names: readonly string[] }
@@ -72,7 +72,7 @@ export function parse(text: string): Expression | { readonly kind: "problem"; pr
   }
 }
 
-/** Hints for spellings that are common in other languages, or that people try. */
+/** Hints for spellings that are common in other languages or that people are likely to try. */
 const HINTS: Readonly<Record<string, string>> = {
   "==": "=",
   "===": "=",
@@ -134,7 +134,7 @@ class Reader {
     return true;
   }
 
-  /** @param depth how many brackets, functions and negations are around it. */
+  /** @param depth how many brackets, functions and negations enclose the expression. */
   #expression(depth: number): Expression {
     return this.#chain("or", () => this.#chain("and", () => this.#unary(depth)));
   }
@@ -241,7 +241,7 @@ class Reader {
     const expected = isLong ? `a pattern of at most ${GLOB_BYTES_MAX} bytes` : "a pattern";
     const hint = isLong
       ? null
-      : "a list is [abc], [a-z] or [^abc], and a backslash takes the next character";
+      : "a list is [abc], [a-z] or [^abc], and a backslash makes the next character literal";
     throw this.#problem(glob, { expected, hint });
   }
 

@@ -3,15 +3,15 @@
  *
  *   token       written
  *   path        names between dots, without spaces: a-z A-Z _ at the start, then also 0-9 and -; a backslash takes
- *               the next character, whatever it is
+ *               any next character literally
  *   string      '…' or "…", no escapes
  *   number      12, -0.5, +3
  *   symbol      ( ) [ ] , ! = != > >= < <=
- *   foreign     what other languages write in place of a symbol or a word, such as == and &&
+ *   foreign     what other languages use instead of a symbol or a word, such as == and &&
  *   broken      anything else; no token follows it
  *   end
  *
- * Words such as `and` and `null` are paths of one name without a backslash: the parser distinguishes them.
+ * Words such as `and` and `null` are tokens of the type path; the parser distinguishes them from paths.
  */
 
 export type Token = { readonly start: number; readonly end: number } & (
@@ -23,7 +23,7 @@ export type Token = { readonly start: number; readonly end: number } & (
 );
 
 interface Broken {
-  /** Null if the expectation is the same as for any other token at this place. */
+  /** Null if the expectation is the same as for any other token at this position. */
   readonly expected: string | null;
   readonly hint: string | null;
 }
@@ -60,7 +60,7 @@ function tokenAt(text: string, start: number): Token {
   const symbol = text.slice(start, end);
   if (SYMBOLS.has(symbol)) return { kind: "symbol", start, end };
   if (endOf(OPERATOR, text, start) !== null) return { kind: "foreign", start, end };
-  const hint = /[‘’“”`]/.test(first) ? `a string stands between ' or "` : null;
+  const hint = /[‘’“”`]/.test(first) ? `write a string between ' or "` : null;
   return broken(text, start, { expected: null, hint });
 }
 

@@ -4,9 +4,9 @@
  *   at a path                                    is
  *   nothing, or null                             null
  *   anything inside a list, a string, a scalar   null
- *   an identifier that was sent as a number, and a number again: the filter sees the call as it was sent
+ *   an ID that was sent as a number, and         the number: the filter sees the call as it was sent
  *     that `exact-ids.ts` keeps as a string, even
- *     in a list of identifiers
+ *     in a list of IDs
  *   any other value                              as JSON.parse returns it: if a key is repeated, its last value counts
  */
 
@@ -25,7 +25,7 @@ import {
 export interface CallValue {
   /** The value as `decode.ts` decoded it from the bytes. */
   readonly json: JsonObject;
-  /** The call's JSON in UTF-8, which is read only if a filter needs the digits of a number. */
+  /** The call's JSON in UTF-8. It is read only if a filter needs the digits of a number. */
   readonly bytes: Buffer;
 }
 
@@ -52,8 +52,8 @@ export function valueAt(names: readonly string[]): Evaluate {
 }
 
 function own(name: string): (value: unknown) => unknown {
-  // A name that is not in `Object.prototype` cannot be inherited, so it is read without `hasOwn`, which would cost more
-  // than reading.
+  // A name that is not in `Object.prototype` cannot be inherited, so its value is read without `hasOwn`, which would
+  // cost more than the read itself.
   if (!(name in Object.prototype)) {
     return (value) => (isJsonObject(value) ? (value[name] ?? null) : null);
   }
@@ -136,10 +136,10 @@ export function typeOf(value: unknown): TypeName {
 /** For parts longer than this, `includes` may compare each character of the text with each character of the part. */
 const LONG_UNITS = 250;
 
-/** Returns true if a part is in a text, in time linear in both. */
+/** Returns true if a string contains a part. The time is linear in the lengths of both. */
 export function includesText(text: string, part: string): boolean {
   if (part.length <= LONG_UNITS || part.length > text.length) return text.includes(part);
-  // Knuth, Morris and Pratt: how much of the part still matches after a mismatch.
+  // The algorithm of Knuth, Morris and Pratt: how much of the part still matches after a mismatch.
   const again = new Int32Array(part.length);
   for (let at = 1, matched = 0; at < part.length; at += 1) {
     matched = nextMatched(again, part, matched, part.charCodeAt(at));

@@ -283,14 +283,14 @@ test.each([
   [["replay", "--per-second", "1000001"], "not an integer from 1 to 1000000"],
   [["replay", "--resume", "a b"], "not the name of a replay"],
   [["replay", "--resume", "replay-1", "--since", "2h"], "Omit --destination"],
-  [["replay"], "without a filter, all dead letters are replayed"],
+  [["replay"], "without a filter, all dead letters would be replayed"],
   [
     ["replay", "--resume", "replay-1", "--include-replayed"],
-    "--include-replayed cannot be changed",
+    "--resume keeps the original choice of --include-replayed",
   ],
-  [["replay", "--yes"], "no configuration file."],
-  [["replay", "--dry-run"], "no configuration file."],
-  [["replay", "--limit", "3"], "no configuration file."],
+  [["replay", "--yes"], "no configuration file is set."],
+  [["replay", "--dry-run"], "no configuration file is set."],
+  [["replay", "--limit", "3"], "no configuration file is set."],
 ])("dead-letters %j is wrong usage", async (args, text) => {
   const shell = fakeShell();
   expect(await runProgram(["dead-letters", ...args], shell)).toBe(2);

@@ -102,9 +102,9 @@ test("a call is shown with its source, its destinations and the exact requests",
       Content-Type: application/json
       X-Signature: ${signature(BODY, "abc123")}
       ${BODY}
-  mail (Mail) doesn't get it: integrations exclude All, and do not name Mail
-  off (Off) doesn't get it: it is disabled, and the call is not delivered later either
-  warehouse (Warehouse) doesn't get it: integrations exclude All, and do not name Warehouse
+  mail (Mail) does not get it: integrations exclude All, and do not name Mail
+  off (Off) does not get it: it is disabled, and the call is not delivered later either
+  warehouse (Warehouse) does not get it: integrations exclude All, and do not name Warehouse
 
 `,
   );
@@ -131,9 +131,9 @@ test.each([
   ],
   [
     { integrations: { Warehouse: false } },
-    "warehouse (Warehouse) doesn't get it: integrations exclude",
+    "warehouse (Warehouse) does not get it: integrations exclude",
   ],
-  [{ writeKey: "k-ios" }, "hook (Webhooks) doesn't get it: the source ios is not connected to it"],
+  [{ writeKey: "k-ios" }, "hook (Webhooks) does not get it: the source ios is not connected to it"],
   [{ writeKey: "k-ios" }, "source      ios (by its writeKey)"],
   [{ sourceId: "ios" }, "source      ios (by its sourceId)"],
   [{}, "its timestamp is the time of receipt, because historical is false"],
@@ -143,7 +143,7 @@ test.each([
     "time        2026-03-01T00:00:00.000Z (its receivedAt)",
   ],
   [{ timestamp: null, originalTimestamp: "2026-03-01" }, "(its originalTimestamp)"],
-  [{ timestamp: null }, "(when the record is written; here, now)"],
+  [{ timestamp: null }, "(the time at which the record is written; here, the current time)"],
   [{ userId: "\u001b[2J" }, 'key         "\\u001b[2J"'],
 ])("what %j changes is reported", async (more, reported) => {
   expect((await explain(JSON.stringify({ ...CALL, ...more }))).out).toContain(reported);

@@ -139,7 +139,7 @@ test("nothing is returned of a destination that is paused", async () => {
   );
   expect(operations()).toEqual([]);
   const { said } = await act({ action: "retry", destination: "crm" });
-  expect(said).toBe("Retried now: 0 deliveries that awaited retry.");
+  expect(said).toBe("Retrying now: 0 deliveries.");
   expect(operations()).toMatchObject([
     { kind: "release", earlyRelease: { kind: "retry", by: "console" } },
   ]);

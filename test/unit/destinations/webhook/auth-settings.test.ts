@@ -1,5 +1,6 @@
 // The setting `auth` of a webhook destination: what it may say, and that its secrets are hidden.
 
+import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { typeOf } from "../../../../src/destinations/index.ts";
@@ -13,11 +14,27 @@ destinations: [{ id: hook, type: webhook, endpoints: [${endpoint}], auth: ${auth
 }
 
 function authOf(auth: string): unknown {
-  return (config(webhook(auth)).destinations[0] as WebhookDestination).auth;
+  return (config(webhook(auth), {}, FILES).destinations[0] as WebhookDestination).auth;
 }
 
 const TOKEN_URL = 'tokenUrl: "https://id.example.com/token"';
+const ASSERTED = `type: oauth2, ${TOKEN_URL}, clientId: c`;
 const OAUTH = `type: oauth2, ${TOKEN_URL}, clientId: c, clientSecret: s`;
+
+const pem = ({ privateKey }: { readonly privateKey: KeyObject }) =>
+  privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+const FILES = {
+  "ec.pem": pem(generateKeyPairSync("ec", { namedCurve: "P-256" })),
+  "ed25519.pem": pem(generateKeyPairSync("ed25519")),
+};
+
+test("a private key instead of a client secret", () => {
+  expect(authOf(`{ ${ASSERTED}, privateKey: ec.pem, keyId: k1 }`)).toMatchObject({
+    clientSecret: null,
+    privateKey: FILES["ec.pem"],
+    keyId: "k1",
+  });
+});
 
 test("each kind of authentication, with its defaults", () => {
   expect(authOf("null")).toBe(null);
@@ -27,6 +44,8 @@ test("each kind of authentication, with its defaults", () => {
     clientId: "c",
     clientSecret: "s",
     scope: null,
+    privateKey: null,
+    keyId: null,
     credentialsIn: "header",
     parameters: {},
   });
@@ -47,7 +66,25 @@ test.each([
     "no client secret",
     `{ type: oauth2, ${TOKEN_URL}, clientId: c }`,
     "auth.clientSecret",
-    "a client secret",
+    "a client secret, or privateKey",
+  ],
+  [
+    "a private key beside a client secret",
+    `{ ${OAUTH}, privateKey: ec.pem }`,
+    "auth.privateKey",
+    "nothing, because clientSecret is set",
+  ],
+  [
+    "a key ID without a key",
+    `{ ${OAUTH}, keyId: k1 }`,
+    "auth.keyId",
+    "nothing, because privateKey is not set",
+  ],
+  [
+    "a key that no signature is known for",
+    `{ ${ASSERTED}, privateKey: ed25519.pem }`,
+    "auth.privateKey",
+    "the path of a PEM file with a private key, without a passphrase",
   ],
   [
     "a URL without a scheme",
@@ -99,7 +136,7 @@ test.each([
     "one of token",
   ],
 ])("%s", (_name, auth, path, expected) => {
-  const found = problems(webhook(auth));
+  const found = problems(webhook(auth), {}, FILES);
   expect(found.map((problem) => pathText(problem.path))).toContain(`destinations[0].${path}`);
   expect(found.map((problem) => problem.expected).join()).toContain(expected);
 });
@@ -119,7 +156,7 @@ test("warnings name what would be sent unencrypted", () => {
   };
   const plain = '{ url: "http://a.example.com/" }';
   expect(warningsOf(webhook("{ type: bearer, token: t }", plain))).toEqual([
-    "auth is sent unencrypted to an endpoint with http; use https",
+    "the credentials in auth are sent unencrypted to an endpoint with http; use https",
   ]);
   expect(warningsOf(webhook(`{ ${OAUTH.replace("https:", "http:")} }`))).toEqual([
     "clientSecret is sent unencrypted to a tokenUrl with http; use https",

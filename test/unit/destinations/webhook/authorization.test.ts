@@ -18,6 +18,8 @@ const OAUTH: WebhookAuth = {
   clientId: "c",
   clientSecret: "client-secret-x",
   scope: null,
+  privateKey: null,
+  keyId: null,
   credentialsIn: "header",
   parameters: {},
 };

@@ -15,6 +15,8 @@ const OAUTH: WebhookAuth = {
   clientId: "c",
   clientSecret: "hunter2",
   scope: null,
+  privateKey: null,
+  keyId: null,
   credentialsIn: "header",
   parameters: { extra: "hunter2" },
 };

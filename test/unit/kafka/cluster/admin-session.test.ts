@@ -51,3 +51,25 @@ test("other errors are reported at once", async () => {
   await expect(session.call("offsets", act)).rejects.toThrow("TOPIC_AUTHORIZATION_FAILED");
   expect(act).toHaveBeenCalledTimes(1);
 });
+
+test("the time limit starts again with each completed step", async () => {
+  vi.useFakeTimers();
+  try {
+    const { session } = world();
+    const called = session.call("create", async (_client, onStep) => {
+      for (let step = 0; step < 3; step += 1) {
+        await new Promise((resolve) => setTimeout(resolve, 900));
+        onStep();
+      }
+      await new Promise(() => undefined);
+    });
+    const failed = vi.fn();
+    called.catch(failed);
+    await vi.advanceTimersByTimeAsync(3_600);
+    expect(failed).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(200);
+    await expect(called).rejects.toThrow("admin.create: no response within 1000 ms");
+  } finally {
+    vi.useRealTimers();
+  }
+});

@@ -70,7 +70,7 @@ test.each([
 
 test("a request that the broker does not list is an error", () => {
   expect(() => lookup({})(2, requests.ListOffsets)).toThrow(
-    "The broker does not know the request ListOffsets",
+    "The broker does not support the request ListOffsets",
   );
 });
 

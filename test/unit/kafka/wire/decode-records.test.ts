@@ -38,7 +38,7 @@ test.each<[string, (copy: Buffer) => unknown, RegExp]>([
   ["no gzip where it says so", (copy) => copy.writeInt16BE(1, 21), /cannot be decompressed/],
   ["no length", (copy) => copy.writeInt32BE(-12, 8), /its length is -12/],
   ["less than a header", (copy) => copy.writeInt32BE(20, 8), /fewer than its header/],
-  ["more than there is", (copy) => copy.writeInt32BE(100_000, 8), /it announces 100012 bytes/],
+  ["more than there is", (copy) => copy.writeInt32BE(100_000, 8), /it declares 100012 bytes/],
 ])("a batch that has %s is corrupt", async (_what, alter, corruption) => {
   expect(await corruptionOf(altered(await encodeBatch(messages), alter))).toMatch(corruption);
 });

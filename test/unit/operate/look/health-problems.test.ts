@@ -116,7 +116,7 @@ test.each([
     { processes: [{ ...PROCESS, configInvalidSince: SINCE }] },
   ],
   [
-    "host-1:9464: 1 state store of the audience stage cannot be used, so their audiences are not processed. See /readyz for the error.",
+    "host-1:9464: 1 state store of the audience stage cannot be used, so some audiences are not processed. See /readyz for the error.",
     { processes: [{ ...PROCESS, stateStoresUnavailable: 1 }] },
   ],
   [
@@ -124,7 +124,7 @@ test.each([
     { processes: [{ ...PROCESS, clockOffsetSeconds: 3_600 }] },
   ],
   [
-    "Calls that host-1:9464 routes do not reach 1 destination that another process has. See /readyz for their names.",
+    "Calls that host-1:9464 routes do not reach 1 destination to which another process routes. See /readyz for the names.",
     { processes: [{ ...PROCESS, routesMissing: 1 }] },
   ],
   [
@@ -153,7 +153,9 @@ test("processes that run other configurations than the file are named, at most f
     `h0:1 runs configuration ba9876543210, but the file is 0123456789ab: ${page}`,
   ]);
   expect(texts.length).toBe(6);
-  expect(texts.at(-1)).toBe(`2 more processes run another configuration than the file: ${page}`);
+  expect(texts.at(-1)).toBe(
+    `2 more processes run a configuration that differs from the file: ${page}`,
+  );
 });
 
 test("without processes, it is clear what is unknown and what to do", () => {

@@ -483,7 +483,7 @@ test("a destination that is shown alone has its skipped calls by reason", () => 
   const at = lines.indexOf("SKIPPED CALLS  COUNT  REASON");
   expect(lines.slice(at, at + 4)).toEqual([
     "SKIPPED CALLS  COUNT  REASON",
-    "no-consent        12  the call does not have the consent that it requires",
+    "no-consent        12  the call does not grant the consent that the destination requires",
     "filtered       1,204  a filter drops the call",
     "",
   ]);
@@ -598,7 +598,7 @@ test("a state store that cannot be used is reported of its process", () => {
     notes(measured((metrics) => metrics.audienceStoresUnavailable.bind({}).set(value)));
   expect(of(0)).not.toContain("state store");
   expect(of(2)).toContain(
-    "a:1: 2 state stores of the audience stage cannot be used, so their audiences are not processed. See /readyz for the error.",
+    "a:1: 2 state stores of the audience stage cannot be used, so some audiences are not processed. See /readyz for the error.",
   );
 });
 
@@ -618,7 +618,7 @@ test.each([
   [
     "routesMissing",
     2,
-    "Calls that a:1 routes do not reach 2 destinations that another process has. See /readyz for their names.",
+    "Calls that a:1 routes do not reach 2 destinations to which another process routes. See /readyz for the names.",
   ],
 ] as const)("%s at %d: %j", (name, value, line) => {
   const text = notes(measured((metrics) => metrics[name].bind({}).set(value)));

@@ -126,7 +126,7 @@ test.each<[Step, string]>([
   ],
   [
     { kind: "returned", atMs: T, destination: "crm", place, lateMs: -60_000, endpoint: null },
-    "returned 60.0 s before it was due, by retry now, calls/1/7",
+    "returned 60.0 s before it was due, because an operator requested it, calls/1/7",
   ],
   [
     {
@@ -193,7 +193,7 @@ test("hostile ids, events, endpoints and answers are escaped", () => {
 test.each<[Partial<FinalState>, string]>([
   [
     { kind: "accepted", tookMs: 12_345 },
-    "accepted at 2026-03-01T09:30:00.000Z, attempts known: 2, 12.3 s after its receipt",
+    "accepted at 2026-03-01T09:30:00.000Z, attempts known: 2, 12.3 s after the receipt of the call",
   ],
   [{ kind: "dead-lettered" }, "dead-lettered at 2026-03-01T09:30:00.000Z, attempts known: 2"],
   [{ kind: "waiting" }, "awaiting retry, due at 2026-03-01T09:30:00.000Z, attempts known: 2"],

@@ -64,7 +64,7 @@ test.each([
   ["k", { flushInterval: 10_000 }, /here it is flushAfter/],
   ["k", { maxRetries: 3 }, /here it is attemptsMax/],
   ["k", { httpRequestTimeout: 1_000 }, /here it is requestTimeoutMs/],
-  ["k", { nonsense: 1 }, /no option nonsense; there are flushAt/],
+  ["k", { nonsense: 1 }, /no option nonsense; the options are flushAt/],
 ])("%j and %j, as another library has it, are answered with our way", (key, options, message) => {
   expect(() => readOptions(key, options as AnalyticsOptions, NOTHING)).toThrow(message);
 });

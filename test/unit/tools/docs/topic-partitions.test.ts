@@ -19,7 +19,8 @@ test("the page on topics lists every topic of the plan that has one partition, a
     hasOperatorEvents: true,
   });
   const planned = plan.filter(({ partitions }) => partitions === 1).map(({ name }) => name);
-  const sentence = /^- \*\*Partitions:\*\* (.*?) have one\./m.exec(renderTopics())?.[1] ?? "";
+  const sentence =
+    /^- \*\*Partitions:\*\* (.*?) have one partition\./m.exec(renderTopics())?.[1] ?? "";
   const listed = [...sentence.matchAll(/`([^`]+)`/g)].map(([, name]) => name);
   expect(planned.length).toBeGreaterThan(1);
   expect(listed.toSorted()).toEqual(planned.toSorted());

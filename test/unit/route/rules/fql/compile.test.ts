@@ -107,7 +107,7 @@ test.each([
   ["a.1 = 1", 3, "`1`", "a name after the dot", "a backslash"],
   ["a\\", 2, "`\\`", "a character after the backslash", null],
   ["'😀' = é", 7, "`é`", "an expression", null],
-  ["a = ‘b’", 5, "`‘`", "an expression", "a string stands between"],
+  ["a = ‘b’", 5, "`‘`", "an expression", "write a string between"],
   ["metch(a, 'b')", 1, "`metch`", "one of contains, match", "did you mean match?"],
   ["Match(a, 'b')", 1, "`Match`", "one of contains, match", "did you mean match?"],
   ["match(a)", 1, "1 argument of match", "2 arguments of match", null],
@@ -353,7 +353,7 @@ test("warnings name what is most likely not meant", () => {
   expect(warnings("match('[a]', lowercase(event))")).toHaveLength(1);
   expect(warnings("match('a*', 'a*') or match('ab', event) or match(event, 'a*')")).toEqual([]);
   expect(warnings("semver(a, '==', '1')")).toEqual([
-    "column 1: semver with the operator `==` is never true; it has =, !=, >, >=, <, <=",
+    "column 1: semver with the operator `==` is never true; the operators are =, !=, >, >=, <, <=",
   ]);
 });
 
