@@ -13,6 +13,7 @@
 
 import type { FetchedBatch } from "../membership.ts";
 import type { FetchPolicy } from "../wire/decode-partition.ts";
+import { keyOf } from "./session.ts";
 
 /** The member that a cursor belongs to. Neither callback may throw. */
 export interface CursorOwner {
@@ -33,6 +34,8 @@ interface Source {
 export class Cursor {
   readonly topic: string;
   readonly partition: number;
+  /** As of `keyOf`, because a new text for each fetch would cost more than the rest. */
+  readonly key: string;
   readonly owner: CursorOwner;
   readonly policy: FetchPolicy;
   /** Limit of one response. */
@@ -42,7 +45,9 @@ export class Cursor {
   #source: Source | null = null;
   #isPaused = false;
   #isOut = false;
+  /** `true` while the source requests it, at the position that it had. */
   #isWanted = false;
+  #hasMoved = false;
   #turn = 0;
 
   constructor(
@@ -52,6 +57,7 @@ export class Cursor {
   ) {
     this.topic = place.topic;
     this.partition = place.partition;
+    this.key = keyOf(place);
     this.owner = owner;
     this.policy = options.policy;
     this.maxBytes = options.maxBytes;
@@ -87,7 +93,7 @@ export class Cursor {
   moveTo(position: number): void {
     this.#position = position;
     this.#turn += 1;
-    this.#isWanted = false;
+    this.#hasMoved = true;
     this.#update();
   }
 
@@ -132,10 +138,11 @@ export class Cursor {
     if (source === null) return;
     const position = this.#isPaused || this.#isOut ? null : this.#position;
     if (position === null) {
+      if (this.#isWanted) source.drop(this);
       this.#isWanted = false;
-      source.drop(this);
-    } else if (!this.#isWanted) {
+    } else if (!this.#isWanted || this.#hasMoved) {
       this.#isWanted = true;
+      this.#hasMoved = false;
       source.want(this, position);
     }
   }

@@ -32,9 +32,14 @@ const SESSION_NOT_FOUND = 70;
 const INVALID_EPOCH = 71;
 const EPOCH_MAX = 2 ** 31 - 1;
 
-export interface PlannedCursor {
+interface Place {
   readonly topic: string;
   readonly partition: number;
+}
+
+export interface PlannedCursor extends Place {
+  /** As of `keyOf`. */
+  readonly key: string;
 }
 
 /** A partition that has a cursor, or that the broker remembers. */
@@ -91,12 +96,12 @@ export class FetchSession<C extends PlannedCursor> {
   }
 
   has(cursor: C): boolean {
-    return this.#slots.get(keyOf(cursor))?.cursor === cursor;
+    return this.#slots.get(cursor.key)?.cursor === cursor;
   }
 
   /** The cursor's partition is fetched from this offset on. */
   want(cursor: C, offset: number, maxBytes: number): void {
-    const slot = this.#slotOf(keyOf(cursor));
+    const slot = this.#slotOf(cursor.key);
     if (slot.cursor === null) this.#wanted += 1;
     slot.cursor = cursor;
     slot.requested = { topic: cursor.topic, partition: cursor.partition, offset, maxBytes };
@@ -108,7 +113,7 @@ export class FetchSession<C extends PlannedCursor> {
 
   /** The cursor's partition is not fetched until it is wanted again. */
   drop(cursor: C): void {
-    const slot = this.#slots.get(keyOf(cursor));
+    const slot = this.#slots.get(cursor.key);
     if (slot === undefined || slot.cursor !== cursor) return;
     slot.cursor = null;
     slot.requested = null;
@@ -118,7 +123,7 @@ export class FetchSession<C extends PlannedCursor> {
 
   /** `true` if a request that included the cursor has got a response, and the cursor still waits for records. */
   wasRequested(cursor: C, isInFlight: boolean): boolean {
-    const slot = this.#slots.get(keyOf(cursor));
+    const slot = this.#slots.get(cursor.key);
     if (slot?.cursor !== cursor) return false;
     return slot.after < (isInFlight ? this.#requests - 1 : this.#requests);
   }
@@ -208,7 +213,7 @@ export class FetchSession<C extends PlannedCursor> {
   }
 }
 
-export function keyOf({ topic, partition }: PlannedCursor): string {
+export function keyOf({ topic, partition }: Place): string {
   return `${topic}/${partition}`;
 }
 

@@ -39,7 +39,7 @@ import {
   startsInMs,
   throttledPauseMs,
 } from "./schedule.ts";
-import { FetchSession, type Given, keyOf, type Planned } from "./session.ts";
+import { FetchSession, type Given, type Planned } from "./session.ts";
 import { FetchSilence, SILENT_MS } from "./silence.ts";
 
 /** How many cursors may be set aside at a time. Each keeps its response in memory; one more blocks the others. */
@@ -97,16 +97,15 @@ export class FetchSource {
 
   /** Returns `false` if another group reads the same partition here: a session can have a partition only once. */
   attach(cursor: Cursor): boolean {
-    const key = keyOf(cursor);
-    const there = this.#cursors.get(key);
+    const there = this.#cursors.get(cursor.key);
     if (there !== undefined && there !== cursor) return false;
-    this.#cursors.set(key, cursor);
+    this.#cursors.set(cursor.key, cursor);
     return true;
   }
 
   detach(cursor: Cursor): void {
     this.#session.drop(cursor);
-    if (this.#cursors.get(keyOf(cursor)) === cursor) this.#cursors.delete(keyOf(cursor));
+    if (this.#cursors.get(cursor.key) === cursor) this.#cursors.delete(cursor.key);
   }
 
   want(cursor: Cursor, offset: number): void {

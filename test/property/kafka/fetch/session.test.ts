@@ -76,7 +76,9 @@ class World {
   readonly broker = new SessionBroker();
   readonly members: readonly (readonly Reading[])[] = Array.from({ length: MEMBERS }, (_, index) =>
     Array.from({ length: PARTITIONS }, (__, partition) => {
-      return { topic: `t${index}`, partition, position: 0, isWanted: false };
+      const topic = `t${index}`;
+      const key = `${topic}/${partition}`;
+      return { topic, partition, key, position: 0, isWanted: false };
     }),
   );
   inFlight: { readonly planned: Planned; readonly wanted: string } | null = null;
@@ -143,7 +145,9 @@ class World {
   }
 }
 
-function asText(partitions: readonly (PlannedCursor & { readonly offset: number })[]): string {
+function asText(
+  partitions: readonly (Omit<PlannedCursor, "key"> & { readonly offset: number })[],
+): string {
   return partitions
     .map(({ topic, partition, offset }) => `${topic}/${partition}@${offset}`)
     .sort()

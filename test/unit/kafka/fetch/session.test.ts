@@ -9,7 +9,7 @@ const NONE: readonly FetchedSet[] = [];
 const MAX_BYTES = 100;
 
 function cursor(topic: string): PlannedCursor {
-  return { topic, partition: 0 };
+  return { topic, partition: 0, key: `${topic}/0` };
 }
 
 function set(topic: string, records: string, errorCode = 0): FetchedSet {
