@@ -19,6 +19,7 @@ import { fakeShell } from "../support/worlds/fake-shell.ts";
 import { connectTo, narrow } from "../support/worlds/fronted-kafka.ts";
 
 const PRODUCE = 0;
+const FETCH = 1;
 const LIST_OFFSETS = 2;
 const METADATA = 3;
 const OFFSET_COMMIT = 8;
@@ -130,12 +131,10 @@ test("a broker of an older release gets older versions", async () => {
   front.accepts = {
     [LIST_OFFSETS]: [0, 2],
     [METADATA]: [0, 10],
-    [OFFSET_COMMIT]: [0, 4],
-    [HEARTBEAT]: [0, 2],
     [CREATE_TOPICS]: [0, 2],
     [DELETE_TOPICS]: [0, 1],
     [DESCRIBE_CONFIGS]: [0, 1],
-    1: [0, 10],
+    [PRODUCE]: [0, 3],
   };
   await useAll();
   expect(front.refused).toEqual([]);
@@ -186,8 +185,11 @@ test.each([
 test.each([
   ["JoinGroup", JOIN_GROUP, [6, 9]],
   ["Heartbeat", HEARTBEAT, [4, 4]],
+  ["Heartbeat", HEARTBEAT, [0, 2]],
+  ["OffsetCommit", OFFSET_COMMIT, [0, 4]],
+  ["Fetch", FETCH, [0, 10]],
 ] as const)("a consumer without a version of %s ends with that error", async (name, key, range) => {
-  const topic = `versions-consumer-${name}`;
+  const topic = `versions-consumer-${name}-${range[1]}`;
   await kafka.admin.create(some(topic));
   await kafka.producer().send([record(topic, "a")]);
   front.accepts = { [key]: range };

@@ -7,11 +7,13 @@
  *   is another broker, by its response     the new coordinator is found, and gets the request
  *   is unreachable                         the same
  *   is loading the group                   the request is sent again
+ *   lacks a version of a request           the member fails, with an error that names the request
  *
  * Members keep their partitions when their coordinator moves. Otherwise all members of the group would lose
  * their partitions, and everything that was processed but not committed yet would be repeated.
  */
 
+import { hostAndPort } from "../../runtime/listening.ts";
 import type { Signal } from "../../runtime/signal.ts";
 import type { Brokers } from "../cluster/brokers.ts";
 import { errorTypes, protocolError } from "../cluster/kafka-error.ts";
@@ -28,7 +30,7 @@ import {
   readHeartbeatResponse,
 } from "../wire/group-requests.ts";
 import { COMMIT, HEARTBEAT } from "../wire/request-kinds.ts";
-import type { RequestKind } from "../wire/request-version.ts";
+import { commonVersion, type RequestKind } from "../wire/request-version.ts";
 import { PROTOCOL } from "./assignment.ts";
 
 /** After a regular handover, brokers can name the new coordinator within a second or two. */
@@ -202,8 +204,13 @@ export class Coordinator {
 
   async #find(): Promise<SharedBroker> {
     const { brokers, connections, groupId } = this.#options;
-    this.#broker = connections.broker(await brokers.coordinatorOf(groupId));
-    return this.#broker;
+    const address = await brokers.coordinatorOf(groupId);
+    const broker = connections.broker(address);
+    const { versions } = await broker.open();
+    const name = hostAndPort(address.host, address.port);
+    for (const kind of [HEARTBEAT, COMMIT]) commonVersion(kind, versions?.[kind.apiKey], name);
+    this.#broker = broker;
+    return broker;
   }
 
   #request<Response>(broker: SharedBroker, name: RequestName, options: object): Promise<Response> {

@@ -10,7 +10,7 @@ import { GroupWatch } from "../../../src/kafka/group/group-watch.ts";
 import type { GroupWorld as World } from "../../../src/kafka/group/member.ts";
 import { AssignerProtocol } from "../../../src/kafka/kafkajs/kafkajs.ts";
 import type { SharedConnections } from "../../../src/kafka/kafkajs/shared-connections.ts";
-import { COMMIT } from "../../../src/kafka/wire/request-kinds.ts";
+import { COMMIT, HEARTBEAT } from "../../../src/kafka/wire/request-kinds.ts";
 import { fetchedBatch } from "./fetched-batch.ts";
 
 export const TOPIC = "t";
@@ -48,6 +48,11 @@ class Coordinator {
       return { partition, offset, metadata: "", errorCode: 0 };
     });
     return { errorCode: 0, responses: [{ topic: TOPIC, partitions }] };
+  }
+
+  async open(): Promise<object> {
+    const any = { minVersion: 0, maxVersion: 99 };
+    return { versions: { [COMMIT.apiKey]: any, [HEARTBEAT.apiKey]: any } };
   }
 
   async #join(memberId: string): Promise<object> {

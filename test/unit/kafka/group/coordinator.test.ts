@@ -21,7 +21,7 @@ function connectionError(): Error {
 
 /** Brokers 1 and 2; `answer` says what a broker does with a request. */
 function world(answer: (node: number) => object | Promise<object>) {
-  const state = { coordinator: 1, lookups: 0 };
+  const state = { coordinator: 1, lookups: 0, versions: { minVersion: 0, maxVersion: 9 } };
   const sentTo: string[] = [];
   const connections = {
     broker: ({ port }: { readonly port: number }) => {
@@ -30,6 +30,7 @@ function world(answer: (node: number) => object | Promise<object>) {
         return await answer(port);
       };
       return {
+        open: async () => ({ versions: { 8: state.versions, 12: state.versions } }),
         sendDirect: send("direct"),
         request: (name: string) => send(name)(),
       };
@@ -139,6 +140,14 @@ test("commits that cannot be read are an error, not an empty group", async () =>
   });
   await vi.runAllTimersAsync();
   await failed;
+});
+
+test("a coordinator that is too old or too new is named, with the request", async () => {
+  const { coordinator, state } = world(() => ({ errorCode: 0 }));
+  state.versions = { minVersion: 0, maxVersion: 2 };
+  await expect(coordinator.find()).rejects.toThrow(/The broker a:1 .*request Heartbeat/);
+  state.versions = { minVersion: 4, maxVersion: 9 };
+  await expect(coordinator.find()).rejects.toThrow(/Upgrade Switchyard/);
 });
 
 test("a member that leaves is not held up by an error", async () => {
