@@ -98,8 +98,8 @@ export const brokerVersions: Replacement = {
 
 /** The requests that kafkajs encodes for us, by kafkajs' names. */
 const USED = [
-  ...["Produce", "Fetch", "ListOffsets", "Metadata", "OffsetCommit", "OffsetFetch"],
-  ...["GroupCoordinator", "JoinGroup", "Heartbeat", "LeaveGroup", "SyncGroup", "SaslHandshake"],
+  ...["Produce", "ListOffsets", "Metadata", "OffsetCommit", "OffsetFetch"],
+  ...["GroupCoordinator", "JoinGroup", "LeaveGroup", "SyncGroup", "SaslHandshake"],
   ...["ApiVersions", "CreateTopics", "DeleteTopics", "InitProducerId", "DescribeConfigs"],
   ...["SaslAuthenticate", "DeleteGroups"],
 ];
