@@ -56,6 +56,8 @@ export interface JoinOptions {
   readonly sessionTimeoutMs: number;
   readonly rebalanceTimeoutMs: number;
   readonly subscription: Buffer;
+  /** Called with the ID that the coordinator gives to a new member, before that member joins. */
+  readonly onMemberId: (memberId: string) => void;
 }
 
 export interface Joined extends MemberIdentity {
@@ -114,7 +116,7 @@ export class Coordinator {
   }
 
   /** Makes one attempt, which may last as long as the group waits for its members. */
-  async join({ memberId, subscription, ...times }: JoinOptions): Promise<Joined> {
+  async join({ memberId, subscription, onMemberId, ...times }: JoinOptions): Promise<Joined> {
     const broker = await this.find();
     const send = (as: string): Promise<JoinResponse> =>
       this.#request(broker, "JoinGroup", {
@@ -125,7 +127,10 @@ export class Coordinator {
         groupProtocols: [{ name: PROTOCOL, metadata: subscription }],
       });
     let joined = await send(memberId);
-    if (joined.errorCode === MEMBER_ID_REQUIRED) joined = await send(joined.memberId);
+    if (joined.errorCode === MEMBER_ID_REQUIRED) {
+      onMemberId(joined.memberId);
+      joined = await send(joined.memberId);
+    }
     this.#assertDone(joined.errorCode);
     const memberIds = joined.members.map((member) => member.memberId);
     return { ...joined, memberIds };

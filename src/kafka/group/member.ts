@@ -200,6 +200,8 @@ export class GroupMember implements Membership, Member {
       sessionTimeoutMs,
       rebalanceTimeoutMs,
       subscription: encodeSubscription(topics),
+      // So that this member can leave although the group still waits for others.
+      onMemberId: (given) => this.#setMemberId(given),
     });
     const { memberId, generationId, leaderId } = joined;
     const identity = { memberId, generationId };
@@ -284,7 +286,7 @@ export class GroupMember implements Membership, Member {
 
   #heartbeatFailed(error: Error): void {
     if (joinsAgain(error)) {
-      if (errorTypes(error).has("UNKNOWN_MEMBER_ID")) this.#forgetAfterCommit();
+      if (errorTypes(error).has("UNKNOWN_MEMBER_ID")) this.#setMemberId("");
       void this.#join();
       this.#world.groups.startAlarm();
     } else if (errorKind(error) === "fatal") this.#failedInTenure(error);
@@ -293,9 +295,8 @@ export class GroupMember implements Membership, Member {
       this.#failedInTenure(error);
   }
 
-  #forgetAfterCommit(): void {
-    const { generationId } = this.#identity;
-    this.#identity = { memberId: "", generationId };
+  #setMemberId(memberId: string): void {
+    this.#identity = { ...this.#identity, memberId };
   }
 
   #failedInTenure(error: Error): void {

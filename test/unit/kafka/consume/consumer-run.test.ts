@@ -105,13 +105,16 @@ test("a stop that cannot commit what is finished says so", async () => {
   expect(lines.seen).toEqual(["kafka.commit.abandoned"]);
 });
 
-test("a stop while the group waits for its members holds nothing up", async () => {
+test("a stop while the group waits for its members leaves the group, and holds nothing up", async () => {
   const { run, kafka } = world();
-  kafka.coordinator.onJoin = () => new Promise(() => undefined);
+  kafka.coordinator.onJoin = async () => {
+    if (kafka.coordinator.joinedAs.length === 2) await new Promise(() => undefined);
+  };
   void run.start();
   await settled();
   await run.stop();
   expect(await run.ended).toBe(null);
+  expect(kafka.coordinator.requests.at(-1)).toBe("LeaveGroup");
 });
 
 test("a topic that one broker does not know for a while is joined when it does", async () => {

@@ -113,6 +113,7 @@ const JOIN = {
   sessionTimeoutMs: 1,
   rebalanceTimeoutMs: 1,
   subscription: Buffer.alloc(0),
+  onMemberId: () => undefined,
 };
 
 test("a new member joins with the ID that it is given", async () => {
@@ -121,7 +122,10 @@ test("a new member joins with the ID that it is given", async () => {
     { errorCode: 0, memberId: "given", generationId: 7, leaderId: "given", members: [MEMBER] },
   ];
   const { coordinator, sentTo } = world(() => answers.shift() ?? {});
-  expect(await coordinator.join(JOIN)).toMatchObject({ memberId: "given", memberIds: ["m"] });
+  const given: string[] = [];
+  const join = { ...JOIN, onMemberId: (memberId: string) => void given.push(memberId) };
+  expect(await coordinator.join(join)).toMatchObject({ memberId: "given", memberIds: ["m"] });
+  expect(given).toEqual(["given"]);
   expect(sentTo).toEqual(["JoinGroup 1", "JoinGroup 1"]);
 });
 
