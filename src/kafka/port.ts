@@ -97,20 +97,19 @@ export interface ConsumeOptions {
   /** Bytes that the consumer may use beyond `maxBytes`, shared with other consumers; by default none. */
   readonly commonBudget?: CommonBytes;
   /**
-   * What happens when a partition has no more room. `hold`: the fetch loop waits, which also stops the
-   * consumer's other partitions, but continues as soon as there is room. `pause`: only the full partition
-   * stops.
+   * When a partition that had no more room is fetched again. `hold`: when all of its fetched records are passed
+   * on. `pause`: when half of its limit is free, too, and each partition has its own share of `maxBytes`. Other
+   * partitions are fetched meanwhile.
    */
   readonly whenFull: "hold" | "pause";
   /**
-   * The topics whose records may overtake those of the other topics. With `hold`, these topics are fetched
-   * even while the loop waits, and have a separate quarter of `maxBytes`; when it is used up, fetching them
-   * pauses.
+   * The topics whose records may overtake those of the other topics. With `hold`, these topics have a separate
+   * quarter of `maxBytes`, and are fetched again when half of it is free.
    */
   readonly passingTopics?: readonly string[];
   /**
-   * After a fetch that returned all records of a broker, the minimum time until the next one, in milliseconds. The
-   * default, 10, is also the lowest value. For records that are not urgent, a longer time saves CPU.
+   * After a fetch that returned all records of a partition, the time until its next fetch, in milliseconds; by default
+   * none. Requests to a broker are about 10 ms apart in any case. For records that are not urgent, a longer time saves CPU.
    */
   readonly fetchSpacingMs?: number;
   /** Longest wait for `drain()`. */
