@@ -49,9 +49,9 @@ function createOwn() {
   return createKafka({ ...connection, ...limits }, createLog("error"));
 }
 
-async function createTopic(name: string): Promise<string> {
+async function createTopic(name: string, numPartitions = 1): Promise<string> {
   const topic = `${prefix}${name}`;
-  await admin.createTopics({ topics: [{ topic, numPartitions: 1 }], waitForLeaders: false });
+  await admin.createTopics({ topics: [{ topic, numPartitions }], waitForLeaders: false });
   // kafkajs' own wait takes "no such topic yet" for a failure.
   await vi.waitFor(() => admin.fetchTopicMetadata({ topics: [topic] }), UNTIL_KNOWN);
   return topic;
@@ -243,3 +243,66 @@ test("of two transactions the aborted one is not read, whatever its keys", async
   const records = await consume(topic, 2);
   expect(records.map(({ value }) => text(value))).toEqual(["committed", "committed"]);
 });
+
+test.each(["kafkajs", "Switchyard"])(
+  "with %s as the leader, a group of both shares the partitions out, and each commits for the other",
+  async (leader) => {
+    const topic = await createTopic(`group-${leader}`, 4);
+    const theirs: number[] = [];
+    const ours: number[] = [];
+    const own = createOwn();
+    const other = kafka.consumer({ groupId: topic, sessionTimeout: 10_000 });
+    const join = {
+      kafkajs: async () => {
+        const joined = new Promise((resolve) => other.on("consumer.group_join", resolve));
+        await other.subscribe({ topics: [topic], fromBeginning: true });
+        await other.run({
+          autoCommitThreshold: 1,
+          eachMessage: async ({ partition }) => void theirs.push(partition),
+        });
+        await joined;
+      },
+      Switchyard: () =>
+        own.consume({
+          groupId: topic,
+          topics: [topic],
+          partitionRecordsMax: 100,
+          maxBytes: 1_000_000,
+          whenFull: "hold",
+          drainLimitMs: 0,
+          onAssigned: (assigned) => ({
+            take: (taken) => {
+              for (const { partition, offset } of taken) {
+                ours.push(partition);
+                assigned.finish(offset);
+              }
+            },
+            drain: async () => undefined,
+          }),
+          onCrash: (error) => {
+            throw error;
+          },
+        }).joined,
+    };
+    await (leader === "kafkajs" ? join.kafkajs() : join.Switchyard());
+    await (leader === "kafkajs" ? join.Switchyard() : join.kafkajs());
+    const all = [0, 1, 2, 3];
+    await vi.waitFor(async () => {
+      const { members } = await admin
+        .describeGroups([topic])
+        .then(({ groups }) => groups[0] ?? { members: [] });
+      expect(members).toHaveLength(2);
+    }, UNTIL_KNOWN);
+    const messages = all.map((partition) => ({ partition, value: "a" }));
+    await producer.send({ topic, messages });
+    await expect.poll(() => [...ours, ...theirs].toSorted(), UNTIL_KNOWN).toEqual(all);
+    expect([ours.length, theirs.length]).toEqual([2, 2]);
+    // Whoever stays goes on from the commits of the one that leaves.
+    await other.disconnect();
+    await producer.send({ topic, messages });
+    await expect.poll(() => ours.length + theirs.length, UNTIL_KNOWN).toBe(8);
+    await own.close();
+    const committed = await admin.fetchOffsets({ groupId: topic, topics: [topic] });
+    expect(committed[0]?.partitions.map(({ offset }) => offset)).toEqual(["2", "2", "2", "2"]);
+  },
+);
