@@ -5,9 +5,10 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { Brokers } from "../../src/kafka/cluster/brokers.ts";
 import { Clients } from "../../src/kafka/cluster/connection.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
-import { request } from "../../src/kafka/kafkajs/internals.ts";
+import { sendProduce } from "../../src/kafka/kafkajs/internals.ts";
 import type { KafkaConnection } from "../../src/kafka/port.ts";
 import type { ProducerId } from "../../src/kafka/produce/producer-id.ts";
+import type { ProduceRequest } from "../../src/kafka/wire/encode-produce.ts";
 import { Bench } from "../support/contract/bench.ts";
 import { LogLines } from "../support/log/log-lines.ts";
 
@@ -73,7 +74,7 @@ test("batches of one request have ids and sequences of their own", async () => {
       nowMs: Date.now(),
     }));
     const options = { acks: -1, timeout: 10_000, topicData: [{ topic, partitions: data }] };
-    const { topics } = await request<Produced>(leader, "Produce", options);
+    const { topics } = await sendProduce<Produced>(leader, options as ProduceRequest);
     const answers = topics[0]?.partitions ?? [];
     const codes = new Map(answers.map(({ partition, errorCode }) => [partition, errorCode]));
     return partitions.map((partition) => codes.get(partition));

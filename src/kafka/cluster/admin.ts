@@ -152,16 +152,9 @@ export class KafkaAdmin implements Admin {
   committed(groupId: string, topic: string): Promise<readonly CommittedOffset[]> {
     return this.#session.call(
       "committed",
-      async ({ admin }) => {
-        const [offsets] = await admin.fetchOffsets({ groupId, topics: [topic] });
-        return (offsets?.partitions ?? [])
-          .map(({ partition, offset, metadata }) => ({
-            partition,
-            offset: Number(offset),
-            metadata: metadata ?? "",
-          }))
-          .filter(({ offset }) => offset >= 0)
-          .sort((one, other) => one.partition - other.partition);
+      async ({ brokers }) => {
+        const found = await committedOf(brokers, new Map([[groupId, [topic]]]));
+        return found.get(groupId)?.get(topic) ?? [];
       },
       [on("group", [groupId], "Describe"), on("topic", [topic], "Describe")],
     );
