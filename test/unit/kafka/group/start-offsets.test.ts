@@ -1,0 +1,205 @@
+// The table of src/kafka/group/start-offsets.ts, with a coordinator and leaders that answer as they are told to.
+
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { LeaderTable } from "../../../../src/kafka/cluster/leader-table.ts";
+import { StartOffsets } from "../../../../src/kafka/group/start-offsets.ts";
+import type { SharedConnections } from "../../../../src/kafka/kafkajs/shared-connections.ts";
+import { Signal } from "../../../../src/runtime/signal.ts";
+
+const ALWAYS = () => true;
+/** Of both partitions. */
+const LEADER = { host: "a", port: 1 };
+const PLACES = [
+  { topic: "t", partition: 0 },
+  { topic: "t", partition: 1 },
+];
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+interface Listed {
+  readonly partition: number;
+  readonly errorCode?: number;
+  readonly offset?: number;
+}
+
+/** A ListOffsets response of version 5, of the topic `t`. */
+function listed(partitions: readonly Listed[]): Buffer {
+  const head = Buffer.alloc(4 + 4 + 2 + 1 + 4);
+  head.writeInt32BE(1, 4);
+  head.writeInt16BE(1, 8);
+  head.write("t", 10);
+  head.writeInt32BE(partitions.length, 11);
+  const entries = partitions.map(({ partition, errorCode = 0, offset = 0 }) => {
+    const entry = Buffer.alloc(26);
+    entry.writeInt32BE(partition, 0);
+    entry.writeInt16BE(errorCode, 4);
+    entry.writeBigInt64BE(BigInt(offset), 14);
+    return entry;
+  });
+  return Buffer.concat([head, ...entries]);
+}
+
+function world() {
+  const state = {
+    topicIds: new Map([["t", "an-id"]]),
+    refreshes: 0,
+    /** By partition; null if there is none at the moment. */
+    leaders: [LEADER, LEADER] as (object | null)[],
+    /** What leaders answer, in this order. */
+    answers: [] as (Buffer | Error)[],
+    committed: [] as (Error | readonly { readonly partition: number; readonly offset: number }[])[],
+  };
+  const coordinator = {
+    offsets: async () => {
+      const next = state.committed.shift() ?? [];
+      if (next instanceof Error) throw next;
+      return next.map((each) => ({ ...each, topic: "t", metadata: "m" }));
+    },
+  };
+  const leaders = {
+    brokers: { topicIds: async () => state.topicIds },
+    leaderOf: (_topic: string, partition: number) => state.leaders[partition] ?? null,
+    refresh: () => {
+      state.refreshes += 1;
+    },
+  } as unknown as LeaderTable;
+  const send = async (): Promise<Buffer> => {
+    const next = state.answers.shift() ?? listed([]);
+    if (next instanceof Error) throw next;
+    return next;
+  };
+  const broker = {
+    versions: { 2: { minVersion: 1, maxVersion: 9 } },
+    connectionPool: { host: "a", port: 1, send },
+  };
+  const connections = { broker: () => ({ open: async () => broker }) };
+  const starts = new StartOffsets(
+    coordinator,
+    leaders,
+    connections as unknown as SharedConnections,
+    new Signal(),
+  );
+  const found: (readonly [number, number])[] = [];
+  const first = (isWanted: () => boolean = ALWAYS) =>
+    starts.first(PLACES, isWanted, ({ partition }, offset) => found.push([partition, offset]));
+  return { state, starts, first, found };
+}
+
+function outage(): Error {
+  return Object.assign(new Error("closed"), { name: "KafkaJSConnectionClosedError" });
+}
+
+test("commits come with the topic's ID, after an outage too", async () => {
+  const { state, starts } = world();
+  state.committed = [outage(), [{ partition: 0, offset: 7 }]];
+  const read = starts.committed(PLACES, ALWAYS);
+  await vi.advanceTimersByTimeAsync(300);
+  const entry = { topic: "t", topicId: "an-id", partition: 0, offset: 7, metadata: "m" };
+  expect(await read).toEqual([entry]);
+});
+
+test("brokers without topic IDs give none", async () => {
+  const { state, starts } = world();
+  state.topicIds = new Map();
+  state.committed = [[{ partition: 0, offset: 7 }]];
+  expect(await starts.committed(PLACES, ALWAYS)).toMatchObject([{ topicId: null }]);
+});
+
+test("an error that lasts is not waited for, and nobody waits without partitions", async () => {
+  const { state, starts } = world();
+  const forbidden = Object.assign(new Error("no"), { type: "GROUP_AUTHORIZATION_FAILED" });
+  state.committed = [forbidden];
+  await expect(starts.committed(PLACES, ALWAYS)).rejects.toBe(forbidden);
+  expect(await starts.committed([], ALWAYS)).toEqual([]);
+});
+
+test("the first offsets come from the leaders, each once", async () => {
+  const { state, first, found } = world();
+  state.answers = [listed([{ partition: 0, offset: 3 }, { partition: 1 }])];
+  await first();
+  expect(found).toEqual([
+    [0, 3],
+    [1, 0],
+  ]);
+  expect(state.refreshes).toBe(0);
+});
+
+test.each([
+  [
+    "has moved",
+    listed([
+      { partition: 0, offset: 3 },
+      { partition: 1, errorCode: 6 },
+    ]),
+  ],
+  ["says nothing of it", listed([{ partition: 0, offset: 3 }])],
+])("a partition whose leader %s is asked for again, alone", async (_what, answer) => {
+  const { state, first, found } = world();
+  state.answers = [answer, listed([{ partition: 1, offset: 4 }])];
+  const done = first();
+  await vi.advanceTimersByTimeAsync(300);
+  await done;
+  expect(found).toEqual([
+    [0, 3],
+    [1, 4],
+  ]);
+  expect(state.refreshes).toBe(1);
+});
+
+test("a partition without a leader, and a broker that is away, are waited for", async () => {
+  const { state, first, found } = world();
+  state.leaders[1] = null;
+  state.answers = [outage(), listed([{ partition: 0, offset: 3 }])];
+  const done = first();
+  await vi.advanceTimersByTimeAsync(600);
+  state.leaders[1] = LEADER;
+  state.answers = [listed([{ partition: 1, offset: 4 }])];
+  await vi.advanceTimersByTimeAsync(300);
+  await done;
+  expect(found).toEqual([
+    [0, 3],
+    [1, 4],
+  ]);
+});
+
+test("an error of a partition that lasts is thrown", async () => {
+  const { state, first } = world();
+  state.answers = [listed([{ partition: 0, errorCode: 29 }])];
+  await expect(first()).rejects.toMatchObject({ type: "TOPIC_AUTHORIZATION_FAILED" });
+});
+
+test("who has given the partitions up finds nothing, and waits no longer", async () => {
+  const { state, first, found } = world();
+  let isWanted = true;
+  state.answers = [listed([{ partition: 0, errorCode: 6 }]), listed([{ partition: 1, offset: 4 }])];
+  const done = first(() => isWanted);
+  await vi.advanceTimersByTimeAsync(100);
+  isWanted = false;
+  await vi.advanceTimersByTimeAsync(300);
+  await done;
+  expect(found).toEqual([]);
+});
+
+test("a topic is recreated if its ID differs from that of the commits, or is gone", async () => {
+  const { state, starts } = world();
+  state.committed = [[{ partition: 0, offset: 7 }]];
+  await starts.committed(PLACES, ALWAYS);
+  expect(await starts.isRecreated("t")).toBe(false);
+  state.topicIds = new Map([["t", "another-id"]]);
+  expect(await starts.isRecreated("t")).toBe(true);
+  state.topicIds = new Map();
+  expect(await starts.isRecreated("t")).toBe(true);
+});
+
+test("an offset that is out of range is reported with the ID that the topic has now", async () => {
+  const { state, starts } = world();
+  state.topicIds = new Map([["t", "another-id"]]);
+  expect(await starts.outOfRange({ topic: "t", partition: 1 })).toEqual({
+    ...{ topic: "t", topicId: "another-id", partition: 1, offset: -2, metadata: "" },
+  });
+});
