@@ -285,7 +285,7 @@ function halves(calls: readonly Call[]): readonly (readonly Call[])[] {
   return [calls.slice(0, middle), calls.slice(middle)].filter(({ length }) => length > 0);
 }
 
-/** Only units of several deliveries are split, and their deliveries were measured. */
+/** Returns the measured deliveries, which exist because only units of several deliveries are split. */
 function measuredOf({ measured }: Call): Measured {
   assert(measured !== null);
   return measured;

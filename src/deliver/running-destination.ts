@@ -290,7 +290,7 @@ function packed(replacement: Replacement): Replacement {
 }
 
 /**
- * Writes the records that replace a delivery; those that are too large are replaced by smaller ones.
+ * Writes the records that replace a delivery. Records that are too large are replaced with smaller ones.
  */
 async function write(
   deps: DeliverDeps,

@@ -77,7 +77,7 @@ export interface ConsumerGroup extends CoordinatedGroup {
   readonly cluster: GroupCluster;
   /** Read again for each fetch. */
   maxWaitTime: number;
-  /** Also read again for each fetch. */
+  /** Read again for each fetch, like `maxWaitTime`. */
   maxBytesPerPartition: number;
   /** When the last heartbeat got a response, in epoch milliseconds. */
   lastRequest: number;

@@ -76,7 +76,7 @@ export class SharedFetch {
   #isWaiting = false;
   readonly #plan = new FetchPlan<MemberFetch>();
   readonly #members = new Map<object, FetchingMember>();
-  /** Fetches whose batches are inflated in pieces; they are no longer in the plan. */
+  /** Fetches whose batches are inflated in pieces, and which are therefore no longer in the plan. */
   readonly #aside = new Set<MemberFetch>();
   /** The number of members without a fetch. */
   #without = 0;

@@ -96,8 +96,8 @@ export class ProduceTopics {
   }
 
   /**
-   * Drops the topic and its producer IDs: if it is written to again, its buffers start at sequence 0, which
-   * requires an ID that they have never had.
+   * Drops the topic and its producer IDs. If records are written to the topic again, its buffers start at sequence 0,
+   * which requires an ID that they have never had.
    */
   #forget(topic: ProduceTopic): void {
     this.#topics.delete(topic.name);
