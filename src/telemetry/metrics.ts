@@ -78,7 +78,7 @@ export const METRICS = {
     name: "switchyard_deletion_notifications_total",
     type: "counter",
     labels: ["destination"],
-    help: "Delete notifications that the deletion stage wrote for a destination.",
+    help: "Number of delete notifications that the deletion stage wrote for a destination.",
   },
   deletesSkipped: {
     name: "switchyard_deletion_notifications_skipped_total",
@@ -90,7 +90,7 @@ export const METRICS = {
     name: "switchyard_deletion_requests_without_destination_total",
     type: "counter",
     labels: [],
-    help: "Valid deletion requests of which no webhook destination is notified.",
+    help: "Number of valid deletion requests that are not sent to any webhook destination.",
   },
   attempts: {
     name: "switchyard_delivery_attempts_total",

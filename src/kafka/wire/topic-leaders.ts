@@ -28,7 +28,7 @@ export function isSameResponse(one: Buffer, other: Buffer): boolean {
  * For each topic, the leaders of its partitions, from 0 on. Topics with an error, or with a leaderless
  * partition, are omitted.
  *
- * @param payload the response after its correlation ID.
+ * @param payload the part of the response that follows the correlation ID.
  */
 export function readLeaders(payload: Buffer): ReadonlyMap<string, readonly number[]> {
   const found = new Map<string, readonly number[]>();
