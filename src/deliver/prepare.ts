@@ -200,7 +200,7 @@ function planWithout(
   const share = delayOfShare(policy, stored.retryCount, nowMs, endAtMs);
   const postponed = scheduleRetry(stored, share, null, nowMs);
   if (tried.length > 0) return attempt(tried, isShare ? postponed : null);
-  if (isShare || turn === "line") return postponed;
+  if (isShare || turn === "queue") return postponed;
   const [first] = open;
   assert(first !== undefined);
   return { kind: "wait", endpoint: first.key, untilMs: lastMs };

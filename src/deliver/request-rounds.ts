@@ -93,7 +93,7 @@ export class RequestRounds {
     nowMs: number,
   ): void {
     const { ports, slots } = this.#shared;
-    const turn = calls[0]?.item.owner.turn ?? "line";
+    const turn = calls[0]?.item.owner.turn ?? "queue";
     slots.started(turn);
     for (const { item, isRounded } of calls) {
       item.owner.begin();

@@ -231,7 +231,7 @@ interface Owning {
 
 function owning({ work, condition, report, clock, retries }: Owning) {
   return (partition: AssignedPartition): PartitionHandler => {
-    const owned = work.own(partition, partition.topic === retries ? "retry" : "line");
+    const owned = work.own(partition, partition.topic === retries ? "retry" : "queue");
     condition.own(clock.nowMs());
     let isLeft = false;
     return {

@@ -294,7 +294,7 @@ export const METRICS = {
     name: "switchyard_config_last_success_timestamp_seconds",
     type: "gauge",
     labels: [],
-    help: "Unix time at which a valid configuration was last read, including the one at startup.",
+    help: "Unix time at which a valid configuration was last read, at startup or later.",
   },
   configInvalidSince: {
     name: "switchyard_config_invalid_since_timestamp_seconds",

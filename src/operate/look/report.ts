@@ -85,7 +85,7 @@ export interface RunningConfig {
   readonly configInvalidSince: string | null;
   /** Changed settings that apply only after a restart. */
   readonly settingsToRestart: number;
-  /** Destinations of the file that are waiting for their topics. */
+  /** Destinations in the configuration file that are waiting for their topics. */
   readonly destinationsWaiting: number;
 }
 
