@@ -2,7 +2,7 @@
  * How many bytes of JavaScript's heap a record costs in a stage: the same work each time, so that a
  * busy machine does not change the figure. Prints one number.
  *
- *   node bench/allocations-work.ts route|deliver|delay
+ *   node bench/allocations-work.ts route|deliver|delay [calls per request of deliver]
  */
 
 import { GCProfiler } from "node:v8";
@@ -26,6 +26,7 @@ import { benchLog } from "./workbench.ts";
 const WARM_UP = 30_000;
 const COUNTED = 20_000;
 
+const [name = "", calls = "0"] = process.argv.slice(2);
 const topics = topicNames("");
 const common = {
   topics,
@@ -52,7 +53,7 @@ async function startRouteOf(): Promise<Straight> {
 }
 
 async function startDeliverOf(): Promise<Straight> {
-  const destination = benchDestination("http://127.0.0.1:1/", 64);
+  const destination = benchDestination("http://127.0.0.1:1/", 64, Number(calls));
   const topic = topics.deliveries(destination.id);
   const straight = straightKafka(topic, [], (offset) => benchDelivery(topic, 0, offset));
   const accepted = { kind: "response", status: 200, retryAfter: null, durationMs: 1 } as const;
@@ -119,7 +120,6 @@ function countAllocated(): () => number {
 }
 
 const STAGES = { route: startRouteOf, deliver: startDeliverOf, delay: startDelayOf } as const;
-const [name = ""] = process.argv.slice(2);
 const { prepare, pass } = await STAGES[name as keyof typeof STAGES]();
 // Stages keep no timer that would keep the process.
 setInterval(() => undefined, 1_000);

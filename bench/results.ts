@@ -26,7 +26,6 @@ export const MEASURED_PATHS: Readonly<Record<string, readonly string[]>> = {
   rules: [...CONSUMING, "src/route"],
   deliver: [...CONSUMING, "src/deliver", "src/destinations", "src/http"],
   batch: [...CONSUMING, "src/deliver", "src/destinations", "src/http"],
-  latency: ALL_STAGES,
   ingest: ["src/ingest", "src/kafka/produce"],
   audience: ["src/audience"],
   "audience-10m": ["src/audience"],

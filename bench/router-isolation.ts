@@ -47,12 +47,12 @@ export async function benchRouterIsolation(brokers: string, rounds: number): Pro
     const runs = new Map<string, Run[]>(STATES.map((state) => [state, []]));
     for (let round = 1; round <= rounds; round += 1) {
       for (const state of STATES) {
-        for (const [at, id] of ids.entries()) {
-          await bench.forgetGroups([`${bench.topics.prefix}deliver.${id}`, topics[at] ?? ""]);
-        }
         const run = await measure(bench, count, state, image);
         tell(`  ${count} destinations, ${state}: ${JSON.stringify(run)}`);
         runs.get(state)?.push(run);
+        for (const [at, id] of ids.entries()) {
+          await bench.forgetGroups([`${bench.topics.prefix}deliver.${id}`, topics[at] ?? ""]);
+        }
       }
     }
     rows.push(...rowsOf(count, runs));

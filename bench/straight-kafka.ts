@@ -12,7 +12,8 @@ import type {
   WatchedProducer,
 } from "../src/kafka/port.ts";
 
-const BATCH = 250;
+/** Fills whole requests of 100 calls, because one that is not full waits. */
+const BATCH = 300;
 const PARTITIONS = 3;
 const IDLE: Consumer = {
   joined: Promise.resolve(),

@@ -53,7 +53,12 @@ export async function benchPeers(brokers: string, rounds: number): Promise<strin
     const figures = new Map<string, Figures[]>(peers.map(({ name }) => [name, []]));
     for (let round = 1; round <= rounds; round += 1) {
       for (const peer of round % 2 === 1 ? peers : peers.toReversed()) {
-        const measured = await inWorld(brokers, destinations, (world) => run(peer, world));
+        const measured = await inWorld(brokers, destinations, (world) => run(peer, world)).catch(
+          (error: unknown): Figures => {
+            tell(`  ${peer.name} failed: ${error}`);
+            return {};
+          },
+        );
         tell(`  ${title}, ${round}/${rounds}: ${peer.name}: ${JSON.stringify(measured)}`);
         figures.get(peer.name)?.push(measured);
       }
@@ -63,15 +68,19 @@ export async function benchPeers(brokers: string, rounds: number): Promise<strin
   return `${peerVersions()}\n\n${parts.join("\n\n")}`;
 }
 
-/** Medians, with as many digits as the figures are worth. */
+/** Medians, with as many digits as the figures are worth. A contestant that failed has none. */
 function table(figures: ReadonlyMap<string, readonly Figures[]>): string {
+  const all = [...figures.values()].flat();
+  const columns = [...new Set(all.flatMap((each) => Object.keys(each)))];
+  const cell = (rounds: readonly Figures[], column: string) => {
+    const values = rounds.flatMap((each) => each[column] ?? []);
+    return values.length === 0 ? "failed" : shown(median(values));
+  };
   return markdown(
-    [...figures].map(([name, rounds]) => {
-      const columns = Object.keys(rounds[0] ?? {}).map((column) => {
-        return [column, shown(median(rounds.map((each) => each[column] ?? Number.NaN)))];
-      });
-      return { "": name, ...Object.fromEntries(columns) };
-    }),
+    [...figures].map(([name, rounds]) => ({
+      contestant: name,
+      ...Object.fromEntries(columns.map((column) => [column, cell(rounds, column)])),
+    })),
   );
 }
 

@@ -1,5 +1,5 @@
 /**
- * Applies the users of `members` records and snapshots to their syncs; `membership.ts` decides. For a member
+ * Adds the users in `members` records and snapshots to the syncs of these records; `membership.ts` decides. For a member
  * who stays, only one bit is set. All other users are written to the store.
  */
 

@@ -23,7 +23,7 @@ const urls: Decoder<readonly string[]> = {
   ...manyUrls,
   show: (raw) =>
     typeof raw === "string" ? raw.split(",").map(showUrl).join() : manyUrls.show(raw),
-  expected: "a complete http or https URL, a list of them, or a string with commas",
+  expected: "a complete http or https URL, a list of URLs, or a string of URLs separated by commas",
   json: { anyOf: [manyUrls.json, { type: "string" }] },
   decode: (raw, place) => {
     // The value is hidden, because a comma may have split a password into several entries.

@@ -46,7 +46,7 @@ export interface DelayRead {
   readonly errors: readonly string[];
 }
 
-/** Reads all delays in parallel; they share the limit of records. @param found called for each record. */
+/** Reads all delays in parallel, with one common limit of records. @param found called for each record. */
 export async function eachWaiting(
   { kafka, clock }: WaitingDeps,
   { delays, topics, groups, operatorActions, recordsMax, signal }: AskedWaiting,

@@ -42,8 +42,8 @@ export interface Item {
 /** A delivery, with the results of its attempt so far. */
 export interface Call {
   readonly item: Item;
-  readonly delivery: Delivery;
-  readonly results: EndpointResult[];
+  delivery: Delivery;
+  results: readonly EndpointResult[];
   /** True if the call contains an integer that JavaScript rounds. */
   readonly isRounded: boolean;
   /** Null if the delivery is sent alone, without a batch. */

@@ -57,7 +57,7 @@ const RAMP_FAILURES_TO_OPEN = 8;
 export const HEARD_FOR_MS = 2_500;
 
 /** A delivery from the destination's queue, or a retry that is due. */
-export type SlotFor = "line" | "retry";
+export type SlotFor = "queue" | "retry";
 
 export type Admission =
   /** Send the request, and pass the ticket to `settle`. */
@@ -124,7 +124,7 @@ export class CircuitBreaker {
     if (this.mustWait()) return { kind: "wait" };
     if (this.#state === "open") {
       if (this.#isOpenStill(nowMs)) {
-        if (turn === "line") return { kind: "unavailable", untilMs: this.#untilMs };
+        if (turn === "queue") return { kind: "unavailable", untilMs: this.#untilMs };
         this.#isTried = true;
         return { kind: "go", ticket: ~this.#mark };
       }

@@ -36,7 +36,7 @@ export interface Skipped {
 export type DecisionName = "accepted" | "retry" | "rejected" | "expired";
 
 export interface Decision {
-  /** The name of the decision in logs and metrics; with `every`, the name of the least final decision. */
+  /** The name of the decision in logs and metrics; with `every`, the name of the decision that leaves most to do. */
   readonly name: DecisionName;
   /** Records that must be written before the delivery counts as processed; empty if it was delivered. */
   readonly outputs: readonly Output[];

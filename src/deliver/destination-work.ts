@@ -121,7 +121,7 @@ export class DestinationWork {
     // Removing a delivery makes the next one with the same key visible.
     let found = earlyReleases.length === 0 ? [] : this.#waiting.extract(isCancelled);
     for (; found.length > 0; found = this.#waiting.extract(isCancelled))
-      for (const item of found) this.#giveUpCancelled(item);
+      for (const item of found) this.#giveUpCancelled(item, this.#ports.nowMs());
     this.#pump();
   }
 
@@ -142,7 +142,7 @@ export class DestinationWork {
         for (const record of records) {
           const key = record.key?.toString("latin1") ?? null;
           const item = { owner, key, record, arrivedAtMs, behind: null, after: null, unit: null };
-          if (!this.#giveUpCancelled(item)) this.#add(item, arrivedAtMs);
+          if (!this.#giveUpCancelled(item, arrivedAtMs)) this.#add(item, arrivedAtMs);
         }
         this.#pump();
       },
@@ -208,14 +208,14 @@ export class DestinationWork {
     }
   }
 
-  #giveUpCancelled(item: Item): boolean {
-    const cancelled = this.#cancels.deadLetter(item.record, this.#ports.nowMs());
+  #giveUpCancelled(item: Item, nowMs: number): boolean {
+    const cancelled = this.#cancels.deadLetter(item.record, nowMs);
     if (cancelled !== null) this.#rounds.replace(item, [cancelled]);
     return cancelled !== null;
   }
 
   #consider(item: Item, nowMs: number): void {
-    if (this.#giveUpCancelled(item)) return;
+    if (this.#giveUpCancelled(item, nowMs)) return;
     const { record } = item;
     const prepared = this.#prepare(item, nowMs);
     switch (prepared.kind) {
@@ -331,7 +331,8 @@ export class DestinationWork {
       this.#gathering.putBack(unit);
       return false;
     }
-    const calls = unit.calls.map((call) => begun(call, nowMs));
+    const { calls } = unit;
+    for (const call of calls) begin(call, nowMs);
     const measured = calls.map((call) => call.measured);
     this.#rounds.start(calls, endpoints, measured, this.#settings, nowMs);
     return true;
@@ -383,9 +384,9 @@ function isRounded({ attempt }: Delivery, text: string): boolean {
 }
 
 /** The retry window starts with the first attempt, not with the time at which the delivery joined its unit. */
-function begun(call: UnitCall, nowMs: number): UnitCall {
+function begin(call: UnitCall, nowMs: number): void {
   const { delivery } = call;
   const isFirst = delivery.attempt === 0 && delivery.endpoint === null;
-  if (!isFirst || delivery.firstAttemptAtMs === nowMs) return call;
-  return { ...call, delivery: { ...delivery, firstAttemptAtMs: nowMs } };
+  if (!isFirst || delivery.firstAttemptAtMs === nowMs) return;
+  call.delivery = { ...delivery, firstAttemptAtMs: nowMs };
 }

@@ -116,7 +116,7 @@ export class EndpointGates<Item> {
   }
 
   /**
-   * Replaces the endpoints. Endpoints that stay keep their circuit and their `Retry-After` time, and new ones are
+   * Replaces the endpoints. Endpoints that are in both lists keep their circuit breaker and their `Retry-After` time, and new ones are
    * available. Deliveries that are kept here are evaluated again.
    */
   update(endpoints: readonly EndpointKey[], concurrency: number): void {
@@ -164,7 +164,7 @@ export class EndpointGates<Item> {
     return bits;
   }
 
-  line(nowMs: number): QueueState {
+  queue(nowMs: number): QueueState {
     let held: QueueState | null = null;
     let untilMs = Number.POSITIVE_INFINITY;
     let mustWait = false;

@@ -18,7 +18,7 @@ import type { EndpointGates, QueueState } from "./endpoint-availability.ts";
 import { createSchedule, type Scheduled } from "./schedule.ts";
 import type { SlotScheduler } from "./slot-scheduler.ts";
 
-const TURNS = ["line", "retry"] as const;
+const TURNS = ["queue", "retry"] as const;
 
 export interface WaitingItem<Item> extends Scheduled<Item> {
   /** The current assignment of the partition. */
@@ -30,12 +30,12 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
   readonly #slots: SlotScheduler;
   readonly #isStill: () => boolean;
   readonly #onHeld: (untilMs: number) => void;
-  readonly #schedules = { line: createSchedule<Item>(), retry: createSchedule<Item>() };
+  readonly #schedules = { queue: createSchedule<Item>(), retry: createSchedule<Item>() };
   /**
-   * Deliveries that were selected and then put back. There can be several of them if deliveries become available that
-   * waited for an endpoint.
+   * Deliveries that were selected and then put back. There can be several if deliveries that waited for an
+   * endpoint become available.
    */
-  readonly #first: Record<SlotFor, Item[]> = { line: [], retry: [] };
+  readonly #first: Record<SlotFor, Item[]> = { queue: [], retry: [] };
 
   /** @param onHeld called with the end of a hold, if deliveries wait in the queue. */
   constructor(
@@ -101,13 +101,13 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
     if (this.#isStill()) return this.#nextOf("retry");
     if (!this.#mayLineGo(nowMs)) return this.#nextRetry(nowMs);
     const isRetrysTurn = this.#slots.isRetrysTurn(this.#gates.isProbeDue(nowMs));
-    return (isRetrysTurn ? this.#nextRetry(nowMs) : undefined) ?? this.#nextOf("line");
+    return (isRetrysTurn ? this.#nextRetry(nowMs) : undefined) ?? this.#nextOf("queue");
   }
 
   #mayLineGo(nowMs: number): boolean {
-    if (this.#first.line.length === 0 && !this.#schedules.line.hasNext()) return false;
-    if (!this.#slots.hasPlaceForLine(nowMs)) return false;
-    const state: QueueState = this.#gates.line(nowMs);
+    if (this.#first.queue.length === 0 && !this.#schedules.queue.hasNext()) return false;
+    if (!this.#slots.hasPlaceForQueue(nowMs)) return false;
+    const state: QueueState = this.#gates.queue(nowMs);
     if (state.kind === "on-hold") this.#onHeld(state.untilMs);
     return state.kind === "goes";
   }

@@ -33,6 +33,7 @@
  * the attempt that created it, so that it expires if the endpoint never recovers.
  */
 
+import assert from "node:assert/strict";
 import type { Sendable, SenderHold } from "../destinations/port.ts";
 import type { RecordValue } from "../domain/decode.ts";
 import { type Delivery, readDelivery } from "../domain/delivery.ts";
@@ -155,25 +156,54 @@ function plan(
     if (delayMs !== null) return scheduleRetry(stored, delayMs, notBeforeMs, nowMs);
   }
   const delivery = beganAtMs === null ? { ...stored, firstAttemptAtMs: nowMs } : stored;
-  const attempt = (endpoints: readonly Endpoint[], otherwise: Output | null = null): Plan => {
-    const held =
-      endpoints.length === open.length ? NONE : open.filter((each) => !endpoints.includes(each));
-    return { kind: "attempt", delivery, endpoints, held, untilMs: endAtMs, otherwise };
+  const whole: Plan = {
+    kind: "attempt",
+    delivery,
+    endpoints: open,
+    held: NONE,
+    untilMs: endAtMs,
+    otherwise: null,
   };
-  const isHeld = ({ key }: Endpoint) => gates.onHoldUntilMs(key) > nowMs;
-  const isUnavailable = (each: Endpoint) => isHeld(each) || gates.openUntilMs(each.key) > nowMs;
-  if (!open.some(isUnavailable)) return attempt(open);
-  const there = open.filter((each) => !isUnavailable(each));
+  for (const endpoint of open) {
+    if (isUnavailable(endpoint, gates, nowMs)) {
+      return planWithout(stored, whole, policy, nowMs, gates, turn);
+    }
+  }
+  return whole;
+}
+
+function isUnavailable({ key }: Endpoint, gates: Gates, nowMs: number): boolean {
+  return gates.onHoldUntilMs(key) > nowMs || gates.openUntilMs(key) > nowMs;
+}
+
+/** The plan if some of the endpoints are unavailable. @param whole the attempt at all of them. */
+function planWithout(
+  stored: Delivery,
+  whole: Plan,
+  policy: RetryPolicy,
+  nowMs: number,
+  gates: Gates,
+  turn: SlotFor,
+): Plan | Output | Wait {
+  const { endpoints: open, untilMs: endAtMs } = whole;
+  const attempt = (endpoints: readonly Endpoint[], otherwise: Output | null = null): Plan => {
+    const held = open.filter((each) => !endpoints.includes(each));
+    return { ...whole, endpoints, held, otherwise };
+  };
+  const there = open.filter((each) => !isUnavailable(each, gates, nowMs));
   if (there.length > 0) return attempt(there);
+  const lastMs = lastAfterMs(policy, endAtMs);
   const isShare = stored.endpoint !== null;
   const mayTry = turn === "retry" && (stored.attempt > 0 || !isShare);
-  const tried = mayTry ? open.filter((each) => isLast || !isHeld(each)) : NONE;
+  const isTried = ({ key }: Endpoint) => nowMs > lastMs || gates.onHoldUntilMs(key) <= nowMs;
+  const tried = mayTry ? open.filter(isTried) : NONE;
   const share = delayOfShare(policy, stored.retryCount, nowMs, endAtMs);
   const postponed = scheduleRetry(stored, share, null, nowMs);
   if (tried.length > 0) return attempt(tried, isShare ? postponed : null);
-  if (isShare || turn === "line") return postponed;
-  const untilMs = lastAfterMs(policy, endAtMs);
-  return { kind: "wait", endpoint: first.key, untilMs };
+  if (isShare || turn === "queue") return postponed;
+  const [first] = open;
+  assert(first !== undefined);
+  return { kind: "wait", endpoint: first.key, untilMs: lastMs };
 }
 
 /** Why the destination is on hold regardless of its endpoints; null if it is not. */

@@ -100,7 +100,7 @@ export class RecentAttempts {
     }
   }
 
-  /** Only a failed attempt can start a failing state; an accepted one never does. */
+  /** Only a failed attempt can start a failing state; an accepted attempt never can. */
   #fails(nowMs: number): boolean {
     if (!this.#isRunOfFailures) return false;
     if (!this.#isAcceptedEver || this.#isLongRun(nowMs)) return true;

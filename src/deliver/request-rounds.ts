@@ -93,7 +93,7 @@ export class RequestRounds {
     nowMs: number,
   ): void {
     const { ports, slots } = this.#shared;
-    const turn = calls[0]?.item.owner.turn ?? "line";
+    const turn = calls[0]?.item.owner.turn ?? "queue";
     slots.started(turn);
     for (const { item, isRounded } of calls) {
       item.owner.begin();
@@ -128,7 +128,7 @@ export class RequestRounds {
     for (const endpoint of endpoints) {
       const ticket = gates.admit(endpoint.key, nowMs, attempt.turn);
       if (ticket === null) {
-        for (const { results } of attempt.calls) results.push(skipped(endpoint));
+        for (const call of attempt.calls) add(call, [skipped(endpoint)]);
         continue;
       }
       attempt.pending += 1;
@@ -155,7 +155,8 @@ export class RequestRounds {
 
   #judge(attempt: Attempt, { key }: Endpoint, result: SendResult, nowMs: number): Outcome {
     const outcome = this.#shared.ports.sender.judge(result, nowMs);
-    attempt.calls[0]?.results.push({ endpoint: key, result, outcome });
+    const [call] = attempt.calls;
+    if (call !== undefined) add(call, [{ endpoint: key, result, outcome }]);
     return outcome;
   }
 
@@ -172,10 +173,11 @@ export class RequestRounds {
       return outcome;
     }
     const whole = { endpoint: endpoint.key, result, outcome };
-    for (const [at, { results }] of attempt.calls.entries()) {
+    const shared = [whole];
+    attempt.calls.forEach((call, at) => {
       const verdict = calls?.[at];
-      results.push(verdict === undefined ? whole : resultOf(verdict, whole));
-    }
+      add(call, verdict === undefined ? shared : [resultOf(verdict, whole)]);
+    });
     return outcome;
   }
 
@@ -187,7 +189,7 @@ export class RequestRounds {
     const isAny = settings.destination.deliver === "any";
     const isEnded = ({ results }: Call) => isAny && results.some(isAccepted);
     const ended = calls.filter(isEnded);
-    for (const { results } of ended) results.push(...splits.map(rejectedBy));
+    for (const call of ended) add(call, splits.map(rejectedBy));
     const endpoints = splits.map(({ endpoint }) => endpoint);
     const parts = halves(calls.filter((call) => !isEnded(call)));
     attempt.rest = [...parts.map((half) => ({ calls: half, endpoints })), ...attempt.rest];
@@ -271,6 +273,11 @@ export class RequestRounds {
   }
 }
 
+/** The deliveries of a request share its result, without a list for each of them. */
+function add(call: Call, results: readonly EndpointResult[]): void {
+  call.results = call.results.length === 0 ? results : [...call.results, ...results];
+}
+
 function isAccepted({ outcome }: EndpointResult): boolean {
   return outcome.kind === "accepted";
 }
@@ -285,7 +292,7 @@ function halves(calls: readonly Call[]): readonly (readonly Call[])[] {
   return [calls.slice(0, middle), calls.slice(middle)].filter(({ length }) => length > 0);
 }
 
-/** Only units of several deliveries are split, and their deliveries were measured. */
+/** Returns the measured deliveries, which exist because only units of several deliveries are split. */
 function measuredOf({ measured }: Call): Measured {
   assert(measured !== null);
   return measured;

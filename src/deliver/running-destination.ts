@@ -231,7 +231,7 @@ interface Owning {
 
 function owning({ work, condition, report, clock, retries }: Owning) {
   return (partition: AssignedPartition): PartitionHandler => {
-    const owned = work.own(partition, partition.topic === retries ? "retry" : "line");
+    const owned = work.own(partition, partition.topic === retries ? "retry" : "queue");
     condition.own(clock.nowMs());
     let isLeft = false;
     return {
@@ -290,7 +290,7 @@ function packed(replacement: Replacement): Replacement {
 }
 
 /**
- * Writes the records that replace a delivery; those that are too large are replaced by smaller ones.
+ * Writes the records that replace a delivery. Records that are too large are replaced with smaller ones.
  */
 async function write(
   deps: DeliverDeps,

@@ -62,14 +62,14 @@ export class SlotScheduler {
   }
 
   /** True if a slot is free for the queue. */
-  hasPlaceForLine(nowMs: number): boolean {
+  hasPlaceForQueue(nowMs: number): boolean {
     const kept = this.#areExpected(nowMs) ? this.#keptFree() : 0;
     return this.#underWay < this.#concurrency - kept;
   }
 
   /** True if a slot is free for a delivery of this kind. */
   hasPlace(turn: SlotFor, nowMs: number): boolean {
-    return turn === "line" ? this.hasPlaceForLine(nowMs) : !this.isFull;
+    return turn === "queue" ? this.hasPlaceForQueue(nowMs) : !this.isFull;
   }
 
   /** True if a waiting retry takes precedence over the queue. */

@@ -86,7 +86,7 @@ export interface UnitLimits {
   readonly waitMs: number;
 }
 
-/** A delivery that may share a unit. Its content is no longer needed. */
+/** A delivery that may be in one unit with others. The content of the delivery is no longer needed. */
 export interface Measured {
   readonly delivery: Delivery;
   readonly bytes: number;

@@ -11,7 +11,7 @@ const ZERO = 0x30;
 const POINT = 0x2e;
 /** The maximum number of UTF-8 bytes for each unit of a string's length. */
 const UNIT_MAX_BYTES = 3;
-/** From this length on, one copying call is faster than a loop over the bytes. */
+/** From this length on, a single call that copies all bytes is faster than a loop over the bytes. */
 const CALL_BYTES = 48;
 const NUMBER_MAX_BYTES = 17;
 

@@ -29,7 +29,7 @@ import type { StageName } from "./stages.ts";
 export interface DeadLettered {
   readonly record: IncomingRecord;
   readonly reason: DeadLetterReason;
-  /** One sentence that names the problem and where it is. Contains no secret and no payload. */
+  /** One sentence that names the problem and its location. Contains no secret and no payload. */
   readonly error: string;
   /** The headers that the dead letter keeps; if absent, the record's headers that the stage allows. */
   readonly headers?: RecordHeaders;

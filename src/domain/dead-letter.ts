@@ -40,7 +40,7 @@ export const DEAD_LETTER_HEADER = {
 export interface DeadLetterCause {
   readonly stage: StageName;
   readonly reason: DeadLetterReason;
-  /** One sentence that names the problem and where it is. Contains no secret and no payload. */
+  /** One sentence that names the problem and its location. Contains no secret and no payload. */
   readonly error: string;
   readonly failedAtMs: number;
 }

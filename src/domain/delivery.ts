@@ -62,7 +62,7 @@ export interface Delivery {
   /** The call's time as the route stage resolved it. */
   readonly timestampMs: number;
   readonly receivedAtMs: number;
-  /** Only with `deliver: every`, once an endpoint has a separate record. */
+  /** The only endpoint to request, if `deliver: every` has created a separate record for it; otherwise null. */
   readonly endpoint: EndpointKey | null;
   /** The number of attempts so far. */
   readonly attempt: number;

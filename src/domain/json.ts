@@ -60,7 +60,7 @@ export function kindOf(value: unknown): string {
   return `${value}`;
 }
 
-/** Like `kindOf`, but shows the value if it is a single short word, such as a misspelt type or id. */
+/** Like `kindOf`, but shows the value if it is a single short word, such as a misspelled type or ID. */
 export function describe(value: unknown): string {
   if (value === undefined || value === "") return "missing";
   const isWord = typeof value === "string" && /^[\w.-]{1,40}$/.test(value);

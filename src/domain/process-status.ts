@@ -39,7 +39,10 @@ export interface MetricValue {
   readonly labels: Readonly<Record<string, string>>;
   /** For a histogram, the number of its observations. */
   readonly value: number;
-  /** For a histogram, the number of observations in each bucket; the last bucket has those above all bounds. */
+  /**
+   * For a histogram, the number of observations in each bucket. The last bucket contains the observations above all
+   * bounds.
+   */
   readonly buckets?: readonly number[];
 }
 

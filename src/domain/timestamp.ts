@@ -29,7 +29,7 @@ const LAST_MS = 253_402_300_799_999;
 /** A smaller number may be meant as seconds. */
 const NUMBER_MIN = 1e11;
 /**
- * From this value on, a number is read as microseconds: read as milliseconds, it would be in the year 5138 or later.
+ * From this value on, a number is read as microseconds, because as milliseconds it would mean the year 5138 or later.
  */
 const MICROSECONDS_MIN = 1e14;
 /** The calendar repeats every 400 years. */

@@ -85,9 +85,9 @@ export interface GroupNames {
   readonly deletion: string;
   /** The group that stores which events were posted to the operator's webhook. */
   readonly operatorEvents: string;
-  /** The group that stores how far a replay of dead letters has progressed; it has no members. */
+  /** The group, without members, that stores the progress of a replay of dead letters. */
   readonly replay: (name: string) => string;
-  /** The group that stores which process runs the replay; it has no members either. */
+  /** The group, without members, that stores which process runs the replay. */
   readonly replayOwner: (name: string) => string;
 }
 

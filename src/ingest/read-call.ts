@@ -197,7 +197,7 @@ function rewritten(
   if (needsId) changed.messageId = frame.newMessageId();
   if (frame.context !== null) changed.context = merge(frame.context, own.context);
   if (frame.integrations !== null) {
-    // Segment's Go library writes `Integrations`, which the route stage would ignore next to `integrations`.
+    // Segment's Go library writes `Integrations`, which the route stage ignores if `integrations` is present, too.
     const isThere = Object.hasOwn(own, "integrations") && !isEmptyList(own.integrations);
     const flags = isThere ? own.integrations : own.Integrations;
     changed.integrations = merge(frame.integrations, flags);

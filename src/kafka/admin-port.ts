@@ -85,12 +85,14 @@ export interface Admin {
   offsetsAt(topic: string, atMs: number): Promise<readonly PartitionOffset[]>;
   /** A group's committed offsets in a topic; partitions without a committed offset are omitted. */
   committed(groupId: string, topic: string): Promise<readonly CommittedOffset[]>;
-  /** Like `offsets`, for many topics at once. Topics that do not exist are omitted. */
+  /** Like `offsets`, but for many topics in one call. Topics that do not exist are omitted. */
   offsetsOf(
     topics: readonly string[],
     onUnknown?: OnUnknown,
   ): Promise<ReadonlyMap<string, readonly PartitionOffsets[]>>;
-  /** Like `committed`, for many groups at once, each with several topics. The result is by group, then by topic. */
+  /**
+   * Like `committed`, but for many groups in one call, each with several topics. The result is by group, then by topic.
+   */
   committedOf(
     groups: ReadonlyMap<string, readonly string[]>,
     onUnknown?: OnUnknown,

@@ -49,7 +49,7 @@ export interface Kafka {
   readonly admin: Admin;
   /**
    * Checks the brokers and the log end offsets of all owned partitions every few seconds, until `close`.
-   * Consumers' `progress()` uses the results; without these checks, it would only have the results of the last fetch.
+   * Consumers' `progress()` uses the results. Without these checks, `progress()` would be as old as the last fetch.
    */
   watch(): ClusterView;
   /** Stops every running consumer, and closes the producers and all connections. */

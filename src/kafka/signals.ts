@@ -40,7 +40,7 @@ export interface PartitionProgress {
   readonly next: number;
   /** The log end offset as last returned by the broker. */
   readonly end: number;
-  /** When `end` was returned, in epoch milliseconds. If null, it never was returned, and `end` is `position`. */
+  /** When the broker returned `end`, in epoch milliseconds. Null if it never has; `end` equals `position` then. */
   readonly endAtMs: number | null;
   /** Unprocessed records in flight. */
   readonly inFlight: number;

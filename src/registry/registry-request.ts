@@ -22,7 +22,7 @@ export const EXCHANGE_LIMIT_MS = 5_000;
 const CONNECTIONS = 8;
 const ADDRESS_PATIENCE_MS = 1_000;
 const NO_TOKEN_IN_TIME =
-  "there was no token within 5 s; check registry.oauth.tokenUrl, and that its server responds";
+  "no token was received within 5 s; check registry.oauth.tokenUrl, and that its server responds";
 const CONTENT_TYPE = "application/vnd.schemaregistry.v1+json";
 
 export interface RegistryRequest {

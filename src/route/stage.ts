@@ -72,7 +72,7 @@ const PIECE_RECORDS = 100;
  * value.
  */
 const PIECE_READ_BYTES = 256 * 1_024;
-/** When this much JSON has been created, it is written before any more is created. */
+/** When this much JSON has been created, its records are written before more JSON is created. */
 const UNWRITTEN_JSON_BYTES = 4 * 1_024 * 1_024;
 
 /** Starts the consumer of `calls`. The topics must exist. */

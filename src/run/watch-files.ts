@@ -123,7 +123,7 @@ export function watchFiles(files: readonly string[], onChange: () => Promise<voi
   };
 }
 
-/** Null if the path cannot be watched; it is still checked regularly. */
+/** Null if the folder cannot be watched. Its files are still checked regularly. */
 function watchFolder(folder: string, onEvent: (name: string | null) => void): FSWatcher | null {
   try {
     const watcher = watch(folder, { persistent: false }, (_event, name) => onEvent(name));

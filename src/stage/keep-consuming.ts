@@ -65,7 +65,7 @@ export function keepConsuming(
   let ending: Promise<void> = Promise.resolve();
   let startedAtMs = 0;
   let waitMs = WAIT_MIN_MS;
-  /** The sums of the counts of consumers that have ended. */
+  /** The totals of the counters of consumers that have ended. */
   const before = { rebalances: 0, offsetResets: 0, commitFailures: 0 };
   let last: ConsumerVitals = NO_LIFE;
   let lastError = "";

@@ -131,9 +131,28 @@ function collectOfProcess(registry: Registry): void {
   }
 }
 
-interface Accumulator {
+/** A class, because functions of its own for each of 20 values of 10,000 destinations would take 80 MB. */
+class Accumulator implements BoundCounter, BoundGauge, BoundHistogram {
   readonly labels: Record<string, string>;
-  value: number;
+  value = 0;
+
+  constructor(labels: Record<string, string>) {
+    this.labels = labels;
+  }
+
+  set(value: number): void {
+    this.value = value;
+  }
+
+  inc(count = 1): void {
+    this.value += count;
+  }
+
+  dec(count = 1): void {
+    this.value -= count;
+  }
+
+  observe(): void {}
 }
 
 interface Showing {
@@ -179,23 +198,11 @@ function createInstrument(
   return keyed(
     spec,
     (labels) => {
-      const accumulator = { labels, value: 0 };
+      const accumulator = new Accumulator(labels);
       accumulators.add(accumulator);
-      return {
-        accumulator,
-        set: (value: number) => {
-          accumulator.value = value;
-        },
-        inc: (count = 1) => {
-          accumulator.value += count;
-        },
-        dec: (count = 1) => {
-          accumulator.value -= count;
-        },
-        observe: () => undefined,
-      };
+      return accumulator;
     },
-    (bound) => accumulators.delete(bound.accumulator),
+    (accumulator) => accumulators.delete(accumulator),
   );
 }
 

@@ -78,7 +78,7 @@ export const METRICS = {
     name: "switchyard_deletion_notifications_total",
     type: "counter",
     labels: ["destination"],
-    help: "Delete notifications that the deletion stage wrote for a destination.",
+    help: "Number of delete notifications that the deletion stage wrote for a destination.",
   },
   deletesSkipped: {
     name: "switchyard_deletion_notifications_skipped_total",
@@ -90,7 +90,7 @@ export const METRICS = {
     name: "switchyard_deletion_requests_without_destination_total",
     type: "counter",
     labels: [],
-    help: "Valid deletion requests of which no webhook destination is notified.",
+    help: "Number of valid deletion requests that are not sent to any webhook destination.",
   },
   attempts: {
     name: "switchyard_delivery_attempts_total",
@@ -294,7 +294,7 @@ export const METRICS = {
     name: "switchyard_config_last_success_timestamp_seconds",
     type: "gauge",
     labels: [],
-    help: "Unix time at which a valid configuration was last read, including the one at startup.",
+    help: "Unix time at which a valid configuration was last read, at startup or later.",
   },
   configInvalidSince: {
     name: "switchyard_config_invalid_since_timestamp_seconds",

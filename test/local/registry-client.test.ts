@@ -197,7 +197,7 @@ test("an outage: the token endpoint is silent", async () => {
   const credentials = { tokenUrl: issuer.url, clientId: "c", clientSecret: "s", scope: null };
   const authentication = { kind: "oauth", ...credentials } as const;
   const outcome = await lookup({ urls: ["http://127.0.0.1:1"], authentication });
-  expect(outcome).toMatchObject(outage(/was not queried: there was no token within 5 s/));
+  expect(outcome).toMatchObject(outage(/was not queried: no token was received within 5 s/));
 });
 
 const CA = issue({ name: "ca", isCa: true });

@@ -134,6 +134,6 @@ export function refusalOf({ members, missing, isCut }: Compared): string | null 
     return `more than half of its members are not in the list (${missing.toLocaleString("en")} of ${counted(members, "member")})`;
   }
   return isCut
-    ? "its last line is truncated: the line does not end in a line feed, and a member whose ID begins with this line is not in the list"
+    ? "its last line is truncated: the line does not end in a line feed, and it is the start of the ID of a current member that is not in the list"
     : null;
 }

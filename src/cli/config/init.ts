@@ -7,7 +7,7 @@ import { Command } from "commander";
 
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
 
-/** The same name as in `first-file.ts`, which is loaded only when it is needed. */
+/** The same name as in `first-file.ts`. It is repeated here, because that file is loaded only when it is needed. */
 const SCHEMA_FILE = "switchyard.schema.json";
 
 export function initCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {

@@ -84,7 +84,7 @@ function Search({ value }: { readonly value: string }) {
         ref={input}
         type="search"
         value={value}
-        placeholder="ID, state or response, such as failing 503  ( / )"
+        placeholder="ID, state or response, for example: failing 503 (press /)"
         onInput={({ currentTarget }) => setQuery({ q: currentTarget.value })}
       />
     </label>

@@ -134,7 +134,7 @@ export function useEvents<Event>(path: string, take: (event: Event) => void): Co
       });
       source.onerror = () => {
         setConnection("lost");
-        // If the server rejects the stream, it stays closed. The session may have ended.
+        // If the server rejects the stream, the stream stays closed. The cause may be that the session has ended.
         if (source?.readyState === EventSource.CLOSED) {
           void readSession().then(
             ({ isKnown }) => {

@@ -26,6 +26,7 @@
  * string is ignored.
  */
 
+import assert from "node:assert/strict";
 import { isJsonObject } from "../../domain/json.ts";
 import { uuidV5 } from "../../domain/uuid.ts";
 import {
@@ -46,7 +47,7 @@ import { visible } from "./signature.ts";
 const NAMESPACE = "354b2379-b290-4251-bba9-3d5b41fcdd13";
 /** Many servers reject longer headers. */
 const ID_LIST_CHARACTERS = 8_192;
-const NEWLINE = "\n";
+const [COMMA, NEWLINE] = [0x2c, 0x0a];
 
 /** A delivery for a destination with `batch`, and the body that a request for this delivery alone would have. */
 export interface MeasuredCall extends Measured {
@@ -106,18 +107,41 @@ export function unitsOf(
   return units;
 }
 
-/** @param bodies the bodies of single calls, in the order in which the calls are sent; at least one. */
-export function batchBody(format: Batch["format"], bodies: readonly string[]): Buffer {
-  if (format === "array") return Buffer.from(`[${bodies.join()}]`);
-  return Buffer.from(`${bodies.join(NEWLINE)}${NEWLINE}`);
+/**
+ * Writes the calls directly into the body, because a joined string would be copied twice more.
+ *
+ * @param calls in the order in which they are sent; at least one.
+ */
+export function batchBody(
+  format: Batch["format"],
+  calls: readonly Pick<MeasuredCall, "body" | "bytes">[],
+): Buffer {
+  const isArray = format === "array";
+  const separator = isArray ? COMMA : NEWLINE;
+  const length = calls.reduce((sum, { bytes }) => sum + bytes, isArray ? 1 : 0);
+  const written = Buffer.allocUnsafe(length);
+  let end = isArray ? written.write("[") : 0;
+  for (const { body, bytes } of calls) {
+    // A call that has a byte for each character is ASCII, which is only copied as Latin-1.
+    end += written.write(body, end, body.length === bytes - 1 ? "latin1" : "utf8");
+    written[end] = separator;
+    end += 1;
+  }
+  if (isArray) written.write("]", end - 1);
+  assert(end === length);
+  return written;
 }
 
 export function contentTypeOf(format: Batch["format"]): string {
   return format === "array" ? "application/json" : "application/x-ndjson";
 }
 
+/** Visible ASCII without a comma. */
+const PLAIN_IDS = /^[!-+\--~]*$/;
+
 /** Message IDs in the form that they have in headers: separated by commas, with commas in IDs percent-encoded. */
 export function idList(messageIds: readonly string[]): string {
+  if (PLAIN_IDS.test(messageIds.join(""))) return messageIds.join();
   return messageIds.map((id) => visible(id).replaceAll(",", "%2C")).join();
 }
 

@@ -46,9 +46,9 @@ const RETRY_AFTER_MAX_MS = 86_400_000;
 
 /**
  * Parses `Retry-After`: seconds, with a fraction that is rounded up, or an HTTP date in one of its three forms (RFC 9110,
- * 5.6.7). In the first form, the day may have one digit, and the time zone may have the form that is used in mail,
+ * 5.6.7). In an IMF-fixdate, the day may have one digit, and the time zone may have the form that is used in mail,
  * because some servers send such dates. A date in the past is 0. If the header is a list or was sent several times, the
- * longest wait counts. A wait of more than a day, or any other value, counts as not sent.
+ * longest wait counts. A wait of more than a day is ignored, and so is any other value.
  */
 export function retryAfterMs(value: string | null, nowMs: number): number | null {
   let longestMs: number | null = null;

@@ -36,6 +36,7 @@ import {
   idList,
   listHeader,
   type MeasuredCall,
+  measure,
 } from "./batch.ts";
 import { payload } from "./payload.ts";
 import type { Batch, WebhookDestination, WebhookEndpoint } from "./settings.ts";
@@ -103,10 +104,8 @@ function sharedBatch(
   unit: readonly (Sendable | MeasuredCall)[],
   nowMs: number,
 ): SharedRequest {
-  const bodies = unit.map((one) => {
-    return isMeasured(one) ? one.body : payload(one.content, one.delivery, destination.payload);
-  });
-  const body = batchBody(batch.format, bodies);
+  const calls = unit.map((one) => (isMeasured(one) ? one : measure(destination, batch, one)));
+  const body = batchBody(batch.format, calls);
   const ids = idList(unit.map(({ delivery }) => delivery.messageId));
   const name = { id: batchId(ids), calls: unit.length };
   const { sharedSecret } = destination;

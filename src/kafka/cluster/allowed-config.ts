@@ -114,7 +114,7 @@ async function largest(
   return found;
 }
 
-/** All subsets except the empty one, the smallest first; of equal sizes, those with `max.message.bytes` first. */
+/** All non-empty subsets, the smallest first; among subsets of the same size, those with `max.message.bytes` first. */
 function subsets(keys: readonly string[]): readonly (readonly string[])[] {
   const sorted = [...keys].sort((one, other) => Number(other === SIZE) - Number(one === SIZE));
   const all: string[][] = [[]];

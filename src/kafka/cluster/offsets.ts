@@ -108,7 +108,7 @@ export async function committedOf(
   return found;
 }
 
-/** Topic IDs by name; topics that do not exist, may not be described, or have no ID are omitted. */
+/** Topic IDs by name; topics that do not exist, that have no ID, or that the process has no permission to describe are omitted. */
 export async function topicIdsOf(
   brokers: Brokers,
   topics: readonly string[],

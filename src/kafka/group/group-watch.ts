@@ -42,15 +42,12 @@ export interface WatchedGroup {
   heardAtMs(): number | null;
 }
 
-interface Watching {
-  readonly group: WatchedGroup;
-  /** The monotonic time before which the member's next heartbeat cannot be due. */
-  lookAtMs: number;
-}
-
 /** Shared by the consumers of a process. Does nothing while there are no consumers. */
 export class GroupWatch {
-  readonly #groups = new Map<WatchedGroup, Watching>();
+  /** For each group, the turn in which its next heartbeat can be due at the earliest. */
+  readonly #groups = new Map<WatchedGroup, number>();
+  /** The groups by their turns. A scan of 10,000 groups in each turn would cost more than their heartbeats. */
+  readonly #turns = new Map<number, WatchedGroup[]>();
   #inTurn: Iterator<WatchedGroup> = [].values();
   #timer: NodeJS.Timeout | undefined;
   #alarmUntilMs = Number.NEGATIVE_INFINITY;
@@ -70,13 +67,14 @@ export class GroupWatch {
   }
 
   add(group: WatchedGroup): void {
-    this.#groups.set(group, { group, lookAtMs: 0 });
+    this.#lookIn(0, group);
     this.#timer ??= setInterval(() => this.#step(), STEP_MS);
   }
 
   delete(group: WatchedGroup): void {
     this.#groups.delete(group);
     if (this.#groups.size > 0) return;
+    this.#turns.clear();
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
@@ -119,18 +117,33 @@ export class GroupWatch {
 
   #heartbeatDue(nowMs: number): void {
     this.#sentDueAtMs = nowMs;
-    for (const watching of this.#groups.values()) {
-      // Checking a thousand groups four times a second costs more than their heartbeats.
-      if (nowMs < watching.lookAtMs) continue;
-      const { group } = watching;
-      const heardAtMs = group.heardAtMs();
-      if (heardAtMs === null) continue;
-      const agoMs = Date.now() - heardAtMs;
-      // If the clock was set back, the age of the last heartbeat is unknown.
-      const isDue = agoMs < 0 || agoMs >= this.#idleMs;
-      if (isDue) this.#sendHeartbeat(group, 0);
-      else watching.lookAtMs = nowMs + this.#idleMs - agoMs;
+    const turn = Math.floor(nowMs / DUE_EVERY_MS);
+    const past = [...this.#turns].filter(([each]) => each <= turn);
+    for (const [each] of past) this.#turns.delete(each);
+    for (const [each, groups] of past) {
+      for (const group of groups) {
+        // A group that was deleted is in no turn, and one that was added again may be in another turn.
+        if (this.#groups.get(group) === each) this.#look(group, nowMs, turn);
+      }
     }
+  }
+
+  #look(group: WatchedGroup, nowMs: number, turn: number): void {
+    const heardAtMs = group.heardAtMs();
+    const agoMs = heardAtMs === null ? 0 : Date.now() - heardAtMs;
+    // If the clock was set back, the age of the last heartbeat is unknown.
+    const isDue = heardAtMs !== null && (agoMs < 0 || agoMs >= this.#idleMs);
+    if (isDue) this.#sendHeartbeat(group, 0);
+    const isSoon = isDue || heardAtMs === null;
+    const next = isSoon ? 0 : Math.floor((nowMs + this.#idleMs - agoMs) / DUE_EVERY_MS);
+    this.#lookIn(Math.max(turn + 1, next), group);
+  }
+
+  #lookIn(turn: number, group: WatchedGroup): void {
+    this.#groups.set(group, turn);
+    const groups = this.#turns.get(turn);
+    if (groups === undefined) this.#turns.set(turn, [group]);
+    else groups.push(group);
   }
 
   #sendHeartbeat(group: WatchedGroup, agoMs: number): void {

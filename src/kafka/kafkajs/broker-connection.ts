@@ -35,8 +35,8 @@ interface Waiting {
 
 interface BrokerConnectionOptions {
   /**
-   * `true` if the requests of one turn of the event loop share a write. Otherwise each request would need a system
-   * call, and each response another one.
+   * `true` to send all requests of one turn of the event loop with one write. With `false`, each request costs a system
+   * call of its own, and so does each response.
    */
   readonly isGathered: boolean;
   /**

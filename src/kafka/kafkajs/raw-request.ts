@@ -28,7 +28,7 @@ class NotConnectedError extends Error {
 interface Raw<Result> {
   /** @returns the bytes after the client ID. */
   readonly encode: (version: number) => Buffer;
-  /** @param payload the response after its correlation ID. */
+  /** @param payload the part of the response that follows the correlation ID. */
   readonly read: (payload: Buffer, version: number) => Result;
 }
 

@@ -96,8 +96,8 @@ export class ProduceTopics {
   }
 
   /**
-   * Drops the topic and its producer IDs: if it is written to again, its buffers start at sequence 0, which
-   * requires an ID that they have never had.
+   * Drops the topic and its producer IDs. If records are written to the topic again, its buffers start at sequence 0,
+   * which requires an ID that they have never had.
    */
   #forget(topic: ProduceTopic): void {
     this.#topics.delete(topic.name);
@@ -168,7 +168,7 @@ export class ProduceTopics {
     const partition = topic.absentPartition(this.#options.clock.nowMs());
     if (partition === null) return;
     const { name, partitions } = topic;
-    const hint = "Records for it wait until it exists; other partitions and topics continue.";
+    const hint = "Records for it wait until it exists. Other partitions and topics are not affected.";
     this.#options.outages.warnOnce(
       `${name} has no partition`,
       { topic: name, partition, partitions, hint },

@@ -22,7 +22,7 @@ export interface RecordBatch {
   readonly isControlBatch: boolean;
   /** By offset delta, records that were read in part. Null if there are none. */
   readonly omitted: ReadonlyMap<number, Omitted> | null;
-  /** Set later, because it is unknown during decoding. */
+  /** Set after decoding, because the topic is unknown during decoding. */
   topic: string;
   partition: number;
 }

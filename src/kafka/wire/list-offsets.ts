@@ -57,7 +57,7 @@ export function encodeListOffsets(
   return buffer;
 }
 
-/** @param payload the response after its correlation ID. */
+/** @param payload the part of the response that follows the correlation ID. */
 export function readListedOffsets(payload: Buffer, version: number): readonly ListedOffset[] {
   const partitionBytes = version >= WITH_EPOCH ? 26 : 22;
   const listed: ListedOffset[] = [];

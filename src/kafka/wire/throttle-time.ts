@@ -45,7 +45,7 @@ const PLACES: Readonly<Record<number, Place>> = {
 const BYTES = 4;
 
 /**
- * @param payload the response after its correlation ID.
+ * @param payload the part of the response that follows the correlation ID.
  * @returns 0 if the broker requests no pause, or the response has no throttle time.
  */
 export function throttleMsIn(apiKey: number, apiVersion: number, payload: Buffer): number {

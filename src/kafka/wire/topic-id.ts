@@ -31,7 +31,7 @@ function uvarint(value: number): Buffer {
   return Buffer.from([...bytes, rest]);
 }
 
-/** @param payload the response after its correlation ID */
+/** @param payload the part of the response that follows the correlation ID */
 export function decodeTopicIds(payload: Buffer): ReadonlyMap<string, string> {
   const reader = new FlexibleReader(payload);
   reader.taggedFields();

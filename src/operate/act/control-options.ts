@@ -1,4 +1,4 @@
-/** Options and helpers that the commands pause, resume, retry, cancel and wait have in common. */
+/** Options and helpers that the commands `pause`, `resume`, `retry`, `cancel` and `wait` share. */
 
 import type { Command } from "commander";
 

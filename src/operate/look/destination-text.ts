@@ -13,13 +13,13 @@
  *   any of these in 1 of 3 processes     the same, with (1 of 3 processes)
  *   unknown                              -
  *
- * Endpoints are shown for at most 20 destinations; if there are more, endpoints of failing destinations only. Skipped
+ * At most 100 destinations are shown, the worst first, and the others are counted. Endpoints are shown for at most 20 destinations; if there are more, endpoints of failing destinations only. Skipped
  * calls are shown only if a single destination is shown.
  */
 
 import { visibleCell } from "../../domain/escape-control.ts";
 import { ageText } from "../../words/age.ts";
-import { percentText } from "../../words/count.ts";
+import { counted, percentText } from "../../words/count.ts";
 import { HOLD_TEXTS, isSkipReason, SKIP_TEXTS } from "../../words/reasons.ts";
 import { table } from "../../words/table.ts";
 import type { Colors } from "../connect/shell.ts";
@@ -48,13 +48,16 @@ const ENDPOINT_HEAD = ["ENDPOINT", "ID", "CIRCUIT", "LAST RESPONSE", "STATE"];
 /** A destination that keeps up has no delivery this old. */
 const OLD_MS = 60_000;
 const ENDPOINTS_OF = 20;
+const DESTINATIONS_MAX = 100;
 
+/** @param all the worst first, as `bySeverity` returns them. */
 export function destinationTable(
-  destinations: readonly DestinationReport[],
+  all: readonly DestinationReport[],
   nowMs: number,
   { bold, dim, yellow, red }: Colors,
 ): string {
-  if (destinations.length === 0) return "";
+  if (all.length === 0) return "";
+  const destinations = all.slice(0, DESTINATIONS_MAX);
   const rows = destinations.map((each) => [
     each.destination,
     countText(each.waiting),
@@ -68,7 +71,7 @@ export function destinationTable(
     stateText(each, nowMs),
   ]);
   const width = alignRight(rows, HEAD, [1, 2, 4, 5, 6]);
-  return table(width.head, width.rows, (cell, row, column) => {
+  const shown = table(width.head, width.rows, (cell, row, column) => {
     const each = destinations[row];
     if (each === undefined) return bold(cell);
     if (column === 9 && isFailing(each)) return red(cell);
@@ -78,6 +81,16 @@ export function destinationTable(
     if (column === 6 && (each.deadLettersLastDay ?? 0) > 0) return yellow(cell);
     return cell.trim() === "-" ? dim(cell) : cell;
   });
+  return `${shown}${moreText(all.slice(DESTINATIONS_MAX))}`;
+}
+
+function moreText(others: readonly DestinationReport[]): string {
+  if (others.length === 0) return "";
+  const bad = others.filter((each) => isFailing(each) || each.hold !== null).length;
+  return (
+    `${counted(others.length, "more destination")}, ${bad.toLocaleString("en")} failing or on hold. ` +
+    "--destination <id> shows one of them, and --json shows all.\n"
+  );
 }
 
 export function endpointTable(

@@ -141,7 +141,7 @@ function holdOf({ sinceMs, untilMs, by }: Pause): StateReport["hold"] {
 
 type Hold = NonNullable<DestinationStatus["hold"]>;
 
-/** The hold that started first. If it ends automatically, the earliest end of any of the holds applies. */
+/** The hold that started first. If this hold ends automatically, it is returned with the earliest end of all holds. */
 function firstOf(holders: readonly Hold[]): StateReport["hold"] {
   const [first] = holders.toSorted((one, other) => (one.since < other.since ? -1 : 1));
   if (first === undefined) return null;

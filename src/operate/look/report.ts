@@ -85,7 +85,7 @@ export interface RunningConfig {
   readonly configInvalidSince: string | null;
   /** Changed settings that apply only after a restart. */
   readonly settingsToRestart: number;
-  /** Destinations of the file that are waiting for their topics. */
+  /** Destinations in the configuration file that are waiting for their topics. */
   readonly destinationsWaiting: number;
 }
 
@@ -299,7 +299,7 @@ function oldestMs(waiting: Waiting | null, nowMs: number): number | null {
   return Math.max(0, nowMs - waiting.oldestAtMs);
 }
 
-/** Rounded to a tenth. */
+/** A rate, rounded to a tenth. */
 function rounded(perMinute: number | undefined): number | null {
   return perMinute === undefined ? null : Math.round(perMinute * 10) / 10;
 }

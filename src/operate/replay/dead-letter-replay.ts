@@ -1,6 +1,7 @@
 /**
  * Opens a replay of dead letters, counts them and sends them. Both the command and the console use these functions. A
- * process that resumes a replay takes the replay over before it counts, unless counting is all that it does.
+ * process that resumes a replay takes the replay over before it counts dead letters. A process that only counts them
+ * does not take it over.
  *
  *   a dead letter                                then
  *   does not pass the filter                     is skipped

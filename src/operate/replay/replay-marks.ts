@@ -54,7 +54,7 @@ export function marksOf(
   });
 }
 
-/** The marks on the topic at one time. */
+/** The marks that were on the topic when it was read. */
 export class ReplayMarks {
   /** By partition, then by offset. */
   readonly #deadLetters = new Map<

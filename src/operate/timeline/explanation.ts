@@ -121,7 +121,7 @@ export function firstStep(
   nowMs: number,
 ): FirstStep {
   const record = { ...copy, headers: [...(copy.sharedHeaders ?? []), ...copy.headers] };
-  const prepared = prepare(record, destination, policy, nowMs, OPEN_GATES, "line");
+  const prepared = prepare(record, destination, policy, nowMs, OPEN_GATES, "queue");
   switch (prepared.kind) {
     case "attempt": {
       const requests = requestsOf(destination, [prepared], prepared.endpoints, nowMs);

@@ -207,9 +207,7 @@ class SchemaReader {
     const known = name.includes(".")
       ? this.#known.get(bare)
       : (this.#known.get(inside) ?? this.#known.get(name));
-    return (
-      known?.as ?? invalid("has a type that it does not define, such as an undefined type name")
-    );
+    return known?.as ?? invalid("uses an undefined type name");
   }
 
   #fullName({ name, namespace }: Readonly<Record<string, unknown>>): string {

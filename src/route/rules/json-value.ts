@@ -39,7 +39,7 @@ export class JsonValue {
   #parsed: Opened | null = null;
   /** Members in the bytes that were changed, or that may have been changed because they were read; null if deleted. */
   #edited: Map<string, JsonValue | null> | null = null;
-  /** Members that were added: they are not in the bytes, or were deleted before. */
+  /** Members that were added, because they are not in the bytes or were deleted before. */
   #added: Map<string, JsonValue> | null = null;
   /** Entries that may have been changed. */
   #entries: readonly JsonValue[] | null = null;

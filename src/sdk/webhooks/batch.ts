@@ -86,7 +86,7 @@ export interface CallStatus {
 }
 
 /**
- * Returns the body of a response to a batch of a destination with `responses: each`; send it with the status 200 and
+ * Returns the response body for a batch, if the destination has `responses: each`. Send it with the status 200 and
  * `Content-Type: application/json`. The body has one status for each call. Calls that are not in `failed` have the
  * status 200.
  *

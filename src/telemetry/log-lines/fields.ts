@@ -52,7 +52,7 @@ export const LOG_FIELDS = {
   code: { type: "string", meaning: "Code of a rejected request, as in the response body." },
   committed: { type: "number", meaning: "The offset that was committed." },
   connections: { type: "number", meaning: "Maximum number of open connections." },
-  corruption: { type: "string", meaning: "The corruption of a batch, as a sentence." },
+  corruption: { type: "string", meaning: "A sentence that describes how the batch is corrupt." },
   count: { type: "number", meaning: "Number of calls, sources, spans or records." },
   decision: {
     type: "string",

@@ -150,7 +150,7 @@ export const KAFKA_LINES = {
   },
   "registry.schema.changed": {
     levels: ["error"],
-    meaning: "The registry returned another schema for an ID than before.",
+    meaning: "The registry returned a different schema for an ID than before.",
     action: "Check `registry.url`, and whether the registry was recreated.",
     fields: ["schema", "error"],
   },

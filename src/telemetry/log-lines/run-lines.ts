@@ -91,7 +91,7 @@ export const RUN_LINES = {
   },
   stopping: {
     levels: ["info"],
-    meaning: "A signal requested that the process stop.",
+    meaning: "The process received a signal to stop.",
     action: null,
     fields: ["signal"],
   },

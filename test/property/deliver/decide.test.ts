@@ -103,7 +103,7 @@ function live(
     if (isNew) nowMs = untilMs;
     const destination = webhookDestination({ urls: URLS, enabled: isNew || enabled });
     const gates = { ...OPEN_GATES, onHoldUntilMs: () => untilMs };
-    const whose = isNew ? "line" : "retry";
+    const whose = isNew ? "queue" : "retry";
     const planned = prepare(recordOf(delivery), destination, retry, nowMs, gates, whose);
     if (planned.kind === "unreadable") break;
     if (planned.kind === "wait") {

@@ -127,7 +127,7 @@ class World {
     this.open.push(sent);
   }
 
-  #partition(turn: "line" | "retry", partition: number) {
+  #partition(turn: "queue" | "retry", partition: number) {
     const name = `${turn}/${partition}`;
     const known = this.handlers.get(name);
     if (known !== undefined) return known;
@@ -138,12 +138,12 @@ class World {
   }
 
   queue(records: readonly IncomingRecord[]): this {
-    for (const record of records) this.#partition("line", record.partition).take([record]);
+    for (const record of records) this.#partition("queue", record.partition).take([record]);
     return this;
   }
 
   /** As one fetch of a partition. */
-  fetched(records: readonly IncomingRecord[], turn: "line" | "retry" = "line"): this {
+  fetched(records: readonly IncomingRecord[], turn: "queue" | "retry" = "queue"): this {
     this.#partition(turn, records[0]?.partition ?? 0).take(records);
     return this;
   }
@@ -582,7 +582,7 @@ test("a partition that is drained takes its calls out of an open batch, and lets
   world.queue([recordAt(1, { partition: 0 })]);
   expect(world.calls).toHaveLength(1);
   world.queue([recordAt(2, { partition: 0 }), recordAt(1, { partition: 1 })]);
-  const drained = world.handlers.get("line/1")?.drain();
+  const drained = world.handlers.get("queue/1")?.drain();
   world.advance(250);
   expect(world.calls[1]).toEqual(["2"]);
   world.answer(response(200));

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { CircuitBreaker, HEARD_FOR_MS, type Ticket } from "../../../src/deliver/circuit-breaker.ts";
 
 function send(breaker: CircuitBreaker, nowMs: number): Ticket {
-  const admission = breaker.admit(nowMs, "line");
+  const admission = breaker.admit(nowMs, "queue");
   if (admission.kind !== "go") throw new Error(`not sent: ${admission.kind}`);
   return admission.ticket;
 }
@@ -19,7 +19,7 @@ function opened(placesMax = 4): CircuitBreaker {
 }
 
 test("twenty failures in a row over a second open it", () => {
-  expect(opened().admit(1_001, "line")).toEqual({ kind: "unavailable", untilMs: 6_000 });
+  expect(opened().admit(1_001, "queue")).toEqual({ kind: "unavailable", untilMs: 6_000 });
 });
 
 test("twenty failures at once do not: a burst is no sickness yet", () => {
@@ -39,11 +39,11 @@ test("a success in between begins the count again", () => {
 
 test("when its time is over one probe goes out, and others wait for its response", () => {
   const breaker = opened();
-  expect(breaker.admit(5_999, "line").kind).toBe("unavailable");
+  expect(breaker.admit(5_999, "queue").kind).toBe("unavailable");
   expect(breaker.unavailableUntilMs(5_999)).toBe(6_000);
   expect(breaker.unavailableUntilMs(6_000)).toBe(0);
-  expect(breaker.admit(6_000, "line").kind).toBe("go");
-  expect(breaker.admit(6_000, "line").kind).toBe("wait");
+  expect(breaker.admit(6_000, "queue").kind).toBe("go");
+  expect(breaker.admit(6_000, "queue").kind).toBe("wait");
 });
 
 test("a probe that succeeds lets two through, then one more for each success, then all", () => {
@@ -51,11 +51,11 @@ test("a probe that succeeds lets two through, then one more for each success, th
   expect(breaker.settle(send(breaker, 6_000), true, 6_010)).toBe("recovering");
   const first = send(breaker, 6_010);
   send(breaker, 6_010);
-  expect(breaker.admit(6_010, "line").kind).toBe("wait");
+  expect(breaker.admit(6_010, "queue").kind).toBe("wait");
   expect(breaker.settle(first, true, 6_020)).toBeNull();
   const third = send(breaker, 6_020);
   send(breaker, 6_020);
-  expect(breaker.admit(6_020, "line").kind).toBe("wait");
+  expect(breaker.admit(6_020, "queue").kind).toBe("wait");
   expect(breaker.settle(third, true, 6_030)).toBeNull();
   expect(breaker.settle(send(breaker, 6_030), true, 6_040)).toBe("closed");
   for (let count = 0; count < 10; count += 1) send(breaker, 6_030);
@@ -76,18 +76,18 @@ test("failures while recovering halve the places once for all that were in progr
   breaker.settle(send(breaker, 6_000), true, 6_000);
   for (let count = 0; count < 10; count += 1) breaker.settle(send(breaker, 6_000), true, 6_000);
   const together = Array.from({ length: 12 }, () => send(breaker, 6_000));
-  expect(breaker.admit(6_000, "line").kind).toBe("wait");
+  expect(breaker.admit(6_000, "queue").kind).toBe("wait");
   for (const ticket of together.slice(0, 6)) breaker.settle(ticket, false, 6_100);
   // Twelve places have become six, and six of them are taken.
-  expect(breaker.admit(6_100, "line").kind).toBe("wait");
+  expect(breaker.admit(6_100, "queue").kind).toBe("wait");
   for (const ticket of together.slice(6)) breaker.settle(ticket, true, 6_100);
   const next = Array.from({ length: 12 }, () => send(breaker, 6_200));
-  expect(breaker.admit(6_200, "line").kind).toBe("wait");
+  expect(breaker.admit(6_200, "queue").kind).toBe("wait");
   for (const ticket of next.slice(0, 6)) breaker.settle(ticket, true, 6_300);
   breaker.settle(next[6] ?? -1, false, 6_300);
   // Eighteen by then, so nine, and five are taken.
   for (let count = 0; count < 4; count += 1) send(breaker, 6_300);
-  expect(breaker.admit(6_300, "line").kind).toBe("wait");
+  expect(breaker.admit(6_300, "queue").kind).toBe("wait");
 });
 
 test("eight failures in a row while recovering open it again, for the first pause", () => {
@@ -115,7 +115,7 @@ function requestsOfAMinute(
     }
     underWay = underWay.filter(({ endMs }) => endMs > nowMs);
     while (underWay.length < 64) {
-      const admission = breaker.admit(nowMs, "line");
+      const admission = breaker.admit(nowMs, "queue");
       if (admission.kind !== "go") break;
       underWay.push({ ticket: admission.ticket, endMs: nowMs + 100 });
     }
@@ -154,9 +154,9 @@ test("a retry goes out while it is open, one at a time, and the line waits for i
   const breaker = opened();
   const retry = admitted(breaker, 1_001);
   expect(breaker.admit(1_002, "retry").kind).toBe("wait");
-  expect(breaker.admit(6_000, "line").kind).toBe("wait");
+  expect(breaker.admit(6_000, "queue").kind).toBe("wait");
   expect(breaker.settle(retry, false, 6_001)).toBeNull();
-  expect(breaker.admit(6_001, "line").kind).toBe("go");
+  expect(breaker.admit(6_001, "queue").kind).toBe("go");
 });
 
 test("a retry that fails while it is open leaves the time of the next probe as it is", () => {
@@ -196,7 +196,7 @@ test("a response to a retry of before it opened again does not bring it back", (
 test("a clock that is set back keeps nobody away for longer, and hides no failures", () => {
   const breaker = opened();
   expect(breaker.unavailableUntilMs(1_000 - 3_600_000)).toBe(0);
-  expect(breaker.admit(1_000 - 3_600_000, "line").kind).toBe("go");
+  expect(breaker.admit(1_000 - 3_600_000, "queue").kind).toBe("go");
   const other = new CircuitBreaker(4);
   other.settle(send(other, 3_600_000), false, 3_600_000);
   for (let count = 0; count < 19; count += 1) other.settle(send(other, count), false, count);
@@ -212,7 +212,7 @@ test("another process's acceptance lets two go at a time, also while a probe is 
   const breaker = opened();
   expect(breaker.heardAccepted(2_000)).toBe("recovering");
   const [first] = [send(breaker, 2_000), send(breaker, 2_000)];
-  expect(breaker.admit(2_000, "line").kind).toBe("wait");
+  expect(breaker.admit(2_000, "queue").kind).toBe("wait");
   expect(breaker.settle(first, true, 2_010)).toBeNull();
   const probed = opened();
   const probe = send(probed, 6_000);

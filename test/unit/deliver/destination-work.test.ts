@@ -54,7 +54,7 @@ function worldOf(destination: WebhookDestination, answer: SendResult) {
   });
   const finished: number[] = [];
   const finish = (offset: number) => finished.push(offset);
-  const line = work.own({ finish }, "line");
+  const line = work.own({ finish }, "queue");
   const retries = work.own({ finish }, "retry");
   const answerAll = () => {
     for (let next = answers.shift(); next !== undefined; next = answers.shift()) next();

@@ -17,7 +17,7 @@ function gates() {
     () => undefined,
   );
   const asked = (retryAfter: string, atMs: number) => {
-    const ticket = made.admit(KEY, atMs, "line") ?? -1;
+    const ticket = made.admit(KEY, atMs, "queue") ?? -1;
     const result = { kind: "response", status: 503, retryAfter, durationMs: 1 } as const;
     made.settle(KEY, ticket, judge(result, atMs), atMs);
   };
@@ -52,20 +52,20 @@ function two() {
 function open(made: EndpointGates<string>, key = KEY): void {
   for (let count = 0; count < 20; count += 1) {
     const atMs = NOW_MS + (count === 0 ? 0 : 1_000);
-    made.settle(key, made.admit(key, atMs, "line") ?? -1, judge(SERVER_ERROR, atMs), atMs);
+    made.settle(key, made.admit(key, atMs, "queue") ?? -1, judge(SERVER_ERROR, atMs), atMs);
   }
 }
 
 test("the line goes while one endpoint may be asked", () => {
   const made = two();
   open(made);
-  expect(made.line(NOW_MS + 1_000)).toEqual({ kind: "goes" });
+  expect(made.queue(NOW_MS + 1_000)).toEqual({ kind: "goes" });
 });
 
 test("the line is held while all are away, until the first of them is not", () => {
   const made = two();
   open(made);
-  const ticket = made.admit(OTHER, NOW_MS, "line") ?? -1;
+  const ticket = made.admit(OTHER, NOW_MS, "queue") ?? -1;
   made.settle(
     OTHER,
     ticket,
@@ -73,8 +73,8 @@ test("the line is held while all are away, until the first of them is not", () =
     NOW_MS,
   );
   const held = { kind: "on-hold", untilMs: NOW_MS + 2_000 };
-  expect(made.line(NOW_MS + 1_000)).toEqual(held);
-  expect(made.line(NOW_MS + 2_000)).toEqual({ kind: "goes" });
+  expect(made.queue(NOW_MS + 1_000)).toEqual(held);
+  expect(made.queue(NOW_MS + 2_000)).toEqual({ kind: "goes" });
 });
 
 test("the line waits for a response where that alone can let it go", () => {
@@ -82,10 +82,10 @@ test("the line waits for a response where that alone can let it go", () => {
   open(made);
   open(made, OTHER);
   const heldMs = NOW_MS + 6_000;
-  expect(made.line(NOW_MS + 1_000)).toEqual({ kind: "on-hold", untilMs: heldMs });
-  made.admit(KEY, heldMs, "line");
-  made.admit(OTHER, heldMs, "line");
-  expect(made.line(heldMs)).toEqual({ kind: "waits" });
+  expect(made.queue(NOW_MS + 1_000)).toEqual({ kind: "on-hold", untilMs: heldMs });
+  made.admit(KEY, heldMs, "queue");
+  made.admit(OTHER, heldMs, "queue");
+  expect(made.queue(heldMs)).toEqual({ kind: "waits" });
 });
 
 test("one that waits goes when its endpoint may be asked, or when its time is over", () => {
@@ -118,7 +118,7 @@ test("those of a partition that goes are forgotten", () => {
 function probeFails(made: EndpointGates<string>, atMs: number, key = KEY): void {
   made.settle(
     key,
-    made.admit(key, atMs, "line") ?? -1,
+    made.admit(key, atMs, "queue") ?? -1,
     judge(SERVER_ERROR, atMs + 100),
     atMs + 100,
   );
@@ -131,7 +131,7 @@ test("held by a breaker since it opened: a probe that is in progress, or failed,
   open(made);
   const sinceMs = NOW_MS + 1_000;
   expect(made.hold(sinceMs)).toEqual({ reason: "circuit-open", sinceMs, untilMs: NOW_MS + 6_000 });
-  const ticket = made.admit(KEY, NOW_MS + 6_000, "line") ?? -1;
+  const ticket = made.admit(KEY, NOW_MS + 6_000, "queue") ?? -1;
   expect(made.hold(NOW_MS + 6_050)).toEqual({
     reason: "circuit-open",
     sinceMs,
@@ -169,7 +169,7 @@ test("several endpoints hold the line since the last of them was left alone, by 
   const made = two();
   open(made);
   expect(made.hold(NOW_MS + 1_000)).toBeNull();
-  const ticket = made.admit(OTHER, NOW_MS + 1_500, "line") ?? -1;
+  const ticket = made.admit(OTHER, NOW_MS + 1_500, "queue") ?? -1;
   const asked = { ...SERVER_ERROR, status: 503, retryAfter: "2" };
   made.settle(OTHER, ticket, judge(asked, NOW_MS + 1_500), NOW_MS + 1_500);
   expect(made.hold(NOW_MS + 2_000)).toEqual({
@@ -214,7 +214,7 @@ test("an opening is reported, each probe that fails, and the first acceptance", 
 test("acceptances are reported once a second for a minute since another process said that it fails", () => {
   const { reported, made, accept } = progressOutput();
   made.heard(KEY, { news: "fails", forMs: 0 }, NOW_MS);
-  expect(made.line(NOW_MS)).toEqual({ kind: "goes" });
+  expect(made.queue(NOW_MS)).toEqual({ kind: "goes" });
   for (let tenth = 0; tenth < 900; tenth += 1) accept(NOW_MS + tenth * 100);
   expect(reported).toEqual(Array(60).fill("accepts"));
 });
@@ -233,7 +233,7 @@ test("Retry-After is reported once a second, and counts for those who hear of it
 test("another process's acceptance ends a line that is held", () => {
   const { made } = progressOutput();
   open(made);
-  expect(made.line(NOW_MS + 1_001).kind).toBe("on-hold");
+  expect(made.queue(NOW_MS + 1_001).kind).toBe("on-hold");
   made.heard(KEY, { news: "accepts", forMs: 0 }, NOW_MS + 1_002);
-  expect(made.line(NOW_MS + 1_003)).toEqual({ kind: "goes" });
+  expect(made.queue(NOW_MS + 1_003)).toEqual({ kind: "goes" });
 });

@@ -32,7 +32,7 @@ interface Given {
 }
 
 function prepared(given: Partial<Delivery>, more: Given = {}) {
-  const { turn = "line", gates = {}, destination = both, value = CALL } = more;
+  const { turn = "queue", gates = {}, destination = both, value = CALL } = more;
   const record = { key: null, value, headers: deliveryHeaders(deliveryOf(given)) };
   return prepare(record, destination, POLICY, NOW_MS, { ...OPEN_GATES, ...gates }, turn);
 }
@@ -55,7 +55,7 @@ const asked = (...keys: readonly EndpointKey[]): Partial<Gates> => ({
 });
 test("a record that lacks a header is no delivery", () => {
   const record = { key: null, value: CALL, headers: [] };
-  expect(prepare(record, both, POLICY, NOW_MS, OPEN_GATES, "line")).toEqual({
+  expect(prepare(record, both, POLICY, NOW_MS, OPEN_GATES, "queue")).toEqual({
     kind: "unreadable",
     error: "the header switchyard-message-id is missing",
   });
@@ -147,7 +147,7 @@ test("its own not-before beyond the window is cut to the last attempt that fits"
   });
 });
 
-test.each(["line", "retry"] as const)("%s: an endpoint that is away is left alone", (turn) => {
+test.each(["queue", "retry"] as const)("%s: an endpoint that is away is left alone", (turn) => {
   for (const gates of [open(A), asked(A)]) {
     expect(prepared(ATTEMPTED, { turn, gates })).toMatchObject({
       kind: "attempt",

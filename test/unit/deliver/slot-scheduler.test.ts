@@ -9,15 +9,15 @@ const NOW_MS = 1_000;
 /** A slow endpoint: an attempt took five seconds. */
 function slow(concurrency: number): SlotScheduler {
   const turns = new SlotScheduler(concurrency);
-  turns.started("line");
-  turns.ended("line", 5_000);
+  turns.started("queue");
+  turns.ended("queue", 5_000);
   return turns;
 }
 
 function placesForLine(turns: SlotScheduler, nowMs: number): number {
   let line = 0;
-  for (; turns.hasPlaceForLine(nowMs); line += 1) turns.started("line");
-  for (let ended = 0; ended < line; ended += 1) turns.ended("line", 5_000);
+  for (; turns.hasPlaceForQueue(nowMs); line += 1) turns.started("queue");
+  for (let ended = 0; ended < line; ended += 1) turns.ended("queue", 5_000);
   return line;
 }
 
@@ -59,8 +59,8 @@ test.each([
 ])("an endpoint whose attempts take %i ms leaves the line %i of 16 places", (tookMs, places) => {
   const turns = new SlotScheduler(16);
   turns.expectRetry(DUE_MS);
-  turns.started("line");
-  turns.ended("line", tookMs);
+  turns.started("queue");
+  turns.ended("queue", tookMs);
   expect(placesForLine(turns, DUE_MS)).toBe(places);
 });
 
@@ -80,14 +80,14 @@ test("they are free for more retries, until these have half of the places", () =
   turns.expectRetry(NOW_MS);
   for (let count = 0; count < 3; count += 1) turns.started("retry");
   for (let count = 0; count < 4; count += 1) {
-    expect(turns.hasPlaceForLine(NOW_MS)).toBe(true);
-    turns.started("line");
+    expect(turns.hasPlaceForQueue(NOW_MS)).toBe(true);
+    turns.started("queue");
   }
-  expect(turns.hasPlaceForLine(NOW_MS)).toBe(false);
-  turns.ended("line", 5_000);
+  expect(turns.hasPlaceForQueue(NOW_MS)).toBe(false);
+  turns.ended("queue", 5_000);
   turns.started("retry");
-  expect(turns.hasPlaceForLine(NOW_MS)).toBe(true);
-  turns.started("line");
+  expect(turns.hasPlaceForQueue(NOW_MS)).toBe(true);
+  turns.started("queue");
   expect(turns.isFull).toBe(true);
 });
 
@@ -96,7 +96,7 @@ test("they take turns", () => {
   expect(turns.isRetrysTurn(false)).toBe(true);
   turns.started("retry");
   expect(turns.isRetrysTurn(false)).toBe(false);
-  turns.started("line");
+  turns.started("queue");
   expect(turns.isRetrysTurn(false)).toBe(true);
 });
 
@@ -108,13 +108,13 @@ test("a probe that is due is a retry, but the line's after three of them", () =>
     turns.ended("retry", 5_000);
   }
   expect(turns.isRetrysTurn(true)).toBe(false);
-  turns.started("line");
+  turns.started("queue");
   expect(turns.isRetrysTurn(true)).toBe(true);
 });
 
 test("retries have half of the places at most while the line waits, and one at least", () => {
   const half = new SlotScheduler(4);
-  for (const turn of ["retry", "line", "retry", "line"] as const) half.started(turn);
+  for (const turn of ["retry", "queue", "retry", "queue"] as const) half.started(turn);
   expect(half.isRetrysTurn(false)).toBe(false);
   half.ended("retry", 5_000);
   expect(half.isRetrysTurn(false)).toBe(true);

@@ -46,7 +46,7 @@ test.each(["retries.md", "webhooks.md"])(
 /** Figures of the page, each with the line of code that makes it so. A change of one side shows the other. */
 test.each([
   [
-    "at most 256 records a partition",
+    "at most 256 records of each partition",
     "deliver/running-destination.ts",
     "PARTITION_RECORDS_MAX = 256;",
   ],

@@ -50,6 +50,10 @@ function one(text: string, messageId: string, attempt = 0): Sendable {
 
 const deletion = (messageId: string) => one('{"type":"delete","userId":"u"}', messageId);
 
+function measured(sent: Sendable) {
+  return measure(webhookDestination({ batch: BATCH }), BATCH, sent);
+}
+
 function bodyAlone(sent: Sendable): string {
   return sharedRequest(SINGLE, [sent], NOW_MS).body.toString();
 }
@@ -135,7 +139,7 @@ test("a request asks for the body of the response only with `responses: each`", 
 
 test.each(["array", "ndjson"] as const)("%s: `bytes` counts the whole body", (format) => {
   const unit = ["a", "b", "c"].map((id) => sendable(id, "Café"));
-  const exact = batchBody(format, unit.map(bodyAlone)).length;
+  const exact = batchBody(format, unit.map(measured)).length;
   const destination = (bytes: number) =>
     webhookDestination({ batch: { ...BATCH, format, bytes: Math.max(1, bytes) } });
   expect(unitsOf(destination(exact), unit).map(({ length }) => length)).toEqual([3]);
@@ -177,8 +181,7 @@ test("without `batch` there are no limits, and each unit has one delivery", () =
 
 test("a call is measured once: the body is made of what was measured", () => {
   const destination = webhookDestination({ sharedSecret: null, batch: BATCH });
-  const measured = measure(destination, BATCH, sendable("a"));
-  const other = { ...measured, body: '{"measured":true}' };
+  const other = { ...measured(sendable("a")), body: '{"measured":true}', bytes: 18 };
   expect(sharedRequest(destination, [other], NOW_MS).body.toString()).toBe('[{"measured":true}]');
 });
 

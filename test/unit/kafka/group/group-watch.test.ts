@@ -101,3 +101,32 @@ test("one that was not heard of for half of a session is asked, and one that is 
   await vi.advanceTimersByTimeAsync(5_000);
   expect(ahead.sent.length).toBeGreaterThan(sent);
 });
+
+test("a group that is at rest is looked at only when its heartbeat can be due", async () => {
+  const { watch, groups } = watched(1_000);
+  let looks = 0;
+  for (const group of groups) {
+    const heardAtMs = Date.now();
+    group.heardAt = () => {
+      looks += 1;
+      return Math.max(heardAtMs, ...group.sent.map((atMs) => heardAtMs + atMs));
+    };
+    group.sendHeartbeat = () => {
+      group.sent.push(Date.now() - heardAtMs);
+      return Promise.resolve(false);
+    };
+  }
+  await vi.advanceTimersByTimeAsync(30_000);
+  // A group's heartbeat is due every 5 s. A scan in each turn would look 100,000 times.
+  expect(groups.every(({ sent }) => sent.length >= 5)).toBe(true);
+  expect(looks).toBeLessThan(20_000);
+  const [deleted] = groups;
+  if (deleted === undefined) throw new Error("no group");
+  watch.delete(deleted);
+  const before = deleted.sent.length;
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(deleted.sent).toHaveLength(before);
+  watch.add(deleted);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(deleted.sent.length).toBeGreaterThan(before);
+});

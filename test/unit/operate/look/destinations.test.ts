@@ -235,7 +235,7 @@ test.each([
   expect(stateText(destinationReport(given), NOW_MS)).toBe(text);
 });
 
-test("a thousand destinations: endpoints are shown of those that fail alone", () => {
+test("a thousand destinations: the worst are shown, and endpoints of those that fail alone", () => {
   const many = Array.from({ length: 1_000 }, (_, number) => {
     const isBad = number === 7;
     const breaker = isBad ? "open" : "closed";
@@ -243,7 +243,12 @@ test("a thousand destinations: endpoints are shown of those that fail alone", ()
     return destinationReport({ destination: `d-${number}`, state: "delivering", endpoints });
   });
   const { colors } = fakeShell();
-  expect(destinationTable(bySeverity(many), NOW_MS, colors).split("\n")[1]).toContain("d-7 ");
+  const lines = destinationTable(bySeverity(many), NOW_MS, colors).trimEnd().split("\n");
+  expect(lines[1]).toContain("d-7 ");
+  expect(lines).toHaveLength(102);
+  expect(lines.at(-1)).toBe(
+    "900 more destinations, 0 failing or on hold. --destination <id> shows one of them, and --json shows all.",
+  );
   const shown = endpointTable(many, NOW_MS, colors).trimEnd().split("\n");
   expect(shown).toHaveLength(2);
   expect(shown[1]).toContain("d-7[1] a.test");
