@@ -48,6 +48,7 @@ export class LeaderTable {
   readonly #watching = new Set<WatchingTopics>();
   readonly #topics = new Map<string, TopicLeaders>();
   readonly #addresses = new Map<number, Address>();
+  #addressChanges = 0;
   /** Null if the topics have changed since the last lookup. */
   #queries: readonly LeadersQuery[] | null = null;
   /** The lookup that has not started yet. */
@@ -77,7 +78,12 @@ export class LeaderTable {
     for (const topic of watching.topics) if (!kept.has(topic)) this.#topics.delete(topic);
   }
 
-  /** Undefined before the first lookup. */
+  /** Changes when a broker has another address. */
+  get addressChanges(): number {
+    return this.#addressChanges;
+  }
+
+  /** Undefined before the first lookup. The same object as long as nothing of it has changed. */
   of(topic: string): TopicLeaders | undefined {
     return this.#topics.get(topic);
   }
@@ -156,9 +162,22 @@ export class LeaderTable {
   }
 
   #learn({ brokers, topics }: Leaders): void {
-    for (const [node, address] of brokers) this.#addresses.set(node, address);
-    for (const [topic, leaders] of topics) this.#topics.set(topic, leaders);
+    for (const [node, address] of brokers) {
+      const known = this.#addresses.get(node);
+      if (known?.host === address.host && known.port === address.port) continue;
+      this.#addresses.set(node, address);
+      this.#addressChanges += 1;
+    }
+    for (const [topic, leaders] of topics) {
+      if (!isSame(this.#topics.get(topic), leaders)) this.#topics.set(topic, leaders);
+    }
   }
+}
+
+function isSame(one: TopicLeaders | undefined, other: TopicLeaders): boolean {
+  if (one === undefined || one.errorCode !== other.errorCode) return false;
+  if (one.nodes.length !== other.nodes.length) return false;
+  return one.nodes.every((node, partition) => node === other.nodes[partition]);
 }
 
 function queriesFor(topics: readonly string[]): readonly LeadersQuery[] {

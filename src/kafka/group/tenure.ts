@@ -43,6 +43,8 @@ export class Tenure {
   /** By topic and partition. */
   readonly #cursors: ReadonlyMap<string, Cursor>;
   #isOver = false;
+  /** What was known of leaders when all cursors were placed; null if one has no source. */
+  #placedBy: readonly unknown[] | null = null;
   /** `true` while leaders are about to be looked up again. */
   #isWaitingForLeader = false;
 
@@ -100,6 +102,10 @@ export class Tenure {
   /** Moves each cursor to its partition's leader. */
   place(): void {
     const { leaders, sources, shared, onStale } = this.#options;
+    const known = this.#knownLeaders();
+    // Most lookups change nothing, and a process may have thousands of members.
+    if (this.#placedBy?.every((each, at) => each === known[at]) === true) return;
+    let isWhole = true;
     for (const cursor of this.#cursors.values()) {
       // Without a leader, the cursor stays where it is: that broker reports what is wrong.
       const errorCode = leaders.of(cursor.topic)?.errorCode ?? 0;
@@ -108,8 +114,12 @@ export class Tenure {
       else if (cursor.source === null && errorCode !== 0) {
         onStale();
         return;
-      } else if (cursor.source === null) void this.#waitForLeader();
+      } else if (cursor.source === null) {
+        isWhole = false;
+        void this.#waitForLeader();
+      }
     }
+    this.#placedBy = isWhole ? known : null;
     const hasMore = ([topic, count]: readonly [string, number]): boolean =>
       (leaders.of(topic)?.nodes.length ?? 0) > count;
     if ([...shared].some(hasMore)) onStale();
@@ -119,6 +129,11 @@ export class Tenure {
   close(): void {
     this.#isOver = true;
     for (const cursor of this.#cursors.values()) cursor.close();
+  }
+
+  #knownLeaders(): readonly unknown[] {
+    const { leaders, options } = this.#options;
+    return [leaders.addressChanges, ...options.topics.map((topic) => leaders.of(topic))];
   }
 
   async #waitForLeader(): Promise<void> {

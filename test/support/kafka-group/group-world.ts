@@ -119,6 +119,7 @@ export class GroupWorld {
         this.#found = found;
       },
       delete: () => undefined,
+      addressChanges: 0,
       of: () => ({ errorCode: this.topicError, nodes: Array(this.partitionCount).fill(1) }),
       leaderOf: () => ADDRESS,
       load: async () => undefined,

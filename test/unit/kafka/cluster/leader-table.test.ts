@@ -112,6 +112,23 @@ test("a leader has an address; a topic that nobody reads any more is dropped", a
   table.close();
 });
 
+test("what is known of a topic stays the same object until something of it changes", async () => {
+  const { state, table, member } = world();
+  member("a");
+  await Promise.all([table.load(["a"]), vi.advanceTimersByTimeAsync(1)]);
+  const before = table.of("a");
+  const { addressChanges } = table;
+  expect(before?.nodes).toEqual([1]);
+  await vi.advanceTimersByTimeAsync(2 * LOOK_MS);
+  await Promise.all([table.load(["a", "b"]), vi.advanceTimersByTimeAsync(1)]);
+  expect(table.of("a")).toBe(before);
+  expect(table.addressChanges).toBe(addressChanges);
+  state.leader = 2;
+  await vi.advanceTimersByTimeAsync(LOOK_MS);
+  expect(table.of("a")?.nodes).toEqual([2]);
+  table.close();
+});
+
 test("a thousand topics take two requests; without members nothing is asked", async () => {
   const { state, table, member } = world();
   const all = member(...Array.from({ length: 1_000 }, (_, at) => `t${at}`));
