@@ -113,7 +113,7 @@ function createGroupWorld(clients: Clients, isThrottled: () => boolean): GroupWo
   const sources = new FetchSources({
     connections,
     outagesOf: (broker) => clients.outages.fetchOutages(broker),
-    onLost: () => leaders.refresh(),
+    onLost: (topics) => leaders.refresh(topics),
   });
   const groups = new GroupWatch(idleHeartbeatMs(sessionTimeoutMs), isThrottled);
   return { clientId, connections, leaders, sources, groups };

@@ -5,7 +5,8 @@
  *   a lookup                             is made
  *   of all watched topics                every 5 s, 500 topics per request
  *                                        every 30 s while the brokers throttle this process
- *   of all, because a leader has moved   at once, but at least 250 ms after the last lookup
+ *   of topics whose leader may have      at once, but at least 250 ms after the last such lookup
+ *   moved
  *   of a member's topics, as it joins    at once; members that ask in one turn share a request
  *
  * If a lookup fails, or takes longer than 4 s, the next one uses another address.
@@ -54,9 +55,10 @@ export class LeaderTable {
   /** The lookup that has not started yet. */
   #asked: { readonly topics: Set<string>; readonly done: Promise<void> } | null = null;
   #timer: NodeJS.Timeout | undefined;
-  #timedAtMs = 0;
-  #lookedAtMs = Number.NEGATIVE_INFINITY;
-  #isLooking = false;
+  /** Topics whose leaders may have moved. */
+  readonly #stale = new Set<string>();
+  #refreshing: NodeJS.Timeout | undefined;
+  #refreshedAtMs = Number.NEGATIVE_INFINITY;
   #isClosed = false;
 
   /** @param brokers is closed with the table. */
@@ -68,7 +70,7 @@ export class LeaderTable {
   add(watching: WatchingTopics): void {
     this.#watching.add(watching);
     this.#queries = null;
-    if (this.#timer === undefined) this.#schedule(this.#everyMs);
+    if (this.#timer === undefined) this.#schedule();
   }
 
   delete(watching: WatchingTopics): void {
@@ -83,7 +85,7 @@ export class LeaderTable {
     return this.#addressChanges;
   }
 
-  /** Undefined before the first lookup. The same object as long as nothing of it has changed. */
+  /** Undefined before the first lookup. The same object as long as its content stays the same. */
   of(topic: string): TopicLeaders | undefined {
     return this.#topics.get(topic);
   }
@@ -109,38 +111,40 @@ export class LeaderTable {
     return this.#asked.done;
   }
 
-  /** Called when a leader may have moved. */
-  refresh(): void {
-    const inMs = Math.max(0, this.#lookedAtMs + AGAIN_MS - performance.now());
-    if (this.#isLooking || this.#timedAtMs - performance.now() <= inMs) return;
-    this.#schedule(inMs);
+  /** Called when leaders of these topics may have moved. */
+  refresh(topics: Iterable<string>): void {
+    for (const topic of topics) this.#stale.add(topic);
+    if (this.#refreshing !== undefined || this.#isClosed) return;
+    const inMs = Math.max(0, this.#refreshedAtMs + AGAIN_MS - performance.now());
+    this.#refreshing = setTimeout(() => {
+      this.#refreshing = undefined;
+      this.#refreshedAtMs = performance.now();
+      const queries = queriesFor([...this.#stale].filter((topic) => this.#topics.has(topic)));
+      this.#stale.clear();
+      this.#query(queries).catch(() => undefined);
+    }, inMs).unref();
   }
 
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
+    clearTimeout(this.#refreshing);
     this.brokers.close();
   }
 
-  get #everyMs(): number {
-    return this.#clients.throttles.isThrottled() ? THROTTLED_LOOK_EVERY_MS : LOOK_EVERY_MS;
-  }
-
-  #schedule(inMs: number): void {
-    clearTimeout(this.#timer);
+  #schedule(): void {
     if (this.#isClosed) return;
-    this.#timedAtMs = performance.now() + inMs;
-    this.#timer = setTimeout(() => void this.#live(), inMs).unref();
+    const isThrottled = this.#clients.throttles.isThrottled();
+    const everyMs = isThrottled ? THROTTLED_LOOK_EVERY_MS : LOOK_EVERY_MS;
+    this.#timer = setTimeout(() => void this.#live(), everyMs).unref();
   }
 
   async #live(): Promise<void> {
-    this.#isLooking = true;
     this.#queries ??= queriesFor([...this.#watching].flatMap(({ topics }) => topics));
     // The members' requests fail, too, and report it.
     await this.#query(this.#queries).catch(() => undefined);
-    this.#isLooking = false;
     this.#timer = undefined;
-    if (this.#watching.size > 0) this.#schedule(this.#everyMs);
+    if (this.#watching.size > 0) this.#schedule();
   }
 
   async #query(queries: readonly LeadersQuery[]): Promise<void> {
@@ -155,8 +159,6 @@ export class LeaderTable {
     } catch (error) {
       this.brokers.nextSeed();
       throw error;
-    } finally {
-      this.#lookedAtMs = performance.now();
     }
     for (const { found } of this.#watching) found();
   }

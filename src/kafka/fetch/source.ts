@@ -59,8 +59,8 @@ interface SourceOptions {
   /** `host:port`, for errors. */
   readonly broker: string;
   readonly outages: FetchOutages;
-  /** Called when a request has failed, because the leaders may have moved. */
-  readonly onLost: () => void;
+  /** Called when a request has failed, because the leaders of these topics may have moved. */
+  readonly onLost: (topics: ReadonlySet<string>) => void;
 }
 
 export class FetchSource {
@@ -213,7 +213,7 @@ export class FetchSource {
     const kind = errorKind(error);
     this.#unexpected = kind === "unknown" ? this.#unexpected + 1 : 0;
     if (kind !== "fatal" && this.#unexpected < UNEXPECTED_MAX) {
-      this.#options.onLost();
+      this.#options.onLost(new Set([...this.#cursors.values()].map(({ topic }) => topic)));
       return;
     }
     this.#unexpected = 0;

@@ -15,8 +15,8 @@ const UNUSED_MS = 60_000;
 interface SourcesOptions {
   readonly connections: SharedConnections;
   readonly outagesOf: (broker: string) => FetchOutages;
-  /** Called when a broker's request has failed. */
-  readonly onLost: () => void;
+  /** Called when a broker's request has failed, with the topics that are read from it. */
+  readonly onLost: (topics: ReadonlySet<string>) => void;
 }
 
 /** Shared by the consumers of a process. Idle while there are no cursors. The caller must close it. */

@@ -98,7 +98,7 @@ export class StartOffsets {
       const asked = [...byLeader].map(([leader, of]) => this.#firstAt(leader, of, isWanted, found));
       rest = (await Promise.all(asked)).flat();
       if (rest.length === 0) return;
-      this.#leaders.refresh();
+      this.#leaders.refresh(rest.map(({ topic }) => topic));
       await this.#wake.wait(AGAIN_MS);
       if (!isWanted()) return;
     }

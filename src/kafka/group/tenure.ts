@@ -139,9 +139,10 @@ export class Tenure {
   async #waitForLeader(): Promise<void> {
     if (this.#isWaitingForLeader) return;
     this.#isWaitingForLeader = true;
-    await this.#options.wake.wait(LEADERLESS_AGAIN_MS);
+    const { wake, leaders, options } = this.#options;
+    await wake.wait(LEADERLESS_AGAIN_MS);
     this.#isWaitingForLeader = false;
-    if (!this.#isOver) this.#options.leaders.refresh();
+    if (!this.#isOver) leaders.refresh(options.topics);
   }
 
   readonly #isWanted = (): boolean => !this.#isOver;
@@ -166,7 +167,7 @@ export class Tenure {
     if (step === "fail") return this.#failed(error);
     try {
       if (step === "reset") return await this.#reset(cursor);
-      leaders.refresh();
+      leaders.refresh([cursor.topic]);
       await wake.wait(AGAIN_MS);
       if (this.#isOver) return;
       const isStale = step === "compare-topic" && (await starts.isRecreated(cursor.topic));

@@ -155,14 +155,21 @@ test("members that ask in one turn share a request", async () => {
 
 test("a leader that may have moved is looked up at once, but not again and again", async () => {
   const { state, table, member } = world();
-  member("a");
+  const { leave } = member("a", "b");
   await vi.advanceTimersByTimeAsync(LOOK_MS);
   for (let time = 0; time < 100; time += 1) {
-    table.refresh();
+    table.refresh(time % 2 === 0 ? ["a"] : ["b", "a"]);
     await vi.advanceTimersByTimeAsync(10);
   }
-  expect(state.asked.length).toBeGreaterThan(2);
+  // The first one at once, and then both topics together.
+  expect(state.asked.slice(0, 4)).toEqual([2, 1, 2, 2]);
   expect(state.asked.length).toBeLessThan(7);
+  const asked = state.asked.length;
+  leave();
+  table.refresh(["a"]);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(state.asked).toHaveLength(asked);
+  table.close();
   table.close();
 });
 
