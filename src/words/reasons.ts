@@ -32,7 +32,7 @@ export const SKIP_TEXTS: Readonly<Record<SkipReason, string>> = {
   "no-consent": "the call does not grant the consent that the destination requires",
   "named-false": "integrations exclude it by name",
   "all-false": "integrations exclude All and do not name it",
-  "sampled-out": "the sample of a filter does not keep the call",
+  "sampled-out": "the call is not in the sample that a filter keeps",
   filtered: "a filter drops the call",
 };
 
