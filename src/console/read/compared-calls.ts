@@ -122,7 +122,7 @@ function differencesView(
 
 /**
  * References to variables or files that the submitted rules contain, and the rules of the current configuration do not.
- * References in the secret of a hash are left out. Null if there are no such references.
+ * References in the secret of a hash do not count. Null if there are no such references.
  *
  * @param current null if the current file is invalid.
  */

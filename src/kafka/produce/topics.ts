@@ -168,7 +168,8 @@ export class ProduceTopics {
     const partition = topic.absentPartition(this.#options.clock.nowMs());
     if (partition === null) return;
     const { name, partitions } = topic;
-    const hint = "Records for it wait until it exists. Other partitions and topics are not affected.";
+    const hint =
+      "Records for it wait until it exists. Other partitions and topics are not affected.";
     this.#options.outages.warnOnce(
       `${name} has no partition`,
       { topic: name, partition, partitions, hint },
