@@ -11,7 +11,7 @@ export const HOLD_TEXTS: Readonly<Record<HoldReason, string>> = {
 };
 
 /**
- * The reasons for skipping calls to a destination that `switchyard_route_calls_skipped_total` counts, in the order in
+ * The reasons for which calls to a destination are skipped, as `switchyard_route_calls_skipped_total` counts them, in the order in
  * which the route stage decides (docs/rules.md#order). `status` and the console show these words.
  */
 
