@@ -35,7 +35,7 @@ async function serve(port: number): Promise<Readonly<Record<string, number>>> {
   const argv = ["bench/ingest-load.ts", port, calls, connections, warmUp, batches].map(String);
   const load = spawn(process.execPath, argv, { stdio: ["ignore", "pipe", "inherit"] });
   let last = "";
-  createInterface({ input: load.stdout }).on("queue", (line) => {
+  createInterface({ input: load.stdout }).on("line", (line) => {
     if (line === "warm") meter.start();
     last = line;
   });

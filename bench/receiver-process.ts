@@ -58,7 +58,7 @@ server.listen(0, "127.0.0.1");
 await once(server, "listening");
 process.stdout.write(`${(server.address() as AddressInfo).port}\n`);
 const lines = createInterface({ input: process.stdin });
-lines.on("queue", (line) => {
+lines.on("line", (line) => {
   if (line === "reset") {
     answered = 0;
     span = { accepted: 0, others: 0, firstMs: 0, lastMs: 0 };

@@ -66,7 +66,7 @@ export async function startReceiver({
     return answer.promise;
   };
   const answers = createInterface({ input: child.stdout });
-  answers.on("queue", (line) => waiting.shift()?.resolve(line));
+  answers.on("line", (line) => waiting.shift()?.resolve(line));
   answers.on("close", () => {
     for (const { reject } of waiting.splice(0)) reject(new Error("the receiver has ended"));
   });

@@ -27,7 +27,7 @@ const STOP_LIMIT_MS = 10_000;
 
 export interface PeerWork {
   readonly bench: Workbench;
-  /** Of each destination. */
+  /** The endpoint of each destination. */
   readonly urls: readonly string[];
 }
 
@@ -57,7 +57,7 @@ export async function allPeers(image: ImageStart): Promise<readonly Peer[]> {
   ];
 }
 
-/** Of the libraries, as a sentence. */
+/** The versions of the libraries, as a sentence. */
 export function peerVersions(): string {
   const node = ["kafkajs", "@platformatic/kafka", "undici"].map((name) => {
     const file = join(import.meta.dirname, "../../node_modules", name, "package.json");

@@ -190,7 +190,7 @@ async function outage(peer: Peer, world: World): Promise<Figures> {
     ...lostAndRepeated(ids, arrivals),
     "attempts answered 503": others,
     "longest delay s, of the 8 s": Math.max(...latencies(fellMs, roseMs)) / 1_000,
-    "p50 delay s, of the 6 s after": quantile(latencies(roseMs, Date.now()), 0.5) / 1_000,
+    "p50 ms, of the 6 s after": quantile(latencies(roseMs, Date.now()), 0.5),
     "CPU s": process.cpuMs() / 1_000,
     "peak MB": process.peakMb(),
   };

@@ -53,7 +53,7 @@ const options = {
   ),
   approvalMinimum: optional(
     wholeNumber(0, 1_000_000_000),
-    "A sync that removes at most this many members is not compared with `approvalShare`. If not set anywhere, 100.",
+    "`approvalShare` does not apply to a sync that removes at most this many members. If not set anywhere, 100.",
   ),
 };
 

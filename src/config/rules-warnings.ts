@@ -53,7 +53,7 @@ function omitted(
   { filters = [] }: Destination,
 ): readonly string[] {
   const source = sourceOf(config, audience);
-  // If no key is configured, the trait is the snake_case form of the audience's name, which only a sync contains.
+  // If no key is configured, the trait is the audience's name in snake_case. Only a sync contains that name.
   const trait = audience.key ?? (/^[a-z\d_]+$/.test(audience.id) ? audience.id : null);
   if (trait === null) return [];
   return filters.flatMap(({ enabled, name, sources, allowProperties }) => {

@@ -88,7 +88,7 @@ export interface ActionRunner {
   /**
    * Returns the work of an action. Nothing is done until the returned function is called.
    *
-   * @throws Error with a sentence if the configuration does not allow the action.
+   * @throws Error with a message for the user if the configuration does not allow the action.
    */
   readonly begin: (action: Action) => Work;
 }

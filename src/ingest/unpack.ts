@@ -8,9 +8,9 @@
  *   size                                              checked after the first pieces
  *   unpack to more than the limit                     rejected at the piece that exceeds it
  *
- * For nearly all bodies, unpacking at once takes less time than passing them to a thread. The limit is the smaller of
- * two values: the limit for a body, and a hundred times the packed bytes. Real bodies do not shrink to less than a
- * fiftieth, because each call has its own IDs and times.
+ * Nearly all bodies are unpacked faster on this thread than by passing them to another one. An unpacked body may have at
+ * most the bytes that the limit for bodies allows, and at most a hundred times its packed bytes. Real bodies do not
+ * shrink to less than a fiftieth, because each call has its own IDs and times.
  */
 
 import { constants, createGunzip, gunzipSync } from "node:zlib";

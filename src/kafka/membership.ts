@@ -124,7 +124,10 @@ export interface FetchedBatch {
   readonly last: number | null;
   /** Set if there are no records because their batch is corrupt. */
   readonly corrupt: CorruptBatch | null;
-  /** The number of records, excluding the control, aborted and earlier records that `last` includes. */
+  /**
+   * The number of records to process. `last` also covers control records, aborted records, and records before the
+   * offset that was requested.
+   */
   readonly count: number;
   recordAt(index: number): FetchedRecord;
 }

@@ -75,7 +75,7 @@ export function shownAsWritten(written: string, show: (raw: unknown) => unknown)
 /**
  * Describes the value that was found, and names its variable.
  *
- * @param show hides a value, or the secret part of it.
+ * @param show returns the value as it may be shown: hidden, or without its secret part.
  */
 export function foundAt(place: Place, raw: unknown, show: (raw: unknown) => unknown): string {
   if (place.origin === null) return describe(show(raw));

@@ -22,7 +22,7 @@ const consentMap = section(
   {
     categories: required(
       listOf(category, "categories", NAMES),
-      "Categories that the call must grant.",
+      "Consent categories that the call must have.",
     ),
     match: setting(
       oneOf("all", "any"),

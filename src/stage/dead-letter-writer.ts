@@ -1,6 +1,6 @@
 /**
- * Writes the records that a stage produces, including dead letters, and dead-letters those that are
- * too large for the brokers.
+ * Writes the records that a stage produces, including dead letters. A record that is too large for the brokers is
+ * replaced by a dead letter.
  *
  *   rejected by the brokers              written instead
  *   a record created from another one    a dead letter for the original record, with the reason too-large

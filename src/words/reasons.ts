@@ -11,7 +11,7 @@ export const HOLD_TEXTS: Readonly<Record<HoldReason, string>> = {
 };
 
 /**
- * The reasons for skipping calls to a destination that `switchyard_route_calls_skipped_total` counts, in the order in
+ * The reasons for which calls to a destination are skipped, as `switchyard_route_calls_skipped_total` counts them, in the order in
  * which the route stage decides (docs/rules.md#order). `status` and the console show these words.
  */
 
@@ -32,7 +32,7 @@ export const SKIP_TEXTS: Readonly<Record<SkipReason, string>> = {
   "no-consent": "the call does not grant the consent that the destination requires",
   "named-false": "integrations exclude it by name",
   "all-false": "integrations exclude All and do not name it",
-  "sampled-out": "the sample of a filter does not keep the call",
+  "sampled-out": "the call is not in the sample that a filter keeps",
   filtered: "a filter drops the call",
 };
 

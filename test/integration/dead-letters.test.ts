@@ -110,7 +110,7 @@ async function replaysNoneTwice(): Promise<void> {
   const left = `0 dead letters to replay. ${CALLS} were replayed before and will be skipped (--include-replayed).`;
   expect(nothing).toEqual({ status: 0, out: `${left}\n`, err: "" });
   const all = await switchyard(["dead-letters", "replay"]);
-  expect(all).toMatchObject({ status: 2, err: expect.stringContaining("or --yes") });
+  expect(all).toMatchObject({ status: 2, err: expect.stringContaining("confirm with --yes") });
   const marked = await switchyard(["dead-letters", "list"]);
   expect(marked.out).toContain(`${CALLS} have been replayed, 0 have not.`);
   const once = await switchyard([

@@ -58,7 +58,7 @@ const OUTAGES: readonly (readonly [string, Answering, RegExp])[] = [
     (_, response) => answerJson(response, 401, { error_code: 40_101 }),
     /credentials \(401\)/,
   ],
-  ["403", (_, response) => answerJson(response, 403, { error_code: 40_301 }), /permissions/],
+  ["403", (_, response) => answerJson(response, 403, { error_code: 40_301 }), /permission to read/],
   ["404 of a proxy", (_, response) => html(response, 404), /the path in registry\.url/],
   ["502 of a proxy", (_, response) => html(response, 502), /responds 502/],
   [

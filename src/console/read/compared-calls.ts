@@ -121,8 +121,8 @@ function differencesView(
 }
 
 /**
- * The references to variables or files in the rules of the content, except for the secret of a hash and for references
- * that the rules of the current configuration also contain. Null if there are no such references.
+ * References to variables or files that the submitted rules contain, and the rules of the current configuration do not.
+ * References in the secret of a hash do not count. Null if there are no such references.
  *
  * @param current null if the current file is invalid.
  */

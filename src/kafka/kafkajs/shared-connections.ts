@@ -10,10 +10,10 @@
  *   any other (heartbeats, leaving,  no time                        one for all of these
  *   committed offsets, metadata)
  *
- * A broker that throttles reads nothing more from a connection for up to a second after each response. Fetches
- * wait for that time. While the connection for commits or for other requests is blocked, their requests use other
- * connections, so that a thousand heartbeats do not wait for one another until their sessions end. Heartbeats that the
- * broker has not read yet are sent again on such a connection.
+ * After each response, a broker that throttles a client stops reading from the connection for up to a second. Fetches
+ * wait until it reads again. Requests for which the connection for commits, or the one for all others, is blocked use
+ * another connection, so that a thousand heartbeats do not wait for one another until their sessions end. Heartbeats
+ * that the broker has not read yet are sent again on that connection.
  *
  * Unused connections are closed: connections for joins almost immediately, the others after a minute.
  */

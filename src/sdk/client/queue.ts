@@ -5,7 +5,7 @@
  *   exceeds neither limit                 waits
  *   would exceed one of them              is rejected; earlier calls stay
  *
- * A call counts until it is dropped, so calls in a request also count.
+ * A call counts toward the limit until it leaves the queue, so calls in a request count too.
  */
 
 import type { EncodedCall } from "./encode.ts";

@@ -115,7 +115,7 @@ export const RUN_LINES = {
   },
   "stage.halted": {
     levels: ["error"],
-    meaning: "A corrupt batch halted a stage at its partition. Reading it is retried.",
+    meaning: "A stage stopped reading a partition at a corrupt batch. Reading it is retried.",
     action: "[A corrupt batch](troubleshooting.md#corrupt-batches).",
     fields: ["stage", "topics", "error", "topic", "partition", "offset", "retryAt"],
   },
@@ -221,7 +221,7 @@ export const RUN_LINES = {
   "routes.missing-over": {
     levels: ["warn"],
     meaning:
-      "The problem of `routes.missing` is over, or this process is stopping. The calls that this process handled in the meantime did not reach the missing destinations.",
+      "The problem that `routes.missing` reported is resolved, or this process is stopping. The calls that this process handled in the meantime did not reach the missing destinations.",
     action:
       "Run the commands in `fix`. They send the calls to these destinations, including any that have already arrived there.",
     fields: ["destinations", "sources", "since", "until", "fix"],

@@ -114,7 +114,8 @@ export const STAGE_LINES = {
   },
   "audience.store.opened": {
     levels: ["info"],
-    meaning: "The local store of a partition was opened, and the records that it lacked were read from the changelog.",
+    meaning:
+      "The local store of a partition was opened, and the records that it lacked were read from the changelog.",
     action: null,
     fields: ["stage", "partition", "storeState"],
   },

@@ -47,7 +47,7 @@ admin: { host: 127.0.0.1, port: 0 }
   });
   const lines: Record<string, unknown>[] = [];
   const waiting = new Set<() => void>();
-  createInterface({ input: child.stdout }).on("queue", (text) => {
+  createInterface({ input: child.stdout }).on("line", (text) => {
     lines.push(JSON.parse(text) as Record<string, unknown>);
     for (const look of [...waiting]) look();
   });

@@ -108,7 +108,7 @@ function running(child: ChildProcess, errors: string[]): RunningProgram {
   const looks = new Set<() => void>();
   const ended = once(child, "close").then(([status]) => status as number | null);
   if (child.stdout !== null) {
-    createInterface({ input: child.stdout }).on("queue", (line) => {
+    createInterface({ input: child.stdout }).on("line", (line) => {
       lines.push(JSON.parse(line) as Record<string, unknown>);
       for (const look of looks) look();
     });

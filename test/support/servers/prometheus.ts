@@ -100,7 +100,7 @@ export async function startPrometheus(
   const said: string[] = [];
   const ended = once(child, "close");
   const ready = Promise.withResolvers<void>();
-  createInterface(child.stderr).on("queue", (line) => {
+  createInterface(child.stderr).on("line", (line) => {
     said.push(line);
     if (line.includes("Server is ready to receive web requests")) ready.resolve();
   });

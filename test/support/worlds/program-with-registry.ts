@@ -101,7 +101,7 @@ async function startProgram(config: string, cwd: string): Promise<AsyncDisposabl
   });
   const ready = Promise.withResolvers<void>();
   const input = child.stdout ?? Readable.from([]);
-  createInterface({ input }).on("queue", (line) => {
+  createInterface({ input }).on("line", (line) => {
     if ((JSON.parse(line) as { readonly msg: unknown }).msg === "ready") ready.resolve();
   });
   ended.then(() => ready.reject(new Error(`the program ended: ${errors}`))).catch(() => undefined);
