@@ -1,5 +1,5 @@
 /**
- * Corrects the timestamp of a call if the clock of its device is wrong (docs/ingest.md#the-devices-clock).
+ * Corrects the timestamp of a call if the clock of its device is wrong (docs/http-apis.md#the-devices-clock).
  *
  *   sentAt                                        the call's timestamp
  *   is absent or cannot be read                   stays as it was sent

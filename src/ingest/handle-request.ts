@@ -29,7 +29,7 @@ import type { SlowBodies } from "./slow-bodies.ts";
 import { type IngestTracing, type RequestTrace, traceRequest } from "./trace.ts";
 import { ONE_GO_BYTES } from "./unpack.ts";
 
-/** The limit for an unpacked body (docs/ingest.md#limits). */
+/** The limit for an unpacked body (docs/http-apis.md#limits). */
 export const BODY_MAX_BYTES = 10 * 1_024 * 1_024;
 /** The limit for the records that are created from a body, including the members that the batch adds to each call. */
 const RECORDS_MAX_BYTES = 4 * BODY_MAX_BYTES;

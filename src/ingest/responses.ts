@@ -33,7 +33,7 @@ export const ANSWERS = {
   "unknown-path": {
     status: 404,
     message:
-      "Send calls to POST /v1/batch, /v1/{identify,track,page,screen,group,alias}, or another path listed in docs/ingest.md.",
+      "Send calls to POST /v1/batch, /v1/{identify,track,page,screen,group,alias}, or another path listed in docs/http-apis.md.",
   },
   "wrong-method": { status: 405, message: "Send calls with POST." },
   "request-timeout": {

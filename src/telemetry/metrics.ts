@@ -232,7 +232,7 @@ export const METRICS = {
     name: "switchyard_ingest_requests_total",
     type: "counter",
     labels: ["code"],
-    help: "Requests with calls by response code: ok, a code of docs/ingest.md, ignored-metrics or ignored-merge for bodies that are not stored, or client-closed if the client closed the connection first.",
+    help: "Requests with calls by response code: ok, a code of docs/http-apis.md, ignored-metrics or ignored-merge for bodies that are not stored, or client-closed if the client closed the connection first.",
   },
   ingestCalls: {
     name: "switchyard_ingest_calls_total",

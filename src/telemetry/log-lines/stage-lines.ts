@@ -158,7 +158,7 @@ export const STAGE_LINES = {
   "ingest.request-rejected": {
     levels: ["warn"],
     meaning: "A request was rejected.",
-    action: "[Errors](ingest.md#errors) lists the codes.",
+    action: "[Errors](http-apis.md#errors) lists the codes.",
     fields: ["stage", "code", "omittedLines"],
   },
   "ingest.calls-rejected": {
