@@ -34,6 +34,7 @@ export const MOVED: Readonly<Record<string, string>> = {
   "delivery.md#skip-corrupt-batches-automatically":
     "troubleshooting.md#skip-corrupt-batches-automatically",
   "delivery.md#a-batch-whose-end-is-unknown": "troubleshooting.md#a-batch-whose-end-is-unknown",
+  "audiences.md#commands": "audiences.md#guarantees",
   "audiences.md#sending-a-sync": "audiences.md#send-a-sync",
   "console.md#http-api": "http-apis.md#console",
   "console.md#rates-and-history": "console.md#views",
@@ -63,7 +64,8 @@ export const MOVED: Readonly<Record<string, string>> = {
   "operations.md#different-hashes": "change-configuration.md#different-hashes",
   "operations.md#status": "monitor.md#status",
   "operations.md#failing-and-recovered": "monitor.md#failing-and-recovered",
-  "operations.md#the-status-of-a-process": "monitor.md#the-status-of-a-process",
+  "monitor.md#the-status-of-a-process": "http-apis.md#admin-port",
+  "operations.md#the-status-of-a-process": "http-apis.md#admin-port",
   "operations.md#symptoms": "troubleshooting.md",
   "operations.md#kafka-away": "troubleshooting.md#kafka-is-unreachable",
   "operations.md#the-brokers-throttle-the-process":
