@@ -132,7 +132,9 @@ export function short(
   const next = shorter(whole, refused);
   if (next === null) return null;
   const { key, value, headers } = next.content;
-  const error = `${cause.error}; cut to fit into this topic, without ${cutWords(next.cut)}`;
+  const error =
+    `${cause.error}; to fit into this topic, the dead letter was written without ` +
+    `${cutWords(next.cut)}`;
   const content = { topic, partition, offset, key, value, headers };
   return deadLetter(deadLetterTopic, content, { ...cause, error });
 }

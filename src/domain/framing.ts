@@ -57,7 +57,8 @@ export function frameOf(value: Buffer, record: WithHeaders): Frame {
   if (apicurio === null || value[0] === JSON_OBJECT) return frameOfBytes(value);
   return refused(
     "undecodable",
-    `the header ${apicurio} names its schema, as Apicurio's own serializers do, which is not supported; set them to the Confluent format`,
+    `the header ${apicurio} names its schema, which is the format of Apicurio's own ` +
+      `serializers and is not supported; set the serializers to the Confluent format`,
   );
 }
 

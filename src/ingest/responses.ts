@@ -42,7 +42,7 @@ export const ANSWERS = {
   },
   "body-too-large": {
     status: 413,
-    message: "Send less per request: at most 10 MiB after decompression, and fewer calls.",
+    message: "Send smaller requests, with fewer calls and at most 10 MiB after decompression.",
   },
   "headers-too-large": { status: 431, message: "Send at most 16 KiB of headers." },
   "rate-limited": {

@@ -117,7 +117,9 @@ export const METRICS = {
     type: "histogram",
     labels: ["destination"],
     buckets: ATTEMPT_S,
-    help: "Time from passing the requests of an attempt to their connections to the end of the last one.",
+    help:
+      "Duration of an attempt, from when its requests are passed to connections until the " +
+      "last of them has ended.",
     inStatus: true,
   },
   deliveryLatency: {
@@ -187,14 +189,18 @@ export const METRICS = {
     name: "switchyard_dead_letters_total",
     type: "counter",
     labels: ["stage", "reason", "destination"],
-    help: "Dead letters that were written; destination is empty if the record was not a delivery.",
+    help:
+      "Dead letters that were written. The label destination is empty if the record was " +
+      "not a delivery.",
     inStatus: true,
   },
   rebalances: {
     name: "switchyard_consumer_rebalances_total",
     type: "counter",
     labels: ["stage", "destination"],
-    help: "Partition assignments that a consumer received, including the first; destination is empty for shared stages.",
+    help:
+      "Partition assignments that a consumer received, including the first. The label " +
+      "destination is empty for stages that all destinations share.",
   },
   offsetResets: {
     name: "switchyard_consumer_offset_resets_total",
@@ -257,7 +263,7 @@ export const METRICS = {
     type: "histogram",
     labels: [],
     buckets: ATTEMPT_S,
-    help: "Time from the head of a request with calls to its response.",
+    help: "Time from receiving the head of a request with calls to sending its response.",
   },
   ingestInFlightBytes: {
     name: "switchyard_ingest_in_flight_bytes",

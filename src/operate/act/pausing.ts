@@ -50,7 +50,8 @@ export function pausedSentence({ before, pause }: Paused): string {
         : "Use --for to change the end, or --until-resumed to remove it.";
     return `Already paused: ${destination}${endText(pause)}. ${since}. ${other} ${ends}`;
   }
-  const was = before === null ? "" : ` It was paused by ${before.by}${endText(before)} before.`;
+  const was =
+    before === null ? "" : ` Previously, it was paused by ${before.by}${endText(before)}.`;
   return `Paused: ${destination}${endText(pause)}.${was} ${ends}`;
 }
 

@@ -175,7 +175,8 @@ function processProblems(process: ProcessReport): readonly HealthProblem[] {
     routesMissing === 0
       ? null
       : warn(
-          `Calls that ${admin} routes do not reach ${routes} to which another process routes. See /readyz for the names.`,
+          `${admin} does not route calls to ${routes} to which another process routes calls. ` +
+            `See /readyz for the names.`,
           CONFIGURATION,
         ),
   ];

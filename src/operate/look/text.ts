@@ -44,7 +44,8 @@ function unknownNotes(report: StatusReport): readonly string[] {
   const isCounted =
     destinations.length === 0 || destinations.some(({ awaitingRetry }) => awaitingRetry !== null);
   const tooMany =
-    "there are too many records to count in Kafka. The processes that run the delay stage report the number (--admin) once they have counted the records";
+    "there are too many records to count in Kafka. With --admin, the processes that run the " +
+    "delay stage report the number once they have counted the records";
   const isUncounted = notes.deadLetters === null && deadLetters?.byReason === null;
   return [
     ...stages.flatMap(({ stage, note }) => (note === null ? [] : `${stage}: ${note}.`)),

@@ -144,7 +144,9 @@ export function routedTo(
   const destination = destinations.find((each) => each.id === id);
   if (destination === undefined) {
     const known = destinations.map((each) => each.id).join(", ") || "none";
-    throw new WrongUsage(`The destination ${id} is not configured. Configured are: ${known}.`);
+    throw new WrongUsage(
+      `The destination ${id} is not configured. Configured destinations: ` + `${known}.`,
+    );
   }
   if (!destination.enabled) {
     throw new WrongUsage(

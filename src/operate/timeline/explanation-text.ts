@@ -148,9 +148,9 @@ export function reasonText(
     case "no-consent":
       return "the call does not grant the consent that the destination requires";
     case "sampled-out":
-      return `the filter ${JSON.stringify(filter)} does not keep it in its sample`;
+      return `the call is not in the sample that the filter ${JSON.stringify(filter)} keeps`;
     case "filtered":
-      return `the filter ${JSON.stringify(filter)} drops it`;
+      return `the filter ${JSON.stringify(filter)} drops the call`;
     case "rule-failed":
       return "its rules could not be evaluated, and the call is a dead letter";
   }

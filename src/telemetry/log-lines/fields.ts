@@ -22,11 +22,12 @@ export const LOG_FIELDS = {
   action: {
     type: "object",
     meaning:
-      "An action in the console, as it was requested, or a comparison with its time and share.",
+      "The requested action of the console. For a comparison, with its time range and its " +
+      "share of calls.",
   },
   afterMs: {
     type: "number",
-    meaning: "Time that passed before the line was logged, in milliseconds.",
+    meaning: "Time for which the process waited before the line was logged, in milliseconds.",
   },
   attempt: { type: "number", meaning: "The number of the attempt, from 1." },
   audience: { type: "string", meaning: "ID of an audience." },

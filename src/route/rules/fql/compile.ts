@@ -88,7 +88,7 @@ function resultThatIsNoBoolean(expression: Expression): string | null {
   if (expression.kind === "list") return "a list";
   if (expression.kind === "function") {
     const { gives } = FUNCTIONS[expression.name];
-    return gives === "a boolean" ? null : `${expression.name}(), which gives ${gives}`;
+    return gives === "a boolean" ? null : `${expression.name}(), which returns ${gives}`;
   }
   if (expression.kind !== "literal" || typeof expression.value === "boolean") return null;
   return expression.value === null ? "null" : `a ${typeof expression.value}`;
@@ -285,7 +285,8 @@ function warningsOf(expression: Expression, text: string): readonly string[] {
     const isGlob = first?.kind === "literal" && /[*?[]/.test(`${first.value}`);
     if (part.name === "match" && isGlob && second?.kind !== "literal") {
       warnings.push(
-        `${place}the first argument of match looks like a pattern, and the pattern is the second one; write match(text, pattern)`,
+        `${place}the first argument of match looks like a pattern, but the pattern must be the ` +
+          `second argument; write match(text, pattern)`,
       );
     }
     const operator = second?.kind === "literal" ? `${second.value}` : "=";

@@ -105,7 +105,7 @@ test.each([4, 5, 6, 7, 8, 9, 10, 11])(
     await expect(responseTo(version, 41, true).decode(payload)).rejects.toMatchObject({
       name: "CorruptBatchError",
       at: { topic: "second", partition: 6, offset: 41, behind: 42, isEndKnown: false },
-      message: expect.stringContaining("the broker itself cannot read it"),
+      message: expect.stringContaining("the broker itself cannot read the batch"),
     });
   },
 );
