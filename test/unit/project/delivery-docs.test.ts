@@ -66,8 +66,16 @@ test.each([
   ["counts the encrypted bytes every 50 ms", "http/bound-response.ts", "LOOK_EVERY_MS = 50;"],
   ["more than 256 KiB for one response", "http/bound-response.ts", "WIRE_MAX_BYTES = 262_144;"],
   ["A response is kept for 10 s", "http/lookup.ts", "FRESH_MS = 10_000;"],
-  ["used for up to an hour when a lookup takes more than 1 s", "http/lookup.ts", "KEPT_MS = 3_600_000;"],
-  ["used for up to an hour when a lookup takes more than 1 s", "http/lookup.ts", "PATIENCE_MS = 1_000;"],
+  [
+    "used for up to an hour when a lookup takes more than 1 s",
+    "http/lookup.ts",
+    "KEPT_MS = 3_600_000;",
+  ],
+  [
+    "used for up to an hour when a lookup takes more than 1 s",
+    "http/lookup.ts",
+    "PATIENCE_MS = 1_000;",
+  ],
   ["Node has 12 of these threads", "main.ts", 'UV_THREADPOOL_SIZE ??= "12"'],
   ["opens after 20 failures in a row", "deliver/circuit-breaker.ts", "FAILURES_TO_OPEN = 20;"],
   ["at least a second ago", "deliver/circuit-breaker.ts", "FAILING_FOR_MS = 1_000;"],
