@@ -1,5 +1,5 @@
 /**
- * The responses of the ingest stage: every code, with its status and a sentence that says what to do.
+ * The responses of the ingest stage: every code, with its status and a sentence that says what the client should do.
  * `docs/openapi.yaml` lists the same codes.
  *
  *   status           the client should
@@ -107,8 +107,8 @@ const RETRY_AFTER_MIN_S = 1;
 const RETRY_AFTER_MAX_S = 30;
 
 /**
- * The value of `Retry-After` for a wait. It is random, up to twice the wait, so that clients do not all return at the
- * same time.
+ * The value of `Retry-After` for a wait. It is randomly chosen, up to twice the wait, so that clients do not all
+ * return at the same time.
  *
  * @param random from 0 to below 1.
  */

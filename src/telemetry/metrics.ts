@@ -1,9 +1,9 @@
 /**
- * The table of metrics, from which the instruments, their types and `docs/metrics.md` are derived.
+ * The table of metrics. The instruments, their types and `docs/metrics.md` are derived from it.
  *
  * The number of label values is limited: labels contain destinations, stages, retry delays, reasons and outcome
- * classes, but never a URL, a user ID or a message ID. Durations are in seconds and sizes in bytes, as Prometheus
- * recommends.
+ * classes, but never URLs, user IDs or message IDs. As Prometheus recommends, durations are in seconds, and sizes
+ * are in bytes.
  */
 
 import { AUDIENCE_METRICS } from "./audience-metrics.ts";

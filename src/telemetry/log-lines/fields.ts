@@ -1,12 +1,12 @@
-/** The fields of log lines. A field has the same meaning in all lines. */
+/** The fields of log lines. A field means the same in all lines. */
 
-/** The types of fields, by the names that the docs use for the types. */
+/** The types of fields, under the names that the docs use for these types. */
 export interface FieldTypes {
   readonly string: string;
   readonly "string or number": string | number;
   readonly strings: readonly string[];
   readonly number: number;
-  /** ISO 8601, UTC, milliseconds. */
+  /** An instant in ISO 8601 format, in UTC and with milliseconds. */
   readonly instant: string;
   readonly error: unknown;
   readonly object: object;
