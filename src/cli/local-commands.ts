@@ -73,7 +73,7 @@ async function runTool(shell: Shell, tool: string, args: readonly string[]): Pro
   if (!existsSync(file)) {
     shell.err(
       `error: \`switchyard ${tool}\` is only available in a checkout of the repository. ` +
-        "Clone the repository and run it there.\n",
+        "Clone the repository and run the command there.\n",
     );
     return 1;
   }

@@ -71,6 +71,7 @@ export function warnOfKeys({ sources }: Pick<Config, "sources">, shell: Shell): 
   const has = without.length === 1 ? "has no write key" : "have no write keys";
   const them = without.length === 1 ? "it" : "them";
   shell.err(
-    `${yellow("warning:")} ${who} ${without.join(", ")} ${has}, so ingest rejects calls from ${them}\n`,
+    `${yellow("warning:")} ${who} ${without.join(", ")} ${has}, so the ingest stage rejects ` +
+      `calls from ${them}\n`,
   );
 }

@@ -41,19 +41,23 @@ const options = {
   source: optional(id<SourceId>(), "The source of the calls."),
   integrations: optional(
     integrations,
-    "Which destinations get the calls. Copied into each call unchanged.",
+    "The `integrations` of the calls, which select their destinations. Copied into each call " +
+      "unchanged.",
   ),
   consent: optional(
     audienceConsent,
-    "Consent object of the calls, as a map of categories to true or false. If not set, the calls have none.",
+    "Consent object of the calls, as a map of categories to true or false. If not set, the " +
+      "calls have no consent object.",
   ),
   approvalShare: optional(
     share(),
-    "A sync that removes more than this share of the members, or is empty, needs approval. If not set, no sync needs approval.",
+    "Maximum share of the members that a sync may remove without approval. An empty sync also " +
+      "needs approval. If not set, no sync needs approval.",
   ),
   approvalMinimum: optional(
     wholeNumber(0, 1_000_000_000),
-    "`approvalShare` does not apply to a sync that removes at most this many members. If not set anywhere, 100.",
+    "`approvalShare` does not apply to a sync that removes at most this many members. If " +
+      "neither the audience nor `audienceDefaults` sets it, 100.",
   ),
 };
 
@@ -75,7 +79,7 @@ export const audienceSettings = list(
 );
 
 export const audienceDefaults = section(
-  "Settings for audiences that do not set them, and for computed traits.",
+  "Defaults for audiences, and the settings for computed traits.",
   options,
   (values): AudienceOptions => values,
 );

@@ -23,11 +23,11 @@ kafka:
 # Where calls come from, and which destinations each source is connected to.
 sources:
   - id: website
-    # Applications send calls over HTTP with this key. Remove it if they write to Kafka only.
+    # Applications send calls over HTTP with this key. Remove the key if they write only to Kafka.
     writeKey: \${WRITE_KEY}
     destinations: [crm]
 
-# The source of calls that do not name one. Without it they become dead letters.
+# The source of calls that do not name one. Without this setting, such calls become dead letters.
 defaultSource: website
 
 # Where calls go.

@@ -80,7 +80,8 @@ export const ingestSettings = section("The port on which calls are received over
   maxUnauthenticatedBytes: setting(
     size(64 * KIB, 1_024 * MIB),
     "8MiB",
-    "How much of `maxInFlightBytes` is available for bodies without a write key in the Authorization header. The key of such a body is known only after reading it.",
+    "How much of `maxInFlightBytes` is available for bodies without a write key in the " +
+      "Authorization header. The key of such a body is known only after the body has been read.",
   ),
   minBodyBytesPerSecond: setting(
     size(0, MIB),
@@ -90,7 +91,8 @@ export const ingestSettings = section("The port on which calls are received over
   maxConnections: setting(
     wholeNumber(1, 1_000_000),
     10_000,
-    "Maximum number of open connections. Limited to half of the files and sockets that the process may still open when it starts.",
+    "Maximum number of open connections, limited to half of the file descriptors that are " +
+      "available to the process at startup.",
   ),
   maxConnectionsPerAddress: setting(
     wholeNumber(1, 1_000_000),

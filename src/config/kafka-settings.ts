@@ -138,7 +138,8 @@ const onCorruptBatch = oneOf("stop", "skip");
 export const kafkaSettings = section("The Kafka cluster, and the topics in it.", {
   brokers: required(
     brokers,
-    "Brokers to contact first; the others are found through them. An IPv6 address is in brackets: `[2001:db8::1]:9092`.",
+    "Brokers to contact first; the others are found through them. Write an IPv6 address in " +
+      "brackets: `[2001:db8::1]:9092`.",
   ),
   topicPrefix: setting(
     textLike("letters, digits, dots, dashes and underscores", /^[\w.-]{0,200}$/),

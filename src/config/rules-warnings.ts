@@ -43,7 +43,8 @@ function silenced(config: Config, audience: Audience, { consent }: Destination):
   const context = given === null ? null : { consent: { categoryPreferences: given } };
   if (hasConsent(consent, context)) return [];
   return [
-    `it gets no calls from the audience ${audience.id}, whose consent does not grant its categories`,
+    `it gets no calls from the audience ${audience.id}, whose consent does not grant the ` +
+      `categories that the destination requires`,
   ];
 }
 

@@ -154,7 +154,8 @@ const consoleSettings = section(
     readOnly: setting(
       flag(),
       true,
-      "If `false`, everybody who may read may also act: pause, resume, retry, wait, cancel, replay and approve.",
+      "If `false`, anyone who can open the console can also pause, resume, retry, wait, " +
+        "cancel, replay and approve.",
     ),
     showPayloads: setting(
       flag(),
@@ -174,18 +175,25 @@ const tracingSettings = optionalSection(
   section("OpenTelemetry traces. See [Traces](traces.md). If not set, there are no traces.", {
     url: required(
       webUrl("a complete http or https URL"),
-      "URL, including the path, to which spans are posted with OTLP over HTTP in protobuf, such as `http://collector:4318/v1/traces`.",
+      "URL, including the path, to which spans are posted in OTLP (protobuf over HTTP), such " +
+        "as `http://collector:4318/v1/traces`.",
     ),
-    headers: setting(staticHeaders, {}, "Headers of these posts, such as an API key."),
+    headers: setting(
+      staticHeaders,
+      {},
+      "Headers that are added to these requests, such as an " + "API key.",
+    ),
     sampleRatio: setting(
       text<number>("a share such as 1%", testShare),
       "1%",
-      "Share of the traces to keep if they start in Switchyard. Traces from producers are kept if they are marked as sampled.",
+      "Share of traces to keep, among those that start in Switchyard. A trace that a producer " +
+        "started is kept if the producer marked it as sampled.",
     ),
     parentBased: setting(
       flag(),
       false,
-      "If `true`, callers of ingest decide which of their traces are kept. Do not use `true` if the ingest port is public.",
+      "If `true`, a client that sends calls over HTTP decides with the header `traceparent` " +
+        "whether a trace is kept. Do not use `true` if the ingest port is public.",
     ),
     serviceName: setting(
       textLike("a name", /^\S.*$/),
@@ -214,7 +222,8 @@ const attemptsSettings = section(
     ),
     responseBytes: optional(
       size(1, RESPONSES_MAX_BYTES),
-      "Maximum size of the start of each unsuccessful response body that is kept. If not set, nothing is kept. The body may repeat data from the request.",
+      "How much of each unsuccessful response's body is kept, from its start. If not set, " +
+        "nothing is kept. A body may repeat data from the request.",
     ),
   },
 );
@@ -258,7 +267,8 @@ export const SETTINGS = section("", {
     required: setting(
       flag(),
       false,
-      "If `true`, a call without a consent object goes to no destination that names categories.",
+      "If `true`, a call without a consent object is not routed to a destination that requires " +
+        "consent categories.",
     ),
   }),
   audiences: audienceSettings,
@@ -328,7 +338,11 @@ export const SETTINGS = section("", {
     destinations: setting(
       oneOf("full", "counts", "top"),
       "full",
-      "Histograms for each destination (`full`), for all destinations together (`counts`), or for the busiest and the most failing destinations (`top`). Counters and gauges always exist for each destination. Unless the setting is `full`, deliveries awaiting retry are shown only for the 50 destinations with the most of them.",
+      "Which histograms exist: one per destination (`full`), one for all destinations together " +
+        "(`counts`), or one for each of the busiest destinations and of those that fail most " +
+        "(`top`). Counters and gauges always exist for each destination. Unless the setting is " +
+        "`full`, deliveries awaiting retry are shown only for the 50 destinations that have the " +
+        "most such deliveries.",
     ),
   }),
   attempts: attemptsSettings,

@@ -27,7 +27,8 @@ const fields = {
   ),
   callsPerSecond: optional(
     rate(1_000_000),
-    "Maximum number of calls per second over HTTP. If not set, there is no limit.",
+    "Maximum number of calls per second that each process accepts from this source over HTTP. " +
+      "If not set, there is no limit.",
   ),
   correctClock: setting(
     flag(),

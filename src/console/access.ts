@@ -60,7 +60,7 @@ export function accessOf(asked: AccessRequest, rules: AccessRules, nowMs: number
   }
   const changes = method !== "GET" && method !== "HEAD";
   if (changes && !isOwn(headers, host)) {
-    return rejected(403, "Only the console itself may send this.");
+    return rejected(403, "Only the console's own pages may send this request.");
   }
   const isKnown = rules.token === null || knows(rules.token, headers, nowMs);
   if (kind === "page" || kind === "session") return { kind: "allowed", isKnown };

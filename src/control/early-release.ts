@@ -1,5 +1,5 @@
 /**
- * Decides to which records an early release applies.
+ * Decides which records an early release applies to.
  *
  *   a record for its destination that    retry   cancel
  *   was written before the release       yes     if the call was received before the cancel's limit
@@ -9,9 +9,9 @@
  *     attempted before the release
  *   has no timestamp                     no      no
  *
- * A retry applies only to deliveries that were scheduled before the retry was requested, so that a delivery cannot loop
- * without a delay. The decision about a record never changes, because it also shows whether the record has left its
- * partition.
+ * A retry applies only to deliveries that were scheduled before the retry was requested, so that a delivery cannot
+ * loop without a delay. The decision about a record never changes, because whether the record has left its partition
+ * is also derived from it.
  */
 
 import type { DestinationId } from "../domain/ids.ts";
@@ -48,7 +48,7 @@ export function cancelOf(
   );
 }
 
-/** The error of the dead letter. */
+/** The error text of the dead letter. */
 export function cancelledText({ by, atMs }: EarlyRelease): string {
   return `cancelled by ${by} at ${new Date(atMs).toISOString()}`;
 }

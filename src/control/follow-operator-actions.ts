@@ -1,6 +1,6 @@
 /**
- * Follows the topic `operator-actions`: reads the whole topic, then each record as it is written. It does not use a
- * consumer group. While no record is written, it sends one request every five seconds on a separate connection.
+ * Follows the topic `operator-actions`: reads the whole topic, and then each new record, without a consumer group.
+ * While no records are written, it sends one request every five seconds on a separate connection.
  *
  *   event                                         result
  *   the whole topic has been read once            the deliver and delay stages start
@@ -14,8 +14,8 @@
  *   a process describes itself                    it counts as running for 90 s after the record was read; if the
  *                                                 record is from before the start, for 90 s after it was written
  *
- * A process that cannot read the topic delivers even to paused destinations, because one topic must not stop all
- * others.
+ * A process that cannot read the topic delivers even to paused destinations, because an unreadable topic must not
+ * stop all deliveries.
  */
 
 import type { DestinationId } from "../domain/ids.ts";
@@ -36,7 +36,10 @@ import {
 const STEP_BYTES = 1_048_576;
 const TRY_AGAIN_MS = 5_000;
 const START_LIMIT_MS = 30_000;
-/** Maximum length of a single sleep, so that a clock that was set forward is noticed. */
+/**
+ * Maximum length of a single sleep. After each sleep the time is checked, because the clock may have been set
+ * forward.
+ */
 const SLEEP_MAX_MS = 10_000;
 const LOG_LINES_PER_SECOND = 10;
 
@@ -44,18 +47,21 @@ export interface OperatorActionsDeps {
   readonly kafka: Pick<Kafka, "admin" | "read" | "follow">;
   readonly clock: Clock;
   readonly log: Log;
-  /** True while a broker is known to be unreachable; `kafka/cluster/outage-log.ts` logs that. */
+  /**
+   * True while a broker is known to be unreachable. `kafka/cluster/outage-log.ts` logs this, so it is not logged
+   * here.
+   */
   readonly isUnreachable: () => boolean;
 }
 
 export interface RunningOperatorActions extends OperatorActions, Disposable {
-  /** Resolves when the whole topic has been read, or when it is clear that it cannot be read now. */
+  /** Resolves when the whole topic has been read, or when it is clear that the topic cannot be read now. */
   readonly known: Promise<void>;
   /** The running processes, including this one. */
   readonly processes: () => readonly ProcessRecord[];
-  /** Keys of the records of processes that ended long ago without removing them. */
+  /** The keys of process records that should be removed, because the processes ended long ago without removing them. */
   readonly overProcesses: () => readonly string[];
-  /** Returns a sentence while the topic cannot be read. */
+  /** While the topic cannot be read, returns a sentence about it. */
   readonly healthProblems: () => readonly string[];
 }
 
@@ -155,7 +161,7 @@ class Following {
     }
   }
 
-  /** Returns the offset from which to follow the topic. */
+  /** Returns the offset from which the topic has to be followed. */
   async #readWhole(): Promise<number> {
     const { kafka } = this.#deps;
     const { signal } = this.#stopped;
@@ -189,7 +195,7 @@ class Following {
     if (destination !== null) this.#tell([destination]);
   }
 
-  /** Returns the destination to which the record applies, if any. */
+  /** Returns the destination that the record is about, if any. */
   #apply(
     record: IncomingRecord,
     operations: KnownOperatorActions,

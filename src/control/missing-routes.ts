@@ -1,7 +1,6 @@
 /**
- * Finds destinations that are missing from this process's configuration, although another process that shares calls or
- * deletion requests with this one has them configured. Records that this process handles never reach these
- * destinations.
+ * Finds destinations that are missing from this process's configuration, but are configured in another process that
+ * shares calls or deletion requests with this one. Records that this process handles never reach such destinations.
  *
  *   the other process runs        a source there has a destination that   then
  *   route or deletion, like       the source has here too                 nothing
@@ -17,7 +16,10 @@ export interface MissingRoute {
   readonly sinceMs: number;
 }
 
-/** The stages whose processes share calls or deletion requests, and decide to which destinations these are written. */
+/**
+ * The stages that decide to which destinations calls or deletion requests are written. Their processes share this
+ * work.
+ */
 const ROUTING: readonly string[] = ["route", "deletion"];
 
 /** Sorted by destination. */

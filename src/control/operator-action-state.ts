@@ -11,8 +11,8 @@
  *   is invalid                                   nothing changes
  *   exceeds the limit                            nothing changes, and the record is rejected
  *
- * An early release is kept until none of its records can be left in a delay topic, because the reader of such a record
- * must be able to find out whether the record has already been released.
+ * An early release is kept for as long as a delay topic can contain records to which it applies, because a process
+ * that reads such a record must be able to find out whether the record has already been released.
  */
 
 import type { DestinationId } from "../domain/ids.ts";
@@ -27,9 +27,9 @@ import {
   processKey,
 } from "./operator-actions.ts";
 
-/** The limit exists because anybody with write permission could fill the topic. */
+/** Maximum number of actions. There is a limit because anybody with write permission could fill the topic. */
 export const OPERATIONS_MAX = 20_000;
-/** The longest time for which a record can still be in its delay topic after an early release has taken it. */
+/** The longest time that a record can remain in its delay topic after an early release has taken it. */
 const EARLY_RELEASE_KEPT_MS = 7 * 86_400_000;
 
 /** After this time, the record of a process that crashed is removed. */
@@ -45,8 +45,8 @@ export interface OperatorActions {
   readonly earlyReleasesOf: (destination: DestinationId) => readonly EarlyRelease[];
   readonly earlyReleases: () => readonly EarlyRelease[];
   /**
-   * All records of the early release below this offset have left the partition. The offset is 0 if the progress is for
-   * a topic with another ID. If one of the two IDs is unknown, they count as equal.
+   * Returns an offset. All records below it to which the early release applies have left the partition. Returns 0 if
+   * the progress is for a topic with another ID. If one of the two IDs is unknown, they count as equal.
    */
   readonly releasedThrough: (
     id: string,
@@ -54,7 +54,10 @@ export interface OperatorActions {
     partition: number,
     topicId?: string,
   ) => number;
-  /** Calls the listener with each destination that changes. Returns a function that removes the listener. */
+  /**
+   * Calls the listener with a destination when its operator actions change. Returns a function that removes the
+   * listener.
+   */
   readonly onChange: (listener: (destination: DestinationId) => void) => () => void;
   /**
    * Calls the listener with news about endpoints from any process, including this one. Returns a function
@@ -63,7 +66,7 @@ export interface OperatorActions {
   readonly onNews: (listener: (news: EndpointNews) => void) => () => void;
 }
 
-/** No operator actions, for processes that do not read the topic. */
+/** The state of processes that do not read the topic: there are no operator actions. */
 export const NO_OPERATOR_ACTIONS: OperatorActions = {
   pauseOf: () => null,
   earlyReleasesOf: () => NONE,
@@ -81,7 +84,7 @@ interface Through {
 export class KnownOperatorActions {
   readonly #pauses = new Map<DestinationId, Pause>();
   readonly #earlyReleases = new Map<DestinationId, EarlyRelease[]>();
-  /** The progress by early release, then by retry delay and partition. */
+  /** The progress, indexed by early release, and then by retry delay and partition. */
   readonly #released = new Map<string, Map<string, Through>>();
   readonly #processes = new Map<
     string,
@@ -148,7 +151,7 @@ export class KnownOperatorActions {
     return pause === undefined || isOver(pause, nowMs) ? null : pause;
   }
 
-  /** When the next pause ends automatically; null if none does. */
+  /** When the next pause ends automatically; null if no pause does. */
   nextEndMs(nowMs: number): number | null {
     const ends = this.pauses().flatMap((pause) =>
       pause.untilMs === null || isOver(pause, nowMs) ? [] : [pause.untilMs],
@@ -232,7 +235,7 @@ export interface DelayTopicPlace {
   readonly topicId: string;
 }
 
-/** True if a record in a delay topic has been released early, and must be skipped when it is due. */
+/** Returns true if a record in a delay topic has been released early, and must therefore be skipped when it is due. */
 export function hasLeft(
   operatorActions: Pick<OperatorActions, "earlyReleasesOf" | "releasedThrough">,
   { delay, partition, offset, topicId }: DelayTopicPlace,

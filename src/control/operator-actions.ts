@@ -1,7 +1,7 @@
 /**
- * The records of the topic `operator-actions`. Operators use these records to control destinations, and processes use
- * them to inform each other about endpoints and about the destinations to which they route. Values are JSON
- * (`schemas/operator-action.schema.json`). The topic is compacted: the last record of a key applies.
+ * Reads and writes records of the topic `operator-actions`. With these records, operators control destinations, and
+ * processes inform each other about endpoints and about the destinations to which they route. Values are JSON
+ * (`schemas/operator-action.schema.json`). The topic is compacted, and the last record with a key applies.
  *
  *   key                              value                       means
  *   pause/<destination>              start, author and end       no deliveries to it are attempted
@@ -18,7 +18,7 @@
  *   any of these                     none                        the record is removed
  *   anything else                    any                         rejected; a later version may have written it
  *
- * Versions of Switchyard that do not use this topic run without it.
+ * Older versions of Switchyard do not use this topic.
  */
 
 import { type DestinationId, type EndpointKey, isDestinationId } from "../domain/ids.ts";
@@ -39,7 +39,7 @@ export interface Pause {
 const EARLY_RELEASES = ["retry", "cancel"] as const;
 export type EarlyReleaseKind = (typeof EARLY_RELEASES)[number];
 
-/** Takes a destination's deliveries out of the delay topics before they are due. */
+/** A request to take a destination's deliveries out of the delay topics before they are due. */
 export interface EarlyRelease {
   readonly kind: EarlyReleaseKind;
   readonly destination: DestinationId;
@@ -52,13 +52,13 @@ export interface EarlyRelease {
   readonly receivedBeforeMs: number | null;
 }
 
-/** All records of the early release below `through` have left the partition. */
+/** Progress of an early release: all records below `through` to which the release applies have left the partition. */
 export interface Released {
   readonly id: string;
   readonly delay: string;
   readonly partition: number;
   readonly through: number;
-  /** ID of the delay topic, which may be recreated; empty if the brokers do not support topic IDs. */
+  /** ID of the delay topic, because the topic may be recreated; empty if the brokers do not support topic IDs. */
   readonly topicId: string;
 }
 
@@ -68,7 +68,7 @@ export interface EndpointNews {
   readonly endpoint: EndpointKey;
   /** ID of the process. */
   readonly process: string;
-  /** `accepts`: it accepted or rejected a call. `fails`: its circuit opened. `asks`: it sent `Retry-After`. */
+  /** `accepts`: the endpoint accepted or rejected a call. `fails`: its circuit opened. `asks`: it sent `Retry-After`. */
   readonly news: "accepts" | "fails" | "asks";
   /** For `asks`, the remaining time of Retry-After; otherwise 0. */
   readonly forMs: number;
@@ -81,8 +81,8 @@ export interface ProcessRecord {
   /** When the current routes took effect. */
   readonly sinceMs: number;
   /**
-   * The destinations to which calls from each source may be routed, by source. Empty if there are none, or too many to
-   * list.
+   * For each source, the destinations to which its calls may be routed. Empty if there are no sources, or too many
+   * destinations to list.
    */
   readonly routes: ReadonlyMap<string, readonly string[]>;
 }
@@ -105,7 +105,7 @@ export type ReadOperatorAction =
   | OperatorAction
   | { readonly kind: "refused"; readonly error: string };
 
-/** The topic has only this partition, so that records are read in the order in which they were written. */
+/** The topic has only one partition, so that records are read in the order in which they were written. */
 export const OPERATIONS_PARTITION = 0;
 const VERSION = 1;
 const BY = /^[\x20-\x7e]{1,100}$/;
@@ -147,7 +147,8 @@ const ROUTES_MAX_BYTES = 512 * 1_024;
 
 export function processRecord(topic: string, process: ProcessRecord): OutgoingRecord {
   const { id, stages, sinceMs } = process;
-  // Sources with the same destinations share a list, because many sources have the same destinations.
+  // Sources with the same destinations share one list, which keeps the record small, because many sources have the
+  // same ones.
   const groups = Map.groupBy(process.routes, ([, destinations]) => destinations.join());
   const all = [...groups.values()].map((same) => ({
     sources: same.map(([source]) => source),

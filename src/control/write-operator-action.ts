@@ -1,6 +1,6 @@
 /**
- * Writes operator actions to the topic `operator-actions`, for commands and for the console. All processes that run the
- * deliver or delay stage read these records within two seconds.
+ * Writes operator actions to the topic `operator-actions`, for commands and for the console. Every process that runs
+ * the deliver or delay stage reads a new record within two seconds.
  */
 
 import type { DestinationId } from "../domain/ids.ts";
@@ -21,7 +21,7 @@ export interface Operating {
   readonly topics: Pick<TopicNames, "operatorActions">;
 }
 
-/** Resolves when the pause has been acknowledged. The pause replaces an earlier one of the same destination. */
+/** Resolves when the brokers have acknowledged the pause. It replaces an earlier pause of the same destination. */
 export async function pauseDestination(
   { producer, topics }: Operating,
   pause: Pause,
@@ -45,7 +45,7 @@ export async function releaseEarly(
   await write(producer, earlyReleaseRecord(topics.operatorActions, earlyRelease));
 }
 
-/** Removes records, to keep the topic small. @param keys the keys of records that no longer have an effect. */
+/** Removes records, to keep the topic small. @param keys the keys of records that have no effect any more. */
 export async function forgetOperatorActions(
   { producer, topics }: Operating,
   keys: readonly string[],

@@ -13,7 +13,7 @@
  *   a topic                                  no: Switchyard sends no requests for it
  *   one whose rules remove every user ID     no: it has no data with the user ID (docs/rules.md#deletions)
  *
- * `integrations` apply only to calls. A source is affected even if it has no destination to notify.
+ * `integrations` apply only to calls. A source counts as affected even if none of its destinations is notified.
  */
 
 import type { Destination, Source } from "../domain/destination.ts";
@@ -23,14 +23,14 @@ import type { TopicNames } from "../domain/topics.ts";
 import { compileRules, hasRules } from "../route/rules/plan.ts";
 import type { Refusal } from "./request.ts";
 
-/** Returns the user ID of a notification after a destination's rules; null if the destination gets no notification. */
+/** Applies a destination's rules to the user ID of a notification; null if the destination gets no notification. */
 type NotifiedUserId = (userId: string) => string | null;
 
 /** A webhook destination that is notified of deletions. */
 export interface Listener {
   readonly destination: DestinationId;
   readonly topic: string;
-  /** If false, notifications have the time of receipt instead of the request's time. */
+  /** If false, notifications contain the time at which the request was received, instead of the request's own time. */
   readonly historical: boolean;
   /** Null if the user ID is sent unchanged. */
   readonly notifiedUserId: NotifiedUserId | null;
@@ -53,7 +53,7 @@ export type Affected =
     }
   | Refusal;
 
-/** The listeners by source, computed once per configuration instead of once per request. */
+/** Returns the listeners of each source. Computed once per configuration instead of once per request. */
 export function listenersBySource(
   sources: readonly Source[],
   destinations: readonly Destination[],

@@ -20,7 +20,7 @@
  *   switchyard-received-at      the record's time
  *   any other                   from the producer, except `switchyard-*`
  *
- * A destination with `historical: false` gets the time of receipt, as for calls.
+ * As with calls, a destination with `historical: false` gets the time at which the request was received.
  */
 
 import { usableRecordTime } from "../domain/call-time.ts";
@@ -46,7 +46,10 @@ export interface Deletion {
   readonly kind: "deletion";
   readonly record: IncomingRecord;
   readonly notifications: readonly Notification[];
-  /** Destinations that get no notification because their rules remove the user ID, once for each source. */
+  /**
+   * Destinations that get no notification because their rules remove the user ID. A destination is listed once for
+   * each affected source.
+   */
   readonly withoutUserId: readonly DestinationId[];
   /** The user whose memberships are removed; null if the request names sources. */
   readonly forgets: string | null;
@@ -106,9 +109,10 @@ function notifications(
     withoutUserId.push(...found.without.map(({ destination }) => destination));
     return found.notified.map(({ listener, userId: notifiedId }) => {
       const { destination, topic, historical } = listener;
-      // The message ID is derived from the record's unchanged time, even if that is not valid, so that a repeat has the
-      // same message ID. It is derived from the user ID that the destination gets, because the original ID could be
-      // found by computing the message IDs of many user IDs.
+      // The message ID is derived from the record's own time, even if that time is not plausible, so that the
+      // message ID is the same when the record is read again. It is derived from the user ID that the destination
+      // gets, and not from the original one, which a receiver could otherwise find by computing the message IDs of
+      // many user IDs.
       const messageId = messageIdOf(notifiedId, source, timestampMs ?? record.timestampMs);
       const notifiedMs = historical ? (timestampMs ?? receivedAtMs) : receivedAtMs;
       const timestamp = isoTimestamp(notifiedMs);

@@ -1,6 +1,6 @@
 /**
- * Selects the requests that are carried out together: at least one, and further requests until their records fill one
- * send. A request becomes one record per notification, and one per partition of `audience-syncs`.
+ * Selects the requests that are carried out together: at least one request, and then as many as fit into one send. A
+ * request becomes one record per notification, and one record per partition of `audience-syncs`.
  */
 
 import type { Became, DeadLettered } from "../domain/dead-letter-records.ts";
@@ -40,7 +40,7 @@ export function nextPiece(waiting: IncomingRecord[], options: PieceOptions): Pie
     const records = becomes(decided, options);
     requests.push({ record, decided, records });
     if (decided.kind === "unusable") deadLettered.push(decided);
-    // A request without records also counts, so that the number of requests in a piece is bounded.
+    // A request counts even if it has no records, so that the number of requests in a piece is bounded.
     count += 1 + records.length;
   }
   return { requests, deadLettered };

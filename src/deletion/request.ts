@@ -18,8 +18,8 @@
  *   timestamp   a valid time                     that time
  *               anything else, or absent         null: the record's time is used
  *
- * Only a request without `sourceIds` is for every source. A misspelled field name must not delete more than was
- * intended, because deleted data cannot be restored. So requests with `sourceId`, `source_ids` or `Sources` are
+ * A request without `sourceIds` is for every source. A misspelled field name must not delete more than was intended,
+ * because deleted data cannot be restored. Requests with `sourceId`, `source_ids` or `Sources` are therefore
  * rejected.
  */
 
@@ -40,7 +40,7 @@ export interface DeletionRequest {
 export interface Refusal {
   readonly kind: "refused";
   readonly reason: "undecodable" | "unknown-schema" | "invalid-deletion" | "unknown-source";
-  /** One sentence, which quotes nothing from the value except source IDs. */
+  /** One sentence, which may quote source IDs, but nothing else from the value. */
   readonly error: string;
 }
 

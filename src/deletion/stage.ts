@@ -1,6 +1,6 @@
 /**
- * Reads `deletion-requests`, and writes notifications to the topics of webhook destinations and `forget`
- * records to `audience-syncs`.
+ * The deletion stage: reads `deletion-requests`, writes notifications to the topics of webhook destinations, and
+ * writes `forget` records to `audience-syncs`.
  *
  * The requests of a partition are processed in pieces, in order:
  *
@@ -18,10 +18,11 @@
  * So an offset is committed only when all records of every earlier request have been acknowledged. On a graceful
  * shutdown, the stage takes no new piece, waits for the current one, finishes it and commits, so nothing is repeated.
  *
- * Partitions are counted again for each piece. Otherwise the user would remain in the audiences of a partition that was
- * added later. While the topic is missing or cannot be queried, requests wait.
+ * The partitions of `audience-syncs` are counted again for each piece. Otherwise, the user would remain in the
+ * audiences of a partition that was added in the meantime. While the topic is missing or cannot be queried, requests
+ * wait.
  *
- * A changed configuration applies from the next piece on.
+ * A changed configuration applies to the next piece.
  */
 
 import type { OnCorruptBatch } from "../domain/corrupt-batch.ts";
@@ -53,17 +54,17 @@ export interface DeletionConfig extends NotifiedLists {
   readonly maxBytes: number;
   /** What the stage does at a corrupt batch: it halts (`stop`, the default) or skips the batch. */
   readonly onCorruptBatch?: OnCorruptBatch;
-  /** Longest wait for the current piece when the partition is revoked or the process stops. */
+  /** Maximum wait for the current piece when the partition is revoked or the process stops. */
   readonly drainLimitMs: number;
 }
 
 const stage = "deletion";
 const PARTITION_RECORDS_MAX = 2_000;
 const LOG_LINES_PER_SECOND = 10;
-/** Maximum number of unknown source IDs in a log event, which also contains their total number. */
+/** Maximum number of unknown source IDs in a log event. The event also contains the total number. */
 const IDS_LOGGED_MAX = 10;
 const ASK_AGAIN_MS = 1_000;
-/** A step that takes longer is reported as a health problem. */
+/** If a step takes longer than this, it is reported as a health problem. */
 const SLOW_STEP_MS = 5_000;
 
 /** Starts the consumer of `deletion-requests`. The topics must exist. */
@@ -144,7 +145,7 @@ function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHan
     drain: async () => {
       draining.abort();
       waiting.length = 0;
-      // The runner `working` reports failures.
+      // A failure is reported by `working`.
       await writing.catch(() => undefined);
     },
   };

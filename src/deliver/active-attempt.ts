@@ -1,7 +1,7 @@
 /**
- * The types that the code for one destination shares: a partition that this process owns, a delivery in flight, an
- * attempt at a unit, and the ports. An attempt keeps the settings with which it started until it ends, so that each
- * response is judged by the settings of its request.
+ * Types for the work of one destination: a partition that this process owns, a delivery in flight, an attempt
+ * at a unit, and the ports. An attempt keeps the settings with which it started until it ends, so that each
+ * response is judged by the same settings as its request.
  */
 
 import type { Measured, Sender, SendResult, UnitName } from "../destinations/port.ts";
@@ -18,7 +18,7 @@ import { type Decision, type DecisionName, decide, type EndpointResult } from ".
 import type { News } from "./endpoint-availability.ts";
 import type { Replacement } from "./follow-up-record.ts";
 
-/** A destination's settings at one time, and the values derived from them that each attempt needs. */
+/** A snapshot of a destination's settings, with values derived from these settings that each attempt needs. */
 export interface Settings {
   readonly destination: AttemptedDestination;
   readonly keys: readonly EndpointKey[];
@@ -44,7 +44,7 @@ export interface Call {
   readonly item: Item;
   delivery: Delivery;
   results: readonly EndpointResult[];
-  /** True if the call contains an integer that JavaScript rounds. */
+  /** True if the call contains an integer that JavaScript would round. */
   readonly isRounded: boolean;
   /** Null if the delivery is sent alone, without a batch. */
   readonly measured: Measured | null;
@@ -84,20 +84,20 @@ export interface Attempt {
   readonly startedAtMs: number;
   /** Null if the attempt is not traced. */
   readonly trace: AttemptTrace | null;
-  /** The deliveries of the requests in progress. */
+  /** The deliveries that the requests in progress contain. */
   calls: readonly Call[];
   prepared: unknown;
-  /** Null if the unit can only have one delivery. */
+  /** Null if the unit can contain only one delivery. */
   name: UnitName | null;
   /** Requests in progress. */
   pending: number;
-  /** Endpoints whose responses split the unit, and these responses. */
+  /** Endpoints whose responses require that the unit is split, with these responses. */
   splits: readonly Split[];
-  /** Parts that are sent after this one. */
+  /** Parts of the unit that are sent after the current part. */
   rest: readonly Part[];
-  /** The steps to run when the last part has ended; null if each step runs immediately instead. */
+  /** The steps to run after the last part has ended; null if each step runs immediately. */
   later: (() => void)[] | null;
-  /** The first decision for a delivery that was not accepted. */
+  /** The decision for the first delivery that was not accepted. */
   decision: DecisionName;
 }
 
@@ -136,7 +136,10 @@ export interface WorkPorts {
     calls: readonly TracedCall[],
     destination: AttemptedDestination,
   ) => AttemptTrace | null;
-  /** Calls back asynchronously when all records are acknowledged, or can no longer be acknowledged. */
+  /**
+   * Calls back asynchronously when all records are acknowledged, or when an acknowledgment has become
+   * impossible.
+   */
   readonly write: (
     replacements: readonly Replacement[],
     ended: (isWritten: boolean) => void,
@@ -146,16 +149,16 @@ export interface WorkPorts {
   readonly onStart: () => void;
   /** Called with the result of each request. */
   readonly onResult: (result: SendResult) => void;
-  /** Called if a response should have contained a status for each call, but could not be read. */
+  /** Called if a response that should contain a status for each call could not be read. */
   readonly onUnreadable: () => void;
   readonly onAttempted: (attempted: Attempted) => void;
   readonly onRounded: () => void;
-  /** Reports news about an endpoint to the other processes; absent if this is not possible. */
+  /** Reports news about an endpoint to the other processes; absent if there is no way to reach them. */
   readonly tell?: (endpoint: EndpointKey, news: News) => void;
   readonly onCircuit: (endpoint: EndpointKey, state: CircuitState) => void;
 }
 
-/** The part of an assigned partition that is needed to process its records. */
+/** The methods of an assigned partition that the code uses to process its records. */
 export type Finishing = Pick<AssignedPartition, "finish">;
 
 export class OwnedWork {

@@ -26,7 +26,7 @@ export function levelOf({ results, decision }: Attempted): "info" | "warn" | "er
 
 function isAlarming({ result }: EndpointResult): boolean {
   if (result.kind !== "no-response") return false;
-  // Certificate errors continue until an operator fixes them.
+  // Certificate errors last until an operator fixes the certificate.
   return result.cause === "timeout" || result.cause.startsWith("tls");
 }
 
@@ -100,12 +100,12 @@ export function isUnusable(reason: DeadLetterReason): boolean {
   return UNUSABLE.includes(reason);
 }
 
-/** Selects accepted attempts to log, evenly spaced. @param share the share to log, from 0 to 1. */
+/** Selects which accepted attempts to log, evenly spaced. @param share the share to log, from 0 to 1. */
 export function sampling(share: number): () => boolean {
   let due = 0;
   return () => {
     due += share;
-    // Sums of hundredths can be slightly less than 1.
+    // Because of rounding, a sum of hundredths can be slightly less than 1.
     if (due < 1 - 1e-9) return false;
     due -= 1;
     return true;

@@ -41,7 +41,7 @@ const PHASE_FIELDS = {
 
 export type WriteAttempt = (attempted: Attempted, out: ByteText) => void;
 
-/** Prepared from a destination's settings. */
+/** Returns a function that writes the attempt records of a destination with these settings. */
 export function attemptWriter(destination: AttemptedDestination): WriteAttempt {
   const writeAccepted = acceptedWriter(destination);
   const textOf = attemptTexts(destination);
@@ -63,7 +63,7 @@ const ENDED = piece("}}]}");
 const REQUESTS_ENDED = piece("}}]");
 const CLOSED = piece("}");
 
-/** Writes first attempts that one endpoint accepted on an existing connection. */
+/** Writes the records of first attempts that one endpoint accepted on an existing connection. */
 export function acceptedWriter(destination: AttemptedDestination): WriteAccepted {
   const names = endpointNames(destination);
   const started = `","destination":${JSON.stringify(destination.id)},"attempt":1,"firstAttemptAt":"`;
@@ -130,8 +130,8 @@ const SECOND_BYTES = 20;
 const ZERO = 0x30;
 
 /**
- * A piece that contains a time, reused for each record. Most times are in the same second as the previous one, so that
- * only the last digits are replaced.
+ * Creates a piece that contains a time and is reused for each record. Most times are in the same second as
+ * the previous one, so only the last digits have to be replaced.
  */
 function stamped(before: string, after: string): (atMs: number) => Uint8Array {
   const start = piece(before).length;

@@ -47,7 +47,10 @@ import type { DecisionName } from "./decide.ts";
 
 /** Replaces the destination's sender for one attempt. */
 export interface AttemptTrace extends Pick<Sender, "send"> {
-  /** Returns the record from which a replacement is created. */
+  /**
+   * Returns the record with the header that links it to this attempt. Replacements are created from the
+   * returned record.
+   */
   follow(record: IncomingRecord): IncomingRecord;
   end(decision: DecisionName, endedAtMs: number): void;
 }
@@ -134,7 +137,7 @@ function kept(ports: TracePorts, tracing: Tracing, span: Span, isAsked: boolean)
       };
       sender.send(endpoint, prepared, answered, phases, named);
     },
-    // A batch can have records without a trace.
+    // A batch can contain records without a trace.
     follow: (record) => {
       return knownTrace(record, isAsked)?.isSampled === true
         ? following(record, span.context)

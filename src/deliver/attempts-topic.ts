@@ -1,6 +1,6 @@
 /**
- * Writes the attempts topic. The topic is for diagnosis only, so nothing waits for its records: a slow or failed write
- * does not affect any delivery.
+ * Writes to the attempts topic. The topic is for diagnosis only, so nothing waits for its records: a slow or
+ * failed write does not affect any delivery.
  *
  *   a record                                          result
  *   arrives                                           its bytes wait for the next flush, for at most half a second
@@ -13,8 +13,9 @@
  *                                                     its offset is committed
  *   waits when the process stops                      written within the time allowed for stopping
  *
- * The topic has a separate producer, idempotent and with the same acknowledgments as the main one, so that retries and
- * dead letters never share a request that waits for a slow replica of this topic.
+ * The topic has a separate producer, which is idempotent and waits for the same acknowledgments as the main
+ * producer. Retries and dead letters therefore never share a request that waits for a slow replica of this
+ * topic.
  */
 
 import type { Phases, Sender } from "../destinations/port.ts";
@@ -39,11 +40,11 @@ const CLOSE_LIMIT_MS = 2_000;
 const FULL = `${UNWRITTEN_MAX_BYTES / 1_048_576} MiB of attempt records are not acknowledged yet`;
 
 export interface AttemptsTopic extends AsyncDisposable {
-  /** Maximum number of bytes of an unsuccessful response that are kept; null if none are. */
+  /** Maximum number of bytes to keep of an unsuccessful response; null to keep none. */
   readonly responseBytes: number | null;
   /**
-   * Starts a record. Its JSON is the text that is added synchronously until `end`. Returns null if the record is
-   * dropped; `end` must not be called then.
+   * Starts a record. The caller adds the record's JSON synchronously and then calls `end`. Returns null if
+   * the record is dropped; the caller must then not call `end`.
    */
   open(messageId: string): ByteText | null;
   end(): void;
@@ -58,7 +59,7 @@ export interface AttemptsDeps {
   readonly keeper?: TopicKeeper;
 }
 
-/** The caller disposes the result after the last record was added. */
+/** The caller disposes the result after adding the last record. */
 export function startAttemptsTopic(
   { kafka, clock, log, metrics, keeper }: AttemptsDeps,
   { topic, responseBytes }: { readonly topic: string; readonly responseBytes: number | null },
@@ -156,7 +157,7 @@ class Attempts implements AttemptsTopic {
     this.#dropped.inc(count);
     this.#unsaid += count;
     const nowMs = this.#clock.nowMs();
-    // The second condition is true if the clock was set back.
+    // The difference is negative if the clock was set back.
     if (Math.abs(nowMs - this.#saidAtMs) < LINE_EVERY_MS) return;
     this.#saidAtMs = nowMs;
     const topic = this.#topic;

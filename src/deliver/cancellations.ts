@@ -26,7 +26,7 @@ export class Cancels {
     return this.#cancelOf(record) !== null;
   }
 
-  /** The dead letter of a canceled record; null if it was not canceled. */
+  /** The dead letter for a canceled record; null if the record was not canceled. */
   deadLetter(record: IncomingRecord, nowMs: number): Replacement | null {
     const cancel = this.#cancelOf(record);
     if (cancel === null) return null;
@@ -39,7 +39,7 @@ export class Cancels {
     if (read.kind === "invalid") return null;
     const { receivedAtMs, attempt, firstAttemptAtMs } = read.delivery;
     return cancelOf(this.#earlyReleases, {
-      // The record's headers may name another destination, but it is on this destination's topic.
+      // The topic decides the destination, because the record's headers may name another one.
       destination: this.#destination,
       timestampMs: record.timestampMs,
       receivedAtMs,

@@ -18,9 +18,9 @@
  *   scheduled for retry n times                          the nth delay, but at most 2 minutes
  *   ... and that one ends after the window               the longest shorter one that ends within it, else the shortest
  *
- * A delivery whose `Retry-After` ends after its window thus approaches the end of the window step by step, and gets its
- * last attempt there. These steps leave a margin: without it, a record that is returned a little late would miss that
- * attempt.
+ * If the `Retry-After` time of a delivery ends after its window, the delivery thus approaches the end of the
+ * window step by step, and its last attempt is made there. The steps end a margin before the end of the
+ * window: without this margin, a record that is returned a little late would miss the last attempt.
  */
 
 /** Short, so that an endpoint gets its deliveries within 2 minutes after it works again. */
@@ -34,8 +34,8 @@ export interface RetryPolicy {
 }
 
 /**
- * How long before the end of the window the last attempt is planned, so that it still takes place if the record is
- * returned late, or has to wait for deliveries with the same key that time out.
+ * How long before the end of the window the last attempt is planned. The margin is for records that are
+ * returned late, and for records that wait while deliveries with the same key time out.
  */
 export function cutMarginMs({ retryWindowMs }: RetryPolicy): number {
   return Math.max(1_000, Math.min(retryWindowMs / 20, 20_000));
@@ -68,12 +68,15 @@ export function delayUntil(
   return reach(policy, askedMs, nowMs, endAtMs);
 }
 
-/** The time after which no retry delay ends within the window, so that the next attempt is the last one. */
+/**
+ * The last moment at which a retry delay can start and still end within the window. An attempt after this
+ * moment is the last one.
+ */
 export function lastAfterMs(policy: RetryPolicy, endAtMs: number): number {
   return endAtMs - cutMarginMs(policy) - retryDelayMs(policy, 0);
 }
 
-/** The retry delay of a delivery for one unavailable endpoint; `retryCount` retries were scheduled before. */
+/** The retry delay of a delivery for one unavailable endpoint, after `retryCount` scheduled retries. */
 export function delayOfShare(
   policy: RetryPolicy,
   retryCount: number,
@@ -87,7 +90,6 @@ export function delayOfShare(
   return fitting.at(-1) ?? retryDelayMs(policy, 0);
 }
 
-/** The delay with this index, from 0. */
 function retryDelayMs({ retryDelaysMs }: RetryPolicy, delay: number): number {
   return retryDelaysMs[Math.min(delay, retryDelaysMs.length - 1)] ?? 0;
 }

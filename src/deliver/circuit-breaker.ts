@@ -1,6 +1,6 @@
 /**
- * The circuit breaker of one endpoint. Deliveries wait while the endpoint keeps failing, and probes find out
- * one at a time whether it works again.
+ * The circuit breaker of one endpoint. While the endpoint keeps failing, deliveries wait, and one probe at a
+ * time finds out whether the endpoint works again.
  *
  *   state        leaves it when                                        next state
  *   closed       20 requests failed in a row over at least 1 s         open for 5 s
@@ -27,13 +27,13 @@
  * A retry that fails while the circuit is open does not change the state, so retries neither hasten nor delay the next
  * probe.
  *
- * Only failures that are retried count (5xx, 408, 425, 429, no response): a rejection shows that the endpoint is
- * alive. Doubling the time, adding one slot for each success and halving the slots once for requests that failed
- * together are the schedules of TCP's retransmission and congestion control: they find the load that the endpoint can
- * handle, which is not known in advance. Failures that do not depend on load are outweighed by the successes between
- * them, so the circuit still closes.
+ * Only failures that are retried count (5xx, 408, 425, 429, no response): a rejection shows that the endpoint
+ * is alive. The schedules are those of TCP's retransmission and congestion control: the time doubles, each
+ * success adds one slot, and requests that failed together halve the slots once. This finds the load that the
+ * endpoint can handle, which is not known in advance. If failures do not depend on load, the successes
+ * between them outweigh the failures, so the circuit still closes.
  *
- * The caller supplies the time. Each `admit` that sends a request is followed by one `settle`.
+ * The caller supplies the time. For each `admit` that allows a request, the caller calls `settle` once.
  */
 
 import assert from "node:assert/strict";
@@ -45,14 +45,14 @@ const FAILING_FOR_MS = 1_000;
 const OPEN_FIRST_MS = 5_000;
 const OPEN_MAX_MS = 60_000;
 const RAMP_FIRST = 2;
-/** If a delivery waits, a probe should be sent within this time after the open time ends. */
+/** If a delivery is waiting, a probe should be sent within this time after the open time has ended. */
 const PROBE_WITHIN_MS = 1_000;
 /** More than one, because occasional failures of an endpoint that works again must not open the circuit. */
 const RAMP_FAILURES_TO_OPEN = 8;
 
 /**
- * How long a report that the endpoint accepts requests counts. Processes whose requests keep being accepted report that
- * every second.
+ * How long a report from another process remains valid. A process repeats the report every second while the
+ * endpoint accepts its requests.
  */
 export const HEARD_FOR_MS = 2_500;
 
@@ -97,7 +97,8 @@ export class CircuitBreaker {
 
   /**
    * @param placesMax at least 1.
-   * @param mark higher than the marks of an earlier breaker of this endpoint, whose requests are then ignored.
+   * @param mark must be higher than all marks of the endpoint's earlier breaker, so that the results of
+   *   requests which that breaker admitted are ignored.
    */
   constructor(placesMax: number, mark = 0) {
     assert(placesMax >= 1);
@@ -159,8 +160,9 @@ export class CircuitBreaker {
   }
 
   /**
-   * The time at which the circuit first opened, before any failed probes; null if deliveries may be sent. A circuit
-   * does not put the destination on hold if its open time has passed and no delivery was available for a probe.
+   * The time at which the circuit first opened, before any failed probes; null if deliveries may be sent. If
+   * the open time has passed and no delivery was available for a probe, the circuit no longer puts the
+   * destination on hold.
    */
   openSinceMs(nowMs: number): number | null {
     const isProbed = this.#state === "half-open" || this.#isTried;
@@ -174,7 +176,7 @@ export class CircuitBreaker {
     return this.#state === "half-open" || this.#isTried;
   }
 
-  /** Never longer than the original open time, even if the clock was set back. */
+  /** Also returns false if more than the whole open time would remain, because the clock was set back. */
   #isOpenStill(nowMs: number): boolean {
     return nowMs < this.#untilMs && this.#untilMs - nowMs <= this.#openMs;
   }

@@ -38,12 +38,12 @@ export function parseContent(record: RecordValue): ParsedContent {
  * characters at a time.
  */
 const LONG_DIGITS = /\d\d\d\d\d\d\d\d\d\d\d\d\d\d\d\d/;
-/** A number of 16 or more digits, perhaps inside a string. The last check excludes numbers inside strings. */
+/** A number of 16 or more digits. It may be inside a string, which a later check excludes. */
 const LONG_NUMBER = /[:[,]\s*-?\d{16}/;
 
 /**
- * True if a call's JSON contains an integer beyond 2^53 that JavaScript rounds. IDs do not count, because they keep
- * their digits.
+ * True if a call's JSON contains an integer beyond 2^53 that JavaScript would round. IDs do not count,
+ * because their digits are kept.
  */
 export function roundsIntegers(text: string): boolean {
   if (!LONG_DIGITS.test(text) || !LONG_NUMBER.test(text)) return false;

@@ -36,7 +36,10 @@ export interface Skipped {
 export type DecisionName = "accepted" | "retry" | "rejected" | "expired";
 
 export interface Decision {
-  /** The name of the decision in logs and metrics; with `every`, the name of the decision that leaves most to do. */
+  /**
+   * The name of the decision in logs and metrics. With `every`, the decision that requires the most further
+   * work.
+   */
   readonly name: DecisionName;
   /** Records that must be written before the delivery counts as processed; empty if it was delivered. */
   readonly outputs: readonly Output[];

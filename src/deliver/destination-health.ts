@@ -1,7 +1,7 @@
 /**
- * Judges from the results of its attempts whether a destination is failing, for operators (`recent-attempts.ts` has the
- * rules). The verdict stays the same between attempts, so that a destination whose attempts all fail is always shown as
- * failing.
+ * Decides whether operators see a destination as failing, based on the results of its attempts
+ * (`recent-attempts.ts` has the rules). The verdict does not change between attempts, so a destination whose
+ * attempts all fail is shown as failing the whole time.
  *
  *   deliver   counts as accepted                           the destination is failing
  *   any       an attempt that one endpoint accepts         if its attempts are failing
@@ -142,7 +142,7 @@ function isWorse(one: RecentAttempts, other: RecentAttempts, nowMs: number): boo
   return one.failures(nowMs) > other.failures(nowMs);
 }
 
-/** The status as shown to operators and programs. */
+/** Formats the last result of an endpoint for the status. */
 export function lastOutcome({ result, outcome, atMs }: EndpointMemory): LastOutcome {
   return {
     at: new Date(atMs).toISOString(),

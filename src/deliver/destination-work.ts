@@ -51,7 +51,7 @@ import { RequestRate } from "./request-rate.ts";
 import { RequestRounds, skipped } from "./request-rounds.ts";
 import { SlotScheduler } from "./slot-scheduler.ts";
 
-/** Far shorter than the margin for a last attempt (`choose-retry-delay.ts`). */
+/** Much shorter than the margin for a last attempt (`choose-retry-delay.ts`). */
 const RELEASE_EVERY_MS = 500;
 
 export class DestinationWork {
@@ -99,7 +99,7 @@ export class DestinationWork {
     this.#rounds = new RequestRounds({ policy, topics, ports, gates, slots, waiting, rate, pump });
   }
 
-  /** Applies new settings of the same destination, which the sender already uses. */
+  /** Applies new settings of the same destination. The sender must already use these settings. */
   update(destination: AttemptedDestination): void {
     const { concurrency, requestsPerSecond } = destination;
     this.#disbandAll();
@@ -108,7 +108,7 @@ export class DestinationWork {
     this.#gates.update(this.#settings.keys, concurrency);
     this.#slots.allow(concurrency);
     this.#rate.limit(requestsPerSecond);
-    // The earlier rate limit no longer applies.
+    // The previous rate limit no longer applies.
     this.#isLimited = false;
     this.#pump();
   }
@@ -309,8 +309,8 @@ export class DestinationWork {
   }
 
   /**
-   * Starts the next unit. If the availability of its endpoints has changed meanwhile, evaluates its deliveries again
-   * instead.
+   * Starts the next unit. If the availability of the unit's endpoints has changed since it was opened,
+   * evaluates the unit's deliveries again instead.
    *
    * @param isRest true if nothing else can join an open unit now.
    * @returns false if no unit may start.
@@ -355,7 +355,7 @@ export class DestinationWork {
     this.#releaseInTime();
   }
 
-  /** Checks the deliveries that wait for endpoints periodically, until no delivery waits any more. */
+  /** Periodically checks the deliveries that wait for endpoints, until there are none left. */
   #releaseInTime(): void {
     if (this.#isReleasing) return;
     this.#isReleasing = true;
@@ -366,7 +366,7 @@ export class DestinationWork {
     });
   }
 
-  /** Returns true if the rate limit allows these requests now; otherwise all deliveries wait. */
+  /** Returns true if the rate limit allows these requests now. Otherwise, all deliveries have to wait. */
   #goes(requests: number, nowMs: number): boolean {
     const waitMs = this.#rate.take(nowMs, requests);
     if (waitMs === 0) return true;

@@ -1,14 +1,14 @@
 /**
- * Tracks whether each endpoint of a destination is available. An endpoint is unavailable while its circuit is open or
- * its `Retry-After` time lasts.
+ * Tracks whether each endpoint of a destination is available. An endpoint is unavailable while its circuit is
+ * open, and until its `Retry-After` time has passed.
  *
  *   the endpoints                                        the destination
  *   one is available                                     takes deliveries from its queue
  *   none is, but a request to one is in progress         waits for that request
  *   all are unavailable                                  is on hold until the first one is available
  *
- * A delivery whose endpoints are unavailable is kept here until one is available, or until the time that `wait` was
- * given.
+ * A delivery whose endpoints are unavailable is kept here until one of them is available, or until the time
+ * that was passed to `wait`.
  *
  *   an endpoint                                          other processes
  *   has its circuit opened, even by a failed probe       are informed; those whose requests are accepted reply
@@ -45,9 +45,9 @@ export interface DestinationHold {
   readonly sinceMs: number;
   /** When the first endpoint is available again; null if an operator has to end the hold. */
   readonly untilMs: number | null;
-  /** The author of a pause, such as `command`; otherwise absent. */
+  /** For a pause, its author, such as `command`; absent for other reasons. */
   readonly by?: string;
-  /** Why there is no token, if the missing token is the reason. */
+  /** If the reason is a missing token, why there is no token. */
   readonly error?: string | null;
 }
 
@@ -69,7 +69,7 @@ interface Waiting<Item> {
 
 export type News = Pick<EndpointNews, "news" | "forMs">;
 
-/** How long this process replies to a report of failures from another process. */
+/** After another process has reported failures, this process reports accepted requests for this long. */
 const TROUBLED_FOR_MS = 60_000;
 const TELL_EVERY_MS = 1_000;
 
@@ -82,8 +82,8 @@ interface Gate<Item> {
   readonly breaker: CircuitBreaker;
   onHoldUntilMs: number;
   /**
-   * The start of the current series of `Retry-After` responses, each of which arrived before the wait of the previous
-   * one ended.
+   * The start of the current series of `Retry-After` responses. A response continues the series if the wait
+   * that the previous response requested has not ended.
    */
   onHoldSinceMs: number;
   waiting: Waiting<Item>[];
@@ -139,7 +139,10 @@ export class EndpointGates<Item> {
     });
   }
 
-  /** The availability at this moment, for `prepare`. @param missing what requests need and the sender does not have. */
+  /**
+   * The current availability, for `prepare`. @param missing what requests need but the sender does not have,
+   * such as a token.
+   */
   at(nowMs: number, missing: Gates["missing"] = null): Gates {
     return {
       missing,
@@ -150,8 +153,8 @@ export class EndpointGates<Item> {
   }
 
   /**
-   * A number that changes when one of these endpoints becomes available or unavailable, or when the reason for that
-   * changes.
+   * A number that changes when one of these endpoints becomes available or unavailable, or is unavailable for
+   * a different reason.
    */
   availability(endpoints: readonly Endpoint[], nowMs: number): number {
     let bits = 0;
@@ -207,7 +210,7 @@ export class EndpointGates<Item> {
     this.#waiting += 1;
   }
 
-  /** Releases the items whose time has passed. Returns true if any are still kept. */
+  /** Releases the items whose time has passed. Returns true if other items are still kept. */
   release(nowMs: number): boolean {
     for (const gate of this.#gates) {
       const isDue = ({ untilMs }: Waiting<Item>) => nowMs > untilMs;

@@ -1,6 +1,7 @@
 /**
- * The processes of a cluster inform each other about endpoints through the topic `operator-actions`. Without that, a
- * process that makes no retries for a destination would learn about its endpoints only from first attempts.
+ * The processes of a cluster inform each other about endpoints through the topic `operator-actions`. Without
+ * these reports, a process that makes no retries for a destination would learn the state of the destination's
+ * endpoints only from first attempts.
  *
  *   a process                                         result
  *   reports about an endpoint                         a record is written; if a write is in progress, the latest
@@ -19,7 +20,10 @@ import type { DestinationId, EndpointKey } from "../domain/ids.ts";
 import type { Producer } from "../kafka/port.ts";
 import type { News } from "./endpoint-availability.ts";
 
-/** Maximum number of records per request: a thousand destinations may fail at the same time. */
+/**
+ * Maximum number of records per request. There is a maximum because a thousand destinations may fail at the
+ * same time.
+ */
 const TOGETHER_MAX = 200;
 
 export interface TellTo {

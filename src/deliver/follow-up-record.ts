@@ -1,6 +1,6 @@
 /**
- * Creates and writes the records that replace a delivery which was not accepted: a record in a delay topic or a dead
- * letter. The value is the call's, byte for byte.
+ * Creates and writes the records that replace a delivery which was not accepted: a record in a delay topic or
+ * a dead letter. The value of the delivery is copied byte for byte.
  *
  *   case                                   record
  *   scheduled for retry                    in the delay topic of its retry delay, with the delivery's key
@@ -120,8 +120,9 @@ function placeOf({ topic, partition, offset }: RecordPlace): RecordPlace {
 export type Ended = (isWritten: boolean) => void;
 
 /**
- * Collects the records that replace deliveries, so that records written at about the same time share a request to Kafka:
- * retries wait for seconds anyway, and a broken endpoint causes up to 1,000 of them per second.
+ * Collects the records that replace deliveries, so that records written at about the same time share a
+ * request to Kafka. A short wait does not matter, because retries wait for seconds anyway, and a broken
+ * endpoint causes up to 1,000 retries per second.
  *
  *   a write that arrives     what happens to it
  *   while none waits         waits for the next tick (`timer-tick.ts`), which all destinations share
@@ -130,7 +131,8 @@ export type Ended = (isWritten: boolean) => void;
  * A delivery counts as processed only after its record was written. If the process crashes before that, the delivery is
  * attempted again.
  *
- * @param clock the collected records are sent when its sleep ends, even if the sleep is aborted.
+ * @param clock used to sleep until the tick. If the sleep is aborted, the collected records are sent
+ *   immediately.
  * @param write rejects if nothing more can be written.
  */
 export function gatherWrites<Item>(
@@ -138,8 +140,8 @@ export function gatherWrites<Item>(
   write: (items: readonly Item[]) => Promise<void>,
 ): (items: readonly Item[], ended: Ended) => void {
   let gathered: Item[] = [];
-  // There is no promise for each record, because each promise would live as long as the write, and the garbage
-  // collector would copy it.
+  // A promise for each record would live as long as the write, and the garbage collector would have to copy
+  // it.
   let waiting: Ended[] = [];
 
   const go = () => {

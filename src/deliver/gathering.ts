@@ -1,6 +1,6 @@
 /**
- * Groups deliveries into units, each of which shares a request. The deliveries of a unit have the same turn and the
- * same endpoints.
+ * Groups deliveries into units. The deliveries of a unit share requests, so they have the same endpoints.
+ * They are either all from the queue or all retries.
  *
  *   a delivery                              joins
  *   must be sent alone                      a separate unit, which is closed
@@ -45,7 +45,7 @@ export class Gathering {
     return this.#units.length === 0;
   }
 
-  /** When the first open unit is due; infinite if there is none. */
+  /** When the first open unit is due; infinite if no unit is open. */
   get dueAtMs(): number {
     let firstMs = Number.POSITIVE_INFINITY;
     for (const { isClosed, dueAtMs } of this.#units) {

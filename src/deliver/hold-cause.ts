@@ -28,7 +28,7 @@ const FILE = "configuration";
 
 /**
  * @param configured the settings from the configuration, without commands.
- * @param before the cause until now.
+ * @param before the previous cause.
  */
 export function stillnessOf(
   { enabled, paused }: Pick<AttemptedDestination, "enabled" | "paused">,

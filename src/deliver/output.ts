@@ -1,6 +1,6 @@
 /**
- * Describes the records that replace a delivery which was not accepted: the delivery is scheduled for retry, or is a
- * dead letter because it expired or was rejected.
+ * Describes the records that replace a delivery which was not accepted: it is scheduled for retry, or is
+ * dead-lettered because it expired or was rejected.
  *
  *   output      the delivery                                its sentence
  *   scheduled   one more retry; due after the delay;        -

@@ -32,12 +32,12 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
   readonly #onHeld: (untilMs: number) => void;
   readonly #schedules = { queue: createSchedule<Item>(), retry: createSchedule<Item>() };
   /**
-   * Deliveries that were selected and then put back. There can be several if deliveries that waited for an
-   * endpoint become available.
+   * Deliveries that were selected and then put back. There can be several, because an endpoint that becomes
+   * available releases several deliveries at once.
    */
   readonly #first: Record<SlotFor, Item[]> = { queue: [], retry: [] };
 
-  /** @param onHeld called with the end of a hold, if deliveries wait in the queue. */
+  /** @param onHeld called with the time at which a hold ends, if deliveries wait in the queue. */
   constructor(
     gates: EndpointGates<Item>,
     turns: SlotScheduler,
@@ -126,7 +126,7 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
 /** During a longer wait, the time is checked at this interval, in case the clock was changed. */
 const LOOK_AGAIN_MAX_MS = 60_000;
 
-/** @returns a function that must be called with the end of the hold. */
+/** @returns a function that the caller calls with the time at which a hold ends. */
 export function lookingAgain(
   ports: Pick<WorkPorts, "nowMs" | "after">,
   look: () => void,
@@ -138,7 +138,7 @@ export function lookingAgain(
     if (nextMs > nowMs && nextMs <= atMs) return;
     nextMs = atMs;
     ports.after(atMs - nowMs, () => {
-      // The timer may fire too early by this clock; this function is then called again.
+      // The timer may fire before this time on this clock; this function is then called again.
       nextMs = Number.NEGATIVE_INFINITY;
       look();
     });

@@ -24,10 +24,10 @@
  *   is neither a call nor a delete notification          dead letter, with the reason from decoding
  *   is valid                                             attempt, with the requests to send
  *
- * Only configured endpoints that have not rejected the delivery count. An endpoint is unavailable while its Retry-After
- * time lasts or its circuit is open. While all endpoints are unavailable, the destination is on hold
- * (`endpoint-availability.ts`), so only deliveries that are for one endpoint or were attempted before are prepared
- * then.
+ * Only configured endpoints that have not rejected the delivery count. An endpoint is unavailable while its
+ * Retry-After time lasts or its circuit is open. While all endpoints are unavailable, the destination is on
+ * hold (`endpoint-availability.ts`), so only two kinds of deliveries are prepared: those for a single
+ * endpoint, and those that were attempted before.
  *
  * The retry window starts with the first attempt. A delivery for one endpoint of `deliver: every` keeps the window of
  * the attempt that created it, so that it expires if the endpoint never recovers.
@@ -53,11 +53,9 @@ interface Plan {
   /** Endpoints to skip because they are unavailable. */
   readonly held: readonly Endpoint[];
   readonly delivery: Delivery;
-  /** The time until which the delivery waits at most for another request to complete. */
+  /** The latest time until which the delivery waits for another request to complete. */
   readonly untilMs: number;
-  /**
-   * The output to use if the delivery would have to wait for another request; null if the delivery waits in that case.
-   */
+  /** The output to use instead of waiting for another request; null if the delivery has to wait. */
   readonly otherwise: Output | null;
 }
 
@@ -89,11 +87,11 @@ export interface Gates {
   readonly openUntilMs: UnavailableUntil;
   /** True if the circuit is open, half-open or recovering. */
   readonly isFailing: (endpoint: EndpointKey) => boolean;
-  /** What requests need and the sender does not have; null if nothing is missing. */
+  /** What requests need but the sender does not have; null if nothing is missing. */
   readonly missing: SenderHold["reason"] | null;
 }
 
-/** All endpoints are available. */
+/** The gates when all endpoints are available. */
 export const OPEN_GATES: Gates = {
   onHoldUntilMs: () => 0,
   openUntilMs: () => 0,
@@ -230,7 +228,7 @@ function endpointsOf(delivery: Delivery, destination: AttemptedDestination): rea
 }
 
 /**
- * Replaces header values of a delivery that cannot be trusted. Anyone who can write to a destination's topics can put
+ * Replaces implausible header values of a delivery. Anyone who can write to a destination's topics can put
  * any value in the headers, and such values must not affect other destinations.
  *
  *   header                                        counts as

@@ -38,7 +38,7 @@ export class RecentAttempts {
   /** Failures since the endpoint or destination last had the verdict "not failing". */
   #failedInAll = 0;
   #isAcceptedEver = false;
-  /** The number of consecutive attempts, up to the latest, with the same result. */
+  /** How many attempts in a row, including the latest one, had the same result. */
   #run = 0;
   #isRunOfFailures = false;
   #runSinceMs = 0;

@@ -132,12 +132,12 @@ function tellHolds(log: Log, destination: DestinationId) {
   return { still: tellStillness(log, destination), token: tellToken(log, destination) };
 }
 
-/** Counts requests, of which there are fewer than deliveries if deliveries share requests. */
+/** Counts requests. There are fewer requests than deliveries if deliveries share requests. */
 function countResponses(metrics: Metrics, destination: DestinationId) {
   const requests = byLabel((outcome) => metrics.requests.bind({ destination, outcome }));
   return {
     result: (result: SendResult) => requests(outcomeClass(result)).inc(),
-    // Few destinations have such responses, and each series costs memory.
+    // Bound only when it occurs, because few destinations send such responses, and each series costs memory.
     unreadable: () => metrics.batchResponsesUnreadable.bind({ destination }).inc(),
   };
 }
@@ -159,7 +159,10 @@ function tellStillness(log: Log, destination: DestinationId) {
   };
 }
 
-/** Logs when requests have no token, when the reason for that changes, and when there is a token again. */
+/**
+ * Logs when no token for requests is available, when the reason for this changes, and when a token is
+ * available again.
+ */
 function tellToken(log: Log, destination: DestinationId) {
   let reported: string | null = null;
   return (hold: SenderHold | null): void => {
@@ -221,7 +224,10 @@ function watch(
   });
 }
 
-/** Binds each counter once, because looking up labels for every request would be measurable. */
+/**
+ * Binds each counter once, because looking up labels for every request would take a measurable amount of
+ * time.
+ */
 function byLabel(bind: (label: string) => BoundCounter): (label: string) => BoundCounter {
   const bound = new Map<string, BoundCounter>();
   return (label) => {

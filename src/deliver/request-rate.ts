@@ -1,6 +1,6 @@
 /**
- * Applies this process's share of a destination's `requestsPerSecond`, which is the share of the destination's
- * partitions that the process owns.
+ * Limits the requests of this process to its share of a destination's `requestsPerSecond`. A process that
+ * owns a third of the destination's partitions gets a third of the limit.
  */
 
 import { createRateLimiter, type RateLimiter } from "../domain/rate-limit.ts";
@@ -30,7 +30,7 @@ export class RequestRate {
     this.#set();
   }
 
-  /** Adds to the number of owned partitions, or subtracts from it. */
+  /** Adds one to the number of owned partitions, or subtracts one. */
   owns(change: 1 | -1): void {
     this.#owned += change;
     this.#set();

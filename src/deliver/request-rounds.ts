@@ -1,6 +1,7 @@
 /**
- * Sends a unit of deliveries, judges the responses, and does what `decide.ts` decides for each delivery. A unit has one
- * delivery or, if the destination's type allows batches, the deliveries that `gathering.ts` has put together.
+ * Sends a unit of deliveries, judges the responses, and carries out what `decide.ts` decides for each
+ * delivery. A unit contains one delivery or, if the destination's type allows batches, the deliveries that
+ * `gathering.ts` has put together.
  *
  *   a round of requests                      then
  *   starts                                   one request to each endpoint, in parallel
@@ -11,9 +12,10 @@
  *   and is accepted by another endpoint      decided at once, unless all endpoints must accept it
  *   any other                                part of smaller and smaller units, until a response does not split its unit
  *
- * So if only one delivery is rejected, it becomes a dead letter, and the others lose no attempt: all rounds count as
- * one attempt, which ends with the last of them. Each request counts for `requestsPerSecond` and the circuit breakers,
- * even if it contains only half of the deliveries. An endpoint that becomes unavailable between two rounds is skipped.
+ * So if only one delivery is rejected, only that delivery becomes a dead letter, and the others lose no
+ * attempt: all rounds count as one attempt, which ends with the last round. Each request counts toward
+ * `requestsPerSecond` and is reported to the circuit breakers, even if it contains only half of the
+ * deliveries. An endpoint that becomes unavailable between two rounds is skipped.
  *
  *   the deliveries of an accepted request    count as processed
  *   with one endpoint, or `any`              in one synchronous step, when the request ends
@@ -58,7 +60,7 @@ const SKIPPED: Skipped = { kind: "skipped" };
 const NO_SPLITS: readonly Split[] = [];
 const NO_PARTS: readonly Part[] = [];
 
-/** The deliveries to send. They are measured if the unit may have several. */
+/** The deliveries to send. They are measured if the unit may contain more than one delivery. */
 type Sent = readonly Sendable[] | readonly Measured[];
 
 interface Shared {
@@ -69,7 +71,7 @@ interface Shared {
   readonly slots: SlotScheduler;
   readonly waiting: WaitingDeliveries<Item>;
   readonly rate: RequestRate;
-  /** Starts the deliveries that may start after a request ended. */
+  /** Starts the deliveries that may start now that a request has ended. */
   readonly pump: () => void;
 }
 
@@ -292,7 +294,7 @@ function halves(calls: readonly Call[]): readonly (readonly Call[])[] {
   return [calls.slice(0, middle), calls.slice(middle)].filter(({ length }) => length > 0);
 }
 
-/** Returns the measured deliveries, which exist because only units of several deliveries are split. */
+/** Returns the measured delivery. It exists, because only units of several deliveries are split. */
 function measuredOf({ measured }: Call): Measured {
   assert(measured !== null);
   return measured;

@@ -48,9 +48,9 @@ import { healthProblemsOf, statusOf } from "./status.ts";
 
 /** Maximum number of records in flight per partition. */
 const PARTITION_RECORDS_MAX = 256;
-/** Maximum number of batches in flight per partition, for a destination whose requests have several calls. */
+/** Maximum number of batches in flight per partition, for a destination whose requests contain several calls. */
 const PARTITION_BATCHES = 4;
-/** The metadata of a commit has no room for more records. */
+/** The metadata of a commit has no room for more records than this. */
 const METADATA_RECORDS_MAX = 2_048;
 
 export interface DeliverDeps {
@@ -82,7 +82,7 @@ export interface DestinationConfig {
   readonly retryDelaysMs: readonly number[];
   /** Measured from the first attempt; at most 4 h. */
   readonly retryWindowMs: number;
-  /** Bytes of records in flight that the destination may always have. */
+  /** How many bytes of records in flight the destination is guaranteed. */
   readonly maxBytes: number;
   /** Share of accepted attempts that are logged, from 0 to 1; all by default. */
   readonly attemptsShare?: number;
@@ -98,7 +98,7 @@ export interface RunningDestination extends AsyncDisposable {
   readonly healthProblems: () => readonly string[];
   readonly partitions: () => readonly OwnedPartition[];
   readonly status: () => DestinationStatus;
-  /** Applies new settings of the same destination from the next request on. */
+  /** Applies new settings of the same destination, starting with the next request. */
   readonly update: (destination: AttemptedDestination) => void;
   /** Call when operator actions have changed. */
   readonly control: () => void;
@@ -282,8 +282,8 @@ function goingBy(
 }
 
 /**
- * Copies the replacement without references to other objects, because it waits for others and must not keep anything
- * else in memory.
+ * Copies the replacement without references to other objects. The copy waits until it is written, and must
+ * not keep anything else in memory during that time.
  */
 function packed(replacement: Replacement): Replacement {
   return { ...replacement, outgoing: packRecord(replacement.outgoing) };

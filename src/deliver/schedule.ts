@@ -18,8 +18,8 @@ export interface Scheduled<Item> {
   /** Identifies the record's key; null if it has none. */
   readonly key: string | null;
   /**
-   * Initially null. The schedule sets them to the next item with the same key hash, and to the next item that may
-   * start.
+   * Set by the schedule. `behind` is the next item with the same key hash, `after` the next item that may
+   * start; both are null at first.
    */
   behind: Item | null;
   after: Item | null;
@@ -36,13 +36,13 @@ export interface Schedule<Item> {
   add(item: Item): Item | null;
   /** Returns the next item that may start, or undefined, and marks it as started. */
   next(): Item | undefined;
-  /** Puts back an item that `next` returned, after all items that may start. */
+  /** Puts back an item that `next` returned, behind all items that may start now. */
   putBack(item: Item): void;
   /** The next item with the same key, which waits for this one. */
   following(item: Item): Item | null;
   /**
-   * Marks the item as completed. The next item with the same key may then start, unless an earlier one is in flight or
-   * the next one is part of a unit.
+   * Marks the item as completed. The next item with the same key may then start, unless an earlier item with
+   * the key is still in flight, or the next item is part of a unit.
    */
   end(item: Item): void;
   /** Discards all items of a partition. */

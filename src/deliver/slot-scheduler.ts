@@ -14,9 +14,9 @@
  *   the same, and attempts take under 250 ms    none, because a slot becomes free soon enough
  *   they use half of the slots                  none
  *
- * A due retry therefore starts immediately even if the endpoint is slow, and no slot stays idle for long. This object
- * has the due times only of retries that this process scheduled. When a retry that another process scheduled arrives,
- * more are expected to follow.
+ * A due retry therefore starts immediately even if the endpoint is slow, and no slot stays idle for long. Due
+ * times are available only for retries that this process scheduled. When a retry that another process
+ * scheduled arrives, more of that process's retries are expected to follow.
  */
 
 import type { SlotFor } from "./circuit-breaker.ts";
@@ -50,8 +50,8 @@ export class SlotScheduler {
   }
 
   /**
-   * Changes the number of slots. If the number is lower than before, nothing starts until enough attempts have
-   * completed.
+   * Changes the number of slots. If more attempts than that are in progress, nothing starts until enough of
+   * them have completed.
    */
   allow(concurrency: number): void {
     this.#concurrency = concurrency;

@@ -23,12 +23,12 @@
  *
  * So an accepted batch is repeated as a whole or not at all.
  *
- * An offset is therefore committed only when everything before it is delivered, scheduled for retry or dead-lettered. This
- * holds for both topics of a destination, its queue and its retries. While a destination is on hold, its queue stays in
- * Kafka, where a crash does not affect it.
- * While a partition waits for a schema, the destination's other partitions and its retries continue.
- * When a partition is revoked or the process stops, no attempts start, and those in progress get `drainLimitMs` to complete.
- * Everything else is left to the next owner, so nothing is repeated after a graceful stop.
+ * An offset is therefore committed only when everything before it is delivered, scheduled for retry or
+ * dead-lettered. This holds for both topics of a destination, its queue and its retries. While a destination
+ * is on hold, its queue stays in Kafka, where a crash does not affect it. While a partition waits for a
+ * schema, the destination's other partitions and its retries continue. When a partition is revoked or the
+ * process stops, no attempts start, and those in progress get `drainLimitMs` to complete. The next owner
+ * processes all other records, so nothing is repeated after a graceful stop.
  *
  *   step of an update                           if the process crashes after it
  *   1  start consumers of new destinations      they start again; their topics keep their deliveries
@@ -63,18 +63,21 @@ import {
 } from "./running-destination.ts";
 
 /**
- * By default, brokers wait 3 s for more members of an empty group, so 16 at a time took 198 s for 1,000 destinations, and
- * 128 at a time 30 s. 256 at a time took 84 MB more and 25 s. A group that cannot be joined must not prevent the others from
- * starting.
+ * By default, brokers wait 3 s for more members of an empty group. Starting 1,000 destinations therefore took
+ * 198 s with 16 at a time, 30 s with 128, and 25 s with 256, which also took 84 MB more. A group that cannot
+ * be joined must not prevent the others from starting.
  */
 const STARTING = { atOnce: 128, joinLimitMs: 30_000 };
 const COUNT_AGAIN_MS = 1_000;
 
 export interface DeliverConfig extends Omit<DestinationConfig, "maxBytes" | "commonBudget"> {
   readonly destinations: readonly AttemptedDestination[];
-  /** Returns the bytes of records in flight that each destination may always have, for this number of destinations. */
+  /**
+   * Returns how many bytes of records in flight each destination is guaranteed, given the number of
+   * destinations.
+   */
   readonly maxBytes: (destinations: number) => number;
-  /** Further bytes of records in flight, shared by all destinations. */
+  /** Additional bytes of records in flight, shared by all destinations. */
   readonly commonMaxBytes: number;
 }
 
@@ -125,7 +128,8 @@ class Fleet {
   }
 
   async startAll(): Promise<void> {
-    // If the brokers do not respond, the partitions cannot be counted, but no group could be joined either.
+    // If the brokers do not respond, the partitions cannot be counted, but then the groups cannot be joined
+    // either.
     const isCounted = await this.#count().then(
       () => true,
       () => false,
@@ -226,7 +230,7 @@ class Fleet {
     for (const { name, partitions } of await this.#deps.kafka.admin.describe([...ids.keys()], [])) {
       const id = ids.get(name);
       if (id === undefined) continue;
-      // The additional consumer is for the retry topic.
+      // The retry topic has one partition.
       this.#partitions.set(id, partitions + 1);
       this.#running.get(id)?.partitionsAre(partitions + 1);
     }

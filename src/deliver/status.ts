@@ -1,6 +1,6 @@
 /**
- * Creates what operators see about a destination: its status (`domain/destination-status.ts`), and the sentences about
- * it in `/readyz`.
+ * Creates the status of a destination for operators (`domain/destination-status.ts`), and the sentences about
+ * the destination in `/readyz`.
  */
 
 import type { AttemptedDestination } from "../domain/destination.ts";
@@ -62,7 +62,7 @@ export function statusOf(
   };
 }
 
-/** A process that owns no partitions of the destination does not put it on hold. */
+/** A hold does not count in a process that owns no partitions of the destination. */
 function holdThatCounts(hold: DestinationHold | null, partitions: number): DestinationHold | null {
   const isSetting = hold?.reason === "paused" || hold?.reason === "disabled";
   return isSetting || partitions > 0 ? hold : null;

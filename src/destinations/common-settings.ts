@@ -12,7 +12,7 @@ export const integrationName = textLike(
 
 export const idSetting = required(
   id<DestinationId>(),
-  "ID of the destination. The names of its topics and consumer group contain it.",
+  "ID of the destination, which is part of the names of its topics and consumer group.",
 );
 
 /** Settings of every destination. */
@@ -29,7 +29,8 @@ export const commonSettings = {
   ),
   partitions: optional(
     wholeNumber(1, 10_000),
-    "Number of partitions of the destination's topics when they are created. If not set, `kafka.partitions`.",
+    "Number of partitions of the destination's topics when they are created. If not set, " +
+      "`kafka.partitions` applies.",
   ),
   ...rulesSettings,
 };
@@ -48,6 +49,7 @@ export const attemptSettings = {
   ),
   requestsPerSecond: optional(
     rate(1_000_000),
-    "Maximum number of requests per second from all processes together. If not set, there is no limit.",
+    "Maximum number of requests per second to this destination, counted over all processes. If " +
+      "not set, there is no limit.",
   ),
 };

@@ -1,4 +1,4 @@
-/** Prints grants as commands for Kafka's own tool, `kafka-acls.sh`. */
+/** Formats grants as commands for Kafka's own tool, `kafka-acls.sh`. */
 
 import type { Grant } from "./permissions.ts";
 import { shellWord } from "./shell-word.ts";

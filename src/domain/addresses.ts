@@ -1,5 +1,5 @@
 /**
- * Decides to which addresses a webhook may be sent: to public addresses, and to addresses in networks that the
+ * Decides to which addresses webhooks may be sent: to public addresses, and to addresses in networks that the
  * configuration allows.
  *
  *   address                                             allowed
@@ -23,13 +23,13 @@ export interface Network {
   /** The network as it was written, such as `10.0.0.0/8`. */
   readonly text: string;
   readonly bytes: readonly number[];
-  /** The number of leading bits that an address in the network shares. */
+  /** The number of leading bits that all addresses in the network have in common. */
   readonly prefixBits: number;
 }
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** An address in a public range at which Azure serves the metadata of virtual machines. */
+/** Azure serves the metadata of virtual machines at this address, which is in a public range. */
 const AZURE_HOST = "168.63.129.16";
 
 const RANGE_WORDS: Readonly<Record<string, string>> = {
@@ -60,15 +60,15 @@ export function isAllowedAddress(ip: string, allowNetworks: readonly Network[]):
   return rangeOf(address) === "public";
 }
 
-/** The kind of address in one or two words for messages, such as `public`, `loopback` or `private`. */
+/** Names the kind of an address in one or two words for messages, such as `public`, `loopback` or `private`. */
 export function addressRange(ip: string): string {
   const address = parseAddress(ip);
   return address === null ? "not an IP address" : rangeOf(address);
 }
 
 /**
- * The IP address that a URL contains literally, or null if the URL has a host name. The URL parser has
- * already turned `0x7f.1`, `2130706433` and `0177.0.0.1` into `127.0.0.1`.
+ * The IP address that is the host of a URL, or null if the host is a name. The URL parser has already turned
+ * `0x7f.1`, `2130706433` and `0177.0.0.1` into `127.0.0.1`.
  *
  * @param hostname the host of a parsed URL, so IPv6 is in brackets.
  */
@@ -90,7 +90,7 @@ export const ADMIN_ADDRESS = /^(?:[\w.-]+|\[[\da-fA-F:.]+(?:%[\w.-]+)?\]):\d{1,5
 function parseAddress(text: string): Address | null {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text);
   const [withoutZone = "", zone] = text.split("%", 2);
-  // ipaddr.js reads `::8.8.8.8` as `::ffff:8.8.8.8`; the URL parser does not.
+  // The URL parser is used because ipaddr.js wrongly reads `::8.8.8.8` as `::ffff:8.8.8.8`.
   const url = `http://[${withoutZone}]/`;
   if (!/^[\da-f:.]+$/i.test(withoutZone) || zone === "" || !URL.canParse(url)) return null;
   return ipaddr.IPv6.parse(new URL(url).hostname.slice(1, -1));

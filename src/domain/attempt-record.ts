@@ -1,12 +1,13 @@
 /**
- * Reads a record of the `attempts` topic (docs/topics.md#attempts). The deliver stage writes it
- * (`deliver/attempt-record.ts`); `schemas/attempt-record.schema.json` describes it for other programs.
+ * Reads a record of the `attempts` topic (docs/topics.md#attempts). The deliver stage writes such records
+ * (`deliver/attempt-record.ts`); `schemas/attempt-record.schema.json` describes their format for other programs.
  *
  *   value                                          result
  *   an object with the fields that identify it     read; additional fields are ignored
  *   anything else                                  null, because another program wrote it
  *
- * Other programs can also write to the topic, so records are only displayed, and no decision depends on them.
+ * Other programs can also write to the topic, so records are only displayed, and no decision depends on their
+ * content.
  */
 
 import {
@@ -20,9 +21,7 @@ import {
 
 /** One request of an attempt, or an endpoint that was skipped because it was unavailable. */
 export interface AttemptRequestRecord {
-  /**
-   * The name that is shown everywhere (`endpoint-name.ts`), or the endpoint's key if the endpoint no longer has a name.
-   */
+  /** The endpoint's name as it is shown everywhere (`endpoint-name.ts`), or its key if it no longer has a name. */
   readonly endpoint: string;
   /** `accepted`, `retry`, `rejected` or `skipped`. */
   readonly outcome: string;
@@ -36,7 +35,7 @@ export interface AttemptRequestRecord {
 
 export const PHASE_NAMES = ["dnsMs", "connectMs", "tlsMs", "firstByteMs", "bodyMs"] as const;
 export type PhaseName = (typeof PHASE_NAMES)[number];
-/** Durations in milliseconds. A phase that the request did not reach or need is absent. */
+/** Durations in milliseconds. A phase that the request did not need or did not reach is absent. */
 export type AttemptPhases = Readonly<Partial<Record<PhaseName, number>>>;
 
 export interface AttemptNext {
@@ -117,7 +116,7 @@ function nextOf(json: JsonObject): readonly AttemptNext[] {
     : [{ retryDelay, atMs, endpoint: textOf(json.endpoint) }];
 }
 
-/** Reads only the format that the deliver stage writes. */
+/** Reads an instant only in the format that the deliver stage writes. */
 function instant(value: unknown): number | null {
   if (typeof value !== "string") return null;
   const atMs = /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/.test(value) ? Date.parse(value) : Number.NaN;

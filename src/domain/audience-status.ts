@@ -1,8 +1,8 @@
-/** The status of an audience in the process that owns it. */
+/** The status of an audience, as the process that owns the audience reports it. */
 
 export interface AudienceStatus {
   readonly id: string;
-  /** A complete sync that awaits approval; null if there is none. */
+  /** The complete sync that awaits approval; null if there is none. */
   readonly awaitingApproval: {
     readonly syncId: string;
     readonly removals: number;

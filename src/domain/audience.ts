@@ -1,18 +1,15 @@
-/** The settings for turning audiences into calls, already checked. */
+/** The validated settings for turning audiences into calls. */
 
 import type { SourceId } from "./ids.ts";
 import type { JsonObject } from "./json.ts";
 
-/**
- * An option is null if it is not set; `settingsOf` in `src/audience/audience-settings.ts` has the value that then
- * applies.
- */
+/** An option is null if it is not set; `settingsOf` in `src/audience/audience-settings.ts` then supplies the default. */
 export interface AudienceOptions {
   /** The source that the calls belong to. */
   readonly source: SourceId | null;
-  /** Written into the calls unchanged. */
+  /** Copied into the calls unchanged. */
   readonly integrations: JsonObject | null;
-  /** Becomes `context.consent.categoryPreferences` of the calls; absent means the same as null. */
+  /** Becomes `context.consent.categoryPreferences` in the calls. If absent, the effect is the same as null. */
   readonly consent?: Readonly<Record<string, boolean>> | null;
   /** A sync that removes more than this share of the members needs approval; 0 to 1. */
   readonly approvalShare: number | null;

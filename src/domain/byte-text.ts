@@ -1,6 +1,6 @@
 /**
- * Builds text directly as UTF-8 bytes, without creating garbage, for code that writes a lot of text: repeated pieces
- * are encoded once, and numbers never become strings.
+ * Builds text directly as UTF-8 bytes, for code that writes a lot of text. It creates no garbage: repeated pieces
+ * are encoded only once, and numbers are written without being turned into strings first.
  */
 
 const QUOTE = 0x22;
@@ -9,14 +9,14 @@ const FIRST_VISIBLE = 0x20;
 const LAST_VISIBLE = 0x7e;
 const ZERO = 0x30;
 const POINT = 0x2e;
-/** The maximum number of UTF-8 bytes for each unit of a string's length. */
+/** The maximum number of UTF-8 bytes that one UTF-16 code unit of a string takes. */
 const UNIT_MAX_BYTES = 3;
-/** From this length on, a single call that copies all bytes is faster than a loop over the bytes. */
+/** From this length on, one call that copies all bytes is faster than a loop that copies each of them. */
 const CALL_BYTES = 48;
 const NUMBER_MAX_BYTES = 17;
 
 export class ByteText {
-  /** The first `length` bytes are the text. When more room is needed, this buffer is replaced by a larger one. */
+  /** The first `length` bytes are the text. When more room is needed, a larger buffer replaces this one. */
   bytes: Buffer;
   /** May be set to a lower value, so that the bytes after it are overwritten. */
   length = 0;
@@ -25,7 +25,7 @@ export class ByteText {
     this.bytes = Buffer.allocUnsafeSlow(bytes);
   }
 
-  /** Makes room for this many more bytes. Call this before writing into `bytes`. */
+  /** Makes room for `more` additional bytes. Call this before writing into `bytes`. */
   room(more: number): void {
     const least = this.length + more;
     if (least <= this.bytes.length) return;
@@ -51,7 +51,7 @@ export class ByteText {
   /**
    * Writes text that needs no escape in JSON or on a terminal.
    *
-   * @returns false if the text contains a character that needs an escape; nothing was written then.
+   * @returns false, without writing anything, if the text contains a character that needs an escape.
    */
   plain(text: string): boolean {
     const count = text.length;

@@ -1,4 +1,4 @@
-/** The names by which log lines identify the call of a dead-lettered record. */
+/** The message ID and other names by which log lines identify the call in a dead-lettered record. */
 
 import { DELIVERY_HEADER } from "./delivery.ts";
 import type { RecordHeaders } from "./record.ts";
@@ -11,7 +11,7 @@ export interface CallNames {
   readonly source?: string;
 }
 
-/** The names that the headers contain. If a name is repeated, the last value counts, as everywhere. */
+/** The names that the headers contain. If a header is repeated, its last value counts, as everywhere else. */
 export function callNames(headers: RecordHeaders): CallNames {
   const text = (wanted: string) =>
     headers

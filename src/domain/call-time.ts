@@ -1,6 +1,6 @@
 /**
- * The time of a call, and the time of its receipt (docs/calls.md#timestamps). The first row whose fields can all be
- * read applies; a timestamp that cannot be read counts as absent.
+ * Determines the time of a call, and the time at which it was received (docs/calls.md#timestamps). The first row
+ * whose fields can all be read applies; a timestamp that cannot be read counts as absent.
  *
  *   present                                     the call's time
  *   timestamp                                   timestamp, as it was sent
@@ -10,7 +10,7 @@
  *   receivedAt                                  receivedAt
  *   none of these                               the record's time
  *
- * The time of receipt is receivedAt; if that is absent, it is the record's time.
+ * The call was received at receivedAt or, if that is absent, at the record's time.
  */
 
 import type { CallFields } from "./call.ts";

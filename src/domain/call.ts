@@ -15,9 +15,9 @@
  *   timestamp, originalTimestamp,          kept as sent; `call-time.ts` reads them, and one that cannot
  *     sentAt, receivedAt                   be read never makes the call invalid
  *
- * Null and the empty string count as absent everywhere. A field of the wrong type makes a call of any type invalid, so
- * that no destination gets an incomplete call. A page's `traits` are read as its `properties`, and `context.traits` as
- * the traits of an identify call without `traits`. Other fields of a call are ignored.
+ * Null and the empty string count as absent everywhere. If any field has the wrong type, the call is invalid, so
+ * that no destination gets an incomplete call. In a page call, `traits` are read as `properties`. In an identify
+ * call without `traits`, `context.traits` are read instead. Other fields of a call are ignored.
  */
 
 import type { MessageId } from "./ids.ts";
@@ -44,7 +44,7 @@ export interface CallFields {
   readonly traits: JsonObject | null;
   readonly context: JsonObject | null;
   readonly integrations: JsonObject | null;
-  /** As it was sent, even if it cannot be read; undefined if absent. */
+  /** The timestamp as it was sent, even if it cannot be read; undefined if absent. */
   readonly timestamp: unknown;
   readonly originalTimestamp: unknown;
   readonly sentAt: unknown;
@@ -61,8 +61,8 @@ export type ByType =
 export type Call = CallFields & Caller & ByType;
 
 /**
- * A call as it is delivered. A destination's rules may have removed IDs (docs/rules.md), so IDs that are required on
- * `calls` may be missing.
+ * A call as it is delivered. IDs that are required on `calls` may be missing, because a destination's rules can
+ * remove them (docs/rules.md).
  */
 export type DeliveredCall = CallFields & {
   readonly userId: string | null;

@@ -1,7 +1,7 @@
 /** What a stage does when it reaches a corrupt batch in its topic: halt, or skip the batch. */
 export type OnCorruptBatch = "stop" | "skip";
 
-/** A record batch that differs from what its producer wrote, so that it cannot be read. */
+/** A record batch that cannot be read, because it differs from what its producer wrote. */
 export interface CorruptBatch {
   readonly topic: string;
   readonly partition: number;
@@ -9,18 +9,18 @@ export interface CorruptBatch {
   readonly offset: number;
   /** The first offset after the batch, where reading resumes once the batch is skipped. */
   readonly behind: number;
-  /** If `true`, `behind` is certain, so skipping affects only this batch. */
+  /** If `true`, the value of `behind` is certain, so skipping the batch omits no other records. */
   readonly isEndKnown: boolean;
   readonly corruption: string;
 }
 
 /**
- * Reports a record batch that is not what its producer wrote. The error stops the consumer, because skipping the batch
- * would lose records, and reading it would deliver wrong ones.
+ * Reports a record batch that differs from what its producer wrote. The error stops the consumer, because skipping
+ * the batch would lose records, and reading it would deliver wrong records.
  */
 export class CorruptBatchError extends Error {
   override readonly name = "CorruptBatchError";
-  /** kafkajs must neither repeat the fetch nor restart the consumer. */
+  /** Because of this value, kafkajs neither repeats the fetch nor restarts the consumer. */
   readonly retriable = false;
   readonly corruption: string;
   /** The offset of the batch's first record, as far as it can be read. */

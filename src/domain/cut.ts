@@ -1,23 +1,23 @@
 /**
  * Shortens a record that is too large for a topic, and names the parts that were omitted. Headers are omitted first,
- * because the value is the call.
+ * because the value contains the call.
  *
  *   the record has to fit into                   omitted
  *   1 MiB: planned topics accept it              headers, the largest first
  *   64 KiB: any topic accepts it                 the same
  *   ...
  *
- * The sizes are tried from the largest to the smallest, until the brokers accept what remains of the record: these two,
- * then the size of key and value together, of the value, of the key, and zero. For each size, the value is kept if it
- * fits, then the key if both fit, then headers, the smallest first. So the value is omitted only if it is too large by
- * itself; there is room for headers again then.
+ * Sizes are tried in descending order, until the brokers accept what remains of the record. After the two sizes in
+ * the table come the size of key and value together, of the value, of the key, and zero. For each size, the value is
+ * kept if it fits; then the key, if there is room for both; then headers, the smallest first. The value is therefore
+ * omitted only if it is too large by itself, and then there is room for headers again.
  */
 
 import { isOwnHeader } from "./delivery.ts";
 import type { Cut, RecordContent, RecordHeader, RecordHeaders } from "./record.ts";
 
 const SIZES = [1_048_576, 65_536, 0];
-/** The maximum size of our own headers: no stage writes larger ones. */
+/** The maximum total size of the headers that stages write. */
 const OWN_HEADER_MAX_BYTES = 4_096;
 const NAME_SHOWN_MAX = 64;
 
@@ -28,8 +28,8 @@ export interface Shorter {
 
 /**
  * @param whole the original record.
- * @param refused the part of the record that the brokers have rejected.
- * @returns the part to try next; null if there is nothing smaller.
+ * @param refused the version of the record that the brokers rejected last.
+ * @returns the version to try next; null if no smaller one is possible.
  */
 export function shorter(whole: RecordContent, refused: RecordContent): Shorter | null {
   const { key, value, headers } = whole;
@@ -43,7 +43,7 @@ export function shorter(whole: RecordContent, refused: RecordContent): Shorter |
   return null;
 }
 
-/** Names what was omitted. */
+/** Names the parts that were omitted. */
 export function cutWords({ keyBytes, valueBytes, headers }: Cut): string {
   const words: string[] = [];
   if (headers !== null) {

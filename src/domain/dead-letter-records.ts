@@ -1,6 +1,6 @@
 /**
- * Creates the dead letters of stages that read records from other programs: route, deletion and audience.
- * Also shortens dead letters that are too large, for these stages and for the delay stage.
+ * Creates the dead letters of the stages that read records from other programs: route, deletion and audience. For
+ * these stages and the delay stage, it also shortens dead letters that are too large.
  *
  *   what happened                                 the dead letter
  *   a record cannot be used                       its key, value and own headers, and the reason
@@ -29,9 +29,9 @@ import type { StageName } from "./stages.ts";
 export interface DeadLettered {
   readonly record: IncomingRecord;
   readonly reason: DeadLetterReason;
-  /** One sentence that names the problem and its location. Contains no secret and no payload. */
+  /** One sentence that names the problem and its location, without secrets or payload. */
   readonly error: string;
-  /** The headers that the dead letter keeps; if absent, the record's headers that the stage allows. */
+  /** The headers that the dead letter keeps; if absent, those of the record's headers that the stage allows. */
   readonly headers?: RecordHeaders;
 }
 
@@ -63,7 +63,7 @@ export function deadLetterOf(
 }
 
 /**
- * Creates one dead letter for each record if the brokers have rejected anything that was created from it.
+ * Creates a dead letter for each record from which rejected records were created.
  *
  * @param refused the rejected records, with the brokers' messages.
  */
@@ -82,7 +82,8 @@ export function tooLarge(
 }
 
 /**
- * The dead letter for a delivery whose topic is gone. A replay writes the delivery to that destination only.
+ * The dead letter for a delivery whose topic no longer exists. A replay of the dead letter writes only to that
+ * delivery's destination.
  *
  * @param delivery the record that could not be written, with all its headers.
  */
@@ -100,10 +101,10 @@ export function goneDeadLetter(
 }
 
 /**
- * Replaces a dead letter that is itself too large; null if it cannot be shortened any further.
+ * Returns a shorter version of a dead letter that is too large; null if it cannot be shortened any further.
  *
  * @param whole the original dead letter.
- * @param refused the part of it that the brokers have rejected.
+ * @param refused the version that the brokers rejected last.
  */
 export function shortDeadLetter(
   whole: DeadLetter,
@@ -119,7 +120,7 @@ export function shortDeadLetter(
 /**
  * Shortens the record of a dead letter; null if it cannot be shortened any further.
  *
- * @param cause the cause in the whole dead letter.
+ * @param cause the cause as the original dead letter states it.
  * @param place the position of the record that the dead letter is about.
  */
 export function short(
@@ -132,7 +133,9 @@ export function short(
   const next = shorter(whole, refused);
   if (next === null) return null;
   const { key, value, headers } = next.content;
-  const error = `${cause.error}; cut to fit into this topic, without ${cutWords(next.cut)}`;
+  const error =
+    `${cause.error}; to fit into this topic, the dead letter was written without ` +
+    `${cutWords(next.cut)}`;
   const content = { topic, partition, offset, key, value, headers };
   return deadLetter(deadLetterTopic, content, { ...cause, error });
 }

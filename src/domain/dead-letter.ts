@@ -1,8 +1,7 @@
 /**
- * A dead letter: a delivery or record that Switchyard stopped trying to process. Its value is the original one,
- * unchanged. Headers contain the reason and the position from which the record came (docs/guarantees.md#dead-letters).
- * If the cluster allows no records that are larger than calls, a dead letter is compressed so that it can keep its
- * value.
+ * A dead letter: a delivery or record that Switchyard stopped trying to process. It has the original value. Its
+ * headers contain the reason and the original record's position (docs/guarantees.md#dead-letters). A dead letter
+ * that is larger than the cluster allows is compressed, so that it can keep the value.
  */
 
 import type { OutgoingRecord, RecordContent, RecordHeaders, RecordPlace } from "./record.ts";
@@ -40,7 +39,7 @@ export const DEAD_LETTER_HEADER = {
 export interface DeadLetterCause {
   readonly stage: StageName;
   readonly reason: DeadLetterReason;
-  /** One sentence that names the problem and its location. Contains no secret and no payload. */
+  /** One sentence that names the problem and its location, without secrets or payload. */
   readonly error: string;
   readonly failedAtMs: number;
 }
@@ -48,10 +47,10 @@ export interface DeadLetterCause {
 const ADDED: ReadonlySet<string> = new Set(Object.values(DEAD_LETTER_HEADER));
 
 /**
- * The record to write for a dead-lettered record.
+ * Creates the dead letter for a record.
  *
- * @param headers the record's headers that the dead letter keeps, by default all; headers of
- *   an earlier dead letter are replaced.
+ * @param headers the headers of the record that the dead letter keeps, by default all of them. Headers from an
+ *   earlier dead letter are replaced.
  */
 export function deadLetter(
   topic: string,

@@ -16,8 +16,8 @@
  *   not UTF-8                                  undecodable
  *   not JSON                                   undecodable
  *
- * Invalid UTF-8 is an error: a replacement character would silently alter customer data. The same
- * holds for what a schema's reader returns.
+ * Invalid UTF-8 is an error, also in values with a schema, because replacement characters would silently alter
+ * customer data.
  */
 
 import { withExactIds } from "./exact-ids.ts";
@@ -27,7 +27,7 @@ import type { IncomingRecord } from "./record.ts";
 export type DecodedValue =
   | {
       readonly kind: "json";
-      /** The decoded value; IDs at its top level have the digits that were sent (`exact-ids.ts`). */
+      /** The decoded value. IDs at its top level keep all digits that were sent (`exact-ids.ts`). */
       readonly json: unknown;
       /** The text from which the value was read. */
       readonly text: string;
@@ -39,7 +39,7 @@ export type DecodedValue =
 export interface RefusedValue {
   readonly kind: "refused";
   readonly reason: "undecodable" | "unknown-schema";
-  /** One sentence, without any content of the value. */
+  /** One sentence that contains nothing of the value. */
   readonly error: string;
 }
 
@@ -90,7 +90,7 @@ function refused(reason: "undecodable" | "unknown-schema", error: string): Refus
   return { kind: "refused", reason, error };
 }
 
-/** Uses only the position in V8's error message, because the message quotes the value. */
+/** Returns only the position from V8's error message, because the rest of the message quotes the value. */
 function place(error: unknown): string {
   const position = error instanceof Error ? / at position (\d+)/.exec(error.message) : null;
   return position === null ? "" : `, at character ${position[1]}`;

@@ -1,6 +1,6 @@
 /**
- * A delivery is one call for one destination. Headers of its record, all strings, carry the fields
- * that later stages need (docs/topics.md#headers). The value is the call's, byte for byte.
+ * A delivery is one call for one destination. The record's value is the call's record value, byte for byte. The
+ * fields that later stages need are in headers, as strings (docs/topics.md#headers).
  *
  *   header                        written by        kept by replay   value
  *   switchyard-message-id         route             yes              string
@@ -18,8 +18,8 @@
  *   switchyard-rejected-by        deliver           no               endpoint keys, separated by commas
  *   switchyard-last-result        deliver           no               `<endpoint key>=503,<endpoint key>=timeout`
  *
- * Counters are capped, and lists are cut, at the maximum that stages write, because other programs can also write to
- * these topics.
+ * Other programs can also write to these topics, so counts and lists that exceed what stages write are cut to that
+ * maximum.
  */
 
 import { HeaderFields } from "./header-fields.ts";
@@ -46,8 +46,8 @@ export const DELIVERY_HEADER = {
 const OWN_HEADER_PREFIX = "switchyard-";
 
 /**
- * Returns true if a header is one of ours by its name, ignoring case. Headers from producers with such names are
- * dropped, because receivers that ignore case would take those headers for ours.
+ * Returns true if Switchyard reserves the header name, in any case. If a producer sends a header with such a name,
+ * the header is dropped, because receivers that ignore case would confuse it with Switchyard's own.
  */
 export function isOwnHeader(name: string): boolean {
   if (name.startsWith(OWN_HEADER_PREFIX)) return true;
@@ -62,7 +62,10 @@ export interface Delivery {
   /** The call's time as the route stage resolved it. */
   readonly timestampMs: number;
   readonly receivedAtMs: number;
-  /** The only endpoint to request, if `deliver: every` has created a separate record for it; otherwise null. */
+  /**
+   * The only endpoint to send the delivery to, if `deliver: every` has created a separate record for that endpoint;
+   * otherwise null.
+   */
   readonly endpoint: EndpointKey | null;
   /** The number of attempts so far. */
   readonly attempt: number;
@@ -82,11 +85,11 @@ export type ParsedDelivery =
   /** `header` is the name of the header that is missing or cannot be read. */
   | { readonly kind: "invalid"; readonly header: string; readonly error: string };
 
-/** More than a stage ever counts: one attempt per second in the longest retry window makes 14,400. */
+/** More than any stage counts: one attempt per second in the longest retry window makes 14,400 attempts. */
 const COUNT_MAX = 100_000;
 /** A destination has at most five endpoints at a time, but some of them may have been replaced since. */
 const ENDPOINT_KEYS_MAX = 100;
-/** Longer than the last results of five endpoints. */
+/** More than the last results of five endpoints need. */
 const LAST_OUTCOME_MAX = 1_000;
 
 type Field = keyof typeof DELIVERY_HEADER;
@@ -100,7 +103,7 @@ export function parseDelivery(headers: RecordHeaders): ParsedDelivery {
   return readDelivery({ headers });
 }
 
-/** Does the same for a record, without decoding all of its headers. */
+/** Reads a delivery from its record, without decoding all headers. */
 export function readDelivery(record: WithHeaders): ParsedDelivery {
   fields.read(record);
   const messageId = fields.text(AT.messageId);
@@ -191,7 +194,7 @@ export function deliveryHeaders(delivery: Delivery): RecordHeader[] {
   return headers;
 }
 
-/** The headers that producers sent: the record's headers without those of a delivery. */
+/** The headers that the producer sent: those of the record, without those that make it a delivery. */
 export function foreignHeaders(record: WithHeaders): RecordHeaders {
   const foreign: RecordHeader[] = [];
   eachHeader(record, (name, bytes, start, end) => {

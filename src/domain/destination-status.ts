@@ -10,12 +10,15 @@
  *   idle         no delivery was attempted since the process started or took over its partitions
  *   not-owned    has no partition in this process; the processes that own its partitions report its state
  *
- * A destination on hold may also be failing: then both `hold` and `failingSince` are set, and `state` is on-hold.
+ * If a destination on hold is also failing, `state` is on-hold, and both `hold` and `failingSince` are set.
  */
 
 import type { DestinationId, EndpointKey } from "./ids.ts";
 
-/** The index is the value of the metric `switchyard_circuit_breaker_state`. From 2 on, the endpoint is unavailable. */
+/**
+ * A state's index is its value in the metric `switchyard_circuit_breaker_state`. In the states from index 2 on, the
+ * endpoint is unavailable.
+ */
 export const CIRCUIT_STATES = ["closed", "recovering", "open", "half-open"] as const;
 export type CircuitState = (typeof CIRCUIT_STATES)[number];
 
@@ -54,7 +57,7 @@ export interface EndpointStatus {
   readonly breaker: CircuitState;
   readonly failingSince: string | null;
   readonly lastMinute: AttemptCounts;
-  /** If the endpoint is unavailable, the time from which the next request is possible; otherwise null. */
+  /** If the endpoint is unavailable, the earliest time of the next request; otherwise null. */
   readonly unavailableUntil: string | null;
   readonly last: LastOutcome | null;
 }
@@ -67,11 +70,11 @@ export interface DestinationStatus {
   readonly hold: {
     readonly reason: HoldReason;
     readonly since: string;
-    /** When the next attempt is possible, or the pause ends; null if an operator has to end it. */
+    /** The earliest time of the next attempt, or the end of the pause; null if an operator has to end the hold. */
     readonly until: string | null;
-    /** For a pause: `configuration`, or the author, such as `command`. Otherwise absent. */
+    /** For a pause, `configuration` or the author, such as `command`; absent for other holds. */
     readonly by?: string;
-    /** If there is no token: the reason, as a sentence. Otherwise absent. */
+    /** If there is no token, a sentence that says why; otherwise absent. */
     readonly error?: string;
   } | null;
   readonly lastAcceptedAt: string | null;

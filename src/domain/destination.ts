@@ -1,4 +1,4 @@
-/** Sources and destinations as the configuration states them, already checked. */
+/** Validated sources and destinations of the configuration. */
 
 import { createHash } from "node:crypto";
 
@@ -7,9 +7,9 @@ import type { DestinationRules } from "./rules.ts";
 
 export interface Source {
   readonly id: SourceId;
-  /** Secret. There are several during a rotation, and none if the source has no write key. */
+  /** Secret. A source has several write keys during a rotation, and may have none. */
   readonly writeKeys: readonly string[];
-  /** In the order of the configuration. Each of these destinations is configured. */
+  /** All of them are configured, and the order is that of the configuration. */
   readonly destinations: readonly DestinationId[];
   /** The limit that ingest applies; null if there is none. */
   readonly callsPerSecond: number | null;
@@ -23,15 +23,15 @@ export interface Endpoint {
   readonly url: string;
 }
 
-/** Absent rules change nothing. */
+/** A rule that is absent has no effect. */
 interface DestinationBase extends Partial<DestinationRules> {
   readonly id: DestinationId;
-  /** The destination's type: its name in the table in `destinations/index.ts`. */
+  /** The destination's type, as the table in `destinations/index.ts` names it. */
   readonly kind: string;
   /** The integration name, case-sensitive; `Webhooks` by default for webhooks. */
   readonly name: string;
   readonly enabled: boolean;
-  /** If false, the destination gets the time of receipt instead of the call's own time. */
+  /** If false, the destination gets the time at which the call was received instead of the call's own time. */
   readonly historical: boolean;
   /** Number of partitions of the destination's topic; null for `kafka.partitions`. */
   readonly partitions: number | null;
@@ -39,7 +39,7 @@ interface DestinationBase extends Partial<DestinationRules> {
   readonly getsDeletions: boolean;
 }
 
-/** A destination whose deliveries are only written to its topic; other consumers read them. */
+/** A destination whose deliveries are only written to its topic, from which other consumers read them. */
 export interface WrittenDestination extends DestinationBase {
   readonly isAttempted: false;
 }
@@ -52,11 +52,11 @@ export interface AttemptedDestination extends DestinationBase {
   readonly deliver: "any" | "every";
   /** If true, nothing is sent; deliveries wait in the queue. */
   readonly paused: boolean;
-  /** Maximum number of deliveries that this process attempts at the same time; at least 1. */
+  /** Maximum number of deliveries that each process attempts at the same time; at least 1. */
   readonly concurrency: number;
   /** Null if there is no limit. */
   readonly requestsPerSecond: number | null;
-  /** If true, requests contain the call's trace in a `traceparent` header, if the call has a trace. */
+  /** If true, and if the call has a trace, requests contain the trace in a `traceparent` header. */
   readonly traceparent: boolean;
 }
 

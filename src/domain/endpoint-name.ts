@@ -1,7 +1,7 @@
 /**
- * The name of an endpoint wherever it is shown: `crm-hook[1] crm.example.com`. It consists of the destination, the
- * endpoint's position in the configuration (the first is 1) and the host, with the port if that is not the scheme's
- * default. A path or a query may be secret and is omitted.
+ * Creates the name by which an endpoint is shown everywhere, such as `crm-hook[1] crm.example.com`. It consists of
+ * the destination, the endpoint's position in the configuration, counted from 1, and the host. The port is included
+ * unless it is the scheme's default. The path and the query are omitted, because they may be secret.
  */
 
 import type { AttemptedDestination } from "./destination.ts";
@@ -14,15 +14,15 @@ export function endpointNames({ id, endpoints }: Named): ReadonlyMap<EndpointKey
   return new Map(endpoints.map(({ key, url }, at) => [key, `${id}[${at + 1}] ${hostOf(url)}`]));
 }
 
-/** The name and the key; the key alone if the configuration no longer has such an endpoint. */
+/** The name and the key; only the key if the endpoint is no longer configured. */
 export function endpointText(name: string | undefined, key: string): string {
   return name === undefined ? key : `${name} (${key})`;
 }
 
-/** An endpoint's key before its result, as in `switchyard-last-result`. */
+/** Matches an endpoint's key that is followed by a result, as in `switchyard-last-result`. */
 const KEY_OF_OUTCOME = /\b[0-9a-f]{16}(?==)/g;
 
-/** In a sentence about results, replaces endpoint keys with names. */
+/** Replaces the endpoint keys in a sentence about results with the endpoints' names. */
 export function withEndpointNames(
   sentence: string,
   names: ReadonlyMap<string, string> | undefined,

@@ -1,6 +1,6 @@
 /**
- * Escapes characters in data that could control a terminal or reorder the text on it.
- * Inside a JSON string these escapes mean the same characters, so JSON keeps its meaning.
+ * Escapes characters that could control a terminal or reorder the text on it. The escapes are those of JSON strings,
+ * so JSON keeps its meaning.
  *
  *   characters                                       visibleText   visibleCell
  *   line feed, tab, ESC and the rest of C0           kept          \u000a
@@ -13,17 +13,17 @@ const CONTROL_OR_C0 = /[\p{Cc}\u2028\u2029\p{Bidi_Control}]/gu;
 /** Testing is cheaper than replacing, and most strings contain no such character. */
 const ANY_CONTROL = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 
-/** For whole lines of output, which contain line feeds and colors that Switchyard writes. */
+/** For complete output, in which Switchyard itself writes line feeds and colors. */
 export function visibleText(text: string): string {
   return ANY_CONTROL.test(text) ? text.replace(CONTROL, escaped) : text;
 }
 
-/** For a piece of data inside a line, such as an ID, a name, or a sentence that quotes one of these. */
+/** For data inside a line of output, such as an ID, a name, or a sentence that quotes an ID or a name. */
 export function visibleCell(text: string): string {
   return text.replace(CONTROL_OR_C0, escaped);
 }
 
-/** For a sentence of several lines. */
+/** For a message of several lines. */
 export function visibleLines(text: string): string {
   return text.split("\n").map(visibleCell).join("\n");
 }

@@ -1,6 +1,6 @@
 /**
- * Keeps the digits of IDs that were sent as JSON numbers: JavaScript rounds
- * numbers beyond 2^53, and the rounded ID can belong to another user.
+ * Keeps all digits of IDs that were sent as JSON numbers. JavaScript rounds integers beyond 2^53, and a rounded ID
+ * may be the ID of another user.
  *
  *   the number                                      is read as
  *   an integer up to 2^53 - 1                       a number
@@ -10,8 +10,8 @@
  *     writes another value                          a string, as it was sent
  *     cannot hold it: 1e400                         a number that is too large, which is not an ID
  *
- * Only fields at the top level of a value are IDs. Nearly all values have no numbers there, and these
- * values are not scanned.
+ * Only fields at the top level of a value count as IDs. Nearly all values have no numbers there, and such values are
+ * not scanned.
  */
 
 import { isJsonObject, type JsonObject } from "./json.ts";
@@ -45,7 +45,7 @@ export function withExactIds(json: unknown, text: string, bytes: Buffer): unknow
   return json;
 }
 
-/** Reads a JSON number as an ID; see the table. */
+/** Reads a JSON number as an ID, according to the table above. */
 export function exactNumber(token: string): number | string {
   const number = Number(token);
   if (/^-?\d+$/.test(token)) return Number.isSafeInteger(number) ? number : token;
@@ -53,8 +53,8 @@ export function exactNumber(token: string): number | string {
 }
 
 /**
- * The fields are listed one by one, because this runs for every value, and each such access takes only a few
- * nanoseconds.
+ * The fields are accessed one by one instead of in a loop, because this runs for every value, and each such access
+ * takes only a few nanoseconds.
  */
 function hasNumberId(json: JsonObject): boolean {
   return (
@@ -81,7 +81,7 @@ function readIds(json: Record<string, unknown>, bytes: Buffer): void {
   const isMarked = bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
   const start = skipSpace(bytes, isMarked ? BYTE_ORDER_MARK.length : 0);
   const nesting = { deepest: 0 };
-  // If a name is repeated, the last value counts, as in JSON.parse, and only that one is read.
+  // If a name is repeated, only the last value counts, as in JSON.parse.
   const places = new Map<string, readonly [at: number, end: number]>();
   scanObject(bytes, start, (nameStart, nameEnd, at) => {
     const end = endOfValue(bytes, at, nesting);

@@ -1,6 +1,6 @@
 /**
- * Finds the registry schema that a value names. The header takes precedence over the bytes, because a value whose
- * schema is named by a header has no frame.
+ * Finds out which schema of the registry a value has. If a header names the schema, the value's first bytes are not
+ * examined, because such a value has no frame.
  *
  *   the header __value_schema_id               the value
  *   byte 0 and a 4-byte ID                     has that schema, and no frame
@@ -35,12 +35,12 @@ const JSON_OBJECT = 0x7b;
 
 export type Frame =
   | { readonly kind: "none" }
-  /** The content of the value starts at `start`. */
+  /** The content of the value, after its frame, starts at `start`. */
   | { readonly kind: "framed"; readonly ref: SchemaRef; readonly start: number }
   | {
       readonly kind: "refused";
       readonly reason: "undecodable" | "unknown-schema";
-      /** One sentence, without any content of the value. */
+      /** One sentence that contains nothing of the value. */
       readonly error: string;
     };
 
@@ -53,15 +53,16 @@ const GLUE_BYTES = 2 + 16;
 export function frameOf(value: Buffer, record: WithHeaders): Frame {
   const { header, apicurio } = schemaHeaders(record);
   if (header !== null) return frameOfHeader(header);
-  // A value whose schema is named by a header has no frame, but may start with byte 0.
+  // If a header names the schema, the value has no frame, but may nevertheless start with byte 0.
   if (apicurio === null || value[0] === JSON_OBJECT) return frameOfBytes(value);
   return refused(
     "undecodable",
-    `the header ${apicurio} names its schema, as Apicurio's own serializers do, which is not supported; set them to the Confluent format`,
+    `the header ${apicurio} names its schema, which is the format of Apicurio's own ` +
+      `serializers and is not supported; set the serializers to the Confluent format`,
   );
 }
 
-/** The headers without the one that names a schema, for a value without a schema. */
+/** Removes the header that names a schema, for a value that no longer has a schema. */
 export function withoutSchema(headers: RecordHeaders): RecordHeaders {
   return headers.filter(([name]) => name !== SCHEMA_HEADER);
 }

@@ -1,6 +1,6 @@
 /**
- * Reads fields from a record's headers in place: creating a buffer and a pair for each header
- * would take most of the time spent on a delivery's headers.
+ * Reads fields directly from the bytes of a record's headers. Creating a buffer and a pair for each header would
+ * take most of the time that is spent on a delivery's headers.
  *
  *   the header                        the field
  *   exists once                       has its value
@@ -18,7 +18,10 @@ const ABSENT = -1;
 /** Maximum number of headers whose names are stored, because producers may send any number of headers. */
 const REMEMBERED_MAX = 32;
 
-/** Reads the fields of one record after another. Fields are numbered in the order in which their names were given. */
+/**
+ * Reads the fields of one record after another. A field's number is the position of its name in the constructor's
+ * list.
+ */
 export class HeaderFields {
   readonly #fieldOf: ReadonlyMap<string, number>;
   readonly #starts: Int32Array;
@@ -26,9 +29,12 @@ export class HeaderFields {
   readonly #texts: string[];
   /** The bytes that contain the first field, and usually all of them. */
   #bytes: Buffer = NO_BYTES;
-  /** The bytes by field, for fields whose bytes are in another buffer. */
+  /** Indexed by field: the buffer of each field that is not in `#bytes`. */
   #others: Buffer[] = [];
-  /** Header names of the last record, kept with their fields because most records have the same names. */
+  /**
+   * The header names of the last record and the fields that they belong to, because most records have the same
+   * names.
+   */
   readonly #names: string[] = [];
   readonly #fields: number[] = [];
   #count = 0;
@@ -40,7 +46,7 @@ export class HeaderFields {
     this.#texts = names.map(() => "");
   }
 
-  /** Switches to this record: the other methods then read its fields. */
+  /** Makes this the record whose fields the other methods read. */
   read(record: WithHeaders): void {
     this.#starts.fill(ABSENT);
     this.#bytes = NO_BYTES;
@@ -62,7 +68,8 @@ export class HeaderFields {
     const index = this.#count++;
     const isSame = this.#names[index] === name;
     const field = isSame ? this.#fields[index] : this.#fieldOf.get(name);
-    // The name is stored even if it is equal, because comparing a string with itself later takes no time.
+    // The name is stored even if it is equal: the next record may have the same string object, and comparing that
+    // object with itself takes no time.
     if (index < REMEMBERED_MAX) this.#names[index] = name;
     if (index < REMEMBERED_MAX && !isSame) this.#fields[index] = field ?? ABSENT;
     return field ?? ABSENT;
@@ -79,14 +86,17 @@ export class HeaderFields {
     return this.#bytesOf(field)[(this.#starts[field] ?? 0) + at] ?? -1;
   }
 
-  /** Null if the header is absent; the same applies to the other methods. */
+  /** Returns null if the header is absent, as do the other methods. */
   text(field: number): string | null {
     const start = this.#starts[field] ?? ABSENT;
     if (start < 0) return null;
     return this.#bytesOf(field).toString("utf8", start, this.#ends[field]);
   }
 
-  /** Does the same for fields with few different values: the string that was created last is reused. */
+  /**
+   * Returns the same as `text`, but reuses the last string if the value is the same. For fields with few different
+   * values.
+   */
   fewTexts(field: number): string | null {
     const known = this.#texts[field] ?? "";
     if (this.#length(field) === known.length && this.#is(field, known)) return known;
@@ -95,7 +105,7 @@ export class HeaderFields {
     return made;
   }
 
-  /** NaN if the field is not an integer; negative values are times before 1970. */
+  /** Returns NaN if the field is not an integer. Negative integers are times before 1970. */
   whole(field: number): number | null {
     const start = this.#starts[field] ?? ABSENT;
     if (start < 0) return null;
@@ -122,7 +132,10 @@ export class HeaderFields {
     return start < 0 ? ABSENT : (this.#ends[field] ?? ABSENT) - start;
   }
 
-  /** Returns true if the field equals this string, which must have the same length. False for non-ASCII strings. */
+  /**
+   * Returns true if the field equals this string. The caller has checked that the lengths are equal. Returns false
+   * for non-ASCII strings.
+   */
   #is(field: number, text: string): boolean {
     const bytes = this.#bytesOf(field);
     const start = this.#starts[field] ?? ABSENT;

@@ -1,13 +1,11 @@
-/**
- * Types for JSON values as `JSON.parse` returns them, and functions that check whether a value can be written again.
- */
+/** Types and functions for JSON values as `JSON.parse` returns them. */
 
-/** A plain object; its keys are own properties, even `__proto__`. */
+/** A plain object. All of its keys are own properties, even `__proto__`. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * The deepest nesting that is accepted. `JSON.parse` reads any depth, but `JSON.stringify` writes only about 4,400
- * levels with Node's default stack. Half of that leaves room for the callers.
+ * The deepest nesting that is accepted. `JSON.parse` reads any depth, but with Node's default stack size,
+ * `JSON.stringify` writes only about 4,400 levels. Half of that leaves room on the stack for the callers.
  */
 export const JSON_DEPTH_MAX = 2_000;
 
@@ -29,7 +27,7 @@ export function jsonObjectIn(text: string | Buffer): JsonObject | null {
   }
 }
 
-/** The functions below read values of unknown types. They return null if the value has another type. */
+/** This function and those below read values of unknown type. They return null if the value has the wrong type. */
 export function textOf(value: unknown): string | null {
   return typeof value === "string" ? value : null;
 }
@@ -42,12 +40,12 @@ export function oneOf<Name extends string>(names: readonly Name[], value: unknow
   return names.find((name) => name === value) ?? null;
 }
 
-/** The entries of a list that are objects; none if it is not a list. */
+/** The entries of a list that are objects. Empty if the value is not a list. */
 export function objectsOf(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }
 
-/** The kind of a value, for messages. Never the value itself, which may be personal data. */
+/** Names the kind of a value, for messages. The value itself is not included, because it may be personal data. */
 export function kindOf(value: unknown): string {
   if (value === undefined) return "nothing";
   if (value === null) return "null";
@@ -67,7 +65,7 @@ export function describe(value: unknown): string {
   return isWord ? `"${value}"` : kindOf(value);
 }
 
-/** Returns true if objects and lists nest more than `levels` deep in a value. */
+/** Returns true if objects and lists in a value are nested more than `levels` deep. */
 export function nestsDeeperThan(levels: number, value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   if (levels === 0) return true;
@@ -78,8 +76,8 @@ export function nestsDeeperThan(levels: number, value: unknown): boolean {
 }
 
 /**
- * Returns true if both have the same type and are equal; objects and lists are compared by content. Works at any depth,
- * because it does not recurse.
+ * Returns true if both values have the same type and are equal. Objects and lists are compared by content. Nesting
+ * may be of any depth, because the function does not recurse.
  */
 export function isEqual(one: unknown, other: unknown): boolean {
   if (one === other) return true;

@@ -1,13 +1,13 @@
-/** The schemas of a registry, in the form that code uses to read values. */
+/** Types for the schemas of a registry that are used to read values. */
 
 /** The schema's ID, from 0 to 2^31 - 1, or its GUID, in lowercase hex with dashes. */
 export type SchemaRef = number | string;
 
 /** The result of reading a value with its schema. */
 export type ReadValue =
-  /** The content of the value as JSON. The bytes are UTF-8 if the strings in the value are. */
+  /** The content of the value as JSON. The bytes are valid UTF-8 if all strings in the value are. */
   | { readonly kind: "json"; readonly bytes: Buffer }
-  /** One sentence, without any content of the value. */
+  /** One sentence that contains nothing of the value. */
   | { readonly kind: "refused"; readonly error: string };
 
 /** Reads the bytes after the frame. Never throws. */
@@ -30,11 +30,11 @@ export type KnownSchema =
       readonly error: string;
     };
 
-/** The schema of a record's value, which was looked up when the record arrived. */
+/** The schema of a record's value. It is looked up when the record arrives. */
 export interface ValueSchema {
   readonly ref: SchemaRef;
   readonly known: KnownSchema;
-  /** The index at which the content of the value starts, after its frame. */
+  /** The index in the value at which its content starts, after the frame. */
   readonly start: number;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The part of the configuration that changes while the program runs
- * (docs/change-configuration.md#what-applies-without-a-restart): its three lists, the defaults for what their entries do not set,
- * and TLS files.
+ * The part of the configuration that can change while the program runs
+ * (docs/change-configuration.md#what-applies-without-a-restart): sources, destinations and audiences, the defaults
+ * for their entries, and TLS files.
  */
 
 import type { AudienceOptions, ConfiguredAudience } from "./audience.ts";
@@ -14,8 +14,8 @@ export interface LiveSettings {
   readonly destinations: readonly Destination[];
   readonly audiences: readonly ConfiguredAudience[];
   readonly audienceDefaults: AudienceOptions;
-  /** The private CA of endpoints as a PEM string; null if there is none. */
+  /** The private CA for endpoints' certificates as a PEM string; null if there is none. */
   readonly deliveryCa: string | null;
-  /** The PEM strings of ingest; null if ingest does not use TLS. */
+  /** The certificate and key of the ingest stage as PEM strings; null if it does not use TLS. */
   readonly ingestTls: { readonly cert: string; readonly key: string } | null;
 }

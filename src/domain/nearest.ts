@@ -1,6 +1,6 @@
-/** Finds the name that was most likely meant by a misspelt one, for messages such as "did you mean". */
+/** Finds the name that a misspelled one was most likely meant to be, for messages such as "did you mean". */
 
-/** No setting or function has a longer name. */
+/** No setting or function has a name longer than this. */
 const NAME_CHARACTERS_MAX = 40;
 
 /** Returns null if no known name is similar enough. */

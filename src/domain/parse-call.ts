@@ -42,7 +42,7 @@ export interface TypedCall {
 
 const TYPES: ReadonlySet<unknown> = new Set(CALL_TYPES);
 
-/** The first check of a call: whether it is an object whose type is one of the six. */
+/** Reads the type of a call, which must be an object with one of the six types. */
 export function parseCallType(json: unknown): TypedCall | InvalidCall {
   if (!isJsonObject(json))
     return refused(`a call must be a JSON object, but this is ${kindOf(json)}`);
@@ -55,14 +55,15 @@ export function parseCallType(json: unknown): TypedCall | InvalidCall {
 /**
  * Reads a whole call.
  *
- * @param sizeBytes the size of the JSON, if known: small JSON cannot nest too deeply, so its nesting is not checked.
+ * @param sizeBytes the size of the JSON, if known. If it is small, the nesting is not checked, because small JSON
+ *   cannot be nested too deeply.
  */
 export function parseCall(json: unknown, sizeBytes = Number.POSITIVE_INFINITY): ParsedCall {
   const typed = parseCallType(json);
   return typed.kind === "typed" ? parseCallFields(typed, sizeBytes) : typed;
 }
 
-/** The second part of `parseCall`, for callers that have already read the type. */
+/** Reads the other fields of a call, for callers that have already read the type. */
 export function parseCallFields(
   typed: TypedCall,
   sizeBytes = Number.POSITIVE_INFINITY,
@@ -172,7 +173,7 @@ function id(value: unknown, field: string, problems: string[]): string | null {
   return null;
 }
 
-/** Accepts numbers instead of strings: the category 5 becomes the category "5". */
+/** Accepts a number instead of a string: the category 5 becomes the category "5". */
 function numberAsText(value: unknown): unknown {
   return typeof value === "number" && Number.isFinite(value) ? `${value}` : value;
 }
@@ -186,14 +187,14 @@ function text(value: unknown, field: string, problems: string[]): string | null 
 
 function object(value: unknown, field: string, problems: string[]): JsonObject | null {
   if (isJsonObject(value)) return value;
-  // Some languages write an empty string for an absent value, even for objects. PHP and Lua write an
-  // empty list for an empty map.
+  // Some languages write an empty string if a value is absent, even if the value would be an object. PHP and Lua
+  // write an empty list for an empty map.
   if (value === undefined || value === null || value === "" || isEmptyList(value)) return null;
   problems.push(`${field} is ${kindOf(value)}, expected an object`);
   return null;
 }
 
-/** Some libraries put the traits of an identify call only into its context. */
+/** Some libraries put the traits of an identify call only into the call's context. */
 function traitsOf(
   type: CallType,
   traits: JsonObject | null,
@@ -206,7 +207,7 @@ function traitsOf(
 
 function pageProperties(traits: JsonObject | null, properties: JsonObject | null) {
   if (traits === null || properties === null) return properties ?? traits;
-  // A spread creates own properties for every key, even `__proto__`.
+  // Object spread creates own properties for all keys, even for `__proto__`.
   return { ...traits, ...properties };
 }
 
@@ -221,7 +222,7 @@ function messageId(value: unknown): MessageId | null {
   if (typeof value === "number" && Number.isFinite(value)) return `${value}` as MessageId;
   if (typeof value !== "string" || value === "") return null;
   if (value.length <= MESSAGE_ID_CHARACTERS_MAX) return value as MessageId;
-  // A character outside the Basic Multilingual Plane has a length of two.
+  // Characters outside the Basic Multilingual Plane count twice in a string's length.
   if (value.length > 2 * MESSAGE_ID_CHARACTERS_MAX) return null;
   return Array.from(value).length <= MESSAGE_ID_CHARACTERS_MAX ? (value as MessageId) : null;
 }

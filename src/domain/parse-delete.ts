@@ -16,7 +16,7 @@ export type ParsedDelete =
   | { readonly kind: "delete"; readonly notification: DeleteNotification }
   | { readonly kind: "refused"; readonly reason: "invalid-call"; readonly error: string };
 
-/** The time and message ID are in the headers of the delivery. */
+/** Does not read the time and the message ID, which are also in the delivery's headers. */
 export function parseDelete(json: unknown): ParsedDelete {
   if (!isJsonObject(json))
     return refused(`a delete must be a JSON object, but this is ${kindOf(json)}`);

@@ -1,7 +1,7 @@
 /**
  * The minimum Kafka permissions that each role needs. A role is a stage, or a command that operators run.
- * `switchyard acls` prints them, `docs/connect.md` and `SECURITY.md` show them, and a test runs
- * every role on a broker that grants exactly these.
+ * `switchyard acls` prints the permissions, `docs/connect.md` and `SECURITY.md` show them, and a test runs every
+ * role on a broker that grants exactly these permissions.
  *
  *   permission      operations that Kafka checks for it
  *   read, write     Read, Write on the topic
@@ -9,8 +9,8 @@
  *   every role      Describe on all topics of the prefix: a process waits until all of them exist
  *   create topics   Create on the topics of the prefix
  *
- * If there is a topic for each destination or retry delay, permission is granted for the common prefix of their names,
- * so that a new destination needs no new permission.
+ * For topics that exist per destination or per retry delay, permissions are granted for the common prefix of the
+ * topics' names, so that a new destination needs no new permission.
  */
 
 import type { DestinationId } from "./ids.ts";
@@ -68,7 +68,7 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partia
     writes: ["deliveries", "retries", "delays", "deadLetters", "operatorActions", "operatorEvents"],
     groups: ["operatorEvents"],
   },
-  // The permissions of `status` and `timeline`, and those for audiences. The role does not join a group.
+  // The permissions of `status` and `timeline`, and those for reading audiences. The role does not join a group.
   console: {
     reads: [
       "calls",
@@ -89,7 +89,7 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partia
 
 /**
  * The additional permissions of a console in which operators may act: those of the roles `control` and `replay`, and
- * those for approving a sync.
+ * the permission to approve a sync.
  */
 const ACTING: Role = {
   reads: [],
@@ -151,7 +151,7 @@ const COMMANDS: Readonly<Record<CommandRole, Role>> = {
     writes: [],
     groups: [],
   },
-  // The command reads the batch at which a stage halted, and moves the offset of that stage's group.
+  // The command reads the batch at which a stage halted, and changes the offset of that stage's group.
   "skip-corrupt-batch": {
     reads: ["calls", "audienceSyncs", "deletionRequests", "deliveries", "retries", "delays"],
     writes: [],
@@ -287,7 +287,7 @@ function groupPlaces(groups: GroupNames): Readonly<Record<keyof GroupNames, Plac
   };
 }
 
-/** Topics with a configured name need not start with the prefix. */
+/** Topics with configured names are listed separately, because their names need not start with the prefix. */
 function allTopics(topics: TopicNames): readonly Place[] {
   const { prefix, calls, audienceSyncs, deletionRequests } = topics;
   const own = [calls, audienceSyncs, deletionRequests].filter((name) => !name.startsWith(prefix));
@@ -307,7 +307,7 @@ function beginningOf(name: string, end: string): string {
   return name.slice(0, -end.length);
 }
 
-/** Creates one grant for each pattern; a grant may have several names. */
+/** Creates one grant for each pattern. A grant may cover several names. */
 function grant(
   on: "topic" | "group",
   places: readonly Place[],

@@ -10,7 +10,7 @@ export interface ProcessStatus {
   readonly version: string;
   readonly node: string;
   readonly startedAt: string;
-  /** The stages that the process runs; `partitions` is empty until it owns some. */
+  /** The stages that the process runs. `partitions` is empty while a stage owns no partitions. */
   readonly stages: readonly {
     readonly name: StageName;
     /** The partitions by topic. */
@@ -32,7 +32,7 @@ export interface UnreachableBroker {
   readonly error: string;
 }
 
-/** The values by the name of the metric. */
+/** Indexed by the name of the metric. */
 export type MetricValues = Readonly<Record<string, readonly MetricValue[]>>;
 
 export interface MetricValue {

@@ -1,5 +1,5 @@
 /**
- * A smooth rate limit: `requestsPerSecond` of a destination.
+ * A smooth rate limit, for a destination's `requestsPerSecond`.
  *
  * Two rules apply at the same time:
  *
@@ -9,25 +9,28 @@
  *             events ago must be a second in the past. A fraction is rounded up and the second is
  *             lengthened accordingly: 5 per second in three processes are 2 in 1.2 s in each.
  *
- * The window stores one number for each event of a second, but allocates them only at the first event, because most of
- * a thousand destinations never have one.
+ * The window stores one number for each event that a second allows. It is allocated only at the first event, because
+ * of a thousand destinations most never have an event.
  */
 
 export interface RateLimiter {
   /**
-   * Returns 0 and counts all `count` events if they may happen now. Otherwise counts nothing and returns the
-   * milliseconds to wait before the next try. If no event happened in the last second, even more events than the rate
-   * allows per second may happen at once.
+   * If all `count` events may happen now, counts them and returns 0. Otherwise counts nothing and returns the number
+   * of milliseconds to wait before the next call. If no event happened in the last second, any `count` is allowed,
+   * even if it exceeds the rate.
    */
   take(nowMs: number, count?: number): number;
-  /** Changes the rate, for example when partitions move. Must be above 0. Events counted so far stay counted. */
+  /**
+   * Changes the rate, for example when partitions move. The rate must be above 0. Events that were counted remain
+   * counted.
+   */
   setRate(perSecond: number): void;
 }
 
 const CATCH_UP_MS = 50;
 const SECOND_MS = 1_000;
 
-/** @param perSecond above 0; may be a fraction. */
+/** @param perSecond must be above 0, and may be a fraction. */
 export function createRateLimiter(perSecond: number): RateLimiter {
   let spacingMs = SECOND_MS / perSecond;
   let windowSize = Math.ceil(perSecond);
@@ -42,7 +45,7 @@ export function createRateLimiter(perSecond: number): RateLimiter {
       const times = kept;
       const oldest = times[(at + Math.min(count, times.length) - 1) % times.length];
       const earliestMs = Math.max(nextAtMs, (oldest ?? Number.NEGATIVE_INFINITY) + retryWindowMs);
-      // Without this, if the clock is set back, every event would wait until the clock has caught up.
+      // Without this check, events would wait for a long time after the clock was set back.
       const isSetBack = nowMs < lastAtMs - SECOND_MS;
       if (isSetBack) times.fill(Number.NEGATIVE_INFINITY);
       else if (nowMs < earliestMs) return earliestMs - nowMs;

@@ -1,8 +1,8 @@
-/** Kafka records in the form that the stages use: whole values, without a client library's types. */
+/** Kafka records in the form that the stages use, without a client library's types. */
 
 import type { ValueSchema } from "./known-schemas.ts";
 
-/** Header names may repeat, and their order is kept. A null value is Kafka's null. */
+/** Several headers may have the same name, and their order is kept. The value is null if it is null in Kafka. */
 export type RecordHeader = readonly [name: string, value: Buffer | null];
 export type RecordHeaders = readonly RecordHeader[];
 
@@ -14,19 +14,20 @@ export interface RecordPlace {
   readonly offset: number;
 }
 
-/** The content of a record. Each access to a field may decode the field again. */
+/** The content of a record. A field may be decoded again on each access. */
 export interface RecordContent {
   readonly key: Buffer | null;
   readonly value: Buffer | null;
   readonly headers: RecordHeaders;
-  /** Key, value and headers as Kafka encodes them (record format version 2), if available. */
+  /** Key, value and headers as Kafka encodes them (record format version 2); absent if not available. */
   readonly encoded?: Buffer | undefined;
-  /** Visits each header in order. Present if that is cheaper than creating `headers`. */
+  /** Visits each header in order. Present only if visiting is cheaper than reading `headers`. */
   eachHeader?(tell: VisitHeader): void;
 }
 
 /**
- * A header's value is in `bytes` from `start` up to, but not including, `end`; `start` is -1 for Kafka's null.
+ * The header's value is the part of `bytes` from `start` up to, but not including, `end`. If the value is null,
+ * `start` is -1.
  */
 export type VisitHeader = (name: string, bytes: Buffer, start: number, end: number) => void;
 
@@ -46,7 +47,7 @@ export function eachHeader(record: WithHeaders, tell: VisitHeader): void {
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** The parts that were omitted from a record; a field is null if that part was not omitted. */
+/** Describes what was omitted from a record. A field is null if that part of the record was not omitted. */
 export interface Cut {
   readonly keyBytes: number | null;
   readonly valueBytes: number | null;
@@ -63,29 +64,32 @@ export interface Omitted {
 export interface CutHeaders {
   readonly count: number;
   readonly bytes: number;
-  /** The name of the largest header, or the start of that name. */
+  /** The name of the largest header, truncated if it is long. */
   readonly largest: string;
 }
 
 /**
- * To copy a record, name each of these fields: the fields of a fetched record are not its own properties, so a spread
- * omits them.
+ * To copy a record, copy each field by name. An object spread would omit the fields of a fetched record, because
+ * they are not own properties.
  */
 export interface IncomingRecord extends RecordPlace, RecordContent {
-  /** Milliseconds since the epoch: when the record was written, or the time that its producer set. */
+  /** Milliseconds since the epoch: the time at which the record was written, or the time that its producer set. */
   readonly timestampMs: number;
-  /** Present if the record is larger than its topic allows and was read in part (docs/topics.md#limits). */
+  /**
+   * Present if only a part of the record was read, because the record is larger than its topic allows
+   * (docs/topics.md#limits).
+   */
   readonly omitted?: Omitted | undefined;
   /** Absent if the value has no schema, or no schema registry is configured. */
   readonly schema?: ValueSchema | undefined;
 }
 
-/** The record, together with what is known about its value's schema. */
+/** Returns the record with the schema of its value. */
 export function withSchema(record: IncomingRecord, schema: ValueSchema): IncomingRecord {
   return new WithSchema(record, schema);
 }
 
-/** Reads a field of the record only when it is accessed. */
+/** Reads a field of the original record only when the field is accessed. */
 class WithSchema implements IncomingRecord {
   readonly schema: ValueSchema;
   readonly offset: number;
@@ -135,33 +139,36 @@ class WithSchema implements IncomingRecord {
 }
 
 /**
- * A record to write. Its timestamp is always the time of writing. If `encoded` is present, those bytes are written, and
- * the other fields need not be read.
+ * A record to write. Its timestamp is always the time of writing. If `encoded` is present, its bytes are written as
+ * they are.
  */
 export interface OutgoingRecord extends RecordContent {
   readonly topic: string;
   /**
-   * Headers that several records of one `send` share: pass the same array object, so that its bytes
-   * are encoded once. Written before `headers`.
+   * Headers that several records of one `send` share. They are encoded only once if all of these records have the
+   * same array object. Written before `headers`.
    */
   readonly sharedHeaders?: RecordHeaders;
-  /** If absent, the key decides the partition as in Java's client (murmur2; round robin for a null key). */
+  /**
+   * If absent, the partition is chosen in the same way as by the Java client: by murmur2 of the key, or round robin
+   * if the key is null.
+   */
   readonly partition?: number;
   /**
-   * If present, this object represents several records of `partition`, and `encoded` contains them one after another,
-   * as in a batch. Without `partition`, a partition is chosen for each record separately.
+   * If present, this object stands for several records, which `encoded` contains one after another, as in a batch.
+   * All of them are written to `partition`; if that is absent, a partition is chosen for each record.
    */
   readonly bundle?: Bundle | undefined;
   /** If present and the record is too large for its topic, the record is compressed instead of rejected. */
   readonly compression?: Compression | undefined;
 }
 
-/** Filled in after the brokers have rejected the record as too large. */
+/** The fields are set after the brokers have rejected the record as too large. */
 export interface Compression {
   bytes: Buffer | null;
 }
 
-/** Records that are sent as one. */
+/** Several records that are sent as one object. */
 export interface Bundle {
   readonly count: number;
   /** The same records one by one. */
@@ -173,12 +180,12 @@ export function recordCount({ bundle }: OutgoingRecord): number {
   return bundle?.count ?? 1;
 }
 
-/** An unchanged record, to be written to another topic. */
+/** Creates a record with the same content for another topic. */
 export function forwarded(record: RecordContent, topic: string): OutgoingRecord {
   return new Forwarded(record, topic);
 }
 
-/** Reads a field of the record only when it is accessed. */
+/** Reads a field of the original record only when the field is accessed. */
 class Forwarded implements OutgoingRecord {
   readonly topic: string;
   readonly encoded: Buffer | undefined;

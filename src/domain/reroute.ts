@@ -1,5 +1,5 @@
 /**
- * Decides which record is written instead of one whose topic is not writable
+ * Decides what is written instead of a record whose topic is not writable
  * (docs/isolation.md#a-topic-that-is-not-writable).
  *
  *   the record's topic                            what is written instead
@@ -11,7 +11,8 @@
  *   none                             the first
  *   n                                the delay n positions after the first, or the last one
  *
- * Attempts and scheduled retries are not counted here, so no retry window starts. Key and value stay the same.
+ * A reroute does not count as an attempt or a scheduled retry, so no retry window starts. Key and value stay the
+ * same.
  */
 
 import { DELIVERY_HEADER } from "./delivery.ts";
@@ -19,12 +20,12 @@ import type { DestinationId } from "./ids.ts";
 import type { OutgoingRecord, RecordHeaders } from "./record.ts";
 import { destinationOfTopic, type TopicNames } from "./topics.ts";
 
-/** The number of times that a delivery was rerouted. Only stages that write deliveries read this header. */
+/** How many times a delivery was rerouted. Only stages that write deliveries read this header. */
 export const REROUTE_HEADER = "switchyard-reroute-count";
 
 export interface RerouteRules {
   readonly topics: TopicNames;
-  /** The retry delays. At least one, in ascending order. */
+  /** At least one retry delay, in ascending order. */
   readonly retryDelaysMs: readonly number[];
   /** If `true`, a missing topic is recreated. */
   readonly isMade: (topic: string) => boolean;
@@ -68,7 +69,7 @@ export function insteadOf(
   return { kind: "rerouted", destination, outgoing };
 }
 
-/** Any program that may write to a delay topic can write any number. */
+/** Other values are ignored, because any program that may write to a delay topic can set the header. */
 function timesRerouted(headers: RecordHeaders): number {
   const text = headers.findLast(([name]) => name === REROUTE_HEADER)?.[1]?.toString() ?? "";
   return /^\d{1,4}$/.test(text) ? Number(text) : 0;

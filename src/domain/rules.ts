@@ -1,6 +1,6 @@
 /**
- * The rules of a destination as the configuration declares them, already checked (docs/rules.md): which calls the
- * destination gets, and which parts of these calls. `src/route/rules/` applies them.
+ * The validated rules of a destination (docs/rules.md). They decide which calls the destination gets, and which
+ * parts of these calls. `src/route/rules/` applies them.
  */
 
 import type { SourceId } from "./ids.ts";
@@ -17,7 +17,7 @@ export interface ConsentRule {
   readonly required: boolean | null;
 }
 
-/** The part that filters and mapping entries have in common: the calls to which they apply. */
+/** Selects the calls to which a filter or a mapping entry applies. */
 export interface RuleScope {
   /** Null for all sources. */
   readonly sources: readonly SourceId[] | null;
@@ -25,7 +25,7 @@ export interface RuleScope {
   readonly if: string | null;
 }
 
-/** Names of properties of the object at a path; `""` is the call itself. */
+/** Names of properties of the object at `path`; the path `""` is the call itself. */
 export interface PropertyList {
   readonly path: string;
   readonly names: readonly string[];

@@ -1,12 +1,13 @@
 /**
- * Scans JSON in bytes without building values: sizes must be measured in the bytes that were sent, and most parts of a
- * call are only passed on.
+ * Scans JSON bytes without creating values, because sizes have to be measured in the bytes that were sent, and most
+ * parts of a call are only passed on.
  *
- * The scan is as strict as JSON.parse, unless a caller counts values that can be repaired; a property test compares the
- * two. It takes less than half the time of JSON.parse, because it creates no strings, numbers or objects. The bytes
- * must be UTF-8, which the caller checks. Nesting is counted without recursion, so depth does not use the stack.
+ * The scan is as strict as JSON.parse, unless a caller counts values that can be repaired; a property test compares
+ * the scan with JSON.parse. The scan takes less than half the time, because it creates no strings, numbers or
+ * objects. The bytes must be UTF-8, which the caller checks. The scan does not recurse, so deep nesting does not
+ * exhaust the stack.
  *
- * An end is the index after the last byte; -1 if the bytes are not JSON, or are truncated.
+ * The end of a value is the index after its last byte. It is -1 if the bytes are not JSON, or are truncated.
  */
 
 import { endOfQuotes, endOfRepairable, endOfScalar, endOfText, QUOTE } from "./scan-scalar.ts";
@@ -22,13 +23,13 @@ const CLOSE_OBJECT = 0x7d;
 export interface Nesting {
   deepest: number;
   /**
-   * The number of values found so far that are not JSON, but that `repaired` can turn into JSON. If absent, no such
-   * value is allowed.
+   * How many values have been found that are not JSON, but can be turned into JSON by `repaired`. If absent, such
+   * values are not allowed.
    */
   repairable?: number;
 }
 
-/** Index of the first byte at or after `at` that is not white space. */
+/** The index of the first byte at or after `at` that is not white space. */
 export function skipSpace(bytes: Buffer, at: number): number {
   const { length } = bytes;
   let index = at;
@@ -47,7 +48,7 @@ export function beginsWith(bytes: Buffer, kind: "object" | "list", at: number): 
 }
 
 /**
- * Returns the end of the object at `start`, which is read member by member.
+ * Scans the object at `start` member by member, and returns its end.
  *
  * @param member returns the end of the value at `at`; the name is between `nameStart` and `nameEnd`, with
  *   its quotes.
@@ -63,16 +64,19 @@ export function scanObject(
   return endOf(at);
 }
 
-/** The index at which a member's name ends, including its quotes, and the index at which its value starts. */
+/** The index after a member's name and its closing quote, and the index at which the member's value starts. */
 export interface FoundMember {
   nameEnd: number;
   at: number;
 }
 
-/** Means that the bytes are not JSON, or are truncated. Any lower number encodes the end of the object or list. */
+/** Means that the bytes are not JSON, or are truncated. Any lower number encodes the end of an object or a list. */
 const BROKEN = -1;
 
-/** Decodes the end that `nextMember` and similar functions return as a negative number; -1 if there is none. */
+/**
+ * Decodes the end of the object or list, which `nextMember` and similar functions return as a negative number; -1 if
+ * the end was not found.
+ */
 export function endOf(at: number): number {
   return at === BROKEN ? -1 : -at - 1;
 }
@@ -81,13 +85,19 @@ function ended(at: number): number {
   return -(at + 1) - 1;
 }
 
-/** The index where the first member's name of the object at `start` starts; negative: see `endOf`. */
+/**
+ * The index at which the name of the first member of the object at `start` starts. If it is negative, `endOf`
+ * decodes it.
+ */
 export function firstMember(bytes: Buffer, start: number, found: FoundMember): number {
   const at = skipSpace(bytes, start + 1);
   return bytes[at] === CLOSE_OBJECT ? ended(at) : memberAt(bytes, at, found);
 }
 
-/** The index where the name of the next member starts, after a value that ends at `end`; negative: see `endOf`. */
+/**
+ * The index at which the name of the next member starts, after a value that ends at `end`. If it is negative,
+ * `endOf` decodes it.
+ */
 export function nextMember(bytes: Buffer, end: number, found: FoundMember): number {
   if (end < 0) return BROKEN;
   const at = skipSpace(bytes, end);
@@ -101,13 +111,16 @@ function memberAt(bytes: Buffer, at: number, found: FoundMember): number {
   return found.at < 0 ? BROKEN : at;
 }
 
-/** The index where the first entry of the list at `start` starts; negative: see `endOf`. */
+/** The index at which the first entry of the list at `start` starts. If it is negative, `endOf` decodes it. */
 export function firstEntry(bytes: Buffer, start: number): number {
   const at = skipSpace(bytes, start + 1);
   return bytes[at] === CLOSE_LIST ? ended(at) : at;
 }
 
-/** The index where the next entry starts, after an entry that ends at `end`; negative: see `endOf`. */
+/**
+ * The index at which the next entry starts, after an entry that ends at `end`. If it is negative, `endOf` decodes
+ * it.
+ */
 export function nextEntry(bytes: Buffer, end: number): number {
   if (end < 0) return BROKEN;
   const at = skipSpace(bytes, end);
@@ -116,11 +129,12 @@ export function nextEntry(bytes: Buffer, end: number): number {
 }
 
 /**
- * The brackets that must be closed, innermost last. Reused for each value, and large enough for nearly all values.
+ * The brackets that are still open, innermost last. The array is reused for each value, and is large enough for
+ * nearly all values.
  */
 const BRACKETS = new Uint8Array(1_024);
 
-/** End of the value at `start`, including everything in it. */
+/** The end of the value at `start`, including everything in the value. */
 export function endOfValue(bytes: Buffer, start: number, nesting: Nesting): number {
   let brackets = BRACKETS;
   let depth = 0;
@@ -157,8 +171,8 @@ export function endOfValue(bytes: Buffer, start: number, nesting: Nesting): numb
 }
 
 /**
- * The end of an object or a list that is not JSON, found only by its brackets and strings; -1 if the brackets do not
- * match, so that the end is unknown.
+ * Finds the end of an object or a list that is not valid JSON, by its brackets and strings only. Returns -1 if the
+ * brackets do not match, because the end is then unknown.
  */
 export function endOfBrackets(bytes: Buffer, start: number): number {
   let brackets = BRACKETS;
@@ -197,7 +211,7 @@ function endOfName(bytes: Buffer, at: number): number {
   return bytes[at] === QUOTE ? endOfText(bytes, at) : -1;
 }
 
-/** The index where a member's value starts, if there is a colon. */
+/** The index at which a member's value starts, after the colon; -1 if there is no colon. */
 function startOfValue(bytes: Buffer, nameEnd: number): number {
   if (nameEnd < 0) return -1;
   const colon = skipSpace(bytes, nameEnd);

@@ -1,6 +1,6 @@
 /**
- * Finds the ends of strings, numbers and literals in JSON, for `scan-json.ts`. The result is -1 if there is none at
- * `start`.
+ * Finds the ends of strings, numbers and literals in JSON, for `scan-json.ts`. The functions return -1 if no such
+ * value starts at `start`.
  */
 
 export const QUOTE = 0x22;
@@ -30,14 +30,17 @@ function endOfWord(bytes: Buffer, start: number, word: Buffer): number {
   return start + word.length;
 }
 
-/** The spellings in Python, Ruby, C and languages that follow them; longer ones first. */
+/**
+ * The spellings in Python, Ruby, C, and languages that use the same ones. If one spelling starts with another, it
+ * comes first.
+ */
 const NOT_NUMBERS = ["NaN", "nan", "NAN", "Infinity", "infinity", "inf", "INF"].map((word) =>
   Buffer.from(word),
 );
 const PLUS = 0x2b;
 const MINUS = 0x2d;
 
-/** End of a value that is not JSON but that `repaired` turns into JSON. */
+/** The end of a value that is not JSON, but that `repaired` turns into JSON. */
 export function endOfRepairable(bytes: Buffer, start: number): number {
   if (bytes[start] === QUOTE) return endOfRawText(bytes, start);
   const isSigned = bytes[start] === MINUS || bytes[start] === PLUS;
@@ -50,7 +53,10 @@ export function endOfRepairable(bytes: Buffer, start: number): number {
   return -1;
 }
 
-/** End of a string that may contain anything, even after a backslash. @param start the index of its first quote. */
+/**
+ * The end of a string that may contain anything, even after a backslash. @param start the index of the string's
+ * first quote.
+ */
 export function endOfQuotes(bytes: Buffer, start: number): number {
   for (let at = start + 1; at < bytes.length; at += 1) {
     if (bytes[at] === QUOTE) return at + 1;
@@ -59,7 +65,7 @@ export function endOfQuotes(bytes: Buffer, start: number): number {
   return -1;
 }
 
-/** End of a string that contains unescaped control characters. */
+/** The end of a string that contains unescaped control characters. */
 function endOfRawText(bytes: Buffer, start: number): number {
   for (let at = start + 1; at < bytes.length; at += 1) {
     if (bytes[at] === QUOTE) return at + 1;
@@ -71,8 +77,8 @@ function endOfRawText(bytes: Buffer, start: number): number {
 }
 
 /**
- * Returns JSON from text that is JSON except for values that `endOfRepairable` accepts: words such as NaN become null,
- * and control characters become escapes. Strings that contain such words are unchanged.
+ * Turns text into JSON that is not JSON only because it contains values that `endOfRepairable` accepts. Words such
+ * as NaN become null, unless they are part of a string, and control characters become escapes.
  */
 export function repaired(text: string): string {
   return text.replace(TEXT_OR_WORD, (found) =>
@@ -81,7 +87,7 @@ export function repaired(text: string): string {
 }
 
 const TEXT_OR_WORD = /"(?:[^"\\]|\\.)*"|[-+]?(?:[Ii]nfinity|inf|INF|NaN|nan|NAN)/g;
-/** Some of these characters need no escape, but the escape does not change their meaning. */
+/** Not all of these characters need an escape, but an escape does not change what they mean. */
 const CONTROL = /\p{Cc}/gu;
 
 function escaped(character: string): string {
@@ -105,7 +111,7 @@ export function endOfText(bytes: Buffer, start: number): number {
   return -1;
 }
 
-/** The bytes that may follow a backslash, in addition to u and four hexadecimal digits. */
+/** The bytes that may follow a backslash, except u, which four hexadecimal digits must follow. */
 const ESCAPED: ReadonlySet<unknown> = new Set(Buffer.from('"\\/bfnrt'));
 
 function endOfEscape(bytes: Buffer, start: number): number {
@@ -125,7 +131,10 @@ function isDigit(byte: number): boolean {
   return byte >= 0x30 && byte <= 0x39;
 }
 
-/** `-`, digits without a leading zero, fraction, exponent. */
+/**
+ * A number consists of an optional `-`, digits without a leading zero, an optional fraction and an optional
+ * exponent.
+ */
 function endOfNumber(bytes: Buffer, start: number): number {
   const first = bytes[start] === 0x2d ? start + 1 : start;
   let at = bytes[first] === 0x30 ? first + 1 : endOfDigits(bytes, first);

@@ -1,6 +1,6 @@
 /**
- * Finds the source of a record (docs/calls.md#source). The first row whose field is present decides;
- * later rows are ignored, even if that source is not configured.
+ * Finds the source of a record (docs/calls.md#source). The first row whose field is present decides. Later rows are
+ * ignored, even if the field names a source that is not configured.
  *
  *   present                         the source is
  *   the header source-id            the one with that ID (if the header is repeated, the last one counts)
@@ -8,8 +8,8 @@
  *   writeKey in the value           the one with that write key
  *   none of these                   the default source
  *
- * If there is no default source, or no source with that ID or key, the result is `unknown-source`. The empty string and
- * null count as absent, and a number counts as the string of its digits.
+ * If there is no default source, or no source with that ID or key, the result is `unknown-source`. The empty string
+ * and null count as absent. A number is read as a string of its digits.
  */
 
 import type { Source } from "./destination.ts";
@@ -45,7 +45,7 @@ export function sourceLookup(
   };
 }
 
-/** @param json the value; only an object can name a source. */
+/** @param json the record's value; only an object can name a source. */
 export function sourceOf(headers: RecordHeaders, json: unknown, lookup: SourceLookup): FoundSource {
   const header = sourceHeader(headers);
   if (header !== null) return byId(lookup, header, "header source-id");
@@ -54,7 +54,7 @@ export function sourceOf(headers: RecordHeaders, json: unknown, lookup: SourceLo
     if (isPresent(sourceId)) return byId(lookup, sourceId, "sourceId");
     if (isPresent(writeKey)) {
       const source = lookup.byWriteKey.get(asText(writeKey));
-      // A write key is a secret, even if it does not belong to a source.
+      // The message does not contain the write key, which is a secret even if it belongs to no source.
       return found(source, "writeKey", "the writeKey belongs to no configured source");
     }
   }

@@ -1,6 +1,6 @@
 /**
- * The stages, one row each. The `run` command, `switchyard status`, the docs of topics and the tests
- * read this table. A new stage needs a row here, a folder with its name, and its start in
+ * The table of stages. The `run` command, `switchyard status`, the reference page of topics and the tests read it.
+ * To add a stage, add a row here, create a folder with the stage's name, and start the stage in
  * `src/run/start-stages.ts`.
  *
  *   input            who reads it                                shown by `status` as
@@ -9,7 +9,7 @@
  *   per destination  a consumer and a group for each             a row for each destination
  *   per delay        a consumer and a group for each             a row, and a table of retry delays
  *
- * The rows are in the order in which data passes through the stages. Stages are started from the end, so that no
+ * The rows are in the order in which data passes through the stages. The last stage is started first, so that no
  * backlog builds up.
  */
 
@@ -20,7 +20,7 @@ type NamedAlone<Names> = {
   [Key in keyof Names]: Names[Key] extends string ? Key : never;
 }[keyof Names];
 
-/** The topics and groups of a stage, by their names in `topics.ts`. */
+/** The topics and groups of a stage, by their field names in `topics.ts`. */
 export type StageInput =
   | {
       readonly per: "stage";
@@ -30,7 +30,7 @@ export type StageInput =
   | {
       readonly per: "destination";
       readonly topic: "deliveries";
-      /** Another topic, read by the same consumer. Its records may overtake those of the stage's other topic. */
+      /** A second topic that the same consumer reads. Its records may overtake those of the first topic. */
       readonly passing: "retries";
       readonly group: "deliver";
     }
@@ -38,7 +38,7 @@ export type StageInput =
 
 export interface StageRow {
   readonly input: StageInput | null;
-  /** If `true`, `switchyard run` starts it when no stages are named. */
+  /** If `true`, `switchyard run` starts the stage when the command names no stages. */
   readonly isDefault: boolean;
 }
 
@@ -64,7 +64,7 @@ export type ConsumedKind = Exclude<(typeof STAGES)[StageName]["input"], null>["t
 
 export const STAGE_NAMES = Object.keys(STAGES) as readonly StageName[];
 
-/** The stage that reads topics of this kind with a consumer group, and its input. */
+/** Finds the stage that reads topics of this kind with a consumer group, and the stage's input. */
 export function readerOf(
   kind: TopicKind,
 ): { readonly stage: StageName; readonly input: StageInput } | null {

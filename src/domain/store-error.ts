@@ -7,7 +7,7 @@
  */
 export type StoreFailure = "unavailable" | "corrupt";
 
-/** A failure of a local store. The store's content is also in Kafka, so the stage keeps running. */
+/** A failure of a local store. The stage keeps running, because the store's content is also in Kafka. */
 export class StoreError extends Error {
   override readonly name = "StoreError";
   readonly failure: StoreFailure;

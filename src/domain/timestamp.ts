@@ -1,6 +1,6 @@
 /**
- * Reads and writes instants (docs/calls.md#timestamps). `new Date(text)` is not used, because it reads `Order 5` as a
- * date in 2001, and a time without a zone as local time.
+ * Reads and writes instants (docs/calls.md#timestamps). `new Date(text)` is not used, because it reads `Order 5` as
+ * a date in 2001, and reads a time without a zone as local time.
  *
  *   accepted                                   not accepted
  *   2026-03-01                                 2026-02-29, and other impossible dates
@@ -16,7 +16,7 @@
  *     the epoch; from 1e14 microseconds; the     in a string
  *     rest is truncated
  *
- * Times outside the years 0 to 9999 UTC are not accepted: ISO 8601 writes years with four digits.
+ * Years below 0 and above 9999 (UTC) are not accepted, because ISO 8601 writes years with four digits.
  */
 
 const FORM =
@@ -26,10 +26,11 @@ const FORM =
 const FIRST_MS = -62_167_219_200_000;
 /** 9999-12-31T23:59:59.999Z */
 const LAST_MS = 253_402_300_799_999;
-/** A smaller number may be meant as seconds. */
+/** Smaller numbers are not accepted, because they may be meant as seconds. */
 const NUMBER_MIN = 1e11;
 /**
- * From this value on, a number is read as microseconds, because as milliseconds it would mean the year 5138 or later.
+ * Numbers from this value on are read as microseconds, because as milliseconds they would be in the year 5138 or
+ * later.
  */
 const MICROSECONDS_MIN = 1e14;
 /** The calendar repeats every 400 years. */
@@ -45,7 +46,8 @@ export function readTimestamp(value: unknown): number | null {
 }
 
 /**
- * The timestamp as an ISO 8601 string, or null if it cannot be read. A string in our own format is returned unchanged.
+ * The timestamp as an ISO 8601 string, or null if it cannot be read. A string that already has the format of
+ * `isoTimestamp` is returned unchanged.
  */
 export function asIsoTimestamp(value: unknown): string | null {
   if (typeof value === "string" && !Number.isNaN(readWritten(value))) return value;
@@ -53,15 +55,18 @@ export function asIsoTimestamp(value: unknown): string | null {
   return atMs === null ? null : isoTimestamp(atMs);
 }
 
-/** ISO 8601, UTC, milliseconds: `2026-03-01T09:30:15.000Z`. Throws a RangeError if the argument is not an instant. */
+/**
+ * Formats an instant as ISO 8601 in UTC with milliseconds, such as `2026-03-01T09:30:15.000Z`. Throws a RangeError
+ * if the argument is not an instant.
+ */
 export const isoTimestamp = isoTimestamps();
 
 /** `00` to `59`. */
 const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => `${number}`.padStart(2, "0"));
 
 /**
- * Returns a writer that caches the day and the second that it wrote last, because consecutive instants often share
- * them. Callers that write other instants use a separate writer.
+ * Returns a function that formats instants and caches the last day and second, because consecutive instants often
+ * have the same ones. Callers that format instants of a different period use a function of their own.
  */
 export function isoTimestamps(): (atMs: number) => string {
   let lastDay = Number.NaN;
@@ -104,12 +109,12 @@ function inRange(atMs: number): number | null {
 
 const ZERO = 0x30;
 const WRITTEN = "0000-00-00T00:00:00.000Z";
-/** The last day that was read, as `yyyymmdd`, and its start. */
+/** The last day that was read, as `yyyymmdd`, and the start of that day. */
 let [readDay, readDayMs] = [Number.NaN, Number.NaN];
 
 /**
- * Reads the format that `isoTimestamp` writes, which nearly all timestamps have, because the regular expression takes
- * ten times as long. NaN if the text has another format, or is not an instant.
+ * Reads the format that `isoTimestamp` writes. Nearly all timestamps have this format, and the regular expression
+ * would take ten times as long. Returns NaN if the text has another format, or is not an instant.
  */
 function readWritten(text: string): number {
   if (text.length !== WRITTEN.length) return Number.NaN;
@@ -135,7 +140,7 @@ function beginningOf(day: number): number {
   return dateMs(year, month, ofMonth);
 }
 
-/** The number between `from` and `to`; NaN if there are other characters. */
+/** The number whose digits are between `from` and `to`; NaN if there is any other character. */
 function digits(text: string, from: number, to: number): number {
   let number = 0;
   for (let at = from; at < to; at += 1) {
@@ -146,7 +151,10 @@ function digits(text: string, from: number, to: number): number {
   return number;
 }
 
-/** Date.UTC reads the years 0 to 99 as 1900 to 1999, so the date is computed one calendar cycle later. */
+/**
+ * Date.UTC reads the years 0 to 99 as 1900 to 1999, so the date is computed one calendar cycle later and then moved
+ * back.
+ */
 function dateMs(year: number, month: number, day: number): number {
   return Date.UTC(year + 400, month - 1, day) - CALENDAR_CYCLE_MS;
 }

@@ -2,7 +2,7 @@
 
 import type { DestinationId } from "./ids.ts";
 
-/** Configured names of the topics that other programs write; these names have no prefix. */
+/** Configured names of the topics that other programs write to; the prefix is not added to these names. */
 export interface OwnTopicNames {
   readonly calls?: string;
   readonly audienceSyncs?: string;
@@ -17,15 +17,15 @@ export interface TopicNames {
   readonly audiences: string;
   readonly deletionRequests: string;
   readonly deadLetters: string;
-  /** The topic that marks dead letters as replayed. */
+  /** The topic that lists which dead letters have been replayed. */
   readonly deadLetterReplays: string;
   readonly attempts: string;
   readonly operatorEvents: string;
   readonly operatorActions: string;
   readonly deliveries: (destination: DestinationId) => string;
-  /** Deliveries that were attempted and are due for a retry. */
+  /** The topic of a destination's deliveries that are due for a retry. */
   readonly retries: (destination: DestinationId) => string;
-  /** The delay topic for one retry delay, which is part of the topic's name. */
+  /** The delay topic for one retry delay; the topic's name contains the delay. */
   readonly delays: (delayMs: number) => string;
 }
 
@@ -48,7 +48,7 @@ export function topicNames(prefix: string, own: OwnTopicNames = {}): TopicNames 
   };
 }
 
-/** The destination whose deliveries the topic contains; null for other topics. */
+/** The destination whose deliveries the topic contains; null if the topic does not belong to a destination. */
 export function destinationOfTopic(
   topic: string,
   topics: Pick<TopicNames, "deliveries" | "retries">,
@@ -60,8 +60,8 @@ export function destinationOfTopic(
 }
 
 /**
- * The name of a retry delay: `Nms` below whole seconds, `Ns` under two minutes or if the delay is not a
- * whole minute, else `Nm` (`60m`, not `1h`).
+ * The name of a retry delay: `Nm` for whole minutes, if there are at least two of them (`60m`, not `1h`); otherwise
+ * `Ns` for whole seconds, and `Nms` for any other delay.
  */
 export function delayName(delayMs: number): string {
   if (delayMs % 1_000 !== 0) return `${delayMs}ms`;
@@ -69,7 +69,7 @@ export function delayName(delayMs: number): string {
   return `${delayMs / 60_000}m`;
 }
 
-/** The retry delay in milliseconds that a name stands for, or null for other names. */
+/** The retry delay with this name, in milliseconds; null if it is not the name of a retry delay. */
 export function delayMsOfTopic(delay: string): number | null {
   const match = /^([1-9]\d{0,8})(ms|s|m)$/.exec(delay);
   if (match === null) return null;
@@ -83,11 +83,11 @@ export interface GroupNames {
   readonly delay: (delay: string) => string;
   readonly audience: string;
   readonly deletion: string;
-  /** The group that stores which events were posted to the operator's webhook. */
+  /** The group that stores which events have been posted to the operators' webhook. */
   readonly operatorEvents: string;
-  /** The group, without members, that stores the progress of a replay of dead letters. */
+  /** The group that stores the progress of a replay of dead letters. It has no members. */
   readonly replay: (name: string) => string;
-  /** The group, without members, that stores which process runs the replay. */
+  /** The group that stores which process runs the replay. It has no members. */
   readonly replayOwner: (name: string) => string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The trace that a record belongs to, in its headers `traceparent` and `tracestate` (W3C Trace
- * Context, level 1). Producers may send them; stages write them while traces are on.
+ * Reads and writes the trace that a record belongs to, in the record's headers `traceparent` and `tracestate` (W3C
+ * Trace Context, level 1). Producers may send these headers, and stages write them while tracing is on.
  *
  *   traceparent                                     the record
  *   is missing or unreadable                        belongs to no trace
@@ -26,10 +26,10 @@ export const TRACE_HEADER = { parent: "traceparent", state: "tracestate" } as co
 
 const PARENT =
   /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
-/** Senders need not forward more than this. */
+/** The specification does not require forwarding more than this. */
 const STATE_MAX = 512;
 const SAMPLED = 1;
-/** The length of version 00. */
+/** The length of `traceparent` in version 00. */
 const PARENT_BYTES = 55;
 const DIGIT_0 = 0x30;
 const DIGIT_A = 0x61;
@@ -60,9 +60,10 @@ export function traceOf(record: WithHeaders): TraceContext | null {
 }
 
 /**
- * The record's trace if it is kept. Most traces are not kept, which can be detected by reading a single byte.
+ * Returns the record's trace if the trace is kept. Most traces are not kept, and reading a single byte is enough to
+ * detect that.
  *
- * @returns null if the record belongs to no kept trace.
+ * @returns null if the record belongs to no trace.
  */
 export function keptTraceOf(record: WithHeaders): TraceContext | "not-kept" | null {
   fields.read(record);
@@ -84,7 +85,7 @@ export function traceHeaders(trace: TraceContext): readonly RecordHeader[] {
   return [parent, [TRACE_HEADER.state, Buffer.from(trace.state)]];
 }
 
-/** The headers of a record that now belongs to this trace; null if they stay unchanged. */
+/** Replaces the trace in a record's headers. If the trace is null, the headers stay unchanged. */
 export function withTrace(headers: RecordHeaders, trace: TraceContext | null): RecordHeaders {
   if (trace === null) return headers;
   return [...headers.filter(([name]) => !isTraceHeader(name)), ...traceHeaders(trace)];

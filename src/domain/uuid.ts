@@ -1,10 +1,10 @@
 /**
- * UUIDs derived from a name (RFC 9562 section 5.5), so that a record that is written again after a
- * crash has the same message ID.
+ * Derives UUIDs from names (RFC 9562 section 5.5), so that a record which is written again after a crash has the
+ * same message ID.
  *
- * A UUID of version 5 is the SHA-1 of a namespace and a name. Each use has a separate namespace, so that two kinds of
- * messages never share an ID; a name of several parts is written as a JSON list, so that `["a","bc"]` and `["ab","c"]`
- * differ.
+ * A UUID of version 5 is the SHA-1 of a namespace and a name. Each kind of message has a separate namespace, so that
+ * two kinds never share an ID. A name with several parts is written as a JSON list, so that `["a","bc"]` and
+ * `["ab","c"]` differ.
  */
 
 import { createHash } from "node:crypto";

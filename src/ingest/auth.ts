@@ -1,5 +1,5 @@
 /**
- * Finds the source to which a request's calls belong.
+ * Finds the source that a request's calls belong to.
  *
  *   Authorization          writeKey in the body     result
  *   Basic with a user      anything                 the source with that key, otherwise unknown
@@ -7,8 +7,8 @@
  *   absent or not Basic    absent, empty, not       missing
  *                          a string
  *
- * A key is compared with the keys of all sources. The comparison uses digests of equal length and does not stop early,
- * so that the time it takes does not show how much of a guessed key is correct, or which source's key is similar.
+ * A key is compared with the keys of all sources. The comparison uses digests of equal length and never stops early,
+ * so that its duration does not reveal how much of a guessed key is correct, or which source has a similar key.
  */
 
 import { hash, timingSafeEqual } from "node:crypto";
@@ -47,7 +47,7 @@ export function basicUser(authorization: string | undefined): string | null {
   return user === "" ? null : user;
 }
 
-/** @param inBody the body's `writeKey`, which may have any type. */
+/** @param inBody the `writeKey` in the body, which may be of any type. */
 export function authenticate(user: string | null, inBody: unknown, keys: WriteKeys): Authenticated {
   const key = user ?? (typeof inBody === "string" && inBody !== "" ? inBody : null);
   if (key === null) return { kind: "missing-write-key" };

@@ -1,5 +1,5 @@
 /**
- * Limits the open connections. A connection that waits for a request is closed to make room for a new one.
+ * Limits the number of open connections. An idle connection is closed to make room for a new one.
  *
  *   with the new connection          an idle connection     result
  *   neither limit is exceeded        -                      the new one is accepted
@@ -27,11 +27,11 @@ export interface Closing<Id> {
 }
 
 export interface Connections<Id> {
-  /** The connections to close for the new connection, which may itself be among them. */
+  /** Returns the connections that have to be closed because of a new one. The new connection may be among them. */
   open(id: Id, address: string): readonly Closing<Id>[];
   /** Call when the head of a request has arrived on the connection. */
   busy(id: Id): void;
-  /** Call when all requests of the connection have a response. */
+  /** Call when all requests on the connection have been responded to. */
   waiting(id: Id): void;
   closed(id: Id): void;
   total(): number;
@@ -45,7 +45,7 @@ interface OfAddress<Id> {
 export function createConnections<Id>(limits: ConnectionLimits): Connections<Id> {
   const addresses = new Map<Id, string>();
   const byAddress = new Map<string, OfAddress<Id>>();
-  // Sets keep their order, so the first connection has been idle for the longest time.
+  // A set keeps the order of insertion, so the first connection has been idle for the longest time.
   const waiting = new Set<Id>();
 
   const of = (id: Id) => byAddress.get(addresses.get(id) ?? "");
@@ -89,7 +89,7 @@ export function createConnections<Id>(limits: ConnectionLimits): Connections<Id>
   };
 }
 
-/** The group of connections that count together: those from one IPv4 address, or from one IPv6 /64. */
+/** Names the group of connections that are counted together: those from one IPv4 address, or from one IPv6 /64. */
 export function addressGroup(remoteAddress: string): string {
   if (!ipaddr.isValid(remoteAddress)) return remoteAddress;
   const address = ipaddr.process(remoteAddress);
@@ -98,7 +98,8 @@ export function addressGroup(remoteAddress: string): string {
 }
 
 /**
- * The default limit for all connections, computed from the number of files and sockets that the process may still open.
+ * Computes the default limit for all connections from the number of files and sockets that the process may still
+ * open.
  */
 export function connectionsWithin(most: number, spareDescriptors: number | null): number {
   // The other half is for files, and for connections that the process opens to endpoints and brokers.

@@ -1,19 +1,20 @@
 /**
- * Builds the headers that allow pages of other origins to send calls (CORS).
+ * Builds the CORS headers, which allow pages from other origins to send calls.
  *
  *   corsOrigins       a page of such an origin        any other page
  *   empty             -                               no header: the browser blocks the request
  *   lists origins     that origin                     no header
  *   contains `*`      `*`                             -
  *
- * `https://*.example.com` covers subdomains at any depth; `null` is the origin of pages from files.
+ * `https://*.example.com` matches subdomains at any depth. `null` is the origin of pages that were opened from
+ * files.
  *
  * Credentials are never allowed: pages send the write key without them, and cookies are ignored.
  */
 
 export type Headers = readonly (readonly [name: string, value: string])[];
 
-/** Returns the headers with which a page of an allowed origin may read the response and send further requests. */
+/** Returns the headers that allow a page from an allowed origin to read the response and to send further requests. */
 export function corsHeaders(
   origins: ReadonlySet<string>,
   origin: string | undefined,
@@ -21,7 +22,7 @@ export function corsHeaders(
 ): Headers {
   if (origins.size === 0) return [];
   const isAny = origins.has("*");
-  // Caches must not serve a response for one origin to a page of another one.
+  // Caches must not serve a response for one origin to a page from another origin.
   const vary: Headers = isAny ? [] : [["vary", "origin"]];
   if (origin === undefined || !(isAny || isAmong(origins, origin))) return vary;
   return [
@@ -35,7 +36,8 @@ export function corsHeaders(
 }
 
 /**
- * The host may contain any character that a URL's host may contain, as in the settings (`config/ingest-settings.ts`).
+ * As in the settings (`config/ingest-settings.ts`), the host may contain any character that the host of a URL may
+ * contain.
  */
 const WEB_ORIGIN = /^(https?:\/\/)([^\s./?#@:[\]\\][^\s/?#@:[\]\\]*(?::\d{1,5})?)$/;
 /** A host has at most 253 characters, and therefore at most 127 dots. */

@@ -1,5 +1,5 @@
 /**
- * Corrects the timestamp of a call if the clock of its device is wrong (docs/ingest.md#the-devices-clock).
+ * Corrects the timestamp of a call if the clock of its device is wrong (docs/http-apis.md#the-devices-clock).
  *
  *   sentAt                                        the call's timestamp
  *   is absent or cannot be read                   stays as it was sent
@@ -7,18 +7,21 @@
  *   is more than 30 s from it, in either direction moves by that difference:
  *                                                 receivedAt - (sentAt - timestamp)
  *
- * A timestamp that is absent or cannot be read stays unchanged, as does one that would move outside the years 0 to
- * 9999. As with Segment, if a timestamp was moved, `originalTimestamp` contains the device's time, unless the call
- * already has an `originalTimestamp` that can be read.
+ * A timestamp stays unchanged if it is absent, cannot be read, or would move outside the years 0 to 9999. If a
+ * timestamp was moved, `originalTimestamp` is set to the device's time, as Segment does, unless the call already has
+ * an `originalTimestamp` that can be read.
  */
 
 import type { JsonObject } from "../domain/json.ts";
 import { isoTimestamp, isWritable, readTimestamp } from "../domain/timestamp.ts";
 
-/** Covers the duration of a request. A clock that is set over a network differs by less than this. */
+/** Requests take less time than this, and clocks that are set over a network differ by less than this. */
 const TOLERANCE_MS = 30_000;
 
-/** Milliseconds to add to times from the device; 0 if the device's clock is correct, or if its error is unknown. */
+/**
+ * The number of milliseconds to add to times from the device; 0 if the device's clock is correct, or if its error is
+ * unknown.
+ */
 export function clockOffsetMs(sentAt: unknown, receivedAtMs: number): number {
   const sentAtMs = readTimestamp(sentAt);
   if (sentAtMs === null) return 0;

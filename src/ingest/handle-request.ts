@@ -29,13 +29,16 @@ import type { SlowBodies } from "./slow-bodies.ts";
 import { type IngestTracing, type RequestTrace, traceRequest } from "./trace.ts";
 import { ONE_GO_BYTES } from "./unpack.ts";
 
-/** The limit for an unpacked body (docs/ingest.md#limits). */
+/** The maximum size of an unpacked body (docs/http-apis.md#limits). */
 export const BODY_MAX_BYTES = 10 * 1_024 * 1_024;
-/** The limit for the records that are created from a body, including the members that the batch adds to each call. */
+/**
+ * The maximum total size of the records that are created from a body, including the members that a batch adds to
+ * each of its calls.
+ */
 const RECORDS_MAX_BYTES = 4 * BODY_MAX_BYTES;
 /** The maximum wait for acknowledgments. It is shorter than the 8 to 10 s after which clients retry. */
 export const ACKNOWLEDGE_LIMIT_MS = 7_000;
-/** The minimum wait for acknowledgments if a body took long to arrive. */
+/** The minimum wait for acknowledgments, which applies if a body took long to arrive. */
 const ACKNOWLEDGE_LEAST_MS = 1_000;
 /** Number of calls that are read before other work can run. Reading them takes a few milliseconds. */
 const PIECE_CALLS = 500;
@@ -93,7 +96,8 @@ export async function take(
 }
 
 /**
- * Responds to a request for settings. Such a request has no body, so the key is in the path, the query or the header.
+ * Responds to a request for settings. Such a request has no body, so the write key is in the path, the query or the
+ * header.
  */
 function settingsFor(intake: Intake, request: IncomingMessage, asked: AskedSettings): Answer {
   const { authorization, host } = request.headers;
@@ -112,8 +116,8 @@ function settingsFor(intake: Intake, request: IncomingMessage, asked: AskedSetti
 }
 
 /**
- * Responds to a request whose calls are not stored. The body is ignored. A request with a wrong key in the header is
- * rejected.
+ * Responds to a request whose calls are never stored. The body is ignored, but a request with a wrong key in the
+ * header is rejected.
  */
 function rejected(intake: Intake, request: IncomingMessage, of: RejectedKind): Answer {
   const user = basicUser(request.headers.authorization);
@@ -134,12 +138,12 @@ interface Work {
   /** If `true`, the body has been read. */
   isRead: boolean;
   readonly trace: RequestTrace | null;
-  /** If `true`, the memory is returned when the records are acknowledged. */
+  /** If `true`, the held memory is released when the records are acknowledged. */
   isHandedOver: boolean;
 }
 
 async function answerOf(work: Work): Promise<Answer | null> {
-  // The body goes out of scope before its records wait for Kafka, so its memory can be freed.
+  // The body is out of scope while its records wait for Kafka, so that its memory can be freed.
   const asked = await readRequest(work);
   if (asked === null || "kind" in asked) return asked;
   const { source, read } = asked;
@@ -163,7 +167,7 @@ async function readRequest(work: Work): Promise<Asked | Answer | null> {
   const { intake, sources, request, asked, hold } = work;
   const user = basicUser(request.headers.authorization) ?? (asked.query?.get("writeKey") || null);
   const early = user === null ? null : authenticate(user, null, sources.keys);
-  // The bodies of these requests are not read.
+  // In these cases, the body is not read.
   if (early !== null && early.kind !== "source") return failure(early.kind);
   const withoutKey = intake.maxUnauthenticatedBytes.open();
   try {
@@ -185,7 +189,7 @@ interface OutlinedBody {
   readonly outline: Outline;
 }
 
-/** @param hold counts the memory of the body while the body is read. */
+/** @param hold counts the memory of the body while it is being read. */
 async function readOutline(work: Work, hold: Hold): Promise<OutlinedBody | Answer | null> {
   const { intake, request, asked, type } = work;
   work.isRead = true;
@@ -233,7 +237,7 @@ async function readSource(
   return { source, read };
 }
 
-/** Reads the calls of a complete body in slices, between which other work can run. */
+/** Reads the calls of a complete body in slices. Other work can run between the slices. */
 async function readAll(
   { intake, sources, type, hold, trace }: Work,
   bytes: Buffer,
@@ -258,8 +262,8 @@ async function readAll(
 }
 
 /**
- * Passes the records to the producer. Returns how many were acknowledged; null if some were not acknowledged in time. A
- * record that Kafka rejects because of its size is dropped.
+ * Passes the records to the producer. Returns how many of them were acknowledged; null if some were not acknowledged
+ * in time. A record that Kafka rejects because of its size is dropped.
  */
 async function handOver(work: Work, read: CallsRead): Promise<number | null> {
   if (read.records.length === 0) return 0;

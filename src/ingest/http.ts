@@ -88,7 +88,7 @@ function receive(
 }
 
 const TOO_SLOW = "the body arrives too slowly";
-/** A large body is checked after this many bytes have arrived, before the rest is read. */
+/** When this many bytes of a large body have arrived, they are checked before the rest is read. */
 const LOOK_BYTES = 65_536;
 
 function lookAt(beginning: Buffer, isBatch: boolean) {
@@ -110,7 +110,7 @@ function joined(chunks: readonly Buffer[], size: number): Buffer {
   return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, size);
 }
 
-/** Removes a byte-order mark at the start, which is also ignored in records. */
+/** Removes a byte-order mark at the start. Such a mark is also ignored in records. */
 function withoutMark(bytes: Buffer): Buffer {
   const isMarked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   return isMarked ? bytes.subarray(3) : bytes;

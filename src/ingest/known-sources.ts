@@ -1,5 +1,6 @@
 /**
- * Indexes the sources once, instead of for every request. The whole index is replaced when the sources change.
+ * Builds an index of the sources once, instead of for every request. When the sources change, the whole index is
+ * replaced.
  *
  *   the source                      its calls per second
  *   keeps its limit                 continue to be counted

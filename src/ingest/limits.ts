@@ -1,5 +1,5 @@
 /**
- * Applies the limits of the ingest stage that count several requests together.
+ * Applies the limits of the ingest stage that apply to several requests together.
  *
  *   limit              counts                                            if it is reached, requests are
  *   bytes in flight    bodies being read, and records that are not       rejected until some bytes
@@ -8,13 +8,14 @@
  *   bytes              read; they also count as bytes in flight          are returned
  *   calls per second   calls from a source                               rejected until the excess is paid off
  *
- * If no other request is in flight, a request of any size is accepted, so that no setting can block it permanently. A
- * batch may exceed a source's rate; later calls then wait longer, so a batch is never split.
+ * If no other request is in flight, a request of any size is accepted, so that no setting can block a request
+ * permanently. A batch is never split: it may exceed its source's rate, and the source's next calls then have to
+ * wait longer.
  */
 
 /** The memory that one request holds. */
 export interface Hold {
-  /** Returns false if there is no room; the bytes that are already held stay held. */
+  /** Returns false if there is no room for these bytes. The bytes that are already held are kept. */
   grow(bytes: number): boolean;
   /** Returns a part of the held bytes. */
   shrink(bytes: number): void;
@@ -53,7 +54,7 @@ export function maxInFlightBytes(maxBytes: number): InFlightBytes {
   };
 }
 
-/** Combines two holds. Either both grow, or neither if one of them has no room. */
+/** Combines two holds. If one of them has no room to grow, neither grows. */
 export function both(one: Hold, other: Hold): Hold {
   const each = [one, other];
   return {
@@ -73,13 +74,19 @@ export function both(one: Hold, other: Hold): Hold {
 }
 
 export interface CallRate {
-  /** Returns 0 if the calls are accepted and counted; otherwise the milliseconds until the source may send again. */
+  /**
+   * Returns 0 if the calls are accepted, and counts them. Otherwise, returns the number of milliseconds until the
+   * source may send again.
+   */
   take(calls: number, nowMs: number): number;
-  /** Sets the rate from now on. Calls that were accepted before still count. */
+  /** Changes the rate from now on. Calls that were accepted before continue to count. */
   changeTo(perSecond: number): void;
 }
 
-/** @param first the rate in calls per second, above 0. The calls of one second may arrive at once. */
+/**
+ * @param first the initial rate in calls per second, above 0. The calls that one second allows may all arrive at
+ *   once.
+ */
 export function callRate(first: number): CallRate {
   let perSecond = first;
   let most = Math.max(1, perSecond);

@@ -1,5 +1,5 @@
 /**
- * Merges a batch's `context` and `integrations` with those of one of its calls.
+ * Merges the `context` and `integrations` of a batch with those of one of its calls.
  *
  *   in the batch     in the call       result
  *   an object        absent            the batch's
@@ -16,7 +16,7 @@ export function merge(ofBatch: unknown, ofCall: unknown): unknown {
   if (ofCall === undefined) return ofBatch;
   if (!isJsonObject(ofBatch)) return ofCall;
   if (!isJsonObject(ofCall)) return isEmptyList(ofCall) ? ofBatch : ofCall;
-  // A spread and `defineProperty` create own properties for every name, even `__proto__`.
+  // Object spread and `defineProperty` create own properties for all names, even for `__proto__`.
   const merged: Record<string, unknown> = { ...ofBatch };
   for (const [name, value] of Object.entries(ofCall)) {
     const inherited = Object.hasOwn(ofBatch, name) ? ofBatch[name] : undefined;
@@ -30,7 +30,7 @@ export function merge(ofBatch: unknown, ofCall: unknown): unknown {
   return merged;
 }
 
-/** The members that a batch adds to each of its calls; null if there are none. */
+/** The members that a batch adds to each of its calls; null if it adds none. */
 export function mergeable(ofBatch: unknown): JsonObject | null {
   return isJsonObject(ofBatch) && Object.keys(ofBatch).length > 0 ? ofBatch : null;
 }

@@ -13,15 +13,16 @@
  *   /v1/health, /health                               405               health
  *   anything else                                     404               404
  *
- * OPTIONS gets a response on every path, and any other method gets a 405. Repeated and trailing slashes, as in
- * `//v1/batch` and `/v1/batch/`, are ignored, because some clients join base URL and path with too many slashes. The
- * query is read only for paths whose row mentions it.
+ * OPTIONS is allowed on every path. Methods that are not in the table get a 405. Repeated and trailing slashes, as
+ * in `//v1/batch` and `/v1/batch/`, are ignored, because some clients put too many slashes between base URL and
+ * path. The query is read only if the path's row mentions it.
  */
 
 import { CALL_TYPES, type CallType } from "../domain/call.ts";
 
 /**
- * Paths that accept calls, each with the type of the one call in its body; null if the body contains a list of calls.
+ * Paths that accept calls. The value is the type of the one call in the body, or null if the body contains a list of
+ * calls.
  */
 export const CALL_PATHS: ReadonlyMap<string, CallType | null> = new Map([
   ["/v1/batch", null],
@@ -35,7 +36,7 @@ export const BEACON_PATH = "/beacon/v1/batch";
 const PIXEL_PATHS: ReadonlyMap<string, CallType> = new Map(
   CALL_TYPES.map((type) => [`/pixel/v1/${type}`, type]),
 );
-/** Paths whose bodies get a 200 and are not stored: an SDK's own metrics, and merges of users. */
+/** Paths on which bodies are accepted with a 200 but not stored: metrics of SDKs, and merges of users. */
 export const REJECTED_PATHS: ReadonlyMap<string, RejectedKind> = new Map([
   ["/v1/m", "metrics"],
   ["/v1/merge", "merge"],
@@ -74,7 +75,7 @@ export type Asked =
   /** `allow` is the value of the `Allow` header. */
   | { readonly kind: "wrong-method"; readonly allow: string };
 
-/** @param url the URL as it is in the request line. */
+/** @param url the URL from the request line, unchanged. */
 export function askedFor(method: string, url: string): Asked {
   if (method === "OPTIONS") return { kind: "options" };
   const [path, search] = divided(url);
@@ -120,7 +121,7 @@ function divided(url: string): readonly [path: string, search: string] {
   return [path.replace(/\/{2,}/g, "/").replace(/(?<=.)\/$/, ""), search];
 }
 
-/** A key whose percent-encoding is invalid does not belong to any source. */
+/** If the percent-encoding of a key is invalid, the key does not belong to any source. */
 function decoded(key: string): string {
   try {
     return decodeURIComponent(key);

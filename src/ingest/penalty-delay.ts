@@ -1,6 +1,6 @@
 /**
- * Delays responses to bodies that were read although none of their calls is accepted. Such bodies cost as much as valid
- * ones, and without a delay, a few clients that send them repeatedly would use a whole core.
+ * Delays the response to a body that was read, but from which no call was accepted. Such bodies cost as much as
+ * valid ones. Without a delay, a few clients that repeatedly send such bodies would use a whole core.
  *
  *   the body                                     the response is sent
  *   has calls that were passed to Kafka          immediately
@@ -17,7 +17,7 @@ import type { Sleeper } from "./produce-and-wait.ts";
 
 const WAIT_MS = 250;
 /**
- * What each response to the same address that is already delayed adds to the delay. At most 175 responses count. So an
+ * How much each delayed response to the same address adds to the delay. At most 175 responses count. As a result, an
  * address gets at most a hundred delayed responses per second.
  */
 const MORE_MS = 10;

@@ -1,5 +1,5 @@
 /**
- * Reads a call from the query of a pixel: an image that is loaded by pages and mails that have no scripts.
+ * Reads a call from the query of a pixel, which is an image that is loaded by pages and emails without scripts.
  *
  *   in the query                       in the call
  *   writeKey                           nothing
@@ -11,7 +11,7 @@
  *   as in `a=1&a.b=2`
  */
 
-/** A name with more levels than this does not become nested objects. */
+/** A name with more levels than this is not turned into nested objects. */
 const LEVELS_MAX = 10;
 
 /** Returns the JSON of the call, without its type. */

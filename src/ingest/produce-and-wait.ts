@@ -6,13 +6,13 @@
  *   are not acknowledged in time                  counts as late; the records are still written
  *   wait in a producer that is closed             counts as late
  *
- * While the oldest records have been waiting for longer than the limit, the caller should pass no more records, because
- * clients repeat the same calls during an outage, and each repetition would be written.
+ * While the oldest records have been waiting for longer than the limit, the caller should not pass more records.
+ * During an outage, clients repeat the same calls, and each repetition would be written.
  */
 
 import type { OutgoingRecord } from "../domain/record.ts";
 
-/** The part of the Kafka producer that is used. */
+/** The part of the Kafka producer that is used here. */
 export interface Sender {
   send(records: readonly OutgoingRecord[]): Promise<readonly Refused[]>;
 }
@@ -34,7 +34,7 @@ export type HandedOver =
 export interface HandOver {
   /**
    * @param answerByMs when to stop waiting, with a precision of a quarter of a second.
-   * @param onOver called once, when the producer has released the records.
+   * @param onOver called once, when the producer no longer holds the records.
    */
   send(
     records: readonly OutgoingRecord[],
@@ -55,12 +55,12 @@ const LOOK_EVERY_MS = 250;
 const LATE: HandedOver = { kind: "late" };
 
 export function createHandOver(sender: Sender, clock: Sleeper): HandOver {
-  // A set keeps its order, so the first record has been waiting for the longest time.
+  // A set keeps the order of insertion, so the first entry has been waiting for the longest time.
   const waiting = new Set<Waiting>();
   const never = new AbortController().signal;
   let isLooking = false;
 
-  // One timer serves all records, and runs only while records are waiting.
+  // There is one timer for all records. It runs only while records are waiting.
   const look = async () => {
     isLooking = true;
     while (waiting.size > 0) {
@@ -83,7 +83,7 @@ export function createHandOver(sender: Sender, clock: Sleeper): HandOver {
         };
         sender.send(records).then(
           (refused) => over({ kind: "acknowledged", refused }),
-          // The producer is closed because the process is ending, so the client has to retry.
+          // The producer was closed because the process is shutting down, so the client has to retry.
           () => over(LATE),
         );
         if (!isLooking) void look();

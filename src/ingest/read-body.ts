@@ -1,5 +1,5 @@
 /**
- * Finds the calls of a body, and parses the members that apply to all of them.
+ * Finds the calls in a body, and parses the members that apply to all calls.
  *
  *   body                                            result
  *   is not JSON, or not an object                   rejected
@@ -12,8 +12,9 @@
  *   one of many calls is not UTF-8                  its position; rejected if anything else is not UTF-8
  *   has more calls than a body may have             rejected, without reading the rest
  *
- * The body is scanned once, and only the members outside the calls are parsed. A large body is scanned in
- * slices, so that other requests get a turn. If a name is repeated, the last value counts, as in JSON.parse.
+ * The body is scanned only once, and only the members outside the calls are parsed. A large body is scanned in
+ * slices, so that other requests get a turn in between. If a name is repeated, the last value counts, as in
+ * JSON.parse.
  */
 
 import { isUtf8 } from "node:buffer";
@@ -32,19 +33,19 @@ import {
 import { repaired } from "../domain/scan-scalar.ts";
 import { nameAt, type SentCall, scanCall, textOf, unreadableCall } from "./scan-call.ts";
 
-/** The limit for a call's JSON as it was sent. A KB is 1,024 bytes. */
+/** The maximum size of a call's JSON as it was sent. A KB is 1,024 bytes. */
 export const CALL_MAX_BYTES = 32 * 1_024;
-/** The limit for all members outside `batch`, because these are copied into each of the calls. */
+/** The maximum size of all members outside `batch` together, because they are copied into each of the calls. */
 export const ENVELOPE_MAX_BYTES = 32 * 1_024;
 
-/** The limit for one body, because even the smallest call has a cost. */
+/** The maximum number of calls in one body, because even the smallest call has a cost. */
 export const CALLS_MAX = 20_000;
 const TOO_MANY: BadBody = {
   kind: "refused",
   code: "body-too-large",
   error: `batch has more than ${CALLS_MAX} calls`,
 };
-/** Number of bytes that are scanned in one slice, which takes less than a millisecond. */
+/** Number of bytes that are scanned in one slice. A slice takes less than a millisecond. */
 const TURN_BYTES = 65_536;
 
 export interface Outline {
@@ -64,7 +65,7 @@ export interface BadBody {
 
 export type ReadBody = Outline | BadBody;
 
-/** Yields between slices. @param isBatch if `true`, the body contains a list of calls. */
+/** Reads a body, and yields between slices. @param isBatch if `true`, the body contains a list of calls. */
 export function* readBody(bytes: Buffer, isBatch: boolean): Generator<void, ReadBody> {
   const isText = isUtf8(bytes);
   if (!isText && !isBatch) return notUtf8();
@@ -84,7 +85,7 @@ export function readBodyAtOnce(bytes: Buffer, isBatch: boolean): ReadBody {
 }
 
 /**
- * Returns why a body will be rejected, judging only by its first bytes; null if that is not known yet. Keeps nothing of
+ * Returns why a body will be rejected, if this can be seen from its first bytes; otherwise null. Stores nothing of
  * the calls.
  */
 export function refusedEarly(bytes: Buffer, isBatch: boolean): BadBody | null {
@@ -122,7 +123,7 @@ function* readBatch(bytes: Buffer, start: number, isText: boolean): Generator<vo
   let batch: Batch | null = null;
   const nesting = { deepest: 0, repairable: 0 };
   const member = { nameEnd: 0, at: 0 };
-  // The calls are found during the only scan of the body.
+  // The calls are found while the body is scanned for the first and only time.
   let at = firstMember(bytes, start, member);
   while (at >= 0) {
     let end: number;
@@ -170,11 +171,11 @@ function* scanBatch(bytes: Buffer, start: number): Generator<void, Batch | "too-
       turnEndsAt = at + TURN_BYTES;
     }
   }
-  // If none of the calls is JSON, the whole body is rejected, so that the client gets an error.
+  // If none of the calls is valid JSON, the whole body is rejected, so that the client gets an error.
   return { start, end: isReadable || calls.length === 0 ? endOf(at) : -1, calls };
 }
 
-/** The parts of the body outside its batch. */
+/** The parts of the body outside `batch`. */
 interface Beside {
   readonly start: number;
   readonly end: number;

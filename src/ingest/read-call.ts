@@ -7,7 +7,7 @@
  *   breaks a rule of docs/calls.md#fields          rejected: invalid-call
  *   anything else                                  a record
  *
- * The record's value is the call's JSON as it was sent, byte for byte, except for these members:
+ * The record's value is the call's JSON as it was sent, byte for byte, except for the following members:
  *
  *   writeKey                 removed
  *   receivedAt               set
@@ -45,7 +45,7 @@ export type ReadCall =
   | {
       readonly kind: "rejected";
       readonly reason: RejectedReason;
-      /** One sentence, without any content of the call. */
+      /** One sentence that contains nothing of the call. */
       readonly error: string;
     };
 
@@ -53,22 +53,22 @@ interface Common {
   readonly topic: string;
   /** ISO 8601. */
   readonly receivedAt: string;
-  /** If `true`, timestamps are corrected if a device's clock is wrong. */
+  /** If `true`, timestamps from devices with a wrong clock are corrected. */
   readonly correctsClock: boolean;
-  /** Headers of every record: the source. */
+  /** Headers that every record gets. They name the source. */
   readonly sharedHeaders: RecordHeaders;
   readonly newMessageId: () => string;
 }
 
 /** The values that are the same for all calls of a body. */
 export interface CallFrame extends Common {
-  /** The correction from the batch's `sentAt`; null if each call's own `sentAt` is used. */
+  /** The correction that follows from the batch's `sentAt`; null if each call's own `sentAt` is used. */
   readonly clockOffsetMs: number | null;
-  /** The type of calls that the path accepts; null if each call has to name its type. */
+  /** The type of calls that the path accepts; null if each call has to state its type. */
   readonly type: CallType | null;
   /** Members that replace members with the same names in each call. */
   readonly set: JsonObject;
-  /** The JSON of `set`, written as the end of an object that has other members before it. */
+  /** The JSON of `set`, to be appended to an object whose last brace has been removed. */
   readonly ending: Buffer;
   /** The `context` that the batch adds to its calls; null if it adds none. */
   readonly context: JsonObject | null;
@@ -121,7 +121,7 @@ function isTimestamp(sentAt: unknown): boolean {
 }
 
 const NO_HEADERS: RecordHeaders = [];
-/** The depth has been checked already, so `parseCall` need not check it. */
+/** The depth has already been checked, so `parseCall` does not have to check it. */
 const NOT_DEEP_BYTES = 0;
 const TOO_LARGE = `the call is more than ${CALL_MAX_BYTES / 1_024} KB of JSON`;
 
@@ -175,7 +175,7 @@ function replaces(fields: JsonObject, { set }: CallFrame): boolean {
   return false;
 }
 
-/** Handles the usual case: an object with members that need no replacement. */
+/** Handles the usual case: an object that has members, none of which has to be replaced. */
 function withEnding(bytes: Buffer, { start, end }: SentCall, ending: Buffer): Buffer {
   const size = end - 1 - start;
   const value = Buffer.allocUnsafe(size + ending.length);
@@ -184,7 +184,7 @@ function withEnding(bytes: Buffer, { start, end }: SentCall, ending: Buffer): Bu
   return value;
 }
 
-/** The call with some members replaced, removed (if undefined) or added at its end. */
+/** The call with some members replaced or removed, and with new members at its end. */
 function rewritten(
   bytes: Buffer,
   sent: SentCall,
@@ -197,7 +197,8 @@ function rewritten(
   if (needsId) changed.messageId = frame.newMessageId();
   if (frame.context !== null) changed.context = merge(frame.context, own.context);
   if (frame.integrations !== null) {
-    // Segment's Go library writes `Integrations`, which the route stage ignores if `integrations` is present, too.
+    // Segment's Go library writes `Integrations`. The route stage ignores this member if `integrations` is also
+    // present.
     const isThere = Object.hasOwn(own, "integrations") && !isEmptyList(own.integrations);
     const flags = isThere ? own.integrations : own.Integrations;
     changed.integrations = merge(frame.integrations, flags);

@@ -1,5 +1,6 @@
 /**
- * Reads the calls of a body in slices, so that other requests do not have to wait for all calls of a large body.
+ * Reads the calls of a body in slices, so that other requests do not have to wait until all calls of a large body
+ * have been read.
  *
  *   in the body          on a single path      in a batch
  *   a valid call         a record              a record
@@ -14,7 +15,7 @@ import type { OutgoingRecord } from "../domain/record.ts";
 import type { Outline } from "./read-body.ts";
 import { type CallFrame, type RejectedReason, readCall } from "./read-call.ts";
 
-/** A call that is not accepted; `error` contains no part of it. */
+/** A call that is not accepted. `error` contains nothing of the call. */
 export interface Rejected {
   readonly reason: RejectedReason;
   readonly error: string;
@@ -26,7 +27,7 @@ export interface CallsRead {
   bytes: number;
   /** How many of the calls were repaired. */
   repaired: number;
-  /** How many calls were rejected for each reason, with the first error of each. */
+  /** For each reason, how many calls were rejected, and the error of the first of them. */
   readonly rejected: Map<RejectedReason, { count: number; readonly error: string }>;
 }
 
@@ -47,7 +48,7 @@ const NOT_UTF8 = {
 export interface CallsReader {
   readonly read: CallsRead;
   /**
-   * Reads the next calls. After any result except "more", there is nothing left to read.
+   * Reads the next calls. Only after the result "more" are there more calls to read.
    *
    * @param grow called with the bytes that each record takes; returns false if these bytes exceed a limit.
    */

@@ -30,12 +30,12 @@ export interface Report {
 
 export function createReport({ metrics, log, clock }: ReportDeps): Report {
   const lines = lineLimit(LOG_LINES_PER_SECOND);
-  // The counters exist from the start. If a counter appeared only with its first request, its first increase would not
-  // be visible.
+  // The counters are created at the start. If a counter appeared only with its first request, Prometheus would not
+  // see its first increase.
   for (const code of ["ok", ...Object.keys(ANSWERS)]) metrics.ingestRequests.bind({ code });
   const duration = metrics.ingestDuration.bind({});
   const recordsOut = metrics.recordsOut.bind({ stage });
-  /** Null if the event must not be logged. */
+  /** Returns null if the event must not be logged. */
   const admitted = () => {
     const omittedLines = lines.admit(clock.nowMs());
     return omittedLines === null ? null : { stage, omittedLines };

@@ -5,17 +5,18 @@ import type { Socket } from "node:net";
 
 import { type ANSWERS, type Answer, bodyOf, failure, statusOf } from "./responses.ts";
 
-/** The time for which the rest of a request is read, so that the client has time to read the response. */
+/** How long the rest of a request is read after the response, so that the client has time to read the response. */
 const LINGER_MS = 1_000;
 
 /** A transparent image of one pixel. */
 const PIXEL = Buffer.from("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7", "base64");
 /**
- * If at most this much of a body is left after an early response, the rest is read, and the connection is kept open.
+ * If at most this many bytes of a body are left after an early response, they are read, and the connection is kept
+ * open.
  */
 const REST_MAX_BYTES = 65_536;
 
-/** @param form the form of the response; with an image, only the status reports a failure. */
+/** @param form the form of the response. If it is an image, only its status shows a failure. */
 export function send(
   request: IncomingMessage,
   response: ServerResponse,
@@ -39,8 +40,8 @@ export function send(
     response.end(body);
     return;
   }
-  // Ending the response would close the connection, and a client that is still sending would detect that before it has
-  // read the response.
+  // Ending the response would close the connection. A client that is still sending would notice the closed
+  // connection before it has read the response.
   response.write(body);
   const limit = setTimeout(() => response.end(), LINGER_MS);
   request.once("close", () => {
@@ -55,13 +56,14 @@ function isShort({ headers }: IncomingMessage): boolean {
 }
 
 /**
- * A request without a body is not marked as complete until it has been handled, so this function checks the headers.
+ * Node does not mark a request without a body as complete before it has been handled, so this function checks the
+ * headers.
  */
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
 
-/** Requests of a connection that have no response yet. */
+/** The responses of each connection that have not been sent yet. */
 const unanswered = new WeakMap<Socket, Set<ServerResponse>>();
 
 export function note(request: IncomingMessage, response: ServerResponse): void {
@@ -73,7 +75,7 @@ export function note(request: IncomingMessage, response: ServerResponse): void {
 
 export function onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   const open = [...(unanswered.get(socket) ?? [])];
-  // The response must belong to the malformed request, not to an earlier one.
+  // The client must not take the response to the malformed request for the response to an earlier one.
   const isTheirs = open.every((response) => !(response.headersSent || response.req.complete));
   if (!socket.writable || !isTheirs || open.length > 1) {
     socket.destroy();

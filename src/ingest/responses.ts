@@ -1,5 +1,5 @@
 /**
- * The responses of the ingest stage: every code, with its status and a sentence that says what to do.
+ * The responses of the ingest stage: every code, with its status and a sentence that says what the client should do.
  * `docs/openapi.yaml` lists the same codes.
  *
  *   status           the client should
@@ -33,7 +33,7 @@ export const ANSWERS = {
   "unknown-path": {
     status: 404,
     message:
-      "Send calls to POST /v1/batch, /v1/{identify,track,page,screen,group,alias}, or another path listed in docs/ingest.md.",
+      "Send calls to POST /v1/batch, /v1/{identify,track,page,screen,group,alias}, or another path listed in docs/http-apis.md.",
   },
   "wrong-method": { status: 405, message: "Send calls with POST." },
   "request-timeout": {
@@ -42,7 +42,7 @@ export const ANSWERS = {
   },
   "body-too-large": {
     status: 413,
-    message: "Send less per request: at most 10 MiB after decompression, and fewer calls.",
+    message: "Send smaller requests, with fewer calls and at most 10 MiB after decompression.",
   },
   "headers-too-large": { status: 431, message: "Send at most 16 KiB of headers." },
   "rate-limited": {
@@ -107,8 +107,8 @@ const RETRY_AFTER_MIN_S = 1;
 const RETRY_AFTER_MAX_S = 30;
 
 /**
- * The value of `Retry-After` for a wait. It is random, up to twice the wait, so that clients do not all return at the
- * same time.
+ * The value of `Retry-After` for a wait. It is randomly chosen, up to twice the wait, so that clients do not all
+ * return at the same time.
  *
  * @param random from 0 to below 1.
  */

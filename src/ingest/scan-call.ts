@@ -1,5 +1,6 @@
 /**
- * Scans a call of a body: finds its end, and reads the members that decide whether and how the call is accepted.
+ * Scans one call in a body: finds the call's end, and reads the members that decide whether and how the call is
+ * accepted.
  *
  *   member                                          in `fields`
  *   type, IDs, writeKey: a string                   the string
@@ -11,8 +12,8 @@
  *   any of these: a value that has to be repaired   null
  *   any other member                                absent
  *
- * The domain's parser needs no other values, and scanning takes a fraction of the time that parsing the call would
- * take. If a name is repeated, the last value counts, as in JSON.parse.
+ * `parseCall` needs no other values, and scanning a call takes a fraction of the time that parsing it would take. If
+ * a name is repeated, the last value counts, as in JSON.parse.
  */
 
 import { exactNumber, isIdField } from "../domain/exact-ids.ts";
@@ -29,15 +30,15 @@ export interface SentCall {
   readonly start: number;
   /** The index after the last byte of the call. */
   readonly end: number;
-  /** Levels of nesting: 1 for a call without lists and objects in it. */
+  /** The number of levels of nesting: 1 for a call that contains no lists or objects. */
   readonly depth: number;
-  /** The value for `parseCall`; see the table. */
+  /** The value to pass to `parseCall`, according to the table above. */
   readonly fields: unknown;
-  /** If `true`, the call is not JSON until it has been `repaired`. */
+  /** If `true`, the call is not valid JSON until `repaired` has been applied to it. */
   readonly isBroken: boolean;
 }
 
-/** The constants below replace values whose content does not matter here. */
+/** These constants replace values whose content does not matter here. */
 const SOME_TEXT = "...";
 const SOME_OBJECT = {};
 const EMPTY_LIST: readonly unknown[] = [];
@@ -46,7 +47,7 @@ const SOME_LIST: readonly unknown[] = [null];
 interface Field {
   readonly name: string;
   readonly bytes: Buffer;
-  /** If `true`, the content of the field's string is needed. */
+  /** If `true`, the content of a string in this field is needed. */
   readonly isRead: boolean;
 }
 
@@ -67,7 +68,7 @@ const FIELDS = Map.groupBy(
   ({ name }) => name.length,
 );
 
-/** The call that starts at `start`; null if it is not JSON. */
+/** Scans the call that starts at `start`; null if it is not JSON. */
 export function scanCall(bytes: Buffer, start: number): SentCall | null {
   const nesting = { deepest: 0, repairable: 0 };
   if (!beginsWith(bytes, "object", start)) {
@@ -91,9 +92,7 @@ export function scanCall(bytes: Buffer, start: number): SentCall | null {
   return { start, end, depth: nesting.deepest + 1, fields, isBroken: nesting.repairable > 0 };
 }
 
-/**
- * A call that is not JSON, but whose end can be found, so that only this call is rejected. Null if its end is unknown.
- */
+/** Finds the end of a call that is not JSON, so that only this call is rejected. Null if the end cannot be found. */
 export function unreadableCall(bytes: Buffer, start: number): SentCall | null {
   const end = endOfBrackets(bytes, start);
   return end < 0 ? null : { start, end, depth: 1, fields: null, isBroken: true };
@@ -118,7 +117,7 @@ function isAt(bytes: Buffer, start: number, name: Buffer): boolean {
   return true;
 }
 
-/** Returns true if a string is ASCII without escapes, so that it is the same in all encodings. */
+/** Returns true if a string consists of ASCII characters without escapes, and is therefore the same in all encodings. */
 function isPlain(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end; at += 1) {
     const byte = bytes[at] ?? 0;

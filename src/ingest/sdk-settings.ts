@@ -1,6 +1,6 @@
 /**
- * Builds the settings that SDKs for browsers and phones fetch before they send anything. The settings are fixed: with
- * them, SDKs send every call to this server only.
+ * Builds the settings that SDKs for browsers and phones fetch before they send anything. The settings never vary:
+ * they make SDKs send every call to this server, and to no other.
  */
 
 import type { Source } from "../domain/destination.ts";

@@ -1,6 +1,6 @@
 /**
- * Handles large bodies one at a time. In parallel, each body would delay all others, and all of them would need memory
- * at the same time.
+ * Handles large bodies one at a time. If they were handled in parallel, each body would delay all others, and all of
+ * them would need memory at the same time.
  */
 
 export type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>;

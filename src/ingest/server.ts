@@ -1,5 +1,5 @@
 /**
- * The HTTP server of ingest: sockets, time limits, and shutdown.
+ * The HTTP server of the ingest stage: sockets, time limits, and shutdown.
  *
  *   state       starts with          new connections   responses carry `Connection: close`   /v1/health
  *   open        listening            accepted          no                                    200
@@ -7,9 +7,9 @@
  *   draining    end of handover      refused           yes                                   503
  *   closed      all responses sent, or the drain limit
  *
- * During the handover, a successor can listen on the same port (with SO_REUSEPORT, if the system supports it), so that
- * no connection is refused between the two processes. This matters because some clients lose calls after one second of
- * refused connections.
+ * During the handover, the process that replaces this one can listen on the same port (with SO_REUSEPORT, if the
+ * system supports it), so that no connection is refused in between. This matters because some clients lose calls
+ * after one second of refused connections.
  */
 
 import { once } from "node:events";
@@ -48,13 +48,16 @@ export interface ServerSettings {
 
 /** Time limits and intervals, in milliseconds. */
 export interface ServerTimes {
-  /** Limit for the head of a request, from the opening of the connection or from the first byte of the request. */
+  /**
+   * Limit for the head of a request, measured from the opening of the connection, or from the first byte of a later
+   * request.
+   */
   readonly headersMs: number;
   /** Limit for the whole request. */
   readonly requestMs: number;
-  /** How long idle connections are kept, which is longer than load balancers and clients keep theirs. */
+  /** How long idle connections are kept: longer than load balancers and clients keep them. */
   readonly keepAliveMs: number;
-  /** In each period of this length, a body must make the progress that the minimum rate requires. */
+  /** In each period of this length, as much of a body must arrive as the minimum rate requires. */
   readonly bodyWindowMs: number;
   /** How often the limits are checked. */
   readonly checkMs: number;
@@ -68,33 +71,33 @@ export const SERVER_TIMES: ServerTimes = {
   checkMs: 1_000,
 };
 
-/** The requests that the stage handles. The server itself responds to all others. */
+/** The requests that the stage handles. The server itself responds to all other requests. */
 export type AskedOfStage = Extract<Asked, { readonly kind: "calls" | "settings" | "rejected" }>;
 
 /** Returns the response to a request; null if the client has closed the connection. Never rejects. */
 export type Take = (request: IncomingMessage, asked: AskedOfStage) => Promise<Answer | null>;
 
 export interface IngestServer {
-  /** The actual port if 0 was configured. */
+  /** The actual port, if 0 was configured. */
   readonly port: number;
   connections(): number;
-  /** Sets the PEM strings for new connections. Call only if the server uses TLS. */
+  /** Sets the PEM strings for new connections. Call this only if the server uses TLS. */
   renew(tls: { readonly cert: string; readonly key: string }): void;
-  /** Resolves when every connection is closed; see the table. */
+  /** Resolves when every connection is closed. The table above shows the steps. */
   stop(handoverMs: number, drainLimitMs: number): Promise<void>;
 }
 
 const HEADERS_MAX_BYTES = 16_384;
 const TLS_HANDSHAKE_MS = 10_000;
 /**
- * Time limit for accepting connections that are still waiting when the handover is over. There is a limit because a
- * client that has to close its connection may open another one immediately.
+ * Time limit for accepting connections that are still waiting to be accepted at the end of the handover. There is a
+ * limit because a client that has to close its connection may immediately open another one.
  */
 const ACCEPT_MAX_MS = 1_000;
 /**
  * Resolves when the server is listening.
  *
- * @param onTooMany called when a connection is closed because there are too many.
+ * @param onTooMany called when a connection is closed because a limit is exceeded.
  */
 export async function startServer(
   settings: ServerSettings,
@@ -143,7 +146,7 @@ export async function startServer(
       isLeaving = true;
       await timer(handoverMs);
       // Connections that are waiting now are accepted, one in each turn of the event loop. If a connection arrives
-      // between the last check and the close, the kernel resets it, and the client retries.
+      // between the last check and the closing of the port, the kernel resets it, and the client retries.
       const untilMs = performance.now() + ACCEPT_MAX_MS;
       for (let before = -1; before !== accepted && performance.now() < untilMs; ) {
         before = accepted;
@@ -206,7 +209,8 @@ function createHttpServer({ tls, times }: ServerSettings): Server {
     keepAliveTimeout: times.keepAliveMs,
     connectionsCheckingInterval: times.checkMs,
     maxHeaderSize: HEADERS_MAX_BYTES,
-    // Without this option, Node would respond to a request that has no Host header, and still pass the request on.
+    // Without this option, Node would itself respond to a request without a Host header, but nevertheless pass the
+    // request on.
     requireHostHeader: false,
     noDelay: true,
     // Keep-alive probes detect clients that have disappeared without closing the connection.

@@ -1,5 +1,5 @@
 /**
- * Stops bodies that arrive so slowly that they would occupy a connection and memory for too long.
+ * Stops reading bodies that arrive so slowly that they would occupy a connection and memory for too long.
  *
  *   in the current period the body received   result
  *   at least the minimum rate                 continues, in a new period

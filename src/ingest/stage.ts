@@ -8,9 +8,9 @@
  *   4  all records are acknowledged (acks=all)       the same, and all of them exist twice
  *   5  the response is sent: 200                     nothing is lost
  *
- * If the records of a request are not acknowledged in time, the response is a 503, but the records may still be
- * written, because the producer continues to retry. They count as in flight until then. While the oldest record has
- * been waiting for longer than the limit, no more calls are accepted, so that an outage does not fill the memory.
+ * If the records of a request are not acknowledged in time, the response is a 503. The producer continues to retry,
+ * so the records may still be written, and they count as in flight until then. While the oldest record has been
+ * waiting for longer than the limit, no more calls are accepted, so that an outage does not fill the memory.
  */
 
 import type { Source } from "../domain/destination.ts";
@@ -46,7 +46,7 @@ export interface IngestConfig extends Omit<ServerSettings, "times" | "connection
   /** The `calls` topic. */
   readonly topic: string;
   readonly sources: readonly Source[];
-  /** Limit for the total of all requests: bodies being read, and records that are not acknowledged. */
+  /** Limit for the total size of bodies that are being read and records that are not acknowledged, over all requests. */
   readonly maxInFlightBytes: number;
   /** The part of `maxInFlightBytes` for bodies whose write key is unknown until they are read. */
   readonly maxUnauthenticatedBytes: number;
@@ -58,7 +58,7 @@ export interface IngestConfig extends Omit<ServerSettings, "times" | "connection
   readonly parentBased?: boolean;
   /** How long new connections are still accepted after the stop was requested. */
   readonly handoverMs: number;
-  /** How long requests in progress may take after that. */
+  /** How long requests in progress may take after the handover. */
   readonly drainLimitMs: number;
   readonly times?: ServerTimes;
 }
@@ -75,7 +75,7 @@ export async function startIngest(deps: IngestDeps, config: IngestConfig): Promi
   let hadKeys = hasKeys(config.sources);
   warnWithoutKeys(deps.log, config.sources);
   const intake = createIntake(deps, config, times, () => sources);
-  // This is computed last, when other stages have already opened their files and sockets.
+  // This is computed last, after the other stages have opened their files and sockets.
   const all = connectionsWithin(config.maxConnections, spareDescriptors());
   const connectionLimits = { all, perAddress: Math.min(config.maxConnectionsPerAddress, all) };
   const server = await startServer(

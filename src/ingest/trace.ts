@@ -1,13 +1,14 @@
 /**
- * Creates the span of a request for calls, from the head of the request to the response. The request's records contain
- * the span's context, so that their spans in the route stage become children of this span.
+ * Creates the span of a request that contains calls, from the head of the request to the response. The request's
+ * records contain the span's context, so that the spans of these records in the route stage become children of this
+ * span.
  *
  *   the request's traceparent    parentBased    the trace is kept
  *   is absent                    either         if the sampling decides so
  *   is present                   no             if the sampling decides so; the span joins the caller's trace
  *   is present                   yes            if the traceparent requests it
  *
- * Records contain the decision even if the trace is not kept, so that the route stage does not decide again.
+ * Records contain this decision even if the trace is not kept, so that the route stage does not decide again.
  */
 
 import type { RecordHeaders } from "../domain/record.ts";
@@ -33,7 +34,7 @@ export interface RequestTrace {
   end(answer: Answer | null, endMs: number): void;
 }
 
-/** The part of a request that its span shows. */
+/** The part of a request that appears in its span. */
 export interface TracedRequest {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
@@ -52,7 +53,7 @@ export function traceRequest(
   if (!isKept) {
     return { headers: traceHeaders(tracing.notKept(caller)), end: () => undefined };
   }
-  // The ingest stage serves these paths itself, and they contain nothing secret before the query.
+  // Only known paths reach this code. They contain nothing secret before the query.
   const [route = "/"] = (request.url ?? "/").split("?", 1);
   const method = request.method ?? "POST";
   const span = tracing.begin({
@@ -75,7 +76,7 @@ function end(span: Span, answer: Answer | null, endMs: number): void {
   }
   const status = statusOf(answer);
   span.set({ "http.response.status_code": status });
-  // A rejected request is not an error of the server.
+  // A rejected request does not count as an error of the server.
   span.end(endMs, status >= 500 ? `${status}` : null);
 }
 

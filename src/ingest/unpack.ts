@@ -8,9 +8,9 @@
  *   size                                              checked after the first pieces
  *   unpack to more than the limit                     rejected at the piece that exceeds it
  *
- * Nearly all bodies are unpacked faster on this thread than by passing them to another one. An unpacked body may have at
- * most the bytes that the limit for bodies allows, and at most a hundred times its packed bytes. Real bodies do not
- * shrink to less than a fiftieth, because each call has its own IDs and times.
+ * For nearly all bodies, unpacking on this thread is faster than passing them to another thread. An unpacked body
+ * may not exceed the limit for bodies, nor a hundred times its packed size. Packing real bodies does not make them
+ * smaller than a fiftieth, because each call has its own IDs and times.
  */
 
 import { constants, createGunzip, gunzipSync } from "node:zlib";
@@ -30,21 +30,22 @@ export interface Unpacking {
   readonly inTurn: InTurn;
 }
 
-/** A body of at most this size is unpacked at once. */
+/** A body of at most this unpacked size is unpacked in one step. */
 export const ONE_GO_BYTES = 131_072;
 const PIECE_BYTES = 65_536;
 /** This many packed bytes unpack to at most 128 KiB. */
 const FIRST_PACKED_BYTES = 128;
-/** Packed bytes of any size may unpack to `ALWAYS_BYTES`. Beyond that, the limit is `TIMES_MAX` times their size. */
+/** Any packed body may unpack to `ALWAYS_BYTES`. Beyond that, the limit is `TIMES_MAX` times the packed size. */
 const ALWAYS_BYTES = ONE_GO_BYTES;
 const TIMES_MAX = 100;
-/** The highest ratio of gzip. A body that states a higher one is truncated or corrupt. */
+/** The highest ratio that gzip can reach. If a body states a higher ratio, it is truncated or corrupt. */
 const DEFLATE_TIMES_MAX = 1_032;
 
 export async function unpack(packed: Buffer, unpacking: Unpacking): Promise<Unpacked> {
   const { hold, look, inTurn } = unpacking;
   const maxBytes = Math.min(unpacking.maxBytes, Math.max(ALWAYS_BYTES, TIMES_MAX * packed.length));
-  // If a body has several parts, it states only the size of the last one; unpacking shows the sizes of the others.
+  // If a body has several parts, it states only the size of the last part. The other sizes are known only after
+  // unpacking.
   const said = packed.length < 4 ? 0 : packed.readUInt32LE(packed.length - 4);
   if (said > DEFLATE_TIMES_MAX * packed.length) return refused("invalid-gzip");
   if (said > maxBytes) return refused("body-too-large");
@@ -70,16 +71,13 @@ function inOneGo(packed: Buffer, said: number, hold: Hold): Unpacked | "more" | 
   }
 }
 
-/**
- * A high ratio means that the content repeats, so the start of the content is checked before a thread unpacks all of
- * it.
- */
+/** A high ratio means that the content is repetitive, so its start is checked before a thread unpacks all of it. */
 function lookAtFirst(packed: Buffer, look: Unpacking["look"]): Unpacked | null {
   const first = packed.subarray(0, FIRST_PACKED_BYTES);
   try {
     return look(gunzipSync(first, { finishFlush: constants.Z_SYNC_FLUSH, chunkSize: PIECE_BYTES }));
   } catch {
-    // The bytes are corrupt. Unpacking in pieces will find and report that.
+    // The bytes are corrupt. Unpacking in pieces will detect and report this.
     return null;
   }
 }

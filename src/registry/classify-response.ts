@@ -91,7 +91,7 @@ function failureTextOfStatus(status: number, contentType: string): string {
   if (status >= 500) {
     return `responds ${status}; the registry is still starting, or the registry or a proxy in front of it has failed: check their logs`;
   }
-  return `responds ${status}, as no registry does; check registry.url`;
+  return `responds ${status}, a status that no schema registry uses; check registry.url`;
 }
 
 const BY_CODE: Readonly<Record<string, string>> = {

@@ -212,7 +212,9 @@ class RegistrySchemas implements Schemas {
     const before = this.#hashes.get(ref);
     if (before !== undefined && before !== hash) {
       const error =
-        "the registry returns another schema for an ID than before: values written with the old one may be read wrongly; check if the registry was recreated, and registry.url";
+        "the registry returns a different schema for an ID than before, so values that were " +
+        "written with the old schema may be read incorrectly; check registry.url, and whether " +
+        "the registry was recreated";
       this.#deps.log.error({ schema: ref, error }, "registry.schema.changed");
     }
     if (this.#hashes.size >= HASHES_MAX && before === undefined) this.#hashes.clear();

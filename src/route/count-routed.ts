@@ -1,6 +1,6 @@
 /**
- * Counts, after a batch of calls was written, which calls each destination gets and, by reason, which calls it does not
- * get (docs/rules.md#order).
+ * After a batch of calls was written, counts how many calls each destination gets and, by reason, how many it does
+ * not get (docs/rules.md#order).
  *
  *   reason                     counts
  *   not-connected              all calls from the source
@@ -42,7 +42,8 @@ export function countRouted(
   const recordsIn = metrics.recordsIn.bind({ stage: "route" });
   return (batch, refused) => {
     recordsIn.inc(batch.length);
-    // Counted by lists that calls share, so the cost of a call does not depend on the number of destinations.
+    // Calls are counted for the lists that they share, so the cost of a call does not depend on the number of
+    // destinations.
     const sources = new Map<SourceRoutes, number>();
     const receivers = new Map<readonly Route[], number>();
     const excluding = new Map<SourceRoutes, number>();
@@ -97,7 +98,7 @@ function leaveOut(
   }
 }
 
-/** Consent is decided before `integrations`, so a call without consent is not counted as excluded by `integrations`. */
+/** Consent is checked before `integrations`, so a call without consent is not counted as excluded by `integrations`. */
 function countExcluded(
   { from, routes, ruled }: RoutedCall,
   { byName, others }: Excluded,
@@ -108,7 +109,8 @@ function countExcluded(
   const named = byName.filter((route) => !byRules.includes(route));
   for (const { destination } of named) skips.add("named-false", destination, 1);
   if (!others) return;
-  // `integrations` exclude all candidates. Those for which something else was decided are subtracted here.
+  // First, `integrations` exclude all candidates. Then those candidates for which something else was decided are
+  // subtracted.
   addTo(excluding, from, 1);
   const failed = ruled?.failed ?? [];
   for (const all of [routes, named, byRules, failed]) {

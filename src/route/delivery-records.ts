@@ -1,5 +1,5 @@
 /**
- * Creates the records that are written for a call: one for each destination that gets it.
+ * Creates the records that are written for a call: one for each destination that gets the call.
  *
  *   part             content
  *   key              the call's userId, or its anonymousId, even if the producer used another key; if the destination's rules
@@ -23,7 +23,10 @@ import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../domain/re
 import { type TraceContext, withTrace } from "../domain/trace-context.ts";
 import type { Route, SourceRoutes } from "./routing.ts";
 
-/** The call's own message ID, or `<topic>/<partition>/<offset>`, which is the same each time the record is read. */
+/**
+ * The call's own message ID. If it has none, `<topic>/<partition>/<offset>`, which is the same each time the record
+ * is read.
+ */
 export function messageIdOf(call: Call, record: IncomingRecord): MessageId {
   return call.messageId ?? (`${record.topic}/${record.partition}/${record.offset}` as MessageId);
 }
@@ -35,15 +38,16 @@ export interface CallToCopy {
   readonly json: Buffer;
 }
 
-/** A call as the rules of a destination changed it. */
+/** A call after the rules of a destination have changed it. */
 export interface ChangedCall {
   readonly bytes: Buffer;
   readonly key: string;
 }
 
 /**
- * @param trace the trace to which the records belong; null for the record's own trace, if it has one.
- * @param changed calls that the rules of these routes changed.
+ * @param trace the trace to which the records belong. If null, they belong to the trace of the original record, if
+ *   that has one.
+ * @param changed the call as the rules of each of these routes changed it.
  */
 export function copies(
   record: IncomingRecord,

@@ -1,5 +1,5 @@
 /**
- * What a call's `integrations` mean for a destination with a given name (docs/calls.md#integrations).
+ * Decides what a call's `integrations` mean for a destination with a given name (docs/calls.md#integrations).
  *
  *   flag of the name    flag of All         the destination
  *   true                any                 gets the call
@@ -34,7 +34,7 @@ export function namedAlone(integrations: JsonObject): boolean {
 
 /** Null if the flag is absent. */
 function flag(integrations: JsonObject, name: string): boolean | null {
-  // A destination may have the name `constructor`, a property that every object inherits.
+  // Every object inherits a property `constructor`, and a destination may have that name.
   if (!Object.hasOwn(integrations, name)) return null;
   const value = integrations[name];
   if (typeof value === "boolean") return value;

@@ -22,9 +22,9 @@ import { explained, readCall, routeCall } from "./route-record.ts";
 import type { Routing } from "./routing.ts";
 
 export interface AskedCalls {
-  /** Only records with this timestamp or a later one. */
+  /** Only records with this timestamp or a later one are routed. */
   readonly sinceMs: number;
-  /** Only records with an earlier timestamp; null for no limit. */
+  /** Only records with an earlier timestamp are routed; null for no limit. */
   readonly untilMs: number | null;
   /** If empty, all types are routed. The same applies to `events`. */
   readonly types: readonly CallType[];
@@ -38,7 +38,7 @@ export type RoutedAgain =
   | { readonly kind: "filtered"; readonly reason: "time" | "type" | "event" };
 
 /**
- * @param routing the routing with this destination as the only one.
+ * @param routing a routing that contains only this destination.
  * @param nowMs used if the record has no valid time.
  */
 export function routeAgain(

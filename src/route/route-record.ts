@@ -1,6 +1,6 @@
 /**
- * Decides what is written for a record of `calls`. The checks are made in the order of the table. If one fails, the
- * record becomes a dead letter with the reason next to it (docs/calls.md#checks).
+ * Decides what is written for a record of `calls`. The checks are made in the order of the table. If a check fails,
+ * the record becomes a dead letter with the reason in that row (docs/calls.md#checks).
  *
  *   check       reason
  *   bytes       undecodable, unknown-schema
@@ -32,7 +32,7 @@ import { applyRules, consents, type RuleSkip } from "./rules/plan.ts";
 export interface Refusal {
   readonly kind: "refused";
   readonly reason: DeadLetterReason;
-  /** One sentence, which does not quote the value. */
+  /** One sentence that contains nothing of the value. */
   readonly error: string;
 }
 
@@ -56,9 +56,9 @@ export interface RoutedCall {
   readonly from: SourceRoutes;
   /** The destinations that get the call; may be empty. Calls that all candidates of a source get share one list. */
   readonly routes: readonly Route[];
-  /** Destinations that would get the call if they were enabled. */
+  /** Disabled destinations that would get the call if they were enabled. */
   readonly disabled: readonly Destination[];
-  /** The records to write; each belongs to the route with the same index. */
+  /** The records to write. Each record is for the route with the same index. */
   readonly records: readonly OutgoingRecord[];
   /** The candidates that `integrations` exclude; null if the call has no `integrations`. */
   readonly excluded: Excluded | null;
@@ -68,11 +68,11 @@ export interface RoutedCall {
 
 export interface Excluded {
   readonly byName: readonly Route[];
-  /** True if `integrations` also exclude all destinations that they do not name. */
+  /** True if `integrations` also exclude all destinations that are not named in them. */
   readonly others: boolean;
 }
 
-/** Covers only destinations that are connected and enabled. */
+/** The result of the rules of those destinations that are connected and enabled. */
 export interface Ruled {
   /** Destinations that do not get the call because of their rules. */
   readonly skipped: readonly {
@@ -82,8 +82,8 @@ export interface Ruled {
     readonly filter: string | null;
   }[];
   /**
-   * The paths that each destination's rules changed in the call; empty in results of `routeRecord`, which does not
-   * collect them.
+   * The paths that each destination's rules changed in the call. `routeRecord` does not collect the paths, so the
+   * map is empty in its results.
    */
   readonly changed: ReadonlyMap<DestinationId, readonly string[]>;
   /** Destinations whose rules could not be evaluated. */
@@ -114,7 +114,7 @@ export function typedValue(record: IncomingRecord): TypedValue | Refusal {
 
 /**
  * @param nowMs used if the record has no valid time.
- * @param value the record's value, which several configurations may share.
+ * @param value the decoded value of the record. It may be used for several configurations.
  */
 export function readCall(
   record: IncomingRecord,
@@ -159,7 +159,7 @@ export function routeCall(record: IncomingRecord, read: ReadCall, routing: Routi
 interface Options {
   /** See `copies`. */
   readonly trace: TraceContext | null;
-  /** If true, the paths that rules change are kept; the stage does not need them. */
+  /** If true, the paths that rules change are collected. The stage does not need these paths. */
   readonly explains: boolean;
 }
 
@@ -192,7 +192,7 @@ function routed(
   };
 }
 
-/** Routes a call if some destinations have rules, in the order of docs/rules.md#order. */
+/** Routes a call for which some destinations have rules, in the order of docs/rules.md#order. */
 function routeByRules(
   record: IncomingRecord,
   read: ReadCall,
@@ -250,7 +250,7 @@ export interface ExplainedDecision extends Decision {
   readonly changed: readonly string[];
 }
 
-/** Explains why each of the destinations gets or does not get the call. */
+/** Explains for each of the destinations why it gets the call, or why not. */
 export function explained(
   { integrations }: Pick<Call, "integrations">,
   { from, ruled }: RoutedCall,

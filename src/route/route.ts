@@ -10,8 +10,8 @@
  *   is not named, and All is false                 no              all-false
  *   any other                                      yes             by-default
  *
- * The destination's filters are then applied to the calls that it would get. A flag in `integrations` therefore never
- * sends a call to a destination that is disabled or not connected to the source.
+ * If the destination would get the call, its filters are then applied. A flag in `integrations` never sends a call
+ * to a destination that is disabled or not connected to the source.
  */
 
 import type { Destination, Source } from "../domain/destination.ts";
@@ -33,7 +33,7 @@ export interface Decision {
   readonly reason: Reason;
 }
 
-/** One decision for each of `destinations`, in their order. */
+/** Returns one decision for each of `destinations`, in the same order. */
 export function decide(
   integrations: JsonObject | null,
   source: Source,
@@ -45,7 +45,7 @@ export function decide(
   });
 }
 
-/** Destinations that get the source's calls unless `integrations` exclude them. */
+/** Destinations that get the source's calls, unless the `integrations` of a call exclude them. */
 export function candidates(
   source: Source,
   destinations: readonly Destination[],
@@ -60,8 +60,8 @@ export function skipped(source: Source, destinations: readonly Destination[]): S
 }
 
 /**
- * Returns the candidates that get a call with these flags, without reasons, because the stage does not need reasons. If
- * the candidates are disabled destinations, returns those that would get the call if they were enabled.
+ * Returns the candidates that get a call with these flags. Reasons are not computed, because the stage does not need
+ * them. If the candidates are disabled destinations, returns those that would get the call if they were enabled.
  */
 export function receivers<Candidate extends { readonly name: string }>(
   integrations: JsonObject | null,

@@ -15,19 +15,19 @@ export interface Route {
   readonly name: string;
   readonly topic: string;
   readonly historical: boolean;
-  /** Null if no rule applies to calls from the source. */
+  /** Null if the destination has no rule for calls from the source. */
   readonly rules: RulePlan | null;
   /** Headers that only this destination's records have. */
   readonly headers: RecordHeaders;
 }
 
-/** What is known about the calls of a source before they arrive. All its calls share one object. */
+/** What can be decided about the calls from a source before they arrive. All calls from the source share one object. */
 export interface SourceRoutes extends Skipped {
   readonly source: Source;
   readonly sourceHeader: RecordHeaders[number];
   /** The destinations that are connected and enabled. */
   readonly candidates: Candidates<Route>;
-  /** The candidates that require consent; may be empty. Null if none of the candidates has rules. */
+  /** The candidates that require consent, perhaps none. Null if none of the candidates has any rules. */
   readonly consenting: readonly Route[] | null;
 }
 
@@ -69,7 +69,7 @@ export function sourceRoutes(
   };
 }
 
-/** The compiled rules of those destinations that have rules. */
+/** Compiles the rules of the destinations that have rules. */
 function compiledRules(sources: readonly Source[], destinations: readonly Destination[]) {
   const writeKeys = sources.flatMap((source) => source.writeKeys);
   return new Map(

@@ -18,9 +18,9 @@
  * holds, because a partition's batches are sent in order and the producer keeps that order. Only rerouted deliveries
  * can be overtaken (docs/isolation.md#order-after-a-reroute).
  *
- * A reload replaces sources, destinations and their rules as a whole: a batch is routed by the configuration that is in
- * effect when its routing starts. If the batch is read again after a crash, it is routed by the configuration that is
- * in effect at that time.
+ * A reload replaces sources, destinations and rules together. A batch is routed by the configuration that is in
+ * effect when its routing starts. If the batch is read again after a crash, the configuration of that later time
+ * applies.
  */
 
 import { setImmediate as otherWork } from "node:timers/promises";
@@ -58,21 +58,27 @@ export interface RouteConfig extends RoutedLists {
 }
 
 /**
- * Maximum bytes of records in flight. This is enough to continue for 2 s at 1,500 calls per second while one partition
- * has no leader. With a higher limit, records would outlive V8's young generation, which would take a quarter of the
- * CPU time (docs/decisions/0007-garbage-collection.md).
+ * Maximum bytes of records in flight. At 1,500 calls per second, the stage can continue for 2 s with this limit
+ * while one partition has no leader. With a higher limit, records would outlive V8's young generation, and garbage
+ * collection would take a quarter of the CPU time (docs/decisions/0007-garbage-collection.md).
  */
 export const ROUTE_MAX_BYTES = 3 * 1_024 * 1_024;
-/** Maximum number of records in flight per partition: a few batches wait for the brokers while one is routed. */
+/**
+ * Maximum number of records in flight per partition. This allows a few batches to wait for the brokers while another
+ * batch is routed.
+ */
 const PARTITION_RECORDS_MAX = 4_000;
-/** The number of records that are routed before other work gets a turn; routing them takes about a millisecond. */
+/**
+ * The number of records that are routed before other work gets a turn. Routing that many records takes about a
+ * millisecond.
+ */
 const PIECE_RECORDS = 100;
 /**
- * The same limit in bytes for values with a schema. Their JSON is included, because it can be much larger than the
- * value.
+ * The same limit in bytes, for values with a schema. The bytes of their JSON are included, because the JSON can be
+ * much larger than the value.
  */
 const PIECE_READ_BYTES = 256 * 1_024;
-/** When this much JSON has been created, its records are written before more JSON is created. */
+/** When this many bytes of JSON have been created, the records are written before more JSON is created. */
 const UNWRITTEN_JSON_BYTES = 4 * 1_024 * 1_024;
 
 /** Starts the consumer of `calls`. The topics must exist. */
@@ -116,11 +122,11 @@ export function startRoute(deps: StageDeps, config: RouteConfig): Promise<Runnin
   );
 }
 
-/** What all partitions use together. */
+/** The functions that all partitions use. */
 interface Work {
   /** Returns a function that routes the records of one batch, all by the same configuration. */
   readonly router: () => (record: IncomingRecord) => Routed;
-  /** Resolves when everything written for the batch is acknowledged. */
+  /** Writes the records of a batch. Resolves when all of them are acknowledged. */
   readonly write: (batch: readonly Routed[]) => Promise<void>;
   readonly written: (batch: readonly Routed[]) => void;
   readonly fail: Fail;
@@ -188,7 +194,7 @@ function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHan
   };
 }
 
-/** Memory that a record needs in addition to its own bytes: the JSON of its value, if the value has a schema. */
+/** The memory that a record needs in addition to its own bytes: the JSON of the value, if the value has a schema. */
 function jsonBytesOf(routed: Routed): number {
   if (routed.kind === "unusable" || routed.record.schema === undefined) return 0;
   return routed.records[0]?.value?.length ?? 0;
@@ -220,9 +226,9 @@ function createWriter(deps: StageDeps, deadLetterTopic: string): Writer {
 }
 
 /**
- * The dead letters of a call for destinations whose rules could not be evaluated. They contain the call's position on
- * `calls`, but neither its key nor its value, because the destination may not be allowed to get the complete call.
- * `switchyard replay` applies the rules again.
+ * Creates dead letters for the destinations whose rules could not be evaluated for a call. They contain the call's
+ * position on `calls`, but neither its key nor its value, because the destination may not be allowed to get the
+ * complete call. `switchyard replay` applies the rules again.
  */
 function failedRules({ record, from }: RoutedCall, { failed }: Ruled): readonly DeadLettered[] {
   const { topic, partition, offset, timestampMs } = record;

@@ -1,5 +1,6 @@
 /**
- * The span of a call in the route stage, from reading it until everything written for it is acknowledged.
+ * Creates the span of a call in the route stage. The span starts when the call is read, and ends when all records
+ * written for the call are acknowledged.
  *
  *   the record                                   span
  *   has a sampled trace                          a child of the producer's or ingest's span
@@ -7,7 +8,8 @@
  *   has no trace, and a new one is sampled       the first span of that trace
  *   has no trace, and a new one is not sampled   none
  *
- * The records that are written contain the ID of the span, and the spans of their attempts are linked to that span.
+ * The records written for the call contain the ID of the span, and the spans of their attempts are linked to that
+ * span.
  */
 
 import { DELIVERY_HEADER } from "../domain/delivery.ts";
@@ -22,7 +24,7 @@ import {
 import type { Routed, RoutedCall } from "./route-record.ts";
 
 export interface RouteTraces {
-  /** Routes a record. The records written for it belong to the trace that is passed to `decide`. */
+  /** Routes a record. The records written for the call belong to the trace that is passed to `decide`. */
   route(
     record: IncomingRecord,
     nowMs: number,
@@ -40,7 +42,7 @@ const OFF: RouteTraces = {
 /** @param tracing absent if tracing is off. */
 export function routeTraces(tracing: Tracing | undefined, group: string): RouteTraces {
   if (tracing === undefined) return OFF;
-  // Records that a drain discards are garbage-collected together with their spans, and are read again later.
+  // If a drain discards records, they are garbage-collected together with their spans, and are read again later.
   const spans = new WeakMap<Routed, Span>();
   return {
     route: (record, nowMs, decide) => {

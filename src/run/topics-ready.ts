@@ -70,5 +70,8 @@ function fixFor(cause: unknown): string {
   const set = isSetting
     ? " Set what the cluster's error names (kafka.partitions, kafka.replicationFactor) to a value that the cluster allows."
     : "";
-  return `${set} Or set kafka.createTopics to false and create them as shown by \`switchyard topics\`.`;
+  return (
+    `${set} Or set kafka.createTopics to false, and create the topics as shown by ` +
+    `\`switchyard topics\`.`
+  );
 }

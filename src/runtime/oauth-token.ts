@@ -136,7 +136,7 @@ export function readToken(status: number, text: string): TokenResult {
     return { kind: "none", why: "its access_token is longer than 64 KiB" };
   }
   if (!TOKEN.test(token))
-    return { kind: "none", why: "its access_token contains other characters than visible ASCII" };
+    return { kind: "none", why: "its access_token contains characters other than visible ASCII" };
   return { kind: "token", token, lifeMs: lifeSeconds(life) * 1_000 };
 }
 

@@ -142,6 +142,7 @@ function isUserId(path: RulePath): boolean {
 
 function warnOfUserId(at: Place): void {
   at.warn(
-    "it changes userId only if its condition matches, but delete notifications ignore conditions: only entries without `if` change their user ID",
+    "it changes userId only if its condition matches, but conditions do not apply to delete " +
+      "notifications: only entries without `if` change the user ID in them",
   );
 }

@@ -31,7 +31,8 @@ const consentMap = section(
     ),
     required: optional(
       flag(),
-      "If `true`, a call without a consent object is skipped. If not set, the top-level `consent.required`.",
+      "If `true`, a call without a consent object is skipped. If not set, the top-level " +
+        "`consent.required` applies.",
     ),
   },
   (values): ConsentRule => values,

@@ -32,7 +32,7 @@ export const AUDIENCE_METRICS = {
     name: "switchyard_audience_syncs_open",
     type: "gauge",
     labels: [],
-    help: "Syncs that have started and not ended, in the partitions that this process owns.",
+    help: "Syncs that have started and have not ended, in the partitions that this process owns.",
   },
   audienceSyncsAwaitingApproval: {
     name: "switchyard_audience_syncs_awaiting_approval",

@@ -1,6 +1,6 @@
 /**
- * Histograms that count in plain numbers, because prom-client's own histograms look up, check and hash their labels for
- * every observation. prom-client only renders these histograms.
+ * Histograms that store their counts as plain numbers, because prom-client's own histograms look up, check and hash
+ * their labels for every observation. prom-client is used only to render these histograms.
  */
 
 import { Histogram, type MetricValueWithName } from "prom-client";
@@ -14,7 +14,7 @@ export class Buckets {
   readonly labels: LabelSet;
   readonly #bounds: readonly number[];
   /**
-   * For each bound, the number of values that are at most the bound and above the previous bound; at the end, the
+   * For each bound, the number of values up to this bound and above the previous bound. The last element is the
    * number of values above all bounds.
    */
   readonly #counts: number[];

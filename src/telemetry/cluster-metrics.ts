@@ -25,7 +25,10 @@ export const CLUSTER_METRICS = {
     name: "switchyard_consumer_lag_records",
     type: "gauge",
     labels: ["stage", "destination"],
-    help: "Records between the committed offset and the end of the log, in the partitions that this process owns. At most 15 s old, and absent while unknown. destination is empty for shared stages.",
+    help:
+      "Records between the committed offset and the end of the log, in the partitions that " +
+      "this process owns. At most 15 s old, and absent while unknown. The label destination is " +
+      "empty for stages that all destinations share.",
     inStatus: true,
   },
   oldestUnfinished: {
@@ -81,13 +84,17 @@ export const CLUSTER_METRICS = {
     name: "switchyard_produce_errors_total",
     type: "counter",
     labels: ["error"],
-    help: "Batches that were not acknowledged and are retried, by Kafka's name for the error, or no-answer if there was no response.",
+    help:
+      "Batches that were not acknowledged and are retried, by Kafka's name for the error " +
+      "(no-answer if there was no response).",
   },
   produceDuration: {
     name: "switchyard_produce_duration_seconds",
     type: "histogram",
     labels: [],
     buckets: PRODUCE_S,
-    help: "Time from a write request to the broker's response, acknowledged by all in-sync replicas.",
+    help:
+      "Time from a write request to the broker's response, which confirms that all in-sync " +
+      "replicas have the records.",
   },
 } as const;

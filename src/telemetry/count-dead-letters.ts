@@ -1,4 +1,4 @@
-/** Counts the dead letters of a stage and logs them, at most ten lines a second. */
+/** Counts the dead letters of a stage and logs them, with at most ten lines per second. */
 
 import { callNames } from "../domain/call-names.ts";
 import type { DeadLetter } from "../domain/dead-letter-records.ts";
@@ -17,7 +17,7 @@ export interface CountDeadLettersDeps {
   readonly clock: { nowMs(): number };
 }
 
-/** The metric counts all dead letters. Each log line shows how many lines were omitted before it. */
+/** The metric counts all dead letters. If log lines were omitted, the next line shows how many. */
 export function countDeadLetters(
   deps: CountDeadLettersDeps,
 ): (deadLetters: readonly DeadLetter[]) => void {

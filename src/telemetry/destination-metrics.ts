@@ -1,4 +1,4 @@
-/** The metrics of the state of a destination and its endpoints. */
+/** The metrics about the state of destinations and their endpoints. */
 
 export const DESTINATION_METRICS = {
   lineHeld: {

@@ -1,4 +1,4 @@
-/** Sets the event loop delay gauge before each scrape, from Node's own histogram. */
+/** Before each scrape, sets the gauge of the event loop delay from Node's own histogram. */
 
 import { monitorEventLoopDelay } from "node:perf_hooks";
 
@@ -10,8 +10,8 @@ const QUANTILES = [
   ["1", 100],
 ] as const;
 /**
- * Each measurement wakes up the process: with one every 20 ms, measurements caused a fifth of all wakeups of a process
- * with an average load. A stall that is at least this long is always detected.
+ * Each measurement wakes up the process. With a measurement every 20 ms, they caused a fifth of all wakeups of a
+ * process with an average load. Stalls that are at least this long are always detected.
  */
 const RESOLUTION_MS = 100;
 

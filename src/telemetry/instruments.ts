@@ -1,9 +1,9 @@
 /**
  * Turns the table of `metrics.ts` into instruments in a prom-client registry.
  *
- * An instrument is bound to its labels once and then counts in plain numbers, which prom-client reads when Prometheus
- * scrapes. So counting costs one addition; hashing label objects for every request would take a noticeable part of a
- * delivery's CPU time.
+ * An instrument is bound to its labels once. After that, counting costs one addition to a plain number, which
+ * prom-client reads when Prometheus scrapes. Hashing label objects for every request would take a noticeable part of
+ * a delivery's CPU time.
  */
 
 import { Counter, collectDefaultMetrics, Registry } from "prom-client";
@@ -20,7 +20,7 @@ export interface BoundCounter {
   inc(count?: number): void;
 }
 export interface BoundGauge {
-  /** Set NaN if the value is unknown. The value is not shown then, so that sums over the other values stay correct. */
+  /** Set NaN if the value is unknown. An unknown value is not shown, so that sums over the other values stay correct. */
   set(value: number): void;
   inc(count?: number): void;
   dec(count?: number): void;
@@ -40,7 +40,7 @@ export interface Instrument<Spec extends MetricSpec> {
   bind(labels: Labels<Spec>): Bound<Spec>;
   /** Removes a label set, for example that of a destination that was removed. */
   remove(labels: Labels<Spec>): void;
-  /** Removes every label set that has one of these values of a label. */
+  /** Removes every label set in which the label has one of these values. */
   forget(label: string, values: ReadonlySet<string>): void;
 }
 
@@ -52,19 +52,20 @@ export type Metrics = { readonly [Key in keyof Table]: Instrument<Table[Key]> } 
   /** Called before each scrape, to set gauges. Returns a function that unregisters the callback. */
   onScrape(update: () => void): () => void;
   /**
-   * Removes all values with these label values, such as the IDs of removed destinations. An instrument that is still
-   * bound to one of these label values is no longer shown.
+   * Removes the series of all instruments in which the label has one of these values, such as the ID of a removed
+   * destination. What is still counted for such a label value is no longer shown.
    */
   forget(label: string, values: ReadonlySet<string>): void;
   /** Prometheus text format. */
   text(): Promise<string>;
-  /** The metrics that `GET /status?metrics` reports, with histograms of all destinations. */
+  /** The metrics that `GET /status?metrics` reports. They include the histograms of all destinations. */
   values(): MetricValues;
 };
 
 /**
- * Selects the histograms by destination that are shown: `full` shows all, `counts` shows one over all destinations,
- * with an empty label, and `top` shows those of the busiest and the most failing destinations (`top-destinations.ts`).
+ * Selects which histograms per destination are shown. `full` shows all of them; `counts` shows a single one for all
+ * destinations together, with an empty label; `top` shows those of the destinations with the most requests and the
+ * most failures (`top-destinations.ts`).
  */
 export type DestinationDetail = "full" | "counts" | "top";
 
@@ -112,12 +113,12 @@ export function createMetrics(detail: DestinationDetail = "full"): Metrics {
 }
 
 /**
- * Collects the usual metrics `process_*` and `nodejs_*`. prom-client also measures the delay of the event loop, with a
- * timer of 10 ms that wakes an idle process a hundred times a second. `event-loop.ts` already measures this delay, so
- * prom-client's timer is made slow and its values are omitted.
+ * Collects the usual metrics `process_*` and `nodejs_*`. prom-client also measures the delay of the event loop, with
+ * a timer of 10 ms that wakes up an idle process a hundred times per second. Because `event-loop.ts` already
+ * measures this delay, prom-client's timer is slowed down, and its values are not shown.
  */
 function collectOfProcess(registry: Registry): void {
-  // prom-client counts CPU time only from this call on, so the earlier CPU time, mostly for loading the program, is
+  // prom-client counts CPU time only from this call on. The CPU time before that, mostly for loading the program, is
   // added.
   const { user, system } = process.cpuUsage();
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 60_000 });
@@ -131,7 +132,7 @@ function collectOfProcess(registry: Registry): void {
   }
 }
 
-/** A class, because functions of its own for each of 20 values of 10,000 destinations would take 80 MB. */
+/** This is a class, because closures for each of 20 values of 10,000 destinations would take 80 MB. */
 class Accumulator implements BoundCounter, BoundGauge, BoundHistogram {
   readonly labels: Record<string, string>;
   value = 0;
@@ -206,7 +207,7 @@ function createInstrument(
   );
 }
 
-/** Creates a histogram over all destinations. It is kept when destinations are removed. */
+/** Creates a histogram of all destinations together. It keeps its counts when destinations are removed. */
 function merged(instrument: Instrument<MetricSpec>): Instrument<MetricSpec> {
   return {
     bind: (labels) => instrument.bind({ ...labels, destination: "" }),

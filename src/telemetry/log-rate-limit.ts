@@ -1,4 +1,7 @@
-/** Limits log lines of one kind, so that a flood of bad records does not flood the log. Metrics count every record. */
+/**
+ * Limits how often log lines of one kind are written, so that a flood of bad records does not flood the log. Metrics
+ * still count every record.
+ */
 
 export interface LineLimit {
   /**

@@ -1,13 +1,13 @@
 /**
- * Writes logs as JSON lines from pino to standard output. At level info, lines contain no secret, payload or user ID.
- * Pure code never logs; other code receives a `Log`.
+ * Writes log lines as JSON to standard output, with pino. At level info, lines contain no secret, payload or user
+ * ID. Pure code never logs; other code gets a `Log` as an argument.
  *
- * Lines within 50 ms are written together, in blocks of at most 65,536 bytes, while other work continues.
- * Writing each line separately would cost 20 us for waking up the thread that writes. A line that is logged for each
- * delivery waits for 250 ms, or until any other line is logged. It is passed as text, because most of a line's time is
- * needed by pino and by the search for characters that could control a terminal. On `process.exit` and uncaught
- * exceptions, the remaining lines are written; on SIGKILL, they are lost. Without the thread, no lines would be lost at
- * SIGKILL, but a slow reader would block all other work.
+ * Lines that are logged within 50 ms are written together by a thread, in blocks of at most 65,536 bytes. Writing
+ * each line separately would cost 20 us for waking up that thread. Lines that are logged for each delivery wait for
+ * 250 ms, or until any other line is logged. They are passed as text, because pino and the search for characters
+ * that could control a terminal take most of the time that a line costs. On `process.exit` and uncaught exceptions,
+ * the remaining lines are written; on SIGKILL, they are lost. If lines were written without the thread, SIGKILL
+ * would lose none, but a slow reader of the output would block all other work.
  */
 
 import { type Level, pino } from "pino";
@@ -15,7 +15,7 @@ import { visibleText } from "../domain/escape-control.ts";
 import { isoTimestamps } from "../domain/timestamp.ts";
 import type { Exactly, FieldsOf, LineAt } from "./log-lines/log-lines.ts";
 
-/** Writes a line from the table in `log-lines/log-lines.ts`, with the fields that the table lists for the line. */
+/** Writes a line from the table in `log-lines/log-lines.ts`, with the fields that the table lists for this line. */
 export type WriteLine<On extends LogLevel> = <
   Name extends LineAt<On>,
   Fields extends FieldsOf<Name>,
@@ -32,16 +32,16 @@ export interface Log {
   readonly warn: WriteLine<"warn">;
   readonly error: WriteLine<"error">;
   /**
-   * Like `info`, for a line that is logged for each delivery. Call only if that level is enabled.
+   * Does the same as `info`, for lines that are logged for each delivery. Call it only if level info is enabled.
    *
-   * @param fields the fields as JSON, without the braces around it, in visible ASCII only.
+   * @param fields the fields as JSON without the outer braces, in visible ASCII only.
    */
   readonly infoText: (fields: string, msg: LineAt<"info">) => void;
 }
 
 interface Lines {
   write(line: string): void;
-  /** Writes a line that contains only visible ASCII and a line feed. If this is absent, `write` is used. */
+  /** Writes a line of visible ASCII characters that ends with a line feed. If this is absent, `write` is used. */
   writePlain?(line: string): void;
 }
 
@@ -77,7 +77,7 @@ function standardOutput(): Lines {
   return shared;
 }
 
-/** Gathers lines as bytes, because a line as a string would keep all of its many pieces in memory. */
+/** Gathers lines as bytes, because a string would keep all of the many pieces from which it was built in memory. */
 function gatheredOutput(): Lines {
   const block = Buffer.allocUnsafeSlow(GATHER_BYTES);
   let used = 0;
@@ -97,10 +97,11 @@ function gatheredOutput(): Lines {
     writesAtMs = atMs;
     timer = setTimeout(write, ms).unref();
   };
-  // This listener is registered before pino's own listeners, which write everything that was passed to pino.
+  // This listener must be registered before pino's own listeners, which write everything that has been passed to
+  // pino.
   process.on("beforeExit", write);
   process.on("exit", write);
-  // pino itself could gather lines, but would then measure all gathered lines again for each new line.
+  // pino itself could gather lines, but it would measure all gathered lines again for each new line.
   const stdout = { dest: process.stdout.fd, sync: false, contentMode: "buffer" as const };
   // pino's types only allow strings, but bytes are written here.
   const output = pino.destination(stdout) as unknown as { write(bytes: Buffer): void };
@@ -115,7 +116,7 @@ function gatheredOutput(): Lines {
   };
   return {
     write: (json) => {
-      // Standard output may be a terminal.
+      // Standard output may be a terminal, which control characters could affect.
       const line = visibleText(json);
       gather(line, line.length * UTF8_MAX_BYTES, "utf8");
     },

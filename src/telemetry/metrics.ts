@@ -1,9 +1,9 @@
 /**
- * The table of metrics, from which the instruments, their types and `docs/metrics.md` are derived.
+ * The table of metrics. The instruments, their types and `docs/metrics.md` are derived from it.
  *
  * The number of label values is limited: labels contain destinations, stages, retry delays, reasons and outcome
- * classes, but never a URL, a user ID or a message ID. Durations are in seconds and sizes in bytes, as Prometheus
- * recommends.
+ * classes, but never URLs, user IDs or message IDs. As Prometheus recommends, durations are in seconds, and sizes
+ * are in bytes.
  */
 
 import { AUDIENCE_METRICS } from "./audience-metrics.ts";
@@ -117,7 +117,9 @@ export const METRICS = {
     type: "histogram",
     labels: ["destination"],
     buckets: ATTEMPT_S,
-    help: "Time from passing the requests of an attempt to their connections to the end of the last one.",
+    help:
+      "Duration of an attempt, from when its requests are passed to connections until the " +
+      "last of them has ended.",
     inStatus: true,
   },
   deliveryLatency: {
@@ -187,14 +189,18 @@ export const METRICS = {
     name: "switchyard_dead_letters_total",
     type: "counter",
     labels: ["stage", "reason", "destination"],
-    help: "Dead letters that were written; destination is empty if the record was not a delivery.",
+    help:
+      "Dead letters that were written. The label destination is empty if the record was " +
+      "not a delivery.",
     inStatus: true,
   },
   rebalances: {
     name: "switchyard_consumer_rebalances_total",
     type: "counter",
     labels: ["stage", "destination"],
-    help: "Partition assignments that a consumer received, including the first; destination is empty for shared stages.",
+    help:
+      "Partition assignments that a consumer received, including the first. The label " +
+      "destination is empty for stages that all destinations share.",
   },
   offsetResets: {
     name: "switchyard_consumer_offset_resets_total",
@@ -232,7 +238,7 @@ export const METRICS = {
     name: "switchyard_ingest_requests_total",
     type: "counter",
     labels: ["code"],
-    help: "Requests with calls by response code: ok, a code of docs/ingest.md, ignored-metrics or ignored-merge for bodies that are not stored, or client-closed if the client closed the connection first.",
+    help: "Requests with calls by response code: ok, a code of docs/http-apis.md, ignored-metrics or ignored-merge for bodies that are not stored, or client-closed if the client closed the connection first.",
   },
   ingestCalls: {
     name: "switchyard_ingest_calls_total",
@@ -257,7 +263,7 @@ export const METRICS = {
     type: "histogram",
     labels: [],
     buckets: ATTEMPT_S,
-    help: "Time from the head of a request with calls to its response.",
+    help: "Time from receiving the head of a request with calls to sending its response.",
   },
   ingestInFlightBytes: {
     name: "switchyard_ingest_in_flight_bytes",

@@ -1,6 +1,6 @@
 /**
- * Counters and gauges whose values are stored outside prom-client. With 1,000 destinations, prom-client's own metrics
- * would need most of a scrape's time to hash their labels. prom-client only renders these metrics.
+ * Counters and gauges whose values are stored outside prom-client, which is used only to render them. With 1,000
+ * destinations, prom-client's own metrics would spend most of a scrape's time on hashing labels.
  */
 
 import { Gauge } from "prom-client";
@@ -25,8 +25,8 @@ export class PlainMetric extends Gauge {
   readonly #values: () => readonly Value[] | null;
 
   /**
-   * @param values returns the values to show now, or null if nothing uses the metric yet. A metric without labels is
-   * shown as 0 then.
+   * @param values returns the current values, or null if nothing uses the metric yet. In the latter case, a metric
+   *   without labels is shown as 0.
    */
   constructor(spec: MetricSpec, values: () => readonly Value[] | null) {
     const { name, help } = spec;

@@ -36,7 +36,9 @@ export const PROCESS_METRICS = {
     name: "switchyard_routes_missing",
     type: "gauge",
     labels: [],
-    help: "Destinations to which another process that runs the same stage sends calls or deletions of a source, but this process does not.",
+    help:
+      "Destinations that get calls or deletions of a source from another process that runs " +
+      "the same stage, but not from this process.",
     inStatus: true,
   },
   tracingSpans: {

@@ -6,14 +6,14 @@
  *   one of the 25 with the most recent failed requests    yes
  *   any other                                             no: only its counters are shown
  *
- * Requests since the last scrape count fully, and the count of older ones is reduced to nine tenths at each scrape. So
- * a destination that is shown once is shown for several scrapes.
+ * Requests since the last scrape count fully. At each scrape, the count of earlier requests is multiplied by 0.9, so
+ * that a destination usually stays in the selection for several scrapes.
  */
 
 const SHOWN = 25;
 const KEPT = 0.9;
 
-/** Number of requests for a destination with one outcome, since the process started. */
+/** The number of requests to a destination that had one outcome, since the process started. */
 export interface Requested {
   readonly destination: string;
   readonly outcome: string;

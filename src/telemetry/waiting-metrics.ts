@@ -5,7 +5,10 @@ export const WAITING_METRICS = {
     name: "switchyard_deliveries_awaiting_retry",
     type: "gauge",
     labels: ["destination", "delay"],
-    help: "Deliveries that await retry in a delay topic, in the partitions that this process owns; destination is empty for the sum of all destinations that are not listed. Absent while the content of the delay topic is unknown.",
+    help:
+      "Deliveries that await retry in a delay topic, in the partitions that this process " +
+      "owns. A series with an empty destination is the sum of all destinations that are not " +
+      "listed. Absent while the content of the delay topic is unknown.",
     isSparse: true,
     inStatus: true,
   },

@@ -1,5 +1,5 @@
 /**
- * Compares the topic plan with what a cluster has.
+ * Compares the topic plan with the topics on a cluster.
  *
  *   on the cluster                                   difference   `topics --apply`
  *   the topic does not exist                         missing      creates it
@@ -15,8 +15,8 @@
  *   a delay topic whose delay is not configured      retired      leaves it; it is still drained
  *   a topic of a destination that is not configured  orphaned     leaves it; used again if the ID returns
  *
- * Partition counts are never changed, because calls with the same key would then be out of order.
- * If the brokers keep offsets for less time than records, a group that was stopped for longer than that time reads all
+ * Partition counts are never changed, because calls with the same key could then be processed out of order. If the
+ * brokers keep offsets for a shorter time than records, a group that was stopped for longer than this time reads all
  * records again.
  */
 
@@ -28,9 +28,9 @@ export interface ActualTopic {
   readonly name: string;
   readonly partitions: number;
   readonly replicationFactor: number;
-  /** The values of `PLANNED_KEYS`; empty if the permission to see them is missing. */
+  /** The values of the settings in `PLANNED_KEYS`; empty without the permission to see them. */
   readonly config: Readonly<Record<string, string>>;
-  /** The missing permission, if the topic or its settings cannot be seen without it. */
+  /** The permission that is missing, if the topic or its settings cannot be seen. */
   readonly lacks?: "Describe" | "DescribeConfigs";
 }
 
@@ -153,7 +153,7 @@ function offsets(
   offsetsRetentionMs: number | null,
 ): TopicDifference[] {
   const kept = unlimited(actual.config["retention.ms"] ?? "");
-  // A setting that `--apply` changes is compared with its new value.
+  // If `--apply` is going to change the retention, the new value is compared.
   const retentionMs = Math.max(kept, Number(planned.config["retention.ms"] ?? 0));
   if (!planned.isConsumed || offsetsRetentionMs === null) return [];
   if (!(retentionMs > offsetsRetentionMs)) return [];

@@ -18,12 +18,13 @@
  *                               message.timestamp.type=LogAppendTime
  *   operator-events             compacted, one partition         1 MiB; only if operatorEvents.enabled
  *
- * No maximum exceeds `kafka.maxMessageBytes`, because a cluster may allow less than the table. All other topics have
- * `cleanup.policy=delete`. Unless the table gives a number, a topic has `kafka.partitions`
- * partitions, and a destination's topic has the number in its `partitions`. A value that is removed from a compacted
- * topic is gone within two days: compaction happens within one day, and tombstones are kept for another day so that the
- * owners of audiences can read them. A delivery is a call plus our headers, and a dead letter is a delivery plus more
- * headers, so their maximum sizes increase in that order. `topic-differences.ts` compares the plan with a cluster.
+ * A cluster may allow less than the table, so no maximum exceeds `kafka.maxMessageBytes`. Topics that are not
+ * compacted have `cleanup.policy=delete`. Unless the table gives a number of partitions, a destination's topic has
+ * the destination's `partitions`, if set, and all other topics have `kafka.partitions`. A value that is removed from
+ * a compacted topic is gone within two days: compaction happens within one day, and tombstones are kept for another
+ * day so that the owners of audiences can read them. A delivery is a call with additional headers, and a dead letter
+ * is a delivery with further headers, so the maximum sizes increase in this order. `topic-differences.ts` compares
+ * the plan with a cluster.
  */
 
 import type { DestinationId } from "../domain/ids.ts";
@@ -44,7 +45,7 @@ export interface TopicPlanOptions {
   readonly destinations: readonly DestinationId[];
   /** The webhook destinations among `destinations`. */
   readonly webhooks: readonly DestinationId[];
-  /** Equal delays share a topic. */
+  /** Delays that are equal share a topic. */
   readonly retryDelaysMs: readonly number[];
   readonly retryWindowMs: number;
   readonly partitions: number;
@@ -59,7 +60,7 @@ export interface TopicPlanOptions {
   readonly hasOperatorEvents: boolean;
 }
 
-/** Compatible with the port's `TopicSpec`. */
+/** Has the same fields as the port's `TopicSpec`. */
 export interface PlannedTopic {
   readonly kind: TopicKind;
   readonly name: string;
@@ -81,11 +82,11 @@ export const PLANNED_KEYS = [
   "message.timestamp.type",
 ] as const;
 export type PlannedKey = (typeof PLANNED_KEYS)[number];
-/** If a key is not set, the cluster may have any value for it. */
+/** If a key is not set, any value on the cluster is accepted. */
 export type PlannedConfig = Readonly<Partial<Record<PlannedKey, string>>>;
 
 /**
- * Contains each topic once: first the topics to which other programs write, then the rest in the order in which calls
+ * Lists each topic once: first the topics to which other programs write, then the others in the order in which calls
  * pass through them.
  */
 export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
@@ -150,7 +151,7 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
     compacted("deadLetterReplays", topics.deadLetterReplays, 1),
     compacted("audienceMembers", topics.audienceMembers, partitions),
     compacted("audiences", topics.audiences, 1),
-    // Processes use these timestamps to measure how far their clocks differ from the brokers' clocks.
+    // From these timestamps, processes compute how far their clocks differ from the brokers' clocks.
     compacted("operatorActions", topics.operatorActions, 1, {
       "message.timestamp.type": "LogAppendTime",
     }),
@@ -159,8 +160,8 @@ export function topicPlan(options: TopicPlanOptions): readonly PlannedTopic[] {
 }
 
 /**
- * The largest record (key, value and headers) that is written to a planned topic and read from it,
- * by topic name. The brokers may allow less, but measure a batch after compression.
+ * Returns the maximum size of a record (key, value and headers) for a topic name. The brokers may allow less, but
+ * they measure a batch after compression.
  */
 export function recordMaxBytes(topics: TopicNames): (topic: string) => number {
   const grown = [
@@ -168,7 +169,7 @@ export function recordMaxBytes(topics: TopicNames): (topic: string) => number {
     `${topics.prefix}retries.`,
     `${topics.prefix}delays.`,
   ];
-  // These names are configurable and may start like the names of other topics.
+  // These names are configurable, and may have the prefix of another kind of topic.
   const written = [topics.calls, topics.audienceSyncs, topics.deletionRequests];
   return (topic) => {
     if (written.includes(topic)) return CALL_MAX_BYTES;

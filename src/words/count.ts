@@ -14,7 +14,10 @@ export function percentText(share: number): string {
   return `${Math.round(share * 100)} %`;
 }
 
-/** The first 50 names, and how many more there are. A log line with the topics of 10,000 destinations has 350 KB. */
+/**
+ * The first 50 names, and how many more there are. A log line with the topics of 10,000 destinations would have 350
+ * KB.
+ */
 export function firstNames(names: readonly string[]): readonly string[] {
   const left = names.length - NAMES_MAX;
   return left <= 0 ? names : [...names.slice(0, NAMES_MAX), `${left.toLocaleString("en")} more`];

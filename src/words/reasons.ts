@@ -1,4 +1,7 @@
-/** The words of `status` and the console for why a destination is on hold, and for why calls are skipped for it. */
+/**
+ * The words that `status` and the console use for the reasons why a destination is on hold, and why it does not get
+ * certain calls.
+ */
 
 import type { HoldReason } from "../domain/destination-status.ts";
 
@@ -11,8 +14,9 @@ export const HOLD_TEXTS: Readonly<Record<HoldReason, string>> = {
 };
 
 /**
- * The reasons for which calls to a destination are skipped, as `switchyard_route_calls_skipped_total` counts them, in the order in
- * which the route stage decides (docs/rules.md#order). `status` and the console show these words.
+ * The reasons why calls are skipped for a destination, as `switchyard_route_calls_skipped_total` counts them, in the
+ * order in which the route stage checks them (docs/rules.md#order), with the words that `status` and the console
+ * show.
  */
 
 export const SKIP_REASONS = [

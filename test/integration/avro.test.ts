@@ -301,7 +301,7 @@ test(
     await expect
       .poll(refused, POLL)
       .toMatchObject([{ reason: "unknown-schema" }, { reason: "undecodable" }]);
-    expect(refused()[1]?.error).toContain("1 byte more than its schema");
+    expect(refused()[1]?.error).toContain("1 more byte than its schema");
 
     // Two more: the one that `early` has is the second.
     for (const number of [1, 2]) {

@@ -279,7 +279,7 @@ test("another site that is open in the same browser cannot act", async ({ skip }
     document.body.append(form);
     form.submit();
   })()`);
-  await opened.page.getByText("Only the console itself may send this.").waitFor();
+  await opened.page.getByText("Only the console's own pages may send this request.").waitFor();
   expect([site.data.acted, site.log.seen.includes("console.action.started")]).toEqual([[], false]);
   other.close();
   other.closeAllConnections();

@@ -109,7 +109,7 @@ function tellEverything(): void {
       { destination: "crm-hook", gets: true, reason: "by-default", text: "it is connected" },
       {
         ...{ destination: "flaky-hook", gets: false, reason: "filtered" },
-        text: 'the filter "no tests" drops it',
+        text: 'the filter "no tests" drops the call',
       },
     ],
     requests: [
@@ -183,7 +183,7 @@ const VIEWS = [
   ["/destinations/flaky-hook", "flaky-hook[1] example.com"],
   ["/dead-letters", "No endpoint accepted the delivery within its retry window."],
   ["/calls/m-1", "attempt 1, parked: flaky-hook[1] 503"],
-  ["/calls/m-1", 'the filter "no tests" drops it'],
+  ["/calls/m-1", 'the filter "no tests" drops the call'],
   ["/calls?user=0a1b", "Order Completed"],
   ["/audiences", "9,000 of 12,000 members would be removed"],
   ["/configuration", "host-1:9464"],

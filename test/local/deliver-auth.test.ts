@@ -139,7 +139,7 @@ test.each<readonly [name: string, answer: (response: ServerResponse) => void, er
   [
     "two headers in the token",
     (response) => json(response, 200, { access_token: "a\r\nb: c" }),
-    "other characters than visible ASCII",
+    "characters other than visible ASCII",
   ],
   ["nothing", (response) => response.socket?.destroy(), "no response, reset"],
 ])(

@@ -10,7 +10,7 @@ export const PROCESS_ROWS: readonly Row[] = [
       {
         title: "Requests by response",
         description:
-          "Response codes, see docs/ingest.md. kafka-unavailable and overloaded are caused by Switchyard, the others by callers.",
+          "Response codes, see docs/http-apis.md#errors. kafka-unavailable and overloaded are caused by Switchyard, the others by callers.",
         ...look("timeseries", 8, "reqps"),
         queries: { "{{code}}": `sum by (code) (${rate("ingestRequests")})` },
       },

@@ -165,7 +165,9 @@ function whyNot(refused: string | null, compared: Compared | Unapplied) {
   const have = records === 1 ? "has" : "have";
   const since = `${instantText(oldestAtMs)} UTC (${ageText(Date.now() - oldestAtMs)})`;
   return {
-    why: `${counted(records, "record")} of earlier syncs ${have} not been applied, the oldest since ${since}, so the current members are unknown`,
+    why:
+      `${counted(records, "record")} of earlier syncs ${have} not been applied; the oldest ` +
+      `has been waiting since ${since}, so the current members are unknown`,
     todo: `Start the audience stage, or wait until it has caught up, and publish the list again; ${uncompared}`,
   };
 }

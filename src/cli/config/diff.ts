@@ -42,7 +42,7 @@ export function diffCommand(shell: Shell, exit: (status: ExitStatus) => void): C
         "a restart. Values are never shown. With --admin, also checks whether the processes run the " +
         "current configuration. With --since, routes past calls by both configurations instead, and shows " +
         "for each destination which calls it would gain, which it would lose and why, and which " +
-        "properties would change. Calls are only read.",
+        "properties would change. No call is sent.",
     )
     .argument("[file]", "configuration file to compare (default: standard input)")
     .addOption(configOption())
@@ -53,7 +53,8 @@ export function diffCommand(shell: Shell, exit: (status: ExitStatus) => void): C
     )
     .option(
       "--since <when>",
-      "compare what happens to calls received since then: ISO 8601, or an age such as 24h",
+      "compare what would happen to calls received since this time: ISO 8601, or an age such " +
+        "as 24h",
       instant,
     )
     .option(

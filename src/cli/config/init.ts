@@ -34,8 +34,8 @@ export function schemaCommand(shell: Shell): Command {
   return new Command("schema")
     .summary("print the JSON Schema of the configuration file")
     .description(
-      "Prints the JSON Schema of the configuration file. An editor with the YAML language server " +
-        `uses it if the file begins with "# yaml-language-server: $schema=${SCHEMA_FILE}".`,
+      "Prints the JSON Schema of the configuration file. An editor with the YAML language server uses " +
+        `the schema if the configuration file begins with "# yaml-language-server: $schema=${SCHEMA_FILE}".`,
     )
     .addHelpText("after", `\nExample:\n  switchyard config schema > ${SCHEMA_FILE}`)
     .action(async () => {
@@ -54,6 +54,9 @@ function written(
     shell.err(`${problem}\n`);
     return 1;
   }
-  shell.out(`\nNext: set the variables in it, then run switchyard config check --config ${file}\n`);
+  shell.out(
+    `\nNext: set the variables that ${file} uses, then run switchyard config check ` +
+      `--config ${file}\n`,
+  );
   return 0;
 }

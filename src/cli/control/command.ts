@@ -78,8 +78,8 @@ export function resumeCommand(shell: Shell, exit: Exit): Command {
     .summary("resume a paused destination")
     .description(
       "Ends a pause that was started with `switchyard pause` or in the console, in all processes " +
-        "within two seconds. Queued deliveries are then delivered in order. The destination may have " +
-        "been removed from the configuration.",
+        "within two seconds. Queued deliveries are then delivered in order. Also works for a " +
+        "destination that was removed from the configuration.",
     );
   return controlOptions(command)
     .addHelpText("after", `${EXIT_HELP}Example:\n  switchyard resume crm --config switchyard.yaml`)

@@ -43,8 +43,9 @@ export function retryCommand(shell: Shell, exit: Exit): Command {
   const command = new Command("retry")
     .summary("immediately attempt the deliveries that await retry")
     .description(
-      "Immediately attempts the deliveries of one destination that await retry, instead of when they are due, " +
-        "as fast as its endpoints accept them. `Retry-After` is still respected.",
+      "Attempts the deliveries of one destination that await retry, as fast as its endpoints " +
+        "accept deliveries, without waiting until the retries are due. `Retry-After` is still " +
+        "respected.",
     );
   return controlOptions(command)
     .addHelpText("after", `${EXIT_HELP}Example:\n  switchyard retry crm --config switchyard.yaml`)

@@ -162,7 +162,8 @@ function chosenReplay(flags: ReplayFlags, command: Command): ReplayOptions["chos
   }
   if (flags.includeReplayed === true) {
     throw new WrongUsage(
-      "--resume keeps the original choice of --include-replayed. Omit this option.",
+      "--include-replayed cannot be changed with --resume, which uses the original value. Omit " +
+        "--include-replayed.",
     );
   }
   const given = FILTER_OPTIONS.find((name) => command.getOptionValue(name) !== undefined);

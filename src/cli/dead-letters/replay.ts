@@ -49,7 +49,8 @@ export async function replayDeadLetters(
   const { red } = shell.errColors;
   if (chosen.kind === "new" && !fits("dead-letters", chosen.plan)) {
     shell.err(
-      `${red("error:")} These filters are too large to store with the replay. Give fewer --message-id options, or use several replays.\n`,
+      `${red("error:")} These filters are too large to store with the replay. Use fewer ` +
+        `--message-id options, or several replays.\n`,
     );
     return 2;
   }

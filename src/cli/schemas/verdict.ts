@@ -48,7 +48,10 @@ export function stateText(state: SubjectState): string {
     case "compatible":
       return "not registered; compatible with all versions";
     case "unchecked":
-      return "not registered; uses other schemas, so the registry checks it when it is registered";
+      return (
+        "not registered; it uses other schemas, so the registry checks its compatibility " +
+        "only when it is registered"
+      );
     case "incompatible":
       return `incompatible: cannot read what earlier versions wrote${state.why === "" ? "" : `: ${state.why}`}`;
   }

@@ -36,8 +36,8 @@ export function statusCommand(shell: Shell, exit: (status: ExitStatus) => void):
     .description(
       "Shows the state of each destination (delivering, failing or on hold), its backlog, the age of its " +
         "oldest delivery, and when its next attempt is due. Destinations with problems come first. " +
-        "Backlogs and dead letters are read from Kafka; states, responses and rates from the admin " +
-        "ports of the processes.",
+        "Backlogs and dead letters are read from Kafka; states, responses and rates are read " +
+        "from the admin ports of the processes.",
     )
     .addOption(configOption())
     .addOption(kafkaTimeoutOption())
@@ -79,7 +79,7 @@ async function status(flags: StatusFlags, shell: Shell): Promise<ExitStatus> {
   const { screen } = shell;
   if (watch && (json || screen === null)) {
     const why = json
-      ? "--watch and --json exclude each other"
+      ? "--watch and --json cannot be combined"
       : "standard output is not a terminal";
     shell.err(`--watch: ${why}. Without --watch the status is printed once.\n`);
     return 2;

@@ -192,8 +192,8 @@ function Comparison() {
         </fieldset>
         <p class="quiet">
           Past calls are routed with the current configuration and with this file. The result shows
-          how many calls each destination would gain, lose or get with other properties. Nothing is
-          written.
+          how many calls each destination would gain or lose, and how many would have other
+          properties. Nothing is written.
         </p>
       </form>
       <div role="status">

@@ -91,7 +91,7 @@ const oauth2 = section(
     ),
     scope: optional(
       textLike("a scope", /./s),
-      "Scope of the token; several are separated by spaces.",
+      "Scope of the token. Separate several scopes with spaces.",
     ),
     credentialsIn: setting(
       oneOf("header", "body"),
@@ -101,7 +101,7 @@ const oauth2 = section(
     parameters: setting(
       parameters,
       {},
-      "Further fields of the form, such as `audience` or `resource`. Values are secret.",
+      "Additional form fields, such as `audience` or `resource`. Values are secret.",
     ),
   },
   (values, place): OAuth2 | Invalid => {
@@ -146,7 +146,8 @@ const bearer = section(
 /** Null if requests have no `Authorization` header. */
 export const authSetting = optionalVariants(
   variants(
-    "How requests are authenticated, with the header `Authorization`. If not set, requests are not authenticated.",
+    "Credentials for the `Authorization` header of each request. If not set, requests are not " +
+      "authenticated.",
     "type",
     "Kind of authentication.",
     { oauth2, basic, bearer },

@@ -60,7 +60,7 @@ export interface Batch {
 }
 
 const batchSettings: Section<Batch> = section(
-  "Sends several calls in each request. If not set, each request has one call.",
+  "Sends several calls in each request. If not set, each request contains one call.",
   {
     calls: setting(wholeNumber(2, 1_000), 100, "Maximum number of calls in a request."),
     bytes: setting(
@@ -128,7 +128,8 @@ const webhookFields = {
   deliver: setting(
     oneOf("any", "every"),
     "any",
-    "With several endpoints, a call is delivered when one of them accepts it (`any`), or when all do (`every`).",
+    "With several endpoints, a call is delivered when one of them has accepted it (`any`), or " +
+      "when all of them have accepted it (`every`).",
   ),
   ...attemptSettings,
   messageIdHeader: setting(

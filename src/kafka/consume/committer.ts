@@ -100,7 +100,7 @@ export class Committer {
       const nowLimitMs = isUnreachable(this.#error) ? outageLimitMs : limitMs;
       const isInTime = beganMs + nowLimitMs - performance.now() > AGAIN_MS;
       if (this.#error !== null && (isNoMember(this.#error) || !isInTime)) return this.#error;
-      if (!isInTime) return new Error(`a commit took over ${outageLimitMs / 1_000} s`);
+      if (!isInTime) return new Error(`a commit took more than ${outageLimitMs / 1_000} s`);
       await new Signal().wait(AGAIN_MS);
     }
   }

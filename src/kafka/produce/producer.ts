@@ -143,5 +143,7 @@ function headersBytes(headers: RecordHeaders): number {
 }
 
 function closed(): ClosedError {
-  return new ClosedError("the producer is closed: its unacknowledged records may not be written");
+  return new ClosedError(
+    "the producer is closed: its unacknowledged records may or may not have been written",
+  );
 }

@@ -140,7 +140,10 @@ async function inflate(batch: Buffer, baseOffset: number, wanted: Wanted): Promi
   if (type === 0) return { ...plain, records: batch, start: RECORDS_AT };
   const codec = codecOf(type);
   if (codec === null) {
-    throw new CorruptBatchError(`it names compression ${type}, which does not exist`, baseOffset);
+    throw new CorruptBatchError(
+      `its compression type is ${type}, which does not exist`,
+      baseOffset,
+    );
   }
   // Compaction may leave a batch without records, which has no compressed data.
   if (batch.length === RECORDS_AT) return { ...plain, records: batch, start: RECORDS_AT };

@@ -38,7 +38,8 @@ export async function decodePartition(
   { inflated, messageSet }: DecodeWith,
 ): Promise<readonly unknown[]> {
   if (errorCode === CORRUPT_MESSAGE) {
-    const corruption = "the broker itself cannot read it, so that nobody can tell where it ends";
+    const corruption =
+      "the broker itself cannot read the batch, so the end of the batch is unknown";
     const offsets = { offset: from, behind: from + 1, isEndKnown: false };
     throw new CorruptBatchError(corruption, from, { topic, partition, ...offsets, corruption });
   }

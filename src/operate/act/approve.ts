@@ -1,11 +1,11 @@
-/** Approves a sync that awaits approval, with one record for the audience stage. */
+/** Approves a sync that awaits approval, by writing a record for the audience stage. */
 
 import type { Claimed } from "../../audience/claims.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Producer } from "../../kafka/port.ts";
 
 /**
- * Resolves when the record is acknowledged. If the sync no longer awaits approval, the record has no effect.
+ * Resolves when the record has been acknowledged. If the sync no longer awaits approval, the record has no effect.
  *
  * @throws Error if the topic rejects the record.
  */
@@ -16,8 +16,8 @@ export async function approveSync(
   syncId: string,
 ): Promise<void> {
   const value = Buffer.from(JSON.stringify({ type: "approve", audienceId: id, syncId }));
-  // The record is written to the audience's partition, even if the audience's key would belong to another partition
-  // now.
+  // The record is written to the audience's partition, even if the audience's key would be assigned to another
+  // partition now.
   const [refused] = await producer.send([
     { topic, partition, key: Buffer.from(id), value, headers: [] },
   ]);

@@ -1,6 +1,6 @@
 /**
- * Carries out `pause`, `retry`, `cancel` and `wait` for the commands and for the console, each of which shows the
- * results differently.
+ * Carries out `pause`, `retry`, `cancel` and `wait`. The commands and the console use these functions, and show the
+ * results in different ways.
  *
  *   step of retry and cancel                       if the process crashes after it
  *   0  the waiting deliveries are counted          nothing has changed
@@ -46,9 +46,9 @@ export interface Acting {
 }
 
 /**
- * Pauses the destination. If a pause is already in force, its end does not change unless another end is requested.
+ * Pauses the destination. If it is already paused, the end of that pause changes only if another end is requested.
  *
- * @throws Error if no end is requested and the pause in force cannot be read.
+ * @throws Error if no end is requested and the current pause cannot be read.
  */
 export async function pauseNow(
   { looking, by }: Omit<Acting, "progressOutput">,
@@ -69,8 +69,8 @@ export async function pauseNow(
 }
 
 /**
- * Attempts the deliveries awaiting retry immediately. Resolves with the number of these deliveries, before they are
- * returned.
+ * Requests that the deliveries awaiting retry are attempted now. Resolves with the number of these deliveries,
+ * before they are attempted.
  *
  * @throws Error if the destination is paused or disabled.
  */
@@ -85,7 +85,7 @@ export async function retryNow(acting: Acting, operating: Operating): Promise<nu
 }
 
 /**
- * Counts and dead-letters the waiting deliveries. Resolves with their number.
+ * Counts the waiting deliveries and dead-letters them. Resolves with their number.
  *
  * @param operating null if the deliveries are only counted.
  */
@@ -101,8 +101,8 @@ export async function cancelWaiting(
 }
 
 /**
- * Waits until no delivery is left. If the timeout ends or the signal aborts first, resolves with the deliveries that
- * are left.
+ * Waits until no delivery is left. If the timeout ends or the signal aborts before that, resolves with the
+ * deliveries that are left.
  */
 export async function waitUntilNoneIsLeft(
   { looking, progressOutput }: Omit<Acting, "by">,

@@ -29,7 +29,7 @@ export function controlOptions(command: Command): Command {
     .option("--json", "print the outcome as one JSON object");
 }
 
-/** Connects to Kafka and runs `act` for a configured webhook destination. */
+/** Connects to Kafka, and runs `act` for a configured webhook destination. */
 export async function withDestination(
   id: string,
   options: ControlOptions,
@@ -56,7 +56,7 @@ export async function operatingOn(
   return { producer: commandProducer(kafka, shell, signal), topics };
 }
 
-/** @throws WrongUsage that lists the configured destinations. */
+/** @throws WrongUsage that lists the configured destinations, if there is no such destination. */
 export function attemptedOf(id: string, { destinations }: Config): AttemptedDestination {
   const found = destinations.find((each) => each.id === id);
   if (found?.isAttempted) return found;

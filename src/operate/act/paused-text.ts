@@ -1,4 +1,4 @@
-/** How many deliveries are waiting for a paused destination, and how many of them would expire. */
+/** Counts the deliveries that wait for a paused destination, and those among them that would expire. */
 
 import { recordsIn } from "../../kafka/uncommitted-ranges.ts";
 import { asError } from "../../runtime/as-error.ts";
@@ -13,7 +13,7 @@ import {
   retryTopicParts,
 } from "./remaining.ts";
 
-/** An operator is waiting for the result, so deliveries that have not been read after this time are not counted. */
+/** After this time, counting stops, because an operator is waiting for the result. */
 const LIMIT_MS = 5_000;
 const RECORDS_MAX = 500_000;
 
@@ -27,7 +27,7 @@ export type PausedWaiting =
     }
   | { readonly kind: "unknown"; readonly error: string };
 
-/** Never throws, because the destination is already paused. @param untilMs null if the pause has no end. */
+/** Never throws, because the pause has already succeeded. @param untilMs null if the pause has no end. */
 export async function waitingOfPaused(
   looking: Looking,
   untilMs: number | null,

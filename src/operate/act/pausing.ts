@@ -1,5 +1,5 @@
 /**
- * Decides how a requested pause changes the pause that is in force. Pure.
+ * Decides how a request for a pause changes the current pause. Pure.
  *
  *   in force            requested                 result
  *   none                no end                    paused until it is resumed
@@ -10,7 +10,7 @@
  *   without an end      no end, until resumed     stays paused; nothing is written
  *   without an end      for 2 h                   paused for 2 h from now
  *
- * The start of the first pause is kept.
+ * If a pause replaces another one, it keeps the start of that pause.
  */
 
 import type { Pause } from "../../control/operator-actions.ts";
@@ -19,18 +19,18 @@ import { instantText } from "../connect/instant.ts";
 export interface AskedPause {
   /** Null if no end was requested. */
   readonly forMs: number | null;
-  /** The operator asked for a pause without an end. */
+  /** True if the operator asked for a pause without an end. */
   readonly untilResumed: boolean;
 }
 
 export interface Paused {
-  /** The pause in force so far; null if there is none. */
+  /** The pause before this request; null if there was none. */
   readonly before: Pause | null;
-  /** The pause in force after this request. If it is the same object as `before`, nothing has to be written. */
+  /** The pause after this request. If it is the same object as `before`, nothing has to be written. */
   readonly pause: Pause;
 }
 
-/** @param now the pause that would result if no pause were in force. */
+/** @param now the pause that the request would cause if the destination were not paused. */
 export function pausedBy(before: Pause | null, asked: AskedPause, now: Pause): Paused {
   if (before === null) return { before, pause: now };
   const keepsEnd = asked.forMs === null && !asked.untilResumed;
@@ -50,7 +50,8 @@ export function pausedSentence({ before, pause }: Paused): string {
         : "Use --for to change the end, or --until-resumed to remove it.";
     return `Already paused: ${destination}${endText(pause)}. ${since}. ${other} ${ends}`;
   }
-  const was = before === null ? "" : ` It was paused by ${before.by}${endText(before)} before.`;
+  const was =
+    before === null ? "" : ` Previously, it was paused by ${before.by}${endText(before)}.`;
   return `Paused: ${destination}${endText(pause)}.${was} ${ends}`;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Finds the waiting deliveries of a destination, reading only from Kafka.
+ * Finds the waiting deliveries of a destination, using only what is stored in Kafka.
  *
  *   location          read                                   counted
  *   its queue         unprocessed records                    by offsets, or one by one
@@ -51,7 +51,7 @@ export function retryTopicParts(looking: Looking): Promise<readonly UnfinishedPa
   return partsOf(looking, configuredTopics(looking.config).retries(looking.destination));
 }
 
-/** Empty if the topic does not exist. @throws Error if Kafka does not return its offsets. */
+/** Returns an empty list if the topic does not exist. @throws Error if Kafka does not return the topic's offsets. */
 async function partsOf({ kafka, config, destination }: Looking, topic: string) {
   const groupId = groupNames(config.kafka.topicPrefix).deliver(destination);
   const found = (await unfinishedIn(kafka, [{ groupId, topic }])).get(topic);
@@ -88,7 +88,7 @@ export async function eachAwaitingRetry(
 ): Promise<boolean> {
   const topics = configuredTopics(config);
   const groups = groupNames(config.kafka.topicPrefix);
-  // Kafka does not list topics for which a permission is missing, so the topic is requested by name.
+  // Kafka does not list topics that the principal may not see, so the topic is requested by name.
   const delays = knownDelays(config, await kafka.admin.topics());
   const asked = { delays, topics, groups, operatorActions, recordsMax, signal };
   const read = await eachWaiting({ kafka, clock: systemClock }, asked, (waiting) => {

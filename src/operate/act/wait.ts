@@ -1,14 +1,14 @@
 /**
- * Waits until all deliveries that a destination had at the start, in its queue, in its retry topic and in delay
- * topics, have been processed.
+ * Waits until all deliveries have been processed that were in a destination's queue, in its retry topic or in delay
+ * topics at the start.
  *
  *   a delivery moves from         is not missed, because
  *   queue to delay topic          delay topics are read after the queue
  *   delay topic to retry topic    the end of the retry topic is read again after the delay topics
  *   retry topic to delay topic    the retry topic is read before the delay topics
  *
- * The command does not wait for deliveries that were received later. A record counts as left until its offset is
- * committed, which takes a few seconds.
+ * The command does not wait for deliveries that are received later. A record counts as processed when its offset has
+ * been committed, which takes a few seconds.
  */
 
 import { isOver, type KnownOperatorActions } from "../../control/operator-action-state.ts";
@@ -81,7 +81,7 @@ export function remainingText(left: Remaining): string {
   return `${sumOf(left).toLocaleString("en")} left: ${queued} queued, ${due} due, ${awaitingRetry} awaiting retry`;
 }
 
-/** The reason why no deliveries are being processed; null if some are. */
+/** Returns the reason why no deliveries are being processed; null if deliveries are being processed. */
 export async function stillText(looking: Looking, nowMs: number): Promise<string | null> {
   const { config, destination, signal } = looking;
   const configured = config.destinations.find(({ id }) => id === destination);

@@ -12,12 +12,12 @@ import { readStatus } from "./read-status.ts";
 const ANSWER_LIMIT_MS = 3_000;
 
 export interface Reading {
-  /** Time of a monotonic clock. */
+  /** The time on a monotonic clock. */
   readonly atMs: number;
   readonly status: MeasuredStatus;
 }
 
-/** @throws Error that `reasonOf` can describe, as does `ask`. */
+/** @throws Error that `reasonOf` can describe. `ask` throws such errors, too. */
 export async function readProcess(address: string, signal: AbortSignal): Promise<Reading> {
   const { status, body } = await ask(address, "/status?metrics", signal);
   if (status !== 200) throw new Error(`it responded ${status}`);

@@ -1,7 +1,7 @@
 import type { Admin } from "../../kafka/port.ts";
 import { missingTopics } from "../../stage/missing-topics.ts";
 
-/** For commands that do not create topics. @throws Error that names the topics that do not exist. */
+/** Used by commands that do not create topics. @throws Error that names the missing topics. */
 export async function assertTopics(admin: Admin, names: readonly string[]): Promise<void> {
   const missing = await missingTopics(admin, names);
   if (missing.length === 0) return;

@@ -34,11 +34,11 @@ export function kafkaTimeoutOption(): Option {
 }
 
 /**
- * Connects, does the work, and closes the connection.
+ * Connects to Kafka, does the work, and closes the connection.
  *
  * @param work gets a signal that aborts at Ctrl-C.
- * @throws Error naming the brokers, the cause and the settings to check, if no broker responds in time,
- *   and on Ctrl-C before a broker responds.
+ * @throws Error if no broker responds in time, or if Ctrl-C is pressed before a broker responds. It names the
+ *   brokers, the cause and the settings to check.
  */
 export async function withKafka<Result>(
   config: Config,
@@ -67,7 +67,7 @@ export async function withKafka<Result>(
   }
 }
 
-/** After 2 s, prints that the command is waiting, and why. */
+/** After 2 s, prints that the command is waiting for Kafka, and why. */
 function explainer(brokers: readonly string[], limitMs: number, shell: Shell) {
   let latest: string | null = null;
   let isLate = false;

@@ -1,6 +1,6 @@
 /**
- * The producer of a command. A send waits until an outage ends, and waits indefinitely for a topic that was deleted.
- * While it waits, the command prints a message, and Ctrl-C ends the command.
+ * The producer of a command. A send waits until an outage ends; if the topic was deleted, it waits until the topic
+ * exists again. The command prints a message when a send is waiting, and Ctrl-C ends the command.
  *
  *   a send                                         then
  *   has not been acknowledged for 10 s             a message is printed, once
@@ -8,7 +8,8 @@
  *                                                  records are returned instead
  *   is in flight when the signal aborts            may take 5 s more; then it throws
  *
- * Permissions that were just granted take about a second to reach all brokers.
+ * A permission that was just granted takes about a second to reach all brokers, which is why a missing one is not an
+ * error immediately.
  */
 
 import {
@@ -25,8 +26,8 @@ const INTERRUPT_LIMIT_MS = 5_000;
 const LOOK_EVERY_MS = 500;
 
 /**
- * The message is printed for operators. The class does not set `name`, because with another name the stack would be
- * printed.
+ * The message is printed for operators. The class does not set `name`, because with a name other than `Error`, the
+ * stack would also be printed.
  */
 export class NotWrittenError extends Error {}
 
@@ -57,7 +58,7 @@ export function commandProducer(
       if (signal.aborted) onAbort();
       else signal.addEventListener("abort", onAbort, { once: true });
       after(QUIET_MS, explain);
-      // The producer may also report topics to which only an earlier send wrote.
+      // The producer may also report topics that only an earlier send wrote to.
       const topics = new Set(records.map(({ topic }) => topic));
       let forbidden: BlockedTopic | null = null;
       const look = () => {
@@ -89,7 +90,7 @@ export function commandProducer(
   };
 }
 
-/** The error for a principal that has no permission to write a topic. */
+/** The error for a principal that has no permission to write to a topic. */
 export function forbiddenText(topic: string, error: string): string {
   return `${topic} cannot be written: ${error}`;
 }

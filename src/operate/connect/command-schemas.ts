@@ -1,6 +1,6 @@
 /**
- * Gets schemas from the registry for a command. Each schema is requested only once. A command does not wait for an
- * unreachable registry: it requests no more schemas, and reports what it could not read.
+ * Gets schemas from the registry for a command. Each schema is requested only once. If the registry is unreachable,
+ * the command does not wait: it requests no more schemas, and reports what it could not read.
  */
 
 import { type Frame, frameOf } from "../../domain/framing.ts";
@@ -14,10 +14,10 @@ export interface CommandRegistry {
   readonly compile: (schema: FoundSchema) => KnownSchema;
 }
 
-/** A schema, or why it could not be requested. */
+/** A schema, or the reason why it could not be requested. */
 export type AskedSchema = KnownSchema | { readonly kind: "outage"; readonly error: string };
 
-/** The caller closes it. @param connection null if no registry is configured. */
+/** The caller closes the result. @param connection null if no registry is configured. */
 export async function openCommandSchemas(
   connection: RegistryConnection | null,
   signal: AbortSignal,

@@ -1,6 +1,6 @@
 /**
- * Handles `--config FILE`, which is the same for every command that needs the configuration. The code that reads the
- * file is loaded on first use, so that `--help` does not have to wait until it is loaded.
+ * Handles the option `--config FILE` for all commands that need the configuration. The code that reads the file is
+ * loaded on first use, so that `--help` does not have to wait for it.
  */
 
 import { Option } from "commander";
@@ -22,7 +22,8 @@ export function configOption(): Option {
 type LoadedConfig = Extract<Loaded, { kind: "config" }>;
 
 /**
- * Null if the configuration cannot be used. The reason has then been printed, and the exit status is 2.
+ * Returns null if the configuration cannot be used. In this case, the reason has been printed, and the exit status
+ * is 2.
  *
  * @throws WrongUsage if no file is named.
  */
@@ -50,7 +51,10 @@ export function configFile(options: ConfigOption, shell: Pick<Shell, "env">): st
   return options.config ?? shell.env.SWITCHYARD_CONFIG ?? "";
 }
 
-/** Prints the problems; null if there are any. @param name the file's name, for the problems. */
+/**
+ * Returns the configuration. If there are problems, prints them and returns null. @param name the file's name, for
+ * the messages.
+ */
 export function explained(loaded: Loaded, name: string, shell: Shell): LoadedConfig | null {
   const { bold, red } = shell.errColors;
   if (loaded.kind === "invalid") {

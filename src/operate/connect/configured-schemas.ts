@@ -1,4 +1,4 @@
-/** The schema registry of the configuration, shared by the stages of the process. */
+/** Creates the schema registry that the stages of a process share, from the configuration. */
 
 import type { Config } from "../../config/config.ts";
 import type { Schemas } from "../../registry/port.ts";
@@ -7,10 +7,10 @@ import type { Metrics } from "../../telemetry/instruments.ts";
 import type { Log } from "../../telemetry/log.ts";
 
 /**
- * Null if no registry is configured; the registry client is then not loaded. The caller closes the registry after the
- * stages.
+ * Returns null, without loading the registry client, if no registry is configured. The caller closes the registry
+ * after the stages.
  *
- * @param current the current configuration: its URLs, passwords and TLS files are used.
+ * @param current returns the current configuration, whose URLs, passwords and TLS files are used.
  * @throws Error if the registry's TLS files cannot be used.
  */
 export async function configuredSchemas(

@@ -1,4 +1,4 @@
-/** Converts the configuration to the values that the Kafka adapter and the topic plan need. */
+/** Converts the configuration into the values that the Kafka adapter and the topic plan need. */
 
 import type { Config } from "../../config/config.ts";
 import { isAttempted } from "../../domain/destination.ts";
@@ -8,7 +8,7 @@ import { type PlannedTopic, recordMaxBytes, topicPlan } from "../../topics/topic
 
 const CLIENT_ID = "switchyard";
 
-/** @param current the current configuration: new connections use its certificates and passwords. */
+/** @param current returns the current configuration, whose certificates and passwords new connections use. */
 export function kafkaConnection(config: Config, current = (): Config => config): KafkaConnection {
   const { brokers, sessionTimeoutMs } = config.kafka;
   return {
@@ -48,7 +48,8 @@ export function configuredPlan(config: Config): readonly PlannedTopic[] {
 }
 
 /**
- * The delays of all delay topics: first the configured delays; then, shortest first, other delays whose topics exist.
+ * The delays of all delay topics: first the configured delays, then other delays whose topics exist, the shortest
+ * first.
  */
 export function knownDelays(config: Config, existing: Iterable<string>): readonly string[] {
   const start = `${configuredTopics(config).prefix}delays.`;

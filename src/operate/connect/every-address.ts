@@ -7,8 +7,8 @@
  *   ... and one is this machine's, whose             at the others
  *   own port is requested as `127.0.0.1`
  *
- * A name with both IPv4 and IPv6 addresses, such as `localhost`, is one machine, so only addresses of the same kind as
- * the first one are used.
+ * A name such as `localhost` can have both an IPv4 and an IPv6 address of the same machine, so only addresses of the
+ * same kind as the first one are used.
  */
 
 import { type LookupAddress, promises } from "node:dns";
@@ -24,7 +24,7 @@ type Lookup = (name: string) => Promise<readonly LookupAddress[]>;
 
 const systemLookup: Lookup = (name) => promises.lookup(name, { all: true });
 
-/** Never rejects. @param lookUp resolves a name; tests replace it and the addresses of this machine. */
+/** Never rejects. @param lookUp resolves a name. Tests replace this function, and the addresses of this machine. */
 export async function everyAddress(
   addresses: readonly string[],
   lookup: Lookup = systemLookup,

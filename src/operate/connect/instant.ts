@@ -1,4 +1,4 @@
-/** Times as the values of options: `2026-03-01T09:30Z`, or `2h` for two hours ago. */
+/** Parses times that are the values of options, such as `2026-03-01T09:30Z`, or `2h` for two hours ago. */
 
 import { readTimestamp } from "../../domain/timestamp.ts";
 import { parseDuration } from "../../settings/scalars.ts";
@@ -12,7 +12,7 @@ export function parseInstant(text: string, nowMs: number): number | null {
   return agoMs === null ? readTimestamp(text) : nowMs - agoMs;
 }
 
-/** A time in UTC, to the second: `2026-03-01 09:30:15`. */
+/** Formats a time in UTC with seconds, such as `2026-03-01 09:30:15`. */
 export function instantText(atMs: number): string {
   return new Date(atMs).toISOString().slice(0, 19).replace("T", " ");
 }

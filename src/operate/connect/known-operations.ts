@@ -6,7 +6,7 @@ import type { Kafka } from "../../kafka/port.ts";
 
 const STEP_BYTES = 1_048_576;
 
-/** All current actions; empty if the topic does not exist yet. */
+/** Returns all current actions. There are none if the topic does not exist yet. */
 export async function readKnownOperatorActions(
   kafka: Pick<Kafka, "admin" | "read">,
   topic: string,

@@ -1,4 +1,4 @@
-/** Values of options that several commands take. Errors are printed with the option's name. */
+/** Parses the values of options that several commands have. Errors are printed with the option's name. */
 
 import { InvalidArgumentError } from "commander";
 
@@ -12,7 +12,7 @@ export function instant(text: string): number {
   throw new InvalidArgumentError(`"${text}" is not a time. Expected ${INSTANT_FORM}.`);
 }
 
-/** Returns a parser of an option's value to milliseconds. @throws InvalidArgumentError */
+/** Returns a function that parses an option's value into milliseconds. @throws InvalidArgumentError */
 export function durationWithin(minMs: number, maxMs: number): (text: string) => number {
   return (text) => {
     const ms = parseDuration(text);
@@ -29,7 +29,7 @@ export function wholeNumber(text: string, min: number, max = 999_999_999_999): n
   throw new InvalidArgumentError(`"${text}" is not an integer from ${min} to ${max}.`);
 }
 
-/** A rate with the same limits as `requestsPerSecond` of a destination. @throws InvalidArgumentError */
+/** Parses a rate, within the same limits as a destination's `requestsPerSecond`. @throws InvalidArgumentError */
 export function perSecond(text: string): number {
   return wholeNumber(text, 1, 1_000_000);
 }

@@ -1,4 +1,4 @@
-/** The version of the program, from its package file. */
+/** Reads the version of the program from its package file. */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

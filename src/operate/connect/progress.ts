@@ -1,24 +1,24 @@
-/** Shows the progress of a long command on standard error. Commands that take less than 2 seconds show nothing. */
+/** Shows the progress of a long command on standard error. If a command takes less than 2 seconds, nothing is shown. */
 
 import type { Shell } from "./shell.ts";
 
 const FIRST_AFTER_MS = 2_000;
 const TERMINAL_EVERY_MS = 500;
-/** The interval is long, so that log files do not fill with progress messages. */
+/** The interval is long, so that progress messages do not fill log files. */
 const FILE_EVERY_MS = 10_000;
 
 export interface Progress extends Disposable {
-  /** Prints a separate line above the progress. */
+  /** Prints a line above the progress. */
   readonly say: (line: string) => void;
-  /** Removes the progress. May be called more than once. */
+  /** Removes the progress from the screen. May be called more than once. */
   readonly end: () => void;
 }
 
-/** The output for the progress of an action: a terminal, or the console. */
+/** The output for the progress of an action, which is a terminal or the console. */
 export interface ProgressOutput {
-  /** @param text the progress; called repeatedly until the progress ends. */
+  /** @param text returns the current progress; called repeatedly until `end`. */
   readonly follow: (text: () => string) => Progress;
-  /** Other output, such as log lines. */
+  /** Prints other output, such as log lines. */
   readonly err: (text: string) => void;
 }
 

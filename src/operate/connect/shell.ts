@@ -1,14 +1,14 @@
 /**
- * The process in which a command runs; tests replace it. Commands print only through this object. Characters that could
- * control a terminal are escaped, except C0 characters, because colors and progress need them. Code that prints data
- * escapes C0 characters with `visibleCell`.
+ * The process in which a command runs. Commands print only through this object, which tests replace. Characters that
+ * could control a terminal are escaped, except C0 characters, because colors and progress need those. Code that
+ * prints data escapes C0 characters with `visibleCell`.
  */
 
 import picocolors from "picocolors";
 
 import { visibleLines, visibleText } from "../../domain/escape-control.ts";
 
-/** 0: done. 1: failed. 2: invalid usage or configuration. 3: `config diff --since` found differences. */
+/** 0: success. 1: failure. 2: invalid usage or configuration. 3: `config diff --since` found differences. */
 export type ExitStatus = 0 | 1 | 2 | 3;
 
 export type Colors = ReturnType<typeof picocolors.createColors>;
@@ -22,13 +22,16 @@ export interface Screen {
 export interface Shell {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: NodeJS.ReadableStream;
-  /** The result of the command. */
+  /** Prints the result of the command. */
   readonly out: (text: string) => void;
   /** Prints lines for other programs, unchanged. On a terminal, control characters are escaped, as in `out`. */
   readonly raw: (text: string) => void;
-  /** Messages: problems, warnings, progress. */
+  /** Prints problems, warnings and progress. */
   readonly err: (text: string) => void;
-  /** Call when the command only prints from then on, so that it may be ended when `out` no longer has a reader. */
+  /**
+   * Call this when the command only has to print from now on. It may then be ended when nothing reads `out` any
+   * more.
+   */
   readonly onlyPrints: () => void;
   /** Colors for `out`; they have no effect unless `out` is a terminal. */
   readonly colors: Colors;

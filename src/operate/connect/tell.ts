@@ -1,6 +1,6 @@
 import type { Shell } from "./shell.ts";
 
-/** Prints text, or one line of JSON. */
+/** Prints either text or one line of JSON. */
 export function tell(
   { json }: { readonly json?: boolean },
   shell: Pick<Shell, "out">,

@@ -1,5 +1,5 @@
 /**
- * An operator event, as a CloudEvent 1.0 in JSON (`schemas/operator-event.schema.json`).
+ * Creates and reads operator events, which are CloudEvents 1.0 in JSON (`schemas/operator-event.schema.json`).
  *
  *   attribute   is
  *   id          the same for the same incident: derived from its kind, subject and start
@@ -68,7 +68,7 @@ export function eventText({ id, source, kind, subject, time, data }: OperatorEve
   });
 }
 
-/** Null if the value is not an operator event, or is an operator event of a later version. */
+/** Returns null if the value is not an operator event, or has a later version. */
 export function readEvent(value: Buffer): OperatorEvent | null {
   const json = jsonObjectIn(value);
   if (json === null) return null;

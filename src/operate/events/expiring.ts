@@ -1,5 +1,5 @@
 /**
- * Decides for which destinations operators are notified that deliveries are about to expire.
+ * Decides for which destinations an event reports that deliveries are about to expire.
  *
  *   a delivery has used three quarters of its     an expiring event is    an incident of the         result
  *   retry window and was first attempted          on the topic            destination is open
@@ -9,32 +9,32 @@
  *                                                                                                    continues
  *   after that event                              yes                     no, or started after it    event
  *
- * The decision depends only on the topic, so the event needs no end, and any process can write it. If a destination is
- * neither failing nor paused but has deliveries that expire, there is at most one event per three quarters of a retry
- * window.
+ * The decision depends only on what is on the topic, so there is no event for the end, and any process can write the
+ * event. If deliveries expire although their destination is neither failing nor paused, there is at most one event
+ * per three quarters of a retry window.
  */
 
 import { type OperatorEvent, operatorEvent } from "./event.ts";
 import { keyOf, type LASTING, type Reported, type Writing } from "./incidents.ts";
 
 /**
- * The part of the retry window that is left when operators are notified. With the default schedule, the longest delay
- * and the last attempt fit into it.
+ * The part of the retry window that is left when the event is written. With the default schedule, the longest delay
+ * and the last attempt fit into this part.
  */
 const NEAR_SHARE = 0.25;
 
-/** Operators are notified this long before the end of a retry window. */
+/** How long before the end of a retry window the event is written. */
 export function nearMs(retryWindowMs: number): number {
   return Math.round(retryWindowMs * NEAR_SHARE);
 }
 
 export interface Nearing {
   readonly destination: string;
-  /** First attempt of the delivery that expires first. */
+  /** The time of the first attempt at the delivery that will expire first. */
   readonly firstAttemptAtMs: number;
 }
 
-/** @param firstAttempts by destination, the earliest first attempt of the deliveries awaiting retry. */
+/** @param firstAttempts for each destination, the earliest first attempt among the deliveries awaiting retry. */
 export function newlyExpiring(
   firstAttempts: ReadonlyMap<string, number>,
   retryWindowMs: number,
@@ -65,10 +65,10 @@ const OPENING = [
   "destination.token_missing",
 ] as const satisfies readonly (keyof typeof LASTING)[];
 
-/** The deliveries of a destination that expire within the last quarter of their retry window. */
+/** The deliveries of a destination that are in the last quarter of their retry window. */
 export interface Expiring {
   readonly deliveries: number;
-  /** True if not all waiting deliveries were read, so that the count is a lower bound. */
+  /** True if the count is only a lower bound, because not all waiting deliveries were read. */
   readonly isLowerBound: boolean;
 }
 

@@ -1,6 +1,7 @@
 /**
- * Decides which operator events are written. Every few seconds, a process observes each subject for which it reports.
- * The topic shows which incidents are open: the last record of a key counts, regardless of which process wrote it.
+ * Decides which operator events are written. Every few seconds, a process observes each subject that it reports
+ * about. The topic shows which incidents are open: for each key, the last record counts, regardless of which process
+ * wrote it.
  *
  *   incident on the topic    the process observes             written
  *   not open                 an incident                      the event of the start
@@ -13,13 +14,13 @@
  *                            this kind does not have one
  *   open or not              neither yet                      nothing
  *
- * An outage of Kafka can only be reported when it is over. The first process that writes reports it, once. If two
+ * An outage of Kafka can be reported only when it is over. Only the first process that can write reports it. If two
  * processes observe outages that overlap, both outages count as the same incident.
  */
 
 import { type OperatorEvent, type OperatorEventKind, operatorEvent } from "./event.ts";
 
-/** Kinds of events that start a lasting incident, with the kind of the event that ends it. */
+/** The kinds of events that start a lasting incident, each with the kind of event that ends the incident. */
 export const LASTING = {
   "destination.failing": "destination.recovered",
   "destination.paused": "destination.resumed",
@@ -29,18 +30,18 @@ export const LASTING = {
 } as const satisfies Partial<Record<OperatorEventKind, OperatorEventKind | null>>;
 export type LastingKind = keyof typeof LASTING;
 
-/** What a process observes about one subject for which it reports. */
+/** What a process observes about one of the subjects that it reports about. */
 export interface Observation {
   readonly kind: LastingKind;
   readonly subject: string;
-  /** `unknown`: the process has not observed either yet, for example after a start. */
+  /** `unknown`: the process has observed neither state yet, for example because it has just started. */
   readonly is: "so" | "not-so" | "unknown";
-  /** When the current state started: the time since which the incident has existed, or has not existed. */
+  /** When the current state started: when the incident started, or when it ended. */
   readonly sinceMs: number;
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** The last event of each key on the topic. */
+/** For each key, the last event on the topic. */
 export type Reported = ReadonlyMap<string, OperatorEvent>;
 
 export interface Writing {
@@ -53,7 +54,7 @@ export function keyOf({ kind, subject }: Pick<Observation, "kind" | "subject">):
   return `${kind}/${subject}`;
 }
 
-/** @param source see `event.ts` */
+/** @param source the attribute `source`, as in `event.ts`. */
 export function writings(
   observations: readonly Observation[],
   reported: Reported,
@@ -79,7 +80,7 @@ function openOf(
 ): OperatorEvent | null {
   const last = reported.get(key);
   if (last?.kind !== kind) return null;
-  // A sync may await approval immediately after the previous one was approved.
+  // A new sync may await approval immediately after the previous one was approved.
   const isOther =
     kind === "audience.approval_required" && is === "so" && last.data.sync !== data.sync;
   return isOther ? null : last;
@@ -87,7 +88,7 @@ function openOf(
 
 export const OUTAGE_KEY = "kafka.unreachable/kafka";
 
-/** Null if the outage has already been reported. */
+/** Returns null if the outage has already been reported. */
 export function outageWriting(
   outage: { readonly sinceMs: number; readonly untilMs: number },
   reported: Reported,

@@ -1,7 +1,7 @@
 /**
- * Derives what a process observes from its own status. Only the process that owns partition 0 of a destination's topic
- * reports for the destination, because other processes may observe the same problem and would report it again. The
- * owner of an audience reports for the audience.
+ * Derives the observations of a process from the status of that process. Only the process that owns partition 0 of a
+ * destination's topic reports about the destination, because other processes may observe the same problem, and would
+ * report it again. The owner of an audience reports about the audience.
  *
  *   a destination, in its reporting process                         observation
  *   has been failing for at least a minute                          failing: yes
@@ -29,7 +29,7 @@ import type { AudienceStatus } from "../../domain/audience-status.ts";
 import type { DestinationStatus } from "../../domain/destination-status.ts";
 import type { Observation } from "./incidents.ts";
 
-/** A problem that ends sooner is not an incident. */
+/** A problem that ends sooner than this is not an incident. */
 export const INCIDENT_AFTER_MS = 60_000;
 const TOKEN_MISSING_AFTER_MS = 10_000;
 
@@ -39,12 +39,12 @@ export interface Refused {
 }
 
 export interface Seen {
-  /** Destinations for which the process reports. */
+  /** The destinations that the process reports about. */
   readonly destinations: readonly DestinationStatus[];
   /** Audiences that the process owns. */
   readonly audiences: readonly AudienceStatus[];
   readonly refused: Refused | null;
-  /** True if the file was invalid when this process last observed it. */
+  /** True if the file was invalid at the previous observation by this process. */
   readonly wasRefused: boolean;
 }
 

@@ -1,6 +1,7 @@
 /**
- * Observes the process every few seconds, and writes operator events to the topic `operator-events`. The topic has one
- * partition, is compacted, and is read from the last position each time, which takes one request if nothing was written.
+ * Observes the process every few seconds, and writes operator events to the topic `operator-events`. The topic has
+ * one partition and is compacted. Each time, reading continues at the last position, which takes one request if
+ * nothing was written since.
  *
  *   step                                           if the process crashes after it
  *   1  the process observes something new          the next observation finds it again
@@ -8,11 +9,11 @@
  *      event may have been written already
  *   3  the event is written and acknowledged       it is on the topic, and is not written again
  *
- * An incident can still have two events if two processes report it, each of which reads the topic before the other one
- * has written. This can happen while partition 0 of a destination moves, after an outage, or if a file is invalid. The
- * two events have the same ID if both processes observed the same start of the incident, and different IDs if each
- * process had another first failed attempt. A step that fails is repeated at the next observation, and does not affect
- * anything else.
+ * There can still be two events for an incident, if two processes report it and each of them reads the topic before
+ * the other one has written. This can happen while partition 0 of a destination moves, after an outage, or if a file
+ * is invalid. The two events have the same ID if the incident started at the same time in both processes. They have
+ * different IDs if the first failed attempts of the two processes differ. If a step fails, it is repeated at the
+ * next observation, and nothing else is affected.
  */
 
 import type { AudienceStatus } from "../../domain/audience-status.ts";
@@ -30,7 +31,10 @@ import { INCIDENT_AFTER_MS, observationsOf, type Refused } from "./observations.
 
 const LOOK_EVERY_MS = 5_000;
 const LINE_EVERY_MS = 60_000;
-/** Retry windows last for hours, and each check reads all deliveries in flight, so the checks are less frequent. */
+/**
+ * Retry windows are checked less often than the rest, because they last for hours, and because each check reads all
+ * deliveries in flight.
+ */
 const LOOK_AT_WINDOWS_EVERY_MS = 30_000;
 const PARTITION = 0;
 const READ_MAX_BYTES = 1_048_576;
@@ -46,7 +50,7 @@ export interface WatchDeps {
 export interface Watched {
   readonly topic: string;
   readonly source: string;
-  /** Destinations for which this process currently reports. */
+  /** The destinations that this process currently reports about. */
   readonly destinations: () => readonly DestinationStatus[];
   /** Audiences that this process owns. */
   readonly audiences: () => readonly AudienceStatus[];
@@ -58,7 +62,7 @@ export interface Watched {
 
 export interface WatchedRetryWindows {
   readonly retryWindowMs: number;
-  /** By destination, the earliest first attempt in the partitions that this process owns. */
+  /** For each destination, the earliest first attempt in the partitions that this process owns. */
   readonly firstAttempts: () => ReadonlyMap<string, number>;
   /** Counts the deliveries that expire before the given time, in all partitions. */
   readonly count: (
@@ -68,7 +72,7 @@ export interface WatchedRetryWindows {
   ) => Promise<ReadonlyMap<string, Expiring>>;
 }
 
-/** Observes and writes events until disposed. */
+/** Observes the process, and writes events, until the result is disposed. */
 export function watchForPeople(deps: WatchDeps, watched: Watched): Disposable {
   const watch = new Watch(deps, watched);
   const end = new AbortController();
@@ -140,7 +144,10 @@ class Watch {
     this.#outage = null;
   }
 
-  /** Counting takes time, so events that another process wrote meanwhile are read before this process writes. */
+  /**
+   * Counting takes time. Events that another process has written meanwhile are therefore read before this process
+   * writes.
+   */
   async #lookAtWindows(signal: AbortSignal): Promise<void> {
     const { windows, source } = this.#watched;
     const nowMs = this.#deps.clock.nowMs();
@@ -174,7 +181,7 @@ class Watch {
     }
   }
 
-  /** Each read starts at the end of the previous one, or at the start of the topic if the topic was recreated. */
+  /** Each read starts where the previous one ended, or at the start of the topic if the topic was recreated. */
   async #readOn(signal: AbortSignal): Promise<void> {
     const { kafka } = this.#deps;
     const { topic } = this.#watched;

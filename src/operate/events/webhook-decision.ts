@@ -1,5 +1,5 @@
 /**
- * Decides what happens to an event on its way to the operator webhook.
+ * Decides whether an event is posted to the operator webhook, skipped, or posted again.
  *
  *   an event                                     result
  *   has no value, or is not an operator event    skipped
@@ -16,7 +16,7 @@
 import type { IncomingRecord } from "../../domain/record.ts";
 import { type OperatorEvent, readEvent } from "./event.ts";
 
-/** Responses, classified as the deliver stage classifies them. */
+/** The result of a request, classified in the same way as in the deliver stage. */
 export type Posted =
   | { readonly kind: "accepted" }
   | { readonly kind: "rejected"; readonly cause: string }
@@ -30,7 +30,7 @@ export type Task =
 const AGE_MAX_MS = 86_400_000;
 const WAIT_MIN_MS = 5_000;
 const WAIT_MAX_MS = 300_000;
-/** A longer Retry-After is shortened to this, because an event is not useful after a day. */
+/** A longer `Retry-After` is shortened to this, because events are not useful after a day. */
 const RETRY_AFTER_MAX_MS = 3_600_000;
 
 export function taskOf(
@@ -43,7 +43,7 @@ export function taskOf(
   return { kind: "post", event, text: value.toString() };
 }
 
-/** @param tries requests for the event so far, at least 1. */
+/** @param tries the number of requests for the event so far, at least 1. */
 export function waitBefore(tries: number, retryAfterMs: number | null): number {
   const ownMs = Math.min(WAIT_MAX_MS, WAIT_MIN_MS * 2 ** Math.min(tries - 1, 20));
   return Math.max(ownMs, Math.min(retryAfterMs ?? 0, RETRY_AFTER_MAX_MS));

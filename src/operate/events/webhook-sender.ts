@@ -1,7 +1,7 @@
 /**
- * Posts the events of the topic `operator-events` to the operator webhook, in order. The position is stored in a
- * separate consumer group, so only one process posts at a time, and a restarted process continues from that position.
- * Nothing else waits for the webhook.
+ * Posts the events from the topic `operator-events` to the operator webhook, in order. The position is stored in a
+ * separate consumer group. Only one process posts at a time, and a process that is restarted continues at the stored
+ * position. Nothing else waits for the webhook.
  *
  *   step                                           if the process crashes after it
  *   1  the event is read                           it is read again
@@ -23,7 +23,7 @@ import { type Posted, taskOf, waitBefore } from "./webhook-decision.ts";
 
 const RECORDS_MAX = 100;
 const MAX_BYTES = 1_048_576;
-/** Time for the request in flight to finish. */
+/** How long the request in flight may take to finish. */
 const DRAIN_LIMIT_MS = 10_000;
 const LINE_EVERY_MS = 60_000;
 
@@ -38,7 +38,7 @@ export interface PostDeps {
 export interface PostedTopic {
   readonly topic: string;
   readonly group: string;
-  /** Posts a CloudEvent, within a deadline. Never rejects. */
+  /** Posts a CloudEvent within a time limit. Never rejects. */
   readonly post: (event: OperatorEvent, text: string) => Promise<Posted>;
 }
 

@@ -58,7 +58,7 @@ export function audienceTable(audiences: readonly Claimed[]): string {
   );
 }
 
-/** One object; times are ISO 8601 in UTC. */
+/** Formats the audiences as one JSON object. Times are in ISO 8601, in UTC. */
 export function audiencesJson(audiences: readonly Claimed[]): string {
   const shown = audiences.map(({ id, name, key, members, last, awaitingApproval, openSyncId }) => ({
     id,
@@ -84,9 +84,10 @@ function instant(atMs: number): string {
 }
 
 /**
- * The current members of an audience in the order of their IDs, in batches, read from the changelog.
+ * Reads the current members of an audience from the changelog, and yields them in batches, in the order of their
+ * IDs.
  *
- * @param scratch an empty directory for data that may not fit into memory.
+ * @param scratch an empty directory, for members that do not fit into memory.
  */
 export async function* readMembers(
   kafka: Kafka,

@@ -1,22 +1,22 @@
-/** Cells that several tables of the status contain. */
+/** Formats cells that several tables of the status contain. */
 
 import { instantText } from "../connect/instant.ts";
 
 const DAY_MS = 86_400_000;
 
-/** Only rates have fractions. Fractions are shown for numbers below 10. */
+/** Shows one decimal place for numbers below 10 that are not integers. Only rates are not integers. */
 export function countText(count: number | null): string {
   if (count === null) return "-";
   return (count < 10 ? count : Math.round(count)).toLocaleString("en");
 }
 
-/** The time of day in UTC, with the date if the time is not within the last day. */
+/** The time of day in UTC. If the time is more than a day ago, the date is included. */
 export function sinceText(at: string, nowMs: number): string {
   const text = instantText(Date.parse(at));
   return nowMs - Date.parse(at) < DAY_MS ? text.slice(11) : text;
 }
 
-/** Aligns numbers, and `-`, to the right. */
+/** Right-aligns numbers and `-`. */
 export function alignRight(
   rows: readonly (readonly string[])[],
   head: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * Counts deliveries awaiting retry in Kafka, by destination and by delay. If there are too many to read while an operator
- * waits, only the processes that run the delay stage have the count.
+ * Counts the deliveries awaiting retry in Kafka, by destination and by delay. If there are too many to read while an
+ * operator waits, they are not counted here, and only the processes that run the delay stage have a count.
  */
 
 import { isOver } from "../../control/operator-action-state.ts";
@@ -37,13 +37,19 @@ export interface Counted extends Pick<AskedWaiting, "delays" | "groups"> {
 }
 
 export interface CountedDelays {
-  /** A destination without an entry has no deliveries awaiting retry. Null if not all deliveries could be read. */
+  /**
+   * The counts by destination. A destination without an entry has no deliveries awaiting retry. Null if not all
+   * deliveries could be read.
+   */
   readonly byDestination: ReadonlyMap<string, AwaitingRetry> | null;
-  /** All deliveries of a delay topic. A topic that could not be read completely has no entry. */
+  /**
+   * For each delay, the count of all deliveries in its topic. A topic that could not be read completely has no
+   * entry.
+   */
   readonly byDelay: ReadonlyMap<string, Tally>;
-  /** The pauses in force. */
+  /** The pauses that are in force. */
   readonly pauses: readonly Pause[];
-  /** Why deliveries could not be read; empty if there were only too many of them. */
+  /** The reasons why deliveries could not be read. Empty if the only reason is that there were too many. */
   readonly errors: readonly string[];
 }
 
@@ -54,7 +60,7 @@ export async function countAwaitingRetry(asked: Counted): Promise<CountedDelays>
   const labels = new Labels(destinations);
   const tallies = new Map<string, Tallies>(asked.delays.map((delay) => [delay, new Map()]));
   try {
-    // Records that a retry or a cancel took out early are still in the topic.
+    // The actions are needed because records that a retry or a cancel has taken out early are still in the topic.
     const operatorActions = await readKnownOperatorActions(kafka, topics.operatorActions, signal);
     const limits = { operatorActions, recordsMax: RECORDS_MAX, signal };
     const deps = { kafka, clock: { nowMs: () => nowMs } };

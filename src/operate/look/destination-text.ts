@@ -13,8 +13,9 @@
  *   any of these in 1 of 3 processes     the same, with (1 of 3 processes)
  *   unknown                              -
  *
- * At most 100 destinations are shown, the worst first, and the others are counted. Endpoints are shown for at most 20 destinations; if there are more, endpoints of failing destinations only. Skipped
- * calls are shown only if a single destination is shown.
+ * At most 100 destinations are shown, the worst first, and the others are counted. If more than 20 destinations are
+ * shown, only the endpoints of failing ones are listed. Skipped calls are shown only if a single destination is
+ * shown.
  */
 
 import { visibleCell } from "../../domain/escape-control.ts";
@@ -45,12 +46,12 @@ const HEAD = [
 ];
 const SKIPPED_HEAD = ["SKIPPED CALLS", "COUNT", "REASON"];
 const ENDPOINT_HEAD = ["ENDPOINT", "ID", "CIRCUIT", "LAST RESPONSE", "STATE"];
-/** A destination that keeps up has no delivery this old. */
+/** If a destination keeps up, none of its deliveries gets this old. */
 const OLD_MS = 60_000;
 const ENDPOINTS_OF = 20;
 const DESTINATIONS_MAX = 100;
 
-/** @param all the worst first, as `bySeverity` returns them. */
+/** @param all all destinations, the worst first, as `bySeverity` returns them. */
 export function destinationTable(
   all: readonly DestinationReport[],
   nowMs: number,
@@ -119,8 +120,8 @@ export function endpointTable(
 }
 
 /**
- * Calls that the destination did not get since the processes started; empty if several destinations are shown, or if
- * no calls were skipped.
+ * A table of the calls that the destination has not received since the processes started. Empty if several
+ * destinations are shown, or if no calls were skipped.
  */
 export function skippedTable(destinations: readonly DestinationReport[], { bold }: Colors): string {
   const [only, ...others] = destinations;
@@ -161,7 +162,7 @@ function failingText(
   return `failing since ${sinceText(failingSince, nowMs)}${share}`;
 }
 
-/** The sentence without its period, so that it fits into another sentence. */
+/** Removes the period of a sentence, so that the sentence can be part of another one. */
 function errorText(error: string): string {
   return visibleCell(`${error[0]?.toLowerCase()}${error.slice(1)}`);
 }

@@ -1,5 +1,5 @@
 /**
- * Combines what Kafka, the configuration and the processes report for each destination.
+ * Combines the information from Kafka, from the configuration and from the processes, for each destination.
  *
  *   processes that own its partitions report       state of the destination
  *   at least one: on hold                          on hold
@@ -9,9 +9,9 @@
  *   none was reached, or none owns a partition     paused or disabled by the configuration, paused by an operator,
  *                                                  otherwise unknown
  *
- * If processes report different times, the earliest is shown; if they report different responses, the latest is shown.
- * The share of failed attempts is computed over all processes, because each process owns only some of the partitions.
- * Destinations with problems come first.
+ * If processes report different times, the earliest time is shown; if they report different responses, the latest
+ * response. The share of failed attempts is computed from the attempts of all processes, because each process owns
+ * only some of the partitions. Destinations with problems come first.
  */
 
 import type { Pause } from "../../control/operator-actions.ts";
@@ -32,7 +32,7 @@ import { endpointNames } from "../../domain/endpoint-name.ts";
 import type { SkipReason } from "../../words/reasons.ts";
 import type { HaltReport } from "./rates.ts";
 
-/** Null means unknown. Times are ISO 8601. */
+/** Fields that are unknown are null. Times are in ISO 8601. */
 export interface StateReport {
   readonly state: DestinationStateName | null;
   readonly failingSince: string | null;
@@ -40,16 +40,16 @@ export interface StateReport {
   readonly failedShare: number | null;
   readonly hold: {
     readonly reason: HoldReason;
-    /** Null if the hold is known only from the configuration file. */
+    /** Null if only the configuration file shows the hold. */
     readonly since: string | null;
-    /** When the hold ends automatically or a probe is sent; null if an operator has to end it. */
+    /** When the hold ends automatically, or when a probe is sent; null if an operator has to end the hold. */
     readonly until: string | null;
     /** Who paused the destination: `configuration` or the author of the action. Absent for other holds. */
     readonly by?: string;
-    /** Why there is no token. Absent for other holds. */
+    /** Why there is no token; absent for other holds. */
     readonly error?: string;
   } | null;
-  /** Processes that own partitions of the destination. */
+  /** The processes that own partitions of the destination. */
   readonly processes: {
     readonly owning: number;
     readonly onHold: number;
@@ -69,27 +69,30 @@ export interface DestinationReport extends StateReport {
   readonly destination: string;
   /** Records in the queue, and deliveries that are due for a retry. */
   readonly waiting: number | null;
-  /** The deliveries among `waiting` that are due for a retry. */
+  /** How many of `waiting` are due for a retry. */
   readonly due: number | null;
   /** Deliveries in delay topics. */
   readonly awaitingRetry: number | null;
   readonly byDelay: Readonly<Record<string, number>> | null;
-  /** Age of the oldest of the `waiting` records. */
+  /** The age of the oldest record that `waiting` counts. */
   readonly oldestMs: number | null;
   readonly nextAttemptAt: string | null;
   readonly donePerMinute: number | null;
   readonly failedPerMinute: number | null;
   readonly deadLettersLastDay: number | null;
-  /** Calls that were skipped for the destination since the processes started, by reason; an absent reason means 0. */
+  /**
+   * The number of calls that were skipped for the destination since the processes started, by reason. If a reason is
+   * absent, the number is 0.
+   */
   readonly skipped: Readonly<Partial<Record<SkipReason, number>>> | null;
-  /** The corrupt batches at which the destination is halted. */
+  /** The corrupt batches at which deliveries for the destination have halted. */
   readonly halted: readonly HaltReport[];
   readonly note: string | null;
 }
 
 /**
- * @param reported the reports of the processes that were reached and have the destination.
- * @param pause the pause by an operator that is in force.
+ * @param reported the reports about the destination from the processes that were reached.
+ * @param pause the current pause by an operator; null if there is none.
  */
 export function stateOf(
   destination: Destination | null,
@@ -141,7 +144,10 @@ function holdOf({ sinceMs, untilMs, by }: Pause): StateReport["hold"] {
 
 type Hold = NonNullable<DestinationStatus["hold"]>;
 
-/** The hold that started first. If this hold ends automatically, it is returned with the earliest end of all holds. */
+/**
+ * Returns the hold that started first. If that hold ends automatically, its end is replaced by the earliest end of
+ * all holds.
+ */
 function firstOf(holders: readonly Hold[]): StateReport["hold"] {
   const [first] = holders.toSorted((one, other) => (one.since < other.since ? -1 : 1));
   if (first === undefined) return null;
@@ -153,7 +159,7 @@ function latest<Last extends LastOutcome>(all: readonly Last[]): Last | null {
   return all.toSorted((one, other) => (one.at < other.at ? -1 : 1)).at(-1) ?? null;
 }
 
-/** Endpoints that the configuration has, then other endpoints that a process reports. */
+/** The endpoints in the configuration, followed by other endpoints that a process reports. */
 function endpointsOf(
   destination: Destination | null,
   owners: readonly DestinationStatus[],
@@ -192,7 +198,7 @@ function endpointsOf(
   });
 }
 
-/** When the next attempt is expected; null if nothing is waiting, or the time is unknown. */
+/** When the next attempt is expected; null if no delivery is waiting, or if the time is unknown. */
 export function nextAttemptAt(
   { hold }: Pick<StateReport, "hold">,
   waiting: number | null,
@@ -207,7 +213,7 @@ export function nextAttemptAt(
 }
 
 /**
- * The severity of a destination's problems; the lowest number is the most severe.
+ * Returns the severity of a destination's problems. The lowest number is the most severe:
  *
  *   0  halted at a corrupt batch
  *   1  failing, or on hold because of an open circuit, Retry-After or a missing token
@@ -230,7 +236,7 @@ export function severityOf(report: DestinationReport): number {
   return state === null && (waiting ?? 0) > 0 ? 5 : 6;
 }
 
-/** Destinations that `--failing` shows. */
+/** Returns true for the destinations that `--failing` shows. */
 export function isFailing(report: DestinationReport): boolean {
   return severityOf(report) <= 2;
 }

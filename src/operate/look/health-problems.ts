@@ -1,5 +1,6 @@
 /**
- * The health problems in a `Picture`, worst first, as `status` and the console show them.
+ * Finds the health problems in a `Picture`, in the order in which `status` and the console show them: the worst
+ * first.
  *
  *   bad                                            warn
  *   Kafka is unreachable                           a process cannot reach a broker, has a wrong clock, runs another
@@ -12,7 +13,7 @@
  *     of its endpoints *                           destinations are paused *
  *                                                  deliveries in a delay topic are overdue *
  *
- * `status` shows this problem in its tables, and therefore does not repeat it below the tables
+ * `status` already shows this problem in its tables, and does not repeat it below them
  */
 
 import { skipCommand } from "../../domain/corrupt-batch.ts";
@@ -28,11 +29,11 @@ import type { DelayTopicReport, ProcessReport, StatusReport } from "./report.ts"
 
 export interface HealthProblem {
   readonly level: "bad" | "warn";
-  /** One sentence or two. */
+  /** One or two sentences. */
   readonly text: string;
-  /** An address of the console; null if there is none. */
+  /** The address of the console page about the problem; null if there is none. */
   readonly link: string | null;
-  /** True if the tables of `status` show the problem. */
+  /** True if the tables of `status` already show the problem. */
   readonly isInTables: boolean;
 }
 
@@ -175,7 +176,8 @@ function processProblems(process: ProcessReport): readonly HealthProblem[] {
     routesMissing === 0
       ? null
       : warn(
-          `Calls that ${admin} routes do not reach ${routes} to which another process routes. See /readyz for the names.`,
+          `${admin} does not route calls to ${routes} to which another process routes calls. ` +
+            `See /readyz for the names.`,
           CONFIGURATION,
         ),
   ];
@@ -239,7 +241,7 @@ function overdueText({ delay, dueInMs }: DelayTopicReport): string {
   return `Deliveries in the ${delay} delay topic are overdue by ${ageText(-(dueInMs ?? 0))}.`;
 }
 
-/** The first few items and the number of the others. */
+/** Names the first few items, and counts the others. */
 function named<Each>(
   all: readonly Each[],
   others: string,

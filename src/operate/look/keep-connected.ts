@@ -1,4 +1,4 @@
-/** A connection to Kafka for a view that stays open, even if Kafka becomes unreachable. */
+/** Keeps a connection to Kafka for a view that stays open, even if Kafka becomes unreachable. */
 
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";

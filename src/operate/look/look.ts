@@ -1,4 +1,4 @@
-/** Reads the current state once: Kafka, the operator actions stored in it, and each process. */
+/** Reads the current state once: from Kafka, including the operator actions stored there, and from each process. */
 
 import type { Config } from "../../config/config.ts";
 import type { Kafka } from "../../kafka/port.ts";
@@ -13,9 +13,12 @@ export interface LookOptions {
   /** The hash of the configuration file. */
   readonly hash: string;
   readonly admins: readonly string[];
-  /** A process without an earlier reading is read twice, this far apart; 0 if such a process has no rates. */
+  /**
+   * Interval between two readings of a process without an earlier reading. With 0, it is read once, and has no
+   * rates.
+   */
   readonly rateWindowMs: number;
-  /** Only destinations with problems. */
+  /** If `true`, only destinations with problems are included. */
   readonly failing?: boolean;
   /** Only this destination. */
   readonly destination?: string | null;
@@ -33,7 +36,7 @@ export interface Picture {
   readonly polled: readonly Polled[];
 }
 
-/** Never rejects. @param earlier previous readings of the processes, for rates. */
+/** Never rejects. @param earlier the previous readings of the processes, from which rates are computed. */
 export async function look(
   useKafka: UseKafka,
   { config, hash, admins, rateWindowMs, failing = false, destination = null }: LookOptions,

@@ -1,4 +1,4 @@
-/** Reads status and metrics from the admin ports of processes, once or, for rates, twice. */
+/** Reads the status and the metrics of processes from their admin ports: once, or twice to compute rates. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -21,9 +21,9 @@ export type Readings = ReadonlyMap<string, Reading>;
 /**
  * Never rejects.
  *
- * @param addresses `host:port` of admin ports; a name that resolves to several addresses means all of them
- * @param earlier a process without a reading in this map is read twice
- * @param rateWindowMs time between these two readings; 0 to read the process only once
+ * @param addresses `host:port` of admin ports. If a name resolves to several addresses, all of these are read.
+ * @param earlier previous readings. A process that has none is read twice.
+ * @param rateWindowMs the time between these two readings; with 0, such a process is read only once.
  */
 export async function pollProcesses(
   addresses: readonly string[],
@@ -52,7 +52,7 @@ export function reached(polled: readonly Polled[]): readonly PolledProcess[] {
   return polled.filter((each) => each.kind === "process");
 }
 
-/** The first readings for the next poll. */
+/** The readings to pass to the next poll. */
 export function readingsOf(polled: readonly Polled[]): Readings {
   return new Map(reached(polled).map(({ address, after }) => [address, after]));
 }

@@ -6,8 +6,8 @@
  *   deliver   attempts that were accepted   other attempts
  *   delay     records returned              records rejected
  *
- * A stage has rates if at least one process that was reached runs it. If a counter is lower than before, its process
- * was restarted in between, and the counter counts from 0.
+ * A stage has rates if at least one of the processes that were reached runs the stage. If a counter is lower than in
+ * the first reading, the process was restarted in between, and the counter started from 0 again.
  */
 
 import type { MetricValue } from "../../domain/process-status.ts";
@@ -25,7 +25,10 @@ type Counts = (labels: MetricValue["labels"]) => boolean;
 
 const MINUTE_MS = 60_000;
 
-/** Values by destination, because with 1,000 destinations, searching for each one would take seconds. */
+/**
+ * The values of a metric, indexed by destination. With 1,000 destinations, searching for the values of each one
+ * would take seconds.
+ */
 type Index = ReadonlyMap<string, readonly MetricValue[]>;
 const indexes = new WeakMap<readonly MetricValue[], Index>();
 
@@ -33,7 +36,7 @@ function valuesOf({ status }: Reading, metric: string): readonly MetricValue[] {
   return status.metrics[metric] ?? [];
 }
 
-/** The values of a metric for a destination; an empty destination means values without a destination. */
+/** The values of a metric for a destination. An empty string selects the values without a destination. */
 function valuesFor(reading: Reading, metric: string, destination: string): readonly MetricValue[] {
   const all = valuesOf(reading, metric);
   const index = indexes.get(all) ?? Map.groupBy(all, ({ labels }) => labels.destination ?? "");
@@ -49,7 +52,7 @@ function nowOf(
   return processes.flatMap(({ after }) => valuesFor(after, metric, destination));
 }
 
-/** Null if no process that was reached runs the stage. */
+/** Returns null if none of the reached processes runs the stage. */
 export function rateOf(
   processes: readonly PolledProcess[],
   stage: string,
@@ -96,8 +99,9 @@ function increase(
 }
 
 /**
- * Calls that were skipped for a destination since the processes started, by reason, in the order of `SKIP_REASONS` and
- * without zeros. Null if no process that was reached runs the route stage.
+ * The number of calls that were skipped for a destination since the processes started, by reason. The reasons are in
+ * the order of `SKIP_REASONS`, and reasons without calls are omitted. Null if none of the reached processes runs the
+ * route stage.
  */
 export function skippedOf(
   processes: readonly PolledProcess[],
@@ -116,8 +120,8 @@ export function skippedOf(
 }
 
 /**
- * Deliveries of a destination that are awaiting retry, by delay. Null if none of the processes that responded counts
- * these deliveries, or if the count of one process is not complete yet.
+ * The number of a destination's deliveries awaiting retry, by delay. Null if none of the reached processes counts
+ * them, or if a process has not finished counting.
  */
 export function awaitingRetryOf(
   processes: readonly PolledProcess[],
@@ -133,7 +137,7 @@ export function awaitingRetryOf(
   return found;
 }
 
-/** All deliveries in a delay topic; null in the same cases as in `awaitingRetryOf`. */
+/** The number of all deliveries in a delay topic; null in the same cases as for `awaitingRetryOf`. */
 export function awaitingRetryIn(processes: readonly PolledProcess[], delay: string): number | null {
   const unknown = nowOf(processes, METRICS.waitingUnknown.name, "");
   if (unknown.length === 0 || unknown.some(({ value }) => value > 0)) return null;
@@ -143,13 +147,13 @@ export function awaitingRetryIn(processes: readonly PolledProcess[], delay: stri
     .reduce((sum, { value }) => sum + value, 0);
 }
 
-/** When the next delivery awaiting retry is due; null if none is known. */
+/** When the next delivery awaiting retry is due; null if no such delivery is known. */
 export function nextDueOf(processes: readonly PolledProcess[], destination: string): number | null {
   const due = nowOf(processes, METRICS.nextDue.name, destination).filter(({ value }) => value > 0);
   return due.length === 0 ? null : Math.min(...due.map(({ value }) => value)) * 1_000;
 }
 
-/** Age of the oldest unprocessed record in the queue, in milliseconds. */
+/** The age of the oldest unprocessed record in the queue, in milliseconds. */
 export function oldestOf(processes: readonly PolledProcess[], destination: string): number | null {
   const ages = nowOf(processes, METRICS.oldestUnfinished.name, destination)
     .filter(({ labels, value }) => labels.stage === "deliver" && value > 0)
@@ -157,7 +161,7 @@ export function oldestOf(processes: readonly PolledProcess[], destination: strin
   return ages.length === 0 ? null : Math.max(...ages) * 1_000;
 }
 
-/** A corrupt batch at which a stage is halted. */
+/** A corrupt batch at which a stage has halted. */
 export interface HaltReport {
   readonly topic: string;
   readonly partition: number;
@@ -165,7 +169,7 @@ export interface HaltReport {
 }
 
 /**
- * The corrupt batches at which the stage, or the destination's part of the stage, is halted.
+ * The corrupt batches at which a stage, or a destination's part of it, has halted.
  *
  * @param seen corrupt batches found at the group's positions.
  */
@@ -190,9 +194,12 @@ export function haltedAt(
 /** A topic that is not writable, as the processes report it. */
 export interface UnwritableTopicReport {
   readonly topic: string;
-  /** ISO 8601; the earliest time that a process reports. */
+  /** In ISO 8601. If processes report different times, the earliest. */
   readonly since: string;
-  /** Deliveries that were rerouted since the processes started; null if the topic does not belong to a destination. */
+  /**
+   * The number of deliveries that were rerouted since the processes started; null if the topic does not belong to a
+   * destination.
+   */
   readonly rerouted: number | null;
 }
 

@@ -1,4 +1,4 @@
-/** Combines what Kafka and the processes report into the object that `status --json` prints. */
+/** Combines the information from Kafka and from the processes into the object that `status --json` prints. */
 
 import type { Config } from "../../config/config.ts";
 import type { Destination } from "../../domain/destination.ts";
@@ -22,36 +22,39 @@ import {
 import type { DelayTopicStatus, DestinationWaiting, KafkaStatus } from "./status.ts";
 import type { Waiting } from "./waiting.ts";
 
-/** Null means unknown. Ages and times until something happens are in milliseconds. */
+/** Fields that are unknown are null. Ages, and times until something happens, are in milliseconds. */
 export interface StatusReport {
   readonly at: string;
   /**
-   * Null if Kafka could be read. Otherwise, the reason why Kafka could not be read; the fields below contain nothing
-   * from Kafka then.
+   * Null if Kafka could be read; otherwise the reason why not. In that case, the fields below contain nothing from
+   * Kafka.
    */
   readonly kafkaError: string | null;
-  /** Hash of the configuration file, in 12 hex digits. */
+  /** The hash of the configuration file, as 12 hex digits. */
   readonly configHash: string;
-  /** Stages that all destinations share. */
+  /** The stages that all destinations share. */
   readonly stages: readonly StageReport[];
-  /** Destinations with problems first. */
+  /** The destinations. Those with problems come first. */
   readonly destinations: readonly DestinationReport[];
   readonly delayTopics: readonly DelayTopicReport[];
   readonly deadLetters: {
     readonly retained: number;
     readonly lastDay: number;
     readonly byReason: Readonly<Record<string, number>> | null;
-    /** How many dead letters of the last 24 hours were replayed. Null if there were too many to count. */
+    /** How many of the dead letters from the last 24 hours have been replayed. Null if there were too many to count. */
     readonly replayed: number | null;
   } | null;
   /**
-   * Why deliveries awaiting retry, or dead letters, could not be counted; null if they were counted, or were too many
-   * to count.
+   * The reasons why deliveries awaiting retry, or dead letters, could not be counted. Null if they were counted, or
+   * if there were too many to count.
    */
   readonly notes: { readonly awaitingRetry: string | null; readonly deadLetters: string | null };
-  /** The parts of Kafka that could not be read, with the reasons. Each reason is also in the note of its part. */
+  /**
+   * The parts of the status that could not be read from Kafka, with the reasons. Each reason is also in the note
+   * about that part.
+   */
   readonly unknown: readonly string[];
-  /** Topics that are not writable now, as the reached processes report. */
+  /** The topics that are currently not writable, according to the reached processes. */
   readonly unwritableTopics: readonly UnwritableTopicReport[];
   readonly processes: readonly ProcessReport[];
 }
@@ -61,31 +64,31 @@ export interface ProcessReport extends RunningConfig {
   readonly error: string | null;
   readonly version: string | null;
   readonly startedAt: string | null;
-  /** The stages of the process, each with the partitions that it owns, by topic. Null if unknown. */
+  /** The stages of the process. Each stage has the partitions that it owns, by topic. Null if unknown. */
   readonly stages: ProcessStatus["stages"] | null;
-  /** Kafka brokers that the process cannot reach, each with the time since which it has been unreachable. */
+  /** The Kafka brokers that the process cannot reach, and since when. */
   readonly unreachableBrokers: readonly Omit<UnreachableBroker, "error">[];
-  /** State stores of audiences that failed and have not been reopened. */
+  /** The number of state stores of audiences that have failed and have not been reopened. */
   readonly stateStoresUnavailable: number;
   /** How far the process's clock is ahead of the brokers' clock; negative if it is behind, null if unknown. */
   readonly clockOffsetSeconds: number | null;
   /**
-   * The number of destinations that only other processes have configured, so that calls which this process routes do
-   * not reach them.
+   * The number of destinations that are configured only in other processes. Calls that this process routes do not
+   * reach these destinations.
    */
   readonly routesMissing: number;
 }
 
 export interface RunningConfig {
-  /** Hash of the configuration that the process runs, in 12 hex digits; null if unknown. */
+  /** The hash of the configuration that the process runs, as 12 hex digits; null if unknown. */
   readonly configHash: string | null;
-  /** Time at which that configuration was applied; null if unknown. */
+  /** When that configuration was applied; null if unknown. */
   readonly configAppliedAt: string | null;
-  /** Time since which the configuration file has been invalid, in ISO 8601; null if it is valid. */
+  /** When the configuration file became invalid, in ISO 8601; null if it is valid. */
   readonly configInvalidSince: string | null;
-  /** Changed settings that apply only after a restart. */
+  /** The number of changed settings that apply only after a restart. */
   readonly settingsToRestart: number;
-  /** Destinations in the configuration file that are waiting for their topics. */
+  /** The number of destinations in the configuration file that are waiting for their topics. */
   readonly destinationsWaiting: number;
 }
 
@@ -95,7 +98,7 @@ export interface StageReport {
   readonly oldestMs: number | null;
   readonly donePerMinute: number | null;
   readonly failedPerMinute: number | null;
-  /** The corrupt batches at which the stage is halted, according to Kafka and the reached processes. */
+  /** The corrupt batches at which the stage has halted, according to Kafka and the reached processes. */
   readonly halted: readonly HaltReport[];
   readonly note: string | null;
 }
@@ -107,15 +110,15 @@ export interface DelayTopicReport {
   /** Negative if deliveries are overdue. */
   readonly dueInMs: number | null;
   readonly retired: boolean;
-  /** Why something is unknown. */
+  /** The reason, if something is unknown. */
   readonly note: string | null;
 }
 
-/** Everything that was read. */
+/** Everything that was read, from which the report is created. */
 export interface Found {
   readonly config: Pick<Config, "destinations">;
   readonly hash: string;
-  /** Null if the process did not respond. */
+  /** Null if Kafka could not be read. */
   readonly kafka: KafkaStatus | null;
   readonly kafkaError: string | null;
   readonly polled: readonly Polled[];
@@ -161,7 +164,7 @@ export function statusReport(found: Found): StatusReport {
 }
 
 /**
- * Prefers the count from Kafka if it is exact; otherwise the processes that run the delay stage may have an exact
+ * Uses the count from Kafka if it is exact. Otherwise, the processes that run the delay stage may have an exact
  * count.
  */
 function delayTopicReport(
@@ -196,7 +199,8 @@ function destinationsOf(
   return rows.map((row): DestinationReport => {
     const { destination: id, retries } = row;
     const destination = configured.get(id) ?? null;
-    // A destination that is not attempted is read by consumers outside Switchyard, whose position is unknown here.
+    // If deliveries to a destination are not attempted, consumers outside Switchyard read its topic, and their
+    // position is unknown.
     const line = destination?.isAttempted === false ? null : row.line;
     const state = stateOf(destination, reported.get(id) ?? [], pauses.get(id));
     // If one of the two numbers is unknown, the sum is also unknown.
@@ -206,7 +210,7 @@ function destinationsOf(
       ? (kafka.awaitingRetry.get(id) ?? NONE)
       : reportedOf(processes, id);
     const { byDelay, nextDueAtMs } = awaitingRetry;
-    // Disabled or paused by this file, or by the configuration of a process.
+    // The destination may be disabled or paused by this file, or by the configuration of a process.
     const isAttempted = destination?.isAttempted || state.processes.owning > 0;
     const corrupt = [...(line?.corrupt ?? []), ...(retries?.corrupt ?? [])];
     return {
@@ -231,7 +235,7 @@ function destinationsOf(
 
 const NONE: AwaitingRetry = { byDelay: {}, nextDueAtMs: null };
 
-/** The deliveries awaiting retry as the processes that run the delay stage count them. */
+/** The number of deliveries awaiting retry, as counted by the processes that run the delay stage. */
 function reportedOf(processes: readonly PolledProcess[], id: string) {
   return { byDelay: awaitingRetryOf(processes, id), nextDueAtMs: nextDueOf(processes, id) };
 }
@@ -299,7 +303,7 @@ function oldestMs(waiting: Waiting | null, nowMs: number): number | null {
   return Math.max(0, nowMs - waiting.oldestAtMs);
 }
 
-/** A rate, rounded to a tenth. */
+/** Rounds a rate to one decimal place. */
 function rounded(perMinute: number | undefined): number | null {
   return perMinute === undefined ? null : Math.round(perMinute * 10) / 10;
 }

@@ -30,34 +30,34 @@ import type { ReplayMarks } from "../replay/replay-marks.ts";
 import { type AwaitingRetry, type CountedDelays, countAwaitingRetry } from "./delay-topics.ts";
 import { earliest, type Waiting, type WaitingIn, waitingIn } from "./waiting.ts";
 
-/** A stage that all destinations share. */
+/** The unprocessed records of a stage that all destinations share. */
 export interface StageStatus {
   readonly stage: string;
-  /** Null if the number is unknown; `note` then has the reason. */
+  /** Null if the number is unknown. The reason is then in `note`. */
   readonly waiting: Waiting | null;
   readonly note: string | null;
 }
 
-/** A configured destination, or a removed one that still has records. */
+/** The unprocessed records of a configured destination, or of a removed one that still has records. */
 export interface DestinationWaiting {
   readonly destination: string;
   /** The topic of the destination's queue. */
   readonly topic: string;
-  /** Deliveries that have not been attempted yet. Null if the topic does not exist, or the number is unknown. */
+  /** Deliveries that have not been attempted yet. Null if the topic does not exist, or if the number is unknown. */
   readonly line: Waiting | null;
   /** Deliveries that are due for a retry. */
   readonly retries: Waiting | null;
   readonly isRemoved: boolean;
-  /** Why something is unknown; null if everything is known, or the topic does not exist. */
+  /** The reason, if something is unknown. Null if everything is known, or if the topic does not exist. */
   readonly error: string | null;
 }
 
 export interface DelayTopicStatus {
   readonly delay: string;
   readonly waiting: Waiting | null;
-  /** True if the delay is no longer configured, so its topic is only drained. */
+  /** True if the delay is no longer configured, so that its topic is only drained. */
   readonly isRetired: boolean;
-  /** Why the number is unknown. */
+  /** The reason, if the number is unknown. */
   readonly note: string | null;
 }
 
@@ -66,11 +66,11 @@ export interface DeadLettersStatus {
   readonly retained: number;
   /** Dead letters of the last 24 hours. */
   readonly lastDay: number;
-  /** Reasons of the last 24 hours; null if there are too many to read in time. */
+  /** Counts by reason for the last 24 hours; null if there are too many dead letters to read in time. */
   readonly counts: {
     readonly byReason: ReadonlyMap<string, number>;
     readonly byDestination: ReadonlyMap<string, number>;
-    /** How many of these dead letters were replayed; null if unknown. */
+    /** How many of these dead letters have been replayed; null if unknown. */
     readonly replayed: number | null;
   } | null;
 }
@@ -79,25 +79,25 @@ export interface KafkaStatus {
   readonly stages: readonly StageStatus[];
   readonly destinations: readonly DestinationWaiting[];
   readonly delayTopics: readonly DelayTopicStatus[];
-  /** By destination; null if there are too many deliveries to count in time, or if they cannot be read. */
+  /** Counts by destination; null if there are too many deliveries to count in time, or if they cannot be read. */
   readonly awaitingRetry: ReadonlyMap<string, AwaitingRetry> | null;
-  /** Delays whose deliveries were all counted: their numbers are exact. */
+  /** The delays for which all deliveries were counted, so that their numbers are exact. */
   readonly countedDelays: ReadonlySet<string>;
-  /** Pauses that operators requested, and that are in force. */
+  /** The pauses by operators that are in force. */
   readonly pauses: readonly Pause[];
-  /** Null if the topic does not exist yet, or the number is unknown. */
+  /** Null if the topic does not exist yet, or if the number is unknown. */
   readonly deadLetters: DeadLettersStatus | null;
   /**
-   * Why `awaitingRetry` and `deadLetters` are not completely known; null if they are known, or if there was too much to
-   * read.
+   * The reasons why `awaitingRetry` and `deadLetters` are incomplete. Null if they are complete, or if there was too
+   * much to read.
    */
   readonly notes: { readonly awaitingRetry: string | null; readonly deadLetters: string | null };
-  /** The parts that could not be read, each listed once, with the reason. */
+  /** The parts that could not be read, with the reasons. Each part is listed once. */
   readonly errors: readonly string[];
 }
 
 const DAY_MS = 86_400_000;
-/** Reading more would take longer than an operator waits for a status. */
+/** Reading more dead letters than this would take longer than an operator waits for a status. */
 const COUNTED_DEAD_LETTERS_MAX = 200_000;
 const DEAD_LETTERS_LIMIT_MS = 1_500;
 
@@ -106,7 +106,7 @@ export interface StatusOptions {
   readonly config: Config;
   readonly nowMs: number;
   readonly signal: AbortSignal;
-  /** Only this destination; null means all. */
+  /** If set, only this destination is read; null for all. */
   readonly destination?: string | null;
 }
 
@@ -168,8 +168,8 @@ export async function kafkaStatus(options: StatusOptions): Promise<KafkaStatus> 
 }
 
 /**
- * The number that was counted record by record, if there is one; otherwise the number of offsets, which includes
- * records that were taken out early.
+ * Uses the number that was counted record by record, if there is one. Otherwise, it uses the number of offsets,
+ * which includes records that were taken out early.
  */
 function delayTopicStatus(
   { delay, isRetired, reading }: ReturnType<typeof delaysOf>[number],
@@ -193,14 +193,14 @@ function recordsOf({ line, retries }: DestinationWaiting): number {
   return (line?.records ?? 0) + (retries?.records ?? 0);
 }
 
-/** The names of topics and groups, and the topics that exist. */
+/** The names of topics and groups, and which topics exist. */
 interface Places {
   readonly topics: TopicNames;
   readonly groups: GroupNames;
   readonly existing: ReadonlySet<string>;
 }
 
-/** Stages with one topic that all destinations share. */
+/** The stages with one topic that all destinations share. */
 function stagesOf({ topics, groups }: Places) {
   return STAGE_NAMES.flatMap((stage) => {
     const { input }: StageRow = STAGES[stage];
@@ -213,7 +213,7 @@ function stageStatus(stage: string, { waiting, error }: WaitingIn, topic: string
   return { stage, waiting, note: waiting === null ? (error ?? missing(topic)) : error };
 }
 
-/** Configured destinations, then removed ones whose topics still exist. */
+/** The configured destinations, followed by removed ones whose topics still exist. */
 function destinationsOf(
   { config, destination }: StatusOptions,
   { topics, groups, existing }: Places,
@@ -238,7 +238,7 @@ function destinationsOf(
     });
 }
 
-/** Configured delays in their order, without duplicates, then other delays whose topics still exist. */
+/** The configured delays in their order, without duplicates, followed by other delays whose topics still exist. */
 function delaysOf(config: Config, { topics, groups, existing }: Places) {
   const configured = config.delivery.retryDelaysMs.map(delayName);
   return knownDelays(config, existing).map((delay) => ({
@@ -265,7 +265,7 @@ interface FoundDeadLetters {
   readonly errors: readonly string[];
 }
 
-/** Never rejects because of a missing permission: the rest of the status is still shown. */
+/** Does not reject if a permission is missing, so that the rest of the status can be shown. */
 async function deadLettersOf(
   options: StatusOptions,
   topics: TopicNames,

@@ -1,4 +1,4 @@
-/** Formats the status as text. `-` means unknown; a note below the tables gives the reason. */
+/** Formats the status as text. `-` means that a value is unknown, and a note below the tables gives the reason. */
 
 import { visibleCell } from "../../domain/escape-control.ts";
 import { ageText } from "../../words/age.ts";
@@ -14,9 +14,9 @@ const STAGE_HEAD = ["STAGE", "LAG", "OLDEST", "PROCESSED/MIN", "FAILED/MIN"];
 const DELAY_HEAD = ["DELAY", "AWAITING RETRY", "OLDEST", "NEXT RETRY"];
 const PROCESS_HEAD = ["PROCESS", "VERSION", "CONFIGURATION", "APPLIED", "STAGES", "PARTITIONS"];
 const DEAD_LETTER_COLUMNS = ["DEAD LETTERS", "LAST 24H"];
-/** A stage that keeps up has no record this old. */
+/** If a stage keeps up, none of its records gets this old. */
 const OLD_MS = 60_000;
-/** Deliveries can be overdue by this much because of the polling interval alone. */
+/** The polling interval alone can make deliveries overdue by this much. */
 const OVERDUE_MS = 5_000;
 
 export function statusText(report: StatusReport, colors: Colors): string {
@@ -38,13 +38,14 @@ export function statusText(report: StatusReport, colors: Colors): string {
   return [...parts, below].filter((part) => part !== "").join("\n");
 }
 
-/** Why cells show `-`. */
+/** Explains why cells show `-`. */
 function unknownNotes(report: StatusReport): readonly string[] {
   const { stages, destinations, delayTopics, deadLetters, notes } = report;
   const isCounted =
     destinations.length === 0 || destinations.some(({ awaitingRetry }) => awaitingRetry !== null);
   const tooMany =
-    "there are too many records to count in Kafka. The processes that run the delay stage report the number (--admin) once they have counted the records";
+    "there are too many records to count in Kafka. With --admin, the processes that run the " +
+    "delay stage report the number once they have counted the records";
   const isUncounted = notes.deadLetters === null && deadLetters?.byReason === null;
   return [
     ...stages.flatMap(({ stage, note }) => (note === null ? [] : `${stage}: ${note}.`)),

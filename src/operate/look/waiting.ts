@@ -1,14 +1,14 @@
 /**
- * Counts the unprocessed records of consumer groups, and finds the time of the oldest one. All topics are requested
- * together, so that 1,000 topics take about as long as one topic.
+ * Counts the unprocessed records of consumer groups, and finds out when the oldest one was written. All topics are
+ * requested together, so that 1,000 topics take about as long as one topic.
  *
  *   found for a partition                                 requested
  *   unprocessed records (`kafka/uncommitted-ranges.ts`)   all partitions together
  *   its first unprocessed record                          at most 64 at a time, the longest backlogs first, for 1.5 s in
  *                                                         total; partitions not read by then have no age
  *
- * If a topic cannot be requested, or its records may not be read, its entry contains the reason, and the other entries
- * are complete.
+ * If a topic cannot be requested, or if there is no permission to read its records, its entry contains the reason.
+ * The other entries are still complete.
  */
 
 import { type CorruptBatch, corruptBatchOf } from "../../domain/corrupt-batch.ts";
@@ -27,28 +27,34 @@ import { hearingLimit } from "../../runtime/hearing-limit.ts";
 export interface Waiting {
   /** Unprocessed records. */
   readonly records: number;
-  /** When the oldest unprocessed record was written; null if there is no such record, or if it cannot be read. */
+  /**
+   * When the oldest unprocessed record was written; null if there is no such record, or if the record cannot be
+   * read.
+   */
   readonly oldestAtMs: number | null;
-  /** The earliest due time of the first record of a partition; null if the records have no due time. */
+  /** The earliest due time among the first records of the partitions; null if records have no due time. */
   readonly dueAtMs: number | null;
-  /** Corrupt batches at the positions of the group. */
+  /** The corrupt batches that were found at the positions of the group. */
   readonly corrupt: readonly CorruptBatch[];
 }
 
-/** What is known about one topic. */
+/** The result for one topic. */
 export interface WaitingIn {
   /** Null if the topic does not exist, or cannot be requested. */
   readonly waiting: Waiting | null;
-  /** Why something is unknown; null if everything is known, or the topic does not exist. */
+  /** The reason, if something is unknown. Null if everything is known, or if the topic does not exist. */
   readonly error: string | null;
 }
 
 const READ_MAX_BYTES = 16_384;
-/** Limits the time to read the oldest records, because a producer's open transaction can hide them. */
+/**
+ * Time limit for reading the oldest records. There is a limit because an open transaction of a producer can hide
+ * them.
+ */
 const READ_LIMIT_MS = 1_500;
 const READS_AT_ONCE = 64;
 
-/** The result by topic, for all requested topics. */
+/** Returns a result for each of the requested topics. */
 export async function waitingIn(
   kafka: Kafka,
   readings: readonly Reading[],
@@ -73,7 +79,7 @@ function waitingOf(
   const found = parts.flatMap((part) => heads.get(part) ?? []);
   const records = found.flatMap(({ record }) => record ?? []);
   const error = found.flatMap((each) => each.error ?? [])[0] ?? null;
-  // A record that was not read may be the oldest one.
+  // If not every first record was read, the oldest one may be missing.
   const isWhole = found.length === parts.length && error === null;
   const waiting = {
     records: recordsIn(parts),
@@ -112,7 +118,7 @@ async function readHeads(
   return heads;
 }
 
-/** Null if the record was not read in time. */
+/** Returns null if the record was not read in time. */
 async function first(
   kafka: Kafka,
   { topic, partition, from, to }: UnfinishedPart,

@@ -1,4 +1,4 @@
-/** The outcome of a replay of calls, as text and as JSON. */
+/** Formats the outcome of a replay of calls as text and as JSON. */
 
 import { counted } from "../../words/count.ts";
 import { table } from "../../words/table.ts";
@@ -7,12 +7,12 @@ import type { ReplayFigures } from "./replay.ts";
 import type { CountKey, Counts, StoredReplay } from "./stored-replay.ts";
 
 export interface Outcome {
-  /** Null with --dry-run, because no replay is created then. */
+  /** Null with `--dry-run`, which creates no replay. */
   readonly replay: string | null;
   readonly topic: string;
   readonly stored: StoredReplay<"calls">;
   readonly end: "done" | "interrupted" | "failed" | "counted";
-  /** Why the replay failed. */
+  /** The reason, if the replay failed. */
   readonly error: string | null;
   readonly counts: Counts;
   /** The command that resumes the replay; null if the replay is complete. */
@@ -32,7 +32,7 @@ const SAYS: Readonly<Record<string, string>> = {
 
 const OUTSIDE = "written before --since, or at --until or later";
 
-/** @param outside the caller's description of calls outside the time range, which names options or fields */
+/** @param outside the caller's description of calls outside the time range. It names options or fields. */
 function countText(key: string, outside = OUTSIDE): string {
   if (key === "filtered:time") return `filtered: ${outside}`;
   const [kind, reason] = key.split(":");
@@ -45,7 +45,7 @@ interface OutcomeRow {
   readonly text: string;
 }
 
-/** The counts by outcome; empty if there were no calls. @param outside as in `countText` */
+/** The counts by outcome; empty if there were no calls. @param outside as for `countText`. */
 export function outcomeRows(
   { counts, end }: Pick<Outcome, "counts" | "end">,
   outside?: string,
@@ -73,7 +73,10 @@ export function outcomeText(outcome: Outcome, { bold, yellow }: Colors): string 
   return `${text}\n`;
 }
 
-/** One line in which every key is always present. The counts include all processes that worked on the replay. */
+/**
+ * One line of JSON, in which every key is always present. The counts include all processes that worked on the
+ * replay.
+ */
 export function outcomeJson({ replay, topic, stored, end, error, counts, resume }: Outcome) {
   const { destination, asked, perSecond } = stored.plan;
   const of = (kind: string) =>

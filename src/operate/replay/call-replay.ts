@@ -1,7 +1,7 @@
 /**
- * Replays calls: writes calls from the topic `calls` again, to the topic of one destination. Each call is routed
- * for that destination alone, by the current configuration (`routeAgain`). If the registry is unreachable, the replay
- * waits for the schema of the call's value, as the route stage does.
+ * Replays calls: reads calls from the topic `calls` again, and writes deliveries to the topic of one destination.
+ * Each call is routed by the current configuration, for that destination only (`routeAgain`). If the registry is
+ * unreachable, the replay waits for the schema of a call's value, as the route stage does.
  */
 
 import { randomBytes } from "node:crypto";
@@ -30,18 +30,18 @@ export interface CallReplayOptions {
   readonly chosen: ChosenReplay<"calls">;
   readonly config: Pick<Config, "sources" | "defaultSource" | "registry">;
   readonly topics: TopicNames;
-  /** @throws WrongUsage for a destination to which no call is routed. */
+  /** @throws WrongUsage if no calls are routed to the destination. */
   readonly destinationOf: (id: string) => Destination;
   readonly dryRun: boolean;
   readonly signal: AbortSignal;
-  /** The rest of the command line that a resumed replay needs, such as ` --config switchyard.yaml`. */
+  /** The rest of the command line with which the replay can be resumed, such as ` --config switchyard.yaml`. */
   readonly resumeArguments: string;
   /** If not set, the system clock is used. */
   readonly clock?: Clock;
 }
 
 /**
- * Starts or resumes a replay, and runs it until it ends. Null if the replay does not exist.
+ * Starts or resumes a replay, and runs it until it ends. Returns null if the replay does not exist.
  *
  * @throws Error if a topic is missing, or Kafka does not respond at the start.
  */
@@ -136,7 +136,7 @@ async function withKnownSchema(
   }
 }
 
-/** The destination of a replay of calls. @throws WrongUsage for a destination to which no call is routed. */
+/** Finds the destination of a replay of calls. @throws WrongUsage if no calls are routed to the destination. */
 export function routedTo(
   { destinations, sources }: Pick<Config, "destinations" | "sources">,
   id: string,
@@ -144,7 +144,9 @@ export function routedTo(
   const destination = destinations.find((each) => each.id === id);
   if (destination === undefined) {
     const known = destinations.map((each) => each.id).join(", ") || "none";
-    throw new WrongUsage(`The destination ${id} is not configured. Configured are: ${known}.`);
+    throw new WrongUsage(
+      `The destination ${id} is not configured. Configured destinations: ` + `${known}.`,
+    );
   }
   if (!destination.enabled) {
     throw new WrongUsage(

@@ -1,6 +1,6 @@
 /**
- * Reads a record of `dead-letters` for lists and replays. Any program may have written the record, so an absent header
- * is read as empty or null.
+ * Reads a record of `dead-letters` for lists and replays. Because any program may have written the record, absent
+ * headers are read as empty or null.
  */
 
 import { DEAD_LETTER_HEADER, type DeadLetterReason } from "../../domain/dead-letter.ts";
@@ -17,7 +17,7 @@ export interface DeadLetter {
   readonly reason: string;
   /** One sentence. */
   readonly error: string;
-  /** The time of the record if its header has none. */
+  /** The time in the header; if that is missing, the record's time. */
   readonly failedAtMs: number;
   /** The position of the record that was dead-lettered. */
   readonly from: {
@@ -26,8 +26,8 @@ export interface DeadLetter {
     readonly offset: number | null;
   };
   /**
-   * Null if the record was not a delivery. The deliver stage takes the destination from the topic, not from the
-   * record's headers. For delay topics, only the headers name the destination.
+   * Null if the record was not a delivery. As in the deliver stage, the destination is taken from the topic instead
+   * of the record's headers, except for delay topics, whose name contains no destination.
    */
   readonly destination: DestinationId | null;
   readonly endpoint: string | null;
@@ -45,7 +45,7 @@ export function readDeadLetter(
   const topic = text(DEAD_LETTER_HEADER.topic);
   const stage = text(DEAD_LETTER_HEADER.stage);
   const named = found.get(DELIVERY_HEADER.destination) ?? null;
-  // A delivery without the header was still on a topic of its destination when it was dead-lettered.
+  // If the header is missing, the delivery was on a topic of its destination when it was dead-lettered.
   const stood = destinationOfTopic(topic, topics);
   const destination = stage === "deliver" ? (stood ?? named) : (named ?? stood);
   return {
@@ -66,8 +66,8 @@ export function readDeadLetter(
 }
 
 /**
- * The message ID in the header; if there is none, the call's message ID if the value is a JSON call, read as in the
- * route stage. A value with a schema can only be read with the schema (`filter.ts`).
+ * The message ID in the header. If there is none, and if the value is a call in JSON, the message ID that the route
+ * stage would read. A value with a schema can be read only with the schema (`filter.ts`).
  */
 export function messageIdOf({ messageId, record }: DeadLetter): string | null {
   if (messageId !== null || record.value === null) return messageId;
@@ -79,7 +79,7 @@ export function messageIdOf({ messageId, record }: DeadLetter): string | null {
 }
 
 /**
- * Chooses dead letters. A dead letter is chosen if it passes each filter that is set:
+ * Selects dead letters. A dead letter is selected if it passes every filter that is set:
  *
  *   filter        passes
  *   destinations  one of these; a dead letter without a destination passes none
@@ -90,11 +90,11 @@ export function messageIdOf({ messageId, record }: DeadLetter): string | null {
  *   untilMs       dead-lettered before this time
  */
 export interface DeadLetterFilter {
-  /** Empty means all. The same applies to reasons and message IDs. */
+  /** If empty, all destinations are selected. The same applies to reasons and message IDs. */
   readonly destinations: readonly string[];
   readonly reasons: readonly DeadLetterReason[];
   readonly messageIds: readonly string[];
-  /** Null means no limit. */
+  /** Null for no limit. */
   readonly sinceMs: number | null;
   readonly untilMs: number | null;
 }
@@ -117,10 +117,13 @@ export function passes(deadLetter: DeadLetter, filter: DeadLetterFilter): boolea
   return messageIds.length === 0 || isOneOf(messageIdOf(deadLetter), messageIds);
 }
 
-/** Reads the value of a dead letter that has a schema, so that its message ID is known. */
+/** Reads the value of a dead letter that has a schema, to find the message ID. */
 export type ReadDeadLetterValue = (deadLetter: DeadLetter) => DeadLetter | Promise<DeadLetter>;
 
-/** The dead letter if it passes, otherwise null. The value is read only if the dead letter passes all other filters. */
+/**
+ * Returns the dead letter if it passes the filter, otherwise null. The value is read only if the dead letter passes
+ * all other filters.
+ */
 export async function passing(
   deadLetter: DeadLetter,
   filter: DeadLetterFilter,

@@ -1,7 +1,7 @@
 /**
- * Opens a replay of dead letters, counts them and sends them. Both the command and the console use these functions. A
- * process that resumes a replay takes the replay over before it counts dead letters. A process that only counts them
- * does not take it over.
+ * Opens a replay of dead letters, counts the dead letters and sends them. Both the command and the console use these
+ * functions. A process that resumes a replay takes over the replay before it counts dead letters. If it only counts
+ * them, it does not take over the replay.
  *
  *   a dead letter                                then
  *   does not pass the filter                     is skipped
@@ -10,9 +10,9 @@
  *   cannot be replayed (`replayed-record.ts`)    is refused, with the reason
  *   any other                                    is written
  *
- * Marks (`replay-marks.ts`) show later replays what was sent. A dead letter is sent once, or twice if the process
- * crashed between the acknowledgment and the mark. Two replays that run at the same time do not read each other's
- * marks, so both send the dead letters that match both filters.
+ * The marks (`replay-marks.ts`) show later replays which dead letters were sent. A dead letter is sent once, or
+ * twice if the process crashes between the acknowledgment and the mark. Two replays that run at the same time do not
+ * read each other's marks, so dead letters that match both filters are sent by both.
  */
 
 import { randomBytes } from "node:crypto";
@@ -48,13 +48,13 @@ export interface DeadLetterReplayOptions extends ReplayTargets {
 
 export interface OpenedReplay extends AsyncDisposable {
   readonly stored: StoredReplay<"dead-letters">;
-  /** The process that works on the replay. */
+  /** The process that runs the replay. */
   readonly by: string;
   readonly schemas: DeadLetterSchemas;
   readonly marks: ReplayMarks;
 }
 
-/** The caller disposes it. Null if the replay does not exist. @throws Error if a topic is missing. */
+/** Returns null if the replay does not exist. The caller disposes the result. @throws Error if a topic is missing. */
 export async function openDeadLetterReplay(
   kafka: Kafka,
   { topics, dryRun, registry, signal, chosen }: DeadLetterReplayOptions,
@@ -72,7 +72,7 @@ export async function openDeadLetterReplay(
 
 export interface DeadLetterDecisions extends ReplayTargets {
   readonly plan: DeadLetterReplayPlan;
-  /** The ranges at the start, so that dead letters caused by this replay are excluded. */
+  /** The ranges when the replay started, so that dead letters which this replay causes are excluded. */
   readonly marks: ReplayMarks;
   readonly read?: ReadDeadLetterValue;
   /** Counts dead letters. */
@@ -98,7 +98,7 @@ export function deadLetterDecisions(given: DeadLetterDecisions, name: string | n
   };
 }
 
-/** Counts the dead letters that are still to be replayed. Null if interrupted. */
+/** Counts the dead letters that are still to be replayed. Returns null if interrupted. */
 export async function countDeadLetters(
   kafka: Kafka,
   options: DeadLetterReplayOptions,
@@ -120,7 +120,7 @@ export function targetsOf(tally: Tally): readonly string[] {
   return tally.rows().flatMap(({ to }) => to ?? []);
 }
 
-/** @param hint how to include the skipped dead letters */
+/** @param hint a sentence that says how to include the skipped dead letters. */
 export function countText(
   { total, refused, replayed }: Tally,
   hint = " (--include-replayed)",
@@ -133,11 +133,11 @@ export function countText(
 }
 
 export interface SentDeadLetters extends ReplayResult {
-  /** How far the replay has progressed. */
+  /** The progress of the replay as text. */
   readonly text: string;
 }
 
-/** Replays dead letters and marks them. @param total number of dead letters to read */
+/** Replays dead letters and marks them. @param total the number of dead letters to read. */
 export async function sendDeadLetters(
   kafka: Kafka,
   options: DeadLetterReplayOptions,
@@ -169,7 +169,7 @@ export async function sendDeadLetters(
   return { ...result, text: progressText(result) };
 }
 
-/** The marks of a batch. */
+/** Returns a function that creates the marks for a batch. */
 export function marksFor({ deadLetterReplays }: TopicNames, by: string, clock = systemClock) {
   return (written: Parameters<typeof marksOf>[1], replay: string) =>
     marksOf(deadLetterReplays, written, { replay, by, atMs: clock.nowMs() });

@@ -1,5 +1,5 @@
 /**
- * Reads the values of dead letters that have a schema of the registry, to find their message IDs.
+ * Reads the values of dead letters whose schema is in the registry, to find the message IDs.
  *
  *   the dead letter                                  result                       counted
  *   has a message ID in a header, no value, or a     unchanged                    no
@@ -9,7 +9,7 @@
  *     registry does not have                         is unknown
  *   has a schema, and the registry is unreachable    the same                     the same
  *
- * Schemas are requested as in other commands (`command-schemas.ts`).
+ * Schemas are requested in the same way as by other commands (`command-schemas.ts`).
  */
 
 import { visibleLines } from "../../domain/escape-control.ts";
@@ -19,7 +19,7 @@ import { type CommandSchemas, openCommandSchemas } from "../connect/command-sche
 import type { Shell } from "../connect/shell.ts";
 import type { DeadLetter, DeadLetterFilter } from "./dead-letter-record.ts";
 
-/** The caller closes it. If no registry is configured, dead letters are returned unchanged. */
+/** The caller closes the result. If no registry is configured, dead letters are returned unchanged. */
 export async function openDeadLetterSchemas(
   connection: RegistryConnection | null,
   signal: AbortSignal,
@@ -36,7 +36,7 @@ export class DeadLetterSchemas implements AsyncDisposable {
     this.#schemas = schemas;
   }
 
-  /** The dead letter, with the schema of its value if that is needed to find its message ID. */
+  /** Returns the dead letter. If the schema of the value is needed to find the message ID, the schema is included. */
   readonly read = (deadLetter: DeadLetter): DeadLetter | Promise<DeadLetter> => {
     const { record, messageId } = deadLetter;
     if (messageId !== null || this.#schemas.of(record) === null) return deadLetter;

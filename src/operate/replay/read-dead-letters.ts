@@ -1,4 +1,4 @@
-/** Reads dead letters, the oldest first, up to the offsets at which the partitions ended when reading started. */
+/** Reads dead letters in the order of time, up to the offsets at which the partitions ended when reading started. */
 
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
@@ -13,7 +13,7 @@ import { type Range, rangesSince, readRanges } from "./read-records.ts";
 import { ReplayMarks } from "./replay-marks.ts";
 import { marginBefore } from "./replay-store.ts";
 
-/** The existing dead letters, from `sinceMs` on. */
+/** The ranges of the existing dead letters, starting at `sinceMs`. */
 export function deadLetterRanges(
   { admin }: Pick<Kafka, "admin">,
   topic: string,
@@ -26,11 +26,14 @@ export interface DeadLetterSource {
   readonly kafka: Kafka;
   readonly topics: TopicNames;
   readonly signal: AbortSignal;
-  /** If absent, values that have a schema of a registry are not read. */
+  /** If absent, values with a schema are not read. */
   readonly read?: ReadDeadLetterValue;
 }
 
-/** Marks of all dead letters that have been replayed; none if their topic does not exist yet. */
+/**
+ * Reads the marks of all dead letters that have been replayed. There are none if the topic of marks does not exist
+ * yet.
+ */
 export async function readMarks({ kafka, topics, signal }: DeadLetterSource): Promise<ReplayMarks> {
   const marks = new ReplayMarks();
   const topic = topics.deadLetterReplays;
@@ -42,7 +45,7 @@ export async function readMarks({ kafka, topics, signal }: DeadLetterSource): Pr
   return marks;
 }
 
-/** The dead letters in the ranges that pass the filter, the oldest first. */
+/** Yields the dead letters in the ranges that pass the filter, in the order of time. */
 export async function* readDeadLetters(
   { kafka, topics, signal, read }: DeadLetterSource,
   ranges: readonly Range[],

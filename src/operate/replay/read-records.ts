@@ -1,5 +1,5 @@
 /**
- * Reads ranges of a topic. The records of a partition stay in the order of offsets; apart from that, records are in the
+ * Reads ranges of a topic. The records of a partition stay in the order of offsets; otherwise, records are in the
  * order of time.
  */
 
@@ -16,8 +16,8 @@ export interface Range {
 }
 
 /**
- * The ranges from the first record at or after that time to the current ends.
- * @param sinceMs null means from the first record
+ * The ranges from the first record at or after `sinceMs` to the current end of each partition.
+ * @param sinceMs null to start at the first record.
  */
 export async function rangesSince(
   admin: Pick<Admin, "offsets" | "offsetsAt">,
@@ -55,7 +55,7 @@ interface Head {
 }
 
 /**
- * Merges lists by time, with one step of each list in memory. The order within a list does not change, even if its
+ * Merges lists by time, with one step of each list in memory. Within a list, the order does not change, even if
  * times decrease. When the caller stops reading, the lists are closed.
  */
 export async function* mergeByTime(lists: readonly Steps[]): Steps {
@@ -85,7 +85,7 @@ function timeOf({ records, next }: Head): number {
   return records[next]?.timestampMs ?? Number.POSITIVE_INFINITY;
 }
 
-/** Takes the next record, and the following records that are not later than `untilMs`. */
+/** Takes the next record, and all following records whose time is not later than `untilMs`. */
 function takeUntil(head: Head, untilMs: number): readonly IncomingRecord[] {
   const start = head.next;
   do head.next += 1;

@@ -1,7 +1,7 @@
 /**
- * Records which dead letters have been replayed, as marks on the compacted topic `dead-letter-replays`. For each
- * batch of a partition, a replay writes a mark after the records were acknowledged and before its position is
- * committed.
+ * Creates and reads the marks on the compacted topic `dead-letter-replays`, which list the dead letters that have
+ * been replayed. For each batch of a partition, a replay writes a mark after the records were acknowledged and
+ * before the position is committed.
  *
  *   part of a mark   is
  *   key              the partition, its first and last offset, the replay and its process, so that keys are unique
@@ -12,8 +12,8 @@
  *   is in a mark                the time of its record                     replayed
  *   is in a mark                another time: the topic was recreated      waiting
  *
- * When all dead letters of a mark have left the topic, the next replay removes the mark with a tombstone
- * (docs/decisions/0032-replays.md).
+ * When the topic `dead-letters` contains none of a mark's dead letters any more, the next replay removes the mark
+ * with a tombstone (docs/decisions/0032-replays.md).
  */
 
 import { jsonObjectIn } from "../../domain/json.ts";
@@ -26,7 +26,7 @@ export interface ReplayMark {
   readonly atMs: number;
 }
 
-/** The mark of a dead letter. */
+/** The position by which a dead letter's mark is found. */
 export type DeadLetterPlace = Pick<IncomingRecord, "partition" | "offset" | "timestampMs">;
 
 const VERSION = 1;
@@ -36,7 +36,7 @@ interface MarkValue extends ReplayMark {
   readonly deadLetters: readonly (readonly [offset: number, timestampMs: number])[];
 }
 
-/** Marks of dead letters that were replayed together, one for each partition. */
+/** Creates the marks for dead letters that were replayed together: one mark for each partition. */
 export function marksOf(
   topic: string,
   deadLetters: readonly DeadLetterPlace[],
@@ -56,7 +56,7 @@ export function marksOf(
 
 /** The marks that were on the topic when it was read. */
 export class ReplayMarks {
-  /** By partition, then by offset. */
+  /** Indexed by partition, then by offset. */
   readonly #deadLetters = new Map<
     number,
     Map<number, readonly [timestampMs: number, ReplayMark]>
@@ -64,7 +64,7 @@ export class ReplayMarks {
   readonly #values = new Map<string, MarkValue>();
 
   /**
-   * Takes the records of the topic; records with the same key must be in order. Records that are not marks are
+   * Adds a record of the topic. Records with the same key must be added in order. Records that are not marks are
    * ignored.
    */
   take({ key, value }: Pick<IncomingRecord, "key" | "value">): void {
@@ -75,16 +75,16 @@ export class ReplayMarks {
     else this.#add(name, mark);
   }
 
-  /** Null if the dead letter has not been replayed. */
+  /** Returns null if the dead letter has not been replayed. */
   of({ partition, offset, timestampMs }: DeadLetterPlace): ReplayMark | null {
     const [markedMs, mark] = this.#deadLetters.get(partition)?.get(offset) ?? [];
     return mark !== undefined && markedMs === timestampMs ? mark : null;
   }
 
   /**
-   * Tombstones for marks whose dead letters have all left the topic.
+   * Creates tombstones for marks of which no dead letter is left on the topic.
    *
-   * @param offsets of the `dead-letters` topic, requested after the marks were read.
+   * @param offsets the offsets of the topic `dead-letters`, requested after the marks were read.
    */
   tombstones(topic: string, offsets: readonly PartitionOffsets[]): readonly OutgoingRecord[] {
     const ranges = new Map(offsets.map((range) => [range.partition, range]));

@@ -6,24 +6,24 @@
  *                                  (`stored-replay.ts`)
  *   `<prefix>replay.<name>.owner`  the owner's name           each process that takes the replay over
  *
- * The last commit counts, and Kafka does not reject an outdated one. So the owner is stored separately from the
- * positions: a takeover does not undo progress, and a late commit does not undo a takeover. The owner checks twice that
- * it is still the owner: before it writes a batch, and before it commits. So a process that loses the replay repeats at
- * most one batch:
+ * The last commit counts, and Kafka does not reject an outdated commit. The owner is therefore stored separately
+ * from the positions, so that a takeover does not undo progress, and a late commit does not undo a takeover. A
+ * process checks twice that it is still the owner: before it writes a batch, and before it commits. If another
+ * process takes over the replay, at most one batch is therefore repeated:
  *
  *   another process takes the replay over     the previous owner
  *   before the first check                    stops; it has committed everything that it sent
  *   between the two checks                    stops; its batch is sent again
  *   after the second check                    commits and stops; its batch may be sent again
  *
- * Every ten minutes the owner writes its name again, because Kafka deletes old commits. If another process took the
- * replay over at the same time, that process loses the replay and stops.
+ * Every ten minutes, the owner writes its name again, because Kafka deletes old commits. If another process takes
+ * over the replay at that very moment, that process loses the replay and stops.
  *
- * A replay that is done has no commits. A process that was about to take it over finds no commits when it reads the
- * positions again. One case remains: a process is frozen between the second check and its commit, another process
- * continues meanwhile, and the first process commits an outdated position when it wakes up. The next commit of the
- * other process corrects the position. More than a batch is repeated only if the other process ends before that commit
- * and an operator resumes the replay. No record is ever omitted.
+ * A replay that is done has no commits, so a process that was about to take it over finds none when it reads the
+ * positions again. One case remains: if a process is frozen between the second check and its commit, another process
+ * may continue the replay, and the first process commits an outdated position when it wakes up. The next commit of
+ * the other process corrects this position. More than one batch is repeated only if the other process ends before
+ * that commit and an operator then resumes the replay. No record is ever omitted.
  */
 
 import { randomBytes } from "node:crypto";
@@ -42,17 +42,17 @@ import {
 /** The part of the Kafka admin client that is used here. */
 export type Groups = Pick<Admin, "committed" | "commit" | "deleteGroup">;
 
-/** Every topic has this partition. */
+/** A partition that every topic has. */
 const OWNER_PARTITION = 0;
-/** The clocks of brokers and stages differ a little. */
+/** The clocks of brokers and stages may differ by less than this. */
 const CLOCK_MARGIN_MS = 300_000;
 
-/** Start a replay, or resume one. */
+/** The plan of a new replay, or the name of a replay to resume. */
 export type ChosenReplay<Kind extends ReplayKind> =
   | { readonly kind: "new"; readonly plan: ReplayPlan<Kind> }
   | { readonly kind: "resume"; readonly name: string; readonly perSecond: number | null };
 
-/** Sorts by time: `20260301-093015-3f9c`. */
+/** Creates a name that sorts by time, such as `20260301-093015-3f9c`. */
 export function newReplayName(): string {
   const [date = "", time = ""] = new Date().toISOString().slice(0, 19).split("T");
   const stamp = `${date.replaceAll("-", "")}-${time.replaceAll(":", "")}`;
@@ -66,7 +66,8 @@ export async function planReplay<Kind extends ReplayKind>(
   of: Kind,
   plan: ReplayPlan<Kind>,
 ): Promise<StoredReplay<Kind>> {
-  // The time of a dead letter is set by the stage that wrote it; the time of a call is that of its record.
+  // The stage that dead-letters a record sets the time of the dead letter, so there is a margin for clocks. The time
+  // of a call is the time of its record.
   const sinceMs = "asked" in plan ? plan.asked.sinceMs : marginBefore(plan.filter.sinceMs);
   const ranges = await rangesSince(admin, topicOf(of, topics), sinceMs);
   const partitions = ranges.map(({ partition, from, to }) => {
@@ -75,12 +76,12 @@ export async function planReplay<Kind extends ReplayKind>(
   return { of, plan, partitions };
 }
 
-/** The offsets from which dead letters of a time range are read. */
+/** The time from which records are read to find all dead letters of a time range. */
 export function marginBefore(sinceMs: number | null): number | null {
   return sinceMs === null ? null : sinceMs - CLOCK_MARGIN_MS;
 }
 
-/** A new or a stored replay. @param by the process that takes the replay over; null if it only counts. */
+/** Opens a new or a stored replay. @param by the process that takes over the replay; null if it only counts. */
 export async function openReplay<Kind extends ReplayKind>(
   kafka: Pick<Kafka, "admin">,
   topics: TopicNames,
@@ -112,22 +113,22 @@ export class ReplayStore<Kind extends ReplayKind> {
     this.#ownerGroup = names.replayOwner(name);
   }
 
-  /** Null if the replay does not exist, or is done. */
+  /** Returns null if the replay does not exist, or is done. */
   async read(): Promise<StoredReplay<Kind> | null> {
     return decodeReplay(this.#of, await this.#groups.committed(this.#group, this.#topic));
   }
 
-  /** Stores a replay that has not started. Must be called before anything is sent. */
+  /** Stores a replay that has not started. Call this before anything is sent. */
   async begin(stored: StoredReplay<Kind>, by: string): Promise<void> {
     await this.own(by);
     await this.commit(encodeReplay(stored));
   }
 
-  /** The replay from the time at which this process owns it. Null if it does not exist, or is done. */
+  /** Makes this process the owner, and returns the replay. Null if the replay does not exist, or is done. */
   async takeOver(by: string): Promise<StoredReplay<Kind> | null> {
     if ((await this.read()) === null) return null;
     await this.own(by);
-    // The positions are read only now, because the previous owner may have committed until the takeover.
+    // The positions are read after the takeover, because the previous owner may have committed until then.
     const stored = await this.read();
     if (stored === null) await this.#groups.deleteGroup(this.#ownerGroup);
     return stored;

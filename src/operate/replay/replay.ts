@@ -1,7 +1,8 @@
 /**
- * Runs a replay: reads a range of records, decides whether to replay each one, and writes the results. The records
- * are dead letters (`dead-letter-replay.ts`) or past calls (`call-replay.ts`). A replay can be interrupted at any
- * time and resumed by its name, from what it has committed (`replay-store.ts`).
+ * Runs a replay: reads a range of records, decides for each of them whether it is replayed, and writes the results.
+ * The records are dead letters (`dead-letter-replay.ts`) or past calls (`call-replay.ts`). A replay can be
+ * interrupted at any time. An operator can then resume it by its name, and it continues from its last commit
+ * (`replay-store.ts`).
  *
  *   the process ends                        then, when the replay is resumed
  *   before the plan was committed           the replay does not exist; nothing was written
@@ -15,7 +16,7 @@
  *   after the last commit, before the       nothing is left to do; the groups are deleted
  *     groups are deleted
  *
- * So nothing is omitted: a position is committed only when every record before it has been acknowledged. On a
+ * No record is omitted, because a position is committed only when every record before it has been acknowledged. On a
  * graceful interruption, the batch in memory is written and committed, so nothing is repeated. Only the process that
  * owns the replay writes.
  *
@@ -26,8 +27,8 @@
  *   a record is too large for its topic             the record is counted as refused
  *   a corrupt batch is in the range                 the replay fails with its offset in the error
  *
- * Records of a partition, and therefore records with the same key, keep their order. Records of several partitions are
- * written in the order of time.
+ * Records of the same partition keep their order, and so do records with the same key. Records of several partitions
+ * are written in the order of time.
  */
 
 import { visibleLines } from "../../domain/escape-control.ts";
@@ -52,33 +53,33 @@ import {
 
 const BATCH_MAX = 500;
 const BATCH_MAX_BYTES = 4 * 1_048_576;
-/** Maximum time that records wait until their batch is complete, if the rate is limited. */
+/** If the rate is limited, records wait at most this long for their batch to be complete. */
 const BATCH_AGE_MAX_MS = 200;
 /** Maximum number of records between two commits if nothing is written for them. */
 const SKIPPED_MAX = 20_000;
 const TRY_AGAIN_MS = 1_000;
 /**
- * Far below the time after which brokers delete commits. The default is 7 days, but some brokers are configured to
- * hours.
+ * Far below the time after which brokers delete commits, which is 7 days by default, but only hours on some
+ * clusters.
  */
 const RENEW_AFTER_MS = 600_000;
 
 export type Decision =
   | { readonly kind: "write"; readonly outgoing: OutgoingRecord }
   /**
-   * `as` is null if the record is not counted. `why` is the same sentence for all records that are refused for the same
-   * reason.
+   * `as` is null if the record is not counted. Records that are refused for the same reason have the same sentence
+   * in `why`.
    */
   | { readonly kind: "skip"; readonly as: CountKey | null; readonly why?: string };
 
-/** @param onWaiting called with what the decision is waiting for, or with null when it no longer waits. */
+/** @param onWaiting called with the thing that the decision waits for, or with null when it no longer waits. */
 export type Decide = (
   record: IncomingRecord,
   onWaiting: (why: string | null) => void,
 ) => Decision | Promise<Decision>;
 
 export interface ReplayFigures {
-  /** Records that this process has read. */
+  /** The number of records that this process has read. */
   readonly read: number;
   /** Counts of all processes that have worked on the replay. */
   readonly counts: Counts;
@@ -101,7 +102,7 @@ export interface ReplayDeps extends CountDeps {
   readonly clock: Clock;
   /** The process that works on the replay. */
   readonly by: string;
-  /** Marks of records that were acknowledged, written before their positions are committed. */
+  /** Creates the marks for acknowledged records. They are written before the positions are committed. */
   readonly marksOf?: (
     written: readonly IncomingRecord[],
     name: string,
@@ -112,7 +113,7 @@ export interface ReplayDeps extends CountDeps {
 
 export type ReplayEnd = "done" | "interrupted";
 
-/** Counts the records that a replay still has to handle, and writes nothing. False if interrupted. */
+/** Counts the records that a replay still has to process, without writing anything. Returns false if interrupted. */
 export async function countReplay(deps: CountDeps, stored: StoredReplay): Promise<boolean> {
   const progress = new ReplayProgress(stored);
   for await (const records of recordsOf(deps, stored)) {
@@ -128,9 +129,9 @@ export async function countReplay(deps: CountDeps, stored: StoredReplay): Promis
 }
 
 /**
- * Runs a replay that has started, or was taken over, until it is done or the signal aborts.
+ * Runs a replay that this process has started or taken over, until the replay is done or the signal aborts.
  *
- * @throws Error if Kafka fails, or if another process takes the replay over. The replay can then be resumed.
+ * @throws Error if Kafka fails, or if another process takes over the replay. The replay can then be resumed.
  */
 export async function replay<Kind extends ReplayKind>(
   deps: ReplayDeps,
@@ -154,7 +155,7 @@ function recordsOf({ kafka, topics, signal }: CountDeps, { of, partitions }: Sto
   return readRanges({ kafka, topic: topicOf(of, topics), signal }, ranges);
 }
 
-/** Null if interrupted, perhaps while it waited for a schema. */
+/** Returns null if interrupted, perhaps while waiting for a schema. */
 async function decided(deps: CountDeps, record: IncomingRecord): Promise<Decision | null> {
   const { decide, signal, onWaiting } = deps;
   if (signal.aborted) return null;
@@ -205,7 +206,7 @@ class Work {
     return this.#deps.signal.aborted && !this.#progress.isFull ? "interrupted" : "done";
   }
 
-  /** False if the signal aborted before the record was taken. */
+  /** Returns false if the signal aborted before the record was taken. */
   async #take(record: IncomingRecord): Promise<boolean> {
     const { clock, onRefused } = this.#deps;
     const decision = await decided(this.#deps, record);
@@ -227,7 +228,7 @@ class Work {
     return true;
   }
 
-  /** Waits for the next record's turn, if there is a rate. False if the signal aborted. */
+  /** If the rate is limited, waits until the next record may be written. Returns false if the signal aborted. */
   async #turn(): Promise<boolean> {
     const { clock, signal } = this.#deps;
     for (;;) {
@@ -250,13 +251,13 @@ class Work {
     this.#batch = new Map();
     this.#batchBytes = 0;
     this.#skipped = 0;
-    // Writing may have taken a long time because of an outage.
+    // The owner is checked again, because writing may have taken a long time during an outage.
     await this.#store.assertOwned(by);
     await this.#commit();
     onProgress(this.#progress);
   }
 
-  /** Resolves when each record has been acknowledged, or refused for its size. */
+  /** Resolves when each record has been acknowledged, or refused because of its size. */
   async #write(records: readonly OutgoingRecord[]): Promise<void> {
     const { producer, clock, signal, onWaiting } = this.#deps;
     let isWaiting = false;
@@ -316,9 +317,9 @@ export interface ReplayJob<Kind extends ReplayKind>
 export interface ReplayResult extends ReplayFigures {
   readonly name: string;
   readonly end: ReplayEnd | "failed";
-  /** Why the replay failed. */
+  /** The reason, if the replay failed. */
   readonly error: string | null;
-  /** The number of records that were not replayed, by the sentence with the reason. */
+  /** The number of records that were not replayed, indexed by a sentence with the reason. */
   readonly refused: ReadonlyMap<string, number>;
 }
 
@@ -351,7 +352,7 @@ export async function runReplay<Kind extends ReplayKind>(
   return { name, end, error, refused, ...shown.figures() };
 }
 
-/** Shows the progress of a replay or of its count, and what it is waiting for. */
+/** Shows the progress of a replay, or of counting its records, and what it is waiting for. */
 export function followReplay(
   text: (figures: ReplayFigures) => string,
   progressOutput: ProgressOutput,

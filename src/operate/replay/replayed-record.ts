@@ -1,5 +1,5 @@
 /**
- * Decides which record a replay writes for a dead letter. The first matching row applies:
+ * Decides which record a replay writes for a dead letter. The first row that matches applies.
  *
  *   the dead letter                                   result
  *   has the reason invalid-sync                       refused: part of a sync cannot be replayed
@@ -19,8 +19,8 @@
  *                              removed: a new retry window starts with the next attempt.
  *   where it came from         the producer's own
  *
- * Key and value are those of the record, byte for byte. If the dead letter has an endpoint header (`deliver: every`),
- * only that endpoint is requested again.
+ * Key and value are those of the dead letter, byte for byte. If the dead letter has an endpoint header (`deliver:
+ * every`), the delivery is sent only to that endpoint.
  */
 
 import { DELIVERY_HEADER, foreignHeaders } from "../../domain/delivery.ts";
@@ -31,7 +31,7 @@ import type { DeadLetter } from "./dead-letter-record.ts";
 
 export type Replay =
   | { readonly kind: "replay"; readonly outgoing: OutgoingRecord }
-  /** `why` is the same for all dead letters that are refused for the same reason. */
+  /** Dead letters that are refused for the same reason have the same sentence in `why`. */
   | { readonly kind: "refused"; readonly why: string };
 
 export interface ReplayTargets {
@@ -70,9 +70,9 @@ export interface TallyRow {
   /** Null if the records were not deliveries. */
   readonly destination: string | null;
   readonly reason: string;
-  /** The topic to which a replay writes the dead letters; null if a replay refuses them. */
+  /** The topic to which a replay writes these dead letters; null if a replay refuses them. */
   readonly to: string | null;
-  /** Why a replay refuses the dead letters; null if it does not refuse them. */
+  /** The reason why a replay refuses these dead letters; null if it does not refuse them. */
   readonly refused: string | null;
   readonly count: number;
 }
@@ -83,9 +83,9 @@ export class Tally {
   readonly #rows = new Map<string, TallyRow>();
   total = 0;
   refused = 0;
-  /** Dead letters that were replayed before. `total` includes them only if the replay does. */
+  /** Dead letters that were replayed before. They are part of `total` only if the replay includes them. */
   replayed = 0;
-  /** Dead letters that the resumed replay had sent but not committed. */
+  /** Dead letters that the resumed replay had already sent, but not committed. */
   own = 0;
 
   constructor(targets: ReplayTargets) {
@@ -104,13 +104,13 @@ export class Tally {
     if (refused !== null) this.refused += 1;
   }
 
-  /** A dead letter that has a mark. */
+  /** Counts a dead letter that has a mark. */
   skip(isOwn: boolean): void {
     if (isOwn) this.own += 1;
     else this.replayed += 1;
   }
 
-  /** The largest counts first. */
+  /** The rows, with the largest counts first. */
   rows(): readonly TallyRow[] {
     return [...this.#rows.values()].sort((one, other) => other.count - one.count);
   }
@@ -125,7 +125,7 @@ function toDestination(deadLetter: DeadLetter, { topics, destinations }: ReplayT
     const isThere = destination.endpoints.some(({ key }) => key === endpoint);
     if (!isThere) return refused(`the destination ${id} no longer has the endpoint ${endpoint}`);
   }
-  // If a header is repeated, the last one applies, as for every reader of deliveries.
+  // If a header is repeated, only the last one is kept, because everything that reads deliveries uses the last one.
   const kept = new Map<string, RecordHeader>();
   for (const header of record.headers) if (KEPT.has(header[0])) kept.set(header[0], header);
   const name = DELIVERY_HEADER.destination;

@@ -1,4 +1,4 @@
-/** Dead letters as tables and as JSON. */
+/** Formats dead letters as tables and as JSON. */
 
 import type { Destination } from "../../domain/destination.ts";
 import { endpointNames, withEndpointNames } from "../../domain/endpoint-name.ts";
@@ -21,7 +21,7 @@ const DEAD_LETTER_COLUMNS = [
 ];
 const TALLY_HEAD = ["DESTINATION", "REASON", "COUNT", "REPLAY"];
 
-/** The names of the endpoints of each configured destination, by endpoint ID. */
+/** For each configured destination, the names of its endpoints by endpoint ID. */
 export type KnownEndpoints = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 export function knownEndpoints(destinations: readonly Destination[]): KnownEndpoints {
@@ -57,8 +57,8 @@ export function deadLetterTable(
 }
 
 /**
- * One line with all keys. `error` is unchanged, and contains endpoint IDs instead of names. `deadLetter` is the
- * position of the record on the `dead-letters` topic.
+ * One line of JSON with all keys. `error` contains endpoint IDs instead of names, as in the record. `deadLetter` is
+ * the position of the record on the topic `dead-letters`.
  */
 export function deadLetterJson(
   deadLetter: DeadLetter,
@@ -83,7 +83,7 @@ export function deadLetterJson(
   });
 }
 
-/** Counts by destination and reason, and the topics to which a replay writes. */
+/** A table of counts by destination and reason, with the topics to which a replay writes. */
 export function tallyTable(tally: Tally, { bold, yellow }: Colors): string {
   const counted = tally.rows();
   const rows = counted.map(({ destination, reason, count, to, refused }) => [

@@ -1,13 +1,13 @@
 /**
- * Encodes the plan and the progress of a replay in the commits of the group `<prefix>replay.<name>`, which has no
- * members, on the topic that the replay reads. The commit of each partition contains
+ * Encodes the plan and the progress of a replay as commits of the group `<prefix>replay.<name>`, which has no
+ * members. The commits are for the topic that the replay reads. The commit for a partition contains:
  *
  *   offset     the next record of the partition to read
  *   metadata   {"v":1, "of":"calls" or "dead-letters", the plan, "to", "counts"}
  *
- * So a replay can be resumed from Kafka alone, because each commit contains the whole plan. `to` is the
- * partition's end when the replay started: later calls are routed by the route stage, and later dead letters,
- * including those that this replay causes, are left to another replay.
+ * Each commit contains the whole plan, so a replay can be resumed using only what is in Kafka. `to` is the end of
+ * the partition when the replay started. Later calls are routed by the route stage. Later dead letters, including
+ * those that this replay causes, need another replay.
  */
 
 import { jsonObjectIn } from "../../domain/json.ts";
@@ -19,16 +19,16 @@ import type { DeadLetterFilter } from "./dead-letter-record.ts";
 export interface CallReplayPlan {
   readonly destination: string;
   readonly asked: AskedCalls;
-  /** Null means no limit. */
+  /** Null for no limit. */
   readonly perSecond: number | null;
 }
 
 export interface DeadLetterReplayPlan {
   readonly filter: DeadLetterFilter;
-  /** Maximum number of dead letters to replay; null means all that pass the filter. */
+  /** Maximum number of dead letters to replay; null for all that pass the filter. */
   readonly limit: number | null;
   readonly perSecond: number | null;
-  /** Includes dead letters that another replay has sent. If absent, false. */
+  /** If `true`, dead letters that another replay has sent are included. By default, they are not. */
   readonly includeReplayed?: boolean;
 }
 
@@ -40,10 +40,10 @@ interface Plans {
 export type ReplayKind = keyof Plans;
 export type ReplayPlan<Kind extends ReplayKind> = Plans[Kind];
 
-/** The outcome of a record: `written`, `refused`, or for calls such as `skipped:disabled`. */
+/** The outcome of a record: `written`, `refused` or, only for calls, others such as `skipped:disabled`. */
 export type CountKey =
   | "written"
-  /** The record cannot be replayed, or is too large for the brokers. */
+  /** The record cannot be replayed, or the brokers rejected it as too large. */
   | "refused"
   | `${Exclude<RoutedAgain["kind"], "written">}:${string}`;
 export type Counts = Readonly<Partial<Record<CountKey, number>>>;
@@ -61,7 +61,7 @@ export interface StoredReplay<Kind extends ReplayKind = ReplayKind> {
   readonly partitions: readonly PartitionReplay[];
 }
 
-/** Brokers accept 4,096 bytes by default; positions and counts grow by at most 650. */
+/** Brokers accept 4,096 bytes by default. Positions and counts can grow by at most 650 bytes during a replay. */
 const METADATA_MAX_BYTES = 3_400;
 const VERSION = 1;
 
@@ -77,7 +77,7 @@ export function encodeReplay({ of, plan, partitions }: StoredReplay): readonly C
   });
 }
 
-/** Null if these are not commits of a replay. */
+/** Returns null if these are not commits of a replay. */
 export function decodeReplay<Kind extends ReplayKind>(
   of: Kind,
   commits: readonly CommittedOffset[],
@@ -85,7 +85,7 @@ export function decodeReplay<Kind extends ReplayKind>(
   let stored: StoredReplay<Kind> | null = null;
   for (const { partition, offset: position, metadata } of commits) {
     const { v, of: kind, to, counts, ...plan } = jsonObjectIn(metadata) ?? {};
-    // No other program commits for this group, so `encodeReplay` has written all commits of this version.
+    // No other program commits for this group, so all commits with this version were written by `encodeReplay`.
     if (v !== VERSION || kind !== of) return null;
     const at = { partition, position, to, counts } as PartitionReplay;
     const partitions: readonly PartitionReplay[] = [...(stored?.partitions ?? []), at];
@@ -94,7 +94,7 @@ export function decodeReplay<Kind extends ReplayKind>(
   return stored;
 }
 
-/** True if the commit metadata is small enough for the brokers to store. */
+/** Returns true if the commit metadata is small enough for the brokers to store. */
 export function fits<Kind extends ReplayKind>(of: Kind, plan: Plans[Kind]): boolean {
   const at = { partition: 0, position: 0, to: Number.MAX_SAFE_INTEGER, counts: {} };
   const [commit] = encodeReplay({ of, plan, partitions: [at] });
@@ -120,7 +120,7 @@ type Counting = Omit<PartitionReplay, "counts" | "position"> & {
 export class ReplayProgress {
   readonly #stored: StoredReplay;
   readonly #partitions: Map<number, Counting>;
-  /** Partitions whose position is ahead of their commit; at the start, all partitions. */
+  /** The partitions whose position is ahead of the last commit. At the start, these are all partitions. */
   readonly #ahead: Set<number>;
   readonly #own: Partial<Record<CountKey, number>> = {};
   /** Records that this process has read. */
@@ -152,7 +152,7 @@ export class ReplayProgress {
     return written + refused >= plan.limit;
   }
 
-  /** Call when the record has been processed. @param as null if the record is not counted. */
+  /** Call this when the record has been processed. @param as null if the record is not counted. */
   moveOn(
     { partition, offset }: { readonly partition: number; readonly offset: number },
     as: CountKey | null,
@@ -165,7 +165,7 @@ export class ReplayProgress {
     if (as !== null) this.#count(at, as, 1);
   }
 
-  /** Corrects the counts: a record that was counted as written was too large. */
+  /** Corrects the counts after a record that was counted as written turned out to be too large. */
   refuse(partition: number): void {
     const at = this.#partitions.get(partition);
     if (at === undefined) return;
@@ -174,13 +174,13 @@ export class ReplayProgress {
     this.#count(at, "refused", 1);
   }
 
-  /** The positions that have moved since `committed` was called. */
+  /** The positions that have changed since the last call of `committed`. */
   commits(): readonly CommittedOffset[] {
     const ahead = [...this.#ahead].flatMap((partition) => this.#partitions.get(partition) ?? []);
     return encodeReplay({ ...this.#stored, partitions: ahead });
   }
 
-  /** Commits all positions again, because Kafka deletes old commits. */
+  /** Makes `commits` return all positions again, because Kafka deletes old commits. */
   renew(): void {
     for (const partition of this.#partitions.keys()) this.#ahead.add(partition);
   }

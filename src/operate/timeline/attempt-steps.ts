@@ -1,6 +1,6 @@
 /**
- * Finds the attempts of a call: attempts on the attempts topic, and attempts that can be inferred from later records of
- * the delivery.
+ * Finds the attempts at a call's deliveries: those on the attempts topic, and those that can be inferred from later
+ * records of the delivery.
  *
  *   evidence                                              attempt
  *   a record on the attempts topic                        as recorded
@@ -9,8 +9,8 @@
  *   ... that expired while it was due                     none: its error says that it was not attempted again
  *   the same attempt in two of these                      as in the first of these rows
  *
- * The time at which a retry was scheduled is its due time minus the retry delay, which is the end of the attempt to the
- * millisecond. After a replay, attempts are numbered from 1 again, so the number alone does not identify an attempt.
+ * A retry was scheduled at its due time minus the retry delay. This is exactly the end of the attempt. After a
+ * replay, attempts are numbered from 1 again, so the number alone does not identify an attempt.
  */
 
 import type { AttemptRequestRecord } from "../../domain/attempt-record.ts";
@@ -19,7 +19,10 @@ import { delayMsOfTopic } from "../../domain/topics.ts";
 import type { Evidence } from "./find-records.ts";
 import type { AttemptStep } from "./steps.ts";
 
-/** The clocks of processes differ a little; two attempts of a delivery are never this close together. */
+/**
+ * The clocks of processes may differ by less than this, and two attempts at a delivery are never this close
+ * together.
+ */
 const SAME_WITHIN_MS = 1_000;
 const NOT_ATTEMPTED = "; it was due again, but ";
 
@@ -77,7 +80,7 @@ function impliedStep(delivery: Delivery, atMs: number, decision: string): Attemp
   };
 }
 
-/** Reads `<endpoint ID>=503,<endpoint ID>=timeout`. */
+/** Parses text such as `<endpoint ID>=503,<endpoint ID>=timeout`. */
 function requestsOf(lastOutcome: string): readonly AttemptRequestRecord[] {
   return lastOutcome.split(",").map((each) => {
     const [endpoint = "", said = ""] = each.split("=");

@@ -1,6 +1,6 @@
 /**
- * Finds what another configuration would change for calls: each call is routed by both configurations with the
- * functions of the route stage, and the records that would be written are compared
+ * Finds out what a proposed configuration would change for calls. Each call is routed by the current and by the
+ * proposed configuration, with the functions of the route stage, and the resulting records are compared
  * (docs/rules.md#what-a-change-would-do).
  *
  *   the destination's record, by the                 difference
@@ -10,8 +10,8 @@
  *   one                      the same bytes          none
  *   one                      another one             changed, with the properties that differ
  *
- * If one of the configurations cannot read a call, the call has no records under that configuration, with the reason
- * of its dead letter. Only paths and message IDs are kept, never values.
+ * If a call is invalid for one of the configurations, it has no records in that configuration, and the reason is
+ * that of its dead letter. Only paths and message IDs are kept, never values.
  */
 
 import type { Call } from "../../domain/call.ts";
@@ -32,10 +32,10 @@ import {
 import type { Routing } from "../../route/routing.ts";
 
 const EXAMPLES_MAX = 5;
-/** Maximum number of paths counted for a destination, because names in calls may come from anywhere. */
+/** Maximum number of paths that are counted for a destination. There is a limit because calls can contain any names. */
 const PATHS_MAX = 1_000;
 
-/** A number of calls, and the message IDs of some of them. */
+/** The number of calls with a difference, and the message IDs of some of them. */
 export interface Counted {
   readonly count: number;
   readonly examples: readonly string[];
@@ -47,14 +47,14 @@ export interface DestinationDifferences {
   readonly lost: readonly (Counted & { readonly reason: string })[];
   readonly changed: Counted & {
     /**
-     * The number of calls that differ in a property, by the property's path. `(key)` and `(headers)` are those of the
-     * record; `(others)` counts all paths after the first thousand.
+     * For each property, by its path, the number of calls that differ in this property. `(key)` and `(headers)` are
+     * the record's key and headers. `(others)` counts all paths after the first thousand.
      */
     readonly properties: Readonly<Record<string, number>>;
   };
 }
 
-/** A configuration in the form that the route stage uses. */
+/** A configuration, prepared for the route stage. */
 export interface RoutedBy {
   readonly routing: Routing;
   readonly destinations: readonly Destination[];
@@ -86,7 +86,7 @@ export class RoutingComparison {
   readonly #before: RoutedBy;
   readonly #after: RoutedBy;
   readonly #found = new Map<string, Differences>();
-  /** Calls that were compared. */
+  /** The number of calls that were compared. */
   calls = 0;
 
   constructor(before: RoutedBy, after: RoutedBy) {
@@ -113,7 +113,7 @@ export class RoutingComparison {
   }
 
   /**
-   * Destinations with differences: first those of the proposed configuration, in its order, then those that it
+   * The destinations with differences: first those in the proposed configuration, in its order, then those that it
    * removes.
    */
   result(): readonly DestinationDifferences[] {
@@ -194,10 +194,7 @@ function recordsOf(read: RoutedRead): readonly (readonly [DestinationId, Outgoin
   });
 }
 
-/**
- * The properties that the rules of one configuration changed, if the rules of the other one changed nothing; null if
- * both changed the call, or neither did.
- */
+/** If the rules of only one configuration changed the call, returns the changed properties. Otherwise, returns null. */
 function changedOnce(
   destination: DestinationId,
   before: RoutedRead,
@@ -212,9 +209,9 @@ function changedOnce(
 }
 
 /**
- * The paths at which two records differ; empty if the records are the same, byte for byte.
+ * The paths at which two records differ; empty if the records have the same bytes.
  *
- * @param known paths that differ in the value; null to find them here.
+ * @param known the paths that differ in the value, if known; null to find them here.
  */
 function differingPaths(
   one: OutgoingRecord,
@@ -226,7 +223,7 @@ function differingPaths(
   if (!areSame(headersOf(one), headersOf(other))) found.push("(headers)");
   if (isSame(one.value, other.value)) return found;
   const paths = known ?? jsonPaths(parsed(one.value), parsed(other.value));
-  // The bytes differ, but the JSON is the same, for example if a name is escaped differently.
+  // If no path differs, the bytes differ only in spelling, for example in the escapes of a name.
   return [...found, ...(paths.length === 0 ? ["(spelling)"] : paths)];
 }
 
@@ -234,7 +231,7 @@ function parsed(value: OutgoingRecord["value"]): unknown {
   return value === null ? null : JSON.parse(Buffer.from(value).toString());
 }
 
-/** Paths at which two values differ. Values can be nested to any depth, because no recursion is used. */
+/** The paths at which two values differ. Nesting may be of any depth, because the function does not recurse. */
 function jsonPaths(one: unknown, other: unknown): readonly string[] {
   const found: string[] = [];
   const left: (readonly [unknown, unknown, string])[] = [[one, other, ""]];

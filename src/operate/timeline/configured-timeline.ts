@@ -17,7 +17,7 @@ export interface ConfiguredTrace {
   readonly names: Names;
 }
 
-/** @param schemas for values with a schema of the registry; the caller closes them after reading. */
+/** @param schemas used for values with a schema. The caller closes them after reading. */
 export function configuredTimeline(
   config: Config,
   schemas: Pick<CommandSchemas, "of" | "given">,

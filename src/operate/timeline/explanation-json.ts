@@ -10,7 +10,7 @@ import type {
   FirstStep,
 } from "./explanation.ts";
 
-/** @param number the line's number, from 1. */
+/** @param number the number of the line, counted from 1. */
 export function explanationJson(explanation: Explanation, number: number): string {
   if (explanation.kind === "unusable") {
     const { reason, error } = explanation;
@@ -49,7 +49,7 @@ function requestOf(request: EndpointRequest): object {
   return { ...request, body: request.body.toString() };
 }
 
-/** A batch, on a separate line. */
+/** Formats a batch as a separate line. */
 export function batchJson({ destination, lines, requests }: ExplainedBatch): string {
   const batch = { destination: destination.id, lines, requests: requests.map(requestOf) };
   return JSON.stringify({ batch });

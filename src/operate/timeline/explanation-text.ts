@@ -14,7 +14,7 @@ import type {
   FirstStep,
 } from "./explanation.ts";
 
-/** @param number the line's number, from 1. The text ends with a blank line. */
+/** @param number the number of the line, counted from 1. The result ends with a blank line. */
 export function explanationText(explanation: Explanation, number: number, colors: Colors): string {
   const { bold, red } = colors;
   const lines =
@@ -34,7 +34,7 @@ export function explanationText(explanation: Explanation, number: number, colors
 }
 
 function callLines({ call, source, namedBy, times }: ReadCall): readonly string[] {
-  // IDs are external data, so they are written as JSON, which cannot control the terminal.
+  // IDs come from outside, so they are written as JSON strings, which cannot control the terminal.
   const messageId =
     call.messageId === null
       ? "none: it becomes <topic>/<partition>/<offset>; in this output, the offset is the line number minus 1"
@@ -54,7 +54,7 @@ export const NAMED_BY = {
   defaultSource: "the default source",
 } as const;
 
-/** In the order in which call-time.ts tries them. */
+/** Checks the fields in the same order as `call-time.ts`. */
 function timedBy(call: ReadCall["call"]): string {
   if (readTimestamp(call.timestamp) !== null) return "its timestamp";
   if (readTimestamp(call.originalTimestamp) !== null) {
@@ -91,7 +91,7 @@ function firstLines(first: FirstStep): readonly string[] {
   return first.requests.flatMap(requestLines);
 }
 
-/** A batch as text, which ends with a blank line. */
+/** Formats a batch as text. The text ends with a blank line. */
 export function batchText(
   { destination, lines, requests }: ExplainedBatch,
   { bold }: Colors,
@@ -100,7 +100,7 @@ export function batchText(
   return `${[title, ...requests.flatMap(requestLines)].join("\n")}\n\n`;
 }
 
-/** Line numbers as text, such as `line 3` or `lines 1-5, 8`. */
+/** Formats line numbers, such as `line 3` or `lines 1-5, 8`. */
 function lineNumbers(lines: readonly number[]): string {
   const ranges: [first: number, last: number][] = [];
   for (const line of lines) {
@@ -112,7 +112,7 @@ function lineNumbers(lines: readonly number[]): string {
   return `${lines.length === 1 ? "line" : "lines"} ${texts.join(", ")}`;
 }
 
-/** Why no request is made. */
+/** Says why no request is made. */
 export function noRequestText(first: Exclude<FirstStep, { readonly kind: "attempt" }>): string {
   switch (first.kind) {
     case "dead-letter":
@@ -124,7 +124,7 @@ export function noRequestText(first: Exclude<FirstStep, { readonly kind: "attemp
   }
 }
 
-/** One sentence, with the names of filters and of changed properties, which are external data. */
+/** One sentence, which contains the names of filters and of changed properties. These names come from outside. */
 export function reasonText(
   { reason, filter, changed }: Pick<ExplainedDestination, "reason" | "filter" | "changed">,
   name: string,
@@ -148,9 +148,9 @@ export function reasonText(
     case "no-consent":
       return "the call does not grant the consent that the destination requires";
     case "sampled-out":
-      return `the filter ${JSON.stringify(filter)} does not keep it in its sample`;
+      return `the call is not in the sample that the filter ${JSON.stringify(filter)} keeps`;
     case "filtered":
-      return `the filter ${JSON.stringify(filter)} drops it`;
+      return `the filter ${JSON.stringify(filter)} drops the call`;
     case "rule-failed":
       return "its rules could not be evaluated, and the call is a dead letter";
   }
@@ -162,7 +162,7 @@ function requestLines(request: EndpointRequest): readonly string[] {
     `    endpoint ${endpointText(endpointName, endpoint)}`,
     `    ${method} ${url}`,
     ...headers.map(([name, value]) => `      ${name}: ${value}`),
-    // Lines of a body become separate lines of the output.
+    // Each line of a body becomes a separate line of the output.
     ...body
       .toString()
       .trimEnd()

@@ -1,7 +1,7 @@
 /**
- * Explains what happens to a record on `calls`, using the functions of the route stage. The functions of the deliver
- * stage build the requests from the same delivery records that the route stage would write, and the destination's
- * type builds the batches. Nothing is sent.
+ * Explains what would happen to a record on `calls`. The functions of the route stage create the delivery records,
+ * the functions of the deliver stage build the requests from these records, and the destination's type builds the
+ * batches. Nothing is sent.
  */
 
 import assert from "node:assert/strict";
@@ -26,7 +26,7 @@ export type Explanation =
   | {
       readonly kind: "call";
       readonly read: ReadCall;
-      /** In the order of the configuration. */
+      /** The destinations, in the order of the configuration. */
       readonly destinations: readonly ExplainedDestination[];
     };
 
@@ -49,8 +49,8 @@ export type FirstStep =
       readonly kind: "attempt";
       readonly requests: readonly EndpointRequest[];
       /**
-       * The part of the call that shares requests with other calls (`BatchExplainer`); null if the destination has no
-       * batches.
+       * The call as it would be sent in a request together with other calls (`BatchExplainer`); null if the
+       * destination has no batches.
        */
       readonly batched: Sendable | null;
     }
@@ -70,7 +70,7 @@ export type RecordExplainer = (record: IncomingRecord, nowMs: number) => Explana
 
 type ExplainerConfig = Pick<Config, "sources" | "defaultSource" | "destinations" | "delivery">;
 
-/** @param headers the headers that each record gets, such as the source that a command names. */
+/** @param headers headers that each record gets, such as the source that was passed to a command. */
 export function createExplainer(
   config: ExplainerConfig,
   topics: TopicNames,
@@ -107,13 +107,13 @@ export function createRecordExplainer(
   };
 }
 
-/** The line as a record of `calls`, as if it had just been written as the first record of a partition. */
+/** Turns a line into a record of `calls`, as if it had just been written as the first record of a partition. */
 function recordOf(line: Buffer, number: number, topic: string, nowMs: number): IncomingRecord {
   const place = { topic, partition: 0, offset: number - 1 };
   return { ...place, timestampMs: nowMs, key: null, value: line, headers: [] };
 }
 
-/** Decides and builds requests in the same way as the deliver stage, from the route stage's delivery record. */
+/** Decides what the deliver stage would do first with the route stage's delivery record, and builds the requests. */
 export function firstStep(
   destination: AttemptedDestination,
   copy: OutgoingRecord,
@@ -161,7 +161,7 @@ function requestsOf(
 
 export interface ExplainedBatch {
   readonly destination: AttemptedDestination;
-  /** Numbers of the lines whose calls are in the batch, in the order in which the calls are sent. */
+  /** The numbers of the lines whose calls are in the batch, in the order in which the calls are sent. */
   readonly lines: readonly number[];
   /** One request for each endpoint. */
   readonly requests: readonly EndpointRequest[];
@@ -172,10 +172,10 @@ interface BatchedCall {
   readonly sendable: Sendable;
 }
 
-/** More calls than a batch can have. This makes the first batches complete. */
+/** More calls than a batch can contain, so that the first batches are complete. */
 const CALLS_KEPT_MAX = 2_000;
 
-/** Builds the batches in which the calls of a file would be sent if they arrived together, in one partition. */
+/** Builds the batches in which the calls of a file would be sent if all of them arrived at once, in one partition. */
 export class BatchExplainer {
   readonly #kept = new Map<AttemptedDestination, BatchedCall[]>();
 
@@ -199,7 +199,7 @@ export class BatchExplainer {
     return [...this.#kept].flatMap(([destination, calls]) => this.#take(destination, calls, nowMs));
   }
 
-  /** Keeps the calls of the last batch. */
+  /** Takes complete batches, and keeps the calls of the last one. */
   #take(
     destination: AttemptedDestination,
     calls: readonly BatchedCall[],

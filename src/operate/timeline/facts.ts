@@ -1,4 +1,7 @@
-/** Reads and routes a record of `calls` in the same way as the route stage, with the sentences of `explain`. */
+/**
+ * Reads and routes a record of `calls` in the same way as the route stage, and adds the sentences that `explain`
+ * shows.
+ */
 
 import type { Config } from "../../config/config.ts";
 import { callKey } from "../../domain/call.ts";
@@ -13,7 +16,7 @@ import type { CallFacts } from "./find-records.ts";
 
 type RoutingConfig = Pick<Config, "sources" | "defaultSource" | "destinations">;
 
-/** Extends `factsOf` to calls whose values have a schema of the registry. */
+/** Extends `factsOf` to calls whose values have a schema. */
 export function factsWith(
   schemas: Pick<CommandSchemas, "of" | "given">,
   factsOf: (record: IncomingRecord) => CallFacts,
@@ -30,7 +33,7 @@ export function factsWith(
   };
 }
 
-/** Uses the current configuration, although the call may have been routed by another one. */
+/** Uses the current configuration, although the call may have been routed by an earlier one. */
 export function factsBy(
   { sources, defaultSource, destinations }: RoutingConfig,
   topics: TopicNames,

@@ -1,6 +1,6 @@
 /**
- * Finds the final state of a call at each destination to which it was routed. The last step at that destination
- * decides. With `deliver: every`, the call is waiting if any endpoint's part is still waiting.
+ * Finds the final state of a call at each destination to which it was routed. The last step at the destination
+ * decides. With `deliver: every`, the call is waiting if it is still waiting for any endpoint.
  *
  *   the last step there                                     final state
  *   its attempt was accepted                                accepted
@@ -18,7 +18,7 @@ import type { AttemptStep, FinalState, FinalStateKind, RetryScheduledStep, Step 
 
 type StepThere = Exclude<Step, { readonly kind: "received" | "unusable" | "skipped" }>;
 
-/** @param steps in order of time. */
+/** @param steps the steps in the order of time. */
 export function finalStatesOf(
   evidence: Evidence,
   steps: readonly Step[],
@@ -85,7 +85,7 @@ function attempted({ decision, atMs, next }: AttemptStep, nowMs: number): StateA
   return { kind: dueAtMs > nowMs ? "waiting" : "due", atMs: dueAtMs };
 }
 
-/** The last scheduled retry that was not followed by another step of the same part. */
+/** The last scheduled retry that was not followed by another step for the same endpoint. */
 function stillAwaitingRetry(there: readonly StepThere[]): RetryScheduledStep | null {
   const open = there.filter((step, at) => {
     if (!schedulesRetry(step)) return false;
@@ -98,7 +98,7 @@ function schedulesRetry(step: StepThere): step is RetryScheduledStep {
   return step.kind === "retry-scheduled" || step.kind === "rerouted";
 }
 
-/** True if the step belongs to the same part or to the whole delivery, and is later. */
+/** Returns true if the step is later, and is for the same endpoint or for the whole delivery. */
 function follows(later: StepThere, { endpoint, dueAtMs, place }: RetryScheduledStep): boolean {
   switch (later.kind) {
     case "returned":

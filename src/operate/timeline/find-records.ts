@@ -1,5 +1,5 @@
 /**
- * Decides which records belong to a call, and reads them for `readTimeline`.
+ * Decides which records belong to a call, and parses these records for `readTimeline`.
  *
  *   a record of                                       belongs to the call if
  *   calls                                             its call has the message ID; for a call without a message ID, the
@@ -8,8 +8,8 @@
  *   dead-letters, of a stage before route             it was dead-lettered at the position of the call's record
  *   attempts                                          its key is the message ID
  *
- * These records are only shown, and nothing is decided from them, because anyone who may write to a topic can write a
- * record that looks like Switchyard's.
+ * These records are only shown, and no decision depends on them, because anyone who may write to a topic can write
+ * records that look like Switchyard's own.
  */
 
 import type { AttemptRecord } from "../../domain/attempt-record.ts";
@@ -17,7 +17,7 @@ import { DEAD_LETTER_HEADER } from "../../domain/dead-letter.ts";
 import { type Delivery, readDelivery } from "../../domain/delivery.ts";
 import type { IncomingRecord, RecordPlace } from "../../domain/record.ts";
 
-/** A call, read and routed by the current configuration. */
+/** A call, as the current configuration reads and routes it. */
 export type CallFacts =
   | {
       readonly kind: "call";
@@ -28,9 +28,9 @@ export type CallFacts =
       /** How the source was found. */
       readonly namedBy: string;
       readonly receivedAtMs: number;
-      /** Message IDs of the call's deliveries: the ID of the call, and the IDs that rules create from it. */
+      /** The keys that the call's deliveries can have: the key of the call, and the keys that rules create from it. */
       readonly keys: readonly string[];
-      /** Destinations of the call's source. */
+      /** The decisions for the destinations of the call's source. */
       readonly destinations: readonly Routing[];
     }
   | { readonly kind: "unusable"; readonly reason: string; readonly error: string };
@@ -58,7 +58,7 @@ export interface FoundDelivery {
 
 export interface FoundScheduledRetry extends FoundDelivery {
   readonly delay: string;
-  /** True if the delivery was rerouted because its topic was not writable, and has not been attempted. */
+  /** True if the delivery has not been attempted, but was rerouted because its topic was not writable. */
   readonly isRerouted: boolean;
 }
 
@@ -85,24 +85,24 @@ export interface Evidence {
   /** Null if the attempts topic does not exist. */
   readonly attempts: readonly AttemptRecord[] | null;
   /**
-   * True if the consumer has processed the record at this position; null if that is unknown. Records that were
-   * processed out of order count as unprocessed.
+   * Returns true if the consumer has processed the record at this position; null if that is unknown. Records that
+   * were processed out of order count as unprocessed.
    */
   readonly isFinished: (place: RecordPlace) => boolean | null;
-  /** Topic destinations: records on their topics are for consumers outside Switchyard. */
+  /** The topic destinations. The records on their topics are for consumers outside Switchyard. */
   readonly topicDestinations: ReadonlySet<string>;
   /** The earliest time that was searched. */
   readonly sinceMs: number;
 }
 
-/** Null if the record belongs to another call, or is not a delivery. */
+/** Returns null if the record belongs to another call, or is not a delivery. */
 export function foundDelivery(record: IncomingRecord, messageId: string): FoundDelivery | null {
   const read = readDelivery(record);
   if (read.kind === "invalid" || read.delivery.messageId !== messageId) return null;
   return { place: placeOf(record), atMs: record.timestampMs, delivery: read.delivery };
 }
 
-/** @param calls positions of the call's records. */
+/** @param calls the positions of the call's records. */
 export function foundDeadLetter(
   record: IncomingRecord,
   messageId: string,
@@ -137,20 +137,19 @@ export function placeText({ topic, partition, offset }: RecordPlace): string {
 }
 
 const PLAIN = /[\w.:@+=~-]+/g;
-/** Shorter parts of an ID occur in too many values to exclude many records. */
+/** Parts of an ID that are shorter than this occur in too many values to be useful. */
 const PART_MIN = 3;
 
 /**
- * Quickly excludes records that cannot belong to the call. This is necessary because there can be very many calls in a
- * day.
+ * Quickly excludes records that cannot belong to the call, because there can be very many calls in a day.
  *
  *   the message ID                                       a call is parsed as JSON if its value contains
  *   has only characters that JSON writes unchanged       the bytes of the ID
  *   has others, such as `/` or `é`                       the bytes of its longest part without them
  *   has only others                                      any bytes
  *
- * JSON allows an escape for any character, even for a plain letter. No known library escapes plain letters; a call that
- * was written that way is not found. On all other topics, the message ID is in a header, unchanged.
+ * JSON allows any character to be escaped, even a plain letter. If a call was written with such escapes, it is not
+ * found, but no known library escapes plain letters. On all other topics, the message ID is in a header, unchanged.
  */
 type Prefilter = (bytes: Buffer | null | undefined) => boolean;
 
@@ -162,7 +161,7 @@ export function mayBeCall(messageId: string): Prefilter {
   return hasBytes(longest);
 }
 
-/** Tests a record as Kafka encodes it; a record that is not available in that form always passes. */
+/** Tests a record in the form in which Kafka encodes it. A record that is not available in this form always passes. */
 export function mayCarry(messageId: string): Prefilter {
   const prefilter = hasBytes(messageId);
   return (bytes) => bytes === undefined || prefilter(bytes);
@@ -173,7 +172,7 @@ function hasBytes(text: string): Prefilter {
   return (bytes) => bytes?.includes(wanted) === true;
 }
 
-/** The position that identifies a call without a message ID; null if the ID is not a position. */
+/** Parses an ID that is the position of a call without a message ID; null if the ID is not a position. */
 export function placeIn(
   messageId: string,
   callsTopic: string,

@@ -1,6 +1,7 @@
 /**
  * Compares what two configurations do with the calls of a time range. It reads `calls` without a consumer group and
- * writes nothing, so interrupting it has no effect. Memory does not depend on the number of calls.
+ * writes nothing, so it can be interrupted at any time. The memory that it needs does not depend on the number of
+ * calls.
  */
 
 import type { Config } from "../../config/config.ts";
@@ -23,7 +24,10 @@ export interface ComparisonPorts {
   readonly signal: AbortSignal;
   /** Called repeatedly with the number of records that were read since the last call. */
   readonly onRead: (records: number) => void;
-  /** Called after each call; a promise is awaited, so that other work of the process continues. */
+  /**
+   * Called after each call. If it returns a promise, that is awaited, so that other work of the process can
+   * continue.
+   */
   readonly pause?: () => Promise<void> | undefined;
 }
 
@@ -33,21 +37,21 @@ export interface ComparisonQuery {
   readonly before: Config;
   readonly after: Config;
   readonly sinceMs: number;
-  /** Share of the calls to compare, above 0 and at most 1. */
+  /** The share of calls to compare, above 0 and at most 1. */
   readonly share: number;
 }
 
 export interface Comparison {
-  /** Calls that were compared. */
+  /** The number of calls that were compared. */
   readonly calls: number;
-  /** Calls whose schema the registry did not return. */
+  /** The number of calls whose schema the registry did not return. */
   readonly withoutSchema: number;
   readonly destinations: readonly DestinationDifferences[];
   /** Sentences about what could not be read. */
   readonly unread: readonly string[];
 }
 
-/** Null if the signal aborted. */
+/** Returns null if the signal aborted. */
 export async function readComparison(
   ports: ComparisonPorts,
   { current, before, after, sinceMs, share }: ComparisonQuery,
@@ -82,7 +86,7 @@ function routedBy(
   return { routing: createRouting(sources, defaultSource, destinations, topics), destinations };
 }
 
-/** Decides whether a record is in the share; the same records are chosen each time. */
+/** Decides whether a record is in the share. The same records are selected each time. */
 function isInShare({ partition, offset }: IncomingRecord, share: number): boolean {
   if (share >= 1) return true;
   const mixed = Math.imul(Number(offset) + partition * 40_503, 2_654_435_761) >>> 0;

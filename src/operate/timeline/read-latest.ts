@@ -1,6 +1,6 @@
 /**
- * Finds the latest matching records of a topic. The topic is read in pieces from its end backwards, so that no more
- * of a large topic is read than necessary.
+ * Finds the latest records of a topic that match. The topic is read backwards in pieces, so that of a large topic no
+ * more is read than necessary.
  *
  *   a partition                                          is read further
  *   has nothing older in the time range                  no
@@ -8,7 +8,7 @@
  *     few records are found
  *   starts earlier than that                             no: everything that remains is older
  *
- * Within a partition, the times of records increase, except for small differences between clocks.
+ * Within a partition, the times of records increase, apart from small differences between clocks.
  */
 
 import type { IncomingRecord } from "../../domain/record.ts";
@@ -21,7 +21,7 @@ const AT_ONCE = 16;
 
 interface LatestPorts {
   readonly kafka: Pick<Kafka, "read" | "admin">;
-  /** Ends reading; what has been found by then is returned. */
+  /** Stops reading. What has been found by then is returned. */
   readonly signal: AbortSignal;
   readonly nowMs: () => number;
 }
@@ -32,14 +32,14 @@ export interface LatestQuery<Found> {
   readonly sinceMs: number;
   /** Maximum number of records. */
   readonly most: number;
-  /** Null if the record does not match. A promise is awaited before the next record. */
+  /** Returns null if the record does not match. A promise is awaited before the next record is read. */
   readonly find: (record: IncomingRecord) => Found | null | Promise<Found | null>;
 }
 
 interface Latest<Found> {
   /** The latest first. */
   readonly found: readonly { readonly atMs: number; readonly value: Found }[];
-  /** All records since this time were searched. */
+  /** All records from this time on were searched. */
   readonly sinceMs: number;
   /** Number of records read. */
   readonly looked: number;
@@ -56,7 +56,7 @@ interface Part {
   reachedMs: number;
 }
 
-/** Uses no consumer group and commits nothing. @throws Error as `Kafka.read` does. */
+/** Uses no consumer group and commits nothing. @throws the same errors as `Kafka.read`. */
 export async function readLatest<Found>(
   { kafka, signal, nowMs }: LatestPorts,
   { topic, sinceMs, most, find }: LatestQuery<Found>,
@@ -78,7 +78,7 @@ export async function readLatest<Found>(
       }
       looked += records.length;
     }
-    // If a piece was not read to its end, the time of the piece after it still applies.
+    // If a piece was not read to its end, the time that the previously read piece reached still applies.
     if (signal.aborted) return;
     part.to = from;
     part.reachedMs = Math.min(part.reachedMs, firstMs ?? part.reachedMs);

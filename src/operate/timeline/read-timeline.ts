@@ -1,5 +1,6 @@
 /**
- * Reads all records of one call and puts them in order (`timeline.ts`). Uses no consumer group and commits nothing.
+ * Reads all records of one call, and creates its timeline (`timeline.ts`). Uses no consumer group and commits
+ * nothing.
  *
  *   step                       reads
  *   1  attempts                the partitions of the message ID, from `sinceMs`
@@ -9,9 +10,10 @@
  *   4  dead letters            from the same time, all partitions, because their keys are those of the original records
  *   5  commits                 of the queues in which the call was
  *
- * Records of a key can be in several partitions if partitions were added to the topic since `sinceMs` (`scan.ts`).
- * Calls are keyed by user, so step 2 takes most of the time, and `sinceMs` limits it. If a topic cannot be read, the
- * timeline shows a gap, and reading continues. A topic that does not exist is not a gap.
+ * If partitions were added to a topic since `sinceMs`, records with the same key can be in several partitions
+ * (`scan.ts`). Step 2 takes most of the time, because calls are keyed by user and not by message ID; `sinceMs`
+ * limits this time. If a topic cannot be read, the timeline shows a gap, and reading continues. A topic that does
+ * not exist is not a gap.
  */
 
 import { type AttemptRecord, parseAttemptRecord } from "../../domain/attempt-record.ts";
@@ -54,7 +56,7 @@ export interface TimelinePorts {
   readonly kafka: Pick<Kafka, "read" | "admin">;
   readonly topics: TopicNames;
   readonly groups: GroupNames;
-  /** Reads and routes a record of `calls` as the route stage does now. This may require requesting a schema. */
+  /** Reads and routes a record of `calls` by the current configuration. For this, a schema may have to be requested. */
   readonly factsOf: (record: IncomingRecord) => CallFacts | Promise<CallFacts>;
   readonly topicDestinations: ReadonlySet<string>;
   readonly nowMs: () => number;
@@ -63,7 +65,7 @@ export interface TimelinePorts {
   readonly onRead?: (records: number) => void;
 }
 
-/** Null if the signal aborted. */
+/** Returns null if the signal aborted. */
 export async function readTimeline(
   ports: TimelinePorts,
   query: TimelineQuery,
@@ -91,7 +93,7 @@ class TimelineReader {
     await this.#scan.know(names);
     const attempts = names.includes(topics.attempts) ? await this.#attempts() : null;
     const calls = await this.#calls();
-    // A producer may set any time in a record.
+    // The result is limited because a producer may set any time in a record.
     const fromMs = calls.length === 0 ? sinceMs : Math.min(earliest(calls), nowMs());
     const found = await this.#deliveries(names, keysOf(calls), fromMs);
     const deadLetters = names.includes(topics.deadLetters)
@@ -138,7 +140,8 @@ class TimelineReader {
     const prefilter = mayBeCall(messageId);
     const take = async (record: IncomingRecord) => {
       const facts = await factsOf(record);
-      // The call contains the ID but cannot be read. The route stage dead-lettered it, as a later step shows.
+      // A call may contain the ID without having it as its message ID. A call that cannot be read is kept, because
+      // the route stage dead-lettered it, as a later step shows.
       if (facts.kind === "call" && facts.messageId !== messageId) return;
       found.push({ place: placeOf(record), atMs: record.timestampMs, facts });
     };
@@ -189,7 +192,7 @@ class TimelineReader {
     return found;
   }
 
-  /** The returned function returns null if that is unknown. */
+  /** Returns a function that tells whether a record has been processed; null means that it is unknown. */
   async #finished(found: readonly FoundDelivery[]) {
     const { kafka, groups } = this.#ports;
     const readings = new Map(
@@ -212,7 +215,7 @@ function earliest(calls: readonly FoundCall[]): number {
   return Math.min(...calls.map(({ atMs }) => atMs));
 }
 
-/** Null if the key of a call is unknown, or if there is no call. */
+/** Returns null if the key of a call is unknown, or if there is no call. */
 function keysOf(calls: readonly FoundCall[]): readonly string[] | null {
   const keys = calls.flatMap(({ facts }) => (facts.kind === "call" ? facts.keys : []));
   const isKnown = calls.length > 0 && calls.every(({ facts }) => facts.kind === "call");

@@ -7,7 +7,7 @@ import { asError } from "../../runtime/as-error.ts";
 const READ_MAX_BYTES = 1_048_576;
 /** Number of partitions that are read in parallel. */
 const AT_ONCE = 16;
-/** The clocks of brokers, producers and stages differ a little. */
+/** The clocks of brokers, producers and stages may differ by less than this. */
 const CLOCK_MARGIN_MS = 300_000;
 
 interface ScanPorts {
@@ -35,7 +35,7 @@ export class Scan {
     this.#ports = ports;
   }
 
-  /** Topics that could not be read, with the reason. */
+  /** The topics that could not be read, with the reasons. */
   get unread(): readonly string[] {
     return [...this.#unread].map(([topic, error]) => `${topic}: ${error}`);
   }
@@ -45,7 +45,7 @@ export class Scan {
     this.#offsets = await this.#ports.kafka.admin.offsetsOf(topics);
   }
 
-  /** @param keys keys of the wanted records; null means any. */
+  /** @param keys the keys of the wanted records; null for any key. */
   async since(
     topics: readonly string[],
     sinceMs: number,
@@ -103,7 +103,7 @@ export class Scan {
     }
   }
 
-  /** A topic that is deleted while it is read, or that must not be read, leaves a gap. */
+  /** If a topic is deleted while it is read, or if there is no permission to read it, the timeline has a gap. */
   async #tried(topic: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
@@ -115,23 +115,23 @@ export class Scan {
 
 interface PartitionStart {
   readonly partition: number;
-  /** Offset of the first record at or after that time. It is above 0 if there was an earlier record. */
+  /** The offset of the first record at or after that time. It is above 0 if there was an earlier record. */
   readonly offset: number;
 }
 
 /**
- * The partitions that may contain records of a key since a given time. Partitions may have been added to the topic
- * since then, and a record is in the partition that its key had with the number of partitions at the time of writing.
+ * The partitions that may contain records with a key since a given time. Partitions may have been added to the topic
+ * since then, and the partition of a record depends on how many partitions there were when it was written.
  *
  *   partition n                                   number of partitions since that time
  *   has a record of an earlier time, or had one   at least n + 1
  *   has none                                      perhaps fewer: it may be new, or unused
  *
- * So no additional partitions are read if records are written to the topic continuously. A topic that was recreated
- * only has records from its current number of partitions. If records are deleted by size, a deleted record of a new
- * partition looks like an earlier record.
+ * If records are written to the topic continuously, no additional partitions have to be read. A topic that was
+ * recreated contains only records that were written with its current number of partitions. If Kafka deletes records
+ * by size, a deleted record in a new partition looks like an earlier record.
  *
- * @param partitionOf the partition of a key, for that number of partitions.
+ * @param partitionOf returns the partition of a key for a given number of partitions.
  */
 export function partitionsOfKeys(
   keys: readonly string[],

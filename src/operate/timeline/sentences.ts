@@ -16,12 +16,12 @@ import type { RecordPlace } from "../../domain/record.ts";
 import type { AttemptStep, FinalState, Gap, ReturnedStep, Step } from "./steps.ts";
 
 /**
- * Allows for a difference between clocks: the deliver stage sets the time at which a delivery is due, and the delay
- * stage returns the delivery.
+ * A smaller difference may only be one between clocks: the deliver stage sets the time at which a delivery is due,
+ * and the delay stage returns the delivery.
  */
 const CLOCKS_DIFFER_MS = 1_000;
 
-/** Names of the configured endpoints, by endpoint ID. */
+/** The names of the configured endpoints, by endpoint ID. */
 export type Names = ReadonlyMap<string, string>;
 
 const PHASE_WORDS = {
@@ -127,7 +127,7 @@ export function finalStateText({ kind, atMs, attempts, tookMs }: FinalState): st
   }
 }
 
-/** @param further how to search further back, such as the option of a command */
+/** @param further says how to search further back, for example with an option of a command. */
 export function gapSentence(gap: Gap, further: string): string {
   switch (gap.kind) {
     case "no-attempts-topic":

@@ -23,9 +23,9 @@ interface ReceivedStep extends StepBase {
   readonly event: string | null;
   readonly source: string;
   readonly namedBy: string;
-  /** When ingest or a producer received the call, according to the call. */
+  /** When the ingest stage or a producer received the call, according to the call itself. */
   readonly receivedAtMs: number;
-  /** True if the call was on the topic before: a client sent it again, or it was sent again after a crash. */
+  /** True if the call was already on the topic: a client sent it again, or it was written again after a crash. */
   readonly isRepeated: boolean;
 }
 
@@ -37,7 +37,7 @@ interface UnusableStep extends StepBase {
   readonly error: string;
 }
 
-/** The call is not routed to a destination of its source. */
+/** The call is not routed to one of its source's destinations. */
 interface SkippedStep extends DestinationStep {
   readonly kind: "skipped";
   readonly why: string;
@@ -46,7 +46,10 @@ interface SkippedStep extends DestinationStep {
 interface RoutedStep extends DestinationStep {
   readonly kind: "routed";
   readonly place: RecordPlace;
-  /** Null if the current configuration would not route the call to the destination, or if the call was not found. */
+  /**
+   * The reason for routing the call. Null if the current configuration would not route the call to the destination,
+   * or if the call was not found.
+   */
   readonly why: string | null;
 }
 
@@ -61,13 +64,13 @@ export interface AttemptStep extends DestinationStep {
   readonly attempt: number;
   /** `accepted`, `retry`, `rejected` or `expired`. */
   readonly decision: string;
-  /** Null if its requests had no other calls, or the attempt is inferred. */
+  /** Null if the requests contained no other calls, or if the attempt is inferred. */
   readonly batch: AttemptBatch | null;
   readonly requests: readonly AttemptRequestRecord[];
   readonly next: readonly AttemptNext[];
   /**
-   * `headers`: the attempts topic does not have the attempt. It is inferred from the delivery's headers, without phases and
-   * durations.
+   * `headers`: the attempt is not on the attempts topic. It is inferred from the delivery's headers, without phases
+   * and durations.
    */
   readonly from: "attempts" | "headers";
 }
@@ -78,14 +81,17 @@ export interface RetryScheduledStep extends DestinationStep {
   readonly retryDelay: string;
   readonly dueAtMs: number;
   readonly notBeforeMs: number | null;
-  /** ID of the endpoint for which the part is; only with `deliver: every`. */
+  /** The ID of the only endpoint that the retry is for; null unless `deliver: every` is set. */
   readonly endpoint: string | null;
 }
 
 export interface ReturnedStep extends DestinationStep {
   readonly kind: "returned";
   readonly place: RecordPlace;
-  /** How long the delivery was overdue; negative if a retry returned it early, or if clocks differ slightly. */
+  /**
+   * How long the delivery was overdue. Negative if an operator's retry returned it early, or if clocks differ
+   * slightly.
+   */
   readonly lateMs: number | null;
   readonly endpoint: string | null;
 }
@@ -126,15 +132,18 @@ export type FinalStateKind =
 export interface FinalState {
   readonly destination: string;
   readonly kind: FinalStateKind;
-  /** Time of the deciding event: when the delivery was accepted or dead-lettered, or when it is due. */
+  /**
+   * The time of the event that decides the state: when the delivery was accepted or dead-lettered, or when it is
+   * due.
+   */
   readonly atMs: number;
-  /** Number of attempts that are known. */
+  /** The number of known attempts. */
   readonly attempts: number;
-  /** Time from receipt to acceptance; null if one of the two times is unknown. */
+  /** The time from receiving the call to its acceptance; null if one of the two times is unknown. */
   readonly tookMs: number | null;
 }
 
-/** Something that is unknown, and how an operator can find it out. */
+/** Something that is unknown. Each kind has its own hint for operators. */
 export type Gap =
   | { readonly kind: "no-attempts-topic" }
   | { readonly kind: "call-not-found"; readonly sinceMs: number }
@@ -146,7 +155,7 @@ export interface CallTimeline {
   readonly messageId: string;
   /** In order of time. Empty if nothing was found. */
   readonly steps: readonly Step[];
-  /** By destination, in the order in which the call was routed. */
+  /** One state per destination, in the order in which the call was routed. */
   readonly finalStates: readonly FinalState[];
   readonly gaps: readonly Gap[];
 }

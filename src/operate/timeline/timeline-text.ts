@@ -71,8 +71,8 @@ export function timelineJson(
 }
 
 /**
- * Replaces fields such as `atMs` with fields such as `at`, in ISO 8601, so that the times can be compared with other
- * programs' output.
+ * Replaces fields such as `atMs` with fields such as `at` in ISO 8601, so that the times can be compared with those
+ * in the output of other programs.
  */
 function instants(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(instants);

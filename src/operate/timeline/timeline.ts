@@ -1,5 +1,5 @@
 /**
- * Builds the timeline of one call from the records that belong to the call. Pure: commands and the console show the
+ * Builds the timeline of one call from the records that belong to the call. Pure; commands and the console show the
  * result.
  *
  *   a record                                       step
@@ -13,7 +13,8 @@
  *   in `dead-letters`                              dead-lettered
  *   of an attempt                                  attempt (`attempt-steps.ts`)
  *
- * Steps of the same millisecond are in the order of this table, with attempts before the steps that follow from them.
+ * Steps in the same millisecond are in the order of this table, but an attempt comes before the steps that follow
+ * from it.
  */
 
 import { attemptSteps } from "./attempt-steps.ts";

@@ -257,7 +257,7 @@ class SchemaReader {
 function fixed(given: Readonly<Record<string, unknown>>): AvroObject {
   const { size } = given;
   if (typeof size !== "number" || !Number.isInteger(size) || size < 0 || size > FIXED_MAX_BYTES) {
-    return invalid(`has a fixed whose size is not an integer up to ${FIXED_MAX_BYTES}`);
+    return invalid(`has a fixed type whose size is not an integer up to ${FIXED_MAX_BYTES}`);
   }
   const plain = { type: "fixed", size };
   const { logicalType } = given;

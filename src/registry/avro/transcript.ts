@@ -48,7 +48,7 @@ export class Transcript extends JsonOutput {
     const left = this.#bytes.length - this.#at;
     if (left > 0) {
       throw new UnreadableError(
-        `the value has ${left} ${left === 1 ? "byte" : "bytes"} more than its schema`,
+        `the value has ${left} more ${left === 1 ? "byte" : "bytes"} than its schema describes`,
       );
     }
     this.#letGo();
@@ -99,7 +99,7 @@ export class Transcript extends JsonOutput {
       byte = this.#byte();
       high |= (byte & 0x7f) << shift;
     }
-    if (byte > 0x7f || high > 0xff) throw new UnreadableError("a number has over 64 bits");
+    if (byte > 0x7f || high > 0xff) throw new UnreadableError("a number has more than 64 bits");
     const bits = (BigInt(high) << 56n) | (BigInt(mid) << 28n) | BigInt(low);
     const half = bits >> 1n;
     const exact = (bits & 1n) === 1n ? -half - 1n : half;

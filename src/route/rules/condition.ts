@@ -11,18 +11,21 @@ import type { JsonValue } from "./json-value.ts";
 /** The parts of a call that rules use. */
 export interface RuleCall {
   readonly call: Call;
-  /** The result of JSON.parse; IDs that were sent as numbers may be strings of their digits (`exact-ids.ts`). */
+  /**
+   * The result of JSON.parse, except that IDs which were sent as numbers may be strings of their digits
+   * (`exact-ids.ts`).
+   */
   readonly json: JsonObject;
   readonly bytes: Buffer;
   readonly messageId: MessageId;
-  /** The call's bytes as a value that is never changed; each destination changes its own copy. */
+  /** The call's JSON as a value that is never changed. Each destination changes a copy of its own. */
   readonly value: () => JsonValue;
 }
 
 /** Null for all calls. */
 export type Condition = ((call: CallValue) => boolean) | null;
 
-/** @param text a valid condition, because conditions are checked when the configuration is read. */
+/** @param text a condition. It is valid, because conditions are checked when the configuration is read. */
 export function compiledCondition(text: string | null): Condition {
   if (text === null) return null;
   const compiled = compileFilter(text);

@@ -60,7 +60,7 @@ export function compiledFilter(
 }
 
 /**
- * The first filter that skips the call, or null.
+ * Returns the first filter that skips the call; null if no filter does.
  * @param jsonAt returns the compact JSON at a path; null if the value is null or absent.
  */
 export function skippedBy(
@@ -77,7 +77,7 @@ export function skippedBy(
   return dropping === undefined ? null : { reason: "filtered", filter: dropping.name };
 }
 
-/** Removes properties. @param changed receives the paths of the properties that existed, if given. */
+/** Removes properties. @param changed if present, the paths of properties that existed are added to it. */
 export function withoutProperties(
   root: JsonValue,
   matching: readonly CompiledFilter[],
@@ -94,7 +94,7 @@ export function withoutProperties(
       }
     }
   }
-  // Each list removes the properties that it does not contain, so only properties in all lists remain.
+  // Each list removes the properties that it does not contain, so only the properties that all lists contain remain.
   for (const { allowed } of matching) {
     for (const { path, names } of allowed) {
       for (const place of placesOf(path, shape, false)) {
@@ -115,14 +115,17 @@ function keepOnly(
   }
 }
 
-/** The objects that contain the last name of a path: one object, or several if there are lists on the path. */
+/**
+ * The objects that can have the last name of a path as a property: one object, or several if there are lists on the
+ * path.
+ */
 export function holders(root: JsonValue, path: RulePath): readonly JsonValue[] {
   return objectsAt(root, path, path.length - 1);
 }
 
 /**
- * The object at a path, or each object in a list on the path. @param length how many names of the path are followed;
- * the other names are only touched (`JsonValue.touch`).
+ * The object at a path, or several objects if there are lists on the path. @param length how many names of the path
+ * are followed. For the other names, only `JsonValue.touch` is called.
  */
 function objectsAt(root: JsonValue, path: RulePath, length = path.length): readonly JsonValue[] {
   let objects: readonly JsonValue[] = [root];
@@ -133,7 +136,10 @@ function objectsAt(root: JsonValue, path: RulePath, length = path.length): reado
   return objects;
 }
 
-/** The members with this name that are objects, and the objects inside members with this name that are lists. */
+/**
+ * The values of the members with this name: the value itself if it is an object, and the objects in it if it is a
+ * list.
+ */
 function objectsIn(objects: readonly JsonValue[], name: string): readonly JsonValue[] {
   const found: JsonValue[] = [];
   for (const object of objects) {

@@ -1,6 +1,6 @@
 /**
- * Computes the hashes of values that a rule replaces with their hash, of values by which calls are sampled, and of IDs
- * that a rule drops (docs/rules.md#hashing).
+ * Computes hashes of three kinds: of values that a rule replaces with a hash, of values by which calls are sampled,
+ * and of IDs that a rule removes (docs/rules.md#hashing).
  *
  *   a value              what is hashed
  *   a string             its UTF-8 bytes, after `normalize`
@@ -38,7 +38,7 @@ function digest(text: string, { algorithm, secret }: Hashing): string {
   return hash.update(text).digest("hex");
 }
 
-/** Calls are kept if the first 8 bytes of their digest are below this number. */
+/** A call is kept if the first 8 bytes of its digest are below this number. */
 export function keptBelow(share: number): bigint {
   // Multiplying a double by a power of two is exact.
   return BigInt(Math.ceil(share * 2 ** 64));
@@ -50,16 +50,16 @@ export function isSampled(json: string, below: bigint): boolean {
 }
 
 /**
- * The key of a record if the destination may not get the ID that would be its key. Every process computes the same key
- * from the same ID, so that the order of a user's calls is kept.
+ * The key of a record for a destination that must not get the ID that would otherwise be the key. Every process
+ * computes the same key from the same ID, so that a user's calls stay in order.
  */
 export function keyOfDropped(id: string, secret: Buffer): string {
   return createHmac("sha256", secret).update(id).digest("hex");
 }
 
 /**
- * The secret for these keys. It is derived from settings that are the same in every process and that receivers do not
- * have (docs/decisions/0056-keys-of-dropped-ids.md).
+ * The secret for keys of removed IDs. It is derived from settings that are the same in every process and unknown to
+ * receivers (docs/decisions/0056-keys-of-dropped-ids.md).
  */
 export function droppedKeySecret(destination: string, secrets: readonly string[]): Buffer {
   const text = JSON.stringify(["keys of dropped IDs", destination, ...secrets.toSorted()]);

@@ -1,6 +1,6 @@
 /**
- * A JSON value whose parts can be read and replaced without parsing the rest. The parts that no rule names are written
- * as they were received, with the digits of their numbers and the order of their keys.
+ * A JSON value whose parts can be read and replaced without parsing the rest. The parts that no rule names are
+ * written as they were received: numbers keep their digits, and keys keep their order.
  *
  *   a value                                  is written
  *   without changes                          byte for byte
@@ -31,15 +31,18 @@ export class JsonValue {
   readonly #bytes: Buffer;
   readonly #start: number;
   readonly #end: number;
-  /** Index of the byte where the value's name starts; -1 if the value is not a member of an object. */
+  /** The index at which the value's name starts; -1 if the value is not a member of an object. */
   readonly #nameStart: number;
-  /** The value from which this one was copied. It keeps what was parsed, for all copies. */
+  /** The value from which this one was copied. It holds the result of parsing for all copies. */
   readonly #origin: JsonValue;
-  /** The members or entries in the bytes; null until they are needed, and always null in copies. */
+  /** The members or entries in the bytes; null until they are needed, and always null in a copy. */
   #parsed: Opened | null = null;
-  /** Members in the bytes that were changed, or that may have been changed because they were read; null if deleted. */
+  /**
+   * Members in the bytes that were changed, or that were read and may have been changed since. A deleted member is
+   * null.
+   */
   #edited: Map<string, JsonValue | null> | null = null;
-  /** Members that were added, because they are not in the bytes or were deleted before. */
+  /** Members that were added because they are not in the bytes, or because they were deleted before. */
   #added: Map<string, JsonValue> | null = null;
   /** Entries that may have been changed. */
   #entries: readonly JsonValue[] | null = null;
@@ -68,7 +71,7 @@ export class JsonValue {
     return new JsonValue(this.#bytes, this.#start, this.#end, this.#nameStart, this.#origin);
   }
 
-  /** A byte-order mark at the start is skipped. */
+  /** Reads a value from bytes. A byte-order mark at the start is skipped. */
   static read(bytes: Buffer): JsonValue {
     const isMarked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
     const start = skipSpace(bytes, isMarked ? 3 : 0);
@@ -196,7 +199,7 @@ export class JsonValue {
     return this.#entries?.some((entry) => entry.isChanged()) ?? false;
   }
 
-  /** The value's JSON; see the table. */
+  /** The value's JSON, written according to the table above. */
   text(): string {
     return this.isChanged() ? this.toBytes().toString() : this.#raw();
   }
@@ -226,7 +229,10 @@ export class JsonValue {
     pieces.add(bytes, end - 1, end);
   }
 
-  /** Unchanged members are written with the comma before them, so that adjacent ones become one range of bytes. */
+  /**
+   * An unchanged member is written together with the comma before it, so that adjacent unchanged members become one
+   * range of bytes.
+   */
   #writeMembers(pieces: Pieces): void {
     const bytes = this.#bytes;
     const { members, repeats } = this.#open();
@@ -253,7 +259,7 @@ export class JsonValue {
     }
   }
 
-  /** The value's JSON without spaces and unnecessary escapes; numbers keep their digits. */
+  /** The value's JSON without spaces and without unnecessary escapes. Numbers keep their digits. */
   compact(): string {
     if (this.#isScalar) {
       const string = this.string();
@@ -278,7 +284,7 @@ export class JsonValue {
     return this.#bytes.toString("utf8", this.#start, this.#end);
   }
 
-  /** Parses one level unless it has been parsed already; the values in it are not parsed. */
+  /** Parses one level, unless it has already been parsed. The values on that level are not parsed. */
   #open(): Opened {
     const origin = this.#origin;
     if (origin.#parsed !== null) return origin.#parsed;
@@ -292,7 +298,7 @@ export class JsonValue {
   }
 }
 
-/** Ranges of bytes that are joined at the end. Adjacent ranges of the same source become one. */
+/** Collects ranges of bytes, which are joined at the end. Adjacent ranges from the same buffer become one range. */
 class Pieces {
   readonly #sources: Buffer[] = [];
   readonly #starts: number[] = [];

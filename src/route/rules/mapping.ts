@@ -1,6 +1,7 @@
 /**
- * Applies the mapping of a destination (docs/rules.md#mapping). All values are read before the first entry is applied,
- * and no two entries of a configuration write the same path, so the order of entries has no effect.
+ * Applies the mapping of a destination (docs/rules.md#mapping). The order of entries has no effect, because all
+ * values are read before the first entry is applied, and because no two entries of a configuration write to the same
+ * path.
  *
  *   entry              reads     does                                                  does nothing if
  *   event, to          event     replaces the event                                    a track has another event
@@ -16,8 +17,8 @@
  *   is absent                          the parent is created
  *   is anything else                   the entry does nothing
  *
- * `string`, `hash` and `remove` apply to each object of a list on their path. Values are removed first; new keys come last, in the
- * order of their paths.
+ * If there is a list on the path of a `string`, `hash` or `remove` entry, the entry applies to each object in the
+ * list. Values are removed first. New keys are added at the end, in the order of their paths.
  */
 
 import type { MapAction, MapRule } from "../../domain/rules.ts";
@@ -37,7 +38,7 @@ import {
 export interface CompiledEntry {
   readonly matches: Condition;
   readonly action: MapAction;
-  /** The path that is read, or null if none is, and the path that is written. */
+  /** `from` is the path that is read, or null if none is; `to` is the path that is written. */
   readonly from: RulePath | null;
   readonly to: RulePath;
   /** The JSON that `set` writes. */
@@ -73,11 +74,11 @@ interface Edits {
     readonly path: RulePath;
     readonly json: string;
   }[];
-  /** Sorted by path before they are applied, because two rules can write the same location by different paths. */
+  /** Sorted by path before they are applied, because two rules can write to the same location with different paths. */
   readonly put: { readonly path: RulePath; readonly json: string; readonly isNamed: boolean }[];
 }
 
-/** @param changed receives the paths of what was changed, if given. */
+/** @param changed if present, the paths of changed values are added to it. */
 export function mapped(
   root: JsonValue,
   entries: readonly CompiledEntry[],
@@ -93,7 +94,7 @@ export function mapped(
     holder.set(path.at(-1) ?? "", JsonValue.of(json));
     changed?.add(pathOf(path));
   }
-  // If two entries write the same location in a call, the entry whose path is exactly that location wins.
+  // If two entries write to the same location in a call, the entry whose path is exactly that location wins.
   const inOrder = edits.put.toSorted(
     (a, b) => comparePaths(a.path, b.path) || Number(a.isNamed) - Number(b.isNamed),
   );
@@ -172,7 +173,7 @@ function collectCopy(
   }
 }
 
-/** The properties of a page call are in two objects; a value is written to one of them only. */
+/** The properties of a page call can be in two objects. A value is written to only one of these objects. */
 function putAt(path: RulePath, shape: CallShape): readonly RulePath[] {
   return placesOf(path, shape, false).slice(0, 1);
 }
@@ -192,7 +193,7 @@ function openAlong(root: JsonValue, path: RulePath): void {
   for (const [length, name] of path.entries()) at(root, path.slice(0, length))?.touch(name);
 }
 
-/** True if all parents that exist are objects. */
+/** Returns true if all parents on the path that exist are objects. */
 function canPut(root: JsonValue, path: RulePath): boolean {
   return path.slice(0, -1).every((_, length) => {
     const parent = at(root, path.slice(0, length + 1));

@@ -47,14 +47,14 @@ function escaped(name: string): string {
   return name.replaceAll(/[\\.]/g, "\\$&");
 }
 
-/** True if the paths are equal, or one leads to a value inside the other. */
+/** Returns true if the paths are equal, or if one path leads to a value inside the value at the other path. */
 export function overlaps(one: RulePath, other: RulePath): boolean {
   const length = Math.min(one.length, other.length);
   for (let at = 0; at < length; at += 1) if (one[at] !== other[at]) return false;
   return true;
 }
 
-/** Compares paths name by name, by code units; a path comes before the paths inside it. */
+/** Compares paths name by name, by UTF-16 code units. A path comes before the longer paths that start with it. */
 export function comparePaths(one: RulePath, other: RulePath): number {
   const length = Math.min(one.length, other.length);
   for (let at = 0; at < length; at += 1) {
@@ -82,7 +82,7 @@ export function shapeOf(type: CallType, json: JsonObject): CallShape {
   return { traitsAreInContext, isIdentify, isPage: type === "page" };
 }
 
-/** The locations in a call that a path stands for; see the table. */
+/** The locations in a call that a path stands for, according to the table above. */
 export function placesOf(
   path: RulePath,
   shape: CallShape,
@@ -97,7 +97,7 @@ export function placesOf(
   return [path];
 }
 
-/** Reads own properties only, because every object inherits properties such as `constructor`. */
+/** Returns an own property. Inherited properties, such as `constructor`, are ignored. */
 export function own(object: JsonObject, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }

@@ -1,6 +1,6 @@
 /**
  * Applies the rules of a destination to a call (docs/rules.md#order). The rules are compiled once per configuration,
- * and each source has only the rules that apply to it. The first row that applies decides.
+ * into a separate plan for each source. The first row that applies decides.
  *
  *   the call                                        result
  *   does not have the consent (`consent.ts`)        skipped: no-consent; decided before `integrations`
@@ -16,7 +16,7 @@
  *   never had a user ID, and has an anonymous ID    that ID
  *   its anonymous ID was removed                    a keyed hash of it
  *
- * Conditions see the call as it was received. Filters change it before the mapping reads it.
+ * Conditions are evaluated on the call as it was received. The mapping reads the call after filters have changed it.
  */
 
 import { type Call, callKey } from "../../domain/call.ts";
@@ -43,7 +43,8 @@ export interface CompiledRules {
   /** Null if no rule applies to the source. */
   readonly forSource: (source: SourceId) => RulePlan | null;
   /**
-   * Applies the rules that have no condition to the user ID of a delete notification; null if no notification is sent.
+   * Applies the rules without a condition to the user ID of a delete notification. Returns null if no notification
+   * is to be sent.
    */
   readonly deletedUserId: (source: SourceId, userId: string) => string | null;
 }
@@ -57,7 +58,7 @@ export type RuleOutcome =
       readonly kind: "changed";
       readonly bytes: Buffer;
       readonly key: string;
-      /** Paths that were changed, without values; empty unless paths were requested. */
+      /** The paths that were changed, without values. Empty unless the caller requested the paths. */
       readonly changed: readonly string[];
     }
   | { readonly kind: "failed"; readonly error: string };
@@ -70,7 +71,7 @@ export function hasRules({ consent, filters, map }: Partial<DestinationRules>): 
 
 /**
  * @param destination the ID of the destination.
- * @param secrets secrets of the configuration that receivers do not have.
+ * @param secrets secrets in the configuration that receivers do not have.
  */
 export function compileRules(
   destination: string,
@@ -117,7 +118,10 @@ export function consents({ consent }: RulePlan, { call }: Pick<RuleCall, "call">
   return consent === null || hasConsent(consent, call.context);
 }
 
-/** Applies filters and mapping to a call that has consent. Never throws. @param explains if true, the outcome has the paths that were changed. */
+/**
+ * Applies filters and mapping to a call that has consent. Never throws. @param explains if true, the outcome lists
+ * the paths that were changed.
+ */
 export function applyRules(plan: RulePlan, given: RuleCall, explains: boolean): RuleOutcome {
   try {
     return applied(plan, given, explains);
@@ -158,7 +162,7 @@ function keyOf(call: Call, root: JsonValue, secret: Buffer): string {
   return anonymousId ?? keyOfDropped(callKey(call), secret);
 }
 
-/** The ID, parsed like the fields of a call (`parse-call.ts`); null if there is none. */
+/** The ID, parsed in the same way as the fields of a call (`parse-call.ts`); null if there is no ID. */
 function idOf(value: JsonValue | undefined): string | null {
   const text = value?.string() ?? null;
   if (text !== null) return text === "" ? null : text;

@@ -1,5 +1,6 @@
 /**
- * Decides, from the comparisons of `type` in a condition, whether the condition can never match calls of a type.
+ * Decides whether a condition can never match calls of a given type. The decision is based on the comparisons with
+ * `type` in the condition.
  *
  *   part of the condition       never matches                always matches, unless the whole condition is invalid for a call
  *   type = 'track'              calls of another type        calls of that type
@@ -45,7 +46,7 @@ function is(when: "never" | "always", expression: Expression, type: CallType): b
   }
 }
 
-/** Null if the expression does not compare `type`, or does not compare it with a string. */
+/** Returns null unless the expression compares `type` with a string. */
 function comparesType(
   { operator, left, right }: Extract<Expression, { readonly kind: "comparison" }>,
   type: CallType,

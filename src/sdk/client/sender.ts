@@ -198,7 +198,10 @@ export class Sender {
       const decision = decide(outcome, attempt, this.#settings.attemptsMax, nowMs(), random());
       if (decision.kind === "give-up") return { loss: decision.loss, attempts: attempt };
       if (decision.kind === "acknowledged") {
-        log(`${batch.length} calls were acknowledged, ${this.#queue.count - batch.length} wait`);
+        log(
+          `${batch.length} calls were acknowledged, ${this.#queue.count - batch.length} are ` +
+            `waiting`,
+        );
         return { loss: null, attempts: attempt };
       }
       status = outcome.kind === "response" ? outcome.status : null;

@@ -36,7 +36,7 @@ export function parsePayloads(rawBody: RawBody, headers: RequestHeaders): readon
   const counted = header(headers, COUNT_HEADER);
   if (counted !== null && counted !== `${entries.length}`) {
     throw new PayloadError(
-      `the body has ${entries.length} calls, but X-Switchyard-Batch has another number`,
+      `the body has ${entries.length} calls, but X-Switchyard-Batch has a different number`,
     );
   }
   return entries.map((read, index) => {

@@ -1,12 +1,12 @@
-/** The fields of log lines. A field has the same meaning in all lines. */
+/** The fields of log lines. A field means the same in all lines. */
 
-/** The types of fields, by the names that the docs use for the types. */
+/** The types of fields, under the names that the docs use for these types. */
 export interface FieldTypes {
   readonly string: string;
   readonly "string or number": string | number;
   readonly strings: readonly string[];
   readonly number: number;
-  /** ISO 8601, UTC, milliseconds. */
+  /** An instant in ISO 8601 format, in UTC and with milliseconds. */
   readonly instant: string;
   readonly error: unknown;
   readonly object: object;
@@ -22,11 +22,12 @@ export const LOG_FIELDS = {
   action: {
     type: "object",
     meaning:
-      "An action in the console, as it was requested, or a comparison with its time and share.",
+      "The requested action of the console. For a comparison, with its time range and its " +
+      "share of calls.",
   },
   afterMs: {
     type: "number",
-    meaning: "Time that passed before the line was logged, in milliseconds.",
+    meaning: "Time for which the process waited before the line was logged, in milliseconds.",
   },
   attempt: { type: "number", meaning: "The number of the attempt, from 1." },
   audience: { type: "string", meaning: "ID of an audience." },

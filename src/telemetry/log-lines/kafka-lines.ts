@@ -12,8 +12,9 @@ export const KAFKA_LINES = {
   "kafka.waiting": {
     levels: ["warn"],
     meaning:
-      "No broker was usable at startup, or the brokers could not yet do what startup needs. Startup is retried for `kafka.startTimeout`.",
-    action: "[Errors at connecting](connect.md#connection-errors).",
+      "No broker was usable at startup, or the brokers were not ready yet. Startup is retried " +
+      "for `kafka.startTimeout`.",
+    action: "See [errors at connecting](connect.md#connection-errors).",
     fields: ["cause"],
   },
   "kafka.broker.unreachable": {
@@ -21,7 +22,8 @@ export const KAFKA_LINES = {
     meaning:
       "A broker was unreachable, or did not respond to fetches. Logged immediately, and then every minute with the current error.",
     action:
-      "[Kafka is unreachable](troubleshooting.md#kafka-is-unreachable). Work continues automatically afterwards.",
+      "See [Kafka is unreachable](troubleshooting.md#kafka-is-unreachable). Processing resumes " +
+      "automatically when the brokers are reachable again.",
     fields: ["broker", "error", "since"],
   },
   "kafka.broker.reachable": {
@@ -35,7 +37,8 @@ export const KAFKA_LINES = {
     meaning:
       "A broker throttled this process, because the process exceeds one of its quotas in Kafka. Logged immediately, and then once a minute while it lasts, with the last throttle time and the sum since the previous line.",
     action:
-      "[The brokers throttle the process](troubleshooting.md#the-brokers-throttle-the-process).",
+      "See [The brokers throttle the " +
+      "process](troubleshooting.md#the-brokers-throttle-the-process).",
     fields: ["broker", "request", "throttleMs", "sumMs"],
   },
   "kafka.client": {
@@ -49,7 +52,8 @@ export const KAFKA_LINES = {
   "kafka.consumer.restarting": {
     levels: ["debug", "warn"],
     meaning:
-      "A consumer failed, and has rejoined its group or is still trying to. Logged only at level debug if a broker is unreachable.",
+      "A consumer failed. It has rejoined its group, or is still trying to rejoin it. Logged " +
+      "only at level debug if a broker is unreachable.",
     action: "If it happens repeatedly, read the error.",
     fields: ["group", "error", "since"],
   },
@@ -76,7 +80,9 @@ export const KAFKA_LINES = {
   },
   "kafka.commit.metadata-rejected": {
     levels: ["warn"],
-    meaning: "The brokers rejected long metadata in a commit. A restart repeats more records.",
+    meaning:
+      "The brokers rejected long metadata in a commit. After a restart, more records " +
+      "are processed again.",
     action: "Raise `offset.metadata.max.bytes` of the brokers.",
     fields: ["group", "hint"],
   },
@@ -105,7 +111,7 @@ export const KAFKA_LINES = {
     levels: ["debug", "warn"],
     meaning:
       "Writes failed and are retried until they succeed. Logged only at level debug if a broker is unreachable.",
-    action: "Read the error. The records and the partitions from which they come wait.",
+    action: "Read the error. The records wait, and so do the partitions that they come from.",
     fields: ["error"],
     optional: ["topic", "brokerId"],
   },
@@ -119,7 +125,7 @@ export const KAFKA_LINES = {
   "kafka.produce.topic-missing": {
     levels: ["warn"],
     meaning: "A topic that is written to was missing or unusable.",
-    action: "`switchyard topics`.",
+    action: "Run `switchyard topics`.",
     fields: ["topic", "error", "hint"],
   },
   "kafka.produce.partition-missing": {
@@ -131,7 +137,9 @@ export const KAFKA_LINES = {
   },
   "kafka.produce.not-idempotent": {
     levels: ["warn"],
-    meaning: "The brokers assigned no producer ID. A broken connection may write records twice.",
+    meaning:
+      "The brokers did not assign a producer ID. If a connection breaks, records may be " +
+      "written twice.",
     action: "Grant the permission that `hint` names.",
     fields: ["hint"],
   },
@@ -139,7 +147,7 @@ export const KAFKA_LINES = {
     levels: ["warn"],
     meaning:
       "The schema registry gave no usable response. Logged immediately, and then every minute. Partitions with unknown schemas wait.",
-    action: "[Outages](registry.md#outages).",
+    action: "See [outages](registry.md#outages).",
     fields: ["unreachableForMs", "waiting", "error"],
   },
   "registry.reachable": {

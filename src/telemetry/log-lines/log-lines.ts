@@ -1,6 +1,7 @@
 /**
- * The table of log lines, from which the types of log calls and `docs/logs.md` are derived. Code that logs a line or
- * a field that is not in the table does not compile. The table is used only as a type, so a process never loads it.
+ * The table of log lines. The types of log calls and `docs/logs.md` are derived from it, so code that logs a line or
+ * a field that is not in the table does not compile. The program uses the table only as a type, so a process never
+ * loads it.
  */
 
 import type { LogFieldName, LogFieldValue } from "./fields.ts";
@@ -32,7 +33,7 @@ export type FieldsOf<Name extends LineName> = {
   readonly [Field in Optional<Name>]?: LogFieldValue<Field>;
 };
 
-/** The keys of each member of a union. */
+/** The keys of all members of a union. */
 type KeysOf<Fields> = Fields extends unknown ? keyof Fields : never;
 
 /** Accepts only the fields of the line, even if they are passed in a variable. */

@@ -3,7 +3,8 @@
 import type { LineTable } from "./line-spec.ts";
 
 const TOPICS_FIX =
-  "`switchyard topics --apply`. If `error` or `fix` names a missing permission, grant that instead.";
+  "Run `switchyard topics --apply`. If `error` or `fix` names a missing permission, grant that " +
+  "instead.";
 
 export const RUN_LINES = {
   "operator-events.write-failed": {
@@ -22,7 +23,7 @@ export const RUN_LINES = {
   },
   "operator-webhook.rejected": {
     levels: ["warn"],
-    meaning: "The operator's webhook rejected an event, which is not posted again.",
+    meaning: "The operator's webhook rejected an event, and the event is not posted again.",
     action: "Look at the endpoint. The event is on the topic `operator-events`.",
     fields: ["event", "subject", "cause"],
   },
@@ -60,7 +61,7 @@ export const RUN_LINES = {
   },
   "console.action.progress": {
     levels: ["info"],
-    meaning: "An action in the console reported progress. A replay reports its name.",
+    meaning: "An action in the console reported its progress, or the name of its replay.",
     action: null,
     fields: ["job", "progress"],
   },
@@ -97,7 +98,9 @@ export const RUN_LINES = {
   },
   "stage.stopped": {
     levels: ["info"],
-    meaning: "A stage has finished its records in flight, or left them to their next owner.",
+    meaning:
+      "A stage has processed its records in flight, or left them to the next owner of " +
+      "their partitions.",
     action: null,
     fields: ["stage"],
   },
@@ -116,7 +119,7 @@ export const RUN_LINES = {
   "stage.halted": {
     levels: ["error"],
     meaning: "A stage stopped reading a partition at a corrupt batch. Reading it is retried.",
-    action: "[A corrupt batch](troubleshooting.md#corrupt-batches).",
+    action: "See [A corrupt batch](troubleshooting.md#corrupt-batches).",
     fields: ["stage", "topics", "error", "topic", "partition", "offset", "retryAt"],
   },
   "stage.restarting": {
@@ -124,20 +127,23 @@ export const RUN_LINES = {
     meaning:
       "A stage has stopped because something that it needs failed, such as the disk of the audience stage's state store. It starts again at `retryAt`. Other stages continue.",
     action:
-      "Read the error. [The state store is unavailable](troubleshooting.md#switchyardaudiencestatestoreunavailable).",
+      "Read the error. See [The state store is " +
+      "unavailable](troubleshooting.md#switchyardaudiencestatestoreunavailable).",
     fields: ["stage", "topics", "error", "retryAt"],
   },
   "stage.corrupt-batch-skipped": {
     levels: ["error"],
     meaning:
       "A corrupt batch was skipped, as configured in `kafka.onCorruptBatch`. Its records are lost.",
-    action: "[Skipping corrupt batches](troubleshooting.md#skip-corrupt-batches-automatically).",
+    action:
+      "See [Skipping corrupt " + "batches](troubleshooting.md#skip-corrupt-batches-automatically).",
     fields: ["stage", "topic", "partition", "firstOffset", "lastOffset", "corruption"],
   },
   "consumer.crashed": {
     levels: ["error"],
     meaning:
-      "A consumer of a stage failed. If its topics are missing, it waits for them; otherwise the process ends.",
+      "A consumer of a stage failed. If its topics are missing, the consumer waits for them; " +
+      "otherwise the process ends.",
     action: "Read the error.",
     fields: ["stage", "topics", "error"],
   },
@@ -186,7 +192,9 @@ export const RUN_LINES = {
     meaning:
       "The clock of the process differed from the brokers' clock by 2 s or more. The stages use the brokers' clock.",
     action:
-      "[Clocks](troubleshooting.md#clocks): correct the clock, on whichever side it is wrong.",
+      "See [Clocks](troubleshooting.md#clocks), and correct the clock of the process or of the " +
+      "broker, " +
+      "whichever is wrong.",
     fields: ["offsetMs"],
   },
   "clock.right": {
@@ -199,13 +207,15 @@ export const RUN_LINES = {
     levels: ["warn"],
     meaning:
       "The brokers' clock could not be determined, because the topic `operator-actions` keeps the producers' timestamps. The stages use the process's own clock.",
-    action: "`switchyard topics --apply`.",
+    action: "Run `switchyard topics --apply`.",
     fields: ["topic"],
   },
   "process.unannounced": {
     levels: ["warn", "debug"],
     meaning:
-      "The process could not write its record to the topic `operator-actions`, so its clock is not compared with the brokers' clock, nor its routes with those of other processes. This is retried every 30 s.",
+      "The process could not write its record to the topic `operator-actions`, so its clock is " +
+      "not compared with the brokers' clock, and its routes are not compared with the routes " +
+      "of other processes. This is retried every 30 s.",
     action:
       "Read the error. If it names a permission, grant it (`switchyard acls`). If it names a clock, correct that clock ([Clocks](troubleshooting.md#clocks)).",
     fields: ["topic", "error"],
@@ -215,7 +225,8 @@ export const RUN_LINES = {
     meaning:
       "Another process of the cluster routes calls from these sources to destinations that are unknown, disabled or not connected in this process. Calls that this process handles do not reach them.",
     action:
-      "Give all processes the same configuration, then run the commands of `routes.missing-over`.",
+      "Give all processes the same configuration, then run the commands that " +
+      "`routes.missing-over` lists.",
     fields: ["destinations", "sources", "since", "until", "fix"],
   },
   "routes.missing-over": {

@@ -7,14 +7,14 @@ export const STAGE_LINES = {
     levels: ["info", "warn", "error"],
     meaning:
       "An attempt ended. The level is error if a request timed out or a certificate was invalid, warn if the attempt failed for another reason, and info if it was accepted.",
-    action: "[Log lines](requests.md#log-lines).",
+    action: "See [Log lines](requests.md#log-lines).",
     fields: ["stage", "destination", "source", "messageId", "attempt", "decision", "requests"],
     optional: ["batchId", "batchCalls", "retryDelay", "retryInMs", "retryAt"],
   },
   "delivery.dead-lettered": {
     levels: ["warn"],
     meaning: "A delivery was dead-lettered. `topic`, `partition` and `offset` identify its record.",
-    action: "`switchyard dead-letters list`. Replay them when the cause is fixed.",
+    action: "Run `switchyard dead-letters list`. When the cause is fixed, replay the dead letters.",
     fields: [
       ...(["stage", "destination", "reason", "error"] as const),
       ...(["topic", "partition", "offset", "omittedLines"] as const),
@@ -24,21 +24,25 @@ export const STAGE_LINES = {
   "attempts.records-dropped": {
     levels: ["warn"],
     meaning:
-      "Attempt records were dropped. `count` is the number of records dropped since the previous such line. At most one such line per minute is written. Deliveries continue.",
-    action: "`switchyard topics`, and look at the brokers.",
+      "Attempt records were dropped. `count` is the number of records dropped since the " +
+      "previous line of this kind. At most one line per minute is written. Deliveries continue.",
+    action: "Run `switchyard topics`, and look at the brokers.",
     fields: ["stage", "topic", "count", "error"],
   },
   "endpoint.circuit-changed": {
     levels: ["info", "warn"],
     meaning: "An endpoint's circuit breaker changed its state. The level is warn if it opened.",
     action:
-      "[Circuit breakers](retries.md#circuit-breakers). Look at `delivery.attempted` of the destination.",
+      "See [Circuit breakers](retries.md#circuit-breakers), and the `delivery.attempted` lines " +
+      "of the destination.",
     fields: ["stage", "destination", "endpointId", "endpointName", "state"],
   },
   "destination.paused": {
     levels: ["warn"],
     meaning: "A destination was paused: nothing is attempted for it, and its calls wait.",
-    action: "`switchyard resume`, or `paused: false` if it is paused in the configuration.",
+    action:
+      "Run `switchyard resume`. If the destination is paused in the configuration, set " +
+      "`paused: false`.",
     fields: ["stage", "destination", "by", "since"],
     optional: ["until"],
   },
@@ -52,7 +56,7 @@ export const STAGE_LINES = {
     levels: ["warn"],
     meaning:
       "There is no token for a destination's requests, so nothing is attempted for it, and its calls wait. Logged again if the error changes.",
-    action: "[Authentication](authentication.md#without-a-token). Read the error.",
+    action: "Read the error. See [Authentication](authentication.md#without-a-token).",
     fields: ["stage", "destination", "error", "since"],
   },
   "destination.token-obtained": {
@@ -69,16 +73,17 @@ export const STAGE_LINES = {
   },
   "record.dead-lettered": {
     levels: ["warn"],
-    meaning: "A stage could not use a record, which became a dead letter.",
+    meaning: "A stage could not use a record, and wrote it to `dead-letters`.",
     action:
-      "Ask the producer for the reason. `switchyard dead-letters list --json` has the record.",
+      "Run `switchyard dead-letters list --json` to see the record, and ask its producer to " +
+      "correct it.",
     fields: ["stage", "reason", "error", "topic", "partition", "offset", "omittedLines"],
     optional: ["messageId", "source", "destination"],
   },
   "deletion.blocked": {
     levels: ["error"],
     meaning: "Deletions are blocked, because the partitions of a topic cannot be counted.",
-    action: "Do what `fix` says: create the topic, or grant the permission to describe it.",
+    action: "Apply the fix in `fix`: create the topic, or grant the permission to describe it.",
     fields: ["stage", "topic", "error", "fix"],
   },
   "deletion.unknown-sources": {
@@ -97,8 +102,9 @@ export const STAGE_LINES = {
   "audience.sync.ended": {
     levels: ["info", "warn"],
     meaning:
-      "A sync ended. The level is warn if no members were removed, because the sync awaits approval, was abandoned, or had a wrong count.",
-    action: "[Syncs awaiting approval](audiences.md#syncs-awaiting-approval).",
+      "A sync ended. The level is warn if no members were removed, because the sync awaits " +
+      "approval, was abandoned, or had the wrong number of users.",
+    action: "See [Syncs awaiting approval](audiences.md#syncs-awaiting-approval).",
     fields: [
       ...(["stage", "audience", "key", "sync", "outcome"] as const),
       ...(["members", "received", "removed", "durationMs"] as const),
@@ -107,7 +113,8 @@ export const STAGE_LINES = {
   "audience.topic.recreated": {
     levels: ["warn"],
     meaning:
-      "The topic `audience-syncs` is not the one from which the partition's audiences were built. Its records count as new.",
+      "The topic `audience-syncs` is not the topic from which the partition's audiences were " +
+      "built. Its records are treated as new.",
     action:
       "Find out whether the topic was recreated on purpose. Send a sync for each audience whose last sync may have been on the previous topic.",
     fields: ["stage", "partition"],
@@ -158,13 +165,13 @@ export const STAGE_LINES = {
   "ingest.request-rejected": {
     levels: ["warn"],
     meaning: "A request was rejected.",
-    action: "[Errors](ingest.md#errors) lists the codes.",
+    action: "See [Errors](http-apis.md#errors) for the codes.",
     fields: ["stage", "code", "omittedLines"],
   },
   "ingest.calls-rejected": {
     levels: ["warn"],
     meaning: "Calls of a batch were rejected. The other calls of the batch were accepted.",
-    action: "Ask the owner of the source.",
+    action: "Ask the owner of the source to correct the calls.",
     fields: ["stage", "source", "reason", "count", "error", "omittedLines"],
   },
   "ingest.internal-error": {

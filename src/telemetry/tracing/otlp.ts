@@ -1,5 +1,5 @@
 /**
- * Posts traces with OpenTelemetry's library, over OTLP/HTTP as protobuf. No other file imports that library.
+ * Posts traces with OpenTelemetry's library, as protobuf over OTLP/HTTP. No other file imports this library.
  *
  *   the collector          spans
  *   accepts them           are posted every 5 s, or when there are 512
@@ -7,8 +7,7 @@
  *   fails for longer       are dropped and counted; a line is logged every minute
  *   hangs                  at most 2,048 wait; others are dropped. No call waits for spans
  *
- * The start of a span may be earlier than that of the process, because a delay can start in one process and end in
- * another.
+ * A span may start before the process did, because a delay can start in one process and end in another.
  */
 
 import {
@@ -42,15 +41,15 @@ import {
 import type { TraceContext } from "../../domain/trace-context.ts";
 import type { Attributes, Span, SpanKind, SpanStart, Tracing } from "./port.ts";
 
-/** The version of the semantic conventions that the names of spans and attributes follow. */
+/** The version of the semantic conventions from which the names of spans and attributes are taken. */
 export const CONVENTIONS = "1.45.0";
 
 export interface OtlpOptions {
   /** The URL to which spans are posted, with its path. */
   readonly url: string;
-  /** Values may be secret. */
+  /** The values may be secret. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The share, from 0 to 1, of the traces starting in this process that are kept. */
+  /** The share of traces to keep, from 0 to 1, among those that start in this process. */
   readonly sampleRatio: number;
   readonly serviceName: string;
   readonly version: string;
@@ -58,7 +57,7 @@ export interface OtlpOptions {
   readonly random: () => number;
 }
 
-/** Called for each batch of spans, with the number of posted spans or the reason why posting failed. */
+/** Called for each batch of spans, either with the number of posted spans or with the reason why posting failed. */
 export interface OtlpWatch {
   readonly posted: (spans: number) => void;
   readonly failed: (spans: number, error: string) => void;
@@ -113,7 +112,7 @@ export function createOtlp(options: OtlpOptions, watch: OtlpWatch): ClosableTrac
   };
 }
 
-/** `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME` take precedence over ours. */
+/** Values from `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME` take precedence over these. */
 function resourceOf(serviceName: string, version: string) {
   const own = { "service.name": serviceName, "service.version": version };
   const detectors = [hostDetector, serviceInstanceIdDetector, envDetector];

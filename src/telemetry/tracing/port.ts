@@ -14,7 +14,10 @@ import type { TraceContext } from "../../domain/trace-context.ts";
 export type SpanKind = "internal" | "server" | "client" | "consumer";
 
 type Attribute = string | number | boolean | readonly string[];
-/** Attributes by name: names of OpenTelemetry's semantic conventions, or `switchyard.*`. */
+/**
+ * The values of attributes, indexed by name. A name is from OpenTelemetry's semantic conventions, or starts with
+ * `switchyard.`.
+ */
 export type Attributes = Readonly<Record<string, Attribute>>;
 
 export interface SpanStart {
@@ -30,7 +33,7 @@ export interface SpanStart {
 }
 
 export interface Span {
-  /** The context for spans and records that follow from this span. */
+  /** The context to pass on to the spans and records that follow from this span. */
   readonly context: TraceContext;
   set(attributes: Attributes): void;
   /** Call this once. @param error a short name for the failure; null if there was none. */
@@ -41,7 +44,7 @@ export interface Tracing {
   /** Returns true if a trace that starts now is kept. Call this once for each trace. */
   isKept(): boolean;
   begin(start: SpanStart): Span;
-  /** The context of work whose trace is not kept. @param parent null if the work starts the trace. */
+  /** Returns the context for work whose trace is not kept. @param parent null if the trace starts with this work. */
   notKept(parent: TraceContext | null): TraceContext;
 }
 

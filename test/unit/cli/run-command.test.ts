@@ -10,10 +10,14 @@ const WITHOUT = SMALL.replace("writeKey: k1, ", "");
 
 test.each([
   [SMALL, ""],
-  [WITHOUT, "warning: the source web has no write key, so ingest rejects calls from it\n"],
+  [
+    WITHOUT,
+    "warning: the source web has no write key, so the ingest stage rejects calls from " + "it\n",
+  ],
   [
     WITHOUT.replace("destinations:\n", "  - { id: ios }\ndestinations:\n"),
-    "warning: the sources web, ios have no write keys, so ingest rejects calls from them\n",
+    "warning: the sources web, ios have no write keys, so the ingest stage rejects calls from " +
+      "them\n",
   ],
 ])("sources that ingest cannot know %#", (yaml, warning) => {
   const shell = fakeShell();

@@ -53,7 +53,7 @@ const OUTAGES: readonly (readonly [string, Exchanged, RegExp])[] = [
   ["references that are none", answer(200, { schema: "{}", references: [{}] }), /not with a/],
   ["a list", answer(200, ["hunter2"]), /not with a schema/],
   ["a content type that is none", answer(200, "", "\u001b[2Jhunter2"), /with something, not/],
-  ["204", answer(204, ""), /responds 204, as no registry does/],
+  ["204", answer(204, ""), /responds 204, a status that no schema registry uses/],
   ["404 of a path", answer(404, { error_code: 404, message: "HTTP 404" }), /the path in registry/],
   ["404 of a proxy", answer(404, HTML, "text/html"), /the path in registry\.url/],
   ["404 without a body", answer(404, ""), /the path in registry\.url/],

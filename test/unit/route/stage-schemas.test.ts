@@ -71,7 +71,7 @@ test("values with and without a schema become the same copies", async () => {
   expect(cut?.value?.at(-1)).toBe(1);
   expect(headerTexts(cut as IncomingRecord)).toMatchObject({
     "switchyard-reason": "undecodable",
-    "switchyard-error": "the value has 1 byte more than its schema (schema 7)",
+    "switchyard-error": "the value has 1 more byte than its schema describes (schema 7)",
   });
 });
 

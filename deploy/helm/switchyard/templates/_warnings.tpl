@@ -43,7 +43,7 @@
 {{- $sources := default (list) .Values.config.sources -}}
 {{- range .Values.configFiles }}{{ $sources = concat $sources (default (list) .sources) }}{{ end -}}
 {{- if not (or .Values.existingConfigMap $sources) -}}
-{{- $warnings = append $warnings "No source is configured, so ingest rejects all calls." -}}
+{{- $warnings = append $warnings "No source is configured, so the ingest stage rejects all calls." -}}
 {{- end -}}
 {{- toYaml $warnings -}}
 {{- end -}}

@@ -1,7 +1,7 @@
 /**
- * Compiles filters of the filter language (Segment's FQL; docs/rules.md#the-filter-language) to closures, once. The
- * time to evaluate a filter is at most proportional to the length of the call times the length of the filter: no string
- * of a filter or a call becomes a regular expression, and no string is searched twice.
+ * Compiles filters of the filter language (Segment's FQL; docs/rules.md#the-filter-language) to closures. The time
+ * to evaluate a filter is at most proportional to the length of the call multiplied by the length of the filter,
+ * because no string becomes a regular expression, and no string is searched twice.
  *
  *   part        result
  *   and, or     true or false; operands are evaluated from the left, up to the first that decides
@@ -25,7 +25,7 @@ export type CompiledFilter =
   | {
       readonly kind: "filter";
       readonly matches: (call: CallValue) => boolean;
-      /** Sentences about parts of the filter that are valid, but are most likely mistakes. */
+      /** Sentences about parts of the filter that are valid, but probably mistakes. */
       readonly warnings: readonly string[];
       /** The terms between `and`, `or` and `!`, in the order of the text. */
       readonly terms: readonly FilterTerm[];
@@ -34,7 +34,7 @@ export type CompiledFilter =
 
 export interface InvalidFilter {
   readonly kind: "invalid";
-  /** Column in the text, in characters, from 1. */
+  /** The column in the text, in characters, counted from 1. */
   readonly column: number;
   readonly found: string;
   readonly expected: string;
@@ -83,24 +83,24 @@ function columnOf(text: string, at: number): number {
   return [...text.slice(0, at)].length + 1;
 }
 
-/** The type of the expression's result if that is never a boolean; null if it may be a boolean. */
+/** The type of the expression's result if the result is never a boolean; null if it can be a boolean. */
 function resultThatIsNoBoolean(expression: Expression): string | null {
   if (expression.kind === "list") return "a list";
   if (expression.kind === "function") {
     const { gives } = FUNCTIONS[expression.name];
-    return gives === "a boolean" ? null : `${expression.name}(), which gives ${gives}`;
+    return gives === "a boolean" ? null : `${expression.name}(), which returns ${gives}`;
   }
   if (expression.kind !== "literal" || typeof expression.value === "boolean") return null;
   return expression.value === null ? "null" : `a ${typeof expression.value}`;
 }
 
 /**
- * Thrown when the rest of a filter cannot change the result. The same object is thrown each time, because creating an
- * error costs more than throwing it.
+ * Thrown when the rest of a filter cannot change the result. It is one object, because creating an error each time
+ * would cost more than throwing it.
  */
 const NOT_BOOLEAN = new Error("an operand is neither a boolean nor null");
 
-/** Undefined if an operand is neither a boolean nor null. */
+/** Returns undefined if an operand is neither a boolean nor null. */
 function valueOrStop(evaluate: Evaluate, call: CallValue): unknown {
   try {
     return evaluate(call);
@@ -140,7 +140,7 @@ function isTrue(value: unknown): boolean {
   throw NOT_BOOLEAN;
 }
 
-/** @param decides the operand value at which the evaluation of `and` or `or` ends. */
+/** @param decides the value of an operand that ends the evaluation: false for `and`, true for `or`. */
 function compiledChain(operands: readonly Evaluate[], decides: boolean): Evaluate {
   const [first, second] = operands;
   if (first !== undefined && second !== undefined && operands.length === 2) {
@@ -194,7 +194,10 @@ function compiledFunction(
   return (call) => apply(a(call), b(call), c(call));
 }
 
-/** Returns the digits of a number as they were sent; null if the expression never returns a number of the call. */
+/**
+ * Returns a function that finds the digits of a number as they were sent; null if the expression never returns a
+ * number from the call.
+ */
 function digitsOf(expression: Expression): ((call: CallValue) => string | null) | null {
   if (expression.kind === "path") return digitsAt(expression.names);
   const [first] = expression.kind === "function" ? expression.arguments : [];
@@ -211,7 +214,7 @@ function compiledComparison({
   if (operator === "in") return compiledIn(a, right);
   if (operator === "=" || operator === "!=") {
     const isNegated = operator === "!=";
-    // Nearly all filters compare with a constant.
+    // Nearly all filters compare a value with a constant.
     if (right.kind === "literal") {
       const { value } = right;
       return (call) => (a(call) === value) !== isNegated;
@@ -234,7 +237,7 @@ const ORDERS: Readonly<
   "<=": (x, y) => x <= y,
 };
 
-/** Compiles `in`, which only searches for scalars. */
+/** Compiles `in`, which finds only scalars. */
 function compiledIn(a: Evaluate, right: Expression): Evaluate {
   const values = right.kind === "list" ? constants(right.entries) : null;
   if (values !== null) {
@@ -251,7 +254,7 @@ function compiledIn(a: Evaluate, right: Expression): Evaluate {
   };
 }
 
-/** The expression itself, then all of its parts. */
+/** Yields the expression itself, then all of its parts. */
 function* partsOf(expression: Expression): Generator<Expression> {
   yield expression;
   for (const part of insideOf(expression)) yield* partsOf(part);
@@ -285,7 +288,8 @@ function warningsOf(expression: Expression, text: string): readonly string[] {
     const isGlob = first?.kind === "literal" && /[*?[]/.test(`${first.value}`);
     if (part.name === "match" && isGlob && second?.kind !== "literal") {
       warnings.push(
-        `${place}the first argument of match looks like a pattern, and the pattern is the second one; write match(text, pattern)`,
+        `${place}the first argument of match looks like a pattern, but the pattern must be the ` +
+          `second argument; write match(text, pattern)`,
       );
     }
     const operator = second?.kind === "literal" ? `${second.value}` : "=";

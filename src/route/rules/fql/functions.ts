@@ -29,7 +29,7 @@ export const FUNCTIONS = {
   match: {
     arguments: 2,
     gives: "a boolean",
-    // A glob in the filter is compiled only once, with the filter.
+    // If the glob is a constant in the filter, it is compiled only once, together with the filter.
     apply: (text, glob) =>
       typeof text === "string" && typeof glob === "string" && compileGlob(glob)?.(text) === true,
   },
@@ -82,8 +82,8 @@ function bool(value: unknown): boolean | null {
 }
 
 /**
- * A value as a string; a number that is not from the call is converted. A number from the call keeps its digits
- * (`digitsAt`).
+ * Returns a value as a string. Only numbers that are not from the call are converted here; those from the call keep
+ * their digits (`digitsAt`).
  */
 function string(value: unknown): string | null {
   if (typeof value === "string") return value;
@@ -91,7 +91,7 @@ function string(value: unknown): string | null {
   return typeof value === "number" && Number.isFinite(value) ? JSON.stringify(value) : null;
 }
 
-/** Numbers in the form that `tokens.ts` reads. */
+/** The form of numbers that `tokens.ts` also reads. */
 const NUMBER = /^[+-]?[0-9]+(?:\.[0-9]+)?$/;
 
 function number(value: unknown): number | null {
@@ -99,7 +99,7 @@ function number(value: unknown): number | null {
   return typeof value === "string" && NUMBER.test(value) ? Number(value) : null;
 }
 
-/** Returns true if the operator holds for the difference of two versions. */
+/** The operators for versions. Each returns true if two versions with this difference satisfy the operator. */
 export const SEMVER_OPERATORS: Readonly<Record<string, (difference: number) => boolean>> = {
   "=": (difference) => difference === 0,
   "!=": (difference) => difference !== 0,
@@ -119,7 +119,7 @@ function semver(left: unknown, operator: unknown, right: unknown): boolean {
   return SEMVER_OPERATORS[operator]?.(compareVersions(left, right)) === true;
 }
 
-/** Compares versions; an absent part counts as 0. */
+/** Compares versions part by part. A part that is absent counts as 0. */
 function compareVersions(left: string, right: string): number {
   const [ours, theirs] = [left.split("."), right.split(".")];
   for (let part = 0; part < 3; part += 1) {
@@ -129,7 +129,7 @@ function compareVersions(left: string, right: string): number {
   return 0;
 }
 
-/** Compares digits as numbers of any size. */
+/** Compares numbers of any size, given as digits. */
 function compareDigits(left: string, right: string): number {
   const [a, b] = [withoutZeros(left), withoutZeros(right)];
   if (a.length !== b.length) return a.length - b.length;

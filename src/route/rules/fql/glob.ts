@@ -1,5 +1,5 @@
 /**
- * The globs of `match`, which are matched without regular expressions. A character is one code point.
+ * Matches the globs of the function `match`, without regular expressions. A character is one code point.
  *
  *   part      matches
  *   *         any number of characters
@@ -12,11 +12,11 @@
  * A glob is malformed if a list is not closed, is empty or has a range from a higher character to a lower one, or if
  * nothing comes after a backslash.
  *
- * The stars divide a glob into pieces, each with a fixed number of characters. The first piece has to be at the start
- * of the text and the last piece at its end. Each of the other pieces is matched at the first position at which it
- * fits: if a text matches at all, it also matches with these positions. A piece with lists or `?` is searched for at
- * all positions at the same time (`endOfFirst`), so each character of the text costs one step per 32 characters of the
- * piece.
+ * The stars divide a glob into pieces, each with a fixed number of characters. The first piece has to match at the
+ * start of the text, and the last piece at its end. Each of the other pieces is matched at the first possible
+ * position: if the text matches the glob at all, it also matches with these positions. A piece that contains lists
+ * or `?` is compared at all positions in one pass (`endOfFirst`), in which each character of the text costs one step
+ * per 32 characters of the piece.
  */
 
 export const GLOB_BYTES_MAX = 256;
@@ -24,7 +24,7 @@ export const GLOB_BYTES_MAX = 256;
 /** Null if the glob is malformed, or longer than `GLOB_BYTES_MAX`. */
 export type Glob = (text: string) => boolean;
 
-/** A character of a piece: the code points that it matches or, with `isNegated`, does not match. */
+/** A character of a piece. It matches the listed code points or, with `isNegated`, all others. */
 interface One {
   readonly ranges: readonly (readonly [from: number, to: number])[];
   readonly isNegated: boolean;
@@ -32,26 +32,23 @@ interface One {
 
 interface Piece {
   readonly characters: readonly One[];
-  /**
-   * The text that the piece matches, if it can match only one; null if the piece contains a list or a `?`, or is not
-   * well-formed Unicode.
-   */
+  /** The only text that the piece matches; null if the piece contains a list or a `?`, or is not well-formed Unicode. */
   readonly literal: string | null;
-  /** Null if the piece is found by its literal, or is not searched for because its position is fixed. */
+  /** Null if the piece is found by its literal, or if its position is fixed, so that it need not be searched for. */
   readonly classes: Classes | null;
 }
 
 /**
- * All code points, divided into classes: each character of the piece matches either all or none of the code points in a
- * class. Bit n of a class's words is set if the piece's character n matches the class.
+ * Divides all code points into classes, so that no character of the piece matches only a part of a class. Bit n in
+ * the words of a class is set if character n of the piece matches the class.
  */
 interface Classes {
   /** The first code point of each class, in ascending order. */
   readonly starts: readonly number[];
-  /** The classes of ASCII. */
+  /** The class of each ASCII character. */
   readonly ascii: Uint16Array;
   readonly words: number;
-  /** `words` for each class. */
+  /** The bits of all classes; each class has `words` elements. */
   readonly bits: Int32Array;
 }
 
@@ -116,7 +113,7 @@ function piecesOf(glob: readonly string[]): readonly Piece[] | null {
       const codePoint = listed?.codePointAt(0);
       if (listed === undefined || codePoint === undefined) return null;
       characters.push({ ranges: [[codePoint, codePoint]], isNegated: false });
-      // An unpaired surrogate could be found inside another character.
+      // An unpaired surrogate in a literal could be found in the middle of another character.
       literal = literal === null || !listed.isWellFormed() ? null : literal + listed;
     }
   }
@@ -150,7 +147,7 @@ function listedAt(glob: readonly string[], at: number): { codePoint: number; end
   return codePoint === undefined ? null : { codePoint, end: place + 1 };
 }
 
-/** The end of the piece that starts at `start`; -1 if the piece is not there. */
+/** The index at which the piece ends if it matches at `start`; otherwise -1. */
 function endOf({ characters, literal }: Piece, text: string, start: number): number {
   if (literal !== null) return text.startsWith(literal, start) ? start + literal.length : -1;
   let at = start;
@@ -162,7 +159,7 @@ function endOf({ characters, literal }: Piece, text: string, start: number): num
   return at;
 }
 
-/** The start of the piece that ends at the end of the text; -1 if the piece is not there. */
+/** The index at which the piece starts if it matches at the end of the text; otherwise -1. */
 function startOfLast(piece: Piece, text: string): number {
   const { characters, literal } = piece;
   if (literal !== null) return text.endsWith(literal) ? text.length - literal.length : -1;
@@ -209,8 +206,9 @@ function classOf(starts: readonly number[], codePoint: number): number {
 }
 
 /**
- * The end of the first occurrence of the piece from `start` on; -1 if there is none. Bit n of `found` is set if the
- * last characters that were read match the characters 0 to n of the piece (the algorithm of Baeza-Yates and Gonnet).
+ * The end of the piece's first occurrence at or after `start`; -1 if it does not occur. Uses the algorithm of
+ * Baeza-Yates and Gonnet: bit n of `found` is set if the last characters that were read match the characters 0 to n
+ * of the piece.
  */
 function endOfFirst({ characters, literal, classes }: Piece, text: string, start: number): number {
   if (literal !== null || classes === null) {

@@ -1,5 +1,6 @@
 /**
- * The grammar of the filter language (docs/rules.md#the-filter-language), one function for each rule:
+ * Parses the filter language (docs/rules.md#the-filter-language). There is one function for each rule of the
+ * grammar:
  *
  *   expr = and { "or" and }        and = unary { "and" unary }        unary = "!" unary | cmp
  *   cmp  = prim [ ("=" | "!=" | ">" | ">=" | "<" | "<=" | "in") prim ]
@@ -48,7 +49,7 @@ export interface Problem {
   readonly hint: string | null;
 }
 
-/** Ends parsing at the first problem. It is caught in this file and returned as a value. */
+/** Thrown to end parsing at the first problem. It is caught in this file and returned as a value. */
 class Stop extends Error {
   readonly problem: Problem;
 
@@ -72,7 +73,7 @@ export function parse(text: string): Expression | { readonly kind: "problem"; pr
   }
 }
 
-/** Hints for spellings that are common in other languages or that people are likely to try. */
+/** Hints for spellings that are common in other languages, or that people are likely to try. */
 const HINTS: Readonly<Record<string, string>> = {
   "==": "=",
   "===": "=",
@@ -118,7 +119,7 @@ class Reader {
   }
 
   get #token(): Token {
-    // The last token, which is the end, is never passed.
+    // The parser never goes past the last token, which is `end` or `broken`.
     return this.#tokens[this.#next] ?? { kind: "end", start: 0, end: 0 };
   }
 
@@ -134,7 +135,7 @@ class Reader {
     return true;
   }
 
-  /** @param depth how many brackets, functions and negations enclose the expression. */
+  /** @param depth the number of brackets, functions and negations around the expression. */
   #expression(depth: number): Expression {
     return this.#chain("or", () => this.#chain("and", () => this.#unary(depth)));
   }
@@ -248,7 +249,7 @@ class Reader {
   /** @returns the index after the bracket. */
   #close(bracket: ")" | "]"): number {
     const { end } = this.#token;
-    // Entries of a list are not expressions.
+    // The entries of a list are not expressions, so an operator cannot follow them.
     const before = bracket === ")" ? `${AFTER_OPERAND}, ` : "";
     if (!this.#takes(bracket)) throw this.#unexpected(`${before}\`,\` or \`${bracket}\``);
     return end;

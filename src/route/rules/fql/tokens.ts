@@ -1,5 +1,5 @@
 /**
- * The tokens of the filter language (docs/rules.md#the-filter-language).
+ * Splits text into the tokens of the filter language (docs/rules.md#the-filter-language).
  *
  *   token       written
  *   path        names between dots, without spaces: a-z A-Z _ at the start, then also 0-9 and -; a backslash takes
@@ -23,7 +23,7 @@ export type Token = { readonly start: number; readonly end: number } & (
 );
 
 interface Broken {
-  /** Null if the expectation is the same as for any other token at this position. */
+  /** What was expected instead; null if that is what the parser expects at this position anyway. */
   readonly expected: string | null;
   readonly hint: string | null;
 }

@@ -1,5 +1,5 @@
 /**
- * What a filter sees of a call: values by their paths, and the digits of numbers.
+ * Reads what a filter needs from a call: the values at paths, and the digits of numbers.
  *
  *   at a path                                    is
  *   nothing, or null                             null
@@ -25,13 +25,13 @@ import {
 export interface CallValue {
   /** The value as `decode.ts` decoded it from the bytes. */
   readonly json: JsonObject;
-  /** The call's JSON in UTF-8. It is read only if a filter needs the digits of a number. */
+  /** The call's JSON in UTF-8. Called only if a filter needs the digits of a number. */
   readonly bytes: Buffer;
 }
 
 export type Evaluate = (call: CallValue) => unknown;
 
-/** Reads only own properties, because every object inherits a `constructor`, which only some calls contain. */
+/** Reads only own properties, because every object inherits properties such as `constructor`. */
 export function valueAt(names: readonly string[]): Evaluate {
   const [first = "", second] = names;
   if (isIdField(first)) return idAt(names);
@@ -52,8 +52,8 @@ export function valueAt(names: readonly string[]): Evaluate {
 }
 
 function own(name: string): (value: unknown) => unknown {
-  // A name that is not in `Object.prototype` cannot be inherited, so its value is read without `hasOwn`, which would
-  // cost more than the read itself.
+  // A property whose name is not in `Object.prototype` cannot be inherited, so it is read without `hasOwn`, which
+  // would cost more than reading it.
   if (!(name in Object.prototype)) {
     return (value) => (isJsonObject(value) ? (value[name] ?? null) : null);
   }
@@ -91,7 +91,7 @@ export function digitsAt(names: readonly string[]): (call: CallValue) => string 
   return (call) => (typeof value(call) === "number" ? tokenAt(call.bytes, names) : null);
 }
 
-/** The scanner counts levels of nesting, which are not used here. */
+/** The scanner also counts levels of nesting, but these counts are not used here. */
 const NESTING = { deepest: 0 };
 
 /** The JSON of the value at a path; null if there is none. */
@@ -133,13 +133,16 @@ export function typeOf(value: unknown): TypeName {
   return typeof value === "boolean" ? "bool" : "object";
 }
 
-/** For parts longer than this, `includes` may compare each character of the text with each character of the part. */
+/**
+ * If the part is longer than this, `includes` may compare each character of the text with each character of the
+ * part.
+ */
 const LONG_UNITS = 250;
 
-/** Returns true if a string contains a part. The time is linear in the lengths of both. */
+/** Returns true if a string contains a part. The time is linear in the sum of both lengths. */
 export function includesText(text: string, part: string): boolean {
   if (part.length <= LONG_UNITS || part.length > text.length) return text.includes(part);
-  // The algorithm of Knuth, Morris and Pratt: how much of the part still matches after a mismatch.
+  // The table of the Knuth-Morris-Pratt algorithm: how much of the part still matches after a mismatch.
   const again = new Int32Array(part.length);
   for (let at = 1, matched = 0; at < part.length; at += 1) {
     matched = nextMatched(again, part, matched, part.charCodeAt(at));

@@ -139,7 +139,8 @@ test.each<[string, readonly string[], readonly string[], string | null]>([
 test.each<[Unapplied, string, string]>([
   [
     { kind: "waiting", records: 1, oldestAtMs: Date.UTC(2026, 0, 2, 3, 4, 5) },
-    "1 record of earlier syncs has not been applied, the oldest since 2026-01-02 03:04:05 UTC (",
+    "1 record of earlier syncs has not been applied; the oldest has been waiting since " +
+      "2026-01-02 03:04:05 UTC (",
     "Start the audience stage",
   ],
   [

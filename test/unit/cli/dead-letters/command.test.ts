@@ -272,7 +272,7 @@ test("more filters than a replay can keep are rejected", async () => {
   const plan = { filter: { ...EVERY_DEAD_LETTER, messageIds }, limit: null, perSecond: null };
   const { status, err } = await replay(new ReplayWorld(), { chosen: { kind: "new", plan } });
   expect(status).toBe(2);
-  expect(err).toContain("Give fewer --message-id");
+  expect(err).toContain("Use fewer --message-id");
 });
 
 test.each([
@@ -286,7 +286,7 @@ test.each([
   [["replay"], "without a filter, all dead letters would be replayed"],
   [
     ["replay", "--resume", "replay-1", "--include-replayed"],
-    "--resume keeps the original choice of --include-replayed",
+    "--include-replayed cannot be changed with --resume",
   ],
   [["replay", "--yes"], "no configuration file is set."],
   [["replay", "--dry-run"], "no configuration file is set."],

@@ -45,7 +45,7 @@ test.each([
   [["crm", "--resume", "x"], /Omit the destination, --since/],
   [
     ["gone", "--since", "1d"],
-    /The destination gone is not configured\. Configured are: crm, off, alone/,
+    /The destination gone is not configured\. Configured destinations: crm, off, alone/,
   ],
   [
     ["off", "--since", "1d"],

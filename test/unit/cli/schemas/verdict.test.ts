@@ -14,7 +14,12 @@ test.each([
   [{ kind: "new" }, "NONE", "do", /^new$/],
   [{ kind: "compatible" }, RIGHT, "do", /^not registered; compatible/],
   [{ kind: "compatible" }, "NONE", "do", /compatibility is NONE$/],
-  [{ kind: "unchecked" }, RIGHT, "do", /^not registered; .* checks it when it is registered$/],
+  [
+    { kind: "unchecked" },
+    RIGHT,
+    "do",
+    /^not registered; .* checks its compatibility only when it is registered$/,
+  ],
   [{ kind: "incompatible", why: "" }, RIGHT, "refused", /^incompatible: .* wrote$/],
   [{ kind: "incompatible", why: "no b" }, RIGHT, "refused", /^incompatible: .*: no b$/],
 ] as const)("%j of compatibility %s: %s", (state, compatibility, action, says) => {

@@ -16,7 +16,7 @@ test("a long page is cut to the rows of the terminal, and says what is omitted",
   const text = Array.from({ length: 100 }, (_, at) => `line ${at}`).join("\n");
   const shown = lines(pageOf(text, { rows: 10, columns: 80 }));
   expect(shown).toHaveLength(10);
-  expect(shown.at(-1)).toBe("91 more lines. Ctrl-C ends.");
+  expect(shown.at(-1)).toBe("91 more lines. Press Ctrl-C to stop.");
 });
 
 test("a wide line is cut, without the colours that would then not end", () => {

@@ -204,7 +204,7 @@ test("a call's view names the reason, the filter and the changed properties, but
   expect(await routed("m-1")).toEqual([
     hook,
     still,
-    'sheet | skipped | filtered | the filter "no tests" drops it',
+    'sheet | skipped | filtered | the filter "no tests" drops the call',
   ]);
   expect(await routed("m-2")).toEqual([
     hook,

@@ -170,6 +170,6 @@ test("a last commit that is not answered is waited for no longer than its time",
   committer.own(silent, [partition("a", 0, { offset: 3, metadata: "" })]);
   const last = committer.commitLast(5_000);
   await vi.advanceTimersByTimeAsync(5_000);
-  expect(await last).toMatchObject({ message: "a commit took over 5 s" });
+  expect(await last).toMatchObject({ message: "a commit took more than 5 s" });
   committer.stop();
 });

@@ -102,6 +102,6 @@ test("a place that the broker cannot read is damage", async () => {
   await expect(decode(Buffer.alloc(0), given)).rejects.toMatchObject({
     name: "CorruptBatchError",
     at: { topic: "second", partition: 6, offset: 41, behind: 42, isEndKnown: false },
-    message: expect.stringContaining("the broker itself cannot read it"),
+    message: expect.stringContaining("the broker itself cannot read the batch"),
   });
 });

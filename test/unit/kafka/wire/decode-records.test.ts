@@ -34,7 +34,11 @@ test.each<[string, (copy: Buffer) => unknown, RegExp]>([
   ["more records than are there", (copy) => copy.writeInt32BE(4, 57), /record 4 of 4 has a length/],
   ["a record that is too long", (copy) => copy.writeUInt8(0x7e, 61), /record 1 of 3 has a length/],
   ["a record that is too short", (copy) => copy.writeUInt8(2, 61), /record 1 of 3 has/],
-  ["a compression that does not exist", (copy) => copy.writeInt16BE(7, 21), /compression 7/],
+  [
+    "a compression that does not exist",
+    (copy) => copy.writeInt16BE(7, 21),
+    /compression type is 7/,
+  ],
   ["no gzip where it says so", (copy) => copy.writeInt16BE(1, 21), /cannot be decompressed/],
   ["no length", (copy) => copy.writeInt32BE(-12, 8), /its length is -12/],
   ["less than a header", (copy) => copy.writeInt32BE(20, 8), /fewer than its header/],

@@ -32,17 +32,17 @@ test.each<[string, Pause | null, ReturnType<typeof asked>, number | null, string
   [
     "until T, for longer",
     ...([inForce(TWO), asked(5), NOW_MS + 5 * HOUR_MS] as const),
-    "Paused: crm until 2026-03-01 14:00:00 UTC. It was paused by console until 2026-03-01 11:00:00 UTC before. Run `",
+    "Paused: crm until 2026-03-01 14:00:00 UTC. Previously, it was paused by console until 2026-03-01 11:00:00 UTC. Run `",
   ],
   [
     "until T, for shorter",
     ...([inForce(TWO), asked(1), NOW_MS + HOUR_MS] as const),
-    "Paused: crm until 2026-03-01 10:00:00 UTC. It was paused by console until",
+    "Paused: crm until 2026-03-01 10:00:00 UTC. Previously, it was paused by console until",
   ],
   [
     "until T, until it is resumed",
     ...([inForce(TWO), asked(null, true), null] as const),
-    "Paused: crm until it is resumed. It was paused by console until 2026-03-01 11:00:00 UTC before. Run `",
+    "Paused: crm until it is resumed. Previously, it was paused by console until 2026-03-01 11:00:00 UTC. Run `",
   ],
   [
     "without an end, no end",
@@ -57,7 +57,7 @@ test.each<[string, Pause | null, ReturnType<typeof asked>, number | null, string
   [
     "without an end, for 2 h",
     ...([inForce(null), asked(2), TWO] as const),
-    "Paused: crm until 2026-03-01 11:00:00 UTC. It was paused by console until it is resumed before. Run `",
+    "Paused: crm until 2026-03-01 11:00:00 UTC. Previously, it was paused by console until it is resumed. Run `",
   ],
 ])("in force: %s", (_, before, { asked: of, now }, untilMs, says) => {
   const paused = pausedBy(before, of, now);

@@ -124,7 +124,7 @@ test.each([
     { processes: [{ ...PROCESS, clockOffsetSeconds: 3_600 }] },
   ],
   [
-    "Calls that host-1:9464 routes do not reach 1 destination to which another process routes. See /readyz for the names.",
+    "host-1:9464 does not route calls to 1 destination to which another process routes calls. See /readyz for the names.",
     { processes: [{ ...PROCESS, routesMissing: 1 }] },
   ],
   [

@@ -618,11 +618,11 @@ test.each([
   [
     "routesMissing",
     2,
-    "Calls that a:1 routes do not reach 2 destinations to which another process routes. See /readyz for the names.",
+    "a:1 does not route calls to 2 destinations to which another process routes calls. See /readyz for the names.",
   ],
 ] as const)("%s at %d: %j", (name, value, line) => {
   const text = notes(measured((metrics) => metrics[name].bind({}).set(value)));
-  expect(text.split("\n").filter((each) => /clock|do not reach/.test(each))).toEqual(
+  expect(text.split("\n").filter((each) => /clock|does not route/.test(each))).toEqual(
     line === null ? [] : [line],
   );
 });

@@ -120,8 +120,8 @@ test.each([
   [" (1)", 2, "a number", "true or false", null],
   ["[true]", 1, "a list", "true or false", null],
   ["null", 1, "null", "true or false", null],
-  ["lowercase(a)", 1, "lowercase(), which gives a string", "true or false", null],
-  ["length(a)", 1, "length(), which gives a number", "true or false", null],
+  ["lowercase(a)", 1, "lowercase(), which returns a string", "true or false", null],
+  ["length(a)", 1, "length(), which returns a number", "true or false", null],
 ])("%j is rejected at column %i", (filter, column, found, expected, hint) => {
   const problem = invalid(filter);
   expect(problem).toMatchObject({ column, found });
@@ -347,7 +347,8 @@ test("warnings name what is most likely not meant", () => {
     return compiled.kind === "filter" ? compiled.warnings : [];
   };
   expect(warnings("type = 'a' and match('Video *', event)")).toEqual([
-    "column 16: the first argument of match looks like a pattern, and the pattern is the second one; write match(text, pattern)",
+    "column 16: the first argument of match looks like a pattern, but the pattern must be the " +
+      "second argument; write match(text, pattern)",
   ]);
   expect(warnings("match('a?', event)")).toHaveLength(1);
   expect(warnings("match('[a]', lowercase(event))")).toHaveLength(1);
