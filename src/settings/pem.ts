@@ -47,7 +47,8 @@ export function tlsFilesAndName(
 ): Section<TlsFiles & { readonly serverName: string | null }> {
   const serverName = optional(
     textLike("a host name", /^[\w-]+(?:\.[\w-]+)*$/),
-    "Name in the servers' certificates, if it differs from their addresses, for example behind a tunnel.",
+    "Name in the servers' certificates, if the name differs from the servers' addresses, for " +
+      "example behind a tunnel.",
   );
   return section(doc, { ...TLS_FIELDS, serverName }, checked);
 }

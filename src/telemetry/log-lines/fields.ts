@@ -22,8 +22,8 @@ export const LOG_FIELDS = {
   action: {
     type: "object",
     meaning:
-      "The requested action of the console. For a comparison, with its time range and its " +
-      "share of calls.",
+      "The action that was requested in the console, including the time range and the share of " +
+      "calls of a comparison.",
   },
   afterMs: {
     type: "number",
@@ -169,7 +169,7 @@ export const LOG_FIELDS = {
   },
   subject: {
     type: "string",
-    meaning: "Subject of an operator event, such as the ID of a destination.",
+    meaning: "What an operator event is about, such as the ID of a destination.",
   },
   sumMs: {
     type: "number",
