@@ -238,7 +238,8 @@ export const RUN_LINES = {
     meaning:
       "The problem that `routes.missing` reported is resolved, or this process is stopping. The calls that this process handled in the meantime did not reach the missing destinations.",
     action:
-      "Run the commands in `fix`. They send the calls to these destinations, including any that have already arrived there.",
+      "Run the commands in `fix`. They send the calls to these destinations, including calls " +
+      "that have already arrived.",
     fields: ["destinations", "sources", "since", "until", "fix"],
   },
   "operator-actions.read-failed": {
