@@ -130,7 +130,7 @@ export const KAFKA_LINES = {
   },
   "kafka.produce.topic-missing": {
     levels: ["warn"],
-    meaning: "A topic that is written to was missing or unusable.",
+    meaning: "A topic to which Switchyard writes was missing or unusable.",
     action: "Run `switchyard topics`.",
     fields: ["topic", "error", "hint"],
   },

@@ -147,7 +147,7 @@ export const STAGE_LINES = {
   },
   "audience.store.compaction-failed": {
     levels: ["warn"],
-    meaning: "Removed memberships are still on disk. Deleting them is retried.",
+    meaning: "Removed memberships are still on disk. The stage will try again to delete them.",
     action: "Check the disk.",
     fields: ["stage", "partition", "error"],
   },
