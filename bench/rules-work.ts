@@ -33,7 +33,7 @@ function filter(text: string, more: Readonly<Record<string, string>> = {}): Work
 function routing(rules: "none" | "fifty"): Work {
   const ids = Array.from({ length: HUNDRED }, (_, at) => idOf(at));
   const source = "bench" as SourceId;
-  const destinations = ids.map((id) => aTopicDestination(id, rulesNamed(rules)));
+  const destinations = ids.map((id, at) => aTopicDestination(id, rulesNamed(rules, at)));
   const routed = createRouting([aSource(source, ids)], source, destinations, topicNames(""));
   const record = aRecord(Buffer.from(benchCall(1).value));
   return () => routeRecord(record, routed, record.timestampMs).kind.length;

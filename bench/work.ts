@@ -81,7 +81,7 @@ function nameOf(index: number): string {
 export function benchTopicDestinations(rules = "none"): readonly WrittenDestination[] {
   const indices = Array.from({ length: DESTINATIONS }, (_, index) => index);
   return indices.map((index) =>
-    aTopicDestination(idOf(index), { name: nameOf(index), ...rulesNamed(rules) }),
+    aTopicDestination(idOf(index), { name: nameOf(index), ...rulesNamed(rules, index) }),
   );
 }
 
@@ -93,20 +93,28 @@ function dropping(name: string, term: string): FilterRule {
   return { ...ALL_CALLS, ...NO_ACTION, name, if: `type = 'track' and ${term}`, drop: true };
 }
 
-/** The rules of a destination in `bench rules`. */
-export function rulesNamed(name: string): Partial<DestinationRules> {
+/** Of `benchCall`. */
+const PROPERTIES = ["currency", "orderId", "total"];
+
+/** The rules of a destination in `bench rules`. @param index of the destination. */
+export function rulesNamed(name: string, index = 0): Partial<DestinationRules> {
   switch (name) {
     case "none":
       return {};
     case "filter":
       return { filters: [dropping("no videos", "match( event, 'Video *' )")] };
-    case "change": {
-      const dropProperties = [{ path: "properties", names: ["currency"] }];
-      return { filters: [{ ...ALL_CALLS, ...NO_ACTION, name: "no currency", dropProperties }] };
+    case "change":
+    case "changes": {
+      const names = PROPERTIES.slice(0, 1 + (name === "changes" ? index % PROPERTIES.length : 0));
+      const dropProperties = [{ path: "properties", names }];
+      const own = name === "changes" ? `${index}` : "";
+      return { filters: [{ ...ALL_CALLS, ...NO_ACTION, name: `fewer${own}`, dropProperties }] };
     }
     case "fifty": {
       const numbers = Array.from({ length: 50 }, (_, at) => `${at + 1}`);
-      return { filters: numbers.map((each) => dropping(each, `event = 'Event ${each}'`)) };
+      return {
+        filters: numbers.map((each) => dropping(`${index} ${each}`, `event = 'Event ${each}'`)),
+      };
     }
     default:
       throw new Error(`The rules ${name} do not exist.`);

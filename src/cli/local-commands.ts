@@ -46,8 +46,8 @@ export function kafkaCommand(shell: Shell, exit: (status: ExitStatus) => void): 
   return kafka.addHelpText(
     "after",
     "\nIf SWITCHYARD_KAFKA_BROKERS or SWITCHYARD_REGISTRY_URL is set, those brokers or that registry are\n" +
-      "used and nothing is started. Otherwise Docker is used if it is available, and Java 17 or later with\n" +
-      "Maven if not. --brokers, --tls and --sasl need Java.\n\n" +
+      "used and nothing is started. Otherwise, Kafka runs in Docker if Docker is available. If it is not,\n" +
+      "Java 17 or later and Maven are required. --brokers, --tls and --sasl always need Java.\n\n" +
       "Examples:\n  switchyard kafka up\n  switchyard kafka up --registry\n  switchyard kafka up --brokers 3 --tls --sasl\n  switchyard kafka status\n  switchyard kafka down",
   );
 }

@@ -188,7 +188,9 @@ function samePort(tree: unknown): readonly Problem[] {
   const port = Number(at(tree, ["ingest", "port"]) ?? INGEST_PORT);
   if (port === 0 || port !== Number(at(tree, ["admin", "port"]) ?? ADMIN_PORT)) return [];
   const found = `${port}, as in admin.port`;
-  return [{ path: ["ingest", "port"], found, expected: "a port of its own", hint: null }];
+  return [
+    { path: ["ingest", "port"], found, expected: "a port that no other setting uses", hint: null },
+  ];
 }
 
 /** Normalizes a URL, so that two spellings of one URL count as one endpoint. */

@@ -30,12 +30,12 @@ export type Output =
 
 /** Why a due delivery was not attempted. */
 const WAITED = {
-  paused: "its destination was paused",
-  disabled: "its destination was disabled",
-  token: "there was no token for its requests",
-  "retry-after": "its endpoint had sent Retry-After",
-  "circuit-open": "its endpoint kept failing, and other deliveries were attempted before it",
-  late: "it was returned too late",
+  paused: "the destination was paused",
+  disabled: "the destination was disabled",
+  token: "no token could be obtained",
+  "retry-after": "the endpoint had sent Retry-After",
+  "circuit-open": "the endpoint kept failing, and other deliveries were attempted first",
+  late: "the delivery was returned too late",
 } as const;
 export type Waited = keyof typeof WAITED;
 
@@ -62,12 +62,13 @@ export function expired(
   waited: Waited | null,
 ): Output {
   const { attempt, lastOutcome } = delivery;
-  const why = waited === null ? "" : `; it was due again, but ${WAITED[waited]}`;
+  const why = waited === null ? "" : `; the next attempt was due, but ${WAITED[waited]}`;
+  const attempts = attempt === 1 ? "1 attempt" : `${attempt} attempts`;
   const last = lastOutcome === null ? "" : `; the last attempt: ${lastOutcome}`;
   return {
     kind: "dead-letter",
     reason: "expired",
-    error: `not accepted within ${retryWindowMs / 1_000} s, attempts made: ${attempt}${why}${last}`,
+    error: `not accepted within ${retryWindowMs / 1_000} s, in ${attempts}${why}${last}`,
     delivery,
     ...(waited === null ? {} : { waited }),
   };

@@ -9,10 +9,10 @@ import type { StageName } from "./stages.ts";
 
 /** Each reason with the sentence that `docs/guarantees.md` shows. */
 export const DEAD_LETTER_REASONS = {
-  undecodable: "The value is absent, or is not UTF-8 or not JSON.",
+  undecodable: "The record has no value, or the value is not JSON in UTF-8.",
   "unknown-schema": "The value names a schema that is unknown.",
   "invalid-call": "The value is JSON but not a valid call, or a delivery lacks a required header.",
-  "unknown-source": "The record names no source, or one that is not configured.",
+  "unknown-source": "The record does not name a source, or names a source that is not configured.",
   "unknown-destination": "The delivery's destination, endpoint or topic no longer exists.",
   "rule-failed": "A rule of a destination could not be evaluated. The dead letter has no value.",
   "invalid-sync": "The record on `audience-syncs` violates the protocol.",

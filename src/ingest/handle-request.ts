@@ -107,7 +107,10 @@ function settingsFor(intake: Intake, request: IncomingMessage, asked: AskedSetti
   const forwarded = request.headers["x-forwarded-proto"];
   const place = placeOf(host, intake.isSecure || forwarded === "https");
   if (place === null)
-    return failure("invalid-request", "Host is not a name or address with a port");
+    return failure(
+      "invalid-request",
+      "the Host header must be a host name or an address, optionally with a port",
+    );
   const json =
     asked.of === "segment"
       ? segmentSettings(given, place)

@@ -14,11 +14,14 @@ export const ANSWERS = {
   "invalid-request": { status: 400, message: "The request is not valid HTTP." },
   "invalid-encoding": {
     status: 400,
-    message: "Send the body as it is, or with Content-Encoding: gzip.",
+    message: "Send the body uncompressed, or with Content-Encoding: gzip.",
   },
   "invalid-gzip": { status: 400, message: "The body is not gzip, or it is truncated." },
   "invalid-json": { status: 400, message: "Send the body as JSON in UTF-8." },
-  "invalid-body": { status: 400, message: "Send an object whose batch is a list of calls." },
+  "invalid-body": {
+    status: 400,
+    message: "Send a JSON object whose field batch is a list of calls.",
+  },
   "invalid-call": { status: 400, message: "Correct the call." },
   "call-too-large": { status: 400, message: "Send calls of at most 32 KB of JSON." },
   "missing-write-key": {

@@ -211,6 +211,7 @@ function routeByRules(
       value ??= JsonValue.read(read.json);
       return value;
     },
+    results: new Map(),
   };
   const routes: Route[] = [];
   const changes = new Map<Route, ChangedCall>();

@@ -7,7 +7,7 @@ import type { RecordHeaders } from "../domain/record.ts";
 import { type SourceLookup, sourceLookup } from "../domain/source-of.ts";
 import type { TopicNames } from "../domain/topics.ts";
 import { Candidates, candidates, type Skipped, skipped } from "./route.ts";
-import { compileRules, hasRules, type RulePlan } from "./rules/plan.ts";
+import { compileRules, hasRules, type RuleActions, type RulePlan } from "./rules/plan.ts";
 
 /** A destination that may get calls from a source. */
 export interface Route {
@@ -72,10 +72,11 @@ export function sourceRoutes(
 /** Compiles the rules of the destinations that have rules. */
 function compiledRules(sources: readonly Source[], destinations: readonly Destination[]) {
   const writeKeys = sources.flatMap((source) => source.writeKeys);
+  const shared = new Map<string, RuleActions>();
   return new Map(
     destinations
       .filter(hasRules)
-      .map((destination) => [destination.id, compileRules(destination.id, destination, writeKeys)]),
+      .map((each) => [each.id, compileRules(each.id, each, writeKeys, shared)]),
   );
 }
 

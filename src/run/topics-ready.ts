@@ -68,7 +68,8 @@ function fixFor(cause: unknown): string {
   if (patienceMs(cause) > 0) return "";
   const isSetting = [...errorTypes(cause)].some(isRejection);
   const set = isSetting
-    ? " Set what the cluster's error names (kafka.partitions, kafka.replicationFactor) to a value that the cluster allows."
+    ? " Change the setting that the cluster's error names (kafka.partitions or " +
+      "kafka.replicationFactor) to a value that the cluster allows."
     : "";
   return (
     `${set} Or set kafka.createTopics to false, and create the topics as shown by ` +

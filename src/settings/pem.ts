@@ -47,7 +47,8 @@ export function tlsFilesAndName(
 ): Section<TlsFiles & { readonly serverName: string | null }> {
   const serverName = optional(
     textLike("a host name", /^[\w-]+(?:\.[\w-]+)*$/),
-    "Name in the servers' certificates, if it differs from their addresses, for example behind a tunnel.",
+    "Name in the servers' certificates, if the name differs from the servers' addresses, for " +
+      "example behind a tunnel.",
   );
   return section(doc, { ...TLS_FIELDS, serverName }, checked);
 }
@@ -120,7 +121,7 @@ const PEM_TEXT = /-----|\p{Cc}/u;
  * shown.
  */
 const LIKE_BASE64 = /[A-Za-z\d+/=]{60}/;
-const PEM_HINT = "put the text into a file and use the file's path";
+const PEM_HINT = "put the PEM text into a file, and set the path of that file";
 
 /** Shows a path, but not a key that was given instead of its path. */
 function showPath(raw: unknown): unknown {

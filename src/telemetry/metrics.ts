@@ -110,7 +110,9 @@ export const METRICS = {
     name: "switchyard_delivery_batch_responses_unreadable_total",
     type: "counter",
     labels: ["destination"],
-    help: "Successful responses to batches that did not judge each call although the destination has `responses: each`.",
+    help:
+      "Successful responses to batches without a status for each call, although the " +
+      "destination has `responses: each`.",
   },
   attemptDuration: {
     name: "switchyard_delivery_attempt_duration_seconds",

@@ -158,7 +158,7 @@ function whyNot(refused: string | null, compared: Compared | Unapplied) {
   if (compared.kind === "unknown") {
     return {
       why: `Switchyard could not check whether earlier syncs have been applied: ${compared.error}`,
-      todo: `Fix that, and publish the list again; ${uncompared}`,
+      todo: `Fix this problem, and publish the list again; ${uncompared}`,
     };
   }
   const { records, oldestAtMs } = compared;

@@ -26,7 +26,7 @@ export function skipCorruptBatchCommand(shell: Shell, exit: (status: ExitStatus)
     .summary("skip one corrupt batch so that a halted stage can continue")
     .description(
       "Moves the consumer group of a halted stage past one corrupt batch. The records of the batch are " +
-        "lost. Reads the batch first, and never skips one that is intact.",
+        "lost. Reads the batch first, and never skips an intact batch.",
     )
     .argument("<topic>", "topic, as shown in the error")
     .argument("<partition>", "partition, as shown in the error", number)

@@ -65,7 +65,7 @@ export function encodeRanges(offset: number, topicId: string, ranges: readonly n
   if (count === 0 && topicId === "") return "";
   let text = "";
   for (let index = 0; index < count; index += 1) text += encodeRange(ranges[index] ?? 0);
-  assert(text.length <= rangesCharsMax(topicId), `${count} ranges do not fit the metadata`);
+  assert(text.length <= rangesCharsMax(topicId), `${count} ranges do not fit into the metadata`);
   return `${VERSION}:${offset}:${topicId}:${text}`;
 }
 

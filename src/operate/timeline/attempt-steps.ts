@@ -24,7 +24,7 @@ import type { AttemptStep } from "./steps.ts";
  * together.
  */
 const SAME_WITHIN_MS = 1_000;
-const NOT_ATTEMPTED = "; it was due again, but ";
+const NOT_ATTEMPTED = "; the next attempt was due, but ";
 
 /** Pure. */
 export function attemptSteps(evidence: Evidence): readonly AttemptStep[] {

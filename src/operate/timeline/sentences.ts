@@ -146,7 +146,7 @@ function returnedSentence({ place, lateMs }: ReturnedStep): string {
   if (lateMs < -CLOCKS_DIFFER_MS) {
     return `returned ${duration(-lateMs)} before it was due, because an operator requested it, ${placed(place)}`;
   }
-  return `returned when due, ${placed(place)}, overdue by ${duration(Math.max(0, lateMs))}`;
+  return `returned ${duration(Math.max(0, lateMs))} after it was due, ${placed(place)}`;
 }
 
 function notBefore(atMs: number | null): string {

@@ -7,6 +7,7 @@ import type { MessageId } from "../../domain/ids.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { type CallValue, compileFilter } from "./fql/compile.ts";
 import type { JsonValue } from "./json-value.ts";
+import type { ActionsResult, RuleActions } from "./plan.ts";
 
 /** The parts of a call that rules use. */
 export interface RuleCall {
@@ -20,6 +21,8 @@ export interface RuleCall {
   readonly messageId: MessageId;
   /** The call's JSON as a value that is never changed. Each destination changes a copy of its own. */
   readonly value: () => JsonValue;
+  /** The results so far. */
+  readonly results: Map<RuleActions, ActionsResult>;
 }
 
 /** Null for all calls. */

@@ -17,6 +17,9 @@
  *   its anonymous ID was removed                    a keyed hash of it
  *
  * Conditions are evaluated on the call as it was received. The mapping reads the call after filters have changed it.
+ *
+ * Many destinations often have the same rules. Those with equal filters and mapping share the result for a call, so
+ * that the call is evaluated and rewritten once for all of them.
  */
 
 import { type Call, callKey } from "../../domain/call.ts";
@@ -34,9 +37,14 @@ import { placesOf, type RulePath, shapeOf } from "./path.ts";
 /** The rules for the calls of one source. */
 export interface RulePlan {
   readonly consent: ConsentRule | null;
+  readonly actions: RuleActions;
+  readonly keySecret: Buffer;
+}
+
+/** Filters and mapping. Plans in which they are equal have the same object if they were compiled with one `shared`. */
+export interface RuleActions {
   readonly filters: readonly CompiledFilter[];
   readonly map: readonly CompiledEntry[];
-  readonly keySecret: Buffer;
 }
 
 export interface CompiledRules {
@@ -63,7 +71,18 @@ export type RuleOutcome =
     }
   | { readonly kind: "failed"; readonly error: string };
 
-const UNCHANGED: RuleOutcome = { kind: "unchanged" };
+/** The part of an outcome that is the same for all destinations with these actions. */
+export type ActionsResult =
+  | Exclude<RuleOutcome, { readonly kind: "changed" | "failed" }>
+  | {
+      readonly kind: "changed";
+      readonly bytes: Buffer;
+      /** Null if the key is a keyed hash, because each destination has another one. */
+      readonly key: string | null;
+      readonly changed: readonly string[];
+    };
+
+const UNCHANGED = { kind: "unchanged" } as const;
 
 export function hasRules({ consent, filters, map }: Partial<DestinationRules>): boolean {
   return Boolean(consent) || (filters?.length ?? 0) + (map?.length ?? 0) > 0;
@@ -72,33 +91,34 @@ export function hasRules({ consent, filters, map }: Partial<DestinationRules>): 
 /**
  * @param destination the ID of the destination.
  * @param secrets secrets in the configuration that receivers do not have.
+ * @param shared the actions of the destinations that were compiled before; new ones are added.
  */
 export function compileRules(
   destination: string,
   { consent = null, filters = [], map = [] }: Partial<DestinationRules>,
   secrets: readonly string[],
+  shared = new Map<string, RuleActions>(),
 ): CompiledRules {
-  const allFilters = filters
-    .filter(({ enabled }) => enabled)
-    .map((rule) => ({ rule, compiled: compiledFilter(rule, compiledCondition(rule.if)) }));
-  const allEntries = map.map((rule) => ({
-    rule,
-    compiled: compiledEntry(rule, compiledCondition(rule.if)),
-  }));
+  const enabled = filters.filter((rule) => rule.enabled);
   const own = map.flatMap((rule) => (rule.action === "hash" ? (rule.secret ?? []) : []));
   const keySecret = droppedKeySecret(destination, [...secrets, ...own]);
   const forSource = (source: SourceId): RulePlan | null => {
-    const isFor = ({ rule: { sources } }: { readonly rule: RuleScope }) =>
-      sources === null || sources.includes(source);
-    const plan = {
-      consent,
-      filters: allFilters.filter(isFor).map(({ compiled }) => compiled),
-      map: allEntries.filter(isFor).map(({ compiled }) => compiled),
-      keySecret,
-    };
-    return consent === null && plan.filters.length + plan.map.length === 0 ? null : plan;
+    const isFor = ({ sources }: RuleScope) => sources === null || sources.includes(source);
+    const rules = { filters: enabled.filter(isFor), map: map.filter(isFor) };
+    if (consent === null && rules.filters.length + rules.map.length === 0) return null;
+    const text = JSON.stringify(rules);
+    const actions = shared.get(text) ?? compiledActions(rules);
+    shared.set(text, actions);
+    return { consent, actions, keySecret };
   };
   return { forSource, deletedUserId: (source, userId) => deleted(forSource(source), userId) };
+}
+
+function compiledActions({ filters, map }: Omit<DestinationRules, "consent">): RuleActions {
+  return {
+    filters: filters.map((rule) => compiledFilter(rule, compiledCondition(rule.if))),
+    map: map.map((rule) => compiledEntry(rule, compiledCondition(rule.if))),
+  };
 }
 
 function deleted(plan: RulePlan | null, userId: string): string | null {
@@ -106,8 +126,8 @@ function deleted(plan: RulePlan | null, userId: string): string | null {
   const root = JsonValue.of(JSON.stringify({ userId }));
   const always = <Rule extends { readonly matches: Condition }>(rules: readonly Rule[]) =>
     rules.filter(({ matches }) => matches === null);
-  withoutProperties(root, always(plan.filters), NO_CALL, null);
-  mapped(root, always(plan.map), NO_CALL, null);
+  withoutProperties(root, always(plan.actions.filters), NO_CALL, null);
+  mapped(root, always(plan.actions.map), NO_CALL, null);
   return idOf(root.get("userId"));
 }
 
@@ -122,9 +142,16 @@ export function consents({ consent }: RulePlan, { call }: Pick<RuleCall, "call">
  * Applies filters and mapping to a call that has consent. Never throws. @param explains if true, the outcome lists
  * the paths that were changed.
  */
-export function applyRules(plan: RulePlan, given: RuleCall, explains: boolean): RuleOutcome {
+export function applyRules(
+  { actions, keySecret }: RulePlan,
+  given: RuleCall,
+  explains: boolean,
+): RuleOutcome {
   try {
-    return applied(plan, given, explains);
+    const result = given.results.get(actions) ?? applied(actions, given, explains);
+    given.results.set(actions, result);
+    if (result.kind !== "changed") return result;
+    return { ...result, key: result.key ?? keyOfDropped(callKey(given.call), keySecret) };
   } catch (error) {
     // Only the name of the error is kept, because its message may quote the call.
     const name = error instanceof Error ? error.name : "an error";
@@ -132,11 +159,7 @@ export function applyRules(plan: RulePlan, given: RuleCall, explains: boolean): 
   }
 }
 
-function applied(
-  { filters, map, keySecret }: RulePlan,
-  given: RuleCall,
-  explains: boolean,
-): RuleOutcome {
+function applied({ filters, map }: RuleActions, given: RuleCall, explains: boolean): ActionsResult {
   const matches = <Rule extends { readonly matches: Condition }>(rules: readonly Rule[]) =>
     rules.filter((rule) => rule.matches === null || rule.matches(given));
   const matching = matches(filters);
@@ -151,15 +174,14 @@ function applied(
   withoutProperties(root, matching, shape, changed);
   mapped(root, entries, shape, changed);
   if (!root.isChanged()) return UNCHANGED;
-  const key = keyOf(given.call, root, keySecret);
+  const key = keyOf(given.call, root);
   return { kind: "changed", bytes: root.toBytes(), key, changed: [...(changed ?? [])] };
 }
 
-function keyOf(call: Call, root: JsonValue, secret: Buffer): string {
+/** Null if the ID that would be the key was removed. */
+function keyOf(call: Call, root: JsonValue): string | null {
   const userId = idOf(root.get("userId"));
-  if (userId !== null) return userId;
-  const anonymousId = call.userId === null ? idOf(root.get("anonymousId")) : null;
-  return anonymousId ?? keyOfDropped(callKey(call), secret);
+  return userId ?? (call.userId === null ? idOf(root.get("anonymousId")) : null);
 }
 
 /** The ID, parsed in the same way as the fields of a call (`parse-call.ts`); null if there is no ID. */

@@ -130,7 +130,7 @@ export class Analytics {
 
 const QUEUE_FULL: Loss = {
   reason: "queue-full",
-  message: "the queue is full: requests are slower than calls, or the endpoint is down",
+  message: "the queue is full: calls arrive faster than they are sent, or the endpoint is down",
   attempts: 0,
   status: null,
   cause: undefined,

@@ -92,7 +92,7 @@ const SEGMENT_NAMES: Readonly<Record<string, string>> = {
   path: "endpoint, to which /v1/batch is added",
   maxEventsInBatch: "flushAt",
   flushInterval: "flushAfter",
-  maxRetries: "attemptsMax, the first request included",
+  maxRetries: "attemptsMax, which includes the first request",
   httpRequestTimeout: "requestTimeoutMs",
   httpClient: "fetch",
 };

@@ -22,8 +22,8 @@ export const LOG_FIELDS = {
   action: {
     type: "object",
     meaning:
-      "The requested action of the console. For a comparison, with its time range and its " +
-      "share of calls.",
+      "The action that was requested in the console, including the time range and the share of " +
+      "calls of a comparison.",
   },
   afterMs: {
     type: "number",
@@ -97,7 +97,7 @@ export const LOG_FIELDS = {
   job: { type: "string", meaning: "ID of an action that was started in the console." },
   key: { type: "string", meaning: "Name of the trait that an audience sets." },
   lastOffset: { type: "number", meaning: "Offset of the last record of a batch." },
-  members: { type: "number", meaning: "Members of the audience after the sync." },
+  members: { type: "number", meaning: "Number of members of the audience after the sync." },
   message: { type: "string", meaning: "The message of the Kafka client." },
   messageId: { type: "string", meaning: "Message ID of the call, at most 100 characters." },
   namespace: { type: "string", meaning: "The part of the Kafka client that logged the line." },
@@ -124,15 +124,15 @@ export const LOG_FIELDS = {
   problems: { type: "strings", meaning: "Each problem of the configuration, with its path." },
   progress: { type: "string", meaning: "What the action reported." },
   reason: { type: "string", meaning: "The reason of a dead letter, or of a rejected call." },
-  received: { type: "number", meaning: "Distinct users that the sync named." },
-  removed: { type: "number", meaning: "Users who left the audience with this sync." },
+  received: { type: "number", meaning: "Number of distinct users in the sync." },
+  removed: { type: "number", meaning: "Number of users who left the audience with this sync." },
   replacements: {
     type: "strings",
     meaning: "Parts of the Kafka client that Switchyard has replaced.",
   },
   request: {
     type: "string",
-    meaning: "Kafka's name of a kind of request, such as Fetch.",
+    meaning: "Kafka's name for the kind of request, such as Fetch.",
   },
   requests: {
     type: "objects",
@@ -169,7 +169,7 @@ export const LOG_FIELDS = {
   },
   subject: {
     type: "string",
-    meaning: "Subject of an operator event, such as the ID of a destination.",
+    meaning: "What an operator event is about, such as the ID of a destination.",
   },
   sumMs: {
     type: "number",

@@ -20,7 +20,8 @@ export const KAFKA_LINES = {
   "kafka.broker.unreachable": {
     levels: ["warn"],
     meaning:
-      "A broker was unreachable, or did not respond to fetches. Logged immediately, and then every minute with the current error.",
+      "A broker was unreachable, or did not respond to fetches. The line is logged " +
+      "immediately, and then every minute with the current error.",
     action:
       "See [Kafka is unreachable](troubleshooting.md#kafka-is-unreachable). Processing resumes " +
       "automatically when the brokers are reachable again.",
@@ -35,7 +36,10 @@ export const KAFKA_LINES = {
   "kafka.throttled": {
     levels: ["warn"],
     meaning:
-      "A broker throttled this process, because the process exceeds one of its quotas in Kafka. Logged immediately, and then once a minute while it lasts, with the last throttle time and the sum since the previous line.",
+      "A broker throttled this process, because the process exceeds one of its quotas in " +
+      "Kafka. The line is logged immediately, and then once a minute while the broker " +
+      "throttles the process. It contains the last throttle time, and the sum of the throttle " +
+      "times since the previous line.",
     action:
       "See [The brokers throttle the " +
       "process](troubleshooting.md#the-brokers-throttle-the-process).",
@@ -44,7 +48,8 @@ export const KAFKA_LINES = {
   "kafka.client": {
     levels: ["debug", "warn"],
     meaning:
-      "kafkajs logged a line. The same text is logged at most once a minute. Lines about connections are logged only at level debug.",
+      "kafkajs logged a line. The same text is logged at most once a minute. The level of " +
+      "lines about connections is debug.",
     action: "Look for lines about an unreachable broker. Otherwise read the error.",
     fields: ["namespace", "message"],
     optional: ["error"],
@@ -52,8 +57,8 @@ export const KAFKA_LINES = {
   "kafka.consumer.restarting": {
     levels: ["debug", "warn"],
     meaning:
-      "A consumer failed. It has rejoined its group, or is still trying to rejoin it. Logged " +
-      "only at level debug if a broker is unreachable.",
+      "A consumer failed. It has rejoined its group, or is still trying to rejoin it. If a " +
+      "broker is unreachable, the level is debug.",
     action: "If it happens repeatedly, read the error.",
     fields: ["group", "error", "since"],
   },
@@ -110,7 +115,8 @@ export const KAFKA_LINES = {
   "kafka.produce.failing": {
     levels: ["debug", "warn"],
     meaning:
-      "Writes failed and are retried until they succeed. Logged only at level debug if a broker is unreachable.",
+      "Writes failed and are retried until they succeed. If a broker is unreachable, the level " +
+      "is debug.",
     action: "Read the error. The records wait, and so do the partitions that they come from.",
     fields: ["error"],
     optional: ["topic", "brokerId"],
@@ -124,14 +130,15 @@ export const KAFKA_LINES = {
   },
   "kafka.produce.topic-missing": {
     levels: ["warn"],
-    meaning: "A topic that is written to was missing or unusable.",
+    meaning: "A topic to which Switchyard writes was missing or unusable.",
     action: "Run `switchyard topics`.",
     fields: ["topic", "error", "hint"],
   },
   "kafka.produce.partition-missing": {
     levels: ["warn"],
     meaning:
-      "A topic was recreated with fewer partitions, and a record belongs to a missing one. The record waits. Logged once a minute.",
+      "A topic was recreated with fewer partitions, and the partition of a record is missing. " +
+      "The record waits. Logged once a minute.",
     action: "Add partitions to the topic until it has as many as before: `kafka-topics --alter`.",
     fields: ["topic", "partition", "partitions", "hint"],
   },
@@ -146,7 +153,8 @@ export const KAFKA_LINES = {
   "registry.unreachable": {
     levels: ["warn"],
     meaning:
-      "The schema registry gave no usable response. Logged immediately, and then every minute. Partitions with unknown schemas wait.",
+      "The schema registry gave no usable response. Partitions with unknown schemas wait. The " +
+      "line is logged immediately, and then every minute.",
     action: "See [outages](registry.md#outages).",
     fields: ["unreachableForMs", "waiting", "error"],
   },

@@ -3,14 +3,15 @@
 import type { LineTable } from "./line-spec.ts";
 
 const TOPICS_FIX =
-  "Run `switchyard topics --apply`. If `error` or `fix` names a missing permission, grant that " +
-  "instead.";
+  "Run `switchyard topics --apply`. If `error` or `fix` names a missing permission, grant this " +
+  "permission instead.";
 
 export const RUN_LINES = {
   "operator-events.write-failed": {
     levels: ["warn"],
     meaning:
-      "Operator events could not be written or read. This is retried every 5 s and logged once a minute.",
+      "Operator events could not be written or read. Switchyard retries every 5 s, and logs " +
+      "the line once a minute.",
     action: "Read the error. If it does not name a missing permission, run `switchyard topics`.",
     fields: ["topic", "error"],
   },
@@ -118,14 +119,17 @@ export const RUN_LINES = {
   },
   "stage.halted": {
     levels: ["error"],
-    meaning: "A stage stopped reading a partition at a corrupt batch. Reading it is retried.",
+    meaning:
+      "A stage stopped reading a partition at a corrupt batch, and will try to read the " +
+      "batch again.",
     action: "See [A corrupt batch](troubleshooting.md#corrupt-batches).",
     fields: ["stage", "topics", "error", "topic", "partition", "offset", "retryAt"],
   },
   "stage.restarting": {
     levels: ["error"],
     meaning:
-      "A stage has stopped because something that it needs failed, such as the disk of the audience stage's state store. It starts again at `retryAt`. Other stages continue.",
+      "A stage has stopped because something that it needs failed, such as the disk of the " +
+      "audience stage's state store. The stage starts again at `retryAt`. Other stages continue.",
     action:
       "Read the error. See [The state store is " +
       "unavailable](troubleshooting.md#switchyardaudiencestatestoreunavailable).",
@@ -183,7 +187,7 @@ export const RUN_LINES = {
   },
   "topics.create-failed": {
     levels: ["error"],
-    meaning: "Topics disappeared and could not be recreated. This is retried after 5 s.",
+    meaning: "Topics disappeared and could not be recreated. Switchyard retries after 5 s.",
     action: TOPICS_FIX,
     fields: ["topics", "error"],
   },
@@ -215,7 +219,7 @@ export const RUN_LINES = {
     meaning:
       "The process could not write its record to the topic `operator-actions`, so its clock is " +
       "not compared with the brokers' clock, and its routes are not compared with the routes " +
-      "of other processes. This is retried every 30 s.",
+      "of other processes. The process retries every 30 s.",
     action:
       "Read the error. If it names a permission, grant it (`switchyard acls`). If it names a clock, correct that clock ([Clocks](troubleshooting.md#clocks)).",
     fields: ["topic", "error"],
@@ -234,13 +238,15 @@ export const RUN_LINES = {
     meaning:
       "The problem that `routes.missing` reported is resolved, or this process is stopping. The calls that this process handled in the meantime did not reach the missing destinations.",
     action:
-      "Run the commands in `fix`. They send the calls to these destinations, including any that have already arrived there.",
+      "Run the commands in `fix`. They send the calls to these destinations, including calls " +
+      "that have already arrived.",
     fields: ["destinations", "sources", "since", "until", "fix"],
   },
   "operator-actions.read-failed": {
     levels: ["error"],
     meaning:
-      "The topic `operator-actions` could not be read. Known pauses stay in force. This is retried every 5 s.",
+      "The topic `operator-actions` could not be read. Known pauses stay in force. The process " +
+      "retries every 5 s.",
     action:
       "Read the error. If a permission is missing, it names that permission and the command that grants it.",
     fields: ["topic", "error"],

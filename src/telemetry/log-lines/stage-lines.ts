@@ -39,7 +39,7 @@ export const STAGE_LINES = {
   },
   "destination.paused": {
     levels: ["warn"],
-    meaning: "A destination was paused: nothing is attempted for it, and its calls wait.",
+    meaning: "A destination was paused: none of its deliveries are attempted, and its calls wait.",
     action:
       "Run `switchyard resume`. If the destination is paused in the configuration, set " +
       "`paused: false`.",
@@ -55,13 +55,14 @@ export const STAGE_LINES = {
   "destination.token-missing": {
     levels: ["warn"],
     meaning:
-      "There is no token for a destination's requests, so nothing is attempted for it, and its calls wait. Logged again if the error changes.",
+      "There is no token for a destination's requests, so none of its deliveries are " +
+      "attempted. The line is logged again if the error changes.",
     action: "Read the error. See [Authentication](authentication.md#without-a-token).",
     fields: ["stage", "destination", "error", "since"],
   },
   "destination.token-obtained": {
     levels: ["info"],
-    meaning: "There is a token again, and attempts continue.",
+    meaning: "Switchyard has a token again, and attempts continue.",
     action: null,
     fields: ["stage", "destination"],
   },
@@ -146,7 +147,7 @@ export const STAGE_LINES = {
   },
   "audience.store.compaction-failed": {
     levels: ["warn"],
-    meaning: "Removed memberships are still on disk. Deleting them is retried.",
+    meaning: "Removed memberships are still on disk. The stage will try again to delete them.",
     action: "Check the disk.",
     fields: ["stage", "partition", "error"],
   },

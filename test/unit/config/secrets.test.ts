@@ -27,7 +27,7 @@ test.each([
   ["kafka.tls.key", { SWITCHYARD_KAFKA_TLS_KEY: KEY }, "in SWITCHYARD_KAFKA_TLS_KEY"],
   ["kafka.tls.ca in one line", { SWITCHYARD_KAFKA_TLS_CA: ONE_LINE }, "the path of a PEM file"],
   ["the base64 alone", { SWITCHYARD_KAFKA_TLS_KEY: BASE64 }, "the path of a PEM file"],
-  ["delivery.ca", { SWITCHYARD_DELIVERY_CA: KEY }, "use the file's path"],
+  ["delivery.ca", { SWITCHYARD_DELIVERY_CA: KEY }, "set the path of that file"],
 ])("a PEM text in place of a path is not shown: %s", (_name, env, hint) => {
   const text = said(problems(SMALL, env));
   expect(text).toContain("hidden");

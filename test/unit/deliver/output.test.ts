@@ -26,13 +26,14 @@ test.each([
 );
 
 test.each([
-  [1, null, null, "not accepted within 14400 s, attempts made: 1"],
-  [3, "a=503", null, "not accepted within 14400 s, attempts made: 3; the last attempt: a=503"],
+  [1, null, null, "not accepted within 14400 s, in 1 attempt"],
+  [3, "a=503", null, "not accepted within 14400 s, in 3 attempts; the last attempt: a=503"],
   [
     3,
     "a=503",
     "paused",
-    "not accepted within 14400 s, attempts made: 3; it was due again, but its destination was paused; the last attempt: a=503",
+    "not accepted within 14400 s, in 3 attempts; the next attempt was due, but the destination " +
+      "was paused; the last attempt: a=503",
   ],
 ] as const)(
   "expired after %i attempts, the last one %s, waited: %s",

@@ -241,7 +241,7 @@ test.each([
     expect(deadLetters).toHaveLength(400);
     for (const deadLetter of deadLetters) {
       expect(deadLetter["switchyard-reason"]).toBe("expired");
-      expect(deadLetter["switchyard-error"]).toContain(`its destination was ${because}`);
+      expect(deadLetter["switchyard-error"]).toContain(`the destination was ${because}`);
       const failedAtMs = Number(deadLetter["switchyard-failed-at"]);
       expect(failedAtMs).toBeGreaterThan(
         Number(deadLetter["switchyard-first-attempt-at"]) + 4 * HOUR_MS,

@@ -147,7 +147,7 @@ test("one that was attempted keeps its window and expires; one that never was wa
   expect(world.deadLetters()).toEqual([
     expect.objectContaining({
       "switchyard-reason": "expired",
-      "switchyard-error": expect.stringContaining("its destination was paused") as string,
+      "switchyard-error": expect.stringContaining("the destination was paused") as string,
     }),
   ]);
   await resume();

@@ -151,7 +151,7 @@ test.each<[Unapplied, string, string]>([
   [
     { kind: "unknown", error: "the permission is missing" },
     "Switchyard could not check whether earlier syncs have been applied: the permission is missing",
-    "Fix that",
+    "Fix this problem",
   ],
 ])("a list is rejected while earlier syncs are not applied: %j", async (unapplied, why, todo) => {
   const { status, shell, values } = await publish(["u1\n"], { unapplied });

@@ -118,11 +118,11 @@ test.each<[Step, string]>([
   ],
   [
     { kind: "returned", atMs: T, destination: "crm", place, lateMs: 12, endpoint: null },
-    "returned when due, calls/1/7, overdue by 12 ms",
+    "returned 12 ms after it was due, calls/1/7",
   ],
   [
     { kind: "returned", atMs: T, destination: "crm", place, lateMs: -7, endpoint: null },
-    "returned when due, calls/1/7, overdue by 0 ms",
+    "returned 0 ms after it was due, calls/1/7",
   ],
   [
     { kind: "returned", atMs: T, destination: "crm", place, lateMs: -60_000, endpoint: null },

@@ -218,7 +218,8 @@ test("a window that ended while it waited is no attempt", () => {
   const waited = deadLetter(T + 90_000, {
     reason: "expired",
     error:
-      "not accepted within 60 s, attempts made: 1; it was due again, but its destination was paused; the last attempt: x",
+      "not accepted within 60 s, in 1 attempt; the next attempt was due, but the destination " +
+      "was paused; the last attempt: x",
   });
   expect(
     kinds({

@@ -4,7 +4,11 @@ import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 
 import type { SourceId } from "../../../../src/domain/ids.ts";
+import { topicNames } from "../../../../src/domain/topics.ts";
+import { routeRecord } from "../../../../src/route/route-record.ts";
+import { createRouting } from "../../../../src/route/routing.ts";
 import { compileRules, hasRules } from "../../../../src/route/rules/plan.ts";
+import { aRecord, aSource, aTopicDestination } from "../../../support/build/calls.ts";
 import { fateOf, rulesOf, sentFor } from "../../../support/build/ruled-call.ts";
 
 const CALL = { type: "track", userId: "user-1", anonymousId: "anon-1", event: "E" };
@@ -40,6 +44,30 @@ test("the keys of dropped IDs differ by destination and by the configuration's s
   expect(keyOf("crm", ["k", "l"])).toBe(keyOf("crm", ["l", "k"]));
   expect(keyOf("crm", ["k"])).not.toBe(keyOf("crm", ["l"]));
   expect(keyOf("crm", ["k"])).not.toBe(keyOf("other", ["k"]));
+});
+
+test("destinations with equal rules share the bytes and not the key, and every record is what its destination alone would get", () => {
+  const ruled = (id: string, text: string) => {
+    const { filters = [], map = [] } = rulesOf(text);
+    return aTopicDestination(id, { filters, map });
+  };
+  const destinations = [
+    ...[ruled("a", NOBODY), ruled("b", NO_USER), ruled("c", NOBODY), aTopicDestination("d")],
+    ...[ruled("e", "map: [{ set: x, value: 1 }]"), ruled("f", NOBODY.replace("web", "app"))],
+  ];
+  const recordsOf = (some: typeof destinations) => {
+    const ids = some.map(({ id }) => id);
+    const routed = createRouting([aSource("web", ids)], web, some, topicNames(""));
+    const result = routeRecord(aRecord(CALL), routed, 0);
+    return result.kind === "routed" ? result.records : [];
+  };
+  const records = recordsOf(destinations);
+  expect(records).toEqual(destinations.flatMap((each) => recordsOf([each])));
+  const [a, b, c, , , f] = records;
+  expect(c?.value).toBe(a?.value);
+  expect(c?.key).not.toEqual(a?.key);
+  expect(b?.value).not.toEqual(a?.value);
+  expect(f?.value?.toString()).toBe(JSON.stringify(CALL));
 });
 
 test("a call that a rule cannot be evaluated for goes nowhere, and says nothing of it", () => {
