@@ -1,6 +1,6 @@
 /**
- * Adds the users in `members` records and snapshots to the syncs of these records; `membership.ts` decides. For a member
- * who stays, only one bit is set. All other users are written to the store.
+ * Adds the users in `members` records and snapshots to the syncs of these records, as `membership.ts` decides. For a
+ * member who stays, only one bit is set. All other users are written to the store.
  */
 
 import { type Audience, countsFor, type OpenSync } from "./audience.ts";
@@ -20,7 +20,7 @@ import { makerFor, type Work } from "./work.ts";
 
 /** Number of users per lookup. The next lookup runs while the results of the previous one are applied. */
 const LOOKED_UP = 5_000;
-/** Number of users that are applied before other work may run; this takes about a millisecond. */
+/** Number of users that are applied before other work may run. Applying them takes about a millisecond. */
 const PIECE_USERS = 500;
 
 /** Collects the users for the next `arriveGathered`. */
@@ -55,11 +55,11 @@ export async function arriveGathered(work: Work): Promise<void> {
 
 interface Slice {
   readonly userIds: readonly string[];
-  /** The users with their records. */
+  /** The users, each with a record that contains the user. */
   readonly range: UserRange;
 }
 
-/** Slices in the order of user IDs. */
+/** Yields slices in the order of user IDs. */
 function* slices(ranges: readonly UserRange[]): Generator<Slice, void, undefined> {
   for (const range of ranges) {
     const userIds = [...range.keys()].sort();
@@ -74,8 +74,8 @@ interface LookedUp extends Slice {
 }
 
 /**
- * Looks up one slice ahead. No user is in two slices, so the values stay correct until they are applied, regardless of
- * what is written meanwhile.
+ * Looks up the next slice while the current one is applied. No user is in two slices, so the values that were looked
+ * up stay correct, regardless of what is written meanwhile.
  */
 async function* lookedUp(
   state: PartitionState,
@@ -99,7 +99,7 @@ async function* lookedUp(
 
 type MakerFor = (record: GatheredRecord) => CallMaker;
 
-/** There is one call maker per record, because each call has the time of the record that causes it. */
+/** There is one call maker per record, because each call has the time of the record that causes the call. */
 function makersFor(work: Work, audience: Audience): MakerFor {
   const makers = new Map<GatheredRecord, CallMaker>();
   return (record) => {

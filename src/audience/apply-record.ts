@@ -1,6 +1,6 @@
 /**
  * Applies a record of `audience-syncs` to the state of the partition. `sync-state.ts`, `membership.ts` and
- * `sync-outcome.ts` make the decisions. Users are applied in pieces; between two pieces, pending writes are written and
+ * `sync-outcome.ts` make the decisions. Users are applied in pieces, between which pending writes are written and
  * other work can run.
  */
 
@@ -20,7 +20,7 @@ import { snakeCase } from "./snake-case.ts";
 import { isTooOld, replayStepOf, type Step, stepOf } from "./sync-state.ts";
 import { refuse, type Work } from "./work.ts";
 
-/** Users of `members` records are only collected here. `arriveGathered` applies them. */
+/** The users in `members` records are only collected here; `arriveGathered` applies them. */
 export async function applyRecord(work: Work, record: IncomingRecord): Promise<void> {
   const { state } = work;
   const atMs = usableRecordTime(record.timestampMs, work.nowMs());
@@ -55,7 +55,7 @@ async function isSyncOver(
   record: AudienceRecord,
 ): Promise<boolean> {
   if (audience === null || record.type === "delete") return false;
-  // Most `members` records end here, without a lookup.
+  // For most `members` records, this is the last step, and no lookup is needed.
   if (audience.open?.syncId === record.syncId) return false;
   return await state.isOver(audience, record.syncId);
 }
@@ -67,7 +67,7 @@ async function take(
   known: Audience | null = null,
 ): Promise<void> {
   if (step.kind === "ignore") return;
-  // Collected users are applied first, so that this record is written with its own position.
+  // The users that were collected before are applied first, so that this record is written with its own position.
   if (step.kind !== "arrive") await arriveGathered(work);
   if (step.kind === "invalid") return refuse(work, cause, step.error);
   if (step.kind === "create") {
@@ -97,7 +97,7 @@ async function take(
 const NO_SOURCE =
   "the calls would have no source: set audienceDefaults.source, defaultSource, or the audience's own source";
 
-/** Null if the audience was rejected. */
+/** Returns null if the audience was rejected. */
 async function create(
   work: Work,
   cause: Cause,
@@ -161,7 +161,7 @@ async function whole(
 async function abandonOld(work: Work, nowMs: number, position: number): Promise<void> {
   for (const audience of work.state.openAudiences()) {
     const { open: sync } = audience;
-    // A sync that has a verdict is not abandoned: a crash interrupted it, and it is being completed.
+    // A sync that has a verdict is not abandoned: it was interrupted by a crash, and is now being completed.
     if (sync !== null && sync.verdict === null && isTooOld(sync, nowMs)) {
       await arriveGathered(work);
       work.state.setAudience(await abandon(work, audience, sync));
@@ -170,7 +170,10 @@ async function abandonOld(work: Work, nowMs: number, position: number): Promise<
   }
 }
 
-/** Abandons syncs that are older than a day. Call if no record arrives that would cause this. */
+/**
+ * Abandons syncs that are older than a day. Needed because a sync is otherwise abandoned only when the next record
+ * arrives.
+ */
 export async function abandonIdle(work: Work): Promise<void> {
   await abandonOld(work, work.nowMs(), work.state.position);
 }

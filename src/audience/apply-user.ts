@@ -8,8 +8,9 @@
  *   any           the same            nothing
  *   any           another, or none    a call is written, and the value is stored
  *
- * A forgotten user is removed from every audience and trait of the partition, without a call. If the record was applied
- * before and is read again, only marks of open syncs are removed, because current members joined after the record.
+ * A forgotten user is removed from every audience and every trait of the partition, without a call. If the record
+ * was applied before and is read again, only marks of open syncs are removed, because a user who is now a member has
+ * become one after the record.
  */
 
 import type { Audience } from "./audience.ts";
@@ -58,7 +59,7 @@ export async function applyForget(work: Work, cause: Cause, userId: string): Pro
     forgetMember(work, cause, audience, keys[index] ?? "", values[index] ?? null);
   });
   if (cause.isReplay) return;
-  // Pending writes come first, because traits that are not in the store yet would not be found.
+  // Pending writes are written first, because traits that are not in the store yet would not be found.
   await work.write(cause.record.offset);
   const { from, to } = traitsRange(userId);
   for await (const entries of state.store.pieces(from, to)) {

@@ -1,5 +1,5 @@
 /**
- * Finds the settings that apply to an audience. The first column of the table that has a value applies.
+ * Finds the settings that apply to an audience. In the table, the first column with a value applies.
  *
  *   setting           entry in `audiences`   `audienceDefaults`   otherwise
  *   source            yes                    yes                  `defaultSource`, or none
@@ -19,7 +19,7 @@ import type { JsonObject } from "../domain/json.ts";
 const APPROVAL_MINIMUM = 100;
 
 export interface AudienceSettings {
-  /** If null, syncs are rejected, because the resulting calls would have no source. */
+  /** If null, syncs are rejected, because their calls would have no source. */
   readonly source: SourceId | null;
   readonly key: string | null;
   readonly integrations: JsonObject | null;
@@ -34,7 +34,7 @@ export interface AudienceConfiguration {
   readonly defaultSource: SourceId | null;
 }
 
-/** Returns a function that returns the settings for an audience's ID, or for null, which stands for computed traits. */
+/** Returns a function that finds the settings for an audience's ID. Null stands for computed traits. */
 export function settingsOf(
   configuration: AudienceConfiguration,
 ): (audienceId: string | null) => AudienceSettings {

@@ -1,26 +1,23 @@
 /**
  * The state of an audience in its partition.
  *
- * The local store and the changelog contain the same audiences. Counts are stored only locally and are computed from
- * the store, so that they are correct even if a crash interrupted a step.
+ * The local store and the changelog contain the same audiences. Counts are stored only locally, and are computed
+ * from the store, so they are correct even after a crash in the middle of a step.
  */
 
 /**
- * A sync that has started and not ended. Its arrivals are stored only locally, because the offset of its `begin` record
- * is not committed yet.
+ * A sync that has started and has not ended. Its arrivals are stored only locally, because until its end, no offset
+ * after its `begin` record is committed.
  */
 export interface OpenSync {
   readonly syncId: string;
-  /** Offset of the sync's `begin` or `snapshot`; marks refer to the sync by this offset. */
+  /** Offset of the sync's `begin` or `snapshot`. Marks refer to the sync by this offset. */
   readonly begin: number;
   /** Record time of the sync's `begin` or `snapshot`. */
   readonly beganAtMs: number;
   /** Number of members when the sync started. */
   readonly membersBefore: number;
-  /**
-   * The decision that was made at the sync's `end` record. It is stored before the first removal and never computed
-   * again.
-   */
+  /** The decision at the sync's `end` record. It is stored before the first removal, and never computed again. */
   readonly verdict: "complete" | "awaiting-approval" | null;
 }
 
@@ -41,9 +38,9 @@ export interface EndedSync {
 export interface Audience {
   readonly id: string;
   readonly name: string;
-  /** Key of the audience's trait, which does not change after the first sync. */
+  /** The key of the audience's trait. It does not change after the first sync. */
   readonly key: string;
-  /** Offset of the audience's first sync. An audience that is deleted and sent again gets another offset. */
+  /** Offset of the audience's first sync. If an audience is deleted and then sent again, it gets another offset. */
   readonly first: number;
   readonly open: OpenSync | null;
   readonly awaitingApproval: SyncAwaitingApproval | null;
@@ -60,10 +57,11 @@ export interface Counts {
   readonly begin: number;
   /** Distinct users that have arrived in the sync. */
   readonly arrived: number;
-  /** Members among the arrived users. */
+  /** How many of the arrived users are members. */
   readonly marked: number;
   /**
-   * Offset of the `begin` record since which members' numbers are valid (`membership.ts`); -1 if all numbers are valid.
+   * Members' numbers from before this offset of a `begin` record are invalid (`membership.ts`); -1 if all numbers
+   * are valid.
    */
   readonly numbering: number;
   /** The next member's number. */
@@ -84,16 +82,16 @@ export function readCounts(text: string): Counts {
   return { ...NO_COUNTS, ...(JSON.parse(text) as Partial<Counts>) };
 }
 
-/** The counts for the sync. Counts of another sync are reset. */
+/** The counts for the sync. If they belong to another sync, they are reset. */
 export function countsFor(counts: Counts, begin: number): Counts {
   if (counts.begin === begin) return counts;
   return { ...counts, begin, arrived: 0, marked: 0 };
 }
 
 /**
- * The counts of a sync that starts. Numbers of members who left are not reused, so the numbering is restarted when more
- * than half of the numbers are unused. As a result, there are at most two bits per member, and a restart never rewrites
- * more members than have left.
+ * The counts at the start of a sync. Numbers of members who left are not reused, so the numbering is restarted when
+ * more than half of the numbers are unused. As a result, there are at most two bits per member, and a restart never
+ * rewrites more members than have left.
  */
 export function countsAtBegin(before: Counts, begin: number): Counts {
   const counts = countsFor(before, begin);

@@ -1,23 +1,24 @@
 /**
- * Collects the users of consecutive `members` records, so that they can be looked up in the order of their keys. Each
- * lookup reads a block of the store; if 200,000 users are sorted, neighbors share a block.
+ * Collects the users of consecutive `members` records, so that they can be looked up in the order of their keys.
+ * Each lookup reads a block of the store. When 200,000 users are sorted, neighboring users are often in the same
+ * block.
  *
  *   users per lookup, with 10 million members         CPU µs per user in the store
  *   5,000                                            14 to 17
  *   50,000                                           7
  *   200,000                                          3
  *
- * While collected users are not applied, no position beyond the first of their records is written.
+ * Until the collected users are applied, no position after the first of their records is written.
  */
 
 import type { Audience, OpenSync } from "./audience.ts";
 import type { Cause } from "./record-context.ts";
 
-/** Maximum number of collected users. They take 20 to 30 MB while they are applied. */
+/** Maximum number of collected users. While they are applied, they take 20 to 30 MB. */
 const GATHERED_MAX = 200_000;
-/** Number of users that are sorted without a pause, which takes at most 5 ms. */
+/** Number of users that are sorted without a pause. Sorting them takes at most 5 ms. */
 const RANGE_USERS = 4_000;
-/** Samples per range. With more samples, the ranges are more equal in size. */
+/** Number of samples per range. With more samples, the sizes of the ranges differ less. */
 const SAMPLES = 16;
 
 export interface GatheredRecord {
@@ -66,7 +67,7 @@ export class Gathering {
   }
 }
 
-/** The users, each with the first record that contains the user. */
+/** User IDs, each with the first record that contains the user. */
 export type UserRange = ReadonlyMap<string, GatheredRecord>;
 
 /**
@@ -81,8 +82,8 @@ export async function inRanges(
   const bounds = boundsOf(records);
   const ranges = Array.from({ length: bounds.length + 1 }, () => new Map<string, GatheredRecord>());
   let count = 0;
-  // Records are visited in reverse order, so that a user's first record overwrites the later ones without a lookup per
-  // user.
+  // Records are visited in reverse order: a user's first record then overwrites the later ones, and no lookup per
+  // user is needed.
   for (const record of records.toReversed()) {
     for (const userId of record.userIds) {
       ranges[rangeOf(bounds, userId)]?.set(userId, record);
@@ -93,7 +94,7 @@ export async function inRanges(
   return ranges;
 }
 
-/** The first user of each range except the first range. */
+/** The first user of each range, except for the first range. */
 function boundsOf(records: readonly GatheredRecord[]): readonly string[] {
   const users = records.reduce((sum, { userIds }) => sum + userIds.length, 0);
   const ranges = Math.ceil(users / RANGE_USERS);
@@ -111,7 +112,7 @@ function boundsOf(records: readonly GatheredRecord[]): readonly string[] {
   });
 }
 
-/** The index of the user's range, which is the number of bounds that are not above the user. */
+/** The index of the range that contains the user. It is the number of bounds that are not above the user. */
 function rangeOf(bounds: readonly string[], userId: string): number {
   let from = 0;
   let to = bounds.length;

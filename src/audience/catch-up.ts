@@ -1,6 +1,6 @@
 /**
- * Applies changelog entries to the store, which is then equal to the store of the process that wrote the entries. The
- * last value of a key applies, so entries may be read twice.
+ * Applies changelog entries to the store. The store is then equal to that of the process which wrote the entries.
+ * The last value of a key applies, so entries may be read twice.
  *
  *   key        value   in the store
  *   member     any     the user becomes a member; a local arrival and number are kept
@@ -9,7 +9,7 @@
  *   audience   none    the audience is removed with its counts
  *   any        any     the value is stored or removed
  *
- * The number of members is updated from the changes in the store.
+ * The number of members is computed from the changes in the store.
  */
 
 import { type Audience, type Counts, NO_COUNTS, readCounts } from "./audience.ts";
@@ -47,7 +47,7 @@ export class CatchUp {
   /**
    * Reads what is already in the store.
    *
-   * @param pieces the size of the room for arrivals, in pieces.
+   * @param pieces the room for arrivals, in pieces.
    */
   static async on(store: Store, pieces?: number): Promise<CatchUp> {
     const catchUp = new CatchUp(store, new OpenArrivals(pieces));
@@ -65,7 +65,7 @@ export class CatchUp {
     return catchUp;
   }
 
-  /** @param more changes that are written in the same batch. */
+  /** @param more further changes to write in the same batch. */
   async apply(entries: readonly ChangelogEntry[], more: readonly StoreChange[]): Promise<void> {
     const latest = new Map(entries.map(({ key, value }) => [key, value]));
     const keys = [...latest.keys()].filter((key) => key.startsWith("m") || key.startsWith("r"));
@@ -113,7 +113,7 @@ export class CatchUp {
     const change = Number(next.isMember) - Number(now.isMember);
     const members = counts.members + change;
     const marked = counts.marked + (isMarked ? change : 0);
-    // Before the first restart of the numbering, a number is valid with any mark; here there is no mark.
+    // Here, the member has no mark. Until the numbering is first restarted, a number is valid with any mark.
     const isNumbered = next.isMember && next.number === -1 && counts.numbering === -1;
     const number = isNumbered ? counts.next : next.number;
     const nextNumber = counts.next + (isNumbered ? 1 : 0);
@@ -142,7 +142,7 @@ export class CatchUp {
     return begins;
   }
 
-  /** Removes the arrivals of syncs that are no longer open, which a crash or another owner has left. */
+  /** Removes the arrivals of syncs that are no longer open. They may be left after a crash, or from another owner. */
   async clearArrivals(): Promise<void> {
     const open = this.#openBegins();
     const { from, to } = ARRIVALS_RANGE;

@@ -1,6 +1,6 @@
 /**
- * The records of the changelog `audience-members`, which is compacted: the last value of a key applies, and a
- * record without a value removes the key. The keys are those of the store (`keys.ts`).
+ * Reads and writes records of the changelog `audience-members`. It is compacted: the last value of a key applies,
+ * and a record without a value removes the key. The keys are those of the store (`keys.ts`).
  */
 
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
@@ -29,7 +29,7 @@ export interface ChangelogEntry {
   readonly value: string | null;
 }
 
-/** Null if the record has no key, and so was not written by Switchyard. */
+/** Returns null if the record has no key, and was therefore not written by Switchyard. */
 export function readChangelog({ offset, key, value }: IncomingRecord): ChangelogEntry | null {
   if (key === null) return null;
   return { offset, key: key.toString(), value: value?.toString() ?? null };

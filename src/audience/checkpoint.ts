@@ -1,5 +1,5 @@
 /**
- * Decides whether a process that takes over a partition can use an existing store.
+ * Decides whether a process that takes over a partition can use the store that it finds.
  *
  *   the store                                        is         then
  *   cannot be read                                   corrupt    rebuilt
@@ -11,8 +11,8 @@
  *   is behind the changelog                          behind     catches up
  *   is at the end of the changelog                   current    used
  *
- * A record in the changelog identifies the changelog. Each owner of the partition writes this record again when it
- * takes over, so the record is at the offset in the checkpoint, or among the entries that are read to catch up.
+ * A changelog is identified by a record in it. Each owner of the partition writes this record again when it takes
+ * over, so the record is either at the offset in the checkpoint, or among the entries that are read to catch up.
  */
 
 import { jsonObjectIn } from "../domain/json.ts";
@@ -35,11 +35,11 @@ export interface Checkpoint {
   readonly identity: string;
   /** Offset of the identity's last record. */
   readonly identityOffset: number;
-  /** The store contains the changelog up to this offset. */
+  /** The store contains all entries of the changelog below this offset. */
   readonly changelog: number;
   /**
-   * Records of `audience-syncs` below this own offset (`own-offsets.ts`) have been applied, including marks of open
-   * syncs.
+   * All records of `audience-syncs` below this own offset (`own-offsets.ts`) have been applied, including marks of
+   * open syncs.
    */
   readonly position: number;
   readonly writtenAtMs: number;
@@ -53,7 +53,7 @@ export function newCheckpoint(identity: string, identityOffset: number, nowMs: n
   return { version: VERSION, identity, identityOffset, changelog, position: 0, writtenAtMs: nowMs };
 }
 
-/** Null if there is no checkpoint, or if it is invalid. */
+/** Returns null if there is no checkpoint, or if it is invalid. */
 export function readCheckpoint(text: string | undefined): Checkpoint | null {
   if (text === undefined) return null;
   const json = jsonObjectIn(text);
@@ -61,7 +61,7 @@ export function readCheckpoint(text: string | undefined): Checkpoint | null {
   const { identity, identityOffset, changelog, position, writtenAtMs } = json;
   const numbers = [identityOffset, changelog, position, writtenAtMs];
   const isWhole = numbers.every(Number.isSafeInteger);
-  // All fields have been checked.
+  // All fields have been checked here.
   if (typeof identity !== "string" || !isWhole) return null;
   return { ...(json as unknown as Checkpoint), version: VERSION };
 }
@@ -71,9 +71,9 @@ export type StoreMatch = "current" | "behind" | "stale" | "missing" | "ahead" | 
 export interface ChangelogFacts {
   /** The log end offset. */
   readonly end: number;
-  /** The identity at the checkpoint's `identityOffset`; null if the record is gone. */
+  /** The identity that was found at the checkpoint's `identityOffset`; null if that record no longer exists. */
   readonly identityThere: string | null;
-  /** The last identity after the checkpoint; null if there is none. */
+  /** The last identity that was found after the checkpoint; null if there is none. */
   readonly identityBehind: string | null;
   readonly nowMs: number;
 }

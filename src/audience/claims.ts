@@ -1,7 +1,7 @@
 /**
- * Tracks which partition owns which audience ID and key, according to the compacted topic `audiences`. The first claim
- * wins. Compaction may remove the first claim and keep later records of its owner, so each later record contains the
- * offset of the owner's claim, and the lower offset wins.
+ * Tracks which partition owns which audience ID and key, according to the compacted topic `audiences`. The first
+ * claim wins. Compaction may remove this claim and keep only later records of its owner, so each later record
+ * contains the offset of its owner's claim, and the lower offset wins.
  *
  *   a record                   and                                        then
  *   claims an ID and a key     both are free                              the partition owns them
@@ -22,7 +22,7 @@ export interface ClaimedAudience {
   readonly partition: number;
   /** Offset of the audience's first sync in its partition. */
   readonly first: number;
-  /** Offset of the claim; null in the claim itself, whose offset was unknown when it was written. */
+  /** Offset of the claim; null in the claim itself, because its offset is unknown when it is written. */
   readonly claim: number | null;
   readonly members: number;
   readonly openSyncId: string | null;
@@ -38,7 +38,7 @@ export interface Claimed extends ClaimedAudience {
   readonly claim: number;
 }
 
-/** Null if Switchyard did not write the record. */
+/** Returns null if Switchyard did not write the record. */
 export function readClaim(value: Buffer): ClaimedAudience | null {
   const json = jsonObjectIn(value);
   if (json === null) return null;
@@ -94,7 +94,7 @@ export class Claims {
   }
 }
 
-/** Why an audience cannot own its ID and key; null if it can, or already does. */
+/** Returns why an audience cannot own its ID and key; null if it can own them, or already does. */
 export function conflictOf(
   claims: Claims,
   request: { readonly id: string; readonly key: string; readonly partition: number },

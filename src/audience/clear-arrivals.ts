@@ -4,8 +4,8 @@ import { arrivalsIn, arrivalsRange } from "./keys.ts";
 import type { Work } from "./work.ts";
 
 /**
- * Removes all entries except those of the open sync. Call after the ended sync was removed from the audience, so that
- * the entries are removed in the same batch or in a later one.
+ * Removes all entries except those of the open sync. Call this after the ended sync was removed from the audience,
+ * so that its entries are removed in the same batch or in a later one.
  */
 export async function clearArrivals(
   { state, breathe }: Work,

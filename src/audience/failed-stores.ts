@@ -1,11 +1,11 @@
-/** Tracks stores that failed, by partition, until they have been opened again. */
+/** Tracks which partitions have a store that failed and has not been opened again. */
 
 import { type StoreError, storeErrorOf } from "../domain/store-error.ts";
 
 export class FailedStores {
   readonly #errors = new Map<number, StoreError>();
 
-  /** Wraps `fail` so that a store's failure is stored first. */
+  /** Wraps `fail`, so that the failure of a store is recorded first. */
   noting(partition: number, fail: (thrown: unknown) => void): (thrown: unknown) => void {
     return (thrown) => {
       const error = storeErrorOf(thrown);
@@ -18,7 +18,7 @@ export class FailedStores {
     this.#errors.delete(partition);
   }
 
-  /** The error if the store is corrupt, and must be removed before it is opened again; otherwise null. */
+  /** Returns the error if the store is corrupt and must be removed before it is opened again; otherwise null. */
   corruptionOf(partition: number): StoreError | null {
     const error = this.#errors.get(partition) ?? null;
     return error?.failure === "corrupt" ? error : null;

@@ -6,7 +6,7 @@ import type { OutgoingRecord, RecordHeaders } from "../domain/record.ts";
 import { SOURCE_HEADER } from "../domain/source-of.ts";
 
 export interface CallMaker {
-  /** @param value the value of the trait: any JSON. */
+  /** @param value the value of the trait, which can be any JSON value. */
   call(userId: string, value: unknown, messageId: string): OutgoingRecord;
 }
 
@@ -17,11 +17,11 @@ export interface CallOptions {
   /** Category preferences; null if the calls have no consent object. */
   readonly consent: Readonly<Record<string, boolean>> | null;
   readonly trait: string;
-  /** Time of the record that causes the calls. */
+  /** The time of the record that causes the calls. */
   readonly atMs: number;
 }
 
-/** Returns a maker for many calls that differ only in user, value and message ID. */
+/** Returns a call maker for many calls that differ only in user, value and message ID. */
 export function callMaker(options: CallOptions): CallMaker {
   const { topic, source, integrations, consent, trait, atMs } = options;
   // All calls share this array, so that its content is encoded only once.

@@ -1,6 +1,6 @@
 /**
- * The keys in the local store and in the changelog. Offsets in keys are own offsets (`own-offsets.ts`), in base 36 and
- * padded, so that all keys of an audience are adjacent, in the order of user IDs.
+ * The keys in the local store and in the changelog. Offsets in keys are own offsets (`own-offsets.ts`). They are
+ * written in base 36 and padded, so that the keys of an audience are adjacent, in the order of user IDs.
  *
  *   key                            value                                         in the changelog
  *   m<first>/<user id>             membership (`membership.ts`)                  yes, without marks, numbers
@@ -22,7 +22,7 @@ export const CHECKPOINT_KEY = "c";
 export const APPLIED_KEY = "p";
 export const IDENTITY_KEY = "i";
 export const ORIGIN_KEY = "o";
-/** Number of ended syncs per audience whose IDs are stored. */
+/** For each audience, the IDs of this many ended syncs are stored. */
 export const REMEMBERED_MAX = 1_000;
 
 const OFFSET_DIGITS = 11;
@@ -50,7 +50,7 @@ export function userOf(memberKey: string): string {
   return memberKey.slice(OFFSET_DIGITS + 2);
 }
 
-/** All keys that begin with the prefix and "/". The character after "/" is "0". */
+/** The range of all keys that start with the prefix and "/". The upper end is "0", the character after "/". */
 function below(prefix: string): KeyRange {
   return { from: prefix, to: `${prefix.slice(0, -1)}0` };
 }
@@ -77,7 +77,7 @@ export function arrivalsRange(first: number): KeyRange {
   return below(`b${padded(first)}/`);
 }
 
-/** The arrivals of all audiences. */
+/** The range of the arrivals of all audiences. */
 export const ARRIVALS_RANGE: KeyRange = { from: "b", to: "c" };
 
 export function arrivalsIn(key: string): { first: number; begin: number; entry: number } {
@@ -103,7 +103,7 @@ export function rememberedKeyOf(slot: string, digest: string): string {
   return `s${slot.slice(1, 1 + OFFSET_DIGITS)}/${digest}`;
 }
 
-/** Returns a digest of a sync ID, because IDs may be long. 96 bits are enough to distinguish a thousand IDs. */
+/** Returns a digest of a sync ID, because IDs can be long. Its 96 bits are enough to distinguish a thousand IDs. */
 export function digestOf(syncId: string): string {
   return createHash("sha256").update(syncId).digest("base64url").slice(0, 16);
 }

@@ -1,5 +1,5 @@
 /**
- * The stored value of one user in one audience, and how it changes.
+ * Reads, writes and changes the stored value of one user in one audience.
  *
  *   written as      means
  *   (nothing)       not a member
@@ -10,8 +10,8 @@
  *   -1z             not a member, but arrived in the sync: the user was forgotten, and then seen while
  *                   an applied record was replayed
  *
- * The arrival of a member who has a number is stored as a single bit (`seen-members.ts`), so a member who stays is
- * looked up but not written. After a restart of the numbering, numbers from earlier syncs are invalid.
+ * If a member has a number, the arrival of the member is stored as a single bit (`seen-members.ts`), so a member who
+ * stays is looked up, but not written. When the numbering is restarted, numbers from earlier syncs become invalid.
  *
  *   a user arrives in a sync       replay   then
  *   not a member, not arrived      no       becomes a member, arrived: entered
@@ -20,14 +20,14 @@
  *   member, not arrived            any      arrived
  *   any other                      any      nothing
  *
- * The changelog contains only `+` and `+!k`. Arrivals and numbers are local.
+ * The changelog contains only `+` and `+!k`. Arrivals and numbers are stored only locally.
  */
 
 export interface Membership {
   readonly isMember: boolean;
   /**
-   * The offset of the `begin` record of the last sync that contained the user when this was written; -1 if there was
-   * none.
+   * When this was written, the last sync that contained the user started with the `begin` record at this offset; -1
+   * if there was no such sync.
    */
   readonly mark: number;
   /** -1 if there is no valid number. */
@@ -38,7 +38,7 @@ export interface Membership {
 
 const NOBODY: Membership = { isMember: false, mark: -1, number: -1, judged: -1 };
 
-/** @param numbering the begin since which numbers are valid (`audience.ts`). */
+/** @param numbering numbers from syncs before this offset are invalid (`audience.ts`). */
 export function readMembership(text: string | null, numbering: number): Membership {
   if (text === null) return NOBODY;
   const bang = text.indexOf("!");
@@ -57,7 +57,7 @@ function offsetIn(text: string, from: number, to: number): number {
   return from === to ? -1 : Number.parseInt(text.slice(from, to), 36);
 }
 
-/** Null if nothing has to be stored. */
+/** Returns null if nothing has to be stored. */
 export function writeMembership({ isMember, mark, number, judged }: Membership): string | null {
   if (!isMember && mark === -1) return null;
   const markText = mark === -1 ? "" : mark.toString(36);
@@ -73,7 +73,7 @@ export function durableMembership({ isMember, judged }: Membership): string | nu
 
 /** The numbers of the members who have arrived in a sync. */
 export interface ArrivedNumbers {
-  /** Offset of the sync's begin. */
+  /** Offset of the sync's `begin` record. */
   readonly begin: number;
   readonly has: (number: number) => boolean;
 }
@@ -84,11 +84,12 @@ export function hasArrived({ mark, number }: Membership, sync: ArrivedNumbers): 
 
 export type Arrival =
   | { readonly kind: "again" }
-  /** `next` has no number if the user had none. */
+  /** If the user had no number, `next` does not have one either. */
   | { readonly kind: "arrived" | "entered"; readonly next: Membership; readonly isFirst: boolean };
 
 /**
- * @param isReplay true if the record was applied before. A user who is not a member now has been forgotten since then.
+ * @param isReplay true if the record was applied before. If the user is not a member now, the user has been
+ *   forgotten since then.
  */
 export function arrive(now: Membership, sync: ArrivedNumbers, isReplay: boolean): Arrival {
   const isFirst = !hasArrived(now, sync);

@@ -1,6 +1,6 @@
 /**
- * Creates the message IDs of calls that result from syncs. The IDs are UUIDs of version 5. If a record is applied again
- * after a crash, the IDs are the same, so that receivers can detect duplicates.
+ * Creates the message IDs of calls that result from syncs, as UUIDs of version 5. If a record is applied again after
+ * a crash, the IDs are the same, so that receivers can detect duplicates.
  *
  *   call        the ID is derived from
  *   membership  audience, offset of its first sync, user, sync (or the delete's offset), value
@@ -16,7 +16,7 @@ export interface MembershipChange {
   readonly audienceId: string;
   readonly first: number;
   readonly userId: string;
-  /** The sync's ID, or the offset of a `delete`. */
+  /** The ID of the sync, or the offset of the `delete` record. */
   readonly by: string | number;
   readonly value: boolean;
 }

@@ -1,4 +1,4 @@
-/** Keeps the arrivals of all open syncs of a partition, by the audiences' first offsets. */
+/** Keeps the arrivals of all open syncs of a partition, indexed by the first offsets of their audiences. */
 
 import { arrivalsIn, arrivalsKey } from "./keys.ts";
 import type { ArrivedNumbers } from "./membership.ts";
@@ -8,7 +8,7 @@ export class OpenArrivals {
   readonly #room: ArrivalRoom;
   readonly #syncs = new Map<number, Arrivals>();
 
-  /** @param pieces the size of the room that all open syncs share, in pieces. */
+  /** @param pieces the room that all open syncs share, in pieces. */
   constructor(pieces?: number) {
     this.#room = new ArrivalRoom(pieces);
   }
@@ -40,14 +40,14 @@ export class OpenArrivals {
     this.#syncs.delete(first);
   }
 
-  /** How many numbers have not been written in an entry yet. */
+  /** How many numbers have not been written to the store yet. */
   get unwritten(): number {
     let numbers = 0;
     for (const arrivals of this.#syncs.values()) numbers += arrivals.unwritten;
     return numbers;
   }
 
-  /** The entries to write in this step, with their keys. */
+  /** Returns the entries to write in this step, with their keys. */
   takeEntries(): readonly (readonly [key: string, text: string])[] {
     return [...this.#syncs].flatMap(([first, arrivals]) => {
       const entry = arrivals.takeEntry();

@@ -1,6 +1,6 @@
 /**
- * Takes over a partition: finds its store, decides whether the store can be used (`checkpoint.ts`), brings the store up
- * to date or rebuilds it from the changelog, and writes the owner's record to the changelog.
+ * Takes over a partition. Finds its store and decides whether that can be used (`checkpoint.ts`), brings it up to
+ * date or rebuilds it from the changelog, and writes the owner's record to the changelog.
  *
  *   the process ends while          then the next owner
  *   the store catches up            continues after the last step that was written
@@ -30,10 +30,10 @@ import { PartitionState } from "./partition-state.ts";
 import type { Store } from "./ports.ts";
 
 export interface OpenDeps {
-  /** Size of the room for arrivals in open syncs; the default is in `seen-members.ts`. */
+  /** The room for arrivals in open syncs, in pieces. The default is in `seen-members.ts`. */
   readonly arrivalPieces?: number;
   readonly at: ChangelogPartition;
-  /** Throws if the store cannot be opened. A corrupt store is then removed, and opened again. */
+  /** Throws if the store cannot be opened. If it is corrupt, it is then removed, and this is called again. */
   readonly openStore: () => Promise<Store>;
   readonly removeStore: () => Promise<void>;
   readonly changelogEnd: () => Promise<number>;
@@ -44,7 +44,7 @@ export interface OpenDeps {
   readonly nowMs: () => number;
   /** Called after each step. */
   readonly onProgress: (offset: number, end: number) => void;
-  /** Called when the state of the store has been determined. */
+  /** Called when it is known whether the store can be used. */
   readonly onMatch: (match: StoreMatch | "corrupt") => void;
   /** Throws if the partition is being revoked. */
   readonly check: () => void;
@@ -74,7 +74,7 @@ interface Found {
   readonly checkpoint: Checkpoint;
 }
 
-/** Null if there was no usable store. An unusable store has then been removed. */
+/** Returns null if there is no usable store. If there was an unusable one, it has been removed. */
 async function findStore(deps: OpenDeps): Promise<Found | null> {
   let store: Store | null = null;
   try {
@@ -93,7 +93,7 @@ async function findStore(deps: OpenDeps): Promise<Found | null> {
   return null;
 }
 
-/** Null if the store cannot be used. */
+/** Returns null if the store cannot be used. */
 async function tryCatchUp(
   deps: OpenDeps,
   store: Store,
@@ -134,7 +134,10 @@ async function tryCatchUp(
   return match === "current" || match === "behind" ? catchUp : null;
 }
 
-/** True if the contents of the store cannot be read, including invalid JSON. */
+/**
+ * Returns true if the error means that the contents of the store cannot be read, for example because of invalid
+ * JSON.
+ */
 function isCorruption(error: unknown): boolean {
   if (error instanceof SyntaxError) return true;
   return storeErrorOf(error)?.failure === "corrupt";
@@ -165,7 +168,8 @@ async function begin(
   readTo: number,
 ): Promise<PartitionState> {
   const { identity } = before;
-  // The previous owner may have written late, and this process may have lost the partition meanwhile.
+  // The end is read again, because the previous owner may have written late, and this process may have lost the
+  // partition meanwhile.
   let end = readTo;
   for (let next = await deps.changelogEnd(); next > end; next = await deps.changelogEnd()) {
     await read(deps, catchUp, end, next, () => []);

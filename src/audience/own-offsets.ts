@@ -1,7 +1,7 @@
 /**
- * Computes own offsets: offsets of a partition of `audience-syncs` that never decrease. An own offset is a base plus
- * the Kafka offset. If the topic is deleted and recreated, or is on another cluster, its Kafka offsets start at 0
- * again, and without a base, new records would look as if they had already been applied.
+ * Computes own offsets, which are offsets of a partition of `audience-syncs` that never decrease. An own offset is a
+ * base plus the Kafka offset. If the topic is deleted and recreated, or moves to another cluster, its Kafka offsets
+ * start at 0 again. Without a base, new records would look as if they had already been applied.
  *
  *   the stored topic ID   the current topic ID   applied records   then
  *   is the same           is known               any               same topic
@@ -11,10 +11,10 @@
  *   is known              is unknown             within the log    same topic
  *   is known              is unknown             beyond the log    another topic
  *
- * Another topic gets a base above all known own offsets, so that `position`, `applied`, first offsets of audiences,
- * begins and marks stay unambiguous. Earlier versions of Switchyard stored no IDs. If a topic was recreated before the
- * upgrade, that is not detected once the new topic has more records than were applied. Brokers before Kafka 2.8 have no
- * topic IDs.
+ * Another topic gets a base above all known own offsets, so that all stored offsets stay unambiguous: `position`,
+ * `applied`, first offsets of audiences, and the offsets of `begin` records, to which marks refer. Earlier versions
+ * of Switchyard stored no IDs. If a topic was recreated before an upgrade from such a version, this is not detected
+ * once the new topic has more records than were applied. Brokers before Kafka 2.8 have no topic IDs.
  *
  *   step                                            if the process crashes after it
  *   1  decide the base                              it is decided again
@@ -22,7 +22,8 @@
  *   3  write it to the store and the checkpoint     the base is the same
  *   4  apply records with own offsets               see `stage.ts`
  *
- * The consumer's `finish` and `hold` take Kafka offsets, and dead letters contain Kafka offsets.
+ * Kafka offsets, and not own offsets, are passed to the consumer's `finish` and `hold`, and are written into dead
+ * letters.
  */
 
 import { jsonObjectIn } from "../domain/json.ts";
@@ -36,7 +37,7 @@ import {
 } from "../domain/record.ts";
 import type { Audience } from "./audience.ts";
 
-/** Identifies the topic from which records come. */
+/** The topic that records come from, and the base of its own offsets. */
 export interface Origin {
   /** Empty if the brokers do not support topic IDs. */
   readonly topicId: string;
@@ -44,7 +45,7 @@ export interface Origin {
   readonly base: number;
 }
 
-/** Null if no origin is stored, for example before the first record, or if the origin is invalid. */
+/** Returns null if no origin is stored, for example before the first record, or if the stored origin is invalid. */
 export function readOrigin(text: string | undefined): Origin | null {
   if (text === undefined) return null;
   const json = jsonObjectIn(text);
@@ -59,28 +60,28 @@ export interface Found {
   readonly origin: Origin;
 }
 
-/** The facts that show whether the topic is another one. */
+/** The facts from which `originOf` decides whether the topic is another one. */
 export interface OriginFacts {
   readonly known: Origin | null;
   /** ID of the current topic; empty if the brokers do not support topic IDs. */
   readonly topicId: string;
-  /** All known own offsets are lower. */
+  /** All known own offsets are lower than this. */
   readonly used: number;
 }
 
-/** True if the IDs are not sufficient to decide, so that the log end offset is needed. */
+/** Returns true if the IDs alone are not sufficient to decide, so that the log end offset is needed. */
 export function needsEnd({ known, topicId, used }: OriginFacts): boolean {
   return used > 0 && !(isKnown(known) && topicId !== "");
 }
 
-/** @param end the log end offset; ignored unless `needsEnd`. */
+/** @param end the log end offset; ignored unless `needsEnd` returns true. */
 export function originOf(facts: OriginFacts, end: number): Found {
   const { known, topicId, used } = facts;
   const base = known?.base ?? 0;
   const isAnother = needsEnd(facts)
     ? used - base > end
     : isKnown(known) && topicId !== "" && known.topicId !== topicId;
-  // One is added because a mark may be equal to the position.
+  // One is added because the offset in a mark may be equal to the position.
   if (isAnother) return { kind: "another", origin: { topicId, base: used + 1 } };
   if (topicId !== "" && !isKnown(known)) return { kind: "noted", origin: { topicId, base } };
   return { kind: "same", origin: known ?? { topicId, base } };
@@ -109,7 +110,7 @@ export function withOwnOffset(record: IncomingRecord, base: number): IncomingRec
   return base === 0 ? record : new Moved(record, base);
 }
 
-/** The record with its Kafka offset. */
+/** Returns the record with its Kafka offset. */
 export function asItCame(record: IncomingRecord): IncomingRecord {
   return record instanceof Moved ? record.came : record;
 }

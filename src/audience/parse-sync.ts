@@ -18,8 +18,9 @@
  *   count                       an integer of at least 0
  *   force                       true; anything else counts as absent
  *
- * If a field is invalid, the whole record is rejected as `invalid-sync`, because a part of a `members` record would
- * lead to a count mismatch. IDs with lone surrogates are rejected, because two of them can be equal in UTF-8.
+ * If a field is invalid, the whole record is rejected as `invalid-sync`. If only a part of a `members` record were
+ * used, the sync would end with a count mismatch. IDs with lone surrogates are rejected, because two such IDs can be
+ * equal in UTF-8.
  */
 
 import {
@@ -89,7 +90,7 @@ export type SyncRecord = AudienceRecord | Trait | Forget;
 
 export type ParsedSync =
   | { readonly kind: "sync"; readonly record: SyncRecord }
-  /** `error` is a sentence that does not quote the value. */
+  /** `error` is a sentence that contains nothing of the value. */
   | { readonly kind: "refused"; readonly reason: "invalid-sync"; readonly error: string };
 
 const TYPES = [
@@ -103,7 +104,7 @@ const TYPES = [
   "forget",
 ] as const satisfies readonly SyncRecord["type"][];
 
-/** @param json a result of `JSON.parse`. */
+/** @param json the result of `JSON.parse`. */
 export function parseSync(json: unknown): ParsedSync {
   if (!isJsonObject(json))
     return refused(`a sync record must be a JSON object, but this is ${kindOf(json)}`);
@@ -146,7 +147,7 @@ function ofSync(fields: Fields): OfSync {
   return { audienceId: fields.id("audienceId"), syncId: fields.id("syncId") };
 }
 
-/** Reads fields and keeps the first problem. Fields that are read after a problem are ignored. */
+/** Reads fields, and keeps the first problem. After a problem, the values of further fields are not used. */
 class Fields {
   problem: string | null = null;
   readonly #json: JsonObject;

@@ -1,6 +1,6 @@
 /**
- * The state of one partition: audiences in memory, members on disk, and the pending writes. Each
- * step is written in this order (ARCHITECTURE.md#invariants, 11):
+ * The state of one partition: audiences in memory, members on disk, and pending writes. The writes of a step are
+ * made in this order (ARCHITECTURE.md#invariants, 11):
  *
  *   write                                     if the process crashes after it
  *   1  calls and dead letters, acknowledged   they are written again, with the same message IDs
@@ -9,7 +9,8 @@
  *   4  the topic `audiences`                  it is written with the audience's next change
  *   5  records finished                       nothing is repeated after the commit
  *
- * Reads return pending writes. If a user enters and leaves within a step, both calls are written in that order.
+ * Reads return values that are still pending. If a user enters and leaves within a step, both calls are written, in
+ * that order.
  */
 
 import type { DeadLettered } from "../domain/dead-letter-records.ts";
@@ -40,7 +41,7 @@ export interface PartitionStateOptions {
   readonly checkpoint: Checkpoint;
   /** All records below this offset are in the changelog. */
   readonly applied: number;
-  /** Null if nothing has been applied yet, or only by a version that did not store the origin. */
+  /** Null if nothing has been applied yet, or if a version without origins applied everything so far. */
   readonly origin: Origin | null;
   readonly audiences: ReadonlyMap<string, Audience>;
   readonly counts: ReadonlyMap<number, Counts>;
@@ -48,7 +49,7 @@ export interface PartitionStateOptions {
   readonly nowMs: () => number;
 }
 
-/** Numbers of arrived members are small and are written together, so this many of them count as one write. */
+/** This many numbers of arrived members count as one write, because the numbers are small and are written together. */
 const NUMBERS_PER_THING = 50;
 
 export class PartitionState {
@@ -134,7 +135,7 @@ export class PartitionState {
 
   /**
    * The Kafka offset that the committed offset must not pass. Null if there is no open sync, or if the records of
-   * all open syncs were in an earlier topic and are gone.
+   * all open syncs were in an earlier topic that no longer exists.
    */
   firstOpen(): number | null {
     const base = this.#origin?.base ?? 0;
@@ -143,12 +144,12 @@ export class PartitionState {
     return there.length === 0 ? null : Math.min(...there);
   }
 
-  /** Values as they will be after the next step. */
+  /** Returns the values that the keys will have after the next step. */
   async getMany(keys: readonly string[]): Promise<(string | null)[]> {
     if (this.#changes.size === 0) {
       return (await this.store.getMany(keys)).map((value) => value ?? null);
     }
-    // The changes are copied, because a write may remove them while the store is read.
+    // The changes are copied, because a write may remove them from the map while the store is being read.
     const changes = keys.map((key) => this.#changes.get(key));
     const missing = keys.filter((_, index) => changes[index] === undefined);
     const stored = missing.length === 0 ? [] : await this.store.getMany(missing);
@@ -181,12 +182,12 @@ export class PartitionState {
     this.#changelog.set(key, durable);
   }
 
-  /** Stores that removed values must also be erased from the disk. */
+  /** Notes that values were removed which must also be erased from the disk. */
   noteErased(): void {
     this.#hasErased = true;
   }
 
-  /** True if values have been erased since the last call. */
+  /** Returns true if `noteErased` was called since the last call. */
   takeErased(): boolean {
     const had = this.#hasErased;
     this.#hasErased = false;
@@ -214,7 +215,7 @@ export class PartitionState {
     this.#changedCounts.add(first);
   }
 
-  /** Makes the next step write the audience to the topic `audiences`. */
+  /** Requests that the next step writes the audience to the topic `audiences`. */
   report(audienceId: string): void {
     this.#toReport.add(audienceId);
   }
@@ -238,7 +239,7 @@ export class PartitionState {
     return { ...audience, closed: closed + 1 };
   }
 
-  /** Takes the pending writes. All records below `position` have been applied. */
+  /** Removes and returns the pending writes. All records below `position` must have been applied. */
   take(position: number): Pending {
     const hasOutput =
       this.#calls.size > 0 || this.#deadLettered.length > 0 || this.#changelog.size > 0;
@@ -259,7 +260,7 @@ export class PartitionState {
     this.#checkpoint = {
       ...this.#checkpoint,
       position: Math.max(this.#checkpoint.position, position),
-      // This is a lower bound. If retries wrote entries twice, some entries are read again, which is harmless.
+      // This is a lower bound. If retries wrote entries twice, some entries are later read again, which is harmless.
       changelog: this.#checkpoint.changelog + changelog.length,
       writtenAtMs: this.#nowMs(),
     };

@@ -1,6 +1,6 @@
 /**
- * Processes one partition of `audience-syncs` while this process owns it: one record at a time, in order, in
- * steps that are written completely.
+ * Processes the records of one partition of `audience-syncs` while this process owns the partition. The records are
+ * applied one at a time, in order. Their results are written in steps.
  *
  *   state      meaning
  *   opening    records wait while the store is found and then brought up to date or rebuilt
@@ -19,11 +19,11 @@ import type { PartitionState } from "./partition-state.ts";
 import type { Work } from "./work.ts";
 import { type StepWriter, writeStep } from "./write-step.ts";
 
-/** Maximum number of writes in one step. It is low enough to limit memory, and high enough to keep the brokers busy. */
+/** Maximum number of writes in one step: low enough to limit memory, and high enough to keep the brokers busy. */
 const STEP_SIZE = 2_000;
-/** Maximum number of records in one step. It is a separate limit, because many records may change nothing. */
+/** Maximum number of records in one step. This limit is separate, because many records may change nothing. */
 const STEP_RECORDS = 500;
-/** Time without a record after which the age of open syncs is checked. */
+/** If no record arrives for this long, the age of open syncs is checked. */
 const IDLE_MS = 600_000;
 
 export interface PartitionDeps
@@ -39,18 +39,18 @@ export interface PartitionDeps
   readonly opened: () => void;
   /** Closes the store, even if it was not opened completely. */
   readonly close: () => Promise<void>;
-  /** Takes a Kafka offset, like `hold`. */
+  /** Expects a Kafka offset, as does `hold`. */
   readonly finish: (offset: number) => void;
   readonly hold: (offset: number | null) => void;
   /** ID of the topic from which the current records come; empty if the brokers do not support IDs. */
   readonly topicId: () => string;
   /** The log end offset of the topic's partition. */
   readonly topicEnd: () => Promise<number>;
-  /** True if the partition cannot have been assigned to another process yet. */
+  /** Resolves with true if the partition cannot have been assigned to another process yet. */
   readonly isOurs: () => Promise<boolean>;
   /** Resolves after other work has had a chance to run. */
   readonly otherWork: () => Promise<void>;
-  /** Call after values were removed that must also be erased from the disk. */
+  /** Called after values were removed that must also be erased from the disk. */
   readonly erased: () => void;
   readonly fail: (thrown: unknown) => void;
 }
@@ -64,7 +64,9 @@ export interface PartitionWork {
   readonly take: (records: readonly IncomingRecord[]) => void;
   /** Resolves when no work is in progress and the store is closed. */
   readonly drain: () => Promise<void>;
-  /** Abandons syncs that are too old, if no record has arrived that would cause this. */
+  /**
+   * Abandons syncs that are too old. Needed because a sync is otherwise abandoned only when the next record arrives.
+   */
   readonly checkOpenSyncs: () => void;
   readonly state: () => PartitionState | null;
 }
@@ -76,7 +78,7 @@ interface Taken {
 
 export function workOnPartition(deps: PartitionDeps): PartitionWork {
   const waiting: Taken[] = [];
-  /** Topic ID of the last records. */
+  /** The ID of the topic from which the last records came. */
   let settled: string | null = null;
   let state: PartitionState | null = null;
   let isDraining = false;
@@ -93,7 +95,7 @@ export function workOnPartition(deps: PartitionDeps): PartitionWork {
   const open = async () => {
     const opened = await deps.open(check, mustBeOurs);
     check();
-    // Must happen before any record is finished.
+    // This must happen before any record is finished.
     deps.hold(opened.firstOpen());
     state = opened;
     deps.opened();
@@ -178,7 +180,7 @@ function createWork(
   };
 }
 
-/** Identifies the topic from which the next records come. No writes are pending at that time. */
+/** Identifies the topic that the next records come from. Called while no writes are pending. */
 async function settle(work: Work, deps: PartitionDeps, topicId: string): Promise<void> {
   const { state, partition, events } = work;
   const facts = { known: state.origin, topicId, used: usedOffsets(state) };
@@ -211,7 +213,7 @@ async function applyAll(
     for (const came of some) {
       const record = withOwnOffset(came, base);
       if (record.offset >= state.position) {
-        // A record is applied with the same settings from start to end.
+        // The settings do not change while a record is applied.
         const settings = deps.settingsNow();
         if (settings !== byNow.settings) {
           await arriveGathered(byNow);

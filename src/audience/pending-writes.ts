@@ -4,7 +4,7 @@ import type { DeadLettered } from "../domain/dead-letter-records.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { StoreChange } from "./ports.ts";
 
-/** Number of calls by kind. */
+/** The number of calls of each kind. */
 export interface ChangeCounts {
   readonly entered: number;
   readonly left: number;
@@ -19,7 +19,7 @@ export interface Pending {
   readonly calls: ReadonlyMap<OutgoingRecord, IncomingRecord>;
   readonly deadLettered: readonly DeadLettered[];
   readonly changelog: readonly OutgoingRecord[];
-  /** Empty if nothing has changed, not even the position. */
+  /** The changes in the store. Empty if nothing has changed, not even the position. */
   readonly store: readonly StoreChange[];
   /** IDs of the audiences to write to the topic `audiences`. */
   readonly toReport: readonly string[];

@@ -13,9 +13,15 @@ export type StoreChange = readonly [key: string, value: string | null];
  */
 export interface Store {
   getMany(keys: readonly string[]): Promise<readonly (string | undefined)[]>;
-  /** The entries from key `from` up to, but not including, `to`, in order, as they were at the time of the call. */
+  /**
+   * Yields the entries from key `from` up to, but not including, key `to`, in order, as they were at the time of the
+   * call.
+   */
   pieces(from: string, to: string): AsyncIterable<readonly StoreEntry[]>;
-  /** Writes all changes, or fails and writes nothing. Several calls take effect in the order in which they were made. */
+  /**
+   * Writes all changes, or fails without writing any. Several calls take effect in the order in which they were
+   * made.
+   */
   write(changes: readonly StoreChange[]): Promise<void>;
   close(): Promise<void>;
 }
@@ -23,7 +29,7 @@ export interface Store {
 export type Writer = Pick<Producer, "send">;
 
 export interface DeadLetterWriter {
-  /** Resolves with the dead letters when everything has been acknowledged. */
+  /** Resolves with the written dead letters when everything has been acknowledged. */
   write(
     became: readonly Became[],
     deadLettered: readonly DeadLettered[],
@@ -44,9 +50,9 @@ export interface ClaimRequest {
 
 /** The audiences of all partitions, from the topic `audiences`. */
 export interface Registry {
-  /** Resolves when it is known which partition owns the ID and the key. */
+  /** Claims an ID and a key. Resolves when it is known which partition owns them. */
   claim(request: ClaimRequest): Promise<ClaimResult>;
-  /** Writes the state of the partition's audiences by ID; null if an audience was deleted. */
+  /** Writes the state of the partition's audiences, given by ID. The state is null if an audience was deleted. */
   report(audiences: ReadonlyMap<string, ReportedAudience | null>, partition: number): Promise<void>;
 }
 
@@ -68,7 +74,7 @@ export interface SyncReport {
   readonly syncId: string;
   readonly outcome: SyncOutcome;
   readonly members: number;
-  /** Users that the sync removed. */
+  /** The number of users that the sync removed. */
   readonly left: number;
   readonly arrived: number;
   /** Record time of the sync's `begin` record. */
@@ -81,8 +87,8 @@ export interface Events {
   readonly ended: (report: SyncReport) => void;
   readonly deadLettered: (deadLetters: readonly DeadLetter[]) => void;
   /**
-   * Called with users who entered or left, and with traits that changed, when the resulting calls have been
-   * acknowledged.
+   * Called when calls have been acknowledged, with the numbers of users who entered or left, and of traits that
+   * changed.
    */
   readonly changed: (changes: {
     readonly entered: number;

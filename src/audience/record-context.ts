@@ -1,10 +1,10 @@
-/** A record that is being applied, with its time. */
+/** The record that is being applied, and its time. */
 
 import type { IncomingRecord } from "../domain/record.ts";
 
 export interface Cause {
   readonly record: IncomingRecord;
   readonly atMs: number;
-  /** True if the record was applied before, and is read again because of an open sync. */
+  /** True if the record was applied before and is read again because of an open sync. */
   readonly isReplay: boolean;
 }

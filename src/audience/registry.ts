@@ -50,7 +50,7 @@ export class ClaimsReader {
 export function createRegistry(deps: RegistryDeps): Registry {
   const reader = new ClaimsReader(deps);
   let last: Promise<unknown> = Promise.resolve();
-  // Requests run one at a time, so that each request reads what the previous one has written.
+  // Requests run one at a time, so that each one reads what the previous one has written.
   const serially = <Result>(act: () => Promise<Result>): Promise<Result> => {
     const result = last.then(act);
     last = result.catch(() => undefined);
@@ -73,13 +73,14 @@ export function createRegistry(deps: RegistryDeps): Registry {
     return { kind: "refused", error: after };
   };
   const report: Registry["report"] = async (audiences, partition) => {
-    // Audiences that were claimed before this process owned the partition may be unknown.
+    // Audiences that were claimed before this process owned the partition may be unknown, so the topic is read
+    // first.
     const isKnown = [...audiences.keys()].every((id) => reader.claims.of(id) !== null);
     if (!isKnown) await reader.readToEnd();
     const values = new Map<string, ClaimedAudience | null>();
     for (const [id, each] of audiences) {
       const claimed = reader.claims.of(id);
-      // Another partition's claim was first, so the owner of that partition reports the audience.
+      // If another partition's claim was first, the owner of that partition reports the audience.
       if (claimed !== null && claimed.partition !== partition) continue;
       const { claim: offset = null } = claimed ?? {};
       values.set(

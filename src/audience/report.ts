@@ -7,7 +7,7 @@ import type { Metrics } from "../telemetry/instruments.ts";
 import type { PartitionWork } from "./partition-work.ts";
 import type { Events, SyncOutcome } from "./ports.ts";
 
-/** Outcomes that are logged as warnings, because an operator should check them. */
+/** The outcomes that are logged as warnings, because an operator should check them. */
 const UNUSUAL: ReadonlySet<SyncOutcome> = new Set([
   "awaiting-approval",
   "abandoned",
@@ -62,7 +62,7 @@ export interface Reading {
   readonly end: number;
 }
 
-/** One sentence per partition whose store is still being restored. */
+/** Returns one sentence for each partition whose store is still being restored. */
 export function restoreProblems(
   works: ReadonlyMap<number, Pick<PartitionWork, "state">>,
   reading: ReadonlyMap<number, Reading>,
@@ -78,7 +78,7 @@ export function restoreProblems(
   });
 }
 
-/** One sentence per sync that awaits approval. */
+/** Returns one sentence for each sync that awaits approval. */
 export function approvalProblems(audiences: readonly AudienceStatus[]): readonly string[] {
   return audiences.flatMap(({ id, awaitingApproval }) => {
     if (awaitingApproval === null) return [];
@@ -89,7 +89,7 @@ export function approvalProblems(audiences: readonly AudienceStatus[]): readonly
   });
 }
 
-/** The audiences of owned partitions whose stores are open. */
+/** The audiences in those owned partitions whose stores are open. */
 export function audiencesOf(
   works: ReadonlyMap<number, Pick<PartitionWork, "state">>,
 ): readonly AudienceStatus[] {
@@ -106,8 +106,8 @@ export function audiencesOf(
 }
 
 /**
- * Sets the gauges before each scrape, for the partitions that this process owns at that time. The gauges of a partition
- * are NaN until its store is open. Returns a function that ends this.
+ * Before each scrape, sets the gauges for the partitions that this process owns at that time. The gauges of a
+ * partition are NaN until its store is open. Returns a function that stops the updates.
  */
 export function watchAudiences(
   metrics: Metrics,
@@ -134,7 +134,7 @@ export function watchAudiences(
   });
 }
 
-/** Sets the gauge of failed stores before each scrape. Returns a function that ends this. */
+/** Sets the gauge of failed stores before each scrape. Returns a function that stops the updates. */
 export function watchFailedStores(metrics: Metrics, count: () => number): () => void {
   const unavailable = metrics.audienceStoresUnavailable.bind({});
   return metrics.onScrape(() => unavailable.set(count()));

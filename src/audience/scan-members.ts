@@ -1,5 +1,5 @@
 /**
- * Scans all members of an audience at the end of a sync, at an approval and at a delete.
+ * Scans all members of an audience at the end of a sync, when a sync is approved, and when the audience is deleted.
  *
  *   step                                            if the process crashes after it
  *   1  store the verdict, if members are removed    it is not computed again, because step 2 changes members
@@ -80,7 +80,7 @@ export async function endSync(
   );
 }
 
-/** Members who have not arrived. */
+/** Yields the members who have not arrived. */
 function removalsOf({ state }: Work, { first }: Audience, { begin }: OpenSync): number {
   const { members, marked } = countsFor(state.counts(first), begin);
   return members - marked;
@@ -132,7 +132,7 @@ export async function removeAudience(work: Work, cause: Cause, audience: Audienc
   await work.write(offset);
   const left = await leave(work, cause, audience, offset, () => true);
   const { from, to } = slotsRange(first);
-  // A single read is sufficient, because there are at most a thousand slots.
+  // Reading once is sufficient, because there are at most a thousand slots.
   for await (const slots of state.store.pieces(from, to)) {
     for (const [key, digest] of slots) {
       state.set(key, null);
@@ -174,7 +174,7 @@ function report(
   work.events.ended({ audience, syncId, outcome, members, left, arrived, beganAtMs });
 }
 
-/** Removes members, and writes a call with the value false for each. Returns how many were removed. */
+/** Removes members, and writes a call with the value false for each of them. Returns how many were removed. */
 async function leave(
   work: Work,
   cause: Cause,
@@ -193,7 +193,7 @@ async function leave(
     for (const [key, value] of entries) {
       const now = readMembership(value, counts.numbering);
       if (!now.isMember) {
-        // The user is not a member and was only seen during a replay, so the entry is no longer needed.
+        // If the user is not a member and was only seen during a replay, the entry is no longer needed.
         if (leaves(now)) state.setLocal(key, null);
         continue;
       }

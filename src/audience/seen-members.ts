@@ -1,14 +1,14 @@
 /**
- * Stores which users have arrived in an open sync, as one bit for each user's number. In memory, the bits are a bit
- * set. On disk, each step adds an entry with the new numbers, in one batch with the checkpoint. So a sync that changes
- * nothing writes one to three bytes per member.
+ * Stores which users have arrived in an open sync, as one bit for each user's number. In memory, the bits form a bit
+ * set. On disk, each step adds an entry with the new numbers, in one batch with the checkpoint. A sync that changes
+ * nothing therefore writes only one to three bytes per member.
  *
  *   members    bits
  *   10 M       1.25 MB
  *   100 M      12.5 MB
  *   any        at most 16 MiB for all open syncs of a partition
  *
- * If there is no room for a member's bit, the member's own value is marked, which costs a write.
+ * If there is no room for a member's bit, the arrival is marked in the member's value, which costs a write.
  *
  *   step                                       if the process crashes after it
  *   1  set bits                                the bits are lost, and the records are read again
@@ -16,7 +16,8 @@
  *   3  close the sync, in a batch              its entries are removed when the store is opened
  *   4  remove its entries, in pieces           the remaining entries are removed when the store is opened
  *
- * No entry is removed before the batch of step 3, because an open sync whose arrivals were lost would remove members.
+ * No entry is removed before the batch in step 3: if arrivals of an open sync were lost, the sync would remove
+ * members who have arrived.
  */
 
 import type { ArrivedNumbers } from "./membership.ts";
@@ -26,7 +27,7 @@ const PIECE_BITS = PIECE_BYTES * 8;
 /** 16 MiB, enough for 134 million members. */
 const PIECES_MAX = 2_048;
 
-/** Room for bits, shared by the open syncs of a partition. */
+/** The room for bits, which the open syncs of a partition share. */
 export class ArrivalRoom {
   #free: number;
 
@@ -51,7 +52,7 @@ export class Arrivals implements ArrivedNumbers {
   readonly #room: ArrivalRoom;
   readonly #pieces = new Map<number, Uint8Array>();
   #unwritten: number[] = [];
-  /** Number of entries in the store. */
+  /** The number of entries in the store. */
   #entries = 0;
 
   /** @param begin offset of the sync's `begin` record. */
@@ -60,7 +61,7 @@ export class Arrivals implements ArrivedNumbers {
     this.#room = room;
   }
 
-  /** How many numbers have not been written in an entry yet. */
+  /** How many numbers have not been written to the store yet. */
   get unwritten(): number {
     return this.#unwritten.length;
   }
@@ -79,7 +80,7 @@ export class Arrivals implements ArrivedNumbers {
     return true;
   }
 
-  /** The entry to write in this step, and its index; null if there are no new numbers. */
+  /** Returns the entry to write in this step, and its index; null if there are no new numbers. */
   takeEntry(): { readonly at: number; readonly text: string } | null {
     if (this.#unwritten.length === 0) return null;
     const text = writeNumbers(this.#unwritten);
@@ -116,7 +117,7 @@ export class Arrivals implements ArrivedNumbers {
   }
 }
 
-/** Encodes sorted numbers as varints of the differences between neighbors. */
+/** Encodes sorted numbers as varints. Each varint is the difference from the previous number. */
 export function writeNumbers(numbers: readonly number[]): string {
   const sorted = Float64Array.from(numbers).sort();
   const bytes = Buffer.allocUnsafe(sorted.length * MAX_BYTES);
@@ -135,7 +136,7 @@ export function writeNumbers(numbers: readonly number[]): string {
   return bytes.toString("base64", 0, length);
 }
 
-/** The number of varint bytes of the largest safe integer. */
+/** How many bytes the largest safe integer takes as a varint. */
 const MAX_BYTES = 8;
 
 export function* readNumbers(text: string): Generator<number, void, undefined> {

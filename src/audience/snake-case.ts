@@ -1,5 +1,6 @@
 /**
- * Derives the trait key from an audience's name: snake_case (docs/audiences.md#names-and-keys).
+ * Derives the key of a trait from an audience's name, by converting the name to snake_case
+ * (docs/audiences.md#names-and-keys).
  *
  *   a word                                         such as              gives
  *   consists of letters and digits of any script   `Jon's Step 1`       jon_s_step_1
@@ -16,11 +17,11 @@
  */
 
 const WORDS = /[\p{L}\p{N}\p{M}]+/gu;
-/** Combining marks belong to the letter before them, so the expression skips them to examine that letter. */
+/** Combining marks belong to the letter before them, so the expression skips the marks to examine that letter. */
 const HUMPS = /(?<=\p{Ll}\p{M}*)(?=\p{Lu})|(?<=[\p{L}\p{N}]\p{M}*)(?=\p{Lu}\p{M}*\p{Ll})/gu;
 const MARKS_FIRST = /^\p{M}+/u;
 
-/** Empty if the name has neither letters nor digits. */
+/** Returns an empty string if the name has neither letters nor digits. */
 export function snakeCase(name: string): string {
   const words = name.match(WORDS) ?? [];
   return words

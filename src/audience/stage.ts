@@ -1,6 +1,6 @@
 /**
- * Reads syncs from `audience-syncs`, and writes an identify call for each user who entered or left. Each partition
- * has one owner, a local store and a changelog.
+ * The audience stage: reads syncs from `audience-syncs`, and writes an identify call for each user who entered or
+ * left an audience. Each partition has one owner, a local store and a changelog.
  *
  *   step, for some records or a piece of one     if the process crashes after it
  *   0  look up the schemas of the values         the records are read again
@@ -11,25 +11,26 @@
  *   5  write to the topic `audiences`            the same
  *   6  finish the records                        the same, until the consumer commits
  *
- * If a store fails, in step 4 or when it is opened or read, only this stage crashes: the consumer ends without
- * finishing the records, all stores are closed, and the stage restarts with increasing delays. A corrupt store is then
- * rebuilt from the changelog. Any other failure ends the process.
+ * If a store fails when it is opened, read or written, only this stage crashes: the consumer ends without finishing
+ * the records, all stores are closed, and the stage restarts with increasing delays. A corrupt store is then rebuilt
+ * from the changelog. Any other failure ends the process.
  *
  * A call is always written before the changelog entry for the same change. The verdict of a sync is written before
- * its removals, so that after a crash the removals continue with the same verdict.
+ * the sync's removals, so that the removals continue with the same verdict after a crash.
  *
- * The arrivals of an open sync are only in the local store (`seen-members.ts`). So the committed offset never passes
- * the `begin` record of an open sync (`hold`). An owner without that store reads the sync again, and counts its users
- * without repeating calls. The checkpoint contains the true position.
+ * The arrivals of an open sync are only in the local store (`seen-members.ts`). The committed offset therefore never
+ * passes the `begin` record of an open sync (`hold`). An owner without this store reads the sync again, and counts
+ * the users without repeating calls. The position up to which records have been applied is in the checkpoint.
  *
- * All offsets here are own offsets, which continue if `audience-syncs` is recreated (`own-offsets.ts`).
+ * All offsets here are own offsets, which continue to increase if `audience-syncs` is recreated (`own-offsets.ts`).
  *
- * Changed settings of audiences apply from the next record on. If a crash interrupts the processing of a record, the
- * settings of the next start apply to the rest of that record. A claimed key does not change.
+ * Changed settings of audiences apply to the next record. If a crash interrupts the processing of a record, the
+ * settings at the next start apply to the rest of the record. A claimed key does not change.
  *
- * Before steps 2, 3 and 4, the owner checks that the partition cannot have been assigned to another process, so a
- * process that was suspended for longer than the session timeout stops there. Kafka cannot fence a request that was
- * sent before the suspension and arrives late; such a request repeats what the next owner has written.
+ * Before steps 2, 3 and 4, the owner checks that the partition cannot have been assigned to another process. A
+ * process that was suspended for longer than the session timeout therefore stops at this check. A request that was
+ * sent before the suspension may still arrive late, because Kafka cannot fence it. Such a request only repeats what
+ * the next owner has written.
  */
 
 import { randomUUID } from "node:crypto";
@@ -65,7 +66,7 @@ import { type OwnedStore, ownStore, type Stores } from "./store/owned-store.ts";
 
 export interface AudienceDeps extends StageDeps {
   readonly stores: Stores;
-  /** Size of each partition's room for arrivals in open syncs; the default is in `seen-members.ts`. */
+  /** The room for arrivals in open syncs of each partition, in pieces. The default is in `seen-members.ts`. */
   readonly arrivalPieces?: number;
 }
 
@@ -106,7 +107,7 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
         topics: [topics.audienceSyncs],
         partitionRecordsMax: PARTITION_RECORDS_MAX,
         maxBytes,
-        // A large sync in one partition must not block the others.
+        // A large sync in one partition must not block the other partitions.
         whenFull: "pause",
         drainLimitMs,
         onAssigned: (assigned) => owned.own(assigned, fail),
@@ -114,7 +115,7 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
     ],
     outlives: (error) => storeErrorOf(error) !== null,
     healthProblems: () => {
-      // If the consumer has stopped, the consumer reports the reason.
+      // If the consumer has stopped, it reports the reason itself.
       const hasStopped = running.consumers.some((consumer) => consumer.healthProblem() !== null);
       return [...(hasStopped ? [] : failures()), ...owned.healthProblems()];
     },
@@ -129,7 +130,7 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
   return Promise.resolve({ ...running, audiences: () => audiencesOf(owned.works) });
 }
 
-/** The owned partitions, each with its store, and the objects that they share. */
+/** Creates the owned partitions, each with its store, and the objects that they share. */
 function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: AbortSignal) {
   const { kafka, clock, metrics } = deps;
   const { topics } = config;
@@ -140,7 +141,7 @@ function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: A
   const works = new Map<number, PartitionWork>();
   const reading = new Map<number, Reading>();
   let settings = settingsOf(config);
-  /** Stores of revoked partitions may still be closing. */
+  /** Stores of revoked partitions that are still being closed. */
   const closing = new Map<number, Promise<void>>();
   const failed = new FailedStores();
   const shared = {
@@ -272,7 +273,10 @@ function progress(
   };
 }
 
-/** A sync that is too old is found when the next record arrives, or here if no record arrives. */
+/**
+ * A sync that is too old is normally abandoned when the next record arrives. If no record arrives, it is abandoned
+ * here.
+ */
 async function checkOpenSyncsRegularly(
   clock: Clock,
   works: ReadonlyMap<number, PartitionWork>,

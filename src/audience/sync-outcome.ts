@@ -1,5 +1,5 @@
 /**
- * Decides the outcome of a sync at its `end`, or of a `snapshot`.
+ * Decides the outcome of a sync at its `end` record, and of a `snapshot`.
  *
  *   count     approvalShare   force   the sync                                  verdict
  *   differs   any             any     any                                       count-mismatch
@@ -11,18 +11,18 @@
  *                                     approvalMinimum of them
  *   matches   set             no      any other                                 complete
  *
- * A sync that removes exactly the share is complete. The shares are compared as quotients, because a quotient is
+ * A sync that removes exactly `approvalShare` is complete. The comparison uses a quotient, because a quotient is
  * rounded in the same way as the setting: 29 / 100 equals 0.29, but 100 times 0.29 is less than 29.
  */
 
 export interface Judged {
-  /** The count in the `end`; null for a snapshot, which is always complete. */
+  /** The count in the `end` record; null for a snapshot, which always contains all users. */
   readonly count: number | null;
-  /** Distinct users who arrived. */
+  /** The number of distinct users who arrived. */
   readonly arrived: number;
-  /** Members before the sync. */
+  /** The number of members before the sync. */
   readonly membersBefore: number;
-  /** Members who did not arrive. */
+  /** The number of members who did not arrive. */
   readonly removals: number;
   readonly force: boolean;
   readonly approvalShare: number | null;

@@ -21,8 +21,9 @@
  *     end,     is known       not seen before                     invalid-sync
  *     approve  is unknown     -                                   invalid-sync
  *
- * A record that was applied before is read again if a sync that began earlier is still open. The record is then used
- * only if it belongs to that sync: `members` and the `snapshot` are counted again, and other records are ignored.
+ * If a sync is still open, records after its start are read again after a takeover, even if they were applied
+ * before. Such a record is used only if it belongs to that sync: `members` and the `snapshot` are counted again, and
+ * all other records are ignored.
  */
 
 import { describe } from "../domain/json.ts";
@@ -97,7 +98,7 @@ function invalid(error: string): Step {
   return { kind: "invalid", error };
 }
 
-/** The step that remains for a record that was applied before. */
+/** Returns what remains to be done for a record that was applied before. */
 export function replayStepOf(situation: Omit<Situation, "isOver">): Step {
   const { record, offset, audience } = situation;
   const open = audience?.open ?? null;
@@ -109,7 +110,7 @@ export function replayStepOf(situation: Omit<Situation, "isOver">): Step {
   return IGNORE;
 }
 
-/** A sync without an end is abandoned after a day, according to the times of the records. */
+/** A sync without an `end` record is abandoned after a day, according to the times of the records. */
 const ABANDON_AFTER_MS = 86_400_000;
 
 export function isTooOld(open: OpenSync, nowMs: number): boolean {

@@ -1,6 +1,6 @@
 /**
- * Creates the stored form of a trait's last value, with which the next value is compared. Short
- * values are stored unchanged, longer values as their SHA-256. The order of object keys does not matter.
+ * Creates the form in which the last value of a trait is stored, to compare it with the next value. Short values are
+ * stored unchanged, longer ones as their SHA-256. The order of keys in objects does not matter.
  */
 
 import { createHash } from "node:crypto";

@@ -1,4 +1,4 @@
-/** The state and functions that are needed to apply a record. */
+/** The state and the functions that are needed to apply a record. */
 
 import type { Audience } from "./audience.ts";
 import type { AudienceSettings } from "./audience-settings.ts";
@@ -27,7 +27,7 @@ export function refuse(work: Work, { record }: Cause, error: string): void {
   work.state.deadLetter({ record, reason: "invalid-sync", error });
 }
 
-/** @throws Error if the audience has no source, which the caller must check. */
+/** @throws Error if the audience has no source. The caller must have checked this. */
 export function makerFor(work: Work, { atMs }: Cause, audience: Audience): CallMaker {
   const { source, integrations, consent } = work.settings(audience.id);
   if (source === null) throw new Error(`audience ${audience.id} has no source`);

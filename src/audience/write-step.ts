@@ -19,7 +19,7 @@ export interface StepWriter {
   readonly mustBeOurs: () => Promise<void>;
 }
 
-/** All records below `position` have been applied. */
+/** Writes all pending writes. All records below `position` must have been applied. */
 export async function writeStep(step: StepWriter, position: number): Promise<void> {
   const { state, writer, registry, partition, mustBeOurs } = step;
   const pending = state.take(position);
@@ -30,7 +30,7 @@ export async function writeStep(step: StepWriter, position: number): Promise<voi
     const [refused] = await writer.send(pending.changelog);
     if (refused !== undefined) throw new Error(`Cannot write to the changelog: ${refused.error}`);
   }
-  // The checkpoint is only correct if no other process has written to the changelog meanwhile.
+  // The checkpoint is correct only if no other process has written to the changelog meanwhile.
   await mustBeOurs();
   if (pending.store.length > 0) await state.store.write(pending.store);
   if (pending.toReport.length > 0) {

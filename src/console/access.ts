@@ -1,5 +1,5 @@
 /**
- * Decides what a request may do. The ability to connect does not permit anything, because a page of another site can
+ * Decides what a request may do. Being able to connect is not a permission, because a page from another site can
  * make a browser send a request.
  *
  *   request                                                  response
@@ -17,7 +17,7 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 
 /**
- * A page of another origin can add this header only after a preflight request, and preflight requests are never
+ * A page from another origin can add this header only after a preflight request, and preflight requests are never
  * granted.
  */
 const ACTION_HEADER = "x-switchyard-console";
@@ -28,8 +28,8 @@ const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]|::1)$/;
 
 export interface AccessRules {
   /**
-   * Null if no token is required. The console then listens only on this machine, and everybody who can connect may
-   * read.
+   * Null if no token is required. In this case, the console listens only on this machine, and everybody who can
+   * connect may read.
    */
   readonly token: string | null;
   readonly readOnly: boolean;
@@ -101,7 +101,7 @@ export function isToken(given: string, token: string): boolean {
   return timingSafeEqual(digest(given), digest(token));
 }
 
-/** Creates a session cookie. The cookie does not contain the token, and a change of the token ends all sessions. */
+/** Creates a session cookie. The cookie does not contain the token, but changing the token ends all sessions. */
 export function sessionCookie(token: string, nowMs: number, isSecure: boolean): string {
   const ends = Math.floor((nowMs + SESSION_MS) / 1_000);
   const flags = `Path=/; HttpOnly; SameSite=Strict; Max-Age=${SESSION_MS / 1_000}`;
@@ -126,10 +126,11 @@ function seal(token: string, ends: number): string {
   return createHmac("sha256", token).update(`switchyard console ${ends}`).digest("hex");
 }
 
-/** True if the request was sent from this origin, or not by a browser. */
+/** Returns true if the request comes from this origin, or was not sent by a browser. */
 function isOwn(headers: AccessRequest["headers"], host: string): boolean {
   if (text(headers[ACTION_HEADER]) !== "1") return false;
-  // `Sec-Fetch-Site` is based on the addresses that the browser uses, even if a proxy sends another `Host`.
+  // The browser computes `Sec-Fetch-Site` from the addresses that it uses itself, so a proxy that sends another
+  // `Host` does not affect it.
   const site = headers["sec-fetch-site"];
   if (site !== undefined) return site === "same-origin";
   if (headers.origin === undefined) return true;

@@ -1,16 +1,16 @@
-/** The form of actions between browser and server. Instants are ISO 8601 strings. */
+/** The form in which browser and server exchange actions. Instants are ISO 8601 strings. */
 
 /**
- * Actions with `dryRun` only count. The result contains absolute instants, so that the action itself then applies to
- * what was counted.
+ * With `dryRun`, an action only counts. The result contains absolute instants, so that the action that follows
+ * applies to what was counted.
  *
- * @template When in a request, an instant may also be a number of milliseconds before now.
+ * @template When the type of instants. In a request, an instant may also be a number of milliseconds before now.
  */
 export type Action<When = string> =
   | {
       readonly action: "pause";
       readonly destination: string;
-      /** Null means until the destination is resumed. */
+      /** Null to pause until the destination is resumed. */
       readonly pauseForMs: number | null;
     }
   | { readonly action: "resume" | "retry" | "wait"; readonly destination: string }
@@ -30,7 +30,7 @@ export type Action<When = string> =
       /** Empty means all. */
       readonly types: readonly string[];
       readonly events: readonly string[];
-      /** Null means no limit. */
+      /** Null for no limit. */
       readonly perSecond: number | null;
       readonly dryRun: boolean;
     }
@@ -49,14 +49,11 @@ export type Action<When = string> =
   | ({ readonly action: "resume-replay"; readonly destination: string | null } & NamedReplay)
   | { readonly action: "approve"; readonly audience: string; readonly syncId: string };
 
-/**
- * A comparison of what another configuration would do with past calls. It changes nothing, and the file is not
- * stored.
- */
+/** Compares what another configuration would do with past calls. Changes nothing, and does not store the file. */
 export interface ComparingCalls {
   readonly action: "compare-calls";
   readonly since: string;
-  /** Share of the calls, above 0 and at most 1. */
+  /** The share of calls to compare, above 0 and at most 1. */
   readonly share: number;
 }
 
@@ -77,7 +74,7 @@ export interface JobView {
   readonly state: "running" | "done" | "failed" | "stopped";
   /** The progress of the job; empty if there is nothing to report. */
   readonly progress: string;
-  /** What the job has reported, one sentence per item. */
+  /** The messages that the job has reported, one sentence each. */
   readonly messages: readonly string[];
   /** The result of a count. */
   readonly count: number | null;

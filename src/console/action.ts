@@ -25,7 +25,7 @@ const PER_SECOND_MAX = 1_000_000;
 
 type Name = Action["action"];
 
-/** Reads the fields of one action, and keeps the first problem. */
+/** Reads the fields of an action, and keeps the first problem. */
 class Fields {
   readonly #json: JsonObject;
   readonly #nowMs: number;
@@ -111,7 +111,7 @@ class Fields {
     this.#problem ??= why;
   }
 
-  /** The first problem. A field of the body that was not read is also a problem. */
+  /** The first problem. If the body has a field that was not read, that is also a problem. */
   get problem(): string | null {
     const strange = Object.keys(this.#json).find((name) => !this.#read.has(name));
     if (strange !== undefined)
@@ -130,7 +130,7 @@ class Fields {
   }
 }
 
-/** The type ensures that every action is present: without one of them, this does not compile. */
+/** If an action is missing from this table, it does not compile. */
 const READERS: {
   readonly [Each in Name]: (fields: Fields) => Extract<Action, { readonly action: Name }>;
 } = {
@@ -204,7 +204,7 @@ function parse(body: string): unknown {
   }
 }
 
-/** Identifies a job by its kind and subject. Only one job with the same kind and subject runs at a time. */
+/** The key of a job, which consists of its kind and its subject. Only one job with the same key runs at a time. */
 export function keyOf(action: JobAction): string {
   switch (action.action) {
     case "compare-calls":

@@ -1,7 +1,7 @@
 /**
- * Handles requests for comparisons of past calls: the calls are routed by a given file and by the current
- * configuration, as with `config diff --since`. The file is neither applied nor stored, so everybody with read access
- * may compare. `access.ts` has already allowed the request.
+ * Handles requests for comparisons of past calls. As with `config diff --since`, the calls are routed both by a
+ * submitted file and by the current configuration. The file is neither applied nor stored, so everybody with read
+ * access may compare. `access.ts` has already allowed the request.
  *
  *   request                                            response
  *   POST of more than 4 MiB                            413
@@ -26,14 +26,14 @@ import type { ComparedCallsView } from "./query-view.ts";
 import { empty, type HttpResponse, json, readBody, text } from "./responses.ts";
 import type { Route } from "./routes.ts";
 
-/** The shares that the console offers. A value that is not one of them counts as all. */
+/** The shares that the console offers. Any other value counts as `all`. */
 const SHARES: Readonly<Record<string, number>> = { all: 1, "10%": 0.1, "1%": 0.01 };
 const MAX_BYTES = SENT_MAX_BYTES.changes;
 
 type Deps = Pick<ServerDeps, "reader" | "jobs" | "clock">;
 type Started = ReturnType<ServerDeps["jobs"]["begin"]>;
 
-/** Keeps the result of the latest comparison only. */
+/** Runs comparisons, and keeps only the result of the latest one. */
 export class Comparisons {
   readonly #deps: Deps;
   #latest: { readonly id: string; result: ComparedCallsView | null } | null = null;

@@ -1,43 +1,44 @@
 /**
- * Keeps the counts of a process since its start in arrays of numbers, because a thousand destinations are polled every
- * two seconds. If a counter is lower than before, its process was restarted in between, and the counter counts from 0.
+ * Holds the counts of a process since its start. They are stored in arrays of numbers, because up to a thousand
+ * destinations are polled every two seconds. If a counter is lower than before, the process was restarted in
+ * between, and the counter started from 0 again.
  */
 
 import { SKIP_REASONS } from "../words/reasons.ts";
 import { RESPONSE_CLASSES } from "./view.ts";
 
-/** Upper bounds of the buckets of attempts, in seconds; the same as in `METRICS.attemptDuration`. */
+/** Upper bounds of the buckets for the duration of attempts, in seconds, as in `METRICS.attemptDuration`. */
 export const ATTEMPT_BOUNDS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
 
-/** Indexes into the row of a destination. */
+/** The indexes at which the counts of a destination are stored. */
 export const AT = {
   accepted: 0,
   failed: 1,
   responses: 2,
-  /** Attempts by duration, one index per bucket; the last bucket is for durations above all bounds. */
+  /** Attempts by duration, with one index per bucket. The last bucket is for durations above all bounds. */
   buckets: 2 + RESPONSE_CLASSES.length,
   /** Skipped calls, in the order of `SKIP_REASONS`. */
   skipped: 2 + RESPONSE_CLASSES.length + ATTEMPT_BOUNDS_S.length + 1,
 } as const;
 export const DESTINATION_WIDTH = AT.skipped + SKIP_REASONS.length;
 
-/** Indexes into the row for all destinations together, in the order of `FLOW_NAMES`. */
+/** The indexes at which the counts of all destinations together are stored, in the order of `FLOW_NAMES`. */
 export const FLOW_AT = { calls: 0, routed: 1, accepted: 2, failed: 3, deadLetters: 4 } as const;
 export const FLOW_WIDTH = 5;
 
 export interface Counters {
   readonly flow: Float64Array;
   readonly destinations: ReadonlyMap<string, Float64Array>;
-  /** For each entry of `FLOW_AT`, whether the process counts it, which depends on the stages that it runs. */
+  /** For each index in `FLOW_AT`, true if the process counts it. This depends on the stages that the process runs. */
   readonly counts: readonly boolean[];
 }
 
-/** Counters by the address of the process. */
+/** The counters of each process, by its address. */
 export type AllCounters = ReadonlyMap<string, Counters>;
 
 /**
- * The increases between two polls, summed over the processes that are in both. A process that was not in the first
- * poll is ignored, because the time over which it counted is unknown.
+ * The increases between two polls, summed over the processes that are in both polls. A process that was not in the
+ * first poll is ignored, because it is unknown for how long it has been counting.
  */
 export function increases(before: AllCounters, after: AllCounters): Counters {
   const flow = new Float64Array(FLOW_WIDTH);
@@ -58,7 +59,7 @@ export function increases(before: AllCounters, after: AllCounters): Counters {
 }
 
 function addIncrease(sum: Float64Array, was: Float64Array | undefined, now: Float64Array): void {
-  // After a restart, no counter is higher than before, so each one can be compared separately.
+  // Each counter is compared separately to detect a restart, after which counters are lower than before.
   for (let place = 0; place < now.length; place += 1) {
     const [earlier, later] = [was?.[place] ?? 0, now[place] ?? 0];
     sum[place] = (sum[place] ?? 0) + (later < earlier ? later : later - earlier);
@@ -72,8 +73,8 @@ export function addTo(sum: Float64Array, other: Float64Array): void {
 }
 
 /**
- * A percentile of the attempts' durations in milliseconds, interpolated within a bucket; null if there were no
- * attempts. For a duration above the last bound, the bound is returned.
+ * A percentile of the durations of attempts in milliseconds, interpolated within a bucket; null if there were no
+ * attempts. If the percentile is above the last bound, that bound is returned.
  */
 export function percentileMs(row: ArrayLike<number>, share: number, from: number = AT.buckets) {
   const size = ATTEMPT_BOUNDS_S.length + 1;

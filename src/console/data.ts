@@ -1,6 +1,6 @@
 /**
- * Handles queries that the console sends once, instead of opening a stream. Reading from Kafka is expensive, so only a
- * few queries run at a time.
+ * Handles queries to which the console gets one response instead of a stream. Only a few queries run at a time,
+ * because reading from Kafka is expensive.
  *
  *   name            body            result
  *   dead-letters    -               the dead letters that match the filters
@@ -33,7 +33,7 @@ export interface DataDeps {
   readonly token: string | null;
 }
 
-/** Returns null if too many other reads are in progress. */
+/** Creates the handlers of queries. They return null if too many other reads are in progress. */
 export function createData({ reader, token }: DataDeps) {
   let inProgress = 0;
   const bounded = async (work: () => Promise<object>): Promise<object | null> => {
@@ -66,7 +66,7 @@ export function createData({ reader, token }: DataDeps) {
     }
   };
   return {
-    /** @param signal aborts when no request waits for the result any more. */
+    /** @param signal aborts when no request is waiting for the result any more. */
     read: (name: DataName, query: URLSearchParams, signal: AbortSignal) =>
       bounded(() => read(name, query, signal)),
     sent: (name: SentName, body: Buffer) =>
@@ -76,7 +76,7 @@ export function createData({ reader, token }: DataDeps) {
   };
 }
 
-/** The times that the console offers. A value that is not one of them counts as not set. */
+/** The times that the console offers. Any other value counts as not set. */
 const SINCE = {
   "1h": 3_600_000,
   "1d": 86_400_000,
@@ -109,10 +109,10 @@ export function deadLettersQuery(query: URLSearchParams): DeadLettersQuery {
 }
 
 /**
- * The hash that replaces a user ID in addresses, because browsers and proxies log addresses. The hash includes the
- * token, so that only users who have the token can guess IDs.
+ * Returns the hash that replaces a user ID in addresses, because browsers and proxies log addresses. The hash
+ * depends on the token, so that only somebody who has the token can find the ID by trying IDs.
  *
- * @param token null if the console is only open to this machine.
+ * @param token null if the console is open only to this machine.
  */
 export function userHash(userId: string, token: string | null): string {
   const hmac = createHmac("sha256", `switchyard user ${token ?? ""}`);

@@ -1,5 +1,5 @@
 /**
- * Keeps the rates of the last hours and the current rates. They are only in memory, so they are lost at a restart.
+ * Keeps the rates of the last hours and the current rates, in memory only. They are lost at a restart.
  *
  *   kept                        in steps of   for        of at most
  *   total rates                 1 min         4 h        1 row
@@ -34,7 +34,7 @@ const FLOW_SHAPE = { stepMs: MINUTE_MS, slots: 240, width: FLOW_WIDTH };
 const DESTINATION_SHAPE = { stepMs: 2 * MINUTE_MS, slots: 120, width: AT.skipped };
 const SKIPPED_SHAPE = { stepMs: 60 * MINUTE_MS, slots: 24, width: SKIP_REASONS.length };
 const DESTINATIONS_MAX = 2_000;
-/** Current rates cover at most this time; shares and latencies cover at most four times as much. */
+/** Current rates cover at most this time. Shares and latencies cover at most four times this time. */
 const NOW_MS = 15_000;
 const RECENT_MS = 60_000;
 const POLLS_MAX = 60;
@@ -57,11 +57,11 @@ export class History {
   readonly #flow = new Ring(FLOW_SHAPE);
   readonly #destinations = new Map<string, Ring>();
   readonly #skipped = new Map<string, Ring>();
-  /** The hours in which at least one process that counts skipped calls was read. */
+  /** The hours in which a process that counts skipped calls was polled. */
   readonly #routed = new Ring({ ...SKIPPED_SHAPE, width: 0 });
   #recent: readonly Recent[] = [];
 
-  /** @param counted the counts of the `overMs` before `atMs`. */
+  /** @param counted what was counted in the `overMs` milliseconds before `atMs`. */
   add(counted: Counters, overMs: number, atMs: number): void {
     if (overMs <= 0) return;
     this.#flow.add(counted.flow, overMs, atMs);
@@ -102,7 +102,7 @@ export class History {
     return series(this.#flow.stepMs, all);
   }
 
-  /** The rates of all known destinations; any other destination has no rates. */
+  /** Returns a function that finds the rates of a destination. Unknown destinations have no rates. */
   destinationRates(): (id: string) => DestinationRates {
     const now = this.#sums(NOW_MS);
     const recent = this.#sums(RECENT_MS);
@@ -137,7 +137,7 @@ export class History {
     ]);
   }
 
-  /** Calls that were skipped for a destination, per hour. */
+  /** The number of calls that were skipped for a destination in each hour. */
   skipped(id: string, nowMs: number): Series<SkipReason> {
     const measured = this.#routed.read(nowMs, () => 0);
     const ring = this.#skipped.get(id) ?? null;
@@ -173,7 +173,7 @@ export class History {
     return { rows, overMs: sum(polls.map(({ overMs }) => overMs)) };
   }
 
-  /** The latest poll, and earlier polls within this time before it. */
+  /** The latest poll, and all polls at most `ms` milliseconds before it. */
   #within(ms: number): readonly Recent[] {
     const latest = this.#recent.at(-1);
     if (latest === undefined) return [];
@@ -181,7 +181,7 @@ export class History {
   }
 }
 
-/** Null if nothing has been counted for the destination yet, or if there are too many destinations. */
+/** Returns null if nothing has been counted for the destination yet, or if there are too many destinations. */
 function ringOf(
   rings: Map<string, Ring>,
   shape: ConstructorParameters<typeof Ring>[0],
@@ -222,7 +222,7 @@ function milliseconds(ms: number | null): number | null {
   return ms === null ? null : Math.round(ms);
 }
 
-/** Rounded to a tenth. */
+/** Rounds to one decimal place. */
 function rounded(value: number): number {
   return Math.round(value * 10) / 10;
 }

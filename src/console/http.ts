@@ -1,7 +1,7 @@
 /**
- * Sends server-sent events, with one stream for each open view. The stream of the overview, which every tab keeps open,
- * also has `jobs` events with all actions whenever an action changes. If a browser does not read, nothing is sent to it
- * until it reads again. When the last stream is closed, polling of Kafka stops.
+ * Sends server-sent events, with one stream for each open view. Every tab keeps the stream of the overview open.
+ * Whenever an action changes, this stream also gets a `jobs` event with all actions. If a browser stops reading,
+ * nothing is sent until it reads again. When the last stream is closed, Kafka is no longer polled.
  */
 
 import type { ServerResponse } from "node:http";
@@ -43,7 +43,7 @@ export function eventStreams({ poller, reader, jobs }: Deps) {
     };
   };
   return {
-    /** False if too many streams are open. */
+    /** Returns false if too many streams are open. */
     open: (response: ServerResponse, view: View): boolean => {
       if (open >= STREAMS_MAX) return false;
       open += 1;
@@ -51,7 +51,7 @@ export function eventStreams({ poller, reader, jobs }: Deps) {
         ...SECURITY_HEADERS,
         "cache-control": NOT_KEPT,
         "content-type": "text/event-stream; charset=utf-8",
-        // Tells proxies not to buffer the response.
+        // With this header, proxies do not buffer the response.
         "x-accel-buffering": "no",
       });
       response.write(`retry: ${RETRY_MS}\n\n`);

@@ -1,6 +1,6 @@
 /**
- * Keeps the actions and comparisons that are in progress, and the latest ones that have ended. They are stored in this
- * process only.
+ * Keeps the actions and comparisons that are in progress, and the latest of those that have ended. They are kept
+ * only in the memory of this process.
  *
  *   an action                                         result
  *   with the kind and destination of one in progress  rejected (409)
@@ -29,7 +29,7 @@ export interface JobsDeps {
   readonly runner: ActionRunner;
   readonly clock: Pick<Clock, "nowMs">;
   readonly log: Log;
-  /** A new UUID each time. */
+  /** Returns a new UUID on each call. */
   readonly newId: () => string;
 }
 
@@ -39,7 +39,7 @@ export type Begun =
 
 export class Jobs implements AsyncDisposable {
   readonly #deps: JobsDeps;
-  /** Jobs, with the latest one last. */
+  /** The jobs; the latest one is last. */
   #jobs: Job[] = [];
   readonly #listeners = new Set<() => void>();
 
@@ -51,7 +51,10 @@ export class Jobs implements AsyncDisposable {
     return this.beginWork(action, () => this.#deps.runner.begin(action), sender);
   }
 
-  /** @param prepare returns the work. @throws Error with a sentence, which becomes the reason of the rejection. */
+  /**
+   * Starts a job, or rejects it. @param prepare returns the work, or throws an Error whose message becomes the
+   * reason of the rejection.
+   */
   beginWork(action: JobAction, prepare: () => Work, sender: Sender): Begun {
     const running = this.#jobs.filter(({ isRunning }) => isRunning);
     const key = keyOf(action);
@@ -75,14 +78,14 @@ export class Jobs implements AsyncDisposable {
     return { kind: "begun", job: job.view };
   }
 
-  /** False if no action with this ID is in progress. */
+  /** Returns false if no action with this ID is in progress. */
   stop(id: string): boolean {
     const job = this.#jobs.find((each) => each.id === id && each.isRunning);
     job?.stop();
     return job !== undefined;
   }
 
-  /** Null if no job with this ID is kept. */
+  /** Returns null if no job with this ID is kept. */
   view(id: string): JobView | null {
     return this.#jobs.find((each) => each.id === id)?.view ?? null;
   }
@@ -96,7 +99,7 @@ export class Jobs implements AsyncDisposable {
     return this.#jobs.some(({ isRunning }) => isRunning);
   }
 
-  /** Called when a job starts, reports something, or ends. */
+  /** Calls the listener when a job starts, reports something, or ends. */
   onChange(listener: () => void): Disposable {
     this.#listeners.add(listener);
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };

@@ -17,7 +17,7 @@ import type { ConsoleSnapshot } from "./view.ts";
 const POLL_EVERY_MS = 1_500;
 const REST_MS = 500;
 const SAMPLE_EVERY_MS = 30_000;
-/** A rate over a longer time is not shown, because it would look like a current rate. */
+/** A rate over more than this time is not shown, because it would look like a current rate. */
 const GAP_MAX_MS = 3 * SAMPLE_EVERY_MS;
 
 export type Listener = (snapshot: ConsoleSnapshot, nowMs: number) => void;
@@ -45,7 +45,10 @@ export class Poller implements AsyncDisposable {
     return this.#listeners.size;
   }
 
-  /** Calls the listener with each later snapshot, and immediately with the latest snapshot if that is recent. */
+  /**
+   * Calls the listener with each new snapshot. If the latest snapshot is recent, calls the listener with it
+   * immediately.
+   */
   watch(listener: Listener): Disposable {
     this.#listeners.add(listener);
     const nowMs = this.#clock.nowMs();

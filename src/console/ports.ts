@@ -1,4 +1,4 @@
-/** The parts that are passed to the console: a reader, an action runner, and the files for the browser. */
+/** The interfaces of what is passed to the console: a reader, an action runner, and the files for the browser. */
 
 import type { Action, NamedReplay } from "./action-view.ts";
 import type { AllCounters } from "./counters.ts";
@@ -26,7 +26,7 @@ export interface DeadLettersQuery {
   readonly reason: string | null;
   /** Null means both. */
   readonly isReplayed: boolean | null;
-  /** Maximum age in milliseconds. */
+  /** The maximum age in milliseconds. */
   readonly sinceMs: number;
 }
 
@@ -36,19 +36,16 @@ export interface CallQuery {
 }
 
 export interface CallsQuery {
-  /**
-   * Returns true if an ID belongs to the requested user, for whom only the hash of the ID is known. Null for calls of
-   * all users.
-   */
+  /** Returns true for the ID of the requested user. Only the hash of that ID is known. Null for calls of all users. */
   readonly isUser: ((userId: string) => boolean) | null;
-  /** Maximum age in milliseconds. */
+  /** The maximum age in milliseconds. */
   readonly sinceMs: number;
 }
 
 export interface ComparedCallsQuery {
   /** Milliseconds since the epoch. */
   readonly sinceMs: number;
-  /** Share of the calls, above 0 and at most 1. */
+  /** The share of calls to compare, above 0 and at most 1. */
   readonly share: number;
 }
 
@@ -56,7 +53,7 @@ export type PreparedComparison =
   | ProblemsView
   | {
       readonly kind: "prepared";
-      /** Null if the signal aborted. */
+      /** Resolves with null if the signal aborted. */
       readonly compare: (
         progress: Pick<ActionProgress, "follow">,
         signal: AbortSignal,
@@ -70,14 +67,17 @@ export interface ConsoleReader {
   readonly sample: (signal: AbortSignal) => Promise<AllCounters>;
   /** IDs of the sources that are connected to a destination. */
   readonly sourcesOf: (destination: string) => readonly string[];
-  /** @throws Error with a sentence, for example if Kafka is unreachable. So do the methods below. */
+  /** @throws Error with a sentence, for example if Kafka is unreachable. The same applies to the methods below. */
   readonly deadLetters: (query: DeadLettersQuery, signal: AbortSignal) => Promise<DeadLettersView>;
   readonly audiences: (signal: AbortSignal) => Promise<readonly AudienceView[]>;
-  /** The result has no steps if nothing was found. */
+  /** If nothing was found, the result has no steps. */
   readonly call: (query: CallQuery, signal: AbortSignal) => Promise<CallView>;
   readonly latestCalls: (query: CallsQuery, signal: AbortSignal) => Promise<CallsView>;
   readonly attempts: (destination: string, signal: AbortSignal) => Promise<AttemptsView>;
-  /** Finds what a reload would change, and applies nothing. @param content the content of a configuration file. */
+  /**
+   * Finds out what a reload would change, without applying anything. @param content the content of a configuration
+   * file.
+   */
   readonly changes: (content: Buffer) => Promise<ChangesView>;
   /** Prepares a comparison of past calls. @param content the content of a configuration file. */
   readonly compareCalls: (content: Buffer, query: ComparedCallsQuery) => PreparedComparison;
@@ -86,7 +86,7 @@ export interface ConsoleReader {
 
 export interface ActionRunner {
   /**
-   * Returns the work of an action. Nothing is done until the returned function is called.
+   * Returns the work of an action as a function. Nothing is done until this function is called.
    *
    * @throws Error with a message for the user if the configuration does not allow the action.
    */
@@ -97,13 +97,13 @@ export interface ActionRunner {
 export type Work = (progress: ActionProgress, signal: AbortSignal) => Promise<WorkOutcome>;
 
 export interface ActionProgress {
-  /** @param text the progress, queried repeatedly until the work ends. */
+  /** @param text returns the current progress; called repeatedly until the work ends. */
   readonly follow: (text: () => string) => void;
   readonly report: (sentence: string) => void;
 }
 
 export interface WorkOutcome {
-  /** True if everything is done. */
+  /** True if the work was done completely. */
   readonly isDone: boolean;
   /** The result if the work only counted. */
   readonly count: number | null;
@@ -119,11 +119,11 @@ export interface PageFile {
 }
 
 export interface PageFiles {
-  /** The document of every address. */
+  /** The document, except for addresses with two parts. */
   readonly document: PageFile;
   /** The document for addresses with two parts, such as `/destinations/crm`. */
   readonly deeper: PageFile;
-  /** Assets by name; the name contains a hash of the content. */
+  /** The assets by name. Each name contains a hash of the content. */
   readonly assets: ReadonlyMap<string, PageFile>;
 }
 
@@ -131,7 +131,7 @@ export interface ConsoleConfig {
   readonly host: string;
   /** 0 selects any free port. */
   readonly port: number;
-  /** Null if no token is required, which is allowed only for addresses of this machine. */
+  /** Null if no token is required. This is allowed only if the console listens only on this machine. */
   readonly token: string | null;
   readonly readOnly: boolean;
   readonly version: string;

@@ -1,4 +1,4 @@
-/** The results of queries in the form in which the server sends them. Instants have the same form as in `view.ts`. */
+/** The results of queries, as the server sends them. Instants have the same form as in `view.ts`. */
 
 import type { Series } from "./view.ts";
 
@@ -18,16 +18,16 @@ export interface DeadLetterView {
 }
 
 export interface DeadLettersView {
-  /** Counts of the dead letters that match the filters, the largest first. */
+  /** Counts of the dead letters that match the filters. The largest count is first. */
   readonly counts: readonly {
     readonly destination: string | null;
     readonly reason: string;
     readonly count: number;
-    /** How many of these dead letters were replayed. */
+    /** How many of these dead letters have been replayed. */
     readonly replayed: number;
   }[];
   readonly total: number;
-  /** How many of all dead letters were replayed. */
+  /** How many of all dead letters have been replayed. */
   readonly replayed: number;
   /** The latest dead letters, newest first. */
   readonly samples: readonly DeadLetterView[];
@@ -44,7 +44,7 @@ export interface CallStep {
   readonly tone: "good" | "bad" | "warn" | "quiet";
 }
 
-/** The request that the deliver stage would send for the call now; nothing is sent. */
+/** The request that the deliver stage would now send for the call. Nothing is sent. */
 export interface CallRequest {
   /** A destination's ID. */
   readonly destination: string;
@@ -53,22 +53,28 @@ export interface CallRequest {
   readonly method: string;
   /** Scheme, host and port. The rest may be secret. */
   readonly origin: string;
-  /** Null stands for a value that is hidden. */
+  /** A value that is hidden is null. */
   readonly headers: readonly (readonly [name: string, value: string | null])[];
   /** Null if the configuration does not allow showing the body, or if there is no body. */
   readonly body: string | null;
   readonly bodyBytes: number;
-  /** Why no request would be sent. */
+  /** The reason, if no request would be sent. */
   readonly note: string | null;
 }
 
-/** What the route stage would do with the call for a destination connected to the call's source, as in `explain`. */
+/**
+ * What the route stage would now decide about the call for a destination that is connected to the call's source, as
+ * in `explain`.
+ */
 export interface CallDecision {
   readonly destination: string;
   readonly gets: boolean;
-  /** Names the step that decided, such as `filtered`. */
+  /** Names the step that made the decision, such as `filtered`. */
   readonly reason: string;
-  /** Names the filter that skipped the call, or the properties that the rules change, never their values. */
+  /**
+   * Names the filter that skipped the call, or the properties that the rules change. It never contains the values of
+   * properties.
+   */
   readonly text: string;
 }
 
@@ -77,7 +83,7 @@ export interface CallView {
   readonly decisions: readonly CallDecision[];
   readonly requests: readonly CallRequest[];
   readonly steps: readonly CallStep[];
-  /** The state for each destination. */
+  /** The final state at each destination. */
   readonly finalStates: readonly Omit<CallStep, "at" | "kind">[];
   /** Sentences about what is unknown. */
   readonly gaps: readonly string[];
@@ -95,11 +101,11 @@ export interface LatestCall {
 export interface CallsView {
   /** The latest first. */
   readonly calls: readonly LatestCall[];
-  /** Records that were read. */
+  /** The number of records that were read. */
   readonly scanned: number;
   /**
-   * All records since this time were read. The time is later than requested if the time limit was reached, or if enough
-   * calls were found.
+   * All records from this time on were read. If the time limit was reached or enough calls were found, the time is
+   * later than requested.
    */
   readonly since: string;
   /** True if the time limit was reached. */
@@ -112,9 +118,9 @@ export interface AttemptView {
   readonly attempt: number;
   /** `accepted`, `retry`, `rejected` or `expired`. */
   readonly decision: string;
-  /** The response of each endpoint. */
+  /** The responses of all endpoints. */
   readonly text: string;
-  /** When the delivery is retried. */
+  /** When the delivery will be retried. */
   readonly retryAt: string | null;
   readonly tone: "good" | "bad" | "warn";
 }
@@ -124,12 +130,12 @@ export interface AttemptsView {
   readonly isOn: boolean;
   /** The latest first. */
   readonly attempts: readonly AttemptView[];
-  /** All records since this time were read. */
+  /** All records from this time on were read. */
   readonly since: string | null;
   readonly isCut: boolean;
 }
 
-/** A group of changes that a reload of a file would make. */
+/** A group of changes that reloading a file would make. */
 export interface ChangeGroup {
   readonly title: string;
   readonly lines: readonly string[];
@@ -147,7 +153,7 @@ export type ChangesView =
     }
   | ProblemsView;
 
-/** Why a file cannot be compared. */
+/** The reasons why a file cannot be compared. */
 export interface ProblemsView {
   /**
    * `unusable`: a reload would reject the file. `references`: its rules refer to variables or files whose content users
@@ -161,40 +167,43 @@ export interface ProblemsView {
   }[];
 }
 
-/** A number of calls, and message IDs of some of them. */
+/** The number of calls with a difference, and the message IDs of some of them. */
 export interface CountedCalls {
   readonly count: number;
   readonly examples: readonly string[];
 }
 
-/** What another configuration would do with past calls, without any values of the calls. */
+/** What another configuration would do with past calls. Contains no values from these calls. */
 export interface ComparedCallsView {
   readonly since: string;
   readonly share: number;
-  /** Calls that were compared. */
+  /** The number of calls that were compared. */
   readonly calls: number;
-  /** Number of calls whose schema the registry did not return. */
+  /** The number of calls whose schema the registry did not return. */
   readonly withoutSchema: number;
   /** Sentences about what could not be read. */
   readonly unread: readonly string[];
-  /** Destinations with differences, at most 200. */
+  /** The destinations with differences, at most 200. */
   readonly destinations: readonly {
     readonly destination: string;
     readonly gained: CountedCalls;
     readonly lost: readonly (CountedCalls & { readonly reason: string })[];
     readonly changed: CountedCalls & {
-      /** How many calls differ in a property, by the property's path, the highest count first; at most 20. */
+      /**
+       * For each property, by its path, how many calls differ in it. The highest count is first. Contains at most 20
+       * properties.
+       */
       readonly properties: readonly (readonly [path: string, count: number])[];
     };
   }[];
-  /** Destinations with differences that are not listed. */
+  /** The number of destinations with differences that are not listed. */
   readonly others: number;
 }
 
 export interface SyncView {
   readonly syncId: string;
   readonly endedAt: string;
-  /** Members of the audience after the sync. */
+  /** The number of members after the sync. */
   readonly members: number;
 }
 
@@ -207,7 +216,7 @@ export interface AudienceView {
   readonly last: { readonly syncId: string; readonly endedAt: string } | null;
   /** All syncs that the topic still contains, the latest first. */
   readonly syncs: readonly SyncView[];
-  /** The history that the topic still contains, about a day; null if unknown. */
+  /** The number of members over the time that the topic still contains, which is about a day; null if unknown. */
   readonly history: Series<"members"> | null;
   readonly awaitingApproval: {
     readonly syncId: string;
@@ -217,7 +226,7 @@ export interface AudienceView {
 }
 
 export interface ConfigurationView {
-  /** The file of this process, with secrets hidden; null if it is invalid. */
+  /** The configuration file of this process, with secrets hidden; null if the file is invalid. */
   readonly yaml: string | null;
   readonly hash: string;
 }

@@ -4,7 +4,10 @@ import type { IncomingMessage } from "node:http";
 
 import type { PageFile } from "./ports.ts";
 
-/** Headers of every response: no content from other origins, only the console's own scripts, and no framing. */
+/**
+ * Headers of every response. They forbid content from other origins, scripts other than the console's own, and
+ * framing.
+ */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   "content-security-policy": [
     "default-src 'none'",
@@ -26,7 +29,7 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   "x-frame-options": "DENY",
 };
 
-/** An asset's name has a hash of its content. */
+/** An asset can be cached indefinitely, because its name contains a hash of its content. */
 export const KEPT = "public, max-age=31536000, immutable";
 export const NOT_KEPT = "no-store";
 
@@ -37,7 +40,7 @@ export interface HttpResponse {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** @param acceptEncoding the header of the request */
+/** @param acceptEncoding the value of the request's `Accept-Encoding` header. */
 export function file(
   { type, bytes, gzip }: PageFile,
   kept: string,
@@ -62,7 +65,7 @@ export function empty(headers: Readonly<Record<string, string>> = {}): HttpRespo
   return { status: 204, type: "", body: "", headers };
 }
 
-/** Null if the body is larger than allowed; the rest of it is then not read. */
+/** Resolves with null if the body is larger than allowed. The rest of the body is then not read. */
 export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer | null> {
   const pieces: Buffer[] = [];
   let size = 0;

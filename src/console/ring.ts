@@ -1,5 +1,5 @@
 /**
- * Keeps counts of a limited time, in slots of equal length. The oldest slot is reused.
+ * Keeps the counts of the last hours or minutes, in slots of equal length. The oldest slot is reused.
  *
  *   a slot                      its rate
  *   was measured completely     its count, divided by its length
@@ -13,7 +13,7 @@ export class Ring {
   readonly #slots: number;
   readonly #counts: Float32Array;
   readonly #coveredMs: Float64Array;
-  /** The number of the latest slot since the epoch; null if nothing was added. */
+  /** The number of the latest slot, counted from the epoch; null if nothing has been added. */
   #latest: number | null = null;
 
   constructor(shape: { readonly stepMs: number; readonly slots: number; readonly width: number }) {
@@ -24,7 +24,10 @@ export class Ring {
     this.#coveredMs = new Float64Array(shape.slots);
   }
 
-  /** Adds what was counted in `overMs` up to `atMs`: all of it to the slot in which that time falls. */
+  /**
+   * Adds what was counted in the `overMs` milliseconds before `atMs`. All of it is added to the slot that contains
+   * `atMs`.
+   */
   add(counted: ArrayLike<number>, overMs: number, atMs: number): void {
     const slot = this.#open(Math.floor(atMs / this.stepMs));
     if (slot === null) return;
@@ -35,7 +38,10 @@ export class Ring {
     }
   }
 
-  /** The slots up to the slot of `atMs`, each read by `read`; null for a slot that was not measured. */
+  /**
+   * Calls `read` for each slot up to the one that contains `atMs`, and returns the results; null for a slot that was
+   * not measured.
+   */
   read<Value>(
     atMs: number,
     read: (counts: Float32Array, coveredMs: number) => Value,
@@ -52,7 +58,7 @@ export class Ring {
     return { fromMs: first * this.stepMs, values };
   }
 
-  /** Null if the slot with this number is older than all stored slots. */
+  /** Returns null if the slot with this number is older than all stored slots. */
   #placeOf(number: number): number | null {
     const latest = this.#latest;
     if (latest === null || number > latest || number <= latest - this.#slots) return null;
@@ -61,7 +67,7 @@ export class Ring {
 
   #open(number: number): number | null {
     const latest = this.#latest ?? number - this.#slots;
-    // Clears every slot since the latest one, but each slot at most once.
+    // Clears all slots since the latest one. Each slot is cleared at most once.
     for (let next = Math.max(latest + 1, number - this.#slots + 1); next <= number; next += 1) {
       const slot = next % this.#slots;
       this.#counts.fill(0, slot * this.#width, (slot + 1) * this.#width);

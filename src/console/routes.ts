@@ -1,5 +1,5 @@
 /**
- * Finds the meaning of an address of the server.
+ * Finds out what an address of the server stands for.
  *
  *   address                              is
  *   /, /destinations, /destinations/ID,  the document, which reads the address
@@ -25,7 +25,10 @@
 
 const PAGES =
   /^\/(?:|destinations(?:\/[^/]+)?|calls(?:\/[^/]+)?|dead-letters|audiences|configuration)$/;
-/** The address from which assets are found, because their addresses are relative to that of the document. */
+/**
+ * Matches the addresses of the document. The addresses of assets are relative to it, so it can have only one or two
+ * parts.
+ */
 const DOCUMENT = /^\/(?!api\/|assets\/)[^/]*(?:\/[^/]+)?$/;
 const ASSET = /^\/assets\/([\w-]+\.[\w.-]+)$/;
 const COMPARISONS = /^\/api\/comparisons(?:\/([\da-f-]{36}))?$/;
@@ -44,7 +47,7 @@ export type Route =
   | { readonly kind: "events"; readonly view: View }
   | { readonly kind: "data"; readonly name: DataName; readonly query: URLSearchParams }
   | { readonly kind: "sent"; readonly name: SentName }
-  /** Without an ID, the route is for all actions. */
+  /** If `id` is null, the route is for all actions. */
   | { readonly kind: "actions"; readonly id: string | null }
   | {
       readonly kind: "comparisons";
@@ -67,9 +70,9 @@ const SENT_NAMES = ["user", "changes"] as const;
 export type SentName = (typeof SENT_NAMES)[number];
 
 export function routeOf(target: string): Route {
-  // Only the path and the query are used. The host that the request names does not matter.
+  // Only the path and the query are used, so any host can be inserted here.
   const base = "http://console.invalid";
-  // If a proxy removes `/path` from `/path/calls` and adds a `/`, the path starts with two slashes.
+  // The path starts with two slashes if a proxy removes `/path` from `/path/calls` and then adds a `/`.
   const url = `${base}${target.replace(/^\/+/, "/")}`;
   if (!target.startsWith("/") || !URL.canParse(url)) return { kind: "unknown" };
   const { pathname, searchParams } = new URL(url);

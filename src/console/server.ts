@@ -1,6 +1,6 @@
 /**
- * Serves the console over HTTP: `access.ts` decides whether a request is allowed, `routes.ts` finds its meaning, and
- * `data.ts` reads the data.
+ * Serves the console over HTTP. `access.ts` decides whether a request is allowed, `routes.ts` finds out what its
+ * address stands for, and `data.ts` reads the data.
  */
 
 import { once } from "node:events";
@@ -211,7 +211,7 @@ function send(request: IncomingMessage, response: ServerResponse, made: HttpResp
     ...SECURITY_HEADERS,
     "cache-control": NOT_KEPT,
     ...(made.type === "" ? {} : { "content-type": made.type, "content-length": body.length }),
-    // The unread rest of a body must not be mistaken for the next request.
+    // If a part of the body has not been read, it must not be mistaken for the next request.
     ...(request.complete ? {} : { connection: "close" }),
     ...made.headers,
   });

@@ -21,13 +21,16 @@ export interface ConsoleDeps {
 }
 
 export interface RunningConsole extends RunningStage {
-  /** The port; if 0 was configured, the port that was chosen. */
+  /** The port on which the console listens. If 0 was configured, a free port was selected. */
   readonly port: number;
   /** The address of the console. */
   readonly url: string;
 }
 
-/** Resolves when the console listens. @throws Error if it cannot listen, or if anybody could use it without a token. */
+/**
+ * Resolves when the console is listening. @throws Error if it cannot listen, or if anybody could use it without a
+ * token.
+ */
 export async function startConsole(
   { reader, runner, files, clock, log }: ConsoleDeps,
   config: ConsoleConfig,

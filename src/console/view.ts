@@ -1,7 +1,7 @@
 /**
- * The data that the server sends to the browser. Instants are ISO 8601 strings, and null means unknown. The data does
- * not contain secrets or payloads, except `DeadLetterView.payload` if the configuration allows it. Instants are sent
- * instead of ages, so that a row without other changes stays the same.
+ * The data that the server sends to the browser. Instants are ISO 8601 strings, and unknown values are null. The
+ * data contains neither secrets nor payloads, except for `DeadLetterView.payload`, if the configuration allows it.
+ * Instants are sent instead of ages, so that a row without other changes stays the same.
  */
 
 import type {
@@ -23,13 +23,13 @@ export interface Session {
 
 export interface HealthProblem {
   readonly level: "bad" | "warn";
-  /** One sentence or two. */
+  /** One or two sentences. */
   readonly text: string;
-  /** An address of the console; null if there is none. */
+  /** The address of the console page about the problem; null if there is none. */
   readonly link: string | null;
 }
 
-/** Values at evenly spaced times; null if nothing was measured. */
+/** Values at evenly spaced times. A value is null if nothing was measured at that time. */
 export interface Series<Name extends string = string> {
   /** The time of the first entry. */
   readonly fromMs: number;
@@ -59,7 +59,7 @@ export interface DeadLetterCounts {
 
 export interface ProcessView {
   readonly admin: string;
-  /** Why the process is unreachable. */
+  /** The reason, if the process is unreachable. */
   readonly error: string | null;
   readonly version: string | null;
   readonly startedAt: string | null;
@@ -72,7 +72,10 @@ export interface ProcessView {
   readonly unreachableBrokers: readonly string[];
 }
 
-/** How many destinations are in a state. `quiet`: paused or disabled; `topics`: read by other consumers. */
+/**
+ * How many destinations are in each state. `quiet`: paused or disabled. `topics`: topic destinations, which other
+ * consumers read.
+ */
 export interface StateCounts {
   readonly failing: number;
   readonly "on-hold": number;
@@ -107,13 +110,13 @@ export interface DestinationSnapshot {
   /** The severity of the destination's problem, from 0 (halted) to 6 (no problem). */
   readonly severity: number;
   readonly failingSince: string | null;
-  /** Share of the attempts in the last minute, from 0 to 1; null if there were none. */
+  /** The share of failed attempts in the last minute, from 0 to 1; null if there were no attempts. */
   readonly failedShare: number | null;
   readonly hold: {
     readonly reason: HoldReason;
     readonly since: string | null;
     readonly until: string | null;
-    /** Why there is no token. Absent for other holds. */
+    /** Why there is no token; absent for other holds. */
     readonly error?: string;
   } | null;
   readonly queued: number | null;
@@ -134,18 +137,18 @@ export interface ConsoleSnapshot {
   readonly at: string;
   /** Null if Kafka was reachable. */
   readonly kafkaError: string | null;
-  /** Hash of the file that this process reads. */
+  /** The hash of the configuration file that this process reads. */
   readonly configHash: string;
   readonly stages: readonly StageView[];
   readonly delayTopics: readonly DelayTopicView[];
   readonly deadLetters: DeadLetterCounts | null;
   readonly processes: readonly ProcessView[];
   readonly healthProblems: readonly HealthProblem[];
-  /** Destinations with a problem first. */
+  /** The destinations. Those with a problem come first. */
   readonly destinations: readonly DestinationSnapshot[];
 }
 
-/** Events per minute; null if no process that responded counts these events. */
+/** Events per minute; null if none of the reached processes counts these events. */
 export interface FlowRates {
   readonly calls: number | null;
   readonly routed: number | null;
@@ -167,9 +170,9 @@ export interface Overview extends Omit<ConsoleSnapshot, "destinations"> {
   readonly states: StateCounts;
   readonly waiting: { readonly queued: number | null; readonly awaitingRetry: number | null };
   readonly history: Series<FlowName>;
-  /** Destinations that are failing, on hold or halted, the most severe first; at most five. */
+  /** At most five destinations that are failing, on hold or halted. The most severe problem is first. */
   readonly worst: readonly DestinationRow[];
-  /** Destinations with the most deliveries per minute; at most five. */
+  /** At most five destinations, those with the most deliveries per minute. */
   readonly busiest: readonly DestinationRow[];
 }
 
@@ -181,11 +184,11 @@ export interface Latency {
 export interface DestinationRates extends Latency {
   readonly acceptedPerMinute: number | null;
   readonly failedPerMinute: number | null;
-  /** Share of the attempts in the last minutes, from 0 to 1. */
+  /** The share of attempts in the last minutes, from 0 to 1. */
   readonly share: number | null;
 }
 
-/** A row of the table. */
+/** A row of the table of destinations. */
 export interface DestinationRow
   extends DestinationRates,
     Omit<
@@ -193,7 +196,7 @@ export interface DestinationRow
       "endpoints" | "failedShare" | "due" | "byDelay" | "lastAcceptedAt" | "note"
     > {}
 
-/** Rows that have changed since the last event, and the order of all. */
+/** The rows that have changed since the last event, and the order of all rows. */
 export interface RowsEvent {
   readonly at: string;
   readonly kafkaError: string | null;
@@ -201,7 +204,7 @@ export interface RowsEvent {
   readonly ids: readonly string[];
 }
 
-/** Classes of responses, then causes of missing responses; `tls` covers all TLS causes. */
+/** Classes of responses, followed by causes of missing responses. `tls` covers all causes with TLS. */
 export const RESPONSE_CLASSES = [
   ...(["2xx", "3xx", "4xx", "429", "5xx"] as const),
   ...(["timeout", "refused", "reset", "dns", "unreachable", "address", "tls"] as const),
@@ -212,12 +215,12 @@ export type ResponseClass = (typeof RESPONSE_CLASSES)[number];
 export interface DestinationView extends DestinationSnapshot, DestinationRates {
   readonly at: string;
   readonly kafkaError: string | null;
-  /** Requests by class of response, or by cause if there was none. */
+  /** Requests by class of response or, if there was no response, by cause. */
   readonly responses: Series<ResponseClass>;
   /** Milliseconds. */
   readonly latency: Series<"p50" | "p99">;
-  /** Calls that the destination did not get, per hour, by reason. */
+  /** The number of calls that the destination did not get in each hour, by reason. */
   readonly skipped: Series<SkipReason>;
-  /** Sources that are connected to the destination. */
+  /** The sources that are connected to the destination. */
   readonly sources: readonly string[];
 }

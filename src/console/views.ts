@@ -1,4 +1,4 @@
-/** Builds the data of each view from the latest snapshot and the rates of the history. */
+/** Builds the data of each view from the latest snapshot and the rates in the history. */
 
 import type { History } from "./history.ts";
 import type {
@@ -29,7 +29,7 @@ export function overviewOf(snapshot: ConsoleSnapshot, history: History, nowMs: n
 
 /** Maximum number of rows in each list on the overview. */
 const TOP_ROWS = 5;
-/** Severities up to this one need attention: halted, failing or on hold, partly failing. */
+/** Destinations with severities up to this one need attention: they are halted, failing, on hold, or partly failing. */
 const SEVERITY_MAX = 2;
 
 function topRows(all: readonly DestinationSnapshot[], history: History) {
@@ -66,16 +66,16 @@ function statesOf(destinations: readonly DestinationSnapshot[]): StateCounts {
   return counts;
 }
 
-/** Null if all values are unknown. */
+/** Returns null if all values are unknown. */
 function sumOf<Each>(all: readonly Each[], of: (each: Each) => number | null): number | null {
   const known = all.flatMap((each) => of(each) ?? []);
   return known.length === 0 ? null : known.reduce((sum, count) => sum + count, 0);
 }
 
 /**
- * The rows that differ from the rows sent before. Pass the same map for each event of a connection.
+ * Returns the rows that differ from those sent before. Pass the same map for each event of a connection.
  *
- * @param sent by ID, as JSON; this function updates the map.
+ * @param sent the rows that were sent before, by ID and as JSON. This function updates the map.
  */
 export function rowsOf(
   snapshot: ConsoleSnapshot,
@@ -112,7 +112,7 @@ function rowOf(snapshot: DestinationSnapshot, rates: DestinationRates): Destinat
   return { ...row, ...rates };
 }
 
-/** Null if the destination does not exist. */
+/** Returns null if the destination does not exist. */
 export function destinationOf(
   snapshot: ConsoleSnapshot,
   history: History,

@@ -1,6 +1,6 @@
 /**
- * Counts the records of a partition that wait behind the records in flight. There can be millions, so they are grouped
- * into blocks of consecutive offsets, with a count and the earliest times for each block and destination.
+ * Counts the records of a partition that wait behind the records in flight. There can be millions of them, so they
+ * are grouped into blocks of consecutive offsets. A block has a count and the earliest times for each destination.
  *
  *   what happens                           to the blocks
  *   records are read ahead                 the last block grows to at most 64 records, then a new one starts
@@ -9,19 +9,16 @@
  *   a record leaves without being taken    its block has one record less
  *   the consumer passes an offset          blocks below it are removed
  *
- * Counts are exact, except that records which the consumer passes without taking them count until their block is
- * removed. The times of the first block may belong to a record that was already taken from it, so they can be too early
- * but not too late. Due times and scheduling times increase with the offsets, so records behind the last taken one
- * cannot have earlier times.
+ * Counts are exact, with one exception: records that the consumer passes without taking them are counted until their
+ * block is removed. The times of the first block may belong to a record that has already been taken from it, so they
+ * can be too early, but not too late. Due times and scheduling times increase with the offsets, so records behind
+ * the one taken last cannot have earlier times.
  */
 
 import { addTo, type Tallies, type Times } from "./tally.ts";
 
 const BLOCK_RECORDS = 64;
-/**
- * At least two, because with a single block, all records would always be in the block from which records are being
- * taken.
- */
+/** There are at least two blocks, because a single block would always be the one from which records are being taken. */
 const BLOCKS_MIN = 2;
 
 interface Block {
@@ -44,12 +41,12 @@ export class UnreadRecords {
     this.#entriesMax = entriesMax;
   }
 
-  /** The total number of destinations in all blocks, as a measure of the memory used. */
+  /** The total number of destinations in all blocks, as a measure of the memory in use. */
   get entries(): number {
     return this.#entries;
   }
 
-  /** The offset must be higher than in the previous call. */
+  /** Adds a record. Its offset must be higher than in the previous call. */
   add(offset: number, label: string, times: Times): void {
     let block = this.#blocks.at(-1);
     if (block === undefined || block.records >= this.#blockRecords) {
@@ -63,8 +60,8 @@ export class UnreadRecords {
   }
 
   /**
-   * Offsets increase from call to call.
-   * @param labels the labels with which the record may have been added, the most likely first.
+   * Removes a record that the consumer has taken. Offsets must increase from call to call.
+   * @param labels the labels with which the record may have been added; the most likely one is first.
    */
   took(offset: number, labels: readonly string[], times: Times): void {
     this.passTo(offset);
@@ -74,13 +71,13 @@ export class UnreadRecords {
     this.#remove(block, labels);
   }
 
-  /** Call when a record has left without being taken. @param labels as in `took`. */
+  /** Call this when a record has left without being taken. @param labels as for `took`. */
   left(offset: number, labels: readonly string[]): void {
     const block = this.#blocks.find(({ from, end }) => from <= offset && offset < end);
     if (block !== undefined) this.#remove(block, labels);
   }
 
-  /** Call when all records below `offset` have left. */
+  /** Call this when all records below `offset` have left. */
   passTo(offset: number): void {
     while (this.#blocks[0] !== undefined && this.#blocks[0].end <= offset) {
       this.#entries -= this.#blocks[0].tallies.size;

@@ -1,6 +1,6 @@
 /**
- * Counts the waiting records in the partitions that this process owns, and sets gauges, in parallel with the stage's
- * work.
+ * In parallel with the stage's work, counts the waiting records in the partitions that this process owns, and sets
+ * gauges.
  */
 
 import type { DestinationId } from "../domain/ids.ts";
@@ -16,9 +16,9 @@ import { startScan } from "./scan.ts";
 export interface Counted {
   readonly topics: TopicNames;
   readonly delays: readonly string[];
-  /** Destinations that have a separate label. */
+  /** The destinations that always have a label of their own. */
   readonly destinations: readonly DestinationId[];
-  /** Maximum number of destinations with a separate label at a time; the rest share one. */
+  /** Maximum number of destinations with a label of their own at a time. The others share one label. */
   readonly shownMax: number;
   /** Measured from a delivery's first attempt. */
   readonly retryWindowMs: number;
@@ -29,7 +29,7 @@ export interface Counting {
   readonly stop: () => Promise<void>;
 }
 
-/** @param consumers one consumer for each delay. */
+/** @param consumers the consumer of each delay. */
 export function startCounting(
   { kafka, metrics, clock }: Pick<StageDeps, "kafka" | "metrics" | "clock">,
   { delays, topics, retryWindowMs, shownMax }: Counted,

@@ -11,15 +11,15 @@
  *                                                    destination's queue while that does not exist
  *   due, it was never attempted                      to its destination's queue
  *
- * A record's due-at header contains the time at which it was scheduled plus the delay. A time that is too late would
- * block all later records, so the time is limited:
+ * The due-at header of a record contains the time at which the record was scheduled, plus the delay. If this time
+ * were too late, the record would block all later records, so it is limited:
  *
  *   at most                                               because
  *   the delay after the record was read                   the record was scheduled before it was read
  *   the delay and a minute after the record's timestamp   the record is written when it is scheduled;
  *                                                         clocks differ by less
  *
- * The record is returned unchanged, headers included. The destination need not be configured in this process, because
+ * The record is returned with unchanged value and headers. The destination need not be configured in this process:
  * during a rollout, it may already be configured in others.
  */
 
@@ -41,7 +41,7 @@ export type Waiting = {
       readonly dueAtMs: number;
       readonly destination: DestinationId;
       readonly receivedAtMs: number;
-      /** Null if the delivery was never attempted, so that it has no retry window. */
+      /** Null if the delivery was never attempted, and therefore has no retry window. */
       readonly firstAttemptAtMs: number | null;
       /** The record is written to the first of these topics that exists. */
       readonly topics: readonly [string, ...string[]];
@@ -66,8 +66,8 @@ export interface Places {
 }
 
 /**
- * Reads a record. The header with the retry topic is not trusted, because anyone who may write to the delay topic could
- * name any topic.
+ * Reads a record. The header with the retry topic is not trusted, because anyone who may write to the delay topic
+ * could put any topic into it.
  *
  * @param delayMs the delay of the topic from which the record was read.
  */

@@ -1,6 +1,6 @@
 /**
- * Carries out early releases: takes the waiting records of one destination out of the partitions that this process owns
- * before they are due, and leaves the other records in order.
+ * Carries out early releases. An early release takes the waiting records of one destination out of the partitions
+ * that this process owns before these records are due. All other records stay in order.
  *
  *   step in a partition                           if the process crashes after it
  *   1  a part of the log is read ahead            the part is read again
@@ -10,8 +10,8 @@
  *      `operator-actions`, acknowledged           these records later only marks it as processed
  *   4  records are processed when they are taken  the same
  *
- * Only one step runs at a time over all partitions, so that due records are not delayed. A step that fails is repeated
- * a few seconds later, and `/readyz` shows the failure.
+ * In all partitions together, only one step runs at a time, so that due records are not delayed. If a step fails, it
+ * is repeated a few seconds later, and `/readyz` shows the failure.
  */
 
 import { cancelledText, isReleasedBy } from "../control/early-release.ts";
@@ -28,12 +28,12 @@ import { type ReleasedAhead, releasable } from "./released-ahead.ts";
 import type { Lookup } from "./topic-lookup.ts";
 
 const STEP_BYTES = 512 * 1_024;
-/** Checks are periodic, because partitions may be assigned and revoked at any time. */
+/** The check is repeated, because partitions may be assigned and revoked at any time. */
 const LOOK_EVERY_MS = 5_000;
 const LOOK_AGAIN_MS = 500;
 const REST_MS = 5;
 const TRY_AGAIN_MS = 5_000;
-/** A partition that was just assigned delivers its first records within this time. */
+/** The first records of a partition arrive within this time after its assignment. */
 const FIRST_RECORDS_MS = 5_000;
 
 /** A partition of a delay topic that this process owns. */
@@ -47,13 +47,13 @@ export interface ReleasedPartition {
   readonly beganAtMs: number;
   readonly isOver: () => boolean;
   readonly isOurs: () => Promise<boolean>;
-  /** The offset after the record that was taken last; 0 if none was taken. */
+  /** The offset after the record that was taken last; 0 if no record has been taken. */
   readonly takenTo: () => number;
   /** The records that wait to become due. */
   readonly inFlight: () => readonly Waiting[];
-  /** Removes and returns the records of the queue for which `holds` returns true. */
+  /** Removes from the queue the records for which `holds` returns true, and returns them. */
   readonly extract: (holds: (waiting: Waiting) => boolean) => readonly Waiting[];
-  /** Resolves when the records are acknowledged; records in flight then count as processed. */
+  /** Resolves when the records are acknowledged. If they were in flight, they then count as processed. */
   readonly send: (due: readonly Due[], isInFlight: boolean) => Promise<void>;
   /** Resolves when no send is in progress. */
   readonly sent: () => Promise<void>;
@@ -69,7 +69,7 @@ export interface EarlyReleaseDeps {
   /** The name of the topic of operator actions. */
   readonly operations: string;
   readonly partitions: () => readonly ReleasedPartition[];
-  /** The offset below which everything is processed; null if unknown. */
+  /** The offset below which all records are processed; null if unknown. */
   readonly position: (topic: string, partition: number) => number | null;
   readonly read: (delay: string, record: IncomingRecord) => Waiting;
   readonly lookup: Lookup;
@@ -142,8 +142,8 @@ async function step(
   const end = ahead.endOf(earlyRelease) ?? (await endNow(deps, owned));
   ahead.endsAt(earlyRelease, end);
   const position = deps.position(owned.topic, owned.partition);
-  // Another owner may have processed records beyond that offset. Only the consumer has that information; it passes on
-  // the rest.
+  // Another owner may have processed records beyond that offset. Only the consumer knows these records, and passes
+  // on the others.
   const isFresh = deps.clock.nowMs() - owned.beganAtMs < FIRST_RECORDS_MS;
   const isWaiting = owned.takenTo() === 0 && position !== null && position < end && isFresh;
   if (position === null || isWaiting) return false;
@@ -159,7 +159,7 @@ async function step(
   if (!(await owned.isOurs()) || owned.isOver()) return true;
   const isUncertain = (waiting: Waiting) =>
     needsLookup(waiting, deps.lookup.places, deps.clock.nowMs());
-  // Some records were taken meanwhile. The next step checks all of them again.
+  // Some of the records were taken meanwhile. The next step checks all records again.
   if ([...wanted, ...owned.inFlight().filter(isOf)].some(isUncertain)) return false;
   await write(deps, owned, earlyRelease, { ...part, wanted, isOf });
   return true;
@@ -172,7 +172,8 @@ interface Part {
 }
 
 /**
- * Steps 2 and 3. Runs synchronously until the writes start, so that records which are taken later are already claimed.
+ * Carries out steps 2 and 3. Runs synchronously until the writes start, so that the records are already claimed if
+ * the consumer takes them later.
  */
 async function write(
   { producer, clock, operations, lookup }: EarlyReleaseDeps,
@@ -190,7 +191,7 @@ async function write(
   const { ahead } = owned;
   const inFlight = owned.extract(isOf);
   const takenTo = owned.takenTo();
-  // A record that has been taken since it was read ahead is in flight, or is already being written.
+  // A record that was taken after it had been read ahead is in flight, or is already being written.
   const unread = wanted.filter(({ record }) => record.offset >= takenTo);
   const dueOf = (waiting: Waiting): Due => ({ waiting, verdict: verdictOf(earlyRelease, waiting) });
   const verdictOf = (by: EarlyRelease, waiting: Waiting): Due["verdict"] => {

@@ -1,6 +1,6 @@
 /**
- * Counts the deliveries that expire before a given time, over all partitions of delay topics, from outside the stage.
- * This count is used about once per incident, so it may read several hundred thousand records.
+ * Counts the deliveries that expire before a given time, in all partitions of delay topics, independently of the
+ * stage. The count is needed about once per incident, so it may read several hundred thousand records.
  */
 
 import { hearingLimit } from "../runtime/hearing-limit.ts";
@@ -16,7 +16,7 @@ const RECORDS_MAX = 500_000;
 
 export interface Expiring {
   readonly deliveries: number;
-  /** `true` if not all records were read: there are at least this many. */
+  /** `true` if not all records were read, so that there may be more deliveries than were counted. */
   readonly isLowerBound: boolean;
 }
 
@@ -26,7 +26,7 @@ export interface Windows
   readonly retryWindowMs: number;
 }
 
-/** Returns the counts by destination; destinations with a count of 0 are omitted. */
+/** Returns the counts by destination. Destinations with a count of 0 are omitted. */
 export async function countExpiring(
   deps: WaitingDeps,
   { retryWindowMs, ...where }: Windows,

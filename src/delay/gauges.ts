@@ -1,5 +1,5 @@
 /**
- * Decides which values the gauges of deliveries in delay topics show.
+ * Decides which values are shown by the gauges of deliveries in delay topics.
  *
  *   per delay                                        shown
  *   all partitions of this process are counted       the count of each destination
@@ -15,14 +15,14 @@ import { REST } from "./labels.ts";
 import { addTo, type Tallies, type Tally } from "./tally.ts";
 
 /**
- * Maximum number of destinations with a separate label, unless all must be shown. This keeps metrics small with 1,000
- * destinations.
+ * Maximum number of destinations with a label of their own, unless all must be shown. This keeps metrics small with
+ * 1,000 destinations.
  */
 export const WAITING_SHOWN_MAX = 50;
 
 export interface DelayCount {
   readonly delay: string;
-  /** Number of partitions that are not counted. */
+  /** The number of partitions that are not counted. */
   readonly unknown: number;
   readonly tallies: Tallies;
 }
@@ -33,7 +33,7 @@ export interface Shown {
     readonly delay: string;
     readonly count: number;
   }[];
-  /** Counts by destination, over all delays. */
+  /** The counts by destination, summed over all delays. */
   readonly totals: ReadonlyMap<string, Tally>;
   /** All destinations with waiting deliveries, including those that share the common label. */
   readonly waiting: ReadonlySet<string>;

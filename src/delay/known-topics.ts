@@ -1,5 +1,5 @@
 /**
- * Stores which topics exist according to the brokers' last list. A topic that is missing from an old list may have been
+ * Stores which topics exist, according to the brokers' last list. A topic that is not in an old list may have been
  * created since then, so only a new list proves that a topic does not exist.
  *
  *   the topic is              in the list's first second    later
@@ -19,11 +19,11 @@ export interface TopicList extends KnownPlaces {
   readonly renew: (topics: readonly string[], nowMs: number) => void;
 }
 
-/** @param isMade `true` for a topic that is recreated when it is missing. */
+/** @param isMade returns `true` for a topic that is recreated when it is missing. */
 export function createTopicList(isMade: (topic: string) => boolean = () => false): TopicList {
   let topics: ReadonlySet<string> = new Set();
   let renewedAtMs = Number.NEGATIVE_INFINITY;
-  // If the clock was set back, any list counts as old.
+  // If the clock was set back, every list counts as old.
   const ageMs = (nowMs: number) => Math.abs(nowMs - renewedAtMs);
   return {
     exists: (topic) => topics.has(topic) || isMade(topic),

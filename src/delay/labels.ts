@@ -1,6 +1,6 @@
 /**
- * Decides which names of destinations become metric labels. Anyone who may write to a delay topic can put any name into
- * its records, so only some names become labels.
+ * Decides which names of destinations become metric labels. Anyone who may write to a delay topic can put any name
+ * into its records, so not all names become labels.
  *
  *   the destination is                             its label
  *   configured in this process                     its ID
@@ -12,7 +12,7 @@
 import { isDestinationId } from "../domain/ids.ts";
 
 const OTHERS_MAX = 100;
-/** The common label of all destinations without a separate label. */
+/** The label that all destinations without a label of their own share. */
 export const REST = "";
 
 export class Labels {
@@ -38,7 +38,7 @@ export class Labels {
     return destination;
   }
 
-  /** A destination that is not configured loses its label when it has no more waiting deliveries. */
+  /** When a destination that is not configured has no more waiting deliveries, it loses its label. */
   keep(waiting: { has(label: string): boolean }): void {
     for (const label of this.#others) if (!waiting.has(label)) this.#others.delete(label);
   }

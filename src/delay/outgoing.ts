@@ -1,5 +1,5 @@
 /**
- * Creates the records that are written for records whose wait is over.
+ * Creates the records to write when the wait of a record is over.
  *
  *   what happened                        the record
  *   it is due                            is written unchanged, with its headers, to its destination's topic
@@ -23,7 +23,7 @@ export interface Outgoing {
   readonly deadLettered: readonly DeadLettered[];
 }
 
-/** @param traceOf returns the trace of a delay that is over, or null if the record stays unchanged. */
+/** @param traceOf returns the trace for the record after the delay, or null if the record stays unchanged. */
 export function outgoingOf(
   due: readonly Due[],
   traceOf: (record: IncomingRecord) => TraceContext | null = () => null,

@@ -10,16 +10,14 @@ import type { Labels } from "./labels.ts";
 import { PartitionCount } from "./partition-count.ts";
 import { NEVER, type Tallies } from "./tally.ts";
 
-/**
- * Maximum number of entries (destinations in blocks) over all partitions. An entry takes about 150 bytes.
- */
+/** Maximum number of entries in all partitions. An entry is one destination in one block, and takes about 150 bytes. */
 const ENTRIES_MAX = 100_000;
 
 export interface OwnedPartition {
   readonly delay: string;
   readonly topic: string;
   readonly partition: number;
-  /** The records that the consumer has passed on and that are not processed yet. */
+  /** The records that the consumer has passed on, and that have not been processed yet. */
   readonly inFlight: () => Iterable<Waiting>;
   /** `true` if the record was released early, so that it is still in the log but no longer waits. */
   readonly isGone: (waiting: Waiting) => boolean;
@@ -39,7 +37,7 @@ export class OwnedCounts {
     this.#labels = labels;
   }
 
-  /** Starts a count, which replaces that of an earlier assignment. */
+  /** Starts a count. It replaces the count of an earlier assignment. */
   begin(owned: OwnedPartition): PartitionCount {
     const entriesMax = () => ENTRIES_MAX / this.#all.size;
     const count = new PartitionCount(this.#labels, entriesMax);
@@ -52,7 +50,7 @@ export class OwnedCounts {
     return [...this.#all.values()];
   }
 
-  /** @param progress the progress of the delay's partitions whose log end offsets are currently known. */
+  /** @param progress the progress of those partitions of the delay whose log end offsets are currently known. */
   look(delay: string, progress: readonly PartitionProgress[], nowMs: number): void {
     const seen = new Map(progress.map((each) => [each.partition, each]));
     for (const { count, partition, ...of } of this.all()) {
@@ -60,7 +58,10 @@ export class OwnedCounts {
     }
   }
 
-  /** By destination, the earliest first attempt of its waiting deliveries, if any of them has been attempted. */
+  /**
+   * For each destination, the earliest first attempt of its waiting deliveries. Destinations without attempted
+   * deliveries are omitted.
+   */
   firstAttempts(): ReadonlyMap<string, number> {
     const tallies: Tallies = new Map();
     for (const { count, inFlight } of this.all()) count.addTo(tallies, inFlight());

@@ -1,6 +1,6 @@
 /**
- * Counts all waiting records in a partition of a delay topic that this process owns. The consumer has only the first of
- * these records in flight. The later records are read ahead once and counted (`buffered-counts.ts`).
+ * Counts all waiting records in a partition of a delay topic that this process owns. The consumer has only the first
+ * of these records in flight. The records after those are read ahead once, and counted (`buffered-counts.ts`).
  *
  *   offsets                                             are
  *   below the consumer's position                       processed
@@ -22,7 +22,7 @@ import type { Waiting } from "./due.ts";
 import { type Labels, REST } from "./labels.ts";
 import { addTo, type Tallies, timesOf } from "./tally.ts";
 
-/** Long enough for the consumer to take as many records as it has room for. */
+/** Within this time, the consumer takes as many records as it has room for. */
 export const LOOK_EVERY_MS = 5_000;
 
 export type SeenPartition = Pick<PartitionProgress, "position" | "end">;
@@ -40,7 +40,7 @@ export class PartitionCount {
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   /** The log end offset at the last check; null if unknown. */
   #end: number | null = null;
-  /** The log end offset at the check before that. */
+  /** The log end offset at the check before the last one. */
   #wanted: number | null = null;
   #isSeen = false;
 
@@ -49,7 +49,7 @@ export class PartitionCount {
     this.#unread = new UnreadRecords(entriesMax);
   }
 
-  /** Call with records that are now in flight in the consumer. */
+  /** Call this with records that are now in flight in the consumer. */
   took(records: readonly Waiting[]): void {
     for (const waiting of records) {
       const { offset } = waiting.record;
@@ -58,12 +58,12 @@ export class PartitionCount {
     }
   }
 
-  /** Call when every record below the offset was taken, or has left. */
+  /** Call this when every record below the offset was taken, or has left. */
   passed(offset: number): void {
     this.#covered = Math.max(this.#covered, offset);
   }
 
-  /** Call with records that have left without being taken. */
+  /** Call this with records that have left without being taken. */
   left(records: readonly Waiting[]): void {
     for (const waiting of records) {
       this.#unread.left(waiting.record.offset, [this.#labelOf(waiting), REST]);
@@ -74,7 +74,7 @@ export class PartitionCount {
   look(seen: SeenPartition | null, nowMs: number): void {
     this.#isSeen = seen !== null;
     if (seen !== null) this.#passTo(seen.position);
-    // This condition prevents a clock that was set back from postponing the check.
+    // The absolute value prevents a clock that was set back from postponing the check.
     if (Math.abs(nowMs - this.#lookedAtMs) < LOOK_EVERY_MS) return;
     this.#lookedAtMs = nowMs;
     this.#wanted = this.#end;
@@ -85,13 +85,13 @@ export class PartitionCount {
     return this.#isSeen && this.#wanted !== null && this.#covered >= this.#wanted;
   }
 
-  /** The offsets to read ahead; null if there are none. */
+  /** The range of offsets to read ahead; null if there is none. */
   get ahead(): Range | null {
     if (this.#wanted === null || this.#covered >= this.#wanted) return null;
     return { from: this.#covered, to: this.#wanted };
   }
 
-  /** Call with records that were read ahead, up to an offset. Some may have been taken meanwhile. */
+  /** Call this with the records that were read ahead, up to an offset. Some of them may have been taken meanwhile. */
   read(records: readonly Waiting[], behind: number): void {
     for (const waiting of records) {
       const { offset } = waiting.record;
@@ -102,7 +102,7 @@ export class PartitionCount {
     this.#covered = Math.max(this.#covered, behind);
   }
 
-  /** Adds all waiting records that are known to the tallies. */
+  /** Adds all known waiting records to the tallies. */
   addTo(tallies: Tallies, inFlight: Iterable<Waiting>): void {
     for (const waiting of inFlight) addTo(tallies, this.#labelOf(waiting), timesOf(waiting));
     this.#unread.addTo(tallies);

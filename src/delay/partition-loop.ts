@@ -29,20 +29,23 @@ import type { Lookup } from "./topic-lookup.ts";
 
 /** Maximum number of records in one send. */
 const RETURN_RECORDS_MAX = 500;
-/** Maximum length of a single sleep, so that a clock that was set forward is noticed. */
+/**
+ * Maximum length of a single sleep. After each sleep the time is checked, because the clock may have been set
+ * forward.
+ */
 const SLEEP_MAX_MS = 10_000;
 
 export interface Waiters {
   readonly delay: string;
   readonly delayMs: number;
   readonly operatorActions: OperatorActions;
-  /** Contains all assigned partitions. */
+  /** All assigned partitions, for early releases. */
   readonly released: Set<ReleasedPartition>;
   readonly clock: Clock;
   readonly read: (record: IncomingRecord) => Waiting;
   readonly lookup: Lookup;
   readonly counts: OwnedCounts;
-  /** Resolves when all records are acknowledged. */
+  /** Writes due records. Resolves when all of them are acknowledged. */
   readonly write: (due: readonly Due[]) => Promise<void>;
   readonly fail: Fail;
 }
@@ -128,7 +131,8 @@ class WaitingPartition {
   async #step(): Promise<void> {
     const { clock, lookup } = this.#work;
     const { signal } = this.#draining;
-    // After a long sleep, such as that of a suspended process, another owner may already have returned the record.
+    // After a long sleep, for example because the process was suspended, another owner may already have returned the
+    // record.
     if (!(await this.#partition.isOurs())) this.#draining.abort();
     if (signal.aborted) return;
     const next = takeDue(this.#queue, lookup.places, clock.nowMs(), RETURN_RECORDS_MAX);
@@ -141,11 +145,11 @@ class WaitingPartition {
     const gone = due.filter(({ waiting }) => this.#ahead.isGone(waiting));
     for (const { waiting } of gone) this.#partition.finish(waiting.record.offset);
     const here = gone.length === 0 ? due : due.filter((each) => !gone.includes(each));
-    // The send itself has reported a failure.
+    // A failure has already been reported by the send.
     this.#send(cancelled(here, this.#work.operatorActions), true).catch(() => undefined);
   }
 
-  /** Marks the records that are in flight as processed when they are acknowledged. */
+  /** Sends records. When they are acknowledged, marks those in flight as processed. */
   #send(due: readonly Due[], isInFlight: boolean): Promise<void> {
     if (due.length === 0) return Promise.resolve();
     const sent = this.#work.write(due).then(() => {
@@ -158,7 +162,10 @@ class WaitingPartition {
     return sent;
   }
 
-  /** If the record was released early, marks it as processed, either now or when its write is acknowledged. */
+  /**
+   * If the record was released early, marks it as processed as soon as its write has been acknowledged, and returns
+   * true.
+   */
   #hasLeft(waiting: Waiting): boolean {
     const leaving = this.#ahead.leaving(waiting);
     if (leaving === null) return false;
@@ -177,7 +184,7 @@ class WaitingPartition {
   }
 }
 
-/** Due records that were canceled become dead letters. */
+/** Turns due records that were canceled into dead letters. */
 function cancelled(due: readonly Due[], operatorActions: OperatorActions): readonly Due[] {
   if (operatorActions.earlyReleases().length === 0) return due;
   return due.map((each) => {
@@ -193,7 +200,9 @@ function cancelled(due: readonly Due[], operatorActions: OperatorActions): reado
   });
 }
 
-/** Records of several partitions that are due within a tick are returned in one send. */
+/**
+ * Sleeps until a tick, so that records of several partitions that are due in the same tick are returned in one send.
+ */
 function sleepUntilTick(clock: Clock, waitMs: number, signal: AbortSignal): Promise<void> {
   return clock.sleep(untilTickMs(clock.nowMs(), Math.min(waitMs, SLEEP_MAX_MS)), signal);
 }

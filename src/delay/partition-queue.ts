@@ -21,7 +21,7 @@ export type Step =
   | { readonly kind: "lookup" }
   | { readonly kind: "due"; readonly due: readonly Due[] };
 
-/** Returns which topics exist, from a list that may be too old to prove that a topic is missing. */
+/** Shows which topics exist, from a list that may be too old to prove that a topic is missing. */
 export interface KnownPlaces extends Places {
   readonly isCertain: (topic: string, nowMs: number) => boolean;
 }
@@ -52,7 +52,7 @@ export function takeDue(queue: Waiting[], places: KnownPlaces, nowMs: number, ma
   return { kind: "due", due };
 }
 
-/** `true` if it is not certain to which topic the record is returned. */
+/** Returns `true` if it is not certain which topic the record has to be returned to. */
 export function needsLookup(waiting: Waiting, places: KnownPlaces, nowMs: number): boolean {
   if (waiting.kind === "invalid") return false;
   for (const topic of waiting.topics) {

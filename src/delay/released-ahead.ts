@@ -1,6 +1,6 @@
 /**
- * Tracks the early releases in one partition of a delay topic while this process owns the partition. A released record
- * leaves the partition out of order, before its offset is marked as processed.
+ * Tracks the early releases in one partition of a delay topic while this process owns the partition. A released
+ * record leaves the partition out of order, and its offset is marked as processed only later.
  *
  *   a record of an early release                        is
  *   below the offset up to which all were released      gone: it is processed when it is taken
@@ -19,7 +19,10 @@ import type { OperatorActions } from "../control/operator-action-state.ts";
 import type { EarlyRelease } from "../control/operator-actions.ts";
 import type { Waiting } from "./due.ts";
 
-/** How much later than expected a record that was scheduled before the release may be due, because clocks differ. */
+/**
+ * Because clocks differ, a record that was scheduled before the release may be due later than expected by up to this
+ * much.
+ */
 const CLOCKS_DIFFER_MS = 60_000;
 
 export interface ReleasedPlace {
@@ -31,7 +34,7 @@ export interface ReleasedPlace {
 }
 
 interface Progress {
-  /** The log end offset when the release was first seen; null if not fetched yet. */
+  /** The log end offset when the release was first read; null if it has not been fetched yet. */
   to: number | null;
   through: number;
 }
@@ -54,8 +57,8 @@ export class ReleasedAhead {
   }
 
   /**
-   * If the record is leaving or has left, returns a promise that resolves when the record is written; null if it has
-   * not left.
+   * If the record has left the partition or is leaving it, returns a promise that resolves when the record is
+   * written; otherwise null.
    */
   leaving(waiting: Waiting): Promise<void> | null {
     const claim = this.#claims.get(waiting.record.offset);
@@ -100,12 +103,12 @@ export class ReleasedAhead {
     this.#of(earlyRelease).to ??= end;
   }
 
-  /** Call when the records at these offsets are being written, although the consumer does not have them in flight. */
+  /** Call this when the records at these offsets are being written, although they are not in flight in the consumer. */
   claim(offsets: readonly number[], written: Promise<void>): void {
     for (const offset of offsets) this.#claims.set(offset, written);
   }
 
-  /** Call when all records of the release below the offset are written. */
+  /** Call this when all records of the release below the offset are written. */
   isThrough(earlyRelease: EarlyRelease, offset: number, claimed: readonly number[]): void {
     const progress = this.#of(earlyRelease);
     progress.through = Math.max(progress.through, offset);

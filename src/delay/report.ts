@@ -1,4 +1,7 @@
-/** Sets the delay stage's gauges before each scrape: the waiting records in the partitions that this process owns. */
+/**
+ * Before each scrape, sets the delay stage's gauges, which show the waiting records in the partitions that this
+ * process owns.
+ */
 
 import type { Consumer } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -20,7 +23,7 @@ export interface WatchedCounts {
   readonly delays: readonly DelayConsumer[];
   /** Measured from the first attempt. */
   readonly retryWindowMs: number;
-  /** Maximum number of destinations with a separate label; the rest share one. */
+  /** Maximum number of destinations with a label of their own. The others share one label. */
   readonly shownMax: number;
 }
 
@@ -32,7 +35,7 @@ export function look({ counts, delays }: WatchedCounts, nowMs: number): void {
   }
 }
 
-/** Disposing the result removes the gauges. */
+/** When the caller disposes the result, the gauges are removed. */
 export function reportWaiting(
   metrics: Metrics,
   clock: Pick<Clock, "nowMs">,
@@ -83,7 +86,7 @@ function showing(metrics: Metrics, { labels, retryWindowMs }: WatchedCounts) {
     for (const each of shown.counts) counted.set(`${each.delay}/${each.destination}`, each);
     const zeros = before.counts.flatMap(({ destination, delay }) => {
       if (counted.has(`${delay}/${destination}`)) return [];
-      // A destination with waiting deliveries may have lost its separate label.
+      // A destination with waiting deliveries may have lost its own label.
       const isAmongRest = shown.waiting.has(destination) && !shown.totals.has(destination);
       const isZero = knownDelays.has(delay) && labels.isConfigured(destination) && !isAmongRest;
       if (!isZero) deliveriesWaiting.remove({ destination, delay });

@@ -1,7 +1,7 @@
 /**
- * Reads the waiting records of delay topics from outside the stage: every record that the groups have not processed,
- * except records that are still in the log but have been released early by a retry or a cancel. All counts from outside
- * the stage use this scan. The scan keeps no record in memory.
+ * Reads the waiting records of delay topics, independently of the stage. These are all records that the groups have
+ * not processed, except those that a retry or a cancel has released early. All counts outside the stage use this
+ * scan, which keeps no records in memory.
  *
  *   the scan                                    then
  *   reaches all log end offsets                 everything was found
@@ -20,7 +20,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { readWaiting, type Waiting } from "./due.ts";
 import { releasable } from "./released-ahead.ts";
 
-/** Number of bytes per step for each partition; all partitions are read in parallel. */
+/** Number of bytes that a step reads from each partition. All partitions are read in parallel. */
 const STEP_BYTES = 262_144;
 
 export interface WaitingDeps {
@@ -33,20 +33,23 @@ export interface AskedWaiting {
   readonly topics: TopicNames;
   readonly groups: Pick<GroupNames, "delay">;
   readonly operatorActions: Pick<OperatorActions, "earlyReleasesOf" | "releasedThrough">;
-  /** Maximum number of records to read, over all delays. */
+  /** Maximum number of records to read from all delay topics together. */
   readonly recordsMax: number;
   readonly signal: AbortSignal;
 }
 
 export interface DelayRead {
   readonly delay: string;
-  /** Number of records that were not read, so that the count is a lower bound; 0 if all were read. */
+  /** The number of records that were not read; 0 if all were read. If it is above 0, the count is a lower bound. */
   readonly unread: number;
-  /** Why a partition, or the whole delay topic, could not be read. */
+  /** The reasons why a partition, or the whole delay topic, could not be read. */
   readonly errors: readonly string[];
 }
 
-/** Reads all delays in parallel, with one common limit of records. @param found called for each record. */
+/**
+ * Reads the topics of all delays in parallel, with one limit of records for all of them. @param found called for
+ * each record.
+ */
 export async function eachWaiting(
   { kafka, clock }: WaitingDeps,
   { delays, topics, groups, operatorActions, recordsMax, signal }: AskedWaiting,
@@ -98,7 +101,7 @@ export async function eachWaiting(
   return Promise.all(delays.map(ofDelay));
 }
 
-/** `true` if all records were read. */
+/** Returns `true` if all records were read. */
 export function isWhole(delays: readonly DelayRead[]): boolean {
   return delays.every(({ unread, errors }) => unread === 0 && errors.length === 0);
 }

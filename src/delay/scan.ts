@@ -1,7 +1,7 @@
 /**
- * Reads ahead in the partitions that this process owns, to count the records behind those in flight. The scan uses no
- * group and keeps no record in memory. Deliveries have priority: only one step runs at a time over all partitions, and
- * after each step the scan pauses for as long as the step took, between 50 ms and 10 s.
+ * Reads ahead in the partitions that this process owns, to count the records behind those in flight. The scan uses
+ * no consumer group, and keeps no records in memory. Deliveries have priority: in all partitions together, only one
+ * step runs at a time. After each step, the scan pauses for as long as the step took, but for 50 ms to 10 s.
  *
  *   a step of a partition                              then
  *   returns records, or reaches the end                the records are counted, and the next partition follows
@@ -76,7 +76,8 @@ export function startScan(scan: Scan): RunningScan {
       signal.throwIfAborted();
       failures.set(count, { error: asError(error).message, atMs: clock.nowMs() });
     }
-    // The clock may have been set meanwhile, or the machine may have been suspended.
+    // The duration is limited, because the clock may have been set meanwhile, or the machine may have been
+    // suspended.
     const tookMs = Math.min(clock.nowMs() - beganAtMs, STEP_LIMIT_MS);
     await clock.sleep(Math.max(REST_MIN_MS, tookMs), signal);
     scan.look();

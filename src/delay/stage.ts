@@ -1,6 +1,6 @@
 /**
- * The delay stage: returns records from delay topics to their destinations' topics when they are due.
- * The stage has a consumer and a group per delay, and a separate wait for each partition. It never sends an HTTP
+ * The delay stage: returns records from delay topics to their destinations' topics when the records are due. The
+ * stage has a consumer and a group per delay, and waits separately for each partition. It never sends an HTTP
  * request.
  *
  *   step                                        if the process crashes after it
@@ -14,9 +14,9 @@
  *      records are processed
  *   5  the consumer commits, periodically       nothing is repeated
  *
- * A drain waits for the sends in progress; the other records stay in their topic. Early releases take
- * records out of order, before they are due (`early-release.ts`). A record that was canceled becomes a
- * dead letter in step 2 when it is due.
+ * A drain waits for the sends in progress. All other records stay in their topic. Early releases take records out of
+ * order, before they are due (`early-release.ts`). If a record was canceled, it becomes a dead letter in step 2 when
+ * it is due.
  *
  * In addition, all waiting records are counted (`counting.ts`). The counts do not affect anything else.
  */
@@ -46,7 +46,8 @@ import { type DelayTraces, delayTraces } from "./trace.ts";
 export interface DelayConfig extends Counted {
   readonly groups: GroupNames;
   /**
-   * Names of delays whose topics exist: configured delays, and removed delays whose topics still have to be drained.
+   * The names of delays whose topics exist. These are the configured delays, and removed delays whose topics still
+   * have to be drained.
    */
   readonly delays: readonly string[];
   /** Maximum number of bytes of waiting records that are kept in memory per delay. */
@@ -54,13 +55,13 @@ export interface DelayConfig extends Counted {
   readonly drainLimitMs: number;
 }
 
-/** Maximum number of records of a partition in memory; the rest wait in the topic. */
+/** Maximum number of records of a partition in memory. The others wait in the topic. */
 const PARTITION_RECORDS_MAX = 2_000;
-/** Fetches need not be frequent, because records that were just scheduled are not due immediately. */
+/** Frequent fetches are not needed, because records that were just scheduled are not due immediately. */
 const FETCH_SPACING_MS = 100;
 const LOG_LINES_PER_SECOND = 10;
 
-/** Starts a consumer per delay. Topics must exist. */
+/** Starts a consumer per delay. The topics must exist. */
 export function startDelay(deps: StageDeps, config: DelayConfig): Promise<RunningStage> {
   const lookup = createLookup(deps);
   const labels = new Labels(config.destinations);
@@ -127,7 +128,7 @@ function consumeDelayTopic(
     topics: [topics.delays(delayMs)],
     partitionRecordsMax: PARTITION_RECORDS_MAX,
     maxBytes,
-    // The first record of one partition may be due long before that of another partition.
+    // The first record of one partition may be due long before the first record of another.
     whenFull: "pause",
     fetchSpacingMs: FETCH_SPACING_MS,
     drainLimitMs,
@@ -155,7 +156,7 @@ function createWriter(
   const recordsIn = metrics.recordsIn.bind({ stage });
   const lateness = metrics.delayLateness.bind({ delay });
   const lines = lineLimit(LOG_LINES_PER_SECOND);
-  // Stages wrote these records, so a dead letter keeps their `switchyard-*` headers, which a replay needs.
+  // Stages have written these records, so a dead letter keeps their `switchyard-*` headers, which a replay needs.
   const writer = deadLetterWriter(deps, stage, deadLetterTopic, ({ headers }) => headers);
 
   const given = ({ record, reason, error, outgoing }: DeadLetter) => {

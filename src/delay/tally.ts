@@ -1,6 +1,6 @@
 /**
- * The number of a destination's waiting deliveries, and their earliest times. `NEVER` means that no delivery has such a
- * time.
+ * Counts a destination's waiting deliveries, and keeps the earliest of their times. `NEVER` means that no delivery
+ * has such a time.
  */
 
 import type { Waiting } from "./due.ts";
@@ -10,7 +10,7 @@ export const NEVER = Number.POSITIVE_INFINITY;
 export interface Times {
   readonly scheduledAtMs: number;
   readonly dueAtMs: number;
-  /** The earliest first attempt of any of the deliveries, from which the retry window is measured. */
+  /** The earliest first attempt of all of the deliveries. Retry windows are measured from first attempts. */
   readonly firstAttemptAtMs: number;
 }
 
@@ -26,7 +26,7 @@ export function timesOf(waiting: Waiting): Times {
   return { scheduledAtMs, dueAtMs, firstAttemptAtMs: firstAttemptAtMs ?? NEVER };
 }
 
-/** Adds deliveries for one destination. Returns `true` if they are the destination's first. */
+/** Adds deliveries for one destination. Returns `true` if they are the first ones for this destination. */
 export function addTo(tallies: Tallies, label: string, times: Times, count = 1): boolean {
   const tally = tallies.get(label);
   if (tally === undefined) {

@@ -9,7 +9,7 @@ const LOOKUP_AGAIN_MS = 1_000;
 
 export interface Lookup {
   readonly places: KnownPlaces;
-  /** Resolves when the list of topics has been fetched again; if that fails, resolves after a pause. */
+  /** Fetches the list of topics again. Resolves when the list has arrived or, after a failure, after a pause. */
   readonly renew: (signal: AbortSignal) => Promise<void>;
   readonly healthProblems: () => readonly string[];
 }

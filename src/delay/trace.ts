@@ -1,7 +1,7 @@
 /**
- * Creates the span of a delay, from the time at which a retry is scheduled until the record has been returned to its
- * destination's topic. The span has a separate trace, which is linked to the failed attempt, and the next attempt is
- * linked to this span. It is created only if the trace of the failed attempt is sampled.
+ * Creates the span of a delay, from the time at which a retry was scheduled until the record has been returned to
+ * its destination's topic. The span starts a new trace. It is linked to the failed attempt, and the next attempt is
+ * linked to it. It is created only if the trace of the failed attempt is sampled.
  */
 
 import type { IncomingRecord } from "../domain/record.ts";
@@ -18,7 +18,7 @@ export interface DelayTraces {
 
 const OFF: DelayTraces = { begin: () => null, end: () => undefined };
 
-/** @param tracing undefined if traces are disabled. */
+/** @param tracing undefined if tracing is off. */
 export function delayTraces(
   tracing: Tracing | undefined,
   delay: string,

@@ -1,4 +1,4 @@
-/** Settings that several types of destinations share. Each type includes them among its own. */
+/** Settings that several types of destinations share. Each type adds its own settings to them. */
 
 import type { DestinationId } from "../domain/ids.ts";
 import { rulesSettings } from "../settings/rules-settings.ts";
@@ -35,7 +35,7 @@ export const commonSettings = {
   ...rulesSettings,
 };
 
-/** Settings of destinations that the deliver stage sends to. */
+/** Settings of destinations to which the deliver stage sends. */
 export const attemptSettings = {
   paused: setting(
     flag(),

@@ -1,4 +1,4 @@
-/** The table of types. A destination type consists of its folder and one line in this table. */
+/** The table of destination types. To add a type, create a folder for it and add a line to this table. */
 
 import assert from "node:assert/strict";
 
@@ -10,7 +10,7 @@ import { webhook } from "./webhook/webhook.ts";
 
 const TYPES: Readonly<Record<string, DestinationType>> = { webhook, topic };
 
-/** The settings of each type, by its name. */
+/** The settings of each type, by the type's name. */
 export const TYPE_SETTINGS: Readonly<Record<string, Section<Destination>>> = Object.fromEntries(
   Object.entries(TYPES).map(([kind, { settings }]) => [kind, settings]),
 );

@@ -1,5 +1,5 @@
 /**
- * The interface between a type of destination and the rest of the program. `index.ts` has the table of types.
+ * The interface between a type of destination and the rest of the program. `index.ts` contains the table of types.
  *
  *   user            uses
  *   config          `settings`, `plain`, `warnings` and `whenDisabled`
@@ -11,7 +11,8 @@
  *   is sent         `send`, once for each endpoint
  *   gets a result   `judge`: accepted, to be retried, or rejected
  *
- * A unit of work is a list of deliveries that are sent together. Without `limits` each unit has one delivery. With limits:
+ * A unit is a list of deliveries that are sent together. Without `limits`, each unit contains one delivery. With
+ * limits:
  *
  *   a unit           calls of its sender
  *   gets a delivery  `measure`: the delivery's bytes, and whether it must be sent alone; `hasRoom` checks the limits
@@ -29,27 +30,36 @@ import type { Section } from "../settings/setting.ts";
 export interface DestinationType<D extends Destination = Destination> {
   /** Decodes a destination of this type from its map in the file. */
   readonly settings: Section<D>;
-  /** The destination as lists and maps, in the form that they would have in the file. It may contain secrets. */
+  /**
+   * Returns the destination as lists and maps, in the form in which it would be written in the file. The result may
+   * contain secrets.
+   */
   plain(destination: D): object;
   /**
-   * Sentences about settings that are valid, but are most likely mistakes. The sentences do not contain the setting's
-   * path.
+   * Returns sentences about settings that are valid, but probably mistakes. The sentences do not contain the paths
+   * of the settings.
    */
   warnings(destination: D): readonly string[];
-  /** What a disabled destination misses. The text is the end of a sentence that starts with `crm is disabled:`. */
+  /**
+   * What a destination misses while it is disabled. The text is the end of a sentence that starts with `crm is
+   * disabled:`.
+   */
   readonly whenDisabled: string;
   /** Null if the deliver stage does not send deliveries to this type. */
   readonly attempts: Attempts<D> | null;
 }
 
 interface Attempts<D> {
-  /** The request that would be sent to an endpoint. */
+  /** Returns the request that would be sent to an endpoint. */
   preview(destination: D, unit: readonly Sendable[], endpoint: Endpoint, nowMs: number): Preview;
-  /** Null if each unit has one delivery. */
+  /** Null if each unit contains only one delivery. */
   limits(destination: D): UnitLimits | null;
-  /** The units in which these deliveries are sent if they arrive together in this order and are not retries. */
+  /**
+   * Returns the units in which these deliveries would be sent if they arrived together, in this order, and were not
+   * retries.
+   */
   units(destination: D, deliveries: readonly Sendable[]): readonly (readonly Sendable[])[];
-  /** Loads the code that sends requests. A process without the deliver stage does not need that code. */
+  /** Loads the code that sends requests, which only processes with the deliver stage need. */
   open(options: TransportOptions): Promise<Transport>;
 }
 
@@ -76,17 +86,17 @@ export interface Sendable {
   readonly text: string;
 }
 
-/** How many deliveries may share a unit. */
+/** Limits how many deliveries may share a unit. */
 export interface UnitLimits {
   /** At least 2. */
   readonly calls: number;
   /** Maximum sum of the bytes that `measure` returns. */
   readonly bytes: number;
-  /** A unit that is not full starts this long after its first delivery arrived. */
+  /** If a unit is not full, it starts this long after its first delivery arrived. */
   readonly waitMs: number;
 }
 
-/** A delivery that may be in one unit with others. The content of the delivery is no longer needed. */
+/** A delivery that may share a unit with others. Once a delivery is measured, its content is no longer needed. */
 export interface Measured {
   readonly delivery: Delivery;
   readonly bytes: number;
@@ -104,14 +114,14 @@ export interface UnitSize {
   readonly bytes: number;
 }
 
-/** The name of a unit for receivers and in attempt records. */
+/** The name of a unit, for receivers and attempt records. */
 export interface UnitName {
   readonly id: string;
   readonly calls: number;
 }
 
 export interface TransportOptions {
-  /** At most 5 s. */
+  /** The deadline of a request, at most 5 s. */
   readonly timeoutMs: number;
   /** Private networks to which requests may be sent. */
   readonly allowNetworks: readonly Network[];
@@ -120,27 +130,30 @@ export interface TransportOptions {
 }
 
 export interface Transport {
-  /** Opens the sender of one destination. The caller closes it. */
+  /** Opens the sender of one destination. The caller closes the sender. */
   open(destination: AttemptedDestination): Sender;
   /**
-   * Sets the private CA (PEM text) that senders trust when they are opened or updated later. Returns true if the CA
+   * Sets the private CA, as PEM text. Senders that are opened or updated later trust it. Returns true if the CA
    * changed.
    */
   trust(ca: string | null): boolean;
 }
 
-/** The sender of one destination. Pass a value that `prepare` returned only to the same sender. */
+/** The sender of one destination. A value that `prepare` returned may be passed only to the same sender. */
 export interface Sender<Prepared = unknown> {
-  /** Null if each unit has one delivery. Changes with `update`. */
+  /** Null if each unit contains only one delivery. The limits may change with `update`. */
   limits(): UnitLimits | null;
-  /** Call only if there are limits. */
+  /** Call this only if there are limits. */
   measure(sendable: Sendable): Measured;
-  /** @param unit the deliveries in the order in which the calls are sent; measured if there are limits. */
+  /**
+   * @param unit the deliveries, in the order in which their calls are sent. If there are limits, they must be
+   *   measured.
+   */
   prepare(unit: readonly Sendable[] | readonly Measured[], nowMs: number): Prepared;
-  /** The name of a unit that may have several deliveries; null if there are no limits. */
+  /** The name of the unit; null if there are no limits. */
   nameOf(prepared: Prepared): UnitName | null;
   /**
-   * Sends to one of the destination's endpoints immediately. `done` is called once, after `send` has returned and no
+   * Starts to send to one of the destination's endpoints. `done` is called once, after `send` has returned, and no
    * later than the deadline.
    *
    * @param phases filled in while the request runs; absent if they are not needed.
@@ -153,7 +166,10 @@ export interface Sender<Prepared = unknown> {
     phases?: Phases,
     traceparent?: string,
   ): void;
-  /** @param nowMs when the result arrived; waits until dates in the result are measured from this time. */
+  /**
+   * @param nowMs when the result arrived. If the result contains a date until which to wait, the wait is measured
+   *   from this time.
+   */
   judge(result: SendResult, nowMs: number): Outcome;
   /**
    * Call this instead of `judge` if there are limits.
@@ -161,15 +177,16 @@ export interface Sender<Prepared = unknown> {
    * @param prepared the value with which the request was sent.
    */
   judgeUnit(result: SendResult, prepared: Prepared, nowMs: number): UnitVerdict;
-  /** The name and the attributes of the span of a request. They contain no secrets. */
+  /** The name and the attributes of a request's span. They contain no secrets. */
   span(endpoint: Endpoint): { readonly name: string; readonly attributes: SpanAttributes };
   /**
-   * Applies new settings of the same destination. Connections that are no longer needed are closed as soon as they are idle.
+   * Applies new settings of the same destination. Connections that are no longer needed are closed when they are
+   * idle.
    */
   update(destination: AttemptedDestination): void;
   /** Absent if requests can always be sent. */
   readonly readiness?: Readiness;
-  /** Drops every connection; requests in flight end as `reset`. */
+  /** Drops all connections. Requests in flight end with the cause `reset`. */
   close(): Promise<void>;
 }
 
@@ -179,21 +196,25 @@ export interface Sender<Prepared = unknown> {
  */
 export interface Readiness {
   /**
-   * Called before each attempt. If this returns false, the sender obtains what is missing, and `onChange` reports it.
+   * Called before each attempt. If it returns false, the sender requests what is missing, and notifies the listener
+   * of `onChange` when it is available.
    */
   isReady(): boolean;
-  /** Null if nothing is missing, or if no request has needed anything yet. */
+  /** Null if nothing is missing, or if no request has needed the missing thing yet. */
   hold(): SenderHold | null;
-  /** @param then called when the result of `isReady` or `hold` may have changed. */
+  /** @param then called when the results of `isReady` or `hold` may have changed. */
   onChange(then: () => void): void;
 }
 
 export interface SenderHold {
   readonly reason: "token";
   readonly sinceMs: number;
-  /** When the sender requests the missing thing again. */
+  /** When the sender will request the missing thing again. */
   readonly untilMs: number;
-  /** Why the last request for the missing thing failed, as a sentence without secrets; null if none has failed. */
+  /**
+   * Why the last request for the missing thing failed, as a sentence without secrets; null if no such request has
+   * failed.
+   */
   readonly error: string | null;
 }
 
@@ -203,20 +224,20 @@ export type Outcome =
   | { readonly kind: "accepted" }
   | {
       readonly kind: "retry";
-      /** The wait that the endpoint requested with `Retry-After`; null if it requested none. */
+      /** The wait that the endpoint requested with `Retry-After`; null if it did not request a wait. */
       readonly retryAfterMs: number | null;
     }
   | { readonly kind: "rejected" };
 
-/** How the request of a unit is judged. */
+/** The verdict about the request of a unit. */
 export interface UnitVerdict {
-  /** The outcome of the request, which applies to the circuit breaker and `Retry-After`. */
+  /** The outcome of the request as a whole, for the circuit breaker and for `Retry-After`. */
   readonly outcome: Outcome;
   /** One verdict for each call, in the unit's order; null if `outcome` applies to every call. */
   readonly calls: readonly CallVerdict[] | null;
-  /** True if the unit must be sent again in two halves, because one of its calls may be the cause. */
+  /** True if the unit must be sent again in two halves, because a single call may be the cause of the failure. */
   readonly isSplit: boolean;
-  /** True if the response should have contained a status for each call, but could not be read. */
+  /** True if a response that should contain a status for each call could not be read. */
   readonly isUnreadable: boolean;
 }
 
@@ -250,28 +271,31 @@ export const CAUSES = [
 
 export type Cause = (typeof CAUSES)[number];
 
-/** The result of one request. A type without status codes uses the HTTP codes with the same meaning. */
+/**
+ * The result of one request. If a type's protocol has no status codes, the type uses the HTTP codes with the same
+ * meaning.
+ */
 export type SendResult =
   | {
       readonly kind: "response";
-      /** 200 to 999; responses with a 1xx status are skipped. */
+      /** From 200 to 999. Responses with a 1xx status are skipped. */
       readonly status: number;
       /** The header `Retry-After` as the endpoint sent it, or null. */
       readonly retryAfter: string | null;
       readonly durationMs: number;
       readonly phases?: Phases | undefined;
-      /** The complete body, if the request needs it and it is not too large. */
+      /** The complete body, if the request needs the body and it is not too large. */
       readonly body?: Buffer | undefined;
     }
   | {
       readonly kind: "no-response";
       readonly cause: Cause;
       readonly durationMs: number;
-      /** The phases object with which the request was sent. */
+      /** The phases object that was passed to `send`. */
       readonly phases?: Phases | undefined;
     };
 
-/** Creates all results, so that they have the same shape for V8. Pure. */
+/** Creates results with responses. All of them are created here, so that they have the same shape in V8. Pure. */
 export function responded(
   status: number,
   retryAfter: string | null,
@@ -283,11 +307,11 @@ export function responded(
 }
 
 /**
- * When a request reached each step, in milliseconds from its start. Steps that were not reached are absent. If the
- * connection already existed, the first four steps are also absent.
+ * When a request reached each step, in milliseconds since its start. Steps that were not reached are absent. If the
+ * connection already existed, the first four steps are absent, too.
  */
 export interface Phases {
-  /** A socket was created and, if the host is a name, the lookup of the name started. */
+  /** A socket was created. If the host is a name, the lookup of the name started. */
   openedMs?: number;
   lookedUpMs?: number;
   connectedMs?: number;
@@ -299,8 +323,8 @@ export interface Phases {
   /** True if the host is a name rather than an address. */
   isName?: boolean;
   isSecure?: boolean;
-  /** How many bytes of an unsuccessful response to keep; absent if none are kept. */
+  /** How many bytes of an unsuccessful response to keep; absent to keep none. */
   readonly keepBytes?: number;
-  /** The start of the unsuccessful response. */
+  /** The start of the unsuccessful response, if it is kept. */
   kept?: Buffer[];
 }

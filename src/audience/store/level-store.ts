@@ -13,12 +13,13 @@ import { StoreError, type StoreFailure } from "../../domain/store-error.ts";
 import { type Change, type Entry, type OrderedStore, StoreInUseError } from "./ordered-store.ts";
 
 // All limits are per store, and a process can own many partitions.
-/** Lookups are sorted, so a block is needed again immediately or not at all. */
+/**
+ * Lookups are in the order of keys, so a block is needed again immediately or not at all. The cache can therefore be
+ * small.
+ */
 const CACHE_BYTES = 2 * 1_024 * 1_024;
 const WRITE_BUFFER_BYTES = 4 * 1_024 * 1_024;
-/**
- * Each table has 2 MiB, and an open table counts as memory of the process. LevelDB itself needs ten more files.
- */
+/** Each open table counts as 2 MiB of the process's memory. LevelDB needs ten more files for itself. */
 const FILES_OPEN_MAX = 64 + 10;
 const PIECE_ENTRIES = 1_000;
 const PIECE_BYTES = 64 * 1_024;
@@ -50,7 +51,7 @@ export async function removeStore(directory: string): Promise<void> {
 class LevelStore implements OrderedStore {
   readonly #level: ClassicLevel<string, string>;
   readonly #directory: string;
-  /** Lookups alternate their direction, because the tables that were read last are still open. */
+  /** Lookups alternate in direction, because the tables that were read last are still open. */
   #isBackwards = false;
 
   constructor(level: ClassicLevel<string, string>, directory: string) {
@@ -75,8 +76,8 @@ class LevelStore implements OrderedStore {
   }
 
   async *pieces(from: string, to: string): AsyncGenerator<readonly Entry[]> {
-    // One iterator reads the whole range, because each iterator keeps its last piece in memory until it is
-    // garbage-collected.
+    // There is one iterator for the whole range, because every iterator keeps its last piece in memory until the
+    // iterator is garbage-collected.
     const iterator = this.#level.iterator({
       gte: from,
       lt: to,
@@ -105,7 +106,8 @@ class LevelStore implements OrderedStore {
   }
 
   async compact(from: string, to: string): Promise<void> {
-    // LevelDB rewrites a table only if a higher level overlaps it, so entries are written at both ends.
+    // LevelDB rewrites a table only if a table on a higher level overlaps with it, so entries are written at both
+    // ends.
     for (const value of ["", null]) {
       await this.write([
         [from, value],
@@ -120,7 +122,7 @@ class LevelStore implements OrderedStore {
   }
 }
 
-/** True if the keys are sorted and distinct. */
+/** Returns true if the keys are sorted and distinct. */
 function isAscending(keys: readonly string[]): boolean {
   return keys.every((key, index) => index === 0 || (keys[index - 1] ?? "") < key);
 }
@@ -129,7 +131,7 @@ function isLocked(error: unknown): boolean {
   return chainOf(error).some(({ code }) => code === "LEVEL_LOCKED");
 }
 
-/** Matches error messages which mean that the store is intact, but unavailable at the moment. */
+/** Matches error messages which mean that the store is intact, but temporarily unavailable. */
 const SURROUNDINGS =
   /no space left|quota exceeded|file too large|read-only file system|permission denied|operation not permitted|too many open files|cannot allocate memory|ENOSPC|EDQUOT|EFBIG|EROFS|EACCES|EPERM|EMFILE|ENFILE|ENOMEM/i;
 

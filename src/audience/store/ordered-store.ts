@@ -1,32 +1,32 @@
-/** The interface of an ordered store: strings by key, ordered by the keys' UTF-8 bytes. */
+/** The interface of an ordered store. It contains strings by key, in the order of the keys' UTF-8 bytes. */
 
 export type Entry = readonly [key: string, value: string];
 /** A value of null removes the key. */
 export type Change = readonly [key: string, value: string | null];
 
 export interface OrderedStore {
-  /** The values in the order of the keys; undefined for a key without a value. */
+  /** Returns the values in the order of the given keys; undefined for a key without a value. */
   getMany(keys: readonly string[]): Promise<readonly (string | undefined)[]>;
   /**
-   * The entries from key `from` up to, but not including, `to`, in order, as they were at the time of the first read. A
-   * list has 1 to 1,000 entries.
+   * Yields the entries from key `from` up to, but not including, key `to`, in order, as they were at the time of the
+   * first read. Each list has 1 to 1,000 entries.
    */
   pieces(from: string, to: string): AsyncIterable<readonly Entry[]>;
   /**
-   * Writes all changes, or fails and writes nothing. Written changes survive a crash of the process, but not always
-   * one of the machine.
+   * Writes all changes, or fails without writing any. Written changes survive a crash of the process, but not always
+   * a crash of the machine.
    */
   write(changes: readonly Change[]): Promise<void>;
   /**
    * Rewrites the data on disk between two keys, so that removed values are erased. The two keys themselves must be
-   * unused, because they are written and removed.
+   * unused, because they are written and then removed.
    */
   compact(from: string, to: string): Promise<void>;
   /** Waits for operations in progress. The store must not be used afterwards. */
   close(): Promise<void>;
 }
 
-/** Another process has the store open. */
+/** Thrown if another process has the store open. */
 export class StoreInUseError extends Error {
   override readonly name = "StoreInUseError";
 }

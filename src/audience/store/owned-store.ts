@@ -1,6 +1,6 @@
 /**
- * Manages the store of a partition while this process owns the partition. The store is opened when no other process has
- * it open, and is closed once.
+ * Manages the store of a partition while this process owns the partition. The store is opened as soon as no other
+ * process has it open, and is closed only once.
  */
 
 import { join } from "node:path";
@@ -14,8 +14,8 @@ import { type OrderedStore, StoreInUseError } from "./ordered-store.ts";
 const IN_USE_WAIT_MS = 500;
 const COMPACT_EVERY_MS = 3_600_000;
 /**
- * All keys begin with an ASCII letter, so this range is the whole store. With these two keys, no user's key is written
- * to LevelDB's log.
+ * All keys start with an ASCII letter, so this range covers the whole store. Compacting with these two keys does not
+ * write a user's key to LevelDB's log.
  */
 const ALL = ["\u0001", "\u007f"] as const;
 
@@ -37,12 +37,12 @@ export function levelStores(directory: string): Stores {
 }
 
 export interface OwnedStore {
-  /** Waits while another process has the store open. `check` throws to stop the wait. */
+  /** Opens the store. Waits while another process has it open, until `check` throws. */
   readonly open: (check: () => void) => Promise<OrderedStore>;
   readonly remove: () => Promise<void>;
   /** Call after values were removed that must also be erased from the disk. */
   readonly erased: () => void;
-  /** Rewrites the store at most once an hour, because the cost is proportional to its size. */
+  /** Rewrites the store, at most once an hour, because the cost is proportional to the store's size. */
   readonly compactWhenDue: () => void;
   readonly close: () => Promise<void>;
 }
@@ -56,7 +56,10 @@ export interface OwnedStoreDeps {
 export interface FormerStore {
   /** Resolves when this process has closed the previous store of the partition. */
   readonly closed: Promise<void>;
-  /** The error if the previous store was corrupt, and must be removed before it is opened again; otherwise null. */
+  /**
+   * The error if the store was corrupt when it was used last, and must be removed before it is opened again;
+   * otherwise null.
+   */
   readonly corruption: StoreError | null;
 }
 
@@ -111,8 +114,8 @@ export function ownStore(
       const open = store;
       store = null;
       await compacting;
-      // Closing is not needed to save values, because written values are on disk, and a store that has failed may fail
-      // again here.
+      // A failure to close loses nothing, because written values are already on disk. A store that has failed before
+      // may fail again here.
       await open?.close().catch(() => undefined);
     },
   };

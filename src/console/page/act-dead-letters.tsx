@@ -1,4 +1,4 @@
-/** Replays of the dead letters that match the filters. */
+/** The dialog for replaying the dead letters that match the filters. */
 
 import type { JobView } from "../action-view.ts";
 import { PerSecond, perSecondOf } from "./act-destination.tsx";

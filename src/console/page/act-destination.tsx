@@ -1,4 +1,4 @@
-/** Actions on one destination. */
+/** The buttons and dialogs for actions on one destination. */
 
 import { useState } from "preact/hooks";
 
@@ -135,7 +135,7 @@ function CancelDialog({ id, onClose }: DialogProps) {
 }
 
 function ReplayDialog({ id, onClose }: DialogProps) {
-  // The value is set only once, so that the field keeps what the user enters.
+  // The initial value is computed only once, so that the field keeps what the user enters.
   const [since] = useState(() => fieldTime(Date.now() - DAY_MS));
   return (
     <CountedDialog
@@ -183,7 +183,7 @@ export function PerSecond() {
   );
 }
 
-/** The value of the field for the rate; null if the field is empty. */
+/** Reads the field for the rate; null if the field is empty. */
 export function perSecondOf(form: FormData): number | null {
   return Number(form.get("perSecond")) || null;
 }

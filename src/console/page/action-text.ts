@@ -39,33 +39,39 @@ export function jobState({ state }: Pick<JobView, "state">): StateText {
   return JOB_STATES[state];
 }
 
-/** What a job has reported so far, then its progress. */
+/** The messages that a job has reported so far, followed by its progress. */
 export function jobText({ progress, messages }: Pick<JobView, "progress" | "messages">): string {
   return [...messages, ...(progress === "" ? [] : [`${progress} …`])].join(" ");
 }
 
-/** The destination to which an action applies; null if it applies to none or to all. */
+/** The destination that an action applies to; null if it applies to all destinations or to none. */
 export function destinationOf(action: JobAction): string | null {
   return "destination" in action ? action.destination : null;
 }
 
-/** True if the job only counts. A count changes nothing, and its dialog shows the result. */
+/**
+ * Returns true if the job only counts. Such a job changes nothing, and its result is shown in the dialog that
+ * started it.
+ */
 export function isCount(action: JobAction): boolean {
   return "dryRun" in action && action.dryRun;
 }
 
-/** A count with its noun, such as `1 delivery` or `1,204 deliveries`. */
+/** Formats a count with its noun, such as `1 delivery` or `1,204 deliveries`. */
 export function counted(count: number, one: string, many: string): string {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
 
-/** The value of a field for a date and a time, in the user's time zone. */
+/** Formats an instant for a field that contains date and time, in the user's time zone. */
 export function fieldTime(atMs: number): string {
   const local = new Date(atMs - new Date(atMs).getTimezoneOffset() * 60_000);
   return local.toISOString().slice(0, 16);
 }
 
-/** The instant from a field for a date and a time. An empty field means now, by the server's clock. */
+/**
+ * Reads the instant from a field that contains date and time. An empty field means the current time on the server's
+ * clock.
+ */
 export function instantOf(text: string): string | number {
   const atMs = Date.parse(text);
   return Number.isNaN(atMs) ? 0 : new Date(atMs).toISOString();

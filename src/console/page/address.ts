@@ -1,8 +1,9 @@
 /**
- * Builds and reads addresses of the console. They contain the filters and the order, so that a view can be shared.
+ * Builds and reads addresses of the console. An address contains the filters and the order of rows, so that users
+ * can share a view.
  *
- * A proxy may serve the console below a path such as `/switchyard/`. The server does not receive that path, so it is
- * derived from the address of this script, `PATH/assets/NAME.js`.
+ * A proxy may serve the console below a path such as `/switchyard/`. The server does not see this path, so the path
+ * is derived from the address of this script, which is `PATH/assets/NAME.js`.
  */
 
 export type ListView =
@@ -48,7 +49,7 @@ export function callLink(messageId: string): string {
   return `/calls/${encodeURIComponent(messageId)}`;
 }
 
-/** @param hash the hash of the user ID; the ID itself never appears in an address */
+/** @param hash the hash of the user ID. The ID itself never appears in an address. */
 export function userCallsLink(hash: string): string {
   return `/calls?${new URLSearchParams({ user: hash })}`;
 }
@@ -73,7 +74,7 @@ export function below(path: string): string {
   return `${BASE}${path.slice(1)}`;
 }
 
-/** The path without the part that the proxy adds. */
+/** Removes the part that the proxy adds from a path. */
 export function pathOf(pathname: string): string {
   return pathname.startsWith(BASE) ? pathname.slice(BASE.length - 1) : "/";
 }

@@ -1,4 +1,4 @@
-/** The last attempts of a destination, if attempts are recorded. */
+/** Shows the latest attempts at a destination's deliveries, if attempts are recorded. */
 
 import type { AttemptsView, AttemptView } from "../query-view.ts";
 import { CallLink, Empty, Panel, Refresh, Result, State, Time } from "./parts.tsx";

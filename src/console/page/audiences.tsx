@@ -1,4 +1,4 @@
-/** Audiences: members, last syncs, and syncs that await approval. */
+/** Shows audiences, with their members, their last syncs, and the syncs that await approval. */
 
 import type { AudienceView, SyncView } from "../query-view.ts";
 import { counted } from "./action-text.ts";
@@ -10,7 +10,7 @@ import { type Line, Plot } from "./plot.tsx";
 import { useQuery } from "./server.ts";
 import { type Column, Table } from "./table.tsx";
 
-/** Maximum number of plots. The table shows all audiences. */
+/** Maximum number of plots. The table lists all audiences. */
 const DRAWN_MAX = 12;
 
 export function Audiences() {

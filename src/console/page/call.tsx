@@ -1,6 +1,6 @@
 /**
- * Shows one call: its timeline over all topics and attempts. Also shows what would happen to the call now, as in
- * `switchyard explain`: the destinations that would get the call, and the requests that the deliver stage would send.
+ * Shows the timeline of one call over all topics and attempts. It also shows what would happen to the call now, like
+ * `switchyard explain`: which destinations would get the call, and which requests the deliver stage would send.
  */
 
 import type { CallDecision, CallRequest, CallStep, CallView } from "../query-view.ts";

@@ -1,6 +1,6 @@
 /**
- * Shows the latest calls, a call by its message ID, or the calls of a user, whose ID appears in the address only as a
- * hash.
+ * Shows the latest calls, finds a call by its message ID, and shows the calls of a user. In the address, the user's
+ * ID appears only as a hash.
  */
 
 import { useState } from "preact/hooks";
@@ -63,7 +63,7 @@ function CallTable({
 export function FindCall() {
   const [error, setError] = useState<string | null>(null);
   const byUser = (id: string) => {
-    // The server computes the hash, because the ID itself must not appear in an address.
+    // The server computes the hash that replaces the ID in the address.
     postText("/api/user", id).then(
       (found) => go(userCallsLink((found as { readonly hash: string }).hash)),
       (problem: unknown) => setError(errorText(problem)),

@@ -1,4 +1,4 @@
-/** Shows the latest comparison of past calls, which any user may have started, with its progress and its result. */
+/** Shows the progress and the result of the latest comparison of past calls, regardless of which user started it. */
 
 import { useEffect, useState } from "preact/hooks";
 
@@ -11,7 +11,7 @@ import { CallLink, DestinationLink, Empty, Problem, State, Time } from "./parts.
 import { deleteComparison, errorText, readComparison } from "./server.ts";
 import { type Column, Table } from "./table.tsx";
 
-/** Why a file cannot be compared. */
+/** Shows why a file cannot be compared. */
 export function Problems({ view: { kind, problems } }: { readonly view: ProblemsView }) {
   return (
     <>

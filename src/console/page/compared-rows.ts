@@ -12,8 +12,8 @@ export interface ComparedRow {
 }
 
 /**
- * For each destination, the calls that it would gain, then those that it would lose, by reason, then those that would
- * change.
+ * Returns the rows of each destination: the calls that it would gain, the calls that it would lose, by reason, and
+ * the calls that would change.
  */
 export function comparedRows({ destinations }: ComparedCallsView): readonly ComparedRow[] {
   return destinations.flatMap(({ destination, gained, lost, changed }) => {
@@ -32,7 +32,7 @@ export function comparedRows({ destinations }: ComparedCallsView): readonly Comp
   });
 }
 
-/** The start of a sentence, to which the time is appended. */
+/** The start of a sentence. The caller appends the time. */
 export function comparedSummary({ calls, share, withoutSchema }: ComparedCallsView): string {
   const part = share < 1 ? `, a share of ${share * 100} %,` : "";
   const without =

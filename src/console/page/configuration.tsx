@@ -1,6 +1,6 @@
 /**
- * Shows the configuration of each process, its differences from the file and from other processes, and the changes that
- * another file would make.
+ * Shows the configuration of each process, how it differs from the file and from other processes, and the changes
+ * that another file would make.
  */
 
 import { useState } from "preact/hooks";

@@ -75,7 +75,7 @@ function foundText({ total, replayed }: DeadLettersView): string {
     : `${found}: ${waiting} waiting, ${replayed.toLocaleString("en")} replayed`;
 }
 
-/** Queries the dead letters again when their number changes. */
+/** Queries the dead letters again when the number of dead letters changes. */
 function useFresh(retained: number | null, reload: () => void): void {
   const before = useRef(retained);
   useEffect(() => {

@@ -24,7 +24,7 @@ export interface Order {
   readonly isDown: boolean;
 }
 
-/** Failing destinations first, then by ID. */
+/** The initial order: failing destinations first, then by ID. */
 export const FIRST_ORDER: Order = { column: "state", isDown: false };
 
 export function orderOf(text: string | null): Order {
@@ -37,7 +37,10 @@ export function orderText({ column, isDown }: Order): string {
   return `${isDown ? "-" : ""}${column}`;
 }
 
-/** Returns the rows in which each word occurs in the ID, the name, the state, or the last response. */
+/**
+ * Returns the rows that match all words. A word matches if it occurs in the ID, the name, the state, or the last
+ * response.
+ */
 export function search(rows: readonly DestinationRow[], wanted: string): readonly DestinationRow[] {
   const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return rows;
@@ -48,7 +51,7 @@ export function search(rows: readonly DestinationRow[], wanted: string): readonl
   });
 }
 
-/** Rows with an unknown value come last in both directions. */
+/** Sorts rows. Those with an unknown value come last, in both directions. */
 export function sorted(
   rows: readonly DestinationRow[],
   { column, isDown }: Order,

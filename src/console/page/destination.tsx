@@ -1,4 +1,4 @@
-/** One destination: its state, the responses of its endpoints, and its backlog. */
+/** Shows one destination: its state, the responses of its endpoints, and its backlog. */
 
 import type { ComponentChildren } from "preact";
 
@@ -128,7 +128,7 @@ function Known({ view }: Props) {
   );
 }
 
-/** Causes that did not occur are omitted. */
+/** The lines of the plot. Causes that did not occur are omitted. */
 function linesOf({ values }: DestinationView["responses"]): readonly Line[] {
   const occurred = (name: string) =>
     (values[name as ResponseClass] ?? []).some((value) => value !== null && value > 0);

@@ -1,4 +1,4 @@
-/** The table of destinations. Only the visible rows are in the document. */
+/** Shows the table of destinations. Only the visible rows are in the document. */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -107,7 +107,7 @@ function Table({ rows, order }: TableProps) {
           {COLUMNS.map(({ name, label, isNumber }) => {
             const isSorted = order.column === name;
             const direction = order.isDown ? "descending" : "ascending";
-            // Numbers are sorted with the largest first.
+            // Columns of numbers are first sorted with the largest number at the top.
             const next = { column: name, isDown: isSorted ? !order.isDown : isNumber };
             return (
               <th
@@ -181,7 +181,7 @@ function Row({ row, index }: { readonly row: DestinationRow; readonly index: num
   );
 }
 
-/** The visible rows, and some rows above and below them. */
+/** Determines which rows are visible, and adds some rows above and below them. */
 function useInSight(count: number): readonly [number, number] {
   const [range, setRange] = useState<readonly [number, number]>([0, 40]);
   useEffect(() => {

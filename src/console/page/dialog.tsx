@@ -1,6 +1,6 @@
 /**
- * Dialogs. The browser keeps the focus inside the dialog, returns the focus when the dialog closes, and closes the
- * dialog when Escape is pressed.
+ * Dialogs. The browser itself keeps the focus inside an open dialog, closes the dialog when Escape is pressed, and
+ * then returns the focus.
  *
  *   an action that is counted    the dialog
  *   is being described           has the form
@@ -25,7 +25,7 @@ export function DialogButton({
   children,
 }: {
   readonly label: string;
-  /** The subject of the button, for screen readers. */
+  /** What the button applies to, for screen readers. */
   readonly about?: string;
   readonly children: (close: () => void) => ComponentChildren;
 }) {
@@ -119,7 +119,7 @@ export function CountedDialog(props: CountedProps) {
   };
   const doing = useStart(close);
   const results = useRef<HTMLDivElement>(null);
-  // The focus is set because the button that was pressed, which had the focus, no longer exists.
+  // The button that was pressed and had the focus no longer exists, so the focus is set here.
   useEffect(() => results.current?.focus(), [job?.state]);
   const isDescribed = job === null || job.state === "failed" || job.state === "stopped";
   const failure = job?.state === "failed" ? failureText(job) : null;
@@ -184,7 +184,7 @@ interface ConfirmProps {
   readonly onConfirm: (action: Action) => void;
 }
 
-/** The action with the instants of the count, so that it applies to what was counted. */
+/** The action uses the instants of the count, so that it applies to what was counted. */
 function Confirm({ job: { state, count, action }, doIt, isDanger, onConfirm }: ConfirmProps) {
   if (state !== "done" || count === null || count === 0 || !("dryRun" in action)) return null;
   return (

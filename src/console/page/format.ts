@@ -6,7 +6,7 @@ import type { DestinationSnapshot } from "../view.ts";
 
 const UNKNOWN = "–";
 
-/** A count such as `1,234`, or `12.5K` from ten thousand on. Numbers below ten have a fraction. */
+/** Formats a count, such as `1,234`, or `12.5K` from ten thousand on. Numbers below ten may have a fraction. */
 export function countText(count: number | null): string {
   if (count === null) return UNKNOWN;
   if (count !== 0 && count < 10 && !Number.isInteger(count)) return count.toFixed(1);
@@ -17,7 +17,7 @@ export function countText(count: number | null): string {
 
 export function percentText(share: number | null): string {
   if (share === null) return UNKNOWN;
-  // 999 of 1,000 must not be shown as 100 %.
+  // For example, 999 of 1,000 must not be shown as 100 %.
   if (share > 0.999 && share < 1) return ">99.9 %";
   return `${(share * 100).toFixed(share === 1 || share === 0 ? 0 : 1)} %`;
 }
@@ -27,7 +27,7 @@ export function millisecondsText(ms: number | null): string {
   return ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`;
 }
 
-/** A duration in its two largest units, such as `2h 5m`. */
+/** Formats a duration in its two largest units, such as `2h 5m`. */
 export function durationText(ms: number): string {
   return ageText(Math.round(ms / 1_000) * 1_000);
 }
@@ -37,14 +37,14 @@ export function agoText(at: string, nowMs: number): string {
   return ms < 1_000 ? "now" : `${durationText(ms)} ago`;
 }
 
-/** The time until something is due, or how long it has been overdue. */
+/** Says when something is due, or how long it has been overdue. */
 export function dueText(at: string, nowMs: number): string {
   const ms = Date.parse(at) - nowMs;
   if (Math.abs(ms) < 1_000) return "now";
   return ms > 0 ? `in ${durationText(ms)}` : `overdue by ${durationText(-ms)}`;
 }
 
-/** A time in the user's time zone, with the date if it is not today. */
+/** Formats a time in the user's time zone. The date is included unless it is today. */
 export function localTime(at: string, nowMs: number): string {
   const date = new Date(at);
   const time = date.toLocaleTimeString("en-GB", { hour12: false });
@@ -93,7 +93,7 @@ export function stateOf({
   return { tone: "quiet", text: state === null ? "Unknown" : "Idle" };
 }
 
-/** Status codes unchanged, and causes as words. */
+/** Formats an outcome: a status code unchanged, and a cause in words. */
 export function outcomeText({
   outcome,
   cause,
@@ -106,7 +106,7 @@ export function outcomeText({
   return `${response}, ${outcome === "retry" ? "will be retried" : outcome}`;
 }
 
-/** A dead letter's reason as a title. */
+/** Formats the reason of a dead letter as a title. */
 export function reasonText(reason: DeadLetterView["reason"]): string {
   return reason === "" ? "(no reason)" : reason.replaceAll("-", " ");
 }

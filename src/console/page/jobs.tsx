@@ -1,4 +1,7 @@
-/** Keeps the actions that the server reports, including those that other users or tabs have started. */
+/**
+ * Keeps the actions that the server reports. They include actions that were started by other users, or in other
+ * tabs.
+ */
 
 import { createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
@@ -37,17 +40,20 @@ export function useJobs(): readonly JobView[] {
   return jobs;
 }
 
-/** The actions that a view shows; counts are omitted. */
+/** The actions that a view shows. Jobs that only count are omitted. */
 export function useShownJobs(isShown: (job: JobView) => boolean): readonly JobView[] {
   return useJobs().filter((job) => !isCount(job.action) && isShown(job));
 }
 
-/** Adds a job from the response to its start. Events also report the job, before or after the response. */
+/**
+ * Adds a job from the response to the request that started it. Events also report the job, before or after this
+ * response.
+ */
 export function tookStart(job: JobView): void {
   if (!known.some(({ id }) => id === job.id)) jobsReceived.take([job, ...known]);
 }
 
-/** Starts an action, and keeps the reason if the server rejects it. */
+/** Starts an action. If the server rejects the action, keeps the reason. */
 export function useStart(onStarted: (job: JobView) => void) {
   const [error, setError] = useState<string | null>(null);
   const [isSending, setIsSending] = useState(false);

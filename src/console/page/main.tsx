@@ -1,4 +1,7 @@
-/** The entry of the console: lets users sign in if a token is required, and shows the view that the address names. */
+/**
+ * The entry point of the console. If a token is required, lets the user sign in. Shows the view that the address
+ * names.
+ */
 
 import { type ComponentChildren, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
@@ -58,7 +61,10 @@ function App() {
   );
 }
 
-/** The form for the token, which is entered once; the browser then keeps a cookie that scripts cannot read. */
+/**
+ * The form for the token. Users enter the token only once, because the browser then keeps a cookie that scripts
+ * cannot read.
+ */
 function SignIn({ onDone }: { readonly onDone: () => void }) {
   const [error, setError] = useState<string | null>(null);
   const submit = (event: SubmitEvent) => {
@@ -139,7 +145,7 @@ function Known({ session }: { readonly session: Session }) {
   );
 }
 
-/** Dims the view while its data is too old. */
+/** Shows the view, and dims it while its data is too old. */
 function Main({
   connection,
   overview,
@@ -153,7 +159,7 @@ function Main({
   );
 }
 
-/** How long ago the data was read; 0 if there is no data. */
+/** How many milliseconds ago the data was read; 0 if there is no data. */
 function ageOf(overview: Overview | null, now: number): number {
   return overview === null ? 0 : now - Date.parse(overview.at);
 }
@@ -202,7 +208,7 @@ interface LiveProps {
   readonly overview: Overview | null;
 }
 
-/** Data older than this is stale, because the server polls every few seconds. */
+/** Data that is older than this is stale, because the server polls every few seconds. */
 const STALE_MS = 20_000;
 
 function connectionState({ connection, overview }: LiveProps, now: number): StateText {
@@ -237,7 +243,8 @@ function isUtc(now: number): boolean {
   return new Date(now).getTimezoneOffset() === 0;
 }
 
-// The browser resolves the address of the icon again whenever the address of the document changes.
+// The address of the icon is made absolute, because the browser resolves it again whenever the address of the
+// document changes.
 for (const link of document.querySelectorAll("link")) link.setAttribute("href", link.href);
 const place = document.getElementById("app");
 if (place !== null) render(<App />, place);

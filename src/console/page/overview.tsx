@@ -1,5 +1,5 @@
 /**
- * Shows the diagram from the README with live numbers: where calls are now, how many are processed, and which
+ * Shows the diagram from the README with current numbers: where calls are now, how many are processed, and which
  * destinations are failing.
  */
 
@@ -29,7 +29,7 @@ const LINES: readonly Line[] = [
   { name: "calls", label: "received", color: "--blue" },
   { name: "deadLetters", label: "dead-lettered", color: "--violet" },
 ];
-/** The route stage keeps up while its oldest call is younger than this. */
+/** The route stage keeps up as long as its oldest call is younger than this. */
 const OLD_MS = 60_000;
 const OVERDUE_MS = 15_000;
 

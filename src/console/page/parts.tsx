@@ -1,4 +1,4 @@
-/** Small parts that the views share. */
+/** Small components that the views share. */
 
 import { type ComponentChildren, createContext } from "preact";
 import { useContext } from "preact/hooks";
@@ -24,7 +24,7 @@ export function None() {
   return <span class="quiet">–</span>;
 }
 
-/** A time in the user's time zone; UTC is shown on hover. */
+/** Shows a time in the user's time zone. UTC is shown on hover. */
 export function Time({ at }: TimeProps) {
   const now = useNow();
   if (at === null) return <None />;
@@ -35,7 +35,7 @@ export function Time({ at }: TimeProps) {
   );
 }
 
-/** A relative time; the exact time is shown on hover. */
+/** Shows a relative time. The exact time is shown on hover. */
 export function Age({ at }: TimeProps) {
   const now = useNow();
   if (at === null) return <None />;
@@ -49,9 +49,9 @@ export function Age({ at }: TimeProps) {
 
 const INSTANT = /(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z)/;
 
-/** A sentence in which instants are shown like all other times. */
+/** Shows a sentence. Instants in it are formatted like all other times. */
 export function Sentence({ text }: { readonly text: string }) {
-  // The instants that the pattern matched have odd indexes.
+  // The parts with odd indexes are the instants that the pattern matched.
   const parts = text.split(INSTANT);
   return (
     <>
@@ -65,7 +65,7 @@ export function Sentence({ text }: { readonly text: string }) {
 
 const SIGNS: Readonly<Record<Tone, string>> = { good: "●", bad: "▲", warn: "◆", quiet: "○" };
 
-/** A state is never shown by color alone. */
+/** Shows a state, never by color alone. */
 export function State({ tone, text, role }: StateText & { readonly role?: "status" }) {
   return (
     <span class={`state ${tone}`} role={role}>
@@ -109,7 +109,7 @@ export function HealthProblems({ problems }: { readonly problems: readonly Healt
   );
 }
 
-/** The title of a view, and the elements next to it. */
+/** Shows the title of a view, and the elements next to the title. */
 export function Head({
   title,
   children,
@@ -146,7 +146,7 @@ export function Panel({
   );
 }
 
-/** A group of buttons, one of which is pressed. The address stores which one. */
+/** A group of buttons, one of which is pressed. The address contains which one. */
 export function Choice({
   legend,
   name,
@@ -211,7 +211,7 @@ export function Result<Data>({
   );
 }
 
-/** A placeholder for a view, or for a part of one, until its data arrives. */
+/** A placeholder for a view, or for a part of a view, until its data arrives. */
 export function Loading({ rows = 4 }: { readonly rows?: number }) {
   return (
     <div class="skeleton" role="status">

@@ -1,6 +1,6 @@
 /**
- * Draws lines or stacked areas over time, and small lines without axes next to a number. The drawings are hidden from
- * screen readers; a sentence gives them the latest and the highest values of a plot.
+ * Draws lines or stacked areas over time, and small lines without axes next to a number. The drawings are hidden
+ * from screen readers. Instead, a sentence states the latest and the highest values of a plot.
  */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -99,7 +99,7 @@ function optionsOf(
       { ...axis, size: 28, values: clockTimes },
       { ...axis, size: 46, incrs: WHOLE_STEPS },
     ],
-    // The label of the axis's last time would be half outside the plot.
+    // Without padding, half of the last label on the time axis would be outside the plot.
     padding: [8, 20, 0, 0],
     series: [
       {},
@@ -115,12 +115,14 @@ function optionsOf(
   };
 }
 
-/** Distances between ticks, which are integers, because calls and milliseconds have no fractions. */
+/** The possible distances between ticks. They are integers, because there are no fractions of calls or milliseconds. */
 const WHOLE_STEPS = Array.from({ length: 10 }, (_, power) => power).flatMap((power) =>
   [1, 2, 5].map((step) => step * 10 ** power),
 );
 
-/** Times in 24-hour format, in the user's time zone; uPlot's default is the format of the United States. */
+/**
+ * Formats times in 24-hour format, in the user's time zone. The default of uPlot is the format of the United States.
+ */
 function clockTimes(_plot: uPlot, times: readonly number[]): string[] {
   return times.map((seconds) =>
     new Date(seconds * 1_000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" }),
@@ -175,7 +177,7 @@ function sentenceOf(series: Series, lines: readonly Line[], unit: string): strin
   return `${parts.join("; ")}${isNamed(unit, lines) ? "" : ` (${unit})`}.`;
 }
 
-/** True if a label already names the unit. */
+/** Returns true if a label already names the unit. */
 function isNamed(unit: string, lines: readonly Line[]): boolean {
   return lines.some(({ label }) => label === unit);
 }
@@ -194,7 +196,7 @@ function useDark(): boolean {
 const SPARK_WIDTH = 120;
 const SPARK_HEIGHT = 28;
 
-/** A line without axes. */
+/** Draws a line without axes. */
 export function Spark({ values, tone }: { readonly values: Values; readonly tone: string }) {
   const shown = trimmed({ fromMs: 0, stepMs: 1, values: { all: values } }).values.all;
   const known = shown.flatMap((value) => value ?? []);

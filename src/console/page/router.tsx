@@ -59,7 +59,7 @@ interface LinkProps {
 
 export function Link({ to, isHere = false, children }: LinkProps) {
   const follow = (event: MouseEvent) => {
-    // The browser itself handles clicks that open another tab or window.
+    // Clicks that open another tab or window are left to the browser.
     if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     go(to);

@@ -1,6 +1,6 @@
 /**
- * Sends requests to the server. A stream of events is open while its view is shown and the tab is visible, so that the
- * server polls Kafka only while a user is watching.
+ * Sends requests to the server. A stream of events is open only while its view is shown and the tab is visible, so
+ * that the server polls Kafka only while a user is watching.
  */
 
 import { useEffect, useState } from "preact/hooks";
@@ -13,7 +13,7 @@ import { below } from "./address.ts";
 export const signedOut = { notify: nothing };
 
 function nothing(): void {
-  // Does nothing until the console has started.
+  // This does nothing until the console has started.
 }
 
 export const NO_SERVER = "The server of this console is unreachable.";
@@ -26,7 +26,7 @@ export async function readSession(): Promise<Session> {
   return (await get("/api/session")) as Session;
 }
 
-/** Resolves with null if the token is correct, otherwise with the reason why signing in failed. */
+/** Resolves with null if the token is correct, and otherwise with the reason why signing in failed. */
 export async function signIn(token: string): Promise<string | null> {
   const response = await fetch(below("/api/session"), {
     method: "POST",
@@ -42,7 +42,7 @@ export async function signOut(): Promise<void> {
   signedOut.notify();
 }
 
-/** A page of another origin cannot add this header. */
+/** A page from another origin cannot add this header. */
 const OWN = { "x-switchyard-console": "1" };
 
 /** @throws Error with a sentence. */
@@ -51,7 +51,7 @@ async function get(path: string): Promise<unknown> {
 }
 
 /**
- * Sends text that must not appear in an address, in the body of a request.
+ * Sends text in the body of a request, because the text must not appear in an address.
  *
  * @throws Error with a sentence.
  */
@@ -66,7 +66,7 @@ export async function sendAction(action: Action<string | number>): Promise<JobVi
   return (await fetchJson("/api/actions", { method: "POST", headers, body })) as JobView;
 }
 
-/** The result of a comparison that has ended. @throws Error with a sentence. */
+/** Reads the result of a comparison that has ended. @throws Error with a sentence. */
 export async function readComparison(id: string): Promise<ComparedCallsView | null> {
   const found = await get(`/api/comparisons/${id}`);
   return (found as { readonly result: ComparedCallsView | null }).result;
@@ -79,14 +79,14 @@ export async function deleteComparison(id: string): Promise<void> {
   );
 }
 
-/** Stops an action. If the action has ended meanwhile, events report that. */
+/** Stops an action. If the action has already ended, events report this. */
 export async function stopAction(id: string): Promise<void> {
   await fetch(below(`/api/actions/${id}`), { method: "DELETE", headers: OWN }).catch(
     () => undefined,
   );
 }
 
-/** Called with the actions of all users, when any of the actions changes. */
+/** Called with the actions of all users when one of the actions changes. */
 export const jobsReceived: { take: (jobs: readonly JobView[]) => void } = { take: nothing };
 
 async function fetchJson(path: string, request: RequestInit): Promise<unknown> {
@@ -107,7 +107,7 @@ async function problemOf(response: Response): Promise<string> {
     const { error } = JSON.parse(text) as { readonly error?: unknown };
     if (typeof error === "string") return error;
   } catch {
-    // If the response is not JSON, it may come from a proxy.
+    // A response that is not JSON may come from a proxy.
   }
   return `The server responded ${response.status}.`;
 }
@@ -117,7 +117,7 @@ export type Connection = "live" | "connecting" | "lost";
 /**
  * Passes each event of a view to `take`.
  *
- * @param path the path of the stream; another path opens another stream.
+ * @param path the path of the stream. If it changes, another stream is opened.
  */
 export function useEvents<Event>(path: string, take: (event: Event) => void): Connection {
   const [connection, setConnection] = useState<Connection>("connecting");
@@ -134,7 +134,7 @@ export function useEvents<Event>(path: string, take: (event: Event) => void): Co
       });
       source.onerror = () => {
         setConnection("lost");
-        // If the server rejects the stream, the stream stays closed. The cause may be that the session has ended.
+        // If the server rejects the stream, it stays closed. The session may have ended.
         if (source?.readyState === EventSource.CLOSED) {
           void readSession().then(
             ({ isKnown }) => {
@@ -172,7 +172,7 @@ export function useLatest<Event>(path: string): readonly [Event | null, Connecti
     null,
   );
   const connection = useEvents<Event>(path, (event) => setLatest({ path, event }));
-  // An event from another path is never shown for this path.
+  // An event from the previous path is never shown for the new path.
   return [latest?.path === path ? latest.event : null, connection];
 }
 
@@ -184,9 +184,10 @@ export interface QueryState<Data> {
 }
 
 /**
- * Sends a query once, and again when the path changes or `reload` is called.
+ * Sends a query when the component is first shown, when the path changes, and when `reload` is called.
  *
- * @param everyMs repeats the query after this time, while the tab is visible; if absent, it is not repeated.
+ * @param everyMs the interval at which the query is repeated while the tab is visible; if absent, it is not
+ *   repeated.
  */
 export function useQuery<Data>(path: string, everyMs?: number): QueryState<Data> {
   const [state, setState] = useState<Omit<QueryState<Data>, "reload">>({

@@ -1,6 +1,6 @@
 /**
- * Shows why a destination did not get calls, with a row for each hour in which calls were skipped and a column for each
- * reason.
+ * Shows why a destination did not get calls. There is a row for each hour in which calls were skipped, and a column
+ * for each reason.
  */
 
 import { SKIP_TEXTS } from "../../words/reasons.ts";

@@ -10,7 +10,7 @@ export interface SkippedHour {
   readonly counts: Readonly<Partial<Record<SkipReason, number>>>;
 }
 
-/** The reasons that occurred; null if nothing was counted. */
+/** The reasons that occurred; null if there are no counts. */
 export function reasonsOf({ values }: SkippedSeries): readonly SkipReason[] | null {
   const isMeasured = SKIP_REASONS.some((reason) => values[reason].some((count) => count !== null));
   if (!isMeasured) return null;

@@ -1,2 +1,2 @@
-/** The bundler combines imported styles into one style sheet. */
+/** Allows style sheets to be imported. The bundler combines them into one. */
 declare module "*.css";

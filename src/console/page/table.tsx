@@ -1,6 +1,4 @@
-/**
- * A table with few rows. The definition of a column contains its heading and a function that renders the cell of a row.
- */
+/** A table with few rows. A column is defined by its heading and a function that renders the cell for a row. */
 
 import type { ComponentChildren } from "preact";
 
@@ -16,7 +14,7 @@ interface TableProps<Row> {
   /** The first column contains the name of the row. */
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
-  /** Unique in the table. */
+  /** Returns a key that is unique in the table. */
   readonly keyOf: (row: Row) => string;
 }
 

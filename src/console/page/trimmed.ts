@@ -2,7 +2,7 @@
 
 import type { Series } from "../view.ts";
 
-/** In a plot with fewer steps, each step would be stretched. */
+/** With fewer steps than this, each step would be stretched in the plot. */
 const STEPS_MIN = 15;
 
 export function trimmed<Name extends string>(series: Series<Name>): Series<Name> {

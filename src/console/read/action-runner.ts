@@ -10,8 +10,8 @@
  *   replay of calls    batches, with a commit after       at most a batch is written again when an operator
  *   or dead letters    each                               resumes it; its name is in the log
  *
- * The list of actions is lost when the process ends. A replay is not resumed automatically, because an operator started
- * the replay, and may have stopped the process because of it.
+ * The list of actions is lost when the process ends. A replay is not resumed automatically: an operator started it,
+ * and may even have stopped the process because of it.
  */
 
 import type { Config } from "../../config/config.ts";
@@ -83,8 +83,8 @@ export function createActionRunner({ current, useKafka }: ActionRunnerOptions): 
 }
 
 /**
- * Log lines are dropped, because each problem that they report either ends the action with a sentence or ends while the
- * action waits.
+ * Log lines are dropped: each problem that they report either ends the action with a sentence, or is over before the
+ * action ends.
  */
 function progressOutputOf(progress: ActionProgress): ProgressOutput {
   return {
@@ -97,7 +97,7 @@ function progressOutputOf(progress: ActionProgress): ProgressOutput {
   };
 }
 
-/** @throws WrongUsage if the configuration does not allow it. */
+/** @throws WrongUsage if the configuration does not allow the action. */
 function actOf(action: Action, config: Config): Act {
   switch (action.action) {
     case "pause":
@@ -145,7 +145,7 @@ function pause(destination: AttemptedId, pauseForMs: number | null): Act {
   };
 }
 
-/** Works even for a destination that is no longer configured. */
+/** Even a destination that is no longer configured can be resumed. */
 function resume(id: string): Act {
   if (!isDestinationId(id)) throw new Error("This is not the ID of a destination.");
   return async (doing) => {

@@ -1,7 +1,7 @@
 /**
- * Reads the latest attempts of a destination from the `attempts` topic, if there is one. The topic contains the
- * attempts of all destinations, so reading ends after 5 s and returns the attempts that were found, which are the
- * latest ones.
+ * Reads the latest attempts of a destination from the `attempts` topic, if this topic exists. The topic contains the
+ * attempts of all destinations, so reading may take long. It ends after 5 s, and returns the attempts found by then,
+ * which are the latest ones.
  */
 
 import type { Config } from "../../config/config.ts";
@@ -31,10 +31,11 @@ export async function readAttempts(
   destination: string,
 ): Promise<AttemptsView> {
   const { attempts: topic } = configuredTopics(config);
-  // Even if recording is disabled now, attempts that were recorded earlier may still exist.
+  // Attempts that were recorded earlier may still exist even if attempts are no longer recorded.
   if ((await missingTopics(kafka.admin, [topic])).length > 0) return OFF;
   const nowMs = Date.now();
-  // The encoded value is searched first, because most records are for other destinations and need not be parsed.
+  // The encoded value is searched first, so that records of other destinations, which are the majority, need not be
+  // parsed.
   const bytes = Buffer.from(JSON.stringify(destination));
   const find = ({ value }: IncomingRecord): AttemptRecord | null => {
     if (value?.includes(bytes) !== true) return null;
@@ -60,8 +61,8 @@ export async function readAttempts(
 }
 
 /**
- * @param showPayloads true if the starts of responses may be shown, which can contain data that was sent to the
- * endpoint.
+ * @param showPayloads true if the starts of responses may be shown. They can contain data that was sent to the
+ *   endpoint.
  */
 function attemptView(
   { endedAtMs, messageId, attempt, decision, batch, requests, next }: AttemptRecord,

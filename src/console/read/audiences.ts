@@ -1,6 +1,6 @@
 /**
- * Reads audiences for the console from the topic `audiences`, to which a record is written at each start and end of a
- * sync. Compaction keeps only the latest record of each audience, so the history covers about a day.
+ * Reads audiences for the console from the topic `audiences`. A record is written to this topic at each start and
+ * end of a sync. Compaction keeps only the latest record of each audience, so the history covers about a day.
  */
 
 import { readClaim } from "../../audience/claims.ts";
@@ -33,7 +33,7 @@ interface Past {
 export class AudienceHistory {
   readonly #byId = new Map<string, Past>();
 
-  /** Takes records of the topic in order. */
+  /** Adds records of the topic. They must be added in order. */
   take(records: readonly Pick<IncomingRecord, "key" | "value" | "timestampMs">[]): void {
     for (const { key, value, timestampMs } of records) {
       const id = key?.toString() ?? "";
@@ -44,7 +44,8 @@ export class AudienceHistory {
       }
       const { partition, first, members, last } = claim;
       const known = this.#byId.get(id);
-      // This is another owner, or a new audience with the same ID, so the earlier points belong to another audience.
+      // With another owner or another first offset, this is a new audience with the same ID, and the earlier points
+      // do not belong to it.
       const isSame = known?.partition === partition && known.first === first;
       const past = isSame ? known : { partition, first, points: [], syncs: [] };
       this.#byId.set(id, past);
@@ -61,7 +62,7 @@ export class AudienceHistory {
     return this.#byId.get(id)?.syncs.slice(-SYNCS_MAX).reverse() ?? [];
   }
 
-  /** Null if nothing is known about the audience. */
+  /** Returns null if nothing is known about the audience. */
   members(id: string, nowMs: number): Series<"members"> | null {
     const points = this.#byId.get(id)?.points ?? [];
     const [first] = points;
@@ -74,7 +75,7 @@ export class AudienceHistory {
     let members: number | null = null;
     const values = Array.from({ length: steps }, (_, step) => {
       const untilMs = fromMs + step * stepMs;
-      // The last step ends now, even if a broker's clock differs slightly from this one.
+      // The last step always includes the latest record, even if the broker's clock differs slightly from this one.
       const isLast = step === steps - 1;
       for (; next < points.length; next += 1) {
         const each = points[next];

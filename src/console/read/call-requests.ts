@@ -1,8 +1,8 @@
 /**
- * Finds what the stages would do with a call now, as `explain` shows it: the destinations that get the call, with the
- * reasons, and the requests that the deliver stage would send. Nothing is sent. Static headers and every part of a URL
- * except scheme, host and port may be secret. Bodies contain data of users, so they are shown only if
- * `console.showPayloads` allows it.
+ * Finds out what the stages would do with a call now, as `explain` does: which destinations get the call and why,
+ * and which requests the deliver stage would send. Nothing is sent. Static headers may be secret, and so may every
+ * part of a URL except scheme, host and port; these are not shown. Bodies contain data of users, so they are shown
+ * only if `console.showPayloads` allows it.
  */
 
 import type { Config } from "../../config/config.ts";

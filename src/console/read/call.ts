@@ -1,7 +1,8 @@
 /**
- * Reads the timeline of one call for the console, in the sentences of `switchyard timeline`. Reading ends after 20 s,
- * because an operator is waiting. Names of events and starts of responses are data of users, so they are shown only if
- * `console.showPayloads` allows it. `call-requests.ts` adds what would happen to the call now.
+ * Reads the timeline of one call for the console, with the same sentences as `switchyard timeline`. Reading ends
+ * after 20 s, because an operator is waiting. Names of events and the starts of responses can contain data of users,
+ * so they are shown only if `console.showPayloads` allows it. `call-requests.ts` adds what would happen to the call
+ * now.
  */
 
 import type { Config } from "../../config/config.ts";
@@ -26,12 +27,12 @@ const LIMIT_MS = 20_000;
 export interface CallSource {
   readonly kafka: Kafka;
   readonly config: Config;
-  /** Opens the schemas of values, which are closed after reading. */
+  /** Opens the schemas of values. They are closed after reading. */
   readonly openSchemas: typeof openCommandSchemas;
   readonly signal: AbortSignal;
 }
 
-/** Null if reading takes too long. */
+/** Resolves with null if reading takes too long. */
 export async function readCallView(
   { kafka, config, openSchemas, signal }: CallSource,
   { messageId, sinceMs }: CallQuery,
@@ -43,14 +44,14 @@ export async function readCallView(
   const found = await readTimeline(ports, { messageId, sinceMs: nowMs - sinceMs });
   if (found === null) return null;
   const record = await recordOf(kafka, found, signal);
-  // A call whose schema is missing cannot be explained; the timeline shows why it is missing.
+  // Without its schema, a call cannot be explained. The timeline shows why the schema is missing.
   const read = record === null ? "" : await schemas.given(record);
   const explained =
     typeof read === "string" ? { decisions: [], requests: [] } : explainedCall(read, config, nowMs);
   return { ...callView(found, names, config.console.showPayloads), ...explained };
 }
 
-/** The call itself, if it still exists. */
+/** Reads the call itself, if it still exists. */
 async function recordOf(
   kafka: Kafka,
   { steps }: CallTimeline,

@@ -1,7 +1,7 @@
 /**
- * Describes the changes that a reload of another file would make. Nothing is applied, and only IDs and paths of
- * settings are shown, without values, as in `config diff`. Users of the console may not be allowed to read the
- * environment and the files of its process, so all values that the configuration file takes from these are hidden.
+ * Describes the changes that reloading another file would make, without applying anything. As in `config diff`, only
+ * IDs and paths of settings are shown, and no values. Users of the console may not be allowed to read the
+ * environment and the files of its process, so all values that the configuration takes from there are hidden.
  */
 
 import { changesOf, isUnchanged, type ListChanges } from "../../config/changes.ts";
@@ -15,7 +15,7 @@ const PROBLEMS_MAX = 50;
 /** Replaces a string that must not be shown. */
 export type Hide = (text: string) => string;
 
-/** @param inPlace the current configuration, with which the file is compared. */
+/** @param inPlace the current configuration, to which the file is compared. */
 export function changesView(inPlace: Config, given: Loaded, hide: Hide): ChangesView {
   if (given.kind === "invalid") return problemsView("unusable", given.problems, hide);
   const changes = changesOf(inPlace, given.config);
@@ -67,12 +67,12 @@ function problemView({ path, line, file, found, expected, hint }: LocatedProblem
   return { where: hide(where), line, text };
 }
 
-/** How many characters of a long value are searched for in the text of a problem, because values are cut there. */
+/** In the text of a problem, long values are cut, so only this many characters of a value are searched for. */
 const KNOWN_BY = 40;
 
 /**
- * @param values the values that the file takes from the environment and other files @param content the content of the
- * file, which is not secret
+ * @param values the values that the file takes from the environment and from other files. @param content the content
+ *   of the file, which is not secret.
  */
 export function hiding(values: readonly string[], content: string): Hide {
   const forms = values.flatMap((value) => [value, JSON.stringify(value).slice(1, -1)]);

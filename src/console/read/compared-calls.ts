@@ -1,5 +1,5 @@
 /**
- * Compares what another configuration would do with past calls, using the functions of `config diff --since`. Nothing
+ * Compares what another configuration would do with past calls, with the functions of `config diff --since`. Nothing
  * is applied.
  *
  *   the file                                          result
@@ -27,9 +27,9 @@ import { type Hide, hiding, problemsView } from "./changes.ts";
 
 const DESTINATIONS_MAX = 200;
 const PROPERTIES_MAX = 20;
-/** A longer path is cut. */
+/** A path that is longer than this is cut. */
 const PATH_MAX = 200;
-/** Maximum time for which other work of the process has to wait. */
+/** The maximum time for which other work of the process has to wait. */
 const TURN_MS = 10;
 const RULES = ["consent", "filters", "map"] as const;
 
@@ -73,8 +73,8 @@ export function prepareComparison(
 }
 
 /**
- * Lets other work run when a turn has taken long enough. Turns are measured in time, because the time per call
- * depends on the rules.
+ * Lets other work run when a turn has taken a certain time. The number of calls in a turn is not fixed, because the
+ * time per call depends on the rules.
  */
 function turns(): () => Promise<void> | undefined {
   let startedMs = performance.now();
@@ -121,8 +121,8 @@ function differencesView(
 }
 
 /**
- * References to variables or files that the submitted rules contain, and the rules of the current configuration do not.
- * References in the secret of a hash do not count. Null if there are no such references.
+ * Finds references to variables or files that are in the submitted rules, but not in the rules of the current
+ * configuration. References in the secret of a hash do not count. Null if there are no such references.
  *
  * @param current null if the current file is invalid.
  */
@@ -152,7 +152,7 @@ export function foreignReferences(content: Buffer, current: Given | null): Probl
   return problems.length === 0 ? null : problemsView("references", problems, (text) => text);
 }
 
-/** The setting and the text of each reference in the rules. */
+/** Lists each reference in the rules, with its setting and its text. */
 function knownReferences({ origins }: Given): readonly string[] {
   return [...origins].flatMap(([path, origin]) => {
     const isRule = /^destinations\[\d+\]\.(?:consent|filters|map)\b/.test(path);
@@ -160,7 +160,7 @@ function knownReferences({ origins }: Given): readonly string[] {
   });
 }
 
-/** The name of the setting at a path: `categories` of `destinations[0].consent.categories[1]`. */
+/** The name of the setting at a path. For example, it is `categories` for `destinations[0].consent.categories[1]`. */
 function nameOf(path: string): string {
   return /([A-Za-z]\w*)(?:\[\d+\])*$/.exec(path)?.[1] ?? "";
 }

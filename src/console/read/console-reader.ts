@@ -1,4 +1,4 @@
-/** Reads what the console shows, from Kafka and the admin ports of the processes. */
+/** Reads the data for the console from Kafka, and from the admin ports of the processes. */
 
 import type { Config } from "../../config/config.ts";
 import type { Load } from "../../config/load.ts";
@@ -26,7 +26,7 @@ import { snapshotOf } from "./snapshot.ts";
 export interface ConsoleReaderOptions {
   /** The current configuration, and its hash. */
   readonly current: () => { readonly config: Config; readonly hash: string };
-  /** Reads the configuration file again, or reads other content as if it were the file. */
+  /** Reads the configuration file again, or reads other content as if it were the content of the file. */
   readonly load: Load;
   /** Admin ports: `host:port`. */
   readonly admins: readonly string[];
@@ -36,7 +36,7 @@ export interface ConsoleReaderOptions {
   readonly useKafka: <Result>(work: (kafka: Kafka) => Promise<Result>) => Promise<Result>;
 }
 
-/** Longer than the time limit of every query of the console. */
+/** Longer than the time limits of all queries of the console. */
 const QUERY_LIMIT_MS = 25_000;
 const UNREACHABLE_LIMIT_MS = 3_000;
 const CUT =
@@ -54,14 +54,14 @@ export function createConsoleReader(options: ConsoleReaderOptions): ConsoleReade
           useKafka((kafka) => work(kafka, signal)),
           signal,
         );
-      // The rates come from the history instead.
+      // There is only one reading, because the rates come from the history.
       const shown = { config, hash, admins, rateWindowMs: 0 };
       const { report, polled } = await look(read, shown, signal);
       isUnreachable = report.kafkaError !== null;
       return { snapshot: snapshotOf(report, config), counters: countersOf(polled) };
     },
     sample: async (signal) => {
-      // Kafka is not polled, so nothing is known about it.
+      // Kafka is not polled here, so it is unknown whether it is reachable.
       isUnreachable = false;
       return countersOf(await pollProcesses(admins, new Map(), 0, signal));
     },
@@ -124,7 +124,7 @@ function countersOf(polled: readonly Polled[]): AllCounters {
   );
 }
 
-/** Runs a read for which a user is waiting. The time limit is short if Kafka is known to be unreachable. */
+/** Returns a function that reads while a user waits. If Kafka is known to be unreachable, the time limit is short. */
 function asking(useKafka: ConsoleReaderOptions["useKafka"], isUnreachable: () => boolean) {
   return async <Result>(
     work: (kafka: Kafka) => Promise<Result>,

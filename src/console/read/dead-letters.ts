@@ -1,6 +1,6 @@
 /**
- * Reads dead letters for the console: the counts of waiting and replayed dead letters, and the latest ones as samples.
- * Reading ends after 5 s and returns the dead letters that were read, which are the oldest of the requested time.
+ * Reads dead letters for the console: counts of waiting and of replayed dead letters, and the latest ones as
+ * samples. Reading ends after 5 s. What has been read by then are the oldest dead letters of the requested time.
  */
 
 import { withEndpointNames } from "../../domain/endpoint-name.ts";
@@ -30,7 +30,7 @@ export interface DeadLettersSource {
   readonly kafka: Kafka;
   readonly topics: TopicNames;
   readonly known: KnownEndpoints;
-  /** True if values may be shown. */
+  /** True if values of dead letters may be shown. */
   readonly payloads: boolean;
   readonly nowMs: number;
   readonly signal: AbortSignal;
@@ -70,7 +70,7 @@ export async function readDeadLettersView(
     row.replayed += marked;
     counts.set(key, row);
     samples.push(deadLetter);
-    // Only the needed samples are kept, because each one keeps the whole fetch from which it came in memory.
+    // Only the needed samples are kept, because each sample keeps the whole fetch that it came from in memory.
     if (samples.length > 2 * SAMPLES) samples = samples.slice(-SAMPLES);
   }
   return {

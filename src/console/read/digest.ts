@@ -1,4 +1,4 @@
-/** Turns the metrics of a process into the numbers of the console's history. */
+/** Turns the metrics of a process into the numbers that the console's history stores. */
 
 import type { MetricValues } from "../../domain/process-status.ts";
 import { METRICS } from "../../telemetry/metrics.ts";
@@ -39,11 +39,11 @@ export function digest(metrics: MetricValues): Counters {
   for (const { value } of valuesOf(METRICS.deadLetters)) count(FLOW_AT.deadLetters, value);
   for (const { labels, buckets = [] } of valuesOf(METRICS.attemptDuration)) {
     const { destination = "" } = labels;
-    // With `metrics.destinations: counts`, there is one value for all destinations together.
+    // With `metrics.destinations: counts`, this value is for all destinations together.
     if (destination === "") continue;
     for (const [at, observed] of buckets.entries()) addTo(destination, AT.buckets + at, observed);
   }
-  // If a stage runs but has counted nothing yet, its count is 0.
+  // If a stage runs, but has not counted anything yet, its count is 0.
   if (counts[FLOW_AT.calls] === true) counts[FLOW_AT.deadLetters] = true;
   return { flow, destinations, counts };
 }

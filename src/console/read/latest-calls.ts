@@ -1,6 +1,6 @@
 /**
- * Reads the latest calls, or the latest calls of a user, for whom only the hash of an ID is known. Reading ends after
- * 10 s and returns the calls that were found, which are the latest ones.
+ * Reads the latest calls, either of all users or of one user. Only the hash of that user's ID is known. Reading ends
+ * after 10 s, and returns the calls found by then, which are the latest ones.
  */
 
 import { decodeValue } from "../../domain/decode.ts";
@@ -39,7 +39,7 @@ export async function readLatestCalls(
   };
   const find = (record: IncomingRecord) => {
     if (schemas.of(record) === null) return findRead(record);
-    // The user of a call whose schema is unknown cannot be determined.
+    // Without the schema, the user of a call cannot be determined.
     return schemas
       .given(record)
       .then((given) => (typeof given === "string" ? null : findRead(given)));
@@ -66,7 +66,7 @@ export async function readLatestCalls(
   };
 }
 
-/** User ID and anonymous ID, even of invalid calls. Numbers count as strings, as in a call. */
+/** Returns the user ID and the anonymous ID, even of an invalid call. As in valid calls, numbers count as strings. */
 function idsOf(record: IncomingRecord): readonly string[] {
   const decoded = decodeValue(record);
   if (decoded.kind === "refused" || !isJsonObject(decoded.json)) return [];

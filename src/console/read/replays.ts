@@ -27,7 +27,7 @@ export interface Doing {
   readonly signal: AbortSignal;
 }
 
-/** How the dialog describes calls outside the time range. */
+/** The words with which the dialog describes calls outside the time range. */
 const OUTSIDE = "received before the range, or after it";
 const NO_REPLAY = "There is no replay with this name: it is done, or it never started.";
 

@@ -98,7 +98,10 @@ function processView(report: ProcessReport): ProcessView {
   };
 }
 
-/** Rounded to the second. Without rounding, each measurement of the same age would result in another instant. */
+/**
+ * Returns an instant, rounded to the second. Without rounding, each measurement of the same age would result in a
+ * different instant.
+ */
 function before(nowMs: number, ageMs: number | null): string | null {
   return ageMs === null ? null : instant(Math.round((nowMs - ageMs) / 1_000) * 1_000);
 }

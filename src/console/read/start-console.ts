@@ -1,6 +1,6 @@
 /**
- * Starts the console with a process's configuration and Kafka connection, and with the files for the browser that `npm
- * run build:page` has built: a document, and the files that the document loads.
+ * Starts the console with the configuration and the Kafka connection of a process. The files for the browser, which
+ * are a document and the assets that it loads, have been built by `npm run build:page`.
  */
 
 import { readdirSync, readFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { createActionRunner } from "./action-runner.ts";
 import { type ConsoleReaderOptions, createConsoleReader } from "./console-reader.ts";
 
 /**
- * Resolves when the console listens.
+ * Resolves when the console is listening.
  *
  * @param port replaces the configured port.
  * @throws Error if the console cannot listen, or if the files have not been built.
@@ -42,7 +42,7 @@ const TYPES: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-/** @throws Error if the files are missing, with the command that builds them. */
+/** @throws Error that names the command for building the files, if they are missing. */
 export function readPageFiles(folder: string = PAGE_FOLDER): PageFiles {
   let names: readonly string[];
   try {
@@ -63,12 +63,12 @@ export function readPageFiles(folder: string = PAGE_FOLDER): PageFiles {
     throw new Error(`The console has no ${DOCUMENT} in ${folder}. Run: npm run build:page`);
   }
   all.delete(DOCUMENT);
-  // The document uses relative addresses, because a proxy may serve the console below a path.
+  // The addresses in the document are relative, because a proxy may serve the console below a path.
   const deeper = document.bytes.toString().replaceAll(/(href|src)="assets\//g, '$1="../assets/');
   return { document, deeper: pageFile(document.type, Buffer.from(deeper)), assets: all };
 }
 
-/** Compresses the file once, with the best compression, because it is sent often. */
+/** Compresses the file once, with the best compression, because the file is sent often. */
 function pageFile(type: string, bytes: Buffer): PageFile {
   return { type, bytes, gzip: gzipSync(bytes, { level: 9 }) };
 }

@@ -1,4 +1,7 @@
-/** The setting `auth` of a webhook destination: how its requests are authenticated (docs/authentication.md). */
+/**
+ * The setting `auth` of a webhook destination, which defines how requests are authenticated
+ * (docs/authentication.md).
+ */
 
 import { assertionKey } from "../../runtime/client-assertion.ts";
 import type { Invalid, Place } from "../../settings/config-path.ts";
@@ -27,7 +30,7 @@ export interface OAuth2 {
   readonly keyId: string | null;
   readonly scope: string | null;
   readonly credentialsIn: "header" | "body";
-  /** Values may be secret. */
+  /** The values may be secret. */
   readonly parameters: Readonly<Record<string, string>>;
 }
 
@@ -36,7 +39,7 @@ export type WebhookAuth =
   | { readonly type: "basic"; readonly username: string; readonly password: string }
   | { readonly type: "bearer"; readonly token: string };
 
-/** Fields of the token request that have separate settings. */
+/** The fields of the token request that have settings of their own. */
 const OWN_PARAMETERS = [
   "grant_type",
   "client_id",

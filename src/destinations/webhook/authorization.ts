@@ -1,5 +1,6 @@
 /**
- * Builds the `Authorization` header of a webhook, and masks the header's secrets in responses of endpoints. Pure.
+ * Builds the `Authorization` header of a webhook, and masks the secrets of that header in responses from endpoints.
+ * Pure.
  *
  *   auth      the header
  *   oauth2    `Bearer` and the current token
@@ -15,7 +16,7 @@ function basicValue(username: string, password: string): string {
   return Buffer.from(`${username}:${password}`).toString("base64");
 }
 
-/** @param token the token of `oauth2`. */
+/** @param token the current token, for `oauth2`. */
 export function authorizationOf(auth: WebhookAuth, token: string): string {
   const scheme = schemeOf(auth);
   if (auth.type === "basic") return `${scheme} ${basicValue(auth.username, auth.password)}`;
@@ -30,7 +31,7 @@ export function withAuthorization(request: WebhookRequest, value: string): Webho
   return { ...request, headers: [...request.headers, ["Authorization", value]] };
 }
 
-/** The secrets from a request's authentication that an endpoint could return. */
+/** The secrets in a request's `Authorization` header, which an endpoint could repeat in its response. */
 export function secretsOf(auth: WebhookAuth, token: string): readonly string[] {
   if (auth.type === "bearer") return [auth.token];
   if (auth.type === "oauth2") {
@@ -40,7 +41,7 @@ export function secretsOf(auth: WebhookAuth, token: string): readonly string[] {
   return [basicValue(username, password), `${username}:${password}`, password];
 }
 
-/** Parts of a secret that have at least this many characters are masked. */
+/** A part of a secret is masked if it has at least this many characters. */
 const PART = 12;
 const MASK = "*";
 
@@ -56,7 +57,7 @@ const MASK = "*";
  * @param isCut true if the response was longer than `bytes`.
  */
 export function maskSecrets(bytes: Buffer, secrets: readonly string[], isCut: boolean): Buffer {
-  // The string has one character per byte, so that bytes which are not UTF-8 stay unchanged.
+  // The string has one character per byte, so that bytes that are not valid UTF-8 stay unchanged.
   let masked = bytes.toString("latin1");
   for (const secret of secrets) {
     for (const form of formsOf(secret)) {
@@ -84,14 +85,14 @@ function maskOne(text: string, secret: string, isCut: boolean): string {
     masked += at < maskedUntil ? MASK : text[at];
   }
   if (!isCut) return masked;
-  // Longer starts of secrets were already found above.
+  // Longer starts of secrets have already been found above.
   for (let size = length - 1; size > 0; size -= 1) {
     if (text.endsWith(secret.slice(0, size))) return masked.slice(0, -size) + MASK.repeat(size);
   }
   return masked;
 }
 
-/** Masks secrets in the part of a response that was kept. */
+/** Masks secrets in the kept part of a response. */
 export function maskKept(phases: Phases, secrets: readonly string[]): void {
   const { kept, keepBytes = 0 } = phases;
   if (kept === undefined) return;

@@ -1,5 +1,6 @@
 /**
- * Authenticates requests according to the destination's `auth`, and manages the tokens that destinations share.
+ * Authenticates requests according to the destination's `auth`, and manages the tokens, which destinations can
+ * share.
  *
  *   the response to a request with `oauth2`          what happens
  *   is a 401, and another token is obtained within   the request is sent once more with the new token, and that
@@ -8,10 +9,10 @@
  *   is a 401 to the repeated request                 the 401 counts
  *   is anything else                                 that response counts
  *
- * Both requests belong to the same attempt. The duration of the attempt includes both requests and the wait for the
- * token. Destinations with the same `auth` and `tls` share a token. The address and the certificate of the token
- * endpoint are checked in the same way as those of other endpoints. Redirects are not followed, and the token response
- * must arrive within 5 s and have at most 64 KiB.
+ * Both requests belong to the same attempt, whose duration also includes the wait for the token. Destinations with
+ * the same `auth` and `tls` share a token. The address and the certificate of the token endpoint are checked in the
+ * same way as those of other endpoints. Redirects are not followed. The response with the token must arrive within 5
+ * s, and may have at most 64 KiB.
  */
 
 import { endpointKey } from "../../domain/destination.ts";
@@ -55,7 +56,7 @@ export class Tokens {
   readonly #clock: Clock;
   readonly #kept = new Map<string, KeptToken>();
 
-  /** @param http the connections to token endpoints; a request ends within 5 s. */
+  /** @param http the connections to token endpoints. A request ends within 5 s. */
   constructor(http: RealHttp, clock: Clock) {
     this.#http = http;
     this.#clock = clock;
@@ -65,7 +66,7 @@ export class Tokens {
     this.#http.trust(ca);
   }
 
-  /** Requests the token for these settings immediately. Returns null if they need no token. */
+  /** Requests the token for these settings immediately. Returns null if no token is needed. */
   acquire(user: TokenUser): TokenUse | null {
     const { auth, tls, enabled } = user;
     if (auth?.type !== "oauth2" || !enabled) return null;
@@ -195,7 +196,7 @@ export class Authorized implements HttpConnections {
     this.#destination = destination;
     this.#use = this.#tokens?.acquire(destination) ?? null;
     this.#endListening = this.#listen();
-    // The old use is released last, so that the token is kept if the new settings use the same one.
+    // The use of the old token is released last, so that the token is kept if the new settings need the same one.
     void before?.release();
     this.#connections.update(destination);
   }
@@ -217,7 +218,7 @@ export class Authorized implements HttpConnections {
     else this.#sendFirst(exchange, keeper, token);
   }
 
-  /** Sends a request for which the token's lifetime has ended since the sender was ready. */
+  /** Sends a request whose token has reached the end of its lifetime since `isReady` returned true. */
   async #sendLate(exchange: Exchange, keeper: TokenKeeper | undefined): Promise<void> {
     const token = (await keeper?.obtain()) ?? null;
     if (keeper === undefined || token === null || this.#isClosed) exchange.done(NOT_SENT);
@@ -265,7 +266,7 @@ interface Exchange {
   readonly phases: Phases | undefined;
 }
 
-/** The request to which the endpoint responded 401. */
+/** The first request, to which the endpoint responded 401. */
 interface First {
   readonly token: string;
   readonly startedAtMs: number;
@@ -282,7 +283,8 @@ function masking(
   return (result) => {
     if (phases?.kept !== undefined) maskKept(phases, secrets());
     if (result.kind === "response" && result.body !== undefined) {
-      // Only long secrets are masked, because the body is parsed, and a short password could be one of its numbers.
+      // This body is parsed, so only long secrets are masked: a short password could be equal to a number in the
+      // body.
       const long = secrets().filter((secret) => secret.length >= LONG_CHARACTERS);
       done({ ...result, body: maskSecrets(result.body, long, false) });
     } else done(result);
@@ -291,7 +293,7 @@ function masking(
 
 const STEPS = ["openedMs", "lookedUpMs", "connectedMs", "securedMs", "sentMs", "headMs"] as const;
 
-/** Clears the phases, because the next request fills in the same object. */
+/** Clears the phases, because the second request uses the same object. */
 function forget(phases: Phases): void {
   for (const step of STEPS) delete phases[step];
   delete phases.isName;
@@ -299,7 +301,7 @@ function forget(phases: Phases): void {
   delete phases.kept;
 }
 
-/** The result of the second request, measured from the start of the first one. */
+/** The result of the second request, with times that are measured from the start of the first one. */
 function shifted(result: SendResult, byMs: number): SendResult {
   const { phases } = result;
   for (const step of STEPS) {

@@ -1,6 +1,6 @@
 /**
- * Makes the decisions about batches, which are requests with the calls of several deliveries. `request.ts` builds the
- * requests, and the deliver stage chooses the calls.
+ * Makes decisions about batches, which are requests that contain the calls of several deliveries. `request.ts`
+ * builds these requests, and the deliver stage selects the calls.
  *
  *   format   body of n calls                         bytes of a body
  *   array    `[call,call,…]`                         the bytes of its calls, plus one for each call, plus one
@@ -22,8 +22,8 @@
  *   413 or another 4xx, and it has one call          rejected                               no
  *   3xx, 600 or more                                 all rejected                           no
  *
- * A list is readable if it has one object with a `status` from 200 to 599 for each call. An `error` that is not a
- * string is ignored.
+ * A list is readable if it contains one object for each call, with a `status` from 200 to 599. An `error` that is
+ * not a string is ignored.
  */
 
 import assert from "node:assert/strict";
@@ -45,18 +45,18 @@ import { visible } from "./signature.ts";
 
 /** UUID namespace of the Standard Webhooks IDs of batches. */
 const NAMESPACE = "354b2379-b290-4251-bba9-3d5b41fcdd13";
-/** Many servers reject longer headers. */
+/** Many servers reject headers that are longer than this. */
 const ID_LIST_CHARACTERS = 8_192;
 const [COMMA, NEWLINE] = [0x2c, 0x0a];
 
-/** A delivery for a destination with `batch`, and the body that a request for this delivery alone would have. */
+/** A delivery for a destination with `batch`, with the body that a request for this delivery alone would have. */
 export interface MeasuredCall extends Measured {
   readonly body: string;
-  /** The settings with which the delivery was measured. A batch that is split keeps them. */
+  /** The settings with which the delivery was measured. They are kept when a batch is split. */
   readonly batch: Batch;
 }
 
-/** Null if each request has one call. `bytes` is the maximum total of the measured calls of a batch. */
+/** Returns null if each request has one call. `bytes` is the maximum total size of the measured calls in a batch. */
 export function limitsOf({ batch }: Pick<WebhookDestination, "batch">): UnitLimits | null {
   if (batch === null) return null;
   const { calls, waitMs } = batch;
@@ -80,7 +80,8 @@ export function measure(
 }
 
 /**
- * Divides deliveries that arrive together into batches. A delivery that must be sent alone ends the batch before it.
+ * Divides deliveries that arrive together into batches. The current batch ends before a delivery that must be sent
+ * alone.
  */
 export function unitsOf(
   destination: WebhookDestination,
@@ -108,9 +109,9 @@ export function unitsOf(
 }
 
 /**
- * Writes the calls directly into the body, because a joined string would be copied twice more.
+ * Writes the calls directly into the body. A joined string would have to be copied two more times.
  *
- * @param calls in the order in which they are sent; at least one.
+ * @param calls at least one call, in the order in which the calls are sent.
  */
 export function batchBody(
   format: Batch["format"],
@@ -122,7 +123,7 @@ export function batchBody(
   const written = Buffer.allocUnsafe(length);
   let end = isArray ? written.write("[") : 0;
   for (const { body, bytes } of calls) {
-    // A call that has a byte for each character is ASCII, which is only copied as Latin-1.
+    // A call with as many bytes as characters is ASCII. Writing it as Latin-1 only copies the bytes.
     end += written.write(body, end, body.length === bytes - 1 ? "latin1" : "utf8");
     written[end] = separator;
     end += 1;
@@ -139,26 +140,26 @@ export function contentTypeOf(format: Batch["format"]): string {
 /** Visible ASCII without a comma. */
 const PLAIN_IDS = /^[!-+\--~]*$/;
 
-/** Message IDs in the form that they have in headers: separated by commas, with commas in IDs percent-encoded. */
+/** Joins message IDs for a header. They are separated by commas, and a comma in an ID is percent-encoded. */
 export function idList(messageIds: readonly string[]): string {
   if (PLAIN_IDS.test(messageIds.join(""))) return messageIds.join();
   return messageIds.map((id) => visible(id).replaceAll(",", "%2C")).join();
 }
 
-/** Null if the list is too long for a header. */
+/** Returns null if the list is too long for a header. */
 export function listHeader(list: string): string | null {
   return list.length < ID_LIST_CHARACTERS ? list : null;
 }
 
-/** The ID of a batch. The same list always gives the same ID. @param list the result of `idList`. */
+/** The ID of a batch. The same list always results in the same ID. @param list the result of `idList`. */
 export function batchId(list: string): string {
   return uuidV5(NAMESPACE, list);
 }
 
 /**
- * @param calls number of calls in the request.
+ * @param calls the number of calls in the request.
  * @param nowMs when the response arrived.
- * @param hasAuth see `judge`.
+ * @param hasAuth as for `judge`.
  */
 export function judgeBatch(
   responses: Batch["responses"],
@@ -196,7 +197,7 @@ function callVerdict(
   return { outcome: judge({ ...response, status }, nowMs, hasAuth), status, error };
 }
 
-/** Null unless the body is a list with a status for each call. */
+/** Returns null unless the body is a list with a status for each call. */
 export function readEach(body: Buffer | undefined, calls: number): readonly CallResponse[] | null {
   const list = body === undefined ? null : parsed(body);
   if (!Array.isArray(list) || list.length !== calls) return null;

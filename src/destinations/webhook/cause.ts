@@ -1,6 +1,6 @@
 /**
- * Maps the code of the error that ended a request to the cause of the missing response. Certificate errors have other
- * causes than outages (docs/requests.md#tls).
+ * Maps the code of the error that ended a request to a cause of the missing response. Certificate errors and outages
+ * have different causes (docs/requests.md#tls).
  *
  *   code                                             cause
  *   ENOTFOUND, EAI_*, EDNS*                          dns
@@ -48,7 +48,7 @@ const BY_CODE: Readonly<Record<string, Cause>> = {
   ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: "tls-protocol",
   HOSTNAME_MISMATCH: "tls-wrong-host",
   PATH_LENGTH_EXCEEDED: "tls",
-  // Node does not have an error code for every reason that OpenSSL reports.
+  // Node does not have an error code for every error that OpenSSL can report.
   UNSPECIFIED: "tls",
   EPROTO: "tls",
   RESPONSE_TOO_LARGE: "protocol",

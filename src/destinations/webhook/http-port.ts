@@ -1,5 +1,5 @@
 /**
- * The interface through which webhooks use HTTP. `http.ts` implements it with real sockets; simulations use scripted
+ * The interface through which webhooks use HTTP. `http.ts` implements it with real sockets. Simulations use scripted
  * endpoints instead.
  */
 
@@ -8,24 +8,25 @@ import type { WebhookRequest } from "./request.ts";
 import type { WebhookDestination, WebhookEndpoint } from "./settings.ts";
 
 export interface HttpPort {
-  /** The connections of one destination, which are opened on demand. The caller closes them. */
+  /** Returns the connections of one destination. They are opened on demand. The caller closes them. */
   open(destination: WebhookDestination): HttpConnections;
-  /** See `trust` of a transport. */
+  /** Does the same as `trust` of a transport. */
   trust(ca: string | null): boolean;
 }
 
 /** The settings that connections use. */
 export type Connected = Pick<WebhookDestination, "endpoints" | "tls">;
 
-/**
- * HTTP over real sockets, which needs only these settings of a destination. The operator webhook has no other settings.
- */
+/** HTTP over real sockets. It needs only these settings of a destination, so the operator webhook can also use it. */
 export interface RealHttp extends Omit<HttpPort, "open"> {
   open(destination: Connected): RealConnections;
 }
 
 export interface HttpConnections {
-  /** Sends a request like `send` of a sender, on a connection that no other request uses at the same time. */
+  /**
+   * Sends a request in the same way as `send` of a sender, on a connection that no other request uses at the same
+   * time.
+   */
   send(
     endpoint: WebhookEndpoint,
     request: WebhookRequest,

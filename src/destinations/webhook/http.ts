@@ -1,6 +1,6 @@
 /**
- * Sends webhooks with undici. A connection is used for one request at a time. Connections are kept alive, and the most
- * recently used connection is reused first, so that idle connections are closed automatically.
+ * Sends webhooks with undici. A connection is used for one request at a time. Connections are kept alive. The most
+ * recently used one is reused first, so that superfluous connections stay idle and are closed automatically.
  *
  *   the exchange                                          result
  *   headers and body arrive                               response
@@ -13,19 +13,19 @@
  *   one of these happens before the status line arrives   no response, with its cause
  *   the headers contain two different lengths             no response, with the cause `protocol`
  *
- * Once an endpoint has returned a status, no error in the rest of the response causes the request to be repeated
- * (`http/response-head.ts` defines what counts as a status line, and what other clients do).
+ * Once an endpoint has returned a status, no error in the rest of the response causes a retry
+ * (`http/response-head.ts` defines what counts as a status line, and describes what other clients do).
  *
- * A request that certainly did not reach the endpoint is sent again immediately, on a new connection and within the same
- * deadline. A request that may have been processed is not sent again:
+ * If a request certainly did not reach the endpoint, it is sent again immediately, on a new connection and within
+ * the same deadline. A request that may have been processed is not sent again:
  *
  *   the kept-alive connection                                   the request
  *   is found closed before anything is written to it            uses a new connection (by undici)
  *   accepts no byte, because the write fails immediately        is sent again, once
  *   ends after bytes were written, without a response           has no response, because it may have arrived
  *
- * The deadline starts with `send` and covers connect, TLS, headers and body. undici's own pool is not used, because it cannot
- * cancel a request that is still connecting and searches all connections for each request.
+ * The deadline starts with `send`, and covers the connection, TLS, headers and body. undici's own pool is not used:
+ * it cannot cancel a request that is still connecting, and it searches all connections for each request.
  */
 
 import { isIP } from "node:net";
@@ -67,16 +67,16 @@ import type { WebhookRequest } from "./request.ts";
 
 /** Maximum size of a response body (docs/requests.md#attempts). */
 export const RESPONSE_BODY_MAX_BYTES = 65_536;
-/** Maximum size of a response body that the request needs. */
+/** Maximum size of a response body if the request needs the body. */
 export const READ_BODY_MAX_BYTES = 262_144;
 
 /**
- * The share of the remaining time that each address gets. If the first address of a name does not respond, enough time
- * is left for another one, and the share is long enough to reach distant addresses.
+ * The share of the remaining time that each address of a name gets. It is long enough to reach a distant address,
+ * and if that address does not respond, enough time is left for another one.
  */
 const ADDRESS_PATIENCE = 0.4;
 
-/** @param resolve looks up the addresses of names; tests replace it. */
+/** @param resolve looks up the addresses of names. Tests replace this function. */
 export function createHttp(
   options: TransportOptions,
   resolve: Resolve = boundedResolve(systemResolve, systemClock),
@@ -112,13 +112,13 @@ export function createHttp(
   };
 }
 
-/** The private CA of all destinations, and the options of sockets that trust it. */
+/** The private CA for all destinations, and the options of sockets that trust this CA. */
 interface Trusting {
   readonly ca: string | null;
   readonly shared: SocketOptions;
 }
 
-/** Reuses TLS contexts, because most destinations do not have separate TLS files. */
+/** Reuses TLS contexts, because most destinations do not have TLS files of their own. */
 function socketOptionsFor(
   trusted: () => Trusting,
   contextOf: (files: TlsFiles) => () => SecureContext,
@@ -205,8 +205,8 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   }
 
   /**
-   * Called when the request was written. A failure before this call means that the operating system rejected the whole
-   * write.
+   * undici calls this when the request has been written. If the request fails before this call, the operating system
+   * rejected the whole write.
    */
   onRequestSent(): void {
     const { socket } = this.#kept;
@@ -219,7 +219,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     status: number,
     headers: Readonly<Record<string, string | string[] | undefined>>,
   ): void {
-    // An interim response that was not recognized earlier, such as one with another version of HTTP.
+    // This is an interim response that was not recognized earlier, for example because of another version of HTTP.
     if (status < 200) return;
     this.#status = status;
     this.#kept.bounds.head.forget();
@@ -282,7 +282,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     return performance.now() - this.#startedAtMs;
   }
 
-  /** Only the first call has an effect, because undici also reports connections that were closed here. */
+  /** Only the first call has an effect: undici also reports the end of connections that were closed here. */
   #settle(result: SendResult, connection: "keep" | "drop"): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
@@ -295,7 +295,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     else queueMicrotask(() => this.#tell(result));
   }
 
-  /** undici would swallow an error that is thrown here, but a broken invariant must end the process. */
+  /** undici would swallow an error that is thrown here. A broken invariant must nevertheless end the process. */
   #tell(result: SendResult): void {
     try {
       this.#done(result);
@@ -312,17 +312,21 @@ function isSuccess(status: number): boolean {
 }
 
 function codeOf(error: Error & { readonly code?: unknown }): string | null {
-  // undici reports a response that switches the connection to another protocol, although the request did not ask for
-  // that.
+  // With this error, undici reports a response that switches the connection to another protocol, although the
+  // request did not ask for this.
   if (error instanceof errors.SocketError && error.message.startsWith("bad ")) return "HPE_INVALID";
   if (typeof error.code === "string") return error.code;
   if (error instanceof errors.HTTPParserError) return "HPE_INVALID";
-  // Several addresses were tried. The first of their errors is used, because any of them is sufficient.
+  // If several addresses were tried, there are several errors. The first one is used, because any of them is
+  // sufficient.
   const [first] = error instanceof AggregateError ? (error.errors as (Error | undefined)[]) : [];
   return first === undefined ? null : codeOf(first);
 }
 
-/** Records when a socket completed each step of opening. @param nowMs since the start of the request. */
+/**
+ * Records when each step of opening a socket was completed. @param nowMs returns the time since the start of the
+ * request.
+ */
 function noteOpening(
   [socket, { protocol, hostname }]: Opening,
   phases: Phases,
@@ -331,7 +335,7 @@ function noteOpening(
   phases.openedMs = nowMs();
   phases.isName = isIP(hostname) === 0;
   phases.isSecure = protocol === "https:";
-  // This event is emitted for each address.
+  // This event is emitted once for each address.
   socket.once("lookup", () => {
     phases.lookedUpMs = nowMs();
   });

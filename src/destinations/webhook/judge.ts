@@ -9,11 +9,11 @@
  *   no response, for any cause        retry       -
  *   any other status                  rejected    -
  *
- * A 401 is not final if the destination authenticates its requests, because the call is not the cause, and a token or a
- * password can be replaced.
+ * A 401 is retried if requests to the destination are authenticated, because the call is not the cause, and a token
+ * or a password can be replaced.
  *
- * Redirects are not followed and count as "any other status", because following one would send signed data to an
- * address that the destination's owner has not configured.
+ * Redirects are not followed, and count as "any other status". Following a redirect would send signed data to an
+ * address that is not configured.
  */
 
 import { type Outcome, RETRY, type SendResult } from "../port.ts";
@@ -22,7 +22,7 @@ const ACCEPTED: Outcome = { kind: "accepted" };
 const REJECTED: Outcome = { kind: "rejected" };
 
 /**
- * @param nowMs when the response arrived; dates in `Retry-After` are measured from this time.
+ * @param nowMs when the response arrived. If `Retry-After` contains a date, the wait is measured from this time.
  * @param hasAuth true if the request was authenticated by the setting `auth`.
  */
 export function judge(result: SendResult, nowMs: number, hasAuth = false): Outcome {
@@ -41,18 +41,19 @@ const HTTP_DATE =
 
 const ASCTIME = /:\d{2} \d{4}$/;
 
-/** A longer wait is probably a mistake, and a mistake must not put a destination on hold for the whole retry window. */
+/** A longer wait is probably a mistake, which must not put a destination on hold for the whole retry window. */
 const RETRY_AFTER_MAX_MS = 86_400_000;
 
 /**
- * Parses `Retry-After`: seconds, with a fraction that is rounded up, or an HTTP date in one of its three forms (RFC 9110,
- * 5.6.7). In an IMF-fixdate, the day may have one digit, and the time zone may have the form that is used in mail,
- * because some servers send such dates. A date in the past is 0. If the header is a list or was sent several times, the
- * longest wait counts. A wait of more than a day is ignored, and so is any other value.
+ * Parses `Retry-After`, which contains either seconds or an HTTP date in one of three forms (RFC 9110, 5.6.7). A
+ * fraction of a second is rounded up. Because some servers send such dates, the day in an IMF-fixdate may have only
+ * one digit, and the time zone may have a form that is used in mail. A date in the past counts as 0. If the header
+ * is a list, or was sent several times, the longest wait counts. Waits of more than a day and all other values are
+ * ignored.
  */
 export function retryAfterMs(value: string | null, nowMs: number): number | null {
   let longestMs: number | null = null;
-  // In a date, the comma is followed by the day; in a list, by another element.
+  // In a date, the comma is followed by the day of the month. Any other comma separates the elements of a list.
   for (const element of value?.split(/,(?! *\d\d?[ -][A-Z])/) ?? []) {
     const ms = elementMs(element.trim(), nowMs);
     if (ms !== null && ms <= RETRY_AFTER_MAX_MS) longestMs = Math.max(longestMs ?? 0, ms);
@@ -63,7 +64,7 @@ export function retryAfterMs(value: string | null, nowMs: number): number | null
 function elementMs(text: string, nowMs: number): number | null {
   if (/^(?:\d+\.?\d*|\.\d+)$/.test(text)) return Math.ceil(Number(text)) * 1_000;
   if (!HTTP_DATE.test(text)) return null;
-  // The asctime form has no time zone; its times are in UTC.
+  // The asctime form has no time zone. Its times are in UTC.
   const atMs = Date.parse(ASCTIME.test(text) ? `${text} GMT` : text);
   return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
 }

@@ -1,5 +1,5 @@
 /**
- * The body of a webhook, byte for byte (docs/webhooks.md#shapes).
+ * Builds the body of a webhook, byte for byte (docs/webhooks.md#shapes).
  *
  *   type       fields of the standard payload, in this order
  *   page       version, type, userId, properties, timestamp
@@ -10,10 +10,11 @@
  *   group      version, type, groupId, userId, traits, timestamp
  *   delete     type, userId, timestamp
  *
- * A call without userId has anonymousId instead, unless the destination's rules have removed both. Absent objects
- * are `{}`, and an absent screen name is omitted. `payload: full` appends the fields that `withTheRest` lists, except to
- * delete notifications, which always have the same three fields. Values are unchanged from JSON.parse, so a receiver
- * that applies JSON.parse and then JSON.stringify gets the same body.
+ * If a call has no userId, its body contains anonymousId instead, unless the destination's rules have removed both.
+ * Absent objects are written as `{}`, and an absent screen name is omitted. With `payload: full`, the fields that
+ * `withTheRest` lists are appended, except in delete notifications, which always have the same three fields. Values
+ * are written as JSON.parse returned them, so a receiver that applies JSON.parse and then JSON.stringify gets the
+ * same body.
  */
 
 import type { DeliveredCall } from "../../domain/call.ts";
@@ -24,14 +25,12 @@ import type { Content } from "../port.ts";
 type Fields = Record<string, unknown>;
 
 /**
- * There is one writer for the delivery's times and one for the call's, because each caches the last second that it
- * formatted.
+ * There are two functions, one for the delivery's times and one for the call's times, because each of them caches
+ * the last second that it formatted.
  */
 const timeOfReceipt = isoTimestamps();
 
-/**
- * The fields of a webhook that come from its delivery. These fields are the same on every attempt and after a replay.
- */
+/** The fields of a webhook that come from its delivery. They are the same in every attempt and after a replay. */
 export type PayloadTimes = Pick<Delivery, "messageId" | "timestampMs" | "receivedAtMs">;
 
 export function payload(
@@ -83,8 +82,8 @@ function caller({ userId, anonymousId }: DeliveredCall): Fields {
 }
 
 /**
- * Appends the call's other fields, except the write key. Fields that already exist keep their position and value. JSON
- * omits undefined fields.
+ * Appends the call's other fields, except the write key. Fields that already exist keep their position and value.
+ * Undefined fields do not appear in the JSON.
  */
 function withTheRest(fields: Fields, call: DeliveredCall, delivery: PayloadTimes): Fields {
   return {
@@ -105,7 +104,7 @@ function withTheRest(fields: Fields, call: DeliveredCall, delivery: PayloadTimes
   };
 }
 
-/** All timestamps are sent in the same format; a timestamp that cannot be parsed counts as absent. */
+/** All timestamps are sent in the same format. A timestamp that cannot be parsed counts as absent. */
 function asTime(given: unknown): string | undefined {
   return given === undefined ? undefined : (asIsoTimestamp(given) ?? undefined);
 }

@@ -1,6 +1,6 @@
 /**
- * Builds the requests of one attempt, complete except for the headers that the connection adds (Host, Connection,
- * Content-Length). `explain` prints these requests, and the deliver stage sends them.
+ * Builds the requests of one attempt. They are complete except for the headers that the connection adds (Host,
+ * Connection, Content-Length). `explain` prints these requests, and the deliver stage sends them.
  *
  *   header                      sent                      value
  *   User-Agent                  always                    Switchyard/1.0
@@ -22,8 +22,8 @@
  *   X-Switchyard-Attempt        the attempts of the calls in body order, separated by commas
  *   webhook-id                  a UUID derived from the message ids (`batch.ts`)
  *
- * Body and signature are the same on every attempt and for every endpoint, as long as the
- * destination's `payload` and secret stay the same.
+ * As long as the destination's `payload` and secret do not change, body and signature are the same in every attempt
+ * and for every endpoint.
  */
 
 import assert from "node:assert/strict";
@@ -42,14 +42,14 @@ import { payload } from "./payload.ts";
 import type { Batch, WebhookDestination, WebhookEndpoint } from "./settings.ts";
 import { signature, standardSignature, visible } from "./signature.ts";
 
-/** A request, complete except for Host, Connection and Content-Length, which the connection adds. */
+/** A request. Only Host, Connection and Content-Length are missing, which the connection adds. */
 export interface WebhookRequest {
   readonly method: "POST";
   readonly url: string;
   /** The headers in the order in which they are sent. Values may be secret. */
   readonly headers: readonly Header[];
   readonly body: Buffer;
-  /** True if the body of a successful response is needed; otherwise absent. */
+  /** Present if the body of a successful response is needed. */
   readonly readsResponse?: true;
 }
 
@@ -71,8 +71,9 @@ export interface SharedRequest {
 }
 
 /**
- * @param unit at least one delivery. If the destination has no `batch`, a single delivery that was not measured.
- * @param nowMs time of the attempt; only Standard Webhooks sends it.
+ * @param unit at least one delivery. If the destination has no `batch`, it is a single delivery that was not
+ *   measured.
+ * @param nowMs the time of the attempt. Only the headers of Standard Webhooks contain it.
  */
 export function sharedRequest(
   destination: WebhookDestination,
@@ -146,7 +147,7 @@ export function requestTo(
 }
 
 /**
- * Builds the request for an operator event, which is signed in the same way as a webhook.
+ * Builds the request for an operator event. It is signed in the same way as a webhook.
  *
  *   header              sent                    value
  *   Content-Type        always                  application/cloudevents+json; charset=utf-8
@@ -179,7 +180,7 @@ function standardWebhook(
   messageId: string,
   nowMs: number,
 ): readonly Header[] {
-  // IDs are external data, and Standard Webhooks requires IDs without a full stop.
+  // The ID comes from outside, and Standard Webhooks does not allow a full stop in an ID.
   const id = visible(messageId).replaceAll(".", "%2E");
   const timestamp = `${Math.floor(nowMs / 1_000)}`;
   const signatures = [sharedSecret, previousSharedSecret]

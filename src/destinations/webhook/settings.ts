@@ -26,11 +26,11 @@ export interface WebhookEndpoint extends Endpoint {
 }
 
 export interface WebhookDestination extends AttemptedDestination {
-  /** Secret; never empty. Null if requests have no `X-Signature`. */
+  /** Secret, and never empty. Null if requests have no `X-Signature`. */
   readonly sharedSecret: string | null;
-  /** The previous secret during a rotation, for Standard Webhooks only. */
+  /** During a rotation, the previous secret. Used only for Standard Webhooks. */
   readonly previousSharedSecret: string | null;
-  /** 1 to 5 endpoints, with http or https; each URL appears once. */
+  /** 1 to 5 endpoints with http or https URLs. Each URL appears only once. */
   readonly endpoints: readonly WebhookEndpoint[];
   readonly payload: "standard" | "full";
   readonly messageIdHeader: boolean;
@@ -40,7 +40,7 @@ export interface WebhookDestination extends AttemptedDestination {
   readonly batch: Batch | null;
   /** Null if requests are not authenticated. */
   readonly auth: WebhookAuth | null;
-  /** PEM strings of a client certificate (mTLS) and a private CA of this destination; null if there are none. */
+  /** A client certificate (mTLS) and a private CA for this destination, as PEM strings; null if there are none. */
   readonly tls: {
     readonly ca: string | null;
     readonly cert: string | null;
@@ -52,7 +52,7 @@ export interface WebhookDestination extends AttemptedDestination {
 export interface Batch {
   /** Maximum number of calls in a request. */
   readonly calls: number;
-  /** Maximum size of a body that has more than one call. */
+  /** Maximum size of a body with more than one call. */
   readonly bytes: number;
   readonly waitMs: number;
   readonly format: "array" | "ndjson";
@@ -166,7 +166,7 @@ export const webhookSettings = section(
   checkWebhook,
 );
 
-/** Rules between the settings of a webhook destination. */
+/** Checks that the settings of a webhook destination fit together. */
 function checkWebhook(
   values: Values<typeof webhookFields>,
   place: Place,
@@ -210,7 +210,7 @@ const AUTHORIZATION: OwnHeaders = {
   found: "a header that auth sets",
 };
 
-/** Checks that static headers do not have the names of headers that other settings of the destination add. */
+/** Checks that no static header has the name of a header that another setting of the destination adds. */
 function checkHeaders(
   { names, found }: OwnHeaders,
   { endpoints }: Pick<Values<typeof webhookFields>, "endpoints">,

@@ -1,13 +1,13 @@
 /**
- * Computes the two signatures of a webhook. The key of both is the destination's shared secret.
+ * Computes the two signatures of a webhook. The key for both is the destination's shared secret.
  *
  *   X-Signature         HMAC-SHA1 of the body as it is sent, in hex. SHA-1 was a requirement;
  *                       as an HMAC, it is still secure
  *   webhook-signature   HMAC-SHA256 of `id.timestamp.body`, in base64, as in Standard Webhooks
  *
- * For Standard Webhooks, if a secret starts with `whsec_`, the key is the rest, decoded from base64, as in the
- * libraries of Standard Webhooks. For any other secret, the key is the secret's UTF-8 bytes. For `X-Signature`, the key
- * is always the UTF-8 bytes of the complete secret.
+ * As in the libraries of Standard Webhooks, if a secret starts with `whsec_`, the key for `webhook-signature` is the
+ * rest of the secret, decoded from base64. For any other secret, and always for `X-Signature`, the key is the UTF-8
+ * bytes of the whole secret.
  */
 
 import { createHmac, hash } from "node:crypto";
@@ -15,19 +15,19 @@ import { createHmac, hash } from "node:crypto";
 const STANDARD_PREFIX = "whsec_";
 
 /**
- * Lowercase hex, 40 characters.
+ * Returns 40 characters of lowercase hex.
  *
- * @param body the exact bytes of the request; a string stands for its UTF-8 bytes.
- * @param secret not empty; counts as its UTF-8 bytes.
+ * @param body the exact bytes of the request. A string stands for its UTF-8 bytes.
+ * @param secret must not be empty; its UTF-8 bytes are the key.
  */
 export function signature(body: Buffer | string, secret: string): string {
   return hmacSha1(typeof body === "string" ? Buffer.from(body) : body, secret);
 }
 
 /**
- * One entry of `webhook-signature`, such as `v1,g0hM9SsE...`.
+ * Returns one entry of `webhook-signature`, such as `v1,g0hM9SsE...`.
  *
- * @param id must not contain a full stop, because part of the ID could then be mistaken for the timestamp.
+ * @param id must not contain a full stop, because a part of the ID could otherwise be mistaken for the timestamp.
  * @param timestamp whole seconds since the epoch.
  */
 export function standardSignature(
@@ -52,21 +52,22 @@ interface Pads {
   readonly outer: Uint8Array;
 }
 
-/** Scratch space for the bytes to hash. Its content is not used after a call. */
+/** A buffer for the bytes to hash, which is reused by each call. */
 const message = Buffer.allocUnsafeSlow(BLOCK_BYTES + BODY_MAX_BYTES);
 const padsOf = new Map<string, Pads>();
 
 /**
- * HMAC-SHA1 (RFC 2104), computed as two one-shot hashes, for a secret that signs many bodies:
+ * Computes HMAC-SHA1 (RFC 2104) as two one-shot hashes, for a secret that signs many bodies:
  *
  *   hash(outer pad, hash(inner pad, body))
  *
- * `createHmac` allocates a native object for each body, which takes more than twice the time for a body of 1 KB. For a large
- * body it makes no difference.
+ * `createHmac` would allocate a native object for each body. For a body of 1 KB, it takes more than twice as long;
+ * for a large body, there is no difference.
  *
- * Lowercase hex, 40 characters.
+ * Returns 40 characters of lowercase hex.
  *
- * @param secret not empty; counts as its UTF-8 bytes. Its pads are kept until the process ends.
+ * @param secret must not be empty; its UTF-8 bytes are the key. The pads derived from it are kept until the process
+ *   ends.
  */
 export function hmacSha1(body: Buffer, secret: string): string {
   if (body.length > BODY_MAX_BYTES) return createHmac("sha1", secret).update(body).digest("hex");
@@ -77,7 +78,7 @@ export function hmacSha1(body: Buffer, secret: string): string {
   }
   message.set(pads.inner);
   message.set(body, BLOCK_BYTES);
-  // A string with one character per byte is cheaper than a buffer.
+  // A string with one character per byte is cheaper here than a buffer.
   const inner = hash("sha1", message.subarray(0, BLOCK_BYTES + body.length), "binary");
   message.set(pads.outer);
   message.write(inner, BLOCK_BYTES, "latin1");
@@ -91,7 +92,10 @@ function makePads(secret: string): Pads {
   return { inner: key.map((byte) => byte ^ 0x36), outer: key.map((byte) => byte ^ 0x5c) };
 }
 
-/** Percent-encodes characters that are not visible ASCII, because message IDs are external data. */
+/**
+ * Percent-encodes characters that are not visible ASCII. Message IDs come from outside, and may contain any
+ * character.
+ */
 export function visible(text: string): string {
   if (/^[!-~]*$/.test(text)) return text;
   let encoded = "";

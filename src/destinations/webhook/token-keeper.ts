@@ -1,6 +1,6 @@
 /**
- * Keeps the token of webhook destinations with the same `auth`. `runtime/oauth-token.ts` defines tokens and their
- * lifetimes.
+ * Keeps the token that webhook destinations with the same `auth` share. `runtime/oauth-token.ts` requests tokens and
+ * determines their lifetimes.
  *
  *   a request to an endpoint is about to start, and the token    what happens
  *   is fresh                                                     the token is used
@@ -11,8 +11,8 @@
  *   an endpoint responds 401 to the current token                that token is dropped, and a new one is requested
  *   ... to a token that has been replaced                        the current token is used
  *
- * A destination without deliveries needs no token, so it is not on hold when the lifetime of its last token has ended.
- * The next delivery then waits for a token request.
+ * A destination without deliveries needs no token, so it is not put on hold when the lifetime of its token ends. The
+ * next delivery then has to wait for a new token.
  */
 
 import type { Clock } from "../../runtime/clock.ts";
@@ -29,7 +29,7 @@ export function waitBeforeRequest(failures: number): number {
 export interface KeeperPorts {
   /** Resolves within seconds and does not reject. */
   readonly request: () => Promise<TokenResult>;
-  /** Returns a sentence about a failed request. */
+  /** Returns a sentence about a failed token request. */
   readonly failureText: (why: string) => string;
   readonly clock: Clock;
 }
@@ -41,7 +41,7 @@ export class TokenKeeper {
   readonly #closed = new AbortController();
   /** True while a token is being requested, or will be requested after a wait. */
   #isRequesting = false;
-  /** When a token that is needed became missing; null if there is a token, or if no token is needed. */
+  /** When a token was first needed but missing; null if there is a token, or if no token is needed. */
   #missingSinceMs: number | null = null;
   #nextRequestAtMs = 0;
   #error: string | null = null;
@@ -61,27 +61,30 @@ export class TokenKeeper {
     return current;
   }
 
-  /** Why there is no token; null if there is a token, or none was needed. */
+  /** Why there is no token; null if there is a token, or if no token has been needed. */
   hold(): SenderHold | null {
     if (this.#missingSinceMs === null) return null;
     const sinceMs = this.#missingSinceMs;
     return { reason: "token", sinceMs, untilMs: this.#nextRequestAtMs, error: this.#error };
   }
 
-  /** Call when an endpoint responded 401 to a token. Resolves with another token, or with null if none was obtained. */
+  /**
+   * Call this when an endpoint has responded 401 to a token. Resolves with another token, or with null if none could
+   * be obtained.
+   */
   replace(rejected: string): Promise<string | null> {
     this.#token.drop(rejected);
     return this.obtain();
   }
 
   /**
-   * Returns the current token, or the token from the request in flight. Null if there is neither, or if that request
-   * fails.
+   * Resolves with the current token, or with the token from the request in flight. Resolves with null if there is
+   * neither, or if that request fails.
    */
   async obtain(): Promise<string | null> {
     const token = this.take();
     if (token !== null) return token;
-    // This does not wait for a token request that is not due yet, because the delivery is retried later.
+    // If the next token request is not due yet, there is no wait for it, because the delivery will be retried later.
     if (this.#nextRequestAtMs > this.nowMs()) return null;
     const result = await this.#token.renew();
     return result.kind === "token" ? result.token : null;
@@ -91,7 +94,7 @@ export class TokenKeeper {
     return this.#ports.clock.nowMs();
   }
 
-  /** @returns a function that stops the calls. */
+  /** @returns a function after which `then` is no longer called. */
   onChange(then: () => void): () => void {
     this.#listeners.add(then);
     return () => this.#listeners.delete(then);
@@ -123,7 +126,7 @@ export class TokenKeeper {
     this.#tell();
   }
 
-  /** Resolves with false if the keeper was closed. */
+  /** Sleeps. Resolves with false if the keeper was closed meanwhile. */
   #sleep(ms: number): Promise<boolean> {
     return this.#ports.clock.sleep(ms, this.#closed.signal).then(
       () => true,

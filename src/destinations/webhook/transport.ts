@@ -1,6 +1,6 @@
 /**
- * Creates the senders of webhook destinations. `http.ts` sends the requests over real sockets; simulations use scripted
- * endpoints instead.
+ * Creates the senders of webhook destinations. `http.ts` sends the requests over real sockets. Simulations use
+ * scripted endpoints instead.
  */
 
 import assert from "node:assert/strict";
@@ -16,7 +16,7 @@ import type { WebhookDestination, WebhookEndpoint } from "./settings.ts";
 /** @param tokens null if no destination has `auth` with `oauth2`. */
 export function webhookTransport(http: HttpPort, tokens: Tokens | null = null): Transport {
   return {
-    // The table of types passes only destinations of the matching type to each transport.
+    // The cast is safe because the table of types passes only destinations of its own type to a transport.
     open: (destination) => senderOf(destination as WebhookDestination, http, tokens),
     trust: (ca) => {
       tokens?.trust(ca);
@@ -35,7 +35,7 @@ function senderOf(started: WebhookDestination, http: HttpPort, tokens: Tokens | 
       return measure(destination, destination.batch, sendable);
     },
     nameOf: ({ batch }: SharedRequest) => batch,
-    // Measured calls come only from `measure`.
+    // The cast is safe because all measured calls come from `measure`.
     prepare: (unit, nowMs) => {
       return sharedRequest(destination, unit as readonly (Sendable | MeasuredCall)[], nowMs);
     },
@@ -50,7 +50,7 @@ function senderOf(started: WebhookDestination, http: HttpPort, tokens: Tokens | 
     },
     readiness: connections.readiness,
     span: ({ key, url }) => {
-      // Only the origin of the URL is shown, because its path can be a secret.
+      // Only the origin of the URL is included, because the path can be secret.
       const { protocol, hostname, port } = new URL(url);
       return {
         name: "POST",

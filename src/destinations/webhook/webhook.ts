@@ -1,4 +1,4 @@
-/** A destination of type webhook: each delivery is signed and posted to the destination's endpoints. */
+/** Destinations of type webhook: each delivery is signed, and posted to the destination's endpoints. */
 
 import { systemClock } from "../../runtime/clock.ts";
 import { HIDDEN } from "../../settings/problem.ts";
@@ -9,7 +9,7 @@ import { requestTo, sharedRequest } from "./request.ts";
 import { type WebhookDestination, type WebhookEndpoint, webhookSettings } from "./settings.ts";
 
 const SECRET_CHARACTERS_MIN = 16;
-/** The number of calls whose message IDs fit in a header if all IDs are UUIDs. */
+/** The number of calls whose message IDs fit into a header, if all IDs are UUIDs. */
 const CALLS_WITH_IDS = 221;
 const TOKEN_LIMIT_MS = 5_000;
 
