@@ -252,7 +252,9 @@ function fallingDelays(tree: unknown): readonly Problem[] {
     if (ms === null || beforeMs === null || ms >= beforeMs) return [];
     const found = `${describe(text)} after ${describe(before)}`;
     const hint = "put the delays in order";
-    return [{ path, found, expected: "a delay that is at least as long as the one before", hint }];
+    return [
+      { path, found, expected: "a delay that is at least as long as the previous one", hint },
+    ];
   });
 }
 

@@ -298,7 +298,7 @@ export const SETTINGS = section("", {
       "Time for which a delivery is retried, measured from its first attempt.",
     ),
     retryDelays: setting(
-      listOf(duration(1, WINDOW_MAX_MS), "durations, none shorter than the one before it", {
+      listOf(duration(1, WINDOW_MAX_MS), "durations, each at least as long as the previous one", {
         min: 1,
         max: DELAYS_MAX,
       }),

@@ -57,8 +57,8 @@ export function frameOf(value: Buffer, record: WithHeaders): Frame {
   if (apicurio === null || value[0] === JSON_OBJECT) return frameOfBytes(value);
   return refused(
     "undecodable",
-    `the header ${apicurio} names its schema, which is the format of Apicurio's own ` +
-      `serializers and is not supported; set the serializers to the Confluent format`,
+    `the schema ID is in the header ${apicurio}, and this format of Apicurio's own serializers ` +
+      `is not supported; set the serializers to the Confluent format`,
   );
 }
 

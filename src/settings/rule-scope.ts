@@ -21,7 +21,7 @@ export function characters(what: string, max: number): Decoder<string> {
 /** The settings that filters and mapping entries have in common. */
 export const scope = {
   sources: optional(
-    listOf(id<SourceId>(), "source ids", NAMES),
+    listOf(id<SourceId>(), "source IDs", NAMES),
     "Applies only to calls from these sources. If not set, applies to all calls.",
   ),
   if: optional(

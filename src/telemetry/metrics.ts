@@ -258,7 +258,9 @@ export const METRICS = {
     name: "switchyard_ingest_calls_repaired_total",
     type: "counter",
     labels: ["source"],
-    help: "Calls with values that JSON does not allow: infinities and values that are not a number, which are read as null, or control characters, which are read as escapes.",
+    help:
+      "Calls with values that JSON does not allow: infinities and values that are not numbers, which are read as " +
+      "null, or control characters, which are read as escapes.",
   },
   ingestDuration: {
     name: "switchyard_ingest_request_duration_seconds",

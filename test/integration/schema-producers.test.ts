@@ -124,7 +124,7 @@ test.for<Row & { readonly refusal: RegExp }>([
   {
     producer: JAVA_CLIENT,
     writing: { format: "avro", framing: "header-own", codecs: ["none"] },
-    refusal: /the header apicurio\.value\.\w+ names its schema/g,
+    refusal: /the schema ID is in the header apicurio\.value\.\w+/g,
   },
 ])(
   "$writing.format of $producer.name, $writing.framing: rejected by name",

@@ -58,8 +58,9 @@ export function schemasCommand(shell: Shell, exit: (status: ExitStatus) => void)
   return new Command("schemas")
     .summary("register Avro schemas, or check what would be registered")
     .description(
-      "Compares Avro schemas with the schema registry, and registers them. By default, the schemas " +
-        "are those of calls, audience syncs, deletion requests and attempts. The subject is the full " +
+      "Compares Avro schemas with the schema registry, and registers them. By default, these " +
+        "are the schemas of calls, audience syncs, deletion requests and attempts. The subject " +
+        "is the full " +
         "name of the record. The compatibility is BACKWARD_TRANSITIVE: a new schema can read what all " +
         "earlier versions wrote.",
     )

@@ -150,7 +150,8 @@ function Comparison() {
       <form class="comparing" onSubmit={compare}>
         <p class="quiet">
           The file is compared with the current configuration. Nothing is applied, and no value is
-          shown. The file may name other files only if the current configuration names them, too.
+          shown. The file may refer to other files only if the current configuration also refers to
+          them.
         </p>
         <label>
           <span>File</span> <input type="file" accept=".yaml,.yml,text/yaml" onChange={choose} />

@@ -81,7 +81,8 @@ const batchSettings: Section<Batch> = section(
     responses: setting(
       oneOf("whole", "each"),
       "whole",
-      "What a 2xx response accepts: all calls (`whole`), or those that its body lists as accepted (`each`).",
+      "Calls that a 2xx response accepts: all calls of the batch (`whole`), or the calls that " +
+        "the response body lists as accepted (`each`).",
     ),
   },
 );
@@ -123,7 +124,8 @@ const webhookFields = {
   payload: setting(
     oneOf("standard", "full"),
     "standard",
-    "Fields of the body: only those of the call's type, or all fields of the call.",
+    "Fields of the body: only the fields for the call's type (`standard`), or all fields of " +
+      "the call (`full`).",
   ),
   deliver: setting(
     oneOf("any", "every"),

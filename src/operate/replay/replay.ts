@@ -285,7 +285,8 @@ class Work {
 
   #refuse(record: OutgoingRecord, error: string): void {
     const from = this.#batch.get(record);
-    if (from === undefined) throw new Error(`A mark is too large for ${record.topic}: ${error}`);
+    if (from === undefined)
+      throw new Error(`The record of what was replayed is too large for ${record.topic}: ${error}`);
     this.#batch.delete(record);
     this.#progress.refuse(from.partition);
     this.#deps.onRefused(`it is too large: ${error}`);

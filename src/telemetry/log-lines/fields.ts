@@ -147,7 +147,8 @@ export const LOG_FIELDS = {
   settings: {
     type: "strings",
     meaning:
-      "Names of settings. For `config.applied`, the changed settings outside lists such as `sources`, which apply immediately.",
+      "Names of settings. For `config.applied`, the changed settings that apply immediately, " +
+      "without lists such as `sources`.",
   },
   signal: { type: "string", meaning: "The signal that requested the stop." },
   since: { type: "instant", meaning: "Time at which the reported state started." },

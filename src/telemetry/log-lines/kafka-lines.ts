@@ -38,7 +38,8 @@ export const KAFKA_LINES = {
     meaning:
       "A broker throttled this process, because the process exceeds one of its quotas in " +
       "Kafka. The line is logged immediately, and then once a minute while the broker " +
-      "throttles the process. It contains the last throttle time, and the sum of the throttle " +
+      "throttles the process. The line contains the last throttle time, and the sum of the " +
+      "throttle " +
       "times since the previous line.",
     action:
       "See [The brokers throttle the " +

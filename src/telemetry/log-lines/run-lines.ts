@@ -248,7 +248,8 @@ export const RUN_LINES = {
       "The topic `operator-actions` could not be read. Known pauses stay in force. The process " +
       "retries every 5 s.",
     action:
-      "Read the error. If a permission is missing, it names that permission and the command that grants it.",
+      "Read the error. If a permission is missing, the error contains the permission and the " +
+      "command that grants it.",
     fields: ["topic", "error"],
   },
   "operator-actions.invalid-record": {

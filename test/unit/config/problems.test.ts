@@ -256,14 +256,14 @@ const ROWS: readonly Row[] = [
     top("delivery: { retryDelays: [10s, 5s] }"),
     "delivery.retryDelays[1]",
     '"5s" after "10s"',
-    "as long as the one before",
+    "as long as the previous one",
   ],
   [
     "falling unit",
     top("delivery: { retryDelays: [1m, 59s] }"),
     "delivery.retryDelays[1]",
     '"59s" after',
-    "as long as the one before",
+    "as long as the previous one",
   ],
   [
     "a delay",
