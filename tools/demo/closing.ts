@@ -34,16 +34,16 @@ export function next(options: {
   const { configFile, adminPort, ingestPort, consolePort } = options;
   say(`
 ${heading("Next")}
-  Look at it: http://127.0.0.1:${consolePort}/   Pause, retry and replay can be tried there.
-  Publish a call of your own (another terminal), and watch it arrive here:
+  Open the console, where you can pause, retry and replay: http://127.0.0.1:${consolePort}/
+  In another terminal, publish your own call, and watch it arrive here:
     echo '{"type":"track","userId":"me","event":"Tried Switchyard"}' \\
       | npm run -s switchyard -- publish --config ${configFile}
-  Or send one over HTTP, as client libraries do:
+  Or send a call over HTTP, as client libraries do:
     curl -u ${WRITE_KEY}: http://127.0.0.1:${ingestPort}/v1/track -d '{"userId":"me","event":"Tried HTTP"}'
-  See where a call would go, and the exact requests, without sending anything:
+  Show where calls would go, and the exact requests, without sending anything:
     npm run -s switchyard -- explain --config ${configFile} examples/calls.jsonl
   Metrics: http://127.0.0.1:${adminPort}/metrics   Health: http://127.0.0.1:${adminPort}/readyz
-  Configuration of this demonstration: ${configFile}
+  Configuration of this demo: ${configFile}
 
-  Ctrl-C stops everything.`);
+  Press Ctrl-C to stop everything.`);
 }

@@ -83,7 +83,9 @@ export function createJournal(
     problems: () => [
       ...missing().map((each) => `${each}: has not arrived`),
       ...totals().flatMap(({ destination, expected: count, failedAttempts, unexpected }) => [
-        ...(unexpected > 0 ? [`${destination}: got ${unexpected} it should not get`] : []),
+        ...(unexpected > 0
+          ? [`${destination}: got ${unexpected} calls that it should not get`]
+          : []),
         ...(failedAttempts === count * (failuresPerDelivery[destination] ?? 0)
           ? []
           : [`${destination}: ${failedAttempts} failed attempts`]),

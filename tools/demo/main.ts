@@ -18,9 +18,9 @@ import { heading, say, sayPassing, tint } from "./show.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
-const USAGE = `npm start                     the whole path on a local Kafka, then goes on running until Ctrl-C
-npm start -- --once           ends after the table; status 0 only if everything arrived
-npm start -- --config FILE    runs Switchyard with a configuration of yours
+const USAGE = `npm start                     runs the whole pipeline on a local Kafka until Ctrl-C
+npm start -- --once           exits after the table, with status 0 only if every call arrived
+npm start -- --config FILE    runs Switchyard with your configuration
 `;
 
 const options = readOptions();

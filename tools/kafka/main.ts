@@ -69,7 +69,7 @@ function parseAsked(args: readonly string[]): Asked | null {
     const isCount = Number.isInteger(brokers) && brokers >= 1 && brokers <= BROKERS_MAX;
     if (isCount) return { registry, brokers, security: { tls, sasl } };
     process.stderr.write(
-      `--brokers is ${values.brokers}; it must be a whole number from 1 to ${BROKERS_MAX}\n`,
+      `--brokers is ${values.brokers}; it must be an integer from 1 to ${BROKERS_MAX}\n`,
     );
     return null;
   } catch (error) {
@@ -113,7 +113,7 @@ async function down(): Promise<number> {
     const title = service.title.replace(/^The/, "the");
     const kept = await takeDown(placeOf(service), interrupted.signal, log);
     if (kept !== null) print(`Stopped ${title}, ${describe(kept)}, and removed its data.`);
-    else if (service === KAFKA) print("No local Kafka was up.");
+    else if (service === KAFKA) print("No local Kafka was running.");
   }
   return 0;
 }

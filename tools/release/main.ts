@@ -22,11 +22,11 @@ import {
 
 const USAGE = `npm run release -- --registry HOST/PATH --base-digest sha256:... [--npm] [--source URL] [--dry-run]
 
-  --registry      where image and chart are pushed, such as registry.example.com/team
-  --base-digest   of the base image of deploy/Dockerfile: docker buildx imagetools inspect node:...
-  --npm           publishes the package for applications, too
+  --registry      registry to which the image and the chart are pushed, such as registry.example.com/team
+  --base-digest   digest of the base image in deploy/Dockerfile: docker buildx imagetools inspect node:...
+  --npm           also publishes the package for applications
   --source        address of the sources, for the image's labels
-  --dry-run       prints the commands; makes only the bill of materials
+  --dry-run       only prints the commands, and writes the bill of materials
 `;
 
 /** An error that is printed without its stack. */
