@@ -125,7 +125,7 @@ test(
     expect(await written()).toBe(6);
     const { status, err } = await cut.ended;
     expect([status, err]).toEqual([1, expect.stringContaining(NOT_APPLIED)]);
-    expect(err).toMatch(/the oldest since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \(/);
+    expect(err).toMatch(/the oldest has been waiting since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \(/);
     expect(err).toContain("Nothing was written. Start the audience stage");
     expect(err).toContain("--force");
     expect(await written()).toBe(6);
