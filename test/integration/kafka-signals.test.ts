@@ -151,7 +151,7 @@ function inFlight({ connectionPool }: Broker): () => number {
 }
 
 test("connections to a silent broker are closed completely, however often: no request waits forever", async () => {
-  const client = new Clients(connectionTo(proxy.address), new LogLines().log).create(0);
+  const client = new Clients(connectionTo(proxy.address), new LogLines().log).create();
   const brokers = new Brokers(client);
   const { brokers: known } = await brokers.metadata([]);
   const node = known[0]?.nodeId ?? -1;
@@ -162,7 +162,7 @@ test("connections to a silent broker are closed completely, however often: no re
     const ofAny = expect(brokers.metadata([])).rejects.toThrow();
     await expect.poll(sent).toBe(1);
     brokers.drop(node);
-    brokers.nextSeed();
+    client.shared.close();
     await Promise.all([ofOne, ofAny]);
     // A new connection waits for the versions that the broker accepts.
     const connecting = expect(brokers.leader(node)).rejects.toThrow();

@@ -26,9 +26,7 @@ test.each<[how: string, ends: (broker: Broker, peer: Socket) => unknown]>([
   const { port } = server.address() as AddressInfo;
   const client = new Clients(connectionTo(`127.0.0.1:${port}`), new LogLines().log).create();
   onTestFinished(() => client.destroy());
-  const pool = client.brokerPool();
-  await pool.createSeedBroker();
-  const broker = pool.seedBroker;
+  const broker = client.createBroker({ host: "127.0.0.1", port });
   const accepted = once(server, "connection");
   const [connection] = broker.connectionPool.pool;
   await (connection as unknown as { connect(): Promise<unknown> }).connect();

@@ -3,16 +3,26 @@
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fetchMetadata } from "../../src/kafka/cluster/topic-metadata.ts";
+import { addressOf } from "../../src/kafka/kafkajs/address.ts";
+import { brokerFactory } from "../../src/kafka/kafkajs/client.ts";
 import {
-  createClient,
-  type DriverAdmin,
-  type DriverClient,
-} from "../../src/kafka/kafkajs/client.ts";
-import { type Broker, Decoder, Encoder, sendRequest } from "../../src/kafka/kafkajs/internals.ts";
+  type Broker,
+  type CreateBroker,
+  Decoder,
+  Encoder,
+  sendRequest,
+} from "../../src/kafka/kafkajs/internals.ts";
+import { Kafka, logLevel } from "../../src/kafka/kafkajs/kafkajs.ts";
+import { SharedConnections } from "../../src/kafka/kafkajs/shared-connections.ts";
+
+type KafkajsAdmin = ReturnType<Kafka["admin"]>;
 
 /** Long enough for a busy machine, and shorter than the limit of a test, so that hanging brokers are reported. */
 const KNOWN_LIMIT_MS = 110_000;
 const STEP_MS = 100;
+/** Enough for brokers that restart. */
+const CONNECT_TRIES = 9;
+const CONNECT_AGAIN_MS = 1_000;
 const ELECT_LEADERS = 43;
 const PREFERRED = 0;
 const ELECTION_LIMIT_MS = 10_000;
@@ -31,12 +41,13 @@ export interface Replicas {
 }
 
 export class ClusterLook {
-  readonly #client: DriverClient;
+  readonly #createBroker: CreateBroker;
+  readonly #brokers: readonly string[];
 
   /** @param brokers plaintext addresses. */
   constructor(brokers: readonly string[]) {
-    this.#client = createClient({
-      brokers,
+    this.#brokers = brokers;
+    this.#createBroker = brokerFactory({
       clientId: "cluster-look",
       tls: undefined,
       sasl: undefined,
@@ -117,8 +128,8 @@ export class ClusterLook {
   }
 
   /** A new client each time, because kafkajs's admin cannot handle recreated topics. */
-  async #ask<Answer>(act: (admin: DriverAdmin) => Promise<Answer>): Promise<Answer> {
-    const admin = this.#client.admin();
+  async #ask<Answer>(act: (admin: KafkajsAdmin) => Promise<Answer>): Promise<Answer> {
+    const admin = new Kafka({ brokers: [...this.#brokers], logLevel: logLevel.NOTHING }).admin();
     try {
       await admin.connect();
       return await act(admin);
@@ -129,12 +140,21 @@ export class ClusterLook {
 
   /** kafkajs's admin throws if a partition has no leader. */
   async #askBroker<Answer>(act: (broker: Broker) => Promise<Answer>): Promise<Answer> {
-    const pool = this.#client.brokerPool();
+    const seeds = this.#brokers.map(addressOf);
+    const connections = new SharedConnections(this.#createBroker, seeds, () => false);
     try {
-      await pool.connect();
-      return await act(pool.seedBroker);
+      for (let left = CONNECT_TRIES; ; left -= 1) {
+        try {
+          await connections.any(async () => undefined);
+          break;
+        } catch (error) {
+          if (left === 1) throw error;
+          await sleep(CONNECT_AGAIN_MS);
+        }
+      }
+      return await connections.any(act);
     } finally {
-      await pool.disconnect();
+      connections.close();
     }
   }
 

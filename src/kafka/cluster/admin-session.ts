@@ -2,17 +2,14 @@
  * Runs admin calls one at a time, each with a time limit. A call of many requests, such as the creation of
  * thousands of topics, has the limit for each step that it reports.
  *
- * kafkajs' admin client hangs on concurrent requests, and stays broken after the deletion of a topic that it has used.
- * So a client that failed is dropped, and unless that client was new, the call is repeated once with a new client.
- * While a partition moves to another leader, calls are repeated for a few seconds. Because of these repetitions, every
- * call must be idempotent.
+ * The session's connections are closed when they are unused, or when a call has failed. Unless they were new, the call
+ * is then repeated once with new ones. While a partition moves to another leader, calls are repeated for a few seconds.
+ * Because of these repetitions, every call must be idempotent.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Grant } from "../../domain/permissions.ts";
 import { asError } from "../../runtime/as-error.ts";
-import type { DriverAdmin } from "../kafkajs/client.ts";
-import type { BrokerPool } from "../kafkajs/internals.ts";
 import { ClosedError, MissingPermissionError } from "../port.ts";
 import { Brokers } from "./brokers.ts";
 import type { Client, Clients } from "./connection.ts";
@@ -20,10 +17,10 @@ import { errorSentence, errorTypes } from "./kafka-error.ts";
 import { withPermission } from "./permission.ts";
 
 const CALL_LIMIT_MS = 30_000;
-/** An unused client is closed after this time. */
+/** Unused connections are closed after this time. */
 const IDLE_LIMIT_MS = 1_000;
-/** The number of times that kafkajs retries each step; callers handle longer outages. */
-const RETRIES = 3;
+/** The waits between attempts to connect to any broker; callers handle longer outages. */
+const CONNECT_WAITS_MS = [300, 600, 1_200];
 /**
  * Errors that end soon: a leader or controller is being elected, or kafkajs has started to authenticate on a connection
  * that is already authenticating.
@@ -37,18 +34,11 @@ const PASSING = [
 const ELECTION_LIMIT_MS = 5_000;
 const ELECTION_STEP_MS = 500;
 
-export interface AdminClient {
-  readonly admin: DriverAdmin;
-  /** A connected pool, for requests that kafkajs' admin does not support. */
-  readonly pool: BrokerPool;
-  /** For requests to a specific broker; connects when first used. */
-  readonly brokers: Brokers;
-}
+type Act<Result> = (brokers: Brokers, onStep: () => void) => Promise<Result>;
 
-type Act<Result> = (client: AdminClient, onStep: () => void) => Promise<Result>;
-
-interface Open extends AdminClient {
+interface Open {
   readonly client: Client;
+  readonly brokers: Brokers;
   isNew: boolean;
 }
 
@@ -106,8 +96,8 @@ export class AdminSession {
       open.isNew = false;
       try {
         return await this.#withLimit(async (onStep) => {
-          if (isNew) await Promise.all([open.admin.connect(), open.pool.connect()]);
-          return await act(open, onStep);
+          if (isNew) await this.#connect(open.client);
+          return await act(open.brokers, onStep);
         });
       } catch (cause) {
         this.#drop();
@@ -124,16 +114,22 @@ export class AdminSession {
   }
 
   #create(): Open {
-    const client = this.#clients.create(RETRIES);
-    const pool = client.brokerPool();
-    this.#open = {
-      client,
-      admin: client.admin(),
-      pool,
-      brokers: new Brokers({ brokerPool: () => pool }),
-      isNew: true,
-    };
+    const client = this.#clients.create();
+    this.#open = { client, brokers: new Brokers({ shared: client.shared }), isNew: true };
     return this.#open;
+  }
+
+  /** Tries the configured addresses in turn. */
+  async #connect({ shared }: Client): Promise<void> {
+    for (const waitMs of CONNECT_WAITS_MS) {
+      try {
+        return await shared.any(async () => undefined);
+      } catch (error) {
+        if (!isRetriable(error) || this.#closed) throw error;
+        await sleep(waitMs);
+      }
+    }
+    await shared.any(async () => undefined);
   }
 
   #drop(): void {
@@ -141,8 +137,6 @@ export class AdminSession {
     const open = this.#open;
     this.#open = null;
     if (open === null) return;
-    // Disconnecting only lets kafkajs clear its timers; the sockets are closed immediately.
-    for (const end of [open.admin.disconnect(), open.pool.disconnect()]) end.catch(() => undefined);
     open.brokers.close();
     open.client.destroy();
   }
@@ -163,4 +157,9 @@ export class AdminSession {
 function isPassing(cause: unknown): boolean {
   const types = errorTypes(cause);
   return PASSING.some((type) => types.has(type));
+}
+
+/** `true` for lost connections; `false` for rejected credentials, and if no version of a request is accepted. */
+function isRetriable(error: unknown): boolean {
+  return (error as { readonly retriable?: unknown }).retriable === true;
 }

@@ -2,7 +2,8 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Grant, Operation } from "../../domain/permissions.ts";
-import { request } from "../kafkajs/internals.ts";
+import type { Broker } from "../kafkajs/internals.ts";
+import { rawRequest } from "../kafkajs/raw-request.ts";
 import type {
   Admin,
   ClusterVersions,
@@ -14,34 +15,33 @@ import type {
   TopicSpec,
   TopicState,
 } from "../port.ts";
-import { type AdminClient, AdminSession } from "./admin-session.ts";
+import {
+  BROKER,
+  type ConfigsQuery,
+  type DescribedConfigs,
+  encodeDescribeConfigs,
+  readDescribedConfigs,
+  TOPIC,
+} from "../wire/describe-configs.ts";
+import { DESCRIBE_CONFIGS } from "../wire/request-kinds.ts";
+import { AdminSession } from "./admin-session.ts";
+import type { Brokers } from "./brokers.ts";
+import { commitOffsets, deleteGroup } from "./change-groups.ts";
 import { alterAllowed, createTopics, deleteTopics } from "./change-topics.ts";
 import { clusterVersions } from "./cluster-versions.ts";
 import type { Clients } from "./connection.ts";
-import { errorType, errorTypes, protocolError } from "./kafka-error.ts";
-import { commitOffsets, committedOf, offsetsOf, topicIdsOf } from "./offsets.ts";
+import { errorType, protocolError } from "./kafka-error.ts";
+import { committedOf, offsetsAt, offsetsOf, readableOffsets, topicIdsOf } from "./offsets.ts";
 import { type Identity, isAboutPermission, withPermission } from "./permission.ts";
-import { fetchMetadata, isUsable, type TopicMetadata } from "./topic-metadata.ts";
+import { isUsable, type TopicMetadata } from "./topic-metadata.ts";
 
-const TOPIC = 2;
-const BROKER = 4;
 /** Maximum number of topics per request, so that requests do not become too large or slow. */
 const TOPICS_MAX = 100;
 const USABLE_POLL_MS = 50;
 /** TOPIC_AUTHORIZATION_FAILED. */
 const FORBIDDEN = 29;
-
-interface DescribedConfigs {
-  readonly resources: readonly {
-    readonly errorCode: number;
-    readonly errorMessage: string | null;
-    readonly resourceName: string;
-    readonly configEntries: readonly {
-      readonly configName: string;
-      readonly configValue: string | null;
-    }[];
-  }[];
-}
+/** CLUSTER_AUTHORIZATION_FAILED. */
+const HIDDEN_CLUSTER = 31;
 
 export class KafkaAdmin implements Admin {
   readonly #identity: Identity;
@@ -61,10 +61,10 @@ export class KafkaAdmin implements Admin {
     configKeys: readonly string[],
     isPartial = false,
   ): Promise<TopicState[]> {
-    const describe = async (client: AdminClient, onStep: () => void) => {
+    const describe = async (brokers: Brokers, onStep: () => void) => {
       const states: TopicState[] = [];
       for (const some of chunks(names)) {
-        states.push(...(await describeSome(client, some, configKeys, isPartial)));
+        states.push(...(await describeSome(brokers, some, configKeys, isPartial)));
         onStep();
       }
       return states;
@@ -73,10 +73,10 @@ export class KafkaAdmin implements Admin {
   }
 
   assertVisible(names: readonly string[]): Promise<void> {
-    const describeAll = async ({ pool }: AdminClient, onStep: () => void) => {
+    const describeAll = async (brokers: Brokers, onStep: () => void) => {
       const found: TopicMetadata[] = [];
       for (const some of chunks(names)) {
-        found.push(...(await fetchMetadata(pool.seedBroker, some)).topicMetadata);
+        found.push(...(await brokers.metadata(some)).topicMetadata);
         onStep();
       }
       throwHidden(found);
@@ -86,12 +86,12 @@ export class KafkaAdmin implements Admin {
 
   create(topics: readonly TopicSpec[], onRejected: OnRejected = ignore): Promise<void> {
     const all = topics.map(({ name }) => name);
-    const create = async (client: AdminClient, onStep: () => void) => {
-      const existing = new Set(await topicNames(client));
+    const create = async (brokers: Brokers, onStep: () => void) => {
+      const existing = new Set(await topicNames(brokers));
       const missing = topics.filter(({ name }) => !existing.has(name));
-      await createTopics(client.brokers, missing, onRejected, onStep);
+      await createTopics(brokers, missing, onRejected, onStep);
       for (const names of chunks(all)) {
-        while (!(await areUsable(client, names))) await sleep(USABLE_POLL_MS);
+        while (!(await areUsable(brokers, names))) await sleep(USABLE_POLL_MS);
         onStep();
       }
     };
@@ -106,7 +106,7 @@ export class KafkaAdmin implements Admin {
   ): Promise<void> {
     return this.#session.call(
       "alterConfig",
-      ({ pool }) => alterAllowed(pool.seedBroker, topic, config, onRejected, is),
+      (brokers) => brokers.any((broker) => alterAllowed(broker, topic, config, onRejected, is)),
       [on("topic", [topic], "AlterConfigs")],
     );
   }
@@ -114,45 +114,31 @@ export class KafkaAdmin implements Admin {
   deleteTopics(names: readonly string[]): Promise<void> {
     return this.#session.call(
       "deleteTopics",
-      async (client) => {
-        const existing = new Set(await topicNames(client));
+      async (brokers) => {
+        const existing = new Set(await topicNames(brokers));
         const topics = names.filter((name) => existing.has(name));
-        if (topics.length > 0) await deleteTopics(client.brokers, topics);
+        if (topics.length > 0) await deleteTopics(brokers, topics);
       },
       [on("topic", names, "Delete")],
     );
   }
 
   offsets(topic: string): Promise<readonly PartitionOffsets[]> {
-    return this.#session.call(
-      "offsets",
-      async ({ admin }) => {
-        const offsets = await admin.fetchTopicOffsets(topic);
-        return offsets
-          .map(({ partition, low, high }) => ({ partition, first: Number(low), end: Number(high) }))
-          .sort((one, other) => one.partition - other.partition);
-      },
-      [on("topic", [topic], "Describe")],
-    );
+    return this.#session.call("offsets", (brokers) => readableOffsets(brokers, topic), [
+      on("topic", [topic], "Describe"),
+    ]);
   }
 
   offsetsAt(topic: string, atMs: number): Promise<readonly PartitionOffset[]> {
-    return this.#session.call(
-      "offsetsAt",
-      async ({ admin }) => {
-        const offsets = await admin.fetchTopicOffsetsByTimestamp(topic, atMs);
-        return offsets
-          .map(({ partition, offset }) => ({ partition, offset: Number(offset) }))
-          .sort((one, other) => one.partition - other.partition);
-      },
-      [on("topic", [topic], "Describe")],
-    );
+    return this.#session.call("offsetsAt", (brokers) => offsetsAt(brokers, topic, atMs), [
+      on("topic", [topic], "Describe"),
+    ]);
   }
 
   committed(groupId: string, topic: string): Promise<readonly CommittedOffset[]> {
     return this.#session.call(
       "committed",
-      async ({ brokers }) => {
+      async (brokers) => {
         const found = await committedOf(brokers, new Map([[groupId, [topic]]]));
         return found.get(groupId)?.get(topic) ?? [];
       },
@@ -166,7 +152,7 @@ export class KafkaAdmin implements Admin {
   ): Promise<ReadonlyMap<string, readonly PartitionOffsets[]>> {
     const needed = [on("topic", topics, "Describe")];
     const onUnknownNamed = this.#named(onUnknown, needed);
-    const query = ({ brokers }: AdminClient) => offsetsOf(brokers, topics, onUnknownNamed);
+    const query = (brokers: Brokers) => offsetsOf(brokers, topics, onUnknownNamed);
     return this.#session.call("offsetsOf", query, needed);
   }
 
@@ -177,48 +163,41 @@ export class KafkaAdmin implements Admin {
     const topics = [...new Set([...groups.values()].flat())];
     const needed = [on("group", [...groups.keys()], "Describe"), on("topic", topics, "Describe")];
     const onUnknownNamed = this.#named(onUnknown, needed);
-    const query = ({ brokers }: AdminClient) => committedOf(brokers, groups, onUnknownNamed);
+    const query = (brokers: Brokers) => committedOf(brokers, groups, onUnknownNamed);
     return this.#session.call("committedOf", query, needed);
   }
 
   topicIds(topics: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    return this.#session.call("topicIds", ({ brokers }) => topicIdsOf(brokers, topics));
+    return this.#session.call("topicIds", (brokers) => topicIdsOf(brokers, topics));
   }
 
   commit(groupId: string, topic: string, offsets: readonly CommittedOffset[]): Promise<void> {
     return this.#session.call(
       "commit",
-      ({ brokers }) => commitOffsets(brokers, groupId, topic, offsets),
+      (brokers) => commitOffsets(brokers, groupId, topic, offsets),
       [on("group", [groupId], "Read"), on("topic", [topic], "Read")],
     );
   }
 
   deleteGroup(groupId: string): Promise<void> {
-    return this.#session.call(
-      "deleteGroup",
-      async ({ admin }) => {
-        await unless("GROUP_ID_NOT_FOUND", admin.deleteGroups([groupId]));
-      },
-      [on("group", [groupId], "Delete")],
-    );
+    return this.#session.call("deleteGroup", (brokers) => deleteGroup(brokers, groupId), [
+      on("group", [groupId], "Delete"),
+    ]);
   }
 
   requestVersions(): Promise<ClusterVersions> {
-    return this.#session.call("requestVersions", ({ brokers }) => clusterVersions(brokers));
+    return this.#session.call("requestVersions", clusterVersions);
   }
 
   brokerSetting(key: string): Promise<string | null> {
-    return this.#session.call("brokerSetting", async ({ admin, pool }) => {
-      const { brokers } = await fetchMetadata(pool.seedBroker, null);
-      const described = await unless(
-        "CLUSTER_AUTHORIZATION_FAILED",
-        admin.describeConfigs({
-          includeSynonyms: false,
-          resources: [{ type: BROKER, name: `${brokers[0]?.nodeId ?? 0}`, configNames: [key] }],
-        }),
-      );
-      const entries = described?.resources[0]?.configEntries ?? [];
-      return entries.find(({ configName }) => configName === key)?.configValue ?? null;
+    return this.#session.call("brokerSetting", async (brokers) => {
+      const [node] = (await brokers.metadata(null)).brokers;
+      if (node === undefined) return null;
+      const query = { kind: BROKER, names: [`${node.nodeId}`], keys: [key] } as const;
+      const [described] = await describeConfigs(await brokers.leader(node.nodeId), query);
+      if (described === undefined || described.errorCode === HIDDEN_CLUSTER) return null;
+      if (described.errorCode !== 0) throw describeError(described);
+      return described.values.get(key) ?? null;
     });
   }
 
@@ -247,34 +226,26 @@ function throwHidden(found: readonly TopicMetadata[]): void {
 }
 function ignore(): void {}
 
-async function topicNames({ pool }: AdminClient): Promise<string[]> {
-  const { topicMetadata } = await fetchMetadata(pool.seedBroker, null);
+async function topicNames(brokers: Brokers): Promise<string[]> {
+  const { topicMetadata } = await brokers.metadata(null);
   return topicMetadata.map(({ topic }) => topic);
 }
 
 async function describeSome(
-  { pool }: AdminClient,
+  brokers: Brokers,
   names: readonly string[],
-  configNames: readonly string[],
+  keys: readonly string[],
   isPartial: boolean,
 ): Promise<TopicState[]> {
-  const { topicMetadata } = await fetchMetadata(pool.seedBroker, names);
+  const { topicMetadata } = await brokers.metadata(names);
   const existing = topicMetadata.filter(({ topicErrorCode }) => topicErrorCode === 0);
   const configs = new Map<string, Record<string, string>>();
-  if (configNames.length > 0 && existing.length > 0) {
-    const { resources } = await request<DescribedConfigs>(pool.seedBroker, "DescribeConfigs", {
-      includeSynonyms: false,
-      resources: existing.map(({ topic }) => ({
-        type: TOPIC,
-        name: topic,
-        configNames: [...configNames],
-      })),
-    });
-    for (const { errorCode, errorMessage, resourceName, configEntries } of resources) {
-      if (errorCode === FORBIDDEN && isPartial) continue;
-      if (errorCode !== 0) throw describeError(errorCode, resourceName, errorMessage);
-      const entries = configEntries.map(({ configName, configValue }) => [configName, configValue]);
-      configs.set(resourceName, Object.fromEntries(entries) as Record<string, string>);
+  if (keys.length > 0 && existing.length > 0) {
+    const query = { kind: TOPIC, names: existing.map(({ topic }) => topic), keys } as const;
+    for (const each of await brokers.any((broker) => describeConfigs(broker, query))) {
+      if (each.errorCode === FORBIDDEN && isPartial) continue;
+      if (each.errorCode !== 0) throw describeError(each);
+      configs.set(each.name, Object.fromEntries(each.values) as Record<string, string>);
     }
   }
   const seen = existing.map(({ topic: name, partitionMetadata }) => {
@@ -282,7 +253,7 @@ async function describeSome(
     const replicationFactor = partitionMetadata[0]?.replicas.length ?? 0;
     const config = configs.get(name);
     const state = { name, partitions, replicationFactor, config: config ?? {} };
-    if (config !== undefined || configNames.length === 0) return state;
+    if (config !== undefined || keys.length === 0) return state;
     return { ...state, lacks: "DescribeConfigs" as const };
   });
   if (!isPartial) return seen;
@@ -295,28 +266,27 @@ async function describeSome(
   return [...seen, ...hidden];
 }
 
-function describeError(code: number, topic: string, says: string | null): Error {
-  const error = protocolError(code, topic);
-  error.message = `${topic}: ${says ?? error.message}`;
+function describeConfigs(
+  broker: Broker,
+  query: ConfigsQuery,
+): Promise<readonly DescribedConfigs[]> {
+  return rawRequest(broker, DESCRIBE_CONFIGS, {
+    encode: (version) => encodeDescribeConfigs(query, version),
+    read: readDescribedConfigs,
+  });
+}
+
+function describeError({ errorCode, errorMessage, name }: DescribedConfigs): Error {
+  const error = protocolError(errorCode, name);
+  error.message = `${name}: ${errorMessage ?? error.message}`;
   return error;
 }
 
 /** @throws the brokers' error if they hide a topic, because waiting does not help. */
-async function areUsable({ pool }: AdminClient, names: readonly string[]): Promise<boolean> {
-  const { topicMetadata } = await fetchMetadata(pool.seedBroker, names);
+async function areUsable(brokers: Brokers, names: readonly string[]): Promise<boolean> {
+  const { topicMetadata } = await brokers.metadata(names);
   throwHidden(topicMetadata);
   return topicMetadata.every(isUsable);
-}
-
-/** The result of `call`, or null if it failed for exactly this reason. */
-async function unless<Result>(type: string, call: Promise<Result>): Promise<Result | null> {
-  try {
-    return await call;
-  } catch (error) {
-    const types = errorTypes(error);
-    if (types.size === 1 && types.has(type)) return null;
-    throw error;
-  }
 }
 
 function chunks<Item>(items: readonly Item[]): Item[][] {

@@ -7,9 +7,8 @@ import { hearingLimit } from "../../runtime/hearing-limit.ts";
 import type { Address } from "../kafkajs/address.ts";
 import {
   type Broker,
-  type BrokerPool,
+  type CreateBroker,
   cutOff,
-  nextSeed,
   request,
   sendProduce,
 } from "../kafkajs/internals.ts";
@@ -40,24 +39,23 @@ export interface ProduceResponse {
 const GROUP = 0;
 
 interface BrokersOptions {
-  /** Opens connections that only this object uses; absent if all are shared. */
-  readonly brokerPool?: () => BrokerPool;
-  /** Connections for requests that any broker can serve; if absent, its own. */
-  readonly shared?: SharedConnections;
+  /** Connections for requests that any broker can serve. */
+  readonly shared: SharedConnections;
+  /** Creates connections that only this object uses; if absent, all are shared. */
+  readonly createBroker?: CreateBroker;
 }
 
 export class Brokers {
-  /** Null if all connections are shared. */
-  readonly #own: BrokerPool | null;
-  readonly #shared: SharedConnections | null;
+  readonly #shared: SharedConnections;
+  readonly #createBroker: CreateBroker | null;
   readonly #addresses = new Map<number, Address>();
   readonly #brokers = new Map<number, Broker>();
   /** Connections that are being opened; concurrent callers for the same broker share one. */
   readonly #connecting = new Map<number, Promise<Broker>>();
 
-  constructor({ brokerPool, shared }: BrokersOptions) {
-    this.#own = brokerPool?.() ?? null;
-    this.#shared = shared ?? null;
+  constructor({ shared, createBroker }: BrokersOptions) {
+    this.#shared = shared;
+    this.#createBroker = createBroker ?? null;
   }
 
   /** The number of brokers known so far. */
@@ -65,9 +63,13 @@ export class Brokers {
     return this.#addresses.size;
   }
 
-  /** Queries any broker. Also records the brokers' addresses. */
-  async metadata(topics: readonly string[]): Promise<ClusterMetadata> {
-    const metadata = await this.#any((broker) => fetchMetadata(broker, topics));
+  /**
+   * Queries any broker. Also records the brokers' addresses.
+   *
+   * @param topics at least one, or null for all.
+   */
+  async metadata(topics: readonly string[] | null): Promise<ClusterMetadata> {
+    const metadata = await this.any((broker) => fetchMetadata(broker, topics));
     for (const broker of metadata.brokers) this.#learn(broker);
     return metadata;
   }
@@ -75,12 +77,12 @@ export class Brokers {
   /** Queries any broker for leaders. @param topics as encoded by `encodeLeadersRequest`. */
   leaders(topics: Buffer): Promise<Buffer> {
     const request = { encode: () => topics, read: (payload: Buffer) => payload };
-    return this.#any((broker) => rawRequest(broker, LEADERS, request));
+    return this.any((broker) => rawRequest(broker, LEADERS, request));
   }
 
   /** Queries any broker for topic IDs. */
   topicIds(topics: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    return this.#any((broker) => readTopicIds(broker, topics));
+    return this.any((broker) => readTopicIds(broker, topics));
   }
 
   /** Queries a known broker. */
@@ -92,8 +94,12 @@ export class Brokers {
 
   /** Makes `metadata` use the next of the configured addresses. */
   nextSeed(): void {
-    if (this.#shared !== null) this.#shared.nextSeed();
-    else if (this.#own !== null) nextSeed(this.#own).catch(() => undefined);
+    this.#shared.nextSeed();
+  }
+
+  /** Sends a request that any broker can serve. */
+  any<Result>(send: (broker: Broker) => Promise<Result>): Promise<Result> {
+    return this.#shared.any(send);
   }
 
   /** Requests a producer ID for idempotence. */
@@ -102,7 +108,7 @@ export class Brokers {
     readonly producerId: string;
     readonly producerEpoch: number;
   }> {
-    return this.#any((broker) =>
+    return this.any((broker) =>
       request(broker, "InitProducerId", { transactionalId: null, transactionTimeout: 60_000 }),
     );
   }
@@ -115,7 +121,7 @@ export class Brokers {
 
   /** Queries any broker for the group's coordinator. Throws if there is currently none. */
   async coordinatorOf(groupId: string): Promise<Address & { readonly nodeId: number }> {
-    const { errorCode, coordinator } = await this.#any((broker) =>
+    const { errorCode, coordinator } = await this.any((broker) =>
       request<CoordinatorResponse>(broker, "GroupCoordinator", { groupId, coordinatorType: GROUP }),
     );
     if (errorCode !== 0) throw protocolError(errorCode, groupId);
@@ -139,16 +145,9 @@ export class Brokers {
     const known = this.#brokers.get(nodeId);
     const address = this.#addresses.get(nodeId);
     if (address === undefined) throw new Error(`broker ${nodeId} is unknown`);
-    const own = this.#own;
-    if (own === null) return await this.#sharedAt(address);
-    const broker =
-      known ??
-      own.createBroker({
-        logger: own.rootLogger,
-        versions: null,
-        connectionPool: await own.connectionPoolBuilder.build(address),
-        nodeId,
-      });
+    const createBroker = this.#createBroker;
+    if (createBroker === null) return await this.#shared.broker(address).open();
+    const broker = known ?? createBroker(address);
     this.#brokers.set(nodeId, broker);
     await broker.connect();
     return broker;
@@ -170,12 +169,6 @@ export class Brokers {
 
   close(): void {
     for (const nodeId of this.#brokers.keys()) this.#leave(nodeId);
-    this.#own?.disconnect().catch(() => undefined);
-  }
-
-  async #sharedAt(address: Address): Promise<Broker> {
-    if (this.#shared === null) throw new Error("there are no connections");
-    return await this.#shared.broker(address).open();
   }
 
   #learn({ nodeId, host, port }: Address & { readonly nodeId: number }): void {
@@ -190,19 +183,6 @@ export class Brokers {
     const broker = this.#brokers.get(nodeId);
     this.#brokers.delete(nodeId);
     broker?.disconnect().catch(() => undefined);
-  }
-
-  async #any<Result>(send: (broker: Broker) => Promise<Result>): Promise<Result> {
-    if (this.#shared !== null) return await this.#shared.any(send);
-    const own = this.#own;
-    if (own === null) throw new Error("there are no connections");
-    await own.connect();
-    try {
-      return await send(own.seedBroker);
-    } catch (error) {
-      await nextSeed(own);
-      throw error;
-    }
   }
 }
 

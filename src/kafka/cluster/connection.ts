@@ -18,12 +18,12 @@ import { tokenSource } from "../../runtime/oauth-token.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { addressOf } from "../kafkajs/address.ts";
 import {
+  brokerFactory,
   CONNECTION_LIMIT_MS,
-  createClient,
-  type DriverClient,
   type SaslOptions,
   type SocketRequest,
 } from "../kafkajs/client.ts";
+import type { CreateBroker } from "../kafkajs/internals.ts";
 import { SharedConnections } from "../kafkajs/shared-connections.ts";
 import { reportThrottles } from "../kafkajs/throttles.ts";
 import type { KafkaConnection } from "../port.ts";
@@ -32,11 +32,13 @@ import { Throttles } from "./throttles.ts";
 
 const KEEP_ALIVE_DELAY_MS = 60_000;
 
-export interface Client extends DriverClient {
+export interface Client {
+  /** Creates connections that nothing else uses. */
+  readonly createBroker: CreateBroker;
   /** Closes all connections immediately; later attempts to connect fail. */
   destroy(): void;
-  /** Connections for requests that any broker can serve; by default its own. */
-  readonly shared?: SharedConnections;
+  /** Connections for requests that any broker can serve. */
+  readonly shared: SharedConnections;
 }
 
 /** The objects that all clients from one call of `createKafka` share. */
@@ -48,7 +50,8 @@ export class Clients {
   readonly clock: Clock;
   readonly #log: Log;
   readonly #sasl: SaslOptions | undefined;
-  #shared: { readonly client: Client; readonly connections: SharedConnections } | null = null;
+  /** The client whose connections all members of this process share. */
+  #shared: Client | null = null;
 
   constructor(connection: KafkaConnection, log: Log, clock: Clock = systemClock) {
     this.connection = connection;
@@ -59,49 +62,50 @@ export class Clients {
     this.#sasl = saslOptions(connection, clock);
   }
 
-  /** @param retries how often the driver retries each step; by default, often enough to outlast a broker's restart. */
-  create(retries?: number): Client {
-    return this.#create(new Sockets(this.outages), retries);
+  /** Creates a client with its own connections. */
+  create(): Client {
+    const { createBroker, destroy } = this.#create(new Sockets(this.outages));
+    const seeds = this.connection.brokers.map(addressOf);
+    const shared = new SharedConnections(createBroker, seeds, ({ host, port }) =>
+      this.throttles.isThrottled(hostAndPort(host, port)),
+    );
+    return {
+      createBroker,
+      shared,
+      destroy: () => {
+        shared.close();
+        destroy();
+      },
+    };
   }
 
   /** The connections that all members of this process share. */
   connections(): SharedConnections {
-    if (this.#shared === null) {
-      const client = this.create();
-      const seeds = this.connection.brokers.map(addressOf);
-      const connections = new SharedConnections(client.brokerPool(), seeds, ({ host, port }) =>
-        this.throttles.isThrottled(hostAndPort(host, port)),
-      );
-      this.#shared = { client, connections };
-    }
-    return this.#shared.connections;
+    this.#shared ??= this.create();
+    return this.#shared.shared;
   }
 
   /** Creates a client with its own connections for records, and shared connections for queries. */
   createForRecords(): Client {
-    return { ...this.create(), shared: this.connections() };
+    return { ...this.#create(new Sockets(this.outages)), shared: this.connections() };
   }
 
   /** Closes everything that is shared. */
   close(): void {
-    this.#shared?.connections.close();
-    this.#shared?.client.destroy();
+    this.#shared?.destroy();
   }
 
-  #create(sockets: Sockets, retries: number | undefined): Client {
-    const { brokers, clientId } = this.connection;
+  #create(sockets: Sockets): Omit<Client, "shared"> {
     reportThrottles(sockets.create, this.throttles.throttled);
-    const client = createClient({
-      brokers,
-      clientId,
+    const createBroker = brokerFactory({
+      clientId: this.connection.clientId,
       tls: tlsOptions(this.connection),
       sasl: this.#sasl,
-      retries,
       openSocket: sockets.create,
       isDebug: this.#log.isLevelEnabled("debug"),
       onLog: this.outages.client,
     });
-    return { ...client, destroy: () => sockets.destroy() };
+    return { createBroker, destroy: () => sockets.destroy() };
   }
 }
 

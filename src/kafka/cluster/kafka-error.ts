@@ -1,4 +1,4 @@
-/** Classifies errors. This is necessary because kafkajs nests errors, and its error classes are not specific enough. */
+/** Classifies errors by everything that they contain, because kafkajs' error classes are not specific enough. */
 
 import { DRIVER_FATAL, DRIVER_OUTAGE } from "../kafkajs/error-names.ts";
 import { createErrorFromCode } from "../kafkajs/internals.ts";
@@ -32,10 +32,7 @@ export function errorTypes(error: unknown): Set<string> {
   return types;
 }
 
-/**
- * One sentence for the error, including errors that kafkajs keeps in lists, such as one for each topic that
- * could not be created.
- */
+/** One sentence for the error, including errors in lists, such as one for each topic that could not be created. */
 export function errorSentence(error: unknown): string {
   const { message, errors } = error as { readonly message?: unknown; readonly errors?: unknown };
   if (!Array.isArray(errors) || errors.length === 0) return `${message}`;
@@ -102,16 +99,11 @@ interface ErrorParts {
   readonly resource?: string;
 }
 
-/** The error, its causes, and the errors that kafkajs keeps in lists. */
+/** The error, its causes, and the errors in lists. */
 export function causesOf(error: unknown, depth = 0): ErrorParts[] {
   if (typeof error !== "object" || error === null || depth > 10) return [];
-  const { cause, errors, groups } = error as {
-    readonly cause?: unknown;
-    readonly errors?: unknown;
-    readonly groups?: unknown;
-  };
-  const lists = [errors, groups].flatMap((list) => (Array.isArray(list) ? list : []));
-  const inner = lists.flatMap((item) => [item, (item as { error?: unknown }).error]);
+  const { cause, errors } = error as { readonly cause?: unknown; readonly errors?: unknown };
+  const inner: readonly unknown[] = Array.isArray(errors) ? errors : [];
   return [error, ...[cause, ...inner].flatMap((item) => causesOf(item, depth + 1))];
 }
 

@@ -18,8 +18,15 @@ import { asError } from "../../runtime/as-error.ts";
 import type { Broker } from "../kafkajs/internals.ts";
 import { request } from "../kafkajs/internals.ts";
 import { rawRequest } from "../kafkajs/raw-request.ts";
-import type { CommittedOffset, OnUnknown, PartitionOffsets } from "../port.ts";
-import { encodeListOffsets, type ListedOffset, readListedOffsets } from "../wire/list-offsets.ts";
+import type { CommittedOffset, OnUnknown, PartitionOffset, PartitionOffsets } from "../port.ts";
+import {
+  encodeListOffsets,
+  type ListedOffset,
+  type OffsetsQuery,
+  READ_COMMITTED,
+  READ_UNCOMMITTED,
+  readListedOffsets,
+} from "../wire/list-offsets.ts";
 import { LIST_OFFSETS } from "../wire/request-kinds.ts";
 import type { Brokers } from "./brokers.ts";
 import { errorKind, errorTypes, protocolError } from "./kafka-error.ts";
@@ -27,14 +34,15 @@ import { errorKind, errorTypes, protocolError } from "./kafka-error.ts";
 const TOPICS_MAX = 500;
 const GROUPS_AT_ONCE = 64;
 
+const UNKNOWN_TOPIC = 3;
 /** Kafka's codes for a topic that does not exist, or cannot exist. */
-const NO_TOPIC = new Set([3, 17]);
+const NO_TOPIC = new Set([UNKNOWN_TOPIC, 17]);
 const NO_LEADER = 5;
 /** How often, and after which wait, a broker or coordinator is queried again. */
 const AGAIN = 3;
 const AGAIN_MS = 300;
-
-type Timestamp = Parameters<typeof listOffsets>[2];
+/** The offset if no record is at the requested time or later. */
+const NO_RECORD = -1;
 
 interface Place {
   readonly topic: string;
@@ -78,6 +86,52 @@ export async function offsetsOf(
     }
   }
   return offsets;
+}
+
+/**
+ * The offsets between which a reader gets records: it stops before open transactions.
+ *
+ * @throws if the topic does not exist.
+ */
+export async function readableOffsets(
+  brokers: Brokers,
+  topic: string,
+): Promise<readonly PartitionOffsets[]> {
+  const led = await existing(brokers, topic);
+  const firsts = await list(brokers, led, EARLIEST, ALL_KNOWN, READ_COMMITTED);
+  const ends = await list(brokers, led, LATEST, ALL_KNOWN, READ_COMMITTED);
+  return led.map((place) => ({
+    partition: place.partition,
+    first: firsts.get(keyOf(place)) ?? 0,
+    end: ends.get(keyOf(place)) ?? 0,
+  }));
+}
+
+/** For each partition, the offset of the first record at `atMs` or later, or the end. */
+export async function offsetsAt(
+  brokers: Brokers,
+  topic: string,
+  atMs: number,
+): Promise<readonly PartitionOffset[]> {
+  const led = await existing(brokers, topic);
+  // The end is read first, so that it is not above the offset of a record that is written meanwhile.
+  const ends = await list(brokers, led, LATEST, ALL_KNOWN, READ_COMMITTED);
+  const found = await list(brokers, led, atMs, ALL_KNOWN, READ_COMMITTED);
+  return led.map((place) => {
+    const offset = found.get(keyOf(place)) ?? NO_RECORD;
+    const end = ends.get(keyOf(place)) ?? 0;
+    return { partition: place.partition, offset: offset < 0 ? end : offset };
+  });
+}
+
+/** The partitions of a topic. A broker may not know a new topic yet, so it is queried several times. */
+async function existing(brokers: Brokers, topic: string): Promise<readonly Led[]> {
+  for (let left = AGAIN; ; left -= 1) {
+    const led = (await partitionsOf(brokers, [topic], ALL_KNOWN)).get(topic);
+    if (led !== undefined) return led;
+    if (left === 0) throw protocolError(UNKNOWN_TOPIC, topic);
+    await sleep(AGAIN_MS);
+  }
 }
 
 /** Committed offsets by group and topic. Partitions without a committed offset are omitted. */
@@ -162,6 +216,9 @@ class Unknown {
   }
 }
 
+/** For queries that fail if a topic has no result. */
+const ALL_KNOWN = new Unknown(undefined);
+
 interface Led extends Place {
   /** Negative if there is currently no leader. */
   readonly leader: number;
@@ -193,8 +250,9 @@ async function partitionsOf(
 async function list(
   brokers: Brokers,
   wanted: readonly Led[],
-  timestamp: Timestamp,
+  timestamp: number,
   unknown: Unknown,
+  isolation?: OffsetsQuery["isolation"],
 ): Promise<ReadonlyMap<string, number>> {
   const offsets = new Map<string, number>();
   const failed = ({ topic, partition }: Place, code: number) => {
@@ -207,7 +265,9 @@ async function list(
         for (const each of led) failed(each, NO_LEADER);
         return;
       }
-      const query = async () => listOffsets(await brokers.leader(nodeId), led, timestamp);
+      const query = async () => {
+        return listOffsets(await brokers.leader(nodeId), led, timestamp, isolation);
+      };
       const topics = [...new Set(led.map(({ topic }) => topic))];
       for (const each of (await unknown.ofAll(topics, query, `the broker ${nodeId}`)) ?? []) {
         if (each.errorCode === 0) offsets.set(keyOf(each), each.offset);
@@ -274,15 +334,15 @@ export const LATEST = -1;
 export const EARLIEST = -2;
 
 /**
- * The offsets of partitions as their leader lists them, including records of open transactions. A reader stops before
- * open transactions, so it uses a separate request (`range-reader.ts`).
+ * The offsets of partitions as their leader lists them.
  *
- * @param wanted partitions that this broker leads.
+ * @param wanted partitions that this broker leads. @param timestamp in epoch milliseconds, `LATEST` or `EARLIEST`.
  */
 export async function listOffsets(
   leader: Broker,
   wanted: readonly { readonly topic: string; readonly partition: number }[],
-  timestamp: typeof LATEST | typeof EARLIEST,
+  timestamp: number,
+  isolation: OffsetsQuery["isolation"] = READ_UNCOMMITTED,
 ): Promise<readonly ListedOffset[]> {
   const topics = new Map<string, number[]>();
   for (const { topic, partition } of wanted) {
@@ -291,60 +351,7 @@ export async function listOffsets(
     else partitions.push(partition);
   }
   return await rawRequest(leader, LIST_OFFSETS, {
-    encode: (version) => encodeListOffsets(topics, timestamp, version),
+    encode: (version) => encodeListOffsets({ topics, timestamp, isolation }, version),
     read: readListedOffsets,
   });
-}
-
-/** The generation of a commit by a process that is not a member. */
-const NO_GENERATION = -1;
-const NO_MEMBER = "";
-const WAIT_MS = 100;
-/** The group's coordinator is being found, is loading, or has moved. */
-const PASSING = new Set([
-  "GROUP_COORDINATOR_NOT_AVAILABLE",
-  "GROUP_LOAD_IN_PROGRESS",
-  "NOT_COORDINATOR_FOR_GROUP",
-]);
-
-interface CommitResponse {
-  readonly responses: readonly {
-    readonly partitions: readonly { readonly errorCode: number }[];
-  }[];
-}
-
-/**
- * Commits offsets for a group without joining the group. kafkajs' admin cannot include metadata in such a commit.
- *
- * Waits for the coordinator; the caller limits the time. Throws if the group has members.
- */
-export async function commitOffsets(
-  brokers: Brokers,
-  groupId: string,
-  topic: string,
-  offsets: readonly CommittedOffset[],
-): Promise<void> {
-  const partitions = offsets.map((entry) => ({ ...entry, offset: `${entry.offset}` }));
-  for (;;) {
-    try {
-      const { responses } = await request<CommitResponse>(
-        await brokers.coordinator(groupId),
-        "OffsetCommit",
-        {
-          groupId,
-          groupGenerationId: NO_GENERATION,
-          memberId: NO_MEMBER,
-          topics: [{ topic, partitions }],
-        },
-      );
-      const failed = responses
-        .flatMap((response) => response.partitions)
-        .find(({ errorCode }) => errorCode !== 0);
-      if (failed === undefined) return;
-      throw protocolError(failed.errorCode);
-    } catch (error) {
-      if (![...errorTypes(error)].some((type) => PASSING.has(type))) throw error;
-      await sleep(WAIT_MS);
-    }
-  }
 }

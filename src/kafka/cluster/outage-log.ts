@@ -32,14 +32,7 @@ const NUMBERS = /\d+/g;
 /**
  * kafkajs' loggers whose lines only repeat what the log lines about outages, or the request's caller, already report.
  */
-const QUIET = new Set([
-  "Connection",
-  "BrokerPool",
-  "Consumer",
-  "Runner",
-  "Cluster",
-  "RequestQueue",
-]);
+const QUIET = new Set(["Connection", "RequestQueue"]);
 const ERROR_LEVEL = 1;
 
 interface Outage {

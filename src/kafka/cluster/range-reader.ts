@@ -17,7 +17,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type CorruptBatch, corruptBatchOf } from "../../domain/corrupt-batch.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
-import { type Broker, request } from "../kafkajs/internals.ts";
+import type { Broker } from "../kafkajs/internals.ts";
 import { messageSet } from "../kafkajs/message-set.ts";
 import { rawRequest } from "../kafkajs/raw-request.ts";
 import { ClosedError, type PartitionOffset, type ReadRange } from "../port.ts";
@@ -26,11 +26,13 @@ import { endOfBatches } from "../wire/decode-records.ts";
 import { encodeFetch, type RequestedPartition } from "../wire/fetch-request.ts";
 import { type FetchedSet, readFetchResponse } from "../wire/fetch-response.ts";
 import { type FetchedRecord, type OldMessage, recordOf } from "../wire/fetched-record.ts";
+import { READ_COMMITTED } from "../wire/list-offsets.ts";
 import { FETCH } from "../wire/request-kinds.ts";
 import { withoutAborted } from "../wire/without-aborted.ts";
 import { Brokers } from "./brokers.ts";
 import type { Client, Clients } from "./connection.ts";
 import { errorKind, errorTypes, protocolError, retryDelayMs } from "./kafka-error.ts";
+import { EARLIEST, LATEST, listOffsets } from "./offsets.ts";
 import { withPermission } from "./permission.ts";
 
 const GIVE_UP_AFTER_MS = 30_000;
@@ -39,8 +41,6 @@ const WAIT_MAX_MS = 250;
 /** How long a broker may wait if there may be nothing to read for a long time. */
 const FOLLOW_WAIT_MAX_MS = 5_000;
 const NO_SESSION = { sessionId: 0, sessionEpoch: -1 };
-const EARLIEST = -2;
-const LATEST = -1;
 const READ = { on: "topic", pattern: "literal", operations: ["Read"] } as const;
 /**
  * A broker always returns the complete first batch. The batch after the corrupt one shows where the corrupt one ends.
@@ -50,12 +50,6 @@ const CORRUPT_FETCH_BYTES = 1_024 * 1_024;
 const IDLE_LIMIT_MS = 1_000;
 
 type Message = (FetchedRecord | OldMessage) & { readonly isControlRecord?: boolean };
-
-interface ListOffsetsResponse {
-  readonly responses: readonly {
-    readonly partitions: readonly { readonly errorCode: number; readonly offset: string }[];
-  }[];
-}
 
 interface Step {
   readonly records: readonly IncomingRecord[];
@@ -250,19 +244,15 @@ async function first(
   return offset > position ? offset : null;
 }
 
-/** @param which `EARLIEST` or `LATEST` */
 async function listedOffset(
   broker: Broker,
   topic: string,
   partition: number,
-  which: number,
+  which: typeof EARLIEST | typeof LATEST,
 ): Promise<number> {
-  const { responses } = await request<ListOffsetsResponse>(broker, "ListOffsets", {
-    topics: [{ topic, partitions: [{ partition, timestamp: `${which}` }] }],
-  });
-  const found = responses[0]?.partitions[0];
+  const [found] = await listOffsets(broker, [{ topic, partition }], which, READ_COMMITTED);
   if (found === undefined || found.errorCode !== 0) throw protocolError(found?.errorCode ?? -1);
-  return Number(found.offset);
+  return found.offset;
 }
 
 /** Fetches on the connection for all other requests. kafkajs would open a connection only for fetches. */

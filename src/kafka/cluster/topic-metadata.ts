@@ -1,4 +1,4 @@
-/** Fetches the partitions of topics and their leaders, bypassing kafkajs' list of target topics. */
+/** Fetches the partitions of topics and their leaders. */
 
 import { type Broker, request } from "../kafkajs/internals.ts";
 

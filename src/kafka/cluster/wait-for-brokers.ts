@@ -15,7 +15,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { createLog, type Log } from "../../telemetry/log.ts";
-import { type BrokerPool, nextSeed } from "../kafkajs/internals.ts";
+import { addressOf } from "../kafkajs/address.ts";
+import { DRIVER_AUTHENTICATION_FAILED, DRIVER_CLOSED } from "../kafkajs/error-names.ts";
 import type { KafkaConnection } from "../port.ts";
 import { type ConnectCause, causeText, connectCause, type Step } from "./connect-cause.ts";
 import { type Client, Clients } from "./connection.ts";
@@ -83,16 +84,22 @@ interface Failed {
   readonly cause: ConnectCause;
 }
 
-/** Tries one address per attempt, and the next address after each failure. */
+/** Failures that an operator has to fix, with any broker: another address would only hide them. */
+const SAME_EVERYWHERE: ReadonlySet<string> = new Set([
+  DRIVER_AUTHENTICATION_FAILED,
+  DRIVER_CLOSED,
+  "NoCommonVersionError",
+]);
+
+/** Tries one address per attempt, and the next address after most failures. */
 class Tries {
   readonly #connection: KafkaConnection;
   readonly #client: Client;
-  readonly #pool: BrokerPool;
+  #at = 0;
 
   constructor(connection: KafkaConnection, log: Log) {
     this.#connection = connection;
-    this.#client = new Clients(connection, log).create(0);
-    this.#pool = this.#client.brokerPool();
+    this.#client = new Clients(connection, log).create();
   }
 
   /**
@@ -102,9 +109,11 @@ class Tries {
   async next(limitMs: number, signal: AbortSignal): Promise<Failed | null> {
     const reached: { step: Step } = { step: "connect" };
     const answered = async (): Promise<null> => {
-      await this.#pool.connect();
+      const { brokers } = this.#connection;
+      const address = addressOf(brokers[this.#at % brokers.length] ?? "");
+      const broker = await this.#client.shared.broker(address).open();
       reached.step = "request";
-      await fetchMetadata(this.#pool.seedBroker, [ANY_TOPIC]);
+      await fetchMetadata(broker, [ANY_TOPIC]);
       return null;
     };
     const ended = new AbortController();
@@ -115,7 +124,7 @@ class Tries {
     try {
       return await Promise.race([answered(), late]);
     } catch (error) {
-      if (reached.step === "request") await nextSeed(this.#pool).catch(() => undefined);
+      if (reached.step === "request" || !SAME_EVERYWHERE.has((error as Error).name)) this.#at += 1;
       return { error, cause: connectCause(error, reached.step, this.#connection) };
     } finally {
       ended.abort();
@@ -124,7 +133,6 @@ class Tries {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#pool.disconnect().catch(() => undefined);
     this.#client.destroy();
   }
 }

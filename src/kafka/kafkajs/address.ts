@@ -1,4 +1,4 @@
-/** Addresses of brokers. `hostAndPort` writes an address as a single string, with IPv6 in brackets. */
+/** Addresses of brokers, from the texts in the configuration. */
 
 import { withoutBrackets } from "../../domain/addresses.ts";
 

@@ -9,8 +9,8 @@ import { frameBytes, frameRequest } from "../wire/frame-request.ts";
 import type { Address } from "./address.ts";
 import {
   type Broker,
-  type BrokerPool,
   type Connection,
+  type CreateBroker,
   cutOff,
   type Protocol,
   type Versions,
@@ -48,7 +48,7 @@ interface BrokerConnectionOptions {
 export class BrokerConnection {
   readonly #isGathered: boolean;
   #isCorked = false;
-  readonly #source: BrokerPool;
+  readonly #createBroker: CreateBroker;
   readonly #address: Address;
   #broker: Broker | null = null;
   #opening: Promise<Broker> | null = null;
@@ -59,13 +59,13 @@ export class BrokerConnection {
   readonly #waiting = new Set<Waiting>();
 
   constructor(
-    source: BrokerPool,
+    createBroker: CreateBroker,
     address: Address,
     { isGathered, elsewhere }: BrokerConnectionOptions,
   ) {
     this.#isGathered = isGathered;
     this.#elsewhere = elsewhere;
-    this.#source = source;
+    this.#createBroker = createBroker;
     this.#address = address;
   }
 
@@ -222,9 +222,7 @@ export class BrokerConnection {
 
   async #connect(): Promise<Broker> {
     this.close();
-    const connectionPool = await this.#source.connectionPoolBuilder.build(this.#address);
-    const logger = this.#source.rootLogger;
-    const broker = this.#source.createBroker({ logger, versions: null, connectionPool });
+    const broker = this.#createBroker(this.#address);
     this.#broker = broker;
     try {
       await broker.connect();

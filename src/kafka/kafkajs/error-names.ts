@@ -12,7 +12,6 @@ export const DRIVER_CLOSED = "KafkaJSConnectionClosedError";
 /** Errors that last until an operator fixes the cause. */
 export const DRIVER_FATAL = [
   DRIVER_AUTHENTICATION_FAILED,
-  "KafkaJSServerDoesNotSupportApiKey",
   "KafkaJSNotImplemented",
   "KafkaJSUnsupportedMagicByteInMessageSet",
 ] as const;
@@ -24,10 +23,4 @@ export const DRIVER_OUTAGE = [
   "KafkaJSRequestTimeoutError",
   // kafkajs marks this error as not retriable.
   "KafkaJSLockTimeout",
-  "KafkaJSTimeout",
-  "KafkaJSGroupCoordinatorNotFound",
-  "KafkaJSBrokerNotFound",
-  "KafkaJSNoBrokerAvailableError",
-  "KafkaJSMetadataNotLoaded",
-  "KafkaJSTopicMetadataNotLoaded",
 ] as const;

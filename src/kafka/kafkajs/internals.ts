@@ -1,6 +1,6 @@
 /**
- * The internals of kafkajs that the code in this folder uses directly, with types. kafkajs' connections are used to
- * send requests that kafkajs' producer and admin client do not support.
+ * The internals of kafkajs that the code in this folder uses directly, with types. All requests
+ * are sent over kafkajs' connections; some are encoded by kafkajs, and the others by `wire/`.
  *
  * Responses are decoded, but not passed to kafkajs' own `parse`, which throws the first partition's error, so that the
  * information about which partitions succeeded is lost.
@@ -8,14 +8,13 @@
 
 import type { Socket } from "node:net";
 
-import type { Kafka } from "kafkajs";
-
 import { encodeProduce, type ProduceRequest } from "../wire/encode-produce.ts";
 import type { BrokerVersions } from "../wire/request-version.ts";
+import type { Address } from "./address.ts";
 import { loadInternal } from "./kafkajs.ts";
 
 export interface Protocol {
-  readonly request: unknown;
+  readonly request: { readonly apiKey: number; readonly [field: string]: unknown };
   readonly response: {
     readonly decode: (payload: Buffer) => Promise<unknown>;
     readonly parse?: (decoded: unknown) => Promise<unknown>;
@@ -40,11 +39,6 @@ export interface Decoder {
   readInt32(): number;
   readString(): string | null;
   readArray<Item>(read: (decoder: Decoder) => Item): Item[];
-}
-
-interface Definition {
-  readonly versions: readonly string[];
-  readonly protocol: (choice: { readonly version: number }) => (options: object) => Protocol;
 }
 
 export interface Connection {
@@ -83,62 +77,19 @@ export interface Broker {
   isConnected(): boolean;
   connect(): Promise<void>;
   disconnect(): Promise<void>;
-  readonly lookupRequest: (apiKey: number, definition: Definition) => (options: object) => Protocol;
+  /** The request in the highest version that the broker accepts. @throws NoCommonVersionError */
+  protocolOf(name: RequestName, options: object): Protocol;
 }
 
-export interface BrokerPool {
-  /** Set by `connect`. */
-  readonly seedBroker: Broker;
-  readonly versions: unknown;
-  readonly rootLogger: unknown;
-  readonly connectionPoolBuilder: {
-    build(to: { readonly host: string; readonly port: number }): Promise<unknown>;
-  };
-  connect(): Promise<void>;
-  disconnect(): Promise<void>;
-  /** Switches to the next address in the list. */
-  createSeedBroker(): Promise<void>;
-  createBroker(options: object): Broker;
-}
+/** Creates a broker at an address, which connects when told to. */
+export type CreateBroker = (address: Address) => Broker;
 
-type Logger = ReturnType<Kafka["logger"]>;
-
-interface ClusterOptions {
-  readonly logger: Logger;
-  readonly socketFactory: unknown;
-  readonly brokers: readonly string[];
-  readonly ssl: unknown;
-  readonly sasl: unknown;
-  readonly clientId: string;
-  readonly connectionTimeout: number;
-  readonly authenticationTimeout: number;
-  readonly reauthenticationThreshold: number;
-  readonly requestTimeout: number;
-  readonly enforceRequestTimeout: boolean;
-  readonly allowAutoTopicCreation: boolean;
-  readonly retry: object;
-}
-
-const { requests } = loadInternal("src/protocol/requests/index.js") as {
-  readonly requests: Readonly<Record<string, Definition>>;
-};
-const apiKeys = loadInternal("src/protocol/requests/apiKeys.js") as Readonly<
-  Record<string, number>
->;
-const ClusterClass = loadInternal("src/cluster/index.js") as new (
-  options: ClusterOptions,
-) => { readonly brokerPool: BrokerPool };
 export const { createErrorFromCode } = loadInternal("src/protocol/error.js") as {
   createErrorFromCode(code: number): Error & { readonly type: string; readonly retriable: boolean };
 };
 
 export const Encoder = loadInternal("src/protocol/encoder.js") as new () => Encoder;
 export const Decoder = loadInternal("src/protocol/decoder.js") as new (payload: Buffer) => Decoder;
-
-/** Connections to a cluster, without kafkajs' list of target topics (a single bad topic breaks that list). */
-export function brokerPool(options: ClusterOptions): BrokerPool {
-  return new ClusterClass(options).brokerPool;
-}
 
 const { KafkaJSConnectionClosedError } = loadInternal("src/errors.js") as {
   readonly KafkaJSConnectionClosedError: new (message: string) => Error;
@@ -158,29 +109,28 @@ export function cutOff(broker: Broker): void {
   broker.disconnect().catch(() => undefined);
 }
 
-/** Makes the pool use the next address in its list, and cuts off the connections to the previous broker. */
-export async function nextSeed(pool: BrokerPool): Promise<void> {
-  // There is no broker before the first connection.
-  const before = pool.seedBroker as Broker | undefined;
-  if (before !== undefined) cutOff(before);
-  await pool.createSeedBroker();
+/** The versions that the broker listed on its latest connection. */
+export function acceptedBy({ versions }: Pick<Broker, "versions">): Versions {
+  if (versions === null) throw new KafkaJSConnectionClosedError("Not connected");
+  return versions;
 }
 
-/** The requests that kafkajs encodes, by kafkajs' names. */
-export type RequestName =
-  | "CreateTopics"
-  | "DeleteTopics"
-  | "DescribeConfigs"
-  | "GroupCoordinator"
-  | "InitProducerId"
-  | "JoinGroup"
-  | "LeaveGroup"
-  | "ListOffsets"
-  | "Metadata"
-  | "OffsetCommit"
-  | "OffsetFetch"
-  | "Produce"
-  | "SyncGroup";
+/** The requests that kafkajs encodes for us, by kafkajs' names. */
+export const REQUEST_NAMES = [
+  "CreateTopics",
+  "DeleteGroups",
+  "DeleteTopics",
+  "GroupCoordinator",
+  "InitProducerId",
+  "JoinGroup",
+  "LeaveGroup",
+  "Metadata",
+  "OffsetCommit",
+  "OffsetFetch",
+  "Produce",
+  "SyncGroup",
+] as const;
+export type RequestName = (typeof REQUEST_NAMES)[number];
 
 /** Sends a request and returns the response as decoded, including error codes. */
 export async function request<Decoded>(
@@ -188,19 +138,12 @@ export async function request<Decoded>(
   name: RequestName,
   options: object,
 ): Promise<Decoded> {
-  return await sendRequest(broker, protocolOf(broker, name, options).protocol);
+  return await sendRequest(broker, protocolOf(broker, name, options));
 }
 
 /** The request in the highest version that the broker accepts. Its response is returned as decoded. */
-export function protocolOf(
-  broker: Broker,
-  name: RequestName,
-  options: object,
-): { readonly apiKey: number; readonly protocol: Protocol } {
-  const definition = requests[name];
-  const apiKey = apiKeys[name];
-  if (definition === undefined || apiKey === undefined) throw new Error(`kafkajs lacks ${name}`);
-  return { apiKey, protocol: asDecoded(broker.lookupRequest(apiKey, definition)(options)) };
+export function protocolOf(broker: Broker, name: RequestName, options: object): Protocol {
+  return asDecoded(broker.protocolOf(name, options));
 }
 
 function asDecoded(protocol: Protocol): Protocol {
@@ -220,11 +163,11 @@ export async function sendProduce<Decoded>(
   broker: Broker,
   produce: ProduceRequest,
 ): Promise<Decoded> {
-  const { protocol } = protocolOf(broker, "Produce", produce);
+  const protocol = broker.protocolOf("Produce", produce);
   const encode = async (roomBytes = 0) => ({
     buffer: encodeProduce(produce, roomBytes),
     roomBytes,
   });
-  const request = { ...(protocol.request as object), encode };
+  const request = { ...protocol.request, encode };
   return await sendRequest(broker, { ...protocol, request });
 }

@@ -39,12 +39,6 @@ export const kafkajsInUse: {
 
 export type Kafka = Kafkajs.Kafka;
 export const { AssignerProtocol, Kafka, PartitionAssigners, Partitioners, logLevel } = kafkajs;
-export const {
-  KafkaJSError,
-  KafkaJSNonRetriableError,
-  KafkaJSNumberOfRetriesExceeded,
-  KafkaJSProtocolError,
-} = kafkajs;
 
 /** Internals of the same copy of kafkajs; `internals.ts` adds their types. */
 export const loadInternal = loaded.load;

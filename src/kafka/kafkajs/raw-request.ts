@@ -5,24 +5,19 @@
 
 import { hostAndPort } from "../../runtime/listening.ts";
 import { TOPIC_IDS } from "../wire/request-kinds.ts";
-import { type BrokerVersions, commonVersion, type RequestKind } from "../wire/request-version.ts";
+import { commonVersion, type RequestKind } from "../wire/request-version.ts";
 import { decodeTopicIds, encodeTopicIdRequest } from "../wire/topic-id.ts";
-import { DRIVER_CLOSED } from "./error-names.ts";
+import { acceptedBy, type Protocol, type Versions } from "./internals.ts";
 
 interface Sending {
-  send(protocol: never): Promise<unknown>;
+  send(protocol: Protocol): Promise<unknown>;
 }
 
 /** The part of kafkajs' broker that is needed here. */
 export interface RawTarget {
   readonly connectionPool: Sending & { readonly host: string; readonly port: number };
   /** Null before the first connection. */
-  readonly versions: BrokerVersions | null;
-}
-
-/** Treated like kafkajs' own error, which cannot be imported because kafkajs loads this file. */
-class NotConnectedError extends Error {
-  override readonly name = DRIVER_CLOSED;
+  readonly versions: Versions | null;
 }
 
 interface Raw<Result> {
@@ -37,15 +32,14 @@ interface Raw<Result> {
  * @throws NoCommonVersionError
  */
 export async function rawRequest<Result>(
-  { connectionPool, versions }: RawTarget,
+  broker: RawTarget,
   kind: RequestKind,
   { encode, read }: Raw<Result>,
-  connection: Sending = connectionPool,
+  connection: Sending = broker.connectionPool,
 ): Promise<Result> {
-  const { host, port } = connectionPool;
-  if (versions === null) throw new NotConnectedError("Not connected");
+  const { host, port } = broker.connectionPool;
   const { apiKey, apiName } = kind;
-  const apiVersion = commonVersion(kind, versions[apiKey], hostAndPort(host, port));
+  const apiVersion = commonVersion(kind, acceptedBy(broker)[apiKey], hostAndPort(host, port));
   const buffer = encode(apiVersion);
   const { length } = buffer;
   const encoded = { buf: buffer, buffer, offset: length, size: () => length };
@@ -53,10 +47,10 @@ export async function rawRequest<Result>(
     request: { apiKey, apiName, apiVersion, encode: async () => encoded },
     response: {
       decode: async (payload: Buffer) => ({ payload }),
-      parse: async ({ payload }: { readonly payload: Buffer }) => payload,
+      parse: async (decoded: unknown) => (decoded as { readonly payload: Buffer }).payload,
     },
   };
-  return read((await connection.send(protocol as never)) as Buffer, apiVersion);
+  return read((await connection.send(protocol)) as Buffer, apiVersion);
 }
 
 /**

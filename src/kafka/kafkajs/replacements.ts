@@ -1,11 +1,9 @@
 /** The list of kafkajs' modules that are replaced, and the short replacements themselves. */
 
 import { frameBytes, frameRequest } from "../wire/frame-request.ts";
-import { type Address, addressOf } from "./address.ts";
 import { authenticateToBroker } from "./authentication.ts";
 import type { LoadInternal, Replacement } from "./load-kafkajs.ts";
 import { requestQueue } from "./request-queue.ts";
-import { brokerVersions, requestVersions } from "./request-versions.ts";
 import { sessions } from "./sessions.ts";
 
 interface FrameArguments {
@@ -39,41 +37,10 @@ const requestFrame: Replacement = {
   },
 };
 
-interface Options {
-  readonly brokers: readonly string[];
-}
-
-interface Builder {
-  /** Connects to the address if one is given, and otherwise to the next configured address. */
-  build(to?: Partial<Address>): Promise<unknown>;
-}
-
-/**
- * Returns the configured addresses in turn, as host and port. kafkajs splits an address at its first colon,
- * which breaks IPv6 addresses.
- */
-const seedAddresses: Replacement = {
-  name: "seed-addresses",
-  module: "src/cluster/connectionPoolBuilder.js",
-  replace: (load) => {
-    const Original = load("src/cluster/connectionPoolBuilder.js") as (options: Options) => Builder;
-    return (options: Options): Builder => {
-      const { brokers } = options;
-      const builder = Original(options);
-      let next = 0;
-      const nextSeed = () => addressOf(brokers[next++ % brokers.length] ?? "");
-      return { build: (to = {}) => builder.build(to.host ? to : nextSeed()) };
-    };
-  },
-};
-
 /** The order matters: no replacement may load a module that a later one replaces. */
 export const REPLACEMENTS: readonly Replacement[] = [
   requestFrame,
-  requestVersions,
-  brokerVersions,
   requestQueue,
   authenticateToBroker,
   sessions,
-  seedAddresses,
 ];

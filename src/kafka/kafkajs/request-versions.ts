@@ -1,6 +1,5 @@
 /**
- * Negotiates the versions of kafkajs' own requests, and adds some newer versions. kafkajs chooses versions only in
- * `lookup`.
+ * Chooses the versions of the requests that kafkajs encodes. Each connection lists the versions that its broker accepts.
  *
  *   a broker                            kafkajs                      here
  *   accepts no version of kafkajs       sends one; the broker        an error with the request, the
@@ -10,120 +9,125 @@
  *   another one                         accepts
  *
  * Newer versions are added if they are encoded like kafkajs' newest version. As a result, no request that
- * changes or describes topics is sent in the lowest or second-lowest version that Kafka 4 accepts.
+ * changes topics is sent in the lowest or second-lowest version that Kafka 4 accepts.
  *
  *   request          kafkajs   and here   which adds
  *   CreateTopics     0 to 3    4          nothing in these bytes
  *   DeleteTopics     0, 1      2, 3       an error code
- *   DescribeConfigs  0 to 2    3          documentation, which is not requested
- *   ListOffsets      0 to 3    4, 5       the leader epoch
  */
 
+import { hostAndPort } from "../../runtime/listening.ts";
 import {
   type BrokerVersions,
   commonVersion,
   NoCommonVersionError,
   type RequestKind,
 } from "../wire/request-version.ts";
-import type { LoadInternal, Replacement } from "./load-kafkajs.ts";
-import { type Definition, moreVersions } from "./more-versions.ts";
+import {
+  acceptedBy,
+  type Broker,
+  type Protocol,
+  REQUEST_NAMES,
+  type RequestName,
+} from "./internals.ts";
+import { loadInternal } from "./kafkajs.ts";
 
-const REQUESTS = "src/protocol/requests/index.js";
-const API_KEYS = "src/protocol/requests/apiKeys.js";
-const BROKER = "src/broker/index.js";
 /** Kafka's names for the requests that have another name in kafkajs. */
 const KAFKAS_NAMES: Readonly<Record<string, string>> = { GroupCoordinator: "FindCoordinator" };
+/** Versions with the same bytes as kafkajs' newest version. */
+const MORE: Readonly<Record<string, readonly number[]>> = {
+  CreateTopics: [4],
+  DeleteTopics: [2, 3],
+};
 const NO_API_VERSIONS = "API Versions not supported";
 
-interface RequestsModule {
-  readonly requests: Record<string, Definition>;
-  lookup: (versions: BrokerVersions) => (apiKey: number, definition: Definition) => unknown;
+/** One of kafkajs' requests, in all its versions. */
+interface Definition {
+  readonly versions: readonly string[];
+  readonly protocol: (choice: { readonly version: number }) => (options: object) => Protocol;
 }
 
-interface Broker {
-  readonly brokerAddress: string;
-  readonly connectionPool: { readonly sasl: unknown; isConnected(): boolean };
+const { requests } = loadInternal("src/protocol/requests/index.js") as {
+  readonly requests: Readonly<Record<string, Definition>>;
+};
+const apiKeys = loadInternal("src/protocol/requests/apiKeys.js") as Readonly<
+  Record<string, number>
+>;
+
+declare class OriginalBroker {
+  readonly connectionPool: Broker["connectionPool"] & {
+    readonly sasl: unknown;
+    isConnected(): boolean;
+  };
   versions: BrokerVersions | null;
+  constructor(options: object);
+  isConnected(): boolean;
   connect(): Promise<void>;
+  disconnect(): Promise<void>;
   apiVersions(): Promise<BrokerVersions>;
 }
+const Original = loadInternal("src/broker/index.js") as typeof OriginalBroker;
 
-/** `host:port` of the broker that listed these versions. */
-const addressOf = new WeakMap<BrokerVersions, string>();
+/** A broker of kafkajs that negotiates versions with each connection. */
+export class NegotiatingBroker extends Original implements Broker {
+  override async connect(): Promise<void> {
+    if (!this.connectionPool.isConnected()) this.versions = null;
+    await super.connect();
+  }
 
-export const requestVersions: Replacement = {
-  name: "request-versions",
-  module: REQUESTS,
-  replace: (load) => {
-    const own = load(REQUESTS) as RequestsModule;
-    Object.assign(own.requests, moreVersions(own.requests, load));
-    const names = namesByKey(load);
-    own.lookup = (versions) => (apiKey, definition) => {
-      const kind = kindOf(apiKey, names.get(apiKey) ?? "", definition);
-      const broker = addressOf.get(versions) ?? null;
-      return definition.protocol({ version: commonVersion(kind, versions[apiKey], broker) });
-    };
-    return own;
-  },
-};
+  override async apiVersions(): Promise<BrokerVersions> {
+    const versions = await super.apiVersions().catch((error: unknown) => {
+      throw worded(error, this.#address, kindOf("ApiVersions"));
+    });
+    // Without this, kafkajs would conclude that the broker is too old to accept this request.
+    const kind = kindOf("SaslAuthenticate");
+    const accepted = versions[kind.apiKey];
+    if (accepted !== undefined && this.connectionPool.sasl != null)
+      commonVersion(kind, accepted, this.#address);
+    return versions;
+  }
 
-export const brokerVersions: Replacement = {
-  name: "broker-versions",
-  module: BROKER,
-  replace: (load) => {
-    const Original = load(BROKER) as new (options: object) => Broker;
-    const { requests } = load(REQUESTS) as RequestsModule;
-    const kind = (name: string) => kindOf(apiKeyOf(load, name), name, requests[name]);
-    const saslAuthenticate = kind("SaslAuthenticate");
-    return class extends Original {
-      override async connect(): Promise<void> {
-        if (!this.connectionPool.isConnected()) this.versions = null;
-        await super.connect();
-      }
+  protocolOf(name: RequestName, options: object): Protocol {
+    const kind = kindOf(name);
+    const version = commonVersion(kind, acceptedBy(this)[kind.apiKey], this.#address);
+    return protocolOf(name, version)(options);
+  }
 
-      override async apiVersions(): Promise<BrokerVersions> {
-        const versions = await super.apiVersions().catch((error: unknown) => {
-          throw worded(error, this.brokerAddress, kind("ApiVersions"));
-        });
-        addressOf.set(versions, this.brokerAddress);
-        // Without this, kafkajs would conclude that the broker is too old to accept this request.
-        const accepted = versions[saslAuthenticate.apiKey];
-        if (accepted !== undefined && this.connectionPool.sasl != null)
-          commonVersion(saslAuthenticate, accepted, this.brokerAddress);
-        return versions;
-      }
-    };
-  },
-};
-
-/** The requests that kafkajs encodes for us, by kafkajs' names. */
-const USED = [
-  ...["Produce", "ListOffsets", "Metadata", "OffsetCommit", "OffsetFetch"],
-  ...["GroupCoordinator", "JoinGroup", "LeaveGroup", "SyncGroup", "SaslHandshake"],
-  ...["ApiVersions", "CreateTopics", "DeleteTopics", "InitProducerId", "DescribeConfigs"],
-  ...["SaslAuthenticate", "DeleteGroups"],
-];
-
-/** @param load loads internals of the kafkajs in use. */
-export function kindsOfKafkajs(load: LoadInternal): readonly RequestKind[] {
-  const { requests } = load(REQUESTS) as RequestsModule;
-  return USED.map((name) => kindOf(apiKeyOf(load, name), name, requests[name]));
+  get #address(): string {
+    return hostAndPort(this.connectionPool.host, this.connectionPool.port);
+  }
 }
 
-function kindOf(apiKey: number, name: string, definition: Definition | undefined): RequestKind {
-  const versions = (definition?.versions ?? []).map(Number).sort((one, other) => one - other);
-  return { apiKey, apiName: KAFKAS_NAMES[name] ?? name, versions };
+/** All requests that kafkajs encodes for us, with their versions. */
+export function kindsOfKafkajs(): readonly RequestKind[] {
+  return [...REQUEST_NAMES, "ApiVersions", "SaslHandshake", "SaslAuthenticate"].map(kindOf);
 }
 
-function apiKeyOf(load: LoadInternal, name: string): number {
-  const apiKey = (load(API_KEYS) as Readonly<Record<string, number>>)[name];
+function protocolOf(name: RequestName, version: number): (options: object) => Protocol {
+  const { versions, protocol } = definitionOf(name);
+  const newest = Math.max(...versions.map(Number));
+  if (version <= newest) return protocol({ version });
+  return (options) => {
+    const { request, response } = protocol({ version: newest })(options);
+    return { request: { ...request, apiVersion: version }, response };
+  };
+}
+
+function kindOf(name: string): RequestKind {
+  const apiKey = apiKeys[name];
   if (apiKey === undefined) throw new Error(`kafkajs lacks ${name}`);
-  return apiKey;
+  const versions = [...definitionOf(name).versions.map(Number), ...(MORE[name] ?? [])];
+  return {
+    apiKey,
+    apiName: KAFKAS_NAMES[name] ?? name,
+    versions: versions.sort((one, other) => one - other),
+  };
 }
 
-function namesByKey(load: LoadInternal): ReadonlyMap<number, string> {
-  const apiKeys = load(API_KEYS) as Readonly<Record<string, number>>;
-  return new Map(Object.entries(apiKeys).map(([name, apiKey]) => [apiKey, name]));
+function definitionOf(name: string): Definition {
+  const definition = requests[name];
+  if (definition === undefined) throw new Error(`kafkajs lacks ${name}`);
+  return definition;
 }
 
 function worded(error: unknown, broker: string, { versions }: RequestKind): unknown {

@@ -25,7 +25,7 @@ import type { Address } from "./address.ts";
 import { BrokerConnection, type DirectRequest } from "./broker-connection.ts";
 import {
   type Broker,
-  type BrokerPool,
+  type CreateBroker,
   type Protocol,
   protocolOf,
   type RequestName,
@@ -44,7 +44,7 @@ const CONNECTIONS_MAX = 256;
 const WAITING_PER_CONNECTION = 1;
 
 export class SharedConnections {
-  readonly #source: BrokerPool;
+  readonly #createBroker: CreateBroker;
   readonly #seeds: readonly Address[];
   readonly #brokers = new Map<string, SharedBroker>();
   readonly #isThrottled: (address: Address) => boolean;
@@ -52,16 +52,16 @@ export class SharedConnections {
   #seed = 0;
 
   /**
-   * @param source opens connections.
+   * @param createBroker creates the connections.
    * @param seeds the configured addresses.
    * @param isThrottled returns `true` while the broker throttles any connection of this process.
    */
   constructor(
-    source: BrokerPool,
+    createBroker: CreateBroker,
     seeds: readonly Address[],
     isThrottled: (address: Address) => boolean,
   ) {
-    this.#source = source;
+    this.#createBroker = createBroker;
     this.#seeds = seeds;
     this.#isThrottled = isThrottled;
     this.#looks = setInterval(() => {
@@ -73,7 +73,7 @@ export class SharedConnections {
     const key = hostAndPort(address.host, address.port);
     let broker = this.#brokers.get(key);
     if (broker === undefined) {
-      broker = new SharedBroker(this.#source, address, () => this.#isThrottled(address));
+      broker = new SharedBroker(this.#createBroker, address, () => this.#isThrottled(address));
       this.#brokers.set(key, broker);
     }
     return broker;
@@ -111,12 +111,12 @@ export class SharedBroker {
   readonly #joins: ExclusiveConnections;
   /** Connections that are used while the broker throttles. */
   readonly #spare: ExclusiveConnections;
-  readonly #source: BrokerPool;
+  readonly #createBroker: CreateBroker;
   readonly #address: Address;
   readonly #isThrottled: () => boolean;
 
-  constructor(source: BrokerPool, address: Address, isThrottled: () => boolean) {
-    this.#source = source;
+  constructor(createBroker: CreateBroker, address: Address, isThrottled: () => boolean) {
+    this.#createBroker = createBroker;
     this.#address = address;
     this.#isThrottled = isThrottled;
     const create = (): BrokerConnection => this.createConnection();
@@ -130,13 +130,13 @@ export class SharedBroker {
     });
     const elsewhere = <Result>(request: DirectRequest<Result>): Promise<Result> =>
       this.#spare.use((connection) => connection.sendDirect(request));
-    this.#connection = new BrokerConnection(source, address, { isGathered: true, elsewhere });
-    this.#commits = new BrokerConnection(source, address, { isGathered: true });
+    this.#connection = new BrokerConnection(createBroker, address, { isGathered: true, elsewhere });
+    this.#commits = new BrokerConnection(createBroker, address, { isGathered: true });
   }
 
   /** A connection of its own, which the caller closes. */
   createConnection(): BrokerConnection {
-    return new BrokerConnection(this.#source, this.#address, { isGathered: false });
+    return new BrokerConnection(this.#createBroker, this.#address, { isGathered: false });
   }
 
   /** The connection for requests that get an immediate response. It must not be closed. */
@@ -150,11 +150,12 @@ export class SharedBroker {
     options: object,
     signal: AbortSignal,
   ): Promise<Decoded> {
-    const { apiKey, protocol } = protocolOf(await this.open(), name, options);
-    return (await this.send(apiKey, protocol, signal)) as Decoded;
+    const protocol = protocolOf(await this.open(), name, options);
+    return (await this.#send(protocol, signal)) as Decoded;
   }
 
-  send(apiKey: number, protocol: Protocol, signal: AbortSignal): Promise<unknown> {
+  #send(protocol: Protocol, signal: AbortSignal): Promise<unknown> {
+    const { apiKey } = protocol.request;
     const send = (connection: BrokerConnection): Promise<unknown> => connection.send(protocol);
     if (apiKey === JOIN_GROUP || apiKey === SYNC_GROUP)
       return this.#joins.use((connection) => untilAborted(connection, send, signal));

@@ -12,8 +12,10 @@ const WITH_EPOCH = 4;
 const NO_EPOCH = -1;
 
 const NO_REPLICA = -1;
-/** The isolation level that includes open transactions. */
-const READ_UNCOMMITTED = 0;
+/** The log end offset is the end of all records, including those of open transactions. */
+export const READ_UNCOMMITTED = 0;
+/** The log end offset is the start of the first open transaction, where a reader stops. */
+export const READ_COMMITTED = 1;
 const PARTITION_BYTES = 4 + 8;
 
 export interface ListedOffset {
@@ -21,16 +23,20 @@ export interface ListedOffset {
   readonly partition: number;
   /** Kafka's error code; 0 if there is no error. */
   readonly errorCode: number;
+  /** -1 if there is no record at the requested time or later. */
   readonly offset: number;
 }
 
-/**
- * @param topics the partitions of each topic. @param timestamp in epoch milliseconds, or one of Kafka's
- * negative values.
- */
+export interface OffsetsQuery {
+  /** The partitions of each topic. */
+  readonly topics: ReadonlyMap<string, readonly number[]>;
+  /** In epoch milliseconds, or one of Kafka's negative values. */
+  readonly timestamp: number;
+  readonly isolation: typeof READ_UNCOMMITTED | typeof READ_COMMITTED;
+}
+
 export function encodeListOffsets(
-  topics: ReadonlyMap<string, readonly number[]>,
-  timestamp: number,
+  { topics, timestamp, isolation }: OffsetsQuery,
   version: number,
 ): Buffer {
   const epochBytes = version >= WITH_EPOCH ? 4 : 0;
@@ -42,7 +48,7 @@ export function encodeListOffsets(
   const buffer = Buffer.allocUnsafe(bytes);
   const time = BigInt(timestamp);
   let at = buffer.writeInt32BE(NO_REPLICA, 0);
-  at = buffer.writeInt8(READ_UNCOMMITTED, at);
+  at = buffer.writeInt8(isolation, at);
   at = buffer.writeInt32BE(topics.size, at);
   for (const [topic, partitions] of topics) {
     const length = buffer.write(topic, at + 2);

@@ -1,6 +1,6 @@
 /**
- * The requests that our code encodes, with the versions that can be sent. kafkajs encodes all others;
- * `kafkajs/request-versions.ts` lists both.
+ * The requests that our code encodes, with the versions that can be sent. kafkajs encodes all others
+ * (`kafkajs/request-versions.ts`).
  *
  *   request                  versions   brokers of Kafka from
  *   Fetch, with a session    11         2.3
@@ -9,6 +9,7 @@
  *   Metadata, for topic IDs  10         2.8
  *   OffsetCommit             5          2.1
  *   Heartbeat                3          2.3
+ *   DescribeConfigs          1 to 3     1.1
  *   IncrementalAlterConfigs  0          2.3
  */
 
@@ -24,6 +25,11 @@ export const LEADERS: RequestKind = { apiKey: 3, apiName: "Metadata", versions: 
 export const TOPIC_IDS: RequestKind = { apiKey: 3, apiName: "Metadata", versions: [10] };
 export const COMMIT: RequestKind = { apiKey: 8, apiName: "OffsetCommit", versions: [5] };
 export const HEARTBEAT: RequestKind = { apiKey: 12, apiName: "Heartbeat", versions: [3] };
+export const DESCRIBE_CONFIGS: RequestKind = {
+  apiKey: 32,
+  apiName: "DescribeConfigs",
+  versions: [1, 2, 3],
+};
 export const ALTER_CONFIGS: RequestKind = {
   apiKey: 44,
   apiName: "IncrementalAlterConfigs",

@@ -32,8 +32,6 @@ const TYPE = "UNSUPPORTED_VERSION";
 export class NoCommonVersionError extends Error {
   override readonly name = "NoCommonVersionError";
   readonly type = TYPE;
-  /** Prevents kafkajs from retrying, which would not help. */
-  readonly retriable = false;
 }
 
 /** Null if there is no common version. @param accepted undefined if the broker does not support the request. */

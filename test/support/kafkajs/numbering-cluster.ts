@@ -5,14 +5,15 @@
 
 import type { OutgoingRecord } from "../../../src/domain/record.ts";
 import type { Clients } from "../../../src/kafka/cluster/connection.ts";
-import type { Broker, BrokerPool } from "../../../src/kafka/kafkajs/internals.ts";
+import type { Address } from "../../../src/kafka/kafkajs/address.ts";
+import type { Broker } from "../../../src/kafka/kafkajs/internals.ts";
 import { KafkaProducer } from "../../../src/kafka/produce/producer.ts";
 
 export const NODES = [1, 2] as const;
 const KNOWN_BATCHES = 5;
 const OUT_OF_ORDER = 45;
 const UNKNOWN_TOPIC = 3;
-const API = { produce: 0, metadata: 3, initProducerId: 22 };
+const API = { Produce: 0, Metadata: 3, InitProducerId: 22 };
 
 /** How a node handles a partition's batch. */
 export interface FinalState {
@@ -81,18 +82,13 @@ export class NumberingCluster {
   readonly #known = new Map<string, { readonly first: number; readonly last: number }[]>();
 
   constructor() {
-    const pool: BrokerPool = {
-      versions: {},
-      rootLogger: {},
-      seedBroker: this.#broker(NODES[0]),
-      connectionPoolBuilder: { build: () => Promise.resolve({}) },
-      connect: () => Promise.resolve(),
-      disconnect: () => Promise.resolve(),
-      createSeedBroker: () => Promise.resolve(),
-      createBroker: (options) => this.#broker((options as { readonly nodeId: number }).nodeId),
+    const client = {
+      shared: { any: (send: (broker: Broker) => unknown) => send(this.#broker(NODES[0])) },
+      createBroker: ({ host }: Address) => this.#broker(Number(host.replace("node-", ""))),
+      destroy: () => undefined,
     };
     const clients = {
-      createForRecords: () => ({ brokerPool: () => pool, destroy: () => undefined }),
+      createForRecords: () => client,
       outages: {
         warnOnce: (_text: string, fields: object, msg: string) => this.warned.push({ msg, fields }),
         warnUnlessOutage: (_text: string, fields: object, msg: string) =>
@@ -136,22 +132,22 @@ export class NumberingCluster {
         isUp = false;
         return Promise.resolve();
       },
-      lookupRequest: (apiKey) => (options) => ({
-        request: { apiKey, options },
+      protocolOf: (name, options) => ({
+        request: { apiKey: API[name as keyof typeof API], options },
         response: { decode: () => Promise.resolve() },
       }),
       connectionPool: {
         host: "broker",
         port: 9092,
         pool: [],
-        send: ({ request }) => this.#answer(nodeId, request as Request),
+        send: ({ request }) => this.#answer(nodeId, request as unknown as Request),
       },
     };
   }
 
   async #answer(nodeId: number, { apiKey, options }: Request): Promise<unknown> {
-    if (apiKey === API.metadata) return this.#metadata(options.topics);
-    if (apiKey === API.initProducerId) {
+    if (apiKey === API.Metadata) return this.#metadata(options.topics);
+    if (apiKey === API.InitProducerId) {
       if (this.idFailures > 0) {
         this.idFailures -= 1;
         throw new Error("no id now");
@@ -159,7 +155,7 @@ export class NumberingCluster {
       this.ids += 1;
       return { errorCode: 0, producerId: `${this.ids}`, producerEpoch: 0 };
     }
-    if (apiKey !== API.produce) throw new Error(`an unexpected request: ${apiKey}`);
+    if (apiKey !== API.Produce) throw new Error(`an unexpected request: ${apiKey}`);
     this.acks.add(options.acks);
     const finalState = this.finalStates.get(nodeId)?.shift() ?? {};
     const topics = options.topicData.map(({ topic, partitions }) => ({

@@ -28,13 +28,13 @@ export async function setQuota(
   };
   const client = new Clients(connection, new LogLines().log).create();
   try {
-    const pool = client.brokerPool();
-    await pool.connect();
-    const errorCode = await rawRequest(pool.seedBroker, ALTER_CLIENT_QUOTAS, {
-      encode,
-      // The throttle time and the number of entries come first.
-      read: (answer) => answer.readInt16BE(8),
-    });
+    const errorCode = await client.shared.any((broker) =>
+      rawRequest(broker, ALTER_CLIENT_QUOTAS, {
+        encode,
+        // The throttle time and the number of entries come first.
+        read: (answer) => answer.readInt16BE(8),
+      }),
+    );
     if (errorCode !== 0) throw new Error(`the broker rejected the quota with error ${errorCode}`);
   } finally {
     client.destroy();

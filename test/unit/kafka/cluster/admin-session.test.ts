@@ -5,16 +5,12 @@ import { expect, test, vi } from "vitest";
 import { AdminSession } from "../../../../src/kafka/cluster/admin-session.ts";
 import type { Client, Clients } from "../../../../src/kafka/cluster/connection.ts";
 
-const resolved = async () => undefined;
-
-function world() {
+function world(connect = async () => undefined, limitMs = 1_000) {
   const made = vi.fn(() => {
-    const end = { connect: resolved, disconnect: resolved };
-    const client = { admin: () => end, brokerPool: () => end, destroy: () => undefined };
-    return client as unknown as Client;
+    return { shared: { any: connect }, destroy: () => undefined } as unknown as Client;
   });
   const clients = { create: made } as unknown as Clients;
-  return { session: new AdminSession(clients, 1_000, 1), made };
+  return { session: new AdminSession(clients, limitMs, 1), made };
 }
 
 function protocolError(type: string): Error {
@@ -50,6 +46,27 @@ test("other errors are reported at once", async () => {
   const act = vi.fn(async () => Promise.reject(protocolError("TOPIC_AUTHORIZATION_FAILED")));
   await expect(session.call("offsets", act)).rejects.toThrow("TOPIC_AUTHORIZATION_FAILED");
   expect(act).toHaveBeenCalledTimes(1);
+});
+
+test("connecting is tried four times, if trying again can help", async () => {
+  vi.useFakeTimers();
+  try {
+    const connect = vi.fn(async () => Promise.reject(error(true)));
+    const failed = world(connect, 3_000).session.call("offsets", async () => "done");
+    await expect(Promise.all([failed, vi.advanceTimersByTimeAsync(2_100)])).rejects.toThrow(
+      "admin.offsets: not connected",
+    );
+    expect(connect).toHaveBeenCalledTimes(4);
+    const rejected = vi.fn(async () => Promise.reject(error(false)));
+    await expect(world(rejected).session.call("offsets", async () => "done")).rejects.toThrow();
+    expect(rejected).toHaveBeenCalledTimes(1);
+  } finally {
+    vi.useRealTimers();
+  }
+
+  function error(retriable: boolean): Error {
+    return Object.assign(new Error("not connected"), { retriable });
+  }
 });
 
 test("the time limit starts again with each completed step", async () => {

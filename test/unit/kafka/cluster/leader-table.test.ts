@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Brokers } from "../../../../src/kafka/cluster/brokers.ts";
 import type { Clients } from "../../../../src/kafka/cluster/connection.ts";
 import { LeaderTable } from "../../../../src/kafka/cluster/leader-table.ts";
-import type { BrokerPool } from "../../../../src/kafka/kafkajs/internals.ts";
+import type { SharedConnections } from "../../../../src/kafka/kafkajs/shared-connections.ts";
 
 const LOOK_MS = 5_000;
 
@@ -33,20 +33,18 @@ function world() {
     if (state.isSilent) return await new Promise(() => undefined);
     return answerTo(buffer, count, state.leader);
   };
-  const pool = {
-    connect: async () => undefined,
-    seedBroker: {
-      versions: { 3: { minVersion: 0, maxVersion: 13 } },
-      connectionPool: { host: "a", port: 9092, send, pool: [] },
-      disconnect: async () => undefined,
-    },
-    createSeedBroker: async () => {
+  const broker = {
+    versions: { 3: { minVersion: 0, maxVersion: 13 } },
+    connectionPool: { host: "a", port: 9092, send },
+  };
+  const shared = {
+    any: (act: (to: typeof broker) => unknown) => act(broker),
+    nextSeed: () => {
       state.seeds += 1;
     },
-    disconnect: async () => undefined,
   };
   const throttles = { isThrottled: () => state.isThrottled };
-  const brokers = new Brokers({ brokerPool: () => pool as unknown as BrokerPool });
+  const brokers = new Brokers({ shared: shared as unknown as SharedConnections });
   const table = new LeaderTable({ throttles } as unknown as Clients, brokers);
   const member = (...topics: readonly string[]) => {
     const seen = { times: 0 };

@@ -199,9 +199,9 @@ describe("what kafkajs logs", () => {
   });
   test.each([
     ["Connection", 1, "Connection error: connect ECONNREFUSED", []],
-    ["Runner", 1, "The group is rebalancing", []],
-    ["Consumer", 4, "Starting", []],
-    ["Admin", 1, "It failed", ["kafka.client"]],
+    ["RequestQueue", 1, "A response without a request", []],
+    ["Broker", 4, "Verified support", []],
+    ["SASLPlainAuthenticator", 1, "It failed", ["kafka.client"]],
   ])("%s on level %i is seen or not", (namespace, level, message, seen) => {
     outages.client(entry(namespace, level, message));
     outages.client(entry(namespace, level, message));

@@ -3,7 +3,7 @@
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
-import type { BrokerPool, Protocol } from "../../../../src/kafka/kafkajs/internals.ts";
+import type { Broker, CreateBroker, Protocol } from "../../../../src/kafka/kafkajs/internals.ts";
 import { loadInternal } from "../../../../src/kafka/kafkajs/kafkajs.ts";
 import { SharedConnections } from "../../../../src/kafka/kafkajs/shared-connections.ts";
 import {
@@ -34,19 +34,16 @@ class ThrottlingBroker {
   isThrottling = false;
   connections = 0;
   requests = 0;
-  readonly source: BrokerPool;
 
-  constructor() {
-    this.source = {
-      connectionPoolBuilder: { build: async () => ({ pool: [this.#connect()] }) },
-      createBroker: ({ connectionPool }: { readonly connectionPool: object }) => ({
-        connectionPool,
-        versions: {},
-        connect: async () => undefined,
-        disconnect: async () => undefined,
-      }),
-    } as unknown as BrokerPool;
-  }
+  readonly createBroker: CreateBroker = () => {
+    const broker = {
+      connectionPool: { pool: [this.#connect()] },
+      versions: {},
+      connect: async () => undefined,
+      disconnect: async () => undefined,
+    };
+    return broker as unknown as Broker;
+  };
 
   #connect(): object {
     this.connections += 1;
@@ -137,7 +134,7 @@ async function connected() {
   const broker = new ThrottlingBroker();
   const isThrottled = () => broker.isThrottling;
   const address = { host: "test", port: 9092 };
-  const connections = new SharedConnections(broker.source, [address], isThrottled);
+  const connections = new SharedConnections(broker.createBroker, [address], isThrottled);
   open.push(connections);
   const shared = connections.broker(address);
   const first = Promise.all([shared.open(), shared.sendDirect(commit(0))]);
