@@ -260,16 +260,3 @@ test("a topic that accepts less than expected: batches shrink, and nothing else 
   expect(refused.map((one) => one.record.value?.length)).toEqual([40_000, 40_000, 40_000, 40_000]);
   expect(await kafka.admin.offsets(topic)).toEqual([{ partition: 0, first: 0, end: 396 }]);
 });
-
-test("admin continues after a topic that it has seen was deleted", async () => {
-  const kafka = bench.connect();
-  const topic = await bench.topic(kafka, 1);
-  const other = await bench.topic(kafka, 1);
-  await kafka.admin.offsets(topic);
-  await kafka.admin.deleteTopics([topic]);
-  // The broker hears from the controller of it a moment later.
-  await expect.poll(() => kafka.admin.topics()).not.toContain(topic);
-  await expect(kafka.admin.offsets(topic)).rejects.toThrow(/admin\.offsets/);
-  const many = await Promise.all([...Array(5)].map(() => kafka.admin.offsets(other)));
-  expect(many).toHaveLength(5);
-});

@@ -1,6 +1,6 @@
 /**
- * Creates and deletes topics through the controller. kafkajs would first fetch the metadata of all topics of the
- * cluster, and would fail if any partition in the cluster has no leader.
+ * Creates and deletes topics through the controller, whatever state the other topics of the cluster are in, and changes
+ * topics' settings.
  */
 
 import { type Broker, Decoder, Encoder, request } from "../kafkajs/internals.ts";
@@ -172,7 +172,7 @@ const SET = 0;
 
 /**
  * Sets as many of a topic's settings as the cluster allows. Uses IncrementalAlterConfigs, which sets only the
- * given keys. kafkajs supports only AlterConfigs, which resets every other key to its default.
+ * given keys: AlterConfigs would reset every other key to its default.
  *
  * @param is the settings' current values, if known.
  * @throws Error with the topic and the broker's error if the settings are not the reason.

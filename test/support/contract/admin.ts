@@ -84,9 +84,14 @@ export function testAdmin(bench: Bench): void {
       expect(await admin.brokerSetting("no.such.setting")).toBe(null);
     });
 
-    test("takes many calls at the same time", async () => {
+    test("takes many calls at the same time, also after a topic that it has read was deleted", async () => {
       const kafka = bench.connect();
-      const topic = await bench.topic(kafka, 1);
+      const [gone, topic] = [await bench.topic(kafka, 1), await bench.topic(kafka, 1)];
+      await kafka.admin.offsets(gone);
+      await kafka.admin.deleteTopics([gone]);
+      // The broker hears from the controller of it a moment later.
+      await expect.poll(() => kafka.admin.topics()).not.toContain(gone);
+      await expect(kafka.admin.offsets(gone)).rejects.toThrow();
       const answers = await Promise.all([...Array(8)].map(() => kafka.admin.offsets(topic)));
       expect(answers.every(([partition]) => partition?.end === 0)).toBe(true);
     });
