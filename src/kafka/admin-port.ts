@@ -76,16 +76,19 @@ export interface Admin {
     is?: Readonly<Record<string, string>>,
   ): Promise<void>;
   deleteTopics(names: readonly string[]): Promise<void>;
-  /** The first offset and the log end offset of each partition of the topic. */
+  /** The first offset and the end of each partition of the topic. The end is before transactions that are open. */
   offsets(topic: string): Promise<readonly PartitionOffsets[]>;
   /**
-   * For each partition, the offset of the first record that was written at `atMs` or later; the log end offset
-   * if there is no such record.
+   * For each partition, the offset of the first record that was written at `atMs` or later; the end, as
+   * in `offsets`, if there is no such record.
    */
   offsetsAt(topic: string, atMs: number): Promise<readonly PartitionOffset[]>;
   /** A group's committed offsets in a topic; partitions without a committed offset are omitted. */
   committed(groupId: string, topic: string): Promise<readonly CommittedOffset[]>;
-  /** Like `offsets`, but for many topics in one call. Topics that do not exist are omitted. */
+  /**
+   * Like `offsets`, but for many topics in one call, and with the log end offset, which is after open transactions. Topics
+   * that do not exist are omitted.
+   */
   offsetsOf(
     topics: readonly string[],
     onUnknown?: OnUnknown,

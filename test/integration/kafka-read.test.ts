@@ -91,6 +91,8 @@ test("an aborted transaction is omitted, and markers at the end of the range do 
   // One that is open holds the range back, until the reader has waited long enough.
   const open = await producer.transaction();
   await open.send({ topic, messages: [{ value: "open" }] });
+  expect(await kafka.admin.offsets(topic)).toEqual([{ partition: 0, first: 0, end: 4 }]);
+  expect((await kafka.admin.offsetsOf([topic])).get(topic)).toMatchObject([{ end: 5 }]);
   const stop = new AbortController();
   const waiting = read(kafka, topic, 0, 5, stop.signal);
   expect(await read(kafka, topic, 0, 4)).toEqual(["committed"]);

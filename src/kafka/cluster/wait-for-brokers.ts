@@ -84,14 +84,17 @@ interface Failed {
   readonly cause: ConnectCause;
 }
 
-/** Failures that an operator has to fix, with any broker: another address would only hide them. */
+/**
+ * Failures that are likely to be the same at every address. The next attempt uses the same address, so that two failures
+ * in a row are recognized even if another broker is down.
+ */
 const SAME_EVERYWHERE: ReadonlySet<string> = new Set([
   DRIVER_AUTHENTICATION_FAILED,
   DRIVER_CLOSED,
   "NoCommonVersionError",
 ]);
 
-/** Tries one address per attempt, and the next address after most failures. */
+/** Tries one address per attempt, and the next address after any other failure. */
 class Tries {
   readonly #connection: KafkaConnection;
   readonly #client: Client;

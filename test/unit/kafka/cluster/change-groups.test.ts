@@ -1,0 +1,71 @@
+// Commits for groups and their deletion, at coordinators that answer as a test says.
+
+import { expect, test } from "vitest";
+
+import type { Brokers } from "../../../../src/kafka/cluster/brokers.ts";
+import { commitOffsets, deleteGroup } from "../../../../src/kafka/cluster/change-groups.ts";
+import { protocolError } from "../../../../src/kafka/cluster/kafka-error.ts";
+
+const NOT_COORDINATOR = 16;
+const NOT_EMPTY = 68;
+const NOT_FOUND = 69;
+const UNKNOWN_MEMBER = 25;
+
+/** Answers with these error codes in turn; the first lookups of a coordinator fail with these. */
+function world(codes: readonly number[], lookups: readonly number[] = []) {
+  const [left, failing] = [[...codes], [...lookups]];
+  const sent: { readonly name: string; readonly options: unknown }[] = [];
+  const coordinator = {
+    protocolOf: (name: string, options: object) => {
+      sent.push({ name, options });
+      return { request: {}, response: { decode: async () => undefined } };
+    },
+    connectionPool: {
+      send: async () => {
+        const errorCode = left.shift() ?? 0;
+        return { results: [{ errorCode }], responses: [{ partitions: [{ errorCode }] }] };
+      },
+    },
+  };
+  const brokers = {
+    coordinator: async () => {
+      const code = failing.shift();
+      if (code !== undefined) throw protocolError(code);
+      return coordinator;
+    },
+  };
+  return { sent, brokers: brokers as unknown as Brokers };
+}
+
+const offsets = [{ partition: 0, offset: 5, metadata: "m" }];
+
+test("a commit is sent again until the coordinator is found and takes it", async () => {
+  const { sent, brokers } = world([NOT_COORDINATOR, 0], [15]);
+  await commitOffsets(brokers, "g", "t", offsets);
+  const partitions = [{ partition: 0, offset: "5", metadata: "m" }];
+  const topics = [{ topic: "t", partitions }];
+  const options = { groupId: "g", groupGenerationId: -1, memberId: "", topics };
+  expect(sent).toEqual([
+    { name: "OffsetCommit", options },
+    { name: "OffsetCommit", options },
+  ]);
+});
+
+test("a commit for a group with members is rejected", async () => {
+  const { brokers } = world([UNKNOWN_MEMBER]);
+  await expect(commitOffsets(brokers, "g", "t", offsets)).rejects.toMatchObject({
+    type: "UNKNOWN_MEMBER_ID",
+  });
+});
+
+test("a group is deleted at its coordinator, and a missing one is as good as deleted", async () => {
+  const { sent, brokers } = world([NOT_COORDINATOR, NOT_FOUND]);
+  await deleteGroup(brokers, "g");
+  expect(sent.at(-1)).toEqual({ name: "DeleteGroups", options: ["g"] });
+  expect(sent).toHaveLength(2);
+});
+
+test("a group with members is not deleted", async () => {
+  const { brokers } = world([NOT_EMPTY]);
+  await expect(deleteGroup(brokers, "g")).rejects.toMatchObject({ type: "NON_EMPTY_GROUP" });
+});
