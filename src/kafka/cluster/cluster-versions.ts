@@ -11,7 +11,7 @@
 
 import { asError } from "../../runtime/as-error.ts";
 import { hostAndPort } from "../../runtime/listening.ts";
-import { kindsOfKafkajs } from "../kafkajs/request-versions.ts";
+import { KAFKAJS_REQUESTS } from "../kafkajs/request-versions.ts";
 import type { ClusterVersions, RequestVersions, VersionRange } from "../port.ts";
 import * as ours from "../wire/request-kinds.ts";
 import { type BrokerVersions, highestCommon, type RequestKind } from "../wire/request-version.ts";
@@ -51,7 +51,10 @@ export async function clusterVersions(brokers: Brokers): Promise<ClusterVersions
  */
 export function sentRequests(): readonly RequestKind[] {
   const { TOPIC_IDS, ...encoded } = ours;
-  const all = Map.groupBy([...Object.values(encoded), ...kindsOfKafkajs()], ({ apiKey }) => apiKey);
+  const all = Map.groupBy(
+    [...Object.values(encoded), ...Object.values(KAFKAJS_REQUESTS)],
+    ({ apiKey }) => apiKey,
+  );
   const kinds = [...all].map(([apiKey, same]): RequestKind => {
     const versions = [...new Set(same.flatMap((kind) => kind.versions))];
     const apiName = same[0]?.apiName ?? "";

@@ -54,6 +54,13 @@ const apiKeys = loadInternal("src/protocol/requests/apiKeys.js") as Readonly<
   Record<string, number>
 >;
 
+const NAMES = [...REQUEST_NAMES, "ApiVersions", "SaslHandshake", "SaslAuthenticate"] as const;
+
+/** All requests that kafkajs encodes for us, with their versions, by kafkajs' names. */
+export const KAFKAJS_REQUESTS = Object.fromEntries(
+  NAMES.map((name) => [name, kindOf(name)]),
+) as Readonly<Record<(typeof NAMES)[number], RequestKind>>;
+
 declare class OriginalBroker {
   readonly connectionPool: Broker["connectionPool"] & {
     readonly sasl: unknown;
@@ -77,10 +84,10 @@ export class NegotiatingBroker extends Original implements Broker {
 
   override async apiVersions(): Promise<BrokerVersions> {
     const versions = await super.apiVersions().catch((error: unknown) => {
-      throw worded(error, this.#address, kindOf("ApiVersions"));
+      throw worded(error, this.#address, KAFKAJS_REQUESTS.ApiVersions);
     });
     // Without this, kafkajs would conclude that the broker is too old to accept this request.
-    const kind = kindOf("SaslAuthenticate");
+    const kind = KAFKAJS_REQUESTS.SaslAuthenticate;
     const accepted = versions[kind.apiKey];
     if (accepted !== undefined && this.connectionPool.sasl != null)
       commonVersion(kind, accepted, this.#address);
@@ -88,7 +95,7 @@ export class NegotiatingBroker extends Original implements Broker {
   }
 
   protocolOf(name: RequestName, options: object): Protocol {
-    const kind = kindOf(name);
+    const kind = KAFKAJS_REQUESTS[name];
     const version = commonVersion(kind, acceptedBy(this)[kind.apiKey], this.#address);
     return protocolOf(name, version)(options);
   }
@@ -96,11 +103,6 @@ export class NegotiatingBroker extends Original implements Broker {
   get #address(): string {
     return hostAndPort(this.connectionPool.host, this.connectionPool.port);
   }
-}
-
-/** All requests that kafkajs encodes for us, with their versions. */
-export function kindsOfKafkajs(): readonly RequestKind[] {
-  return [...REQUEST_NAMES, "ApiVersions", "SaslHandshake", "SaslAuthenticate"].map(kindOf);
 }
 
 function protocolOf(name: RequestName, version: number): (options: object) => Protocol {

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import type { RequestName } from "../../../../src/kafka/kafkajs/internals.ts";
 import { loadInternal } from "../../../../src/kafka/kafkajs/kafkajs.ts";
 import {
-  kindsOfKafkajs,
+  KAFKAJS_REQUESTS,
   NegotiatingBroker,
 } from "../../../../src/kafka/kafkajs/request-versions.ts";
 import type { BrokerVersions } from "../../../../src/kafka/wire/request-version.ts";
@@ -43,10 +43,7 @@ function listing(versions: BrokerVersions): Respond {
   return () => ({ apiVersions });
 }
 
-function keyOf(name: RequestName): number {
-  const apiName = name === "GroupCoordinator" ? "FindCoordinator" : name;
-  return kindsOfKafkajs().find((kind) => kind.apiName === apiName)?.apiKey ?? -1;
-}
+const keyOf = (name: RequestName) => KAFKAJS_REQUESTS[name].apiKey;
 
 async function sent(name: RequestName, minVersion: number, maxVersion: number) {
   const { broker } = brokerThat(listing({ [keyOf(name)]: { minVersion, maxVersion } }));
