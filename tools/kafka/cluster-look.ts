@@ -22,6 +22,7 @@ const KNOWN_LIMIT_MS = 110_000;
 const STEP_MS = 100;
 /** Enough for brokers that restart. */
 const CONNECT_TRIES = 9;
+const CONNECT_LIMIT_MS = 5_000;
 const CONNECT_AGAIN_MS = 1_000;
 const ELECT_LEADERS = 43;
 const PREFERRED = 0;
@@ -129,7 +130,13 @@ export class ClusterLook {
 
   /** A new client each time, because kafkajs's admin cannot handle recreated topics. */
   async #ask<Answer>(act: (admin: KafkajsAdmin) => Promise<Answer>): Promise<Answer> {
-    const admin = new Kafka({ brokers: [...this.#brokers], logLevel: logLevel.NOTHING }).admin();
+    const client = new Kafka({
+      brokers: [...this.#brokers],
+      connectionTimeout: CONNECT_LIMIT_MS,
+      retry: { initialRetryTime: STEP_MS, maxRetryTime: CONNECT_AGAIN_MS, retries: CONNECT_TRIES },
+      logLevel: logLevel.NOTHING,
+    });
+    const admin = client.admin();
     try {
       await admin.connect();
       return await act(admin);
