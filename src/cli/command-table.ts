@@ -1,6 +1,6 @@
 /**
- * The commands in the order in which the help lists them. A command's file is loaded only when the command is called.
- * Otherwise, `switchyard --version` would load everything that `run` needs.
+ * The commands in the order in which the help lists them. A command's file is loaded only when the command is called,
+ * so that `switchyard --version` does not load everything that `run` needs.
  */
 
 import type { CommandEntry } from "./command-entry.ts";

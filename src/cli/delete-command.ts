@@ -119,7 +119,7 @@ function reportedText(topic: string, { listeners, others }: Reported): string {
   return `${requested}Not notified: ${notNotified.join(", ")}.\n`;
 }
 
-/** The destinations that are notified and those that are not, or an error message. */
+/** Returns the destinations that are notified and the destinations that are not, or an error message. */
 function reportedOf(
   userId: string,
   sourceIds: readonly string[] | null,

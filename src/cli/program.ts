@@ -63,7 +63,7 @@ function nameOf(args: readonly string[]): string | undefined {
   return words[0] === "help" ? words[1] : words[0];
 }
 
-/** An entry of a command for the program's help, without the implementation. */
+/** Returns a command that has only a name and a summary, for the program's help. */
 function inSummary({ name, summary }: CommandEntry): Command {
   return new Command(name).summary(summary);
 }
@@ -94,7 +94,7 @@ function inherit(command: Command, parent: Command): Command {
   return command;
 }
 
-/** The message of an expected error, or the stack of any other error. */
+/** Returns the message of an expected error, or the stack of any other error. */
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const isForeseen = error.name === "Error" || error instanceof UnreadableInput;

@@ -1,4 +1,7 @@
-/** The option `--source` of commands that read calls from JSON lines, because lines have no `source-id` header. */
+/**
+ * The option `--source` of commands that read calls from JSON lines. It is needed because lines have no `source-id`
+ * header.
+ */
 
 import { Option } from "commander";
 
@@ -16,9 +19,9 @@ export function sourceOption(): Option {
 }
 
 /**
- * The headers of the records that are created from the lines.
+ * Returns the headers for the records that are created from the lines.
  *
- * @param id if undefined, each call names its source, or the default source applies.
+ * @param id if undefined, each call must name its source, unless there is a default source.
  * @throws WrongUsage if no source has the ID.
  */
 export function sourceHeaders(id: string | undefined, sources: readonly Source[]): RecordHeaders {

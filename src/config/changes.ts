@@ -46,13 +46,13 @@ export interface Changes {
   readonly destinations: ListChanges;
   readonly sources: ListChanges;
   readonly audiences: ListChanges;
-  /** Paths of those settings outside the lists whose changes a running process applies. */
+  /** Paths of changed settings outside the lists. A running process applies these changes. */
   readonly atOnce: readonly string[];
-  /** Paths of settings that change at the next start. */
+  /** Paths of settings whose changes apply after a restart. */
   readonly needsRestart: readonly string[];
 }
 
-/** The settings outside the lists that differ between the two configurations, by their paths. */
+/** Returns the paths of the settings outside the lists that differ between the two configurations. */
 function liveSettings(before: Config, after: Config): ReadonlySet<string> {
   const { ingest, kafka } = before;
   const isSameMechanism = kafka.sasl?.mechanism === after.kafka.sasl?.mechanism;
@@ -89,8 +89,8 @@ export function isUnchanged(changes: Changes): boolean {
 }
 
 /**
- * `before` with everything from `after` that may change while the process runs. References are not checked again: a
- * `defaultSource` whose source was removed stays until the restart, and its calls become dead letters.
+ * Returns `before` with all values from `after` that may change while the process runs. References are not checked
+ * again: a `defaultSource` whose source was removed stays until the restart, and its calls become dead letters.
  */
 export function applied(before: Config, after: Config): Config {
   const live = liveSettings(before, after);
@@ -131,7 +131,7 @@ function listChanges(
   };
 }
 
-/** The paths at which the values differ. If a difference is only in values below a path, those have the paths. */
+/** Returns the innermost paths at which the values differ. */
 function differences(before: unknown, after: unknown, path: Path): readonly Path[] {
   if (isJsonObject(before) && isJsonObject(after)) {
     const keys = new Set([...Object.keys(before), ...Object.keys(after)]);

@@ -5,7 +5,7 @@
  *   setting                         must
  *   sources[].id                    be unique
  *   sources[].writeKey(s)           be unique over all sources
- *   sources[].destinations[]        name a destination, and none twice
+ *   sources[].destinations[]        name destinations, each at most once
  *   defaultSource                   name a source
  *   destinations[].id               be unique, and short enough for a topic's name with the prefix
  *   destinations[].endpoints[].url  be unique in its destination, and not have a private address
@@ -15,7 +15,7 @@
  *   audiences[].id, .key            be unique
  *   audiences[].source,             name a source
  *     audienceDefaults.source
- *   kafka.topics.*                  not be a name of another topic of the plan
+ *   kafka.topics.*                  not be the name of another planned topic
  *   delivery.retryDelays            be in ascending order
  *   ingest.port                     differ from admin.port
  */
@@ -38,7 +38,7 @@ import { INGEST_PORT } from "./ingest-settings.ts";
 import { TOPIC_NAME_CHARACTERS_MAX } from "./kafka-settings.ts";
 import { ADMIN_PORT } from "./settings.ts";
 
-/** Topics whose names `kafka.topics` may replace. */
+/** Topics whose names can be set in `kafka.topics`. */
 const OWN_TOPICS = ["calls", "audienceSyncs", "deletionRequests"] as const;
 
 /** Maximum number of problems with a hint, because each hint compares an id with all others. */
@@ -106,7 +106,7 @@ interface Entry {
   readonly path: Path;
 }
 
-/** The entries of a list below a node; none if it is not a list. */
+/** Returns the entries of a list below a node; none if the value is not a list. */
 function entries(root: unknown, path: readonly string[], from: Path = []): readonly Entry[] {
   const given = at(root, path);
   // A variable contains a list as a string. If the file itself has such a string, the setting's decoder rejects it.
@@ -115,7 +115,7 @@ function entries(root: unknown, path: readonly string[], from: Path = []): reado
   return list.map((raw, index) => ({ raw, path: [...from, ...path, index] }));
 }
 
-/** The strings at a path below each node; other values are reported elsewhere. */
+/** Returns the strings at a path below each node. Other values are reported elsewhere. */
 function texts(nodes: readonly Entry[], path: readonly string[]): readonly Named[] {
   return nodes.flatMap(({ raw, path: from }) => {
     const text = at(raw, path);
@@ -262,7 +262,7 @@ const PUBLIC_ADDRESS = "a public address, or one in a network that delivery.allo
 
 /**
  * Reports a URL with a private address that `delivery.allowNetworks` does not allow, because every request to that
- * address would be blocked. Other host names than `localhost` are looked up and checked when a request is made.
+ * address would be blocked. Host names other than `localhost` are looked up and checked when a request is made.
  *
  * @param url a complete or incomplete URL; a string that is not a URL is reported elsewhere.
  */

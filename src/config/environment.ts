@@ -28,17 +28,17 @@ const OTHER_VARIABLES: ReadonlySet<string> = new Set([
 interface Variable {
   readonly name: string;
   readonly path: readonly string[];
-  /** Null for a section that may be `true` or `false`. */
+  /** Null for a section that may be set to `true` or `false`. */
   readonly setting: Setting<unknown, Unit> | null;
 }
 
-/** The variable of a setting, such as `SWITCHYARD_KAFKA_TOPIC_PREFIX` for `kafka.topicPrefix`. */
+/** Returns the name of a setting's variable, such as `SWITCHYARD_KAFKA_TOPIC_PREFIX` for `kafka.topicPrefix`. */
 export function variableName(path: readonly string[]): string {
   const words = path.map((key) => key.replace(/[A-Z]/g, (capital) => `_${capital}`).toUpperCase());
   return `${PREFIX}${words.join("_")}`;
 }
 
-/** The variables of all settings below a node, outer ones first. */
+/** Returns the variables of all settings below a node. Variables of outer nodes come first. */
 export function variables(node: Node, path: readonly string[] = []): readonly Variable[] {
   const name = variableName(path);
   if (node.kind === "setting") return [{ name, path, setting: node }];
@@ -52,7 +52,7 @@ export function variables(node: Node, path: readonly string[] = []): readonly Va
   }
   const tag = { name: variableName([...path, node.tag]), path: [...path, node.tag], setting: null };
   const inner = Object.values(node.sections).flatMap((variant) => variables(variant, path));
-  // The same field of several variants has one variable.
+  // If several variants have the same field, there is one variable for it.
   return [...new Map([tag, ...inner].map((variable) => [variable.name, variable])).values()];
 }
 
@@ -99,7 +99,7 @@ function put(
   return { ...map, [key]: put(inner, path, raw, flags, depth + 1) };
 }
 
-/** One sentence for each variable that looks like a setting but is not one. */
+/** Returns one sentence for each variable that looks like a setting but is not one. */
 export function unknownVariables(known: readonly Variable[], env: Environment): readonly string[] {
   const names = new Set(known.map(({ name }) => name));
   return Object.keys(env)

@@ -1,12 +1,12 @@
 /**
- * Identifies a configuration with 12 hex digits. Processes with the same digits run the same configuration.
+ * Computes 12 hex digits that identify a configuration. Processes with the same digits run the same configuration.
  *
  * The hash covers decoded values and the content of secret files. It ignores the order of maps and of the lists of
  * sources, destinations and audiences, whose entries are identified by their IDs. It also ignores settings that may
  * differ between processes on purpose:
  *
  *   kafka.sasl, kafka.tls        each stage may have a separate user and certificate
- *   registry's login and tls     the same
+ *   registry login and tls       the same
  *   ingest, admin               addresses, certificates and limits of one process's ports
  *   console                     only one process serves it
  *   audience.stateDir           where a process keeps its state
@@ -31,7 +31,10 @@ import {
 } from "./plain-form.ts";
 
 const HASH_BYTES = 6;
-/** The cost is 2 MiB and about 10 ms; the process is blocked for that time whenever it reads the configuration. */
+/**
+ * With these values, a hash takes 2 MiB and about 10 ms, and the process is blocked for that time whenever it reads the
+ * configuration.
+ */
 const COST = { N: 2_048, r: 8, p: 1 };
 const SALT = "switchyard configuration";
 

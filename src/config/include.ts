@@ -5,13 +5,13 @@
  *   include names                      result
  *   a pattern with * or ?              all files that match, if any
  *   a file                             that file, or a problem if it does not exist
- *   the configuration file itself      nothing
+ *   the configuration file itself      it is ignored
  *
- *   an included file                   result
+ *   an included file has               result
  *   sources, destinations, audiences   their entries follow those of the configuration file, in the order of the
  *                                      files' names
  *   any other key                      a problem in that file
- *   nothing                            nothing
+ *   no content                         no problem
  *
  * All paths, including those inside an included file, are relative to the folder of the configuration file.
  */
@@ -152,8 +152,8 @@ function problemAt(
 }
 
 /**
- * The location of a path of the whole configuration: a file (null for the configuration file), and the path in that
- * file.
+ * Returns the file that contains a path of the whole configuration (null for the configuration file), and the path in
+ * that file.
  */
 export function writtenAt(
   path: Path,

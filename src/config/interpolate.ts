@@ -25,7 +25,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 interface Filled {
   readonly tree: unknown;
-  /** By path, the strings of the file into which a value was inserted. */
+  /** The strings of the file into which a value was inserted, by path. */
   readonly origins: ReadonlyMap<string, Origin>;
   readonly problems: readonly Problem[];
   /** All values that were inserted from variables and files. They may contain secrets. */

@@ -22,12 +22,12 @@ type Schema = Readonly<Record<string, unknown>>;
 const VARIABLE: Schema = { type: "string", pattern: "\\$\\{" };
 const NOTHING: Schema = { type: "null" };
 
-/** The definition of the whole file, for use inside another schema. */
+/** Returns the definition of the whole file, for use inside another schema. */
 export function configurationSchema(): Schema {
   return objectOf(SETTINGS.fields, { isInList: false });
 }
 
-/** The schema as a separate document. */
+/** Returns the schema as a separate document. */
 export function configurationSchemaText(): string {
   const schema = {
     $schema: "http://json-schema.org/draft-07/schema#",

@@ -129,7 +129,7 @@ const sasl = variants(
   },
 );
 
-/** Large enough for calls over HTTP, which can have up to 32 KB. */
+/** This is enough for calls over HTTP, which can have up to 32 KB. */
 const MAX_MESSAGE_BYTES_MIN = 64 * 1_024;
 const MAX_MESSAGE_BYTES_MAX = 1_024 * 1_048_576;
 

@@ -27,7 +27,7 @@ export type Loaded = {
       readonly kind: "config";
       readonly config: Config;
       /**
-       * The configuration's hash in 12 hex digits, which can be compared between processes
+       * The hash of the configuration: 12 hex digits that can be compared between processes
        * (docs/change-configuration.md#what-applies-without-a-restart).
        */
       readonly hash: string;
@@ -38,7 +38,7 @@ export type Loaded = {
       /** Sentences about settings that were set on purpose, but are easily forgotten. `config check` prints them. */
       readonly reminders: readonly string[];
     }
-  /** All problems; at least one. */
+  /** All problems that were found, at least one. */
   | { readonly kind: "invalid"; readonly problems: readonly LocatedProblem[] }
 );
 
@@ -50,7 +50,7 @@ export interface LoadOptions {
   readonly file: string;
   /** The environment at process start. */
   readonly env: Environment;
-  /** Used instead of the file's content. Relative paths are relative to the file's folder. */
+  /** If set, used instead of the file's content. Relative paths are still relative to the file's folder. */
   readonly content?: Buffer;
   /**
    * Absolute paths of the files that the content may name. The author of the content is not allowed to read any others.

@@ -57,8 +57,8 @@ export function parseConfig(raw: unknown, env: Environment, readFile: ReadFile):
   const origins = new Map([...filled.origins, ...overridden.origins]);
   // If the environment overrides a setting, the variables in the file's value are not needed.
   const missing = filled.problems.filter(({ path }) => !isWithin(overridden.origins, path));
-  // If a missing variable is reported, problems with the type of its value or of a map around it are not reported in
-  // addition.
+  // If a missing variable is reported, the resulting problems with types are not: those of its value, and of the map
+  // that contains it.
   const lacking = new Set(missing.map(({ path }) => pathText(path)));
 
   const found: Problem[] = [];
@@ -92,7 +92,7 @@ export function parseConfig(raw: unknown, env: Environment, readFile: ReadFile):
   };
 }
 
-/** Problems that concern several settings quote values, but never the content of a file. */
+/** Describes a problem that concerns several settings. Values are quoted, but the content of a file never is. */
 function asWritten(problem: Problem, origins: Given["origins"]): Problem {
   const outer = problem.path.map((_, index) => problem.path.slice(0, index + 1));
   const origin = outer.map((path) => origins.get(pathText(path))).find(takesFile);
@@ -106,7 +106,7 @@ function isWithin(texts: { readonly has: (text: string) => boolean }, path: Path
   return [...outer, path].some((around) => texts.has(pathText(around)));
 }
 
-/** Warnings about settings that are valid, but are most likely mistakes. */
+/** Returns warnings about settings that are valid, but are most likely mistakes. */
 function questionable(config: Config): readonly string[] {
   const connected = new Set(config.sources.flatMap(({ destinations }) => destinations));
   const warnings = config.destinations.flatMap((destination, index) => {
@@ -132,7 +132,7 @@ function questionable(config: Config): readonly string[] {
   return warnings;
 }
 
-/** Reminders about disabled destinations, which miss calls permanently. */
+/** Returns reminders about disabled destinations, which miss calls permanently. */
 function missed({ sources, destinations }: Config): readonly string[] {
   const connected = new Set(sources.flatMap((source) => source.destinations));
   return destinations.flatMap((destination, index) =>

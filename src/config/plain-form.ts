@@ -23,7 +23,7 @@ export type PlainMap = Readonly<Record<string, unknown>>;
 /** Settings whose name in the program ends with a unit, such as `timeoutMs` for `timeout`. */
 const NAMES: ReadonlyMap<string, string> = new Map(namesBelow(SETTINGS));
 
-/** Everything except the lists of sources, destinations and audiences, and the files that contain them. */
+/** Returns all settings except `include` and the lists of sources, destinations and audiences. */
 export function plainRest(config: Config): PlainMap {
   const { include: _i, sources: _s, destinations: _d, audiences: _a, registry, ...rest } = config;
   return { ...named(rest), registry: registry === null ? null : plainRegistry(registry) };
@@ -74,7 +74,7 @@ function namesBelow(node: Node): readonly (readonly [field: string, key: string]
   });
 }
 
-/** JSON in which the keys of maps are sorted. Absent values are null. */
+/** Returns JSON in which the keys of maps are sorted. Absent values are null. */
 export function canonicalText(value: unknown): string {
   return JSON.stringify(value ?? null, (_key, inner: unknown) => {
     if (!isJsonObject(inner)) return inner;

@@ -28,7 +28,7 @@ export function printConfig(given: Given): string {
   return document.toString({ lineWidth: 100 });
 }
 
-/** The effective configuration as JSON, which has no comments. */
+/** Returns the effective configuration as JSON, which cannot contain comments. */
 export function printJson(given: Given): string {
   const tree: unknown = new Document(shown(SETTINGS, given.tree, [], given.origins)).toJS();
   return `${JSON.stringify(tree, undefined, 2)}\n`;

@@ -77,7 +77,7 @@ const fields = {
 };
 
 interface RegistryConnection {
-  /** If one URL does not respond, the next one is used. */
+  /** If a URL does not respond, the next one is used. */
   readonly urls: readonly string[];
   /** Null for no authentication. */
   readonly authentication: RegistryAuthentication | null;

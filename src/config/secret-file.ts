@@ -23,7 +23,7 @@ type SecretText =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "problem"; readonly problem: Omit<Problem, "path"> };
 
-/** @param written the reference as the configuration has it. */
+/** @param written the reference as it is in the configuration. */
 export function secretText(written: string, file: FileBytes): SecretText {
   if (file.kind === "unreadable") {
     const found = `${written}, which cannot be read: ${file.why}`;

@@ -204,7 +204,7 @@ const tracingSettings = optionalSection(
   false,
 );
 
-/** Five endpoints' responses, as JSON, must fit into a record of 1 MiB. */
+/** The responses of five endpoints, as JSON, must fit into a record of 1 MiB. */
 const RESPONSES_MAX_BYTES = 16 * 1_024;
 
 const attemptsSettings = section(

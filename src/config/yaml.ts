@@ -28,7 +28,9 @@ type Yaml =
     }
   | { readonly kind: "invalid"; readonly problems: readonly LocatedProblem[] };
 
-/** Maximum number of aliases. Aliases may repeat parts of the file, but must not multiply its size. */
+/**
+ * Maximum number of aliases. Aliases may repeat parts of the file, but without this limit they could multiply its size.
+ */
 const ALIASES_MAX = 1_000;
 
 const OPTIONS = {
@@ -52,7 +54,7 @@ export function readYaml(text: string): Yaml {
       };
     }
     const tree: unknown = document.toJS({ maxAliasCount: ALIASES_MAX });
-    // This throws for aliases that contain themselves, and for nesting so deep that only a program would write it.
+    // This throws if an alias contains itself, or if the nesting is far deeper than in any file written by hand.
     JSON.stringify(tree);
     const lineOf = (path: Path): number | null => {
       for (let length = path.length; length > 0; length -= 1) {
@@ -94,7 +96,7 @@ function located(error: YAMLError, document: Document, lines: LineCounter): Loca
   return { path: [], found, expected: "valid YAML", hint, line, file: null };
 }
 
-/** The key that starts at `at`, and the position at which the same map has this key first. */
+/** Returns the duplicate key at position `at`, and the position of the first occurrence of this key in the same map. */
 function sameKey(
   document: Document,
   at: number,

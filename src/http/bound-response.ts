@@ -1,6 +1,6 @@
 /**
- * Limits, at the socket, the number of bytes that are read from one response. Regardless of what an endpoint sends,
- * reading the response costs at most a fixed number of bytes and a limited time.
+ * Limits, at the socket, the number of bytes that are read for one response. Whatever an endpoint sends, reading the
+ * response therefore takes at most a fixed number of bytes and a limited time.
  *
  *   bytes received for one request                             count against the limit
  *   body                                                       none: its reader has a separate limit
@@ -9,8 +9,8 @@
  *   each read                                                  READ_BYTES in addition
  *   a line outside the body, if there are many such bytes      LINE_BYTES in addition
  *
- * If the limit is exceeded, the socket is destroyed with `ResponseTooLargeError`. The limit therefore also bounds the
- * time, most of which is needed for reads and lines. The parser can be stopped only between two buffers, so it gets
+ * If the limit is exceeded, the socket is destroyed with `ResponseTooLargeError`. The limit also bounds the time,
+ * because most of the time is spent on reads and lines. The parser can be stopped only between two buffers, so it gets
  * small buffers. Lines are counted only if more than LINES_FROM_BYTES of a buffer are not part of the body, which does
  * not happen with ordinary responses.
  */
@@ -19,8 +19,8 @@ import type { Socket } from "node:net";
 import { InterimFilter, ResponseHead } from "./response-head.ts";
 
 /**
- * Maximum bytes of a response outside its body. With 64 KiB of body and one more read, the total
- * stays below 128 KiB. Heads of real endpoints are below 16 KiB, the maximum of Node's own parser.
+ * Maximum bytes of a response outside its body. Together with 64 KiB of body and one more read, the total is below 128
+ * KiB. Heads of real endpoints are below 16 KiB, the maximum of Node's own parser.
  */
 export const OTHER_MAX_BYTES = 24_576;
 /** Parsing this many bytes takes as long as one read. */
@@ -43,8 +43,8 @@ export class ResponseBounds {
   isAwaited = false;
   bytesLeft = OTHER_MAX_BYTES;
   /**
-   * The number of bytes that had been received below TLS at about the start of the request; null if it is not
-   * determined yet.
+   * The number of bytes that had been received below TLS at about the start of the request; null until this is
+   * determined.
    */
   wireFrom: number | null = null;
 
@@ -67,7 +67,7 @@ export class ResponseBounds {
   }
 }
 
-/** Replaces the socket's `read` and `push`; undici uses nothing else to read. */
+/** Replaces the socket's methods `read` and `push`, the only ones that undici uses for reading. */
 export function boundResponse(socket: Socket, bounds: ResponseBounds): void {
   bounds.socket = socket;
   const read: () => Buffer | null = socket.read.bind(socket);
@@ -125,15 +125,15 @@ interface Parser {
   headers: unknown;
 }
 
-/** undici's symbol, taken from the first socket that has one. */
+/** The symbol under which undici stores its parser in a socket, taken from the first socket that has it. */
 let symbol: symbol | undefined;
 
 /**
  * undici keeps, with each connection, an array for the headers of the next response. On a connection that is used once
  * a second, the array has reached the old generation by the time of the response. If undici continued to use that
  * array, the array would keep the headers, and the bytes from which they were read, in memory until the whole heap is
- * collected (docs/decisions/0043-a-thousand-members.md). So each request starts with a new array. If undici has no such
- * array, nothing happens.
+ * collected (docs/decisions/0043-a-thousand-members.md). Each request therefore starts with a new array. If undici has
+ * no such array, nothing happens.
  */
 export function renewHeaders(socket: Socket): void {
   symbol ??= Object.getOwnPropertySymbols(socket).find(

@@ -2,7 +2,7 @@
  * Opens sockets to endpoints. Both the address and the certificate are checked before anything is sent.
  *
  * A host name is resolved at most once per connection. Blocked addresses are removed from the result, and the socket
- * connects to one of the remaining addresses. So there is no second lookup that could return other addresses.
+ * connects to one of the remaining addresses. There is no second lookup, which could return other addresses.
  */
 
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from "node:net";
@@ -16,8 +16,7 @@ export interface SocketOptions {
   readonly allowAddress: (ip: string) => boolean;
   readonly resolve: Resolve;
   /**
-   * For a name with several addresses: the time limit for connecting to each address except the last. Must be an
-   * integer.
+   * If a name has several addresses, the time limit for connecting to each address except the last. Must be an integer.
    */
   readonly addressPatienceMs: number;
   /** Called once per TLS connection; throws if the configured files are unusable. */
@@ -58,8 +57,8 @@ function passOn(socket: Socket, bytes: number): boolean {
 }
 
 /**
- * Starts to connect. `ready` is called once: with null when the connection is established and the
- * certificate is valid, otherwise with the error. To cancel, destroy the socket with an error.
+ * Starts to connect. `ready` is called once: with null when the connection is established and the certificate is valid,
+ * or with an error if connecting fails. To cancel, destroy the socket with an error.
  */
 export function openSocket(
   target: SocketTarget,

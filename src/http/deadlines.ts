@@ -1,9 +1,9 @@
 /**
- * Uses one timer for many deadlines, all of which have the same length. A deadline that is set later ends later, so the
- * list is always sorted, and only the first entry needs a timer.
+ * Uses one timer for many deadlines of the same length. A deadline that is set later ends later, so the list is always
+ * sorted, and only the first entry needs a timer.
  *
- * When the timer fires, sockets are read once more before anything expires, because a response that waited in the
- * kernel while this process was busy has arrived in time.
+ * When the timer fires, sockets are read once more before a deadline expires, because a response may have arrived in
+ * time and waited in the kernel while this process was busy.
  */
 
 export interface Expiring {

@@ -22,7 +22,7 @@ export interface KeptConnection {
   readonly client: Client;
   readonly bounds: ResponseBounds;
   socket: Socket | null;
-  /** Called with a socket that is opened for the current request; null if there is no listener. */
+  /** Called with each socket that is opened for the current request; null if there is no listener. */
   onOpen: OpeningListener | null;
 }
 
@@ -66,8 +66,8 @@ export function makeConnection(origin: Origin): KeptConnection {
     // The request's deadline replaces these timeouts.
     headersTimeout: 0,
     bodyTimeout: 0,
-    // undici creates an error object for each header beyond this limit. The bound on the whole response is lower, so
-    // this never happens.
+    // Beyond this limit, undici would create an error object for each header. The limit of the whole response is lower,
+    // so this never happens.
     maxHeaderSize: HEAD_BYTES_NEVER,
     connect: (_options, callback) => {
       const socket = openSocket(target, options, session, (error) => {

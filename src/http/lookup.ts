@@ -16,7 +16,7 @@
  *   names that were not found the last time          a quarter of the threads
  *
  * Queued lookups run in the order in which they were requested, but names that were not found the last time come last.
- * For each connection, the caller checks again whether requests may be sent to an address.
+ * The caller still checks, for each connection, whether requests may be sent to the address.
  */
 
 import { type LookupAddress, lookup } from "node:dns";
@@ -173,7 +173,7 @@ function settle(entry: Name, error: Error | null): void {
   for (const found of waiting) found(error, error === null ? addresses : []);
 }
 
-/** True if the name server did not respond. The information that a name does not exist is also a response. */
+/** Returns true if the name server did not respond. If it responded that the name does not exist, returns false. */
 function isTemporary(error: (Error & { readonly code?: unknown }) | null): boolean {
   return error?.code === "EAI_AGAIN";
 }

@@ -16,8 +16,8 @@
  *   no status line: another protocol, a status that
  *   is not a number of three digits, a truncated line fail                    nothing: `null`
  *
- * The status of a final response that was read here counts even if there is an error in the body, such as a chunk
- * without a size, too few bytes, or a deadline. In each of these cases, the connection is closed
+ * If the status of a final response was read here, it counts even if reading the body fails, for example because a
+ * chunk has no size, bytes are missing, or the deadline expires. In each of these cases, the connection is closed
  * (docs/requests.md#malformed-responses).
  */
 
@@ -61,7 +61,7 @@ export class ResponseHead {
     return bytes.includes(END, from) || endOf(bytes, from) >= 0 ? bytes : null;
   }
 
-  /** Reads a head that the parser did not read; null if the final status is unknown. */
+  /** Reads a head that the parser could not read. Returns null if the final status is unknown. */
   read(): ReadHead | null {
     return this.#bytes === null ? null : readHead(this.#bytes);
   }
@@ -72,7 +72,7 @@ function mayBeHead(bytes: Buffer): boolean {
   return bytes.compare(BEGINNING, 0, compared, 0, compared) === 0;
 }
 
-/** The offset after the first blank line that ends a head, searched from `at`; -1 if there is none. */
+/** Returns the offset after the first blank line at or after `at`; -1 if there is none. */
 function endOf(bytes: Buffer, at: number): number {
   let feed = bytes.indexOf(LINE_FEED, at);
   while (feed >= 0) {
@@ -143,7 +143,9 @@ type EndSeen = "nothing" | "line feed" | "carriage return";
 export class InterimFilter {
   /** The start of a status line that is too short to decide. */
   #kept: Buffer | null = null;
-  /** How much of an interim response's end has been received; null if no interim response is being skipped. */
+  /**
+   * The part of the end of an interim response that has been received; null if no interim response is being skipped.
+   */
   #endSeen: EndSeen | null = null;
 
   /** Call before each response. */

@@ -19,7 +19,7 @@ export interface TlsFiles {
   readonly key: string | null;
 }
 
-/** With a private CA, a context contains all public roots and takes 1.2 MB; see {@link sharedContexts}. */
+/** If there is a private CA, a context also contains all public roots, and takes 1.2 MB; see {@link sharedContexts}. */
 export function secureContext({ ca, cert, key }: TlsFiles): SecureContext {
   return createSecureContext({
     ...(ca === null ? {} : { ca: [...getCACertificates("default"), ca] }),
@@ -29,8 +29,8 @@ export function secureContext({ ca, cert, key }: TlsFiles): SecureContext {
 }
 
 /**
- * Creates one context for all users of the same files, at the first call. The context is dropped with its last user,
- * because files change while the program runs.
+ * Creates one context for all users of the same files, at the first call. When the last user is dropped, so is the
+ * context, because files change while the program runs.
  */
 export function sharedContexts(): (files: TlsFiles) => () => SecureContext {
   const made = new Map<string, WeakRef<SecureContext>>();

@@ -1,9 +1,9 @@
-/** The part of the port that administers the cluster. */
+/** The part of the port for administering the cluster. */
 
 export interface TopicSpec {
   readonly name: string;
   readonly partitions: number;
-  /** Null for the broker's default. */
+  /** If null, the broker's default applies. */
   readonly replicationFactor: number | null;
   /** Required topic configuration, such as `retention.ms`. */
   readonly config: Readonly<Record<string, string>>;
@@ -13,7 +13,7 @@ export interface TopicState {
   readonly name: string;
   readonly partitions: number;
   readonly replicationFactor: number;
-  /** The requested keys with their values, defaults included, as strings. */
+  /** The values of the requested keys, including defaults, as strings. */
   readonly config: Readonly<Record<string, string>>;
   /**
    * The missing permission, if any; `config` is then empty. If `Describe` is missing, `partitions` is also empty, and
@@ -35,9 +35,9 @@ export interface RejectedSetting {
 
 export type OnRejected = (rejected: RejectedSetting) => void;
 
-/** Calls run one at a time, each with a time limit; a failed call throws. */
+/** Calls run one at a time, each with a time limit. A call that fails throws an error. */
 export interface Admin {
-  /** Names of all topics that this process may describe. */
+  /** Returns the names of all topics that this process may describe. */
   topics(): Promise<readonly string[]>;
   /**
    * Distinguishes missing topics from topics that the brokers hide: `topics` returns neither.
@@ -67,7 +67,7 @@ export interface Admin {
   /**
    * Sets only the given keys, and of these only the ones that the cluster allows.
    *
-   * @param is the keys' current values, if known: `max.message.bytes` is never lowered.
+   * @param is the current values of the keys, if known. They are needed because `max.message.bytes` is never lowered.
    */
   alterConfig(
     topic: string,
@@ -76,14 +76,14 @@ export interface Admin {
     is?: Readonly<Record<string, string>>,
   ): Promise<void>;
   deleteTopics(names: readonly string[]): Promise<void>;
-  /** The first offset and the end of each partition of the topic. The end is before transactions that are open. */
+  /** Returns the first offset and the end of each partition of the topic. The end is before transactions that are open. */
   offsets(topic: string): Promise<readonly PartitionOffsets[]>;
   /**
-   * For each partition, the offset of the first record that was written at `atMs` or later; the end, as
-   * in `offsets`, if there is no such record.
+   * Returns, for each partition, the offset of the first record that was written at `atMs` or later. If there is no such
+   * record, returns the end, which is the same as in `offsets`.
    */
   offsetsAt(topic: string, atMs: number): Promise<readonly PartitionOffset[]>;
-  /** A group's committed offsets in a topic; partitions without a committed offset are omitted. */
+  /** Returns a group's committed offsets in a topic. Partitions without a committed offset are omitted. */
   committed(groupId: string, topic: string): Promise<readonly CommittedOffset[]>;
   /**
    * Like `offsets`, but for many topics in one call, and with the log end offset, which is after open transactions. Topics
@@ -100,20 +100,21 @@ export interface Admin {
     groups: ReadonlyMap<string, readonly string[]>,
     onUnknown?: OnUnknown,
   ): Promise<ReadonlyMap<string, ReadonlyMap<string, readonly CommittedOffset[]>>>;
-  /** Topic IDs by name. Topics that do not exist, or have no ID, are omitted. */
+  /** Returns topic IDs by name. Topics that do not exist, or have no ID, are omitted. */
   topicIds(topics: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Commits offsets for a group, which is created if necessary. Rejects if the group has members. */
   commit(groupId: string, topic: string, offsets: readonly CommittedOffset[]): Promise<void>;
   deleteGroup(groupId: string): Promise<void>;
   /** The request versions that are sent to the brokers, and the versions that the brokers accept. */
   requestVersions(): Promise<ClusterVersions>;
-  /** A setting of the brokers, such as `offsets.retention.minutes`; null if it is not visible. */
+  /** Returns a setting of the brokers, such as `offsets.retention.minutes`; null if it is not visible. */
   brokerSetting(key: string): Promise<string | null>;
 }
 
 /**
  * Called for a topic with an error from the cluster, for example because a permission is missing or a partition has no
- * leader. That topic is omitted from the result. Without this callback, the first such topic throws.
+ * leader. The topic is then omitted from the result. If there is no callback, an error is thrown at the first such
+ * topic.
  */
 export type OnUnknown = (topic: string, error: Error) => void;
 

@@ -21,7 +21,7 @@ import { KafkaProducer } from "./produce/producer.ts";
 
 const NEEDED = ["request-queue", "sessions"];
 
-/** The version of the driver and its replacements, which are logged at startup. */
+/** The version of the driver, and the parts of it that are replaced. They are logged at startup. */
 export const driverInUse = kafkajsInUse;
 
 /** Connects when first used. The caller must close it. */
@@ -32,7 +32,7 @@ export function createKafka(
 ): Kafka {
   const missing = NEEDED.filter((name) => !kafkajsInUse.replacements.includes(name));
   if (missing.length > 0) {
-    // Without the replacements, a request without a response would never end.
+    // Without these replacements, a request that gets no response would never end.
     throw new Error(
       `kafkajs ${kafkajsInUse.version} is installed, but ${SUPPORTED_VERSION} is required. Run npm ci.`,
     );

@@ -3,8 +3,8 @@
  * it to `consume/`.
  *
  *   the member                               calls
- *   is about to join, also the first time    `beforeJoin`, and waits for it
- *   failed to join                           `joinsAgain`, which decides if it makes another attempt
+ *   is about to join, even the first time    `beforeJoin`, and waits for it
+ *   failed to join                           `joinsAgain`, which decides whether to try again
  *   has its assignment                       `foreignMembers`, then `assigned`
  *   has read the group's commits             `offsetsFetched`, before the first fetch
  *   has records of a partition               `fetched`; the partition is fetched again when that is done
@@ -24,43 +24,49 @@ export interface MembershipOptions {
   readonly sessionTimeoutMs: number;
   /** How long the group waits for a member that is slow to rejoin. */
   readonly rebalanceTimeoutMs: number;
-  /** Limit for one of this many partitions in one response. */
+  /** Returns the limit for each partition in a response, for this many partitions. */
   readonly partitionMaxBytes: (partitions: number) => number;
-  /** Minimum time between fetches of a partition that leave no records behind; 0 if there is none. */
+  /**
+   * Minimum time between two fetches of a partition if the first one returned all records; 0 if there is no minimum.
+   */
   readonly fetchSpacingMs: number;
-  /** A larger compressed record of the topic is returned in part (`wire/inflation.ts`). */
+  /** Returns a limit for the topic. A larger compressed record is returned only in part (`wire/inflation.ts`). */
   readonly recordMaxBytes: (topic: string) => number;
   /** A corrupt batch whose end is known is returned as `corrupt`. Any other corrupt batch is a failure. */
   readonly skipsCorrupt: boolean;
 }
 
 export interface GroupEvents {
-  /** Called before each join. Nothing is fetched meanwhile. If it rejects, the join has failed. */
+  /** Called before each join. Until the promise resolves, nothing is fetched. If it rejects, the join has failed. */
   readonly beforeJoin: (member: Member) => Promise<void>;
   readonly joinsAgain: (error: unknown) => Promise<boolean>;
   readonly assigned: (assignment: Assignment) => void;
   /**
    * Called with all assigned partitions after each join, or with a single partition whose offset was out of
-   * range. Returns the partitions to read from their first offset regardless of what was committed. Must not throw.
+   * range. Returns the partitions that are to be read from their first offset, regardless of what was committed. Must
+   * not throw.
    */
   readonly offsetsFetched: (fetched: readonly FetchedOffset[]) => readonly FetchedOffset[];
-  /** Called with the client IDs of other programs in the group, as far as they are visible to this member. */
+  /** Called with the client IDs of other programs in the group, if they are visible to this member. */
   readonly foreignMembers: (clientIds: readonly string[]) => void;
   /**
-   * Called with what was fetched of a partition, perhaps only its log end offset. The partition is not fetched
-   * before the promise resolves, if one is returned. Must not throw; the promise must not reject.
+   * Called with the result of fetching a partition, which may be only the log end offset. If a promise is returned, the
+   * partition is not fetched again until the promise resolves. Must not throw; the promise must not reject.
    */
   readonly fetched: (batch: FetchedBatch) => Promise<void> | undefined;
   /** Wraps each heartbeat. */
   readonly heartbeat: (member: Member, send: () => Promise<void>) => Promise<void>;
-  /** The member has left its partitions unread, and does not join again by itself. */
+  /** Called when the member has stopped reading its partitions and does not join again by itself. */
   readonly failed: (error: Error) => void;
 }
 
 export interface Membership {
-  /** Joins and starts to fetch. Resolves when the member has joined, or will not. */
+  /** Joins and starts to fetch. Resolves when the member has joined, or has failed for good. */
   run(): Promise<void>;
-  /** Time of the last response to a fetch that is still in flight, in epoch milliseconds; null if there is none. */
+  /**
+   * The time of the last response to a fetch that is still in flight, in milliseconds since the epoch; null if there is
+   * no such fetch.
+   */
   fetchRespondedAtMs(): number | null;
   /** Stops fetching, and leaves the group. The member then does not join again. */
   stop(): Promise<void>;
@@ -71,17 +77,17 @@ export type Assignment = Readonly<Record<string, readonly number[]>>;
 
 /** This process as a member of the group. */
 export interface Member {
-  /** When the last heartbeat got a response, in epoch milliseconds. */
+  /** When the last heartbeat got a response, in milliseconds since the epoch. */
   heardAtMs: number;
-  /** Sends a heartbeat if the last one is at least this old. Rejects if the group is rebalancing. */
+  /** Sends a heartbeat if the last one was at least this long ago. Rejects if the group is rebalancing. */
   heartbeat(agoMs: number): Promise<void>;
   /** The offset at which the next fetch of the partition starts; null if it is not known. */
   positionOf(topic: string, partition: number): number | null;
-  /** The next fetch of the partition starts after `offset`. */
+  /** Makes the next fetch of the partition start after `offset`. */
   advance(topic: string, partition: number, offset: number): void;
-  /** Makes one attempt to commit, as the member of the latest join. */
+  /** Makes one attempt to commit, with the member ID from the latest join. */
   commit(offsets: readonly OffsetToCommit[]): Promise<void>;
-  /** The partition is not fetched until it is resumed. */
+  /** Stops fetching the partition until it is resumed. */
   pause(topic: string, partition: number): void;
   resume(topic: string, partition: number): void;
 }
@@ -95,7 +101,7 @@ export interface OffsetToCommit {
 
 export interface FetchedOffset {
   readonly topic: string;
-  /** Distinguishes the topic from an earlier one with the same name; null if the broker has no IDs. */
+  /** Distinguishes the topic from an earlier topic with the same name; null if the broker has no topic IDs. */
   readonly topicId: string | null;
   readonly partition: number;
   /** The committed offset, or -1 if there is none (-2 after the offset was out of range). */
@@ -122,7 +128,7 @@ export interface FetchedBatch {
    * `from`; for a corrupt batch, the batch's last offset. Null if the response is empty.
    */
   readonly last: number | null;
-  /** Set if there are no records because their batch is corrupt. */
+  /** The batch, if there are no records because it is corrupt; otherwise null. */
   readonly corrupt: CorruptBatch | null;
   /**
    * The number of records to process. `last` also covers control records, aborted records, and records before the

@@ -2,7 +2,7 @@
  * The interface through which the stages use Kafka. `kafkajs/` implements this port. Tests have a second implementation
  * in memory with a manual clock, and one contract suite runs against both.
  *
- * Records are consumed at least once. Records are passed on in offset order and may be processed in any order.
+ * Records are consumed at least once. They are passed on in offset order, and may be processed in any order.
  * The committed offset is never higher than the first unprocessed record. Processed records above the
  * committed offset are listed in the commit's metadata and skipped after a restart. A handler may hold the committed
  * offset further back; after a restart, the processed records above the held offset are then passed on again.
@@ -24,17 +24,17 @@ import { partitionOfKey as murmur2Partition } from "./wire/murmur2.ts";
 import { packRecord as asBytes } from "./wire/record-bundle.ts";
 
 export interface Kafka {
-  /** Starts joining immediately; `joined` resolves when the consumer has joined. The topics must exist. */
+  /** Starts to join immediately; `joined` resolves when the consumer has joined. The topics must exist. */
   consume(options: ConsumeOptions): Consumer;
   /** One producer per process is sufficient, because it combines the records of all callers into few requests. */
   producer(options?: ProducerOptions): WatchedProducer;
   /**
-   * Reads the stored records of a range of one partition, a step at a time, without a group and without
-   * commits. Removed records (retention, compaction) are skipped. If a transaction is open, the records behind it are
-   * returned only when it has ended; the wait ends early if the signal aborts.
+   * Reads the stored records of a range of one partition, a step at a time, without a group and without commits.
+   * Records that Kafka has removed (retention, compaction) are skipped. If a transaction is open, the records after its
+   * start are returned only when it has ended; the wait ends early if the signal aborts.
    *
-   * @throws Error with topic, partition and offset if nothing could be read for 30 seconds, or
-   *   immediately if waiting does not help (missing topic or permission, corrupt batch).
+   * @throws Error with topic, partition and offset if nothing could be read for 30 seconds. Thrown immediately if
+   * waiting would not help (missing topic or permission, corrupt batch).
    */
   read(range: ReadRange): AsyncGenerator<readonly IncomingRecord[], void, undefined>;
   /**
@@ -44,12 +44,16 @@ export interface Kafka {
    * @throws Error as `read` does.
    */
   follow(range: Omit<ReadRange, "to">): AsyncGenerator<readonly IncomingRecord[], void, undefined>;
-  /** The corrupt batch at this offset; null if there is none. Any other failure throws, as in `read`. */
+  /**
+   * Returns the corrupt batch at this offset; null if there is none. Throws an error for any other failure, as `read`
+   * does.
+   */
   corruptionAt(place: PartitionOffset & { readonly topic: string }): Promise<CorruptBatch | null>;
   readonly admin: Admin;
   /**
    * Checks the brokers and the log end offsets of all owned partitions every few seconds, until `close`.
-   * Consumers' `progress()` uses the results. Without these checks, `progress()` would be as old as the last fetch.
+   * The method `progress()` of consumers uses the results. Without these checks, its values would be as old as the last
+   * fetch.
    */
   watch(): ClusterView;
   /** Stops every running consumer, and closes the producers and all connections. */
@@ -68,13 +72,13 @@ export interface ReadRange {
   readonly signal: AbortSignal;
 }
 
-/** Bytes that several consumers share. Created once and passed to each of them. */
+/** A number of bytes that several consumers share. The object is created once, and passed to each of them. */
 export interface CommonBytes {
   inFlight: number;
   readonly max: number;
   /**
-   * The bytes that each consumer may always use, instead of its `maxBytes`; changes with the number of consumers. Null
-   * if `maxBytes` applies.
+   * The number of bytes that each consumer may always use; it replaces `maxBytes`, and depends on the number of
+   * consumers. Null if `maxBytes` applies.
    */
   each: number | null;
 }
@@ -85,7 +89,7 @@ export function commonBytes(max: number): CommonBytes {
 
 export interface ConsumeOptions {
   readonly groupId: string;
-  /** The topics, which stay the same for the consumer's whole life. */
+  /** The topics. They do not change during the life of the consumer. */
   readonly topics: readonly string[];
   /** Maximum number of unprocessed records of one partition. At least 1. */
   readonly partitionRecordsMax: number;
@@ -97,8 +101,8 @@ export interface ConsumeOptions {
   /** Bytes that the consumer may use beyond `maxBytes`, shared with other consumers; by default none. */
   readonly commonBudget?: CommonBytes;
   /**
-   * When a partition that had no more room is fetched again. `hold`: when all of its fetched records are passed
-   * on. `pause`: when half of its limit is free, too, and each partition has its own share of `maxBytes`. Other
+   * When a partition that had no more room is fetched again. `hold`: when all of its fetched records are passed on.
+   * `pause`: when, in addition, half of its limit is free; each partition has a separate share of `maxBytes`. Other
    * partitions are fetched meanwhile.
    */
   readonly whenFull: "hold" | "pause";
@@ -108,11 +112,12 @@ export interface ConsumeOptions {
    */
   readonly passingTopics?: readonly string[];
   /**
-   * After a fetch that returned all records of a partition, the time until its next fetch, in milliseconds; by default
-   * none. Requests to a broker are about 10 ms apart in any case. For records that are not urgent, a longer time saves CPU.
+   * The time from a fetch that returned all records of a partition until the next fetch of the partition, in
+   * milliseconds; by default 0. Even then, requests to a broker are about 10 ms apart. For records that are not urgent,
+   * a longer time saves CPU.
    */
   readonly fetchSpacingMs?: number;
-  /** Longest wait for `drain()`. */
+  /** Maximum time to wait for `drain()`. */
   readonly drainLimitMs: number;
   readonly onAssigned: (partition: AssignedPartition) => PartitionHandler;
   /**
@@ -128,7 +133,7 @@ export interface ConsumeOptions {
   readonly onCrash: (error: Error) => void;
 }
 
-/** A partition while this process owns it. */
+/** A partition that this process owns. */
 export interface AssignedPartition {
   readonly topic: string;
   readonly partition: number;
@@ -141,7 +146,7 @@ export interface AssignedPartition {
   finish(offset: number): void;
   /**
    * Keeps the committed offset at or below `offset`, even when records from `offset` on are processed. The partition's
-   * next owner gets these records again. Null ends the hold. Call this before the record at `offset` is processed.
+   * next owner gets these records again. Null removes this limit. Call this before the record at `offset` is processed.
    */
   hold(offset: number | null): void;
   /**
@@ -155,10 +160,10 @@ export interface AssignedPartition {
 export interface PartitionHandler {
   /**
    * Called with each record before it is passed on: `take` gets the returned record. If a promise is returned, the
-   * record is not passed on yet: only its partition waits, regardless of `whenFull`, and `admit` is called again when
-   * the promise resolves. During the wait, no more records of the partition are in flight: fetched records that are not
-   * passed on are kept, and no more are fetched. If absent, all records are passed on unchanged. Must not throw; the
-   * promise must not reject.
+   * record's partition waits, regardless of `whenFull`, and `admit` is called again when the promise resolves. Other
+   * partitions do not wait. During the wait, no more records of the partition are in flight: fetched records that are
+   * not passed on are kept, and no more are fetched. If absent, all records are passed on unchanged. Must not throw;
+   * the promise must not reject.
    */
   readonly admit?: (record: IncomingRecord) => IncomingRecord | Promise<void>;
   /** Takes records, in offset order, and returns immediately. At most 1,000 per call. Must not throw. */
@@ -171,17 +176,17 @@ export interface PartitionHandler {
 }
 
 export interface Consumer {
-  /** Resolves when this consumer has its (perhaps empty) first assignment. */
+  /** Resolves when this consumer has its first assignment, even if the assignment is empty. */
   readonly joined: Promise<void>;
   /** Drains, commits, and leaves the group. Safe to call more than once. */
   stop(): Promise<void>;
-  /** The progress of each owned partition, for metrics and health. A call is cheap. */
+  /** Returns the progress of each owned partition, for metrics and health. This is cheap. */
   progress(): readonly PartitionProgress[];
   vitals(): ConsumerVitals;
-  /** Rebalances since the start, including the first join. */
+  /** Returns the number of rebalances since the start, including the first join. */
   rebalances(): number;
   /**
-   * How often, since the start, a partition's log did not contain the next record because records were deleted
+   * Returns how often, since the start, the next record of a partition was missing because records had been deleted
    * before they were read. Reading continues with the first record that is left.
    */
   offsetResets(): number;
@@ -196,20 +201,20 @@ export interface RejectedRecord {
 }
 
 /**
- * The topic is missing; the permission to write to it is missing; or its partition rejects writes for another
- * reason, such as a missing leader or an error.
+ * Why a record could not be written: the topic is missing, the permission to write to it is missing, or its partition
+ * rejects writes for another reason, such as a missing leader.
  */
 export type BlockedBy = "missing" | "forbidden" | "unavailable";
 
 export interface SendOptions {
   /**
-   * Returns records whose topic or partition has not been writable for 2 s, instead of waiting. If the
-   * brokers' response was lost, a returned record may have been written nevertheless.
+   * If `true`, records whose topic or partition has not been writable for 2 s are returned, instead of waiting. If a
+   * response from the brokers was lost, a returned record may still have been written.
    */
   readonly giveBack?: boolean;
 }
 
-/** A topic that has not been writable for 2 s or longer, as a whole or in a partition. */
+/** A topic that has not been writable for 2 s or longer, or that has such a partition. */
 export interface BlockedTopic {
   readonly topic: string;
   readonly sinceMs: number;
@@ -227,7 +232,7 @@ export interface ProducerOptions {
   /** Called when brokers have responded to a write, with the time that the write took. Must not throw. */
   readonly onResponse?: (durationMs: number) => void;
   /**
-   * Called for each batch that is retried, with Kafka's name for the error, or `no-answer`. Must not throw.
+   * Called for each batch that is retried, with Kafka's name for the error, or with `no-answer`. Must not throw.
    */
   readonly onRetried?: (error: string) => void;
   /**
@@ -253,9 +258,9 @@ export interface Producer {
 
 /** A producer as returned by `Kafka`. */
 export interface WatchedProducer extends Producer {
-  /** The number of partitions of a topic that this producer writes to; 0 if not known yet. */
+  /** Returns the number of partitions of a topic to which this producer writes; 0 if it is not known yet. */
   partitions(topic: string): number;
-  /** Topics that are currently not writable. */
+  /** Returns the topics that are currently not writable. */
   blocked(): readonly BlockedTopic[];
 }
 
@@ -292,22 +297,24 @@ export type {
 export type { TextBundles } from "./produce/text-bundles.ts";
 export type { BrokerState, ClusterView, ConsumerVitals, PartitionProgress } from "./signals.ts";
 
-/** Copies the record's bytes to a separate block, so that a waiting record does not keep its whole fetch in memory. */
+/**
+ * Copies the bytes of the record to separate memory, so that a waiting record does not keep the whole fetch in memory.
+ */
 export const packRecord: (record: OutgoingRecord) => OutgoingRecord = asBytes;
 
-/** Creates bundles with which very many records can be written to a topic with this producer. */
+/** Creates bundles, with which this producer can write very many records to a topic. */
 export function textBundles(topic: string, producer: Pick<WatchedProducer, "partitions">): Bundles {
   return new Bundles(topic, () => producer.partitions(topic));
 }
 
-/** The partition that the producer, like Java's, chooses for a key. */
+/** Returns the partition that the producer chooses for a key, which is the same as in the Java client. */
 export const partitionOfKey: (key: Uint8Array, partitions: number) => number = murmur2Partition;
 
 /**
  * How to reach the cluster. Callers pass this in, so that the code in this folder does not depend on the configuration.
  *
- * `tls` and `sasl` are read again for each connection and each authentication, so that certificates and
- * passwords can change while the process runs. The mechanism cannot be changed, added or removed.
+ * `tls` and `sasl` are read again for each connection and each authentication, so that certificates and passwords can
+ * change while the process runs. The SASL mechanism cannot change.
  */
 export interface KafkaConnection {
   readonly brokers: readonly string[];
@@ -339,5 +346,5 @@ export type KafkaSasl =
       readonly clientSecret: string;
       readonly scope: string | null;
     }
-  /** Amazon MSK, with the IAM role of the process. */
+  /** For Amazon MSK: the process authenticates with its IAM role. */
   | { readonly mechanism: "aws-msk-iam"; readonly region: string };

@@ -1,12 +1,14 @@
-/** The part of the port that reports the state of brokers and consumers. */
+/** The part of the port for the state of brokers and consumers. */
 
 /** The results of the checks of the cluster. */
 export interface ClusterView {
-  /** All brokers of the cluster; before the first response, the configured addresses. */
+  /** Returns all brokers of the cluster. Before the first response, these are the configured addresses. */
   brokers(): readonly BrokerState[];
-  /** Time of the last check of log end offsets to which every broker responded; null if there was none yet. */
+  /**
+   * Returns the time of the last check of log end offsets to which every broker responded; null if there has been none.
+   */
   endsAtMs(): number | null;
-  /** For each broker, the sum of the throttle times in its responses since the start, in milliseconds. */
+  /** Returns, for each broker, the sum of the throttle times in its responses since the start, in milliseconds. */
   throttledMs(): ReadonlyMap<string, number>;
 }
 
@@ -17,9 +19,12 @@ export interface BrokerState {
   readonly outage: { readonly sinceMs: number; readonly error: string } | null;
 }
 
-/** Signs that a consumer is alive. Times are epoch milliseconds; null if the event has not happened yet. */
+/**
+ * Signs that a consumer is alive. Times are in milliseconds since the epoch; a time is null if the event has not
+ * happened yet.
+ */
 export interface ConsumerVitals {
-  /** `true` if the consumer has an assignment, even an empty one, that is not revoked. */
+  /** `true` if the consumer has an assignment that is not revoked. The assignment may be empty. */
   readonly isAssigned: boolean;
   /** Time of the last response to a fetch. */
   readonly fetchedAtMs: number | null;
@@ -34,13 +39,16 @@ export interface ConsumerVitals {
 export interface PartitionProgress {
   readonly topic: string;
   readonly partition: number;
-  /** Offset at which reading would continue after a restart. */
+  /** The offset at which reading would continue after a restart. */
   readonly position: number;
   /** The first offset that has not been fetched yet. */
   readonly next: number;
   /** The log end offset as last returned by the broker. */
   readonly end: number;
-  /** When the broker returned `end`, in epoch milliseconds. Null if it never has; `end` equals `position` then. */
+  /**
+   * When the broker returned `end`, in milliseconds since the epoch. Null if it never has; in this case, `end` equals
+   * `position`.
+   */
   readonly endAtMs: number | null;
   /** Unprocessed records in flight. */
   readonly inFlight: number;

@@ -1,6 +1,6 @@
 /**
- * Finds the records that groups have not processed, according to their commits. Only this file decides which records
- * are waiting; all other code that counts or reads waiting records uses it.
+ * Finds the records that groups have not processed, according to the groups' commits. Only this file decides which
+ * records are waiting. All other code that counts or reads waiting records uses it.
  *
  *   the commit of a partition                              records that wait
  *   is missing, or belongs to an earlier topic with        all, from the first offset on
@@ -8,12 +8,12 @@
  *   has an offset                                          all from that offset on
  *   lists processed ranges above it                        the same, without these ranges
  *     (`finished-ranges.ts`)
- *   is held back, with the offset up to which records      all from that offset on
- *     were handled
+ *   is held back, and contains the offset up to which      all from that offset on
+ *     records were handled
  *
  *   the topic                                              is
  *   does not exist                                         missing
- *   is hidden, or its group is; has no leader              unknown, with the reason; the others are known
+ *   is hidden, has a hidden group, or has no leader        unknown, with the reason; the others are known
  */
 
 import type { IncomingRecord } from "../domain/record.ts";
@@ -49,7 +49,7 @@ export type Unfinished =
 
 const MISSING: Unfinished = { kind: "missing" };
 
-/** The requested topics, by name. @throws Error if Kafka does not respond. */
+/** Returns the requested topics, by name. @throws Error if Kafka does not respond. */
 export async function unfinishedIn(
   { admin }: { readonly admin: Pick<Admin, "committedOf" | "offsetsOf" | "topicIds"> },
   readings: readonly Reading[],
@@ -106,19 +106,19 @@ function within(ranges: readonly Range[], from: number, to: number): readonly Ra
     .filter(([first, end]) => first < end);
 }
 
-/** The part below an offset. */
+/** Returns the part below an offset. */
 export function partBelow(part: UnfinishedPart, offset: number): UnfinishedPart {
   const to = Math.max(part.from, Math.min(part.to, offset));
   return { ...part, to, finished: within(part.finished, part.from, to) };
 }
 
-/** The part from an offset on. */
+/** Returns the part from an offset on. */
 export function partFrom(part: UnfinishedPart, offset: number): UnfinishedPart {
   const from = Math.min(part.to, Math.max(part.from, offset));
   return { ...part, from, finished: within(part.finished, from, part.to) };
 }
 
-/** The number of offsets that are not processed. */
+/** Returns the number of offsets that are not processed. */
 export function recordsIn(parts: readonly UnfinishedPart[]): number {
   const size = (sum: number, [from, to]: Range) => sum + to - from;
   return parts.reduce((sum, { from, to, finished }) => {

@@ -60,7 +60,7 @@ export function classifySchema(exchanged: Exchanged, url: string, what: string):
   return { kind: "outage", error: `${origin} ${failureText(exchanged)}` };
 }
 
-/** The second part of a sentence that starts with the registry's address. */
+/** Returns the second part of a sentence that starts with the registry's address. */
 export function failureText(exchanged: Exchanged): string {
   if (exchanged.kind === "no-token") return `was not queried: ${exchanged.error}`;
   if (exchanged.kind === "timeout") {

@@ -4,8 +4,8 @@
  *
  *   what happens                                  log line
  *   a lookup gets no response                     warn  registry.unreachable, at most once a minute
- *   a response, and other lookups still get none  -
- *   a response, and no lookup is left without one  info  registry.reachable, if the line above was logged
+ *   a response, but another lookup still gets none  -
+ *   a response, and every lookup now gets one     info  registry.reachable, if the line above was logged
  *   the last missing schema is no longer needed   -     the schema counts as never requested
  *
  * Even a single schema that the registry cannot return counts as an outage, because the partition that needs it waits.

@@ -69,8 +69,7 @@ export function createExchange({ authentication, tls }: RegistryConnection): Exc
     rejectUnauthorized: true,
     ...(tls === null ? {} : { secureContext: secureContext(tls) }),
   };
-  // Connections are not kept alive, because one that was closed meanwhile would look like an outage when it is used
-  // again.
+  // Connections are not kept alive, because using a connection that the registry has closed would look like an outage.
   const agent = new Agent({ connect, connections: CONNECTIONS, pipelining: 0, allowH2: false });
   const credentials = authenticationHeaders(authentication, agent);
   const exchange: Exchange = async ({ method, url, body }, signal) => {
@@ -114,7 +113,10 @@ export function createExchange({ authentication, tls }: RegistryConnection): Exc
   };
 }
 
-/** All requests share a lookup, because each lookup would block one of Node's threads if the name server is down. */
+/**
+ * Returns a lookup that all requests share, because each separate lookup blocks one of Node's threads while the name
+ * server is down.
+ */
 function boundedLookup(): LookupFunction {
   const resolve = boundedResolve(systemResolve, systemClock);
   return (hostname, options, callback) => {

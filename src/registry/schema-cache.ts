@@ -2,8 +2,8 @@
  * A cache of lookup results with a size limit. It keeps the results that were used most recently.
  *
  * The cache has two generations, and an entry that is used moves to the young one. When the young generation is full,
- * it becomes the old one, and the previous old generation is dropped. So `get` writes nothing while the same few
- * schemas are in use, and the more recently used half of the limit is always cached.
+ * it becomes the old one, and the previous old generation is dropped. While the same few schemas are in use, `get`
+ * therefore writes nothing. The most recently used schemas are always cached, up to half of the limit.
  */
 
 import type { KnownSchema, SchemaRef } from "../domain/known-schemas.ts";

@@ -262,7 +262,7 @@ const RETRY_MAX_MS = 10_000;
 const DOUBLINGS_MAX = 10;
 
 /**
- * The wait before a schema is requested again.
+ * Returns the time after which a schema is requested again.
  *
  * @param failures how many lookups of the schema in a row got no response.
  * @param chance at least 0 and less than 1. It shortens the wait by up to half, so that processes do not send their

@@ -3,11 +3,11 @@
  * Compatibility is `BACKWARD_TRANSITIVE`: a new schema can read values that were written with any earlier one.
  *
  *   the registry                                   the schema is
- *   has it under the subject                       registered
+ *   has the schema under the subject               registered
  *   does not have the subject                      new
  *   reports that it can read all versions' values  compatible
  *   reports that it cannot                         incompatible
- *   reports it as invalid, and it uses others      unchecked: Apicurio resolves references only when a
+ *   rejects it as invalid, but it has references   unchecked: Apicurio resolves references only when a
  *                                                  schema is registered, and checks it then
  *
  * All requests use `normalize`, so that spaces and the order of attributes do not create a version.
@@ -58,7 +58,7 @@ export interface CheckedSubject {
   readonly compatibility: string | null;
 }
 
-/** All methods except closing throw an Error with a sentence if the registry is unreachable or rejects the request. */
+/** If the registry is unreachable or rejects the request, all methods except closing throw an Error with a sentence. */
 export interface Subjects extends AsyncDisposable {
   check(schema: SubjectSchema, signal: AbortSignal): Promise<CheckedSubject>;
   /** Sets the compatibility, checks, and registers. Returns the new state. */
@@ -79,7 +79,7 @@ interface SubjectResponse {
 class RegistrySubjects implements Subjects {
   readonly #connection: RegistryConnection;
   readonly #exchanging: Exchanging;
-  /** The URL that responded last. */
+  /** The URL that most recently responded. */
   #url: string;
 
   constructor(connection: RegistryConnection, exchanging: Exchanging) {
@@ -194,7 +194,7 @@ class RegistrySubjects implements Subjects {
   }
 }
 
-/** Null if there was no response, or if it was not from a registry. */
+/** Returns null if there was no response, or if the response was not from a registry. */
 function responseOf(exchanged: Exchanged): SubjectResponse | null {
   if (exchanged.kind !== "response") return null;
   const { status } = exchanged;

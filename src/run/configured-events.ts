@@ -1,6 +1,6 @@
 /**
- * Writes operator events, if the configuration enables them and the process has a stage that observes
- * something. The process that owns partition 0 of a destination's topic reports events for that destination.
+ * Writes operator events, if the configuration enables them and the process runs a stage about which there are events.
+ * The process that owns partition 0 of a destination's topic reports events for that destination.
  */
 
 import type { Config } from "../config/config.ts";
@@ -98,7 +98,7 @@ function retryWindowsOf(
   };
 }
 
-/** The destinations whose partition 0 this process owns. */
+/** Returns the destinations for which this process owns partition 0. */
 function spokenFor(
   deliver: Pick<RunningStage, "partitions" | "destinations">,
   topics: Pick<TopicNames, "deliveries">,

@@ -27,8 +27,8 @@ interface OperatorActionsDeps {
 }
 
 /**
- * Resolves when the actions are known, or when they cannot be read at the moment. Null if no stage carries out operator
- * actions.
+ * Resolves when the actions have been read, or cannot be read at the moment. Resolves with null if no stage carries out
+ * operator actions.
  */
 export async function configuredOperatorActions(
   config: Config,

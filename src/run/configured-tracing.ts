@@ -8,7 +8,10 @@ import type { ClosableTracing, OtlpWatch } from "../telemetry/tracing/otlp.ts";
 
 const LINE_EVERY_MS = 60_000;
 
-/** Null if tracing is disabled; the library for tracing is not loaded then. The caller closes the result last. */
+/**
+ * Returns null if tracing is disabled. In this case, the library for tracing is not loaded. The caller closes the
+ * result last.
+ */
 export async function configuredTracing(
   { tracing }: Pick<Config, "tracing">,
   { log, metrics }: { readonly log: Log; readonly metrics: Metrics },

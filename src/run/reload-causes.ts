@@ -44,7 +44,7 @@ const STATUS: Readonly<Record<Outcome, number>> = {
 };
 const NOT_YET = { outcome: "failed", problems: ["the stages have not started"] };
 
-/** Handles SIGHUP immediately. Disposing the result ends all three causes. */
+/** Handles SIGHUP from now on. When the result is disposed, none of the three causes has an effect any more. */
 export function reloadCauses(configuration: Configuration): ReloadCauses {
   const held = new DisposableStack();
   let reloader: Reloader | null = null;

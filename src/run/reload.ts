@@ -111,12 +111,12 @@ export class Reloader implements Disposable {
     return this.#queued.reading;
   }
 
-  /** The current configuration, and the time since which it has been current. */
+  /** Returns the current configuration, and the time since which it has been current. */
   running(): RunningConfiguration {
     return { hash: this.#hash, appliedAtMs: this.#appliedAtMs };
   }
 
-  /** The problems of the configuration on disk; null if it is valid. */
+  /** Returns the problems of the configuration on disk; null if it is valid. */
   refused(): Standing["invalid"] {
     return this.#standing.invalid;
   }
@@ -191,7 +191,7 @@ export class Reloader implements Disposable {
     return true;
   }
 
-  /** Repeats until no destination is waiting for topics. */
+  /** Checks for the topics repeatedly, until no destination is waiting for topics. */
   async #lookForTopics(): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;
@@ -208,7 +208,7 @@ export class Reloader implements Disposable {
   }
 }
 
-/** The error in one line, without values that may be secret. */
+/** Returns the error in one line, without values that may be secret. */
 function sentence(problem: LocatedProblem): string {
   const { found, expected, hint } = problem;
   return `${placeText(problem)}: found ${found}, expected ${expected}${hint === null ? "" : `; ${hint}`}`;

@@ -7,7 +7,7 @@
  *                                       kafka.startTimeout, or a
  *                                       permanent error
  *   3  topics exist, and operator       a permission or a setting is     1
- *      actions are known                wrong; brokers do not settle
+ *      actions are known                wrong; brokers are not ready
  *                                       within kafka.startTimeout
  *   4  stages start; consumers join     after 30 s: ready anyway         -
  *   5  runs; changed configurations     a shared stage crashes           1
@@ -92,7 +92,7 @@ export async function run(
   log.info({ ...driverInUse }, "kafka.driver");
 
   const clock = new BrokerClock(systemClock, () => performance.now());
-  /** New connections use the current certificates and passwords. */
+  /** The current configuration. New connections use its certificates and passwords. */
   let current = config;
   const connection = kafkaConnection(config, () => current);
   if (!(await waitForBrokers(connection, waiting))) return 0;
@@ -170,7 +170,7 @@ function announceStart(
   return build;
 }
 
-/** The process that serves the console, in the form that the console shows. */
+/** Describes the process that serves the console, in the form that the console shows. */
 function ownProcess(
   config: () => Config,
   { reloads, configuration, load, admin }: OwnParts,
@@ -190,7 +190,7 @@ interface OwnParts {
   readonly admin: { readonly host: string; readonly port: number };
 }
 
-/** The address at which the process requests its own status: a wildcard address is replaced. */
+/** Returns the address at which the process requests its own status. A wildcard address is replaced. */
 function askedAt({ host, port }: { readonly host: string; readonly port: number }): string {
   return hostAndPort(host === "0.0.0.0" || host === ALL_ADDRESSES ? "127.0.0.1" : host, port);
 }
@@ -237,7 +237,7 @@ function watchKafka(
   return watching;
 }
 
-/** Brokers have `kafka.startTimeout` to respond and to settle. */
+/** The brokers have to respond and be ready within `kafka.startTimeout`. */
 function waitingFor({ kafka }: Config, log: Log, signal: AbortSignal): Waiting & Waits {
   const onCause = (cause: string) => log.warn({ cause }, "kafka.waiting");
   const limitMs = kafka.startTimeoutMs;
@@ -285,7 +285,7 @@ function configuredRerouting(
   return createRerouting({ producer, metrics, clock }, rules);
 }
 
-/** The parts that are not null. */
+/** Returns the parts that are not null. */
 function present({
   schemas,
   tracing,

@@ -25,7 +25,7 @@ import type { RunningStage } from "../stage/running-stage.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
 import type { WaitOut } from "./wait-for-cluster.ts";
 
-/** Less than the brokers' rebalance timeout, and enough for an attempt of 5 s and for scheduling its retry. */
+/** This is less than the brokers' rebalance timeout, and enough for an attempt of 5 s and for scheduling its retry. */
 const DRAIN_LIMIT_MS = 10_000;
 const DELAY_MAX_BYTES = 4 * 1_024 * 1_024;
 const DELETION_MAX_BYTES = 4 * 1_024 * 1_024;
@@ -56,7 +56,9 @@ export interface SharedServices {
   readonly admin: string;
 }
 
-/** The code of a stage is loaded when the stage starts, so that stages that do not run use no memory or start time. */
+/**
+ * The code of a stage is loaded when the stage starts, so that a stage that does not run takes neither memory nor time.
+ */
 export const STAGE_CODE = {
   ingest: () => import("../ingest/stage.ts"),
   route: () => import("../route/stage.ts"),
@@ -187,7 +189,8 @@ function share(destinations: number): number {
 }
 
 /**
- * The configured delays, and removed delays whose topics exist, because records may still wait in those topics.
+ * Returns the configured delays, and the removed delays whose topics still exist, because records may wait in those
+ * topics.
  */
 async function delaysToDrain(config: Config, kafka: Kafka): Promise<readonly string[]> {
   const start = `${configuredTopics(config).prefix}delays.`;

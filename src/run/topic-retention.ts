@@ -26,11 +26,11 @@ export interface Inputs {
 export interface Retention {
   readonly stage: StageName;
   readonly destination: string;
-  /** Infinity means forever. */
+  /** Infinity if there is no limit. */
   readonly retentionMs: number;
 }
 
-/** The retention of the topics that each consumer of the stages reads. */
+/** Returns the retention of the topics that each consumer of the stages reads. */
 export function retentions(
   { plan, topics }: Inputs,
   stages: readonly StageName[],

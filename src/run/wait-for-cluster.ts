@@ -2,13 +2,13 @@
  * Waits for brokers that respond but are not ready for the start yet: a broker is restarting, a leader is being
  * elected, or the controller is moving. A problem that an operator has to fix ends the start immediately.
  *
- *   a try                                   then
+ *   an attempt                              then
  *   succeeds                                done
  *   fails after `kafka.startTimeout`        throws its error
- *   fails, and such errors have lasted      the same
- *   longer than the limit for their kind
+ *   fails, and errors of its kind have      the same
+ *   lasted longer than their limit
  *   fails while the program is stopping     throws `StartInterruptedError`
- *   fails in any other way                  each error is logged once; tries again 0.5 to 5 s later
+ *   fails in any other way                  the error is logged once; the next attempt is 0.5 to 5 s later
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -51,7 +51,7 @@ export function waitOut({ untilMs, log, signal, delayFirstMs = DELAY_FIRST_MS }:
         if (!signal.aborted && !said.has(cause)) log.warn({ cause }, "kafka.waiting");
         said.add(cause);
       }
-      // The wait is random, so that programs which were started together do not send requests at the same time.
+      // The wait is random, so that processes which were started together do not send requests at the same time.
       const spreadMs = delayMs * (0.5 + Math.random() / 2);
       const waitMs = Math.max(0, Math.min(spreadMs, untilMs - performance.now()));
       await sleep(waitMs, undefined, { signal }).catch(() => undefined);

@@ -12,8 +12,8 @@
  *
  * Only the content counts, so a changed time alone is not a change. A change is reported when the content
  * has been stable for 100 ms, or after a second, because a writer may need several writes. If there are more than a
- * hundred files, a hundred per second are checked in turn. The content of a folder is the names of its files. A pipe or
- * a device is never read, because reading would empty it.
+ * hundred files, a hundred per second are checked in turn. The content of a folder is the list of its file names. A
+ * pipe or a device is never read, because reading would empty it.
  */
 
 import { createHash } from "node:crypto";
@@ -63,7 +63,7 @@ export function watchFiles(files: readonly string[], onChange: () => Promise<voi
   const digests: Digests = new Map();
   let entries = new Map<string, Set<string>>();
   let folders = new Map<string, FSWatcher>();
-  /** Ends the wait for the next check. */
+  /** Aborting this ends the wait for the next check. */
   let soon = new AbortController();
 
   const watchFolders = () => {
@@ -135,7 +135,7 @@ function watchFolder(folder: string, onEvent: (name: string | null) => void): FS
   }
 }
 
-/** For each folder, the files, subfolders and links in it that are on the way to a file. */
+/** Returns, for each folder, the files, subfolders and links in the folder that are on the way to a file. */
 function entriesOnTheWay(files: readonly string[]): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
   const add = (path: string) => {
@@ -152,7 +152,7 @@ function entriesOnTheWay(files: readonly string[]): Map<string, Set<string>> {
   return found;
 }
 
-/** The path with its last symbolic link replaced by the link's target; null if the path contains no link. */
+/** Returns the path with its last symbolic link replaced by the link's target; null if the path contains no link. */
 function behindLink(path: string, add: (link: string) => void): string | null {
   for (let part = path; part !== dirname(part); part = dirname(part)) {
     const target = linkOf(part);
@@ -172,7 +172,7 @@ function linkOf(path: string): string | null {
   }
 }
 
-/** A string that changes when a file has changed. Never empty. */
+/** Returns a string that differs if a file has changed. The string is never empty. */
 async function contentOf(files: readonly string[], digests: Digests): Promise<string> {
   for (const file of digests.keys()) if (!files.includes(file)) digests.delete(file);
   const hash = createHash("sha256");

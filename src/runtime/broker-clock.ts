@@ -16,15 +16,15 @@
 
 import type { Clock } from "./clock.ts";
 
-/** Differences above this are reported. Smaller differences are only corrected. */
+/** Larger differences are reported. Smaller differences are only corrected. */
 const OFFSET_MAX_MS = 2_000;
 export function isWrongClock(offsetMs: number): boolean {
   return Math.abs(offsetMs) >= OFFSET_MAX_MS;
 }
 
 /**
- * How far the clock is off, such as `3 s ahead of the brokers' clock`; null if it is correct, or if the difference is
- * unknown.
+ * Describes how far the clock is off, such as `3 s ahead of the brokers' clock`; null if the clock is correct, or if
+ * the difference is unknown.
  */
 export function wrongClockText(offsetMs: number | null): string | null {
   if (offsetMs === null || !isWrongClock(offsetMs)) return null;
@@ -72,7 +72,7 @@ export class BrokerClock implements Clock {
 
   measure({ appendedAtMs, sentAtMs, respondedAtMs }: AppendTime): void {
     const earliestMs = appendedAtMs - respondedAtMs;
-    // The broker's time is an integer of milliseconds.
+    // The broker's time is a whole number of milliseconds.
     const latestMs = appendedAtMs + 1 - sentAtMs;
     const fits = (zeroMs: number) => zeroMs >= earliestMs && zeroMs <= latestMs;
     const isPrecise = latestMs - earliestMs <= PRECISE_MS;

@@ -1,6 +1,6 @@
 /**
- * The signed JWT with which a client authenticates to a token endpoint instead of with a secret: `private_key_jwt`,
- * RFC 7523 sections 2.2 and 3.
+ * Creates the signed JWT that a client sends to a token endpoint instead of a secret: `private_key_jwt`, RFC 7523
+ * sections 2.2 and 3.
  *
  *   key              signature (RFC 7518 section 3.1)
  *   RSA              RS256
@@ -35,12 +35,12 @@ export interface Asserted {
   readonly tokenUrl: string;
   /** PEM. */
   readonly privateKey: string;
-  /** Null if the provider finds the key without an ID. */
+  /** Null if the provider does not need an ID to find the key. */
   readonly keyId: string | null;
 }
 
 /**
- * Valid for a minute.
+ * Returns an assertion that is valid for a minute.
  *
  * @param id differs for each assertion, because a provider accepts each ID only once.
  */
@@ -63,7 +63,7 @@ export function clientAssertion(
   const parts = [header, claims].map((part) =>
     Buffer.from(JSON.stringify(part)).toString("base64url"),
   );
-  // JWTs have the two numbers of an EC signature side by side, not in DER.
+  // In a JWT, the two numbers of an EC signature are concatenated, not encoded in DER.
   const signature = sign("sha256", Buffer.from(parts.join(".")), {
     key,
     dsaEncoding: "ieee-p1363",

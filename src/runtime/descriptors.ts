@@ -13,7 +13,7 @@ export function spareDescriptors(): number | null {
     try {
       return Math.max(0, most - readdirSync(directory).length);
     } catch {
-      // The next path is tried.
+      // Continue with the next path.
     }
   }
   return most;

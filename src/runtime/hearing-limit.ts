@@ -6,7 +6,7 @@
  *   ended on time                                  its length
  *   ended late, because the loop was blocked       at most twice its length
  *   ended late, and the limit is reached           the same, but responses that have arrived are read
- *                                                  first: the limit is over with the next step
+ *                                                  first: the limit is reached in the next step
  */
 
 const STEPS = 20;

@@ -5,7 +5,10 @@
  * (docs/decisions/0007-garbage-collection.md).
  */
 
-/** Create items with `place: -1`; the set stores the item's index in `place`. An item can be in one set at a time. */
+/**
+ * An item is created with `place: -1`; the set stores the item's index in `place`. An item can be in only one set at a
+ * time.
+ */
 export interface InFlightItem {
   place: number;
 }
@@ -35,7 +38,7 @@ export class InFlightSet<Item extends InFlightItem> {
     last.place = place;
   }
 
-  /** A copy, because items may be added and removed while the caller iterates. */
+  /** Returns a copy, because items may be added and removed while the caller iterates. */
   all(): readonly Item[] {
     return this.#items.slice();
   }

@@ -15,7 +15,7 @@
  *
  *   the age of the token                                  a user gets
  *   is less than 4/5 of its lifetime                      that token
- *   is more, but less than its lifetime                   a new token; a user that cannot wait gets the old one
+ *   is more, but less than its lifetime                   a new token; if it cannot wait, the old one
  *   is its lifetime or more, or negative because the      a new token
  *     clock was set back
  */
@@ -41,7 +41,7 @@ export interface ClientCredentials {
   readonly parameters?: Readonly<Record<string, string>>;
 }
 
-/** The part of `fetch` that is used. */
+/** The part of the `fetch` function that is used. */
 type TokenRequest = (
   url: string,
   init: {

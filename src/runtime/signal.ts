@@ -4,7 +4,10 @@ interface Waiting extends InFlightItem {
   readonly wake: () => void;
 }
 
-/** Wakes up waiters, each of which waits for a limited time. Keeps no references to waiters that no longer wait. */
+/**
+ * Wakes up callers of `wait`, each of which waits for a limited time. Keeps no reference to a caller that no longer
+ * waits.
+ */
 export class Signal {
   readonly #waiting = new InFlightSet<Waiting>();
 
@@ -26,7 +29,7 @@ export class Signal {
     });
   }
 
-  /** The result of `work`, or `otherwise` if `fire()` comes first. */
+  /** Resolves with the result of `work`, or with `otherwise` if `fire()` is called first. */
   orElse<Result>(work: Promise<Result>, otherwise: Result): Promise<Result> {
     return new Promise((resolve, reject) => {
       const wake = (): void => {

@@ -10,11 +10,11 @@ export interface SlowSteps {
    * write`.
    */
   during<Value>(what: string, step: Promise<Value>): Promise<Value>;
-  /** Returns a sentence about the step that has lasted for the longest time, if that step is slow. */
+  /** If the step that has lasted longest is slow, returns a sentence about this step. */
   healthProblems(): readonly string[];
 }
 
-/** @param slowMs a step that lasts this long is a problem. */
+/** @param slowMs a step that lasts this long or longer is reported. */
 export function watchSlowSteps(clock: Pick<Clock, "nowMs">, slowMs: number): SlowSteps {
   const inFlight = new Set<{ readonly what: string; readonly beganAtMs: number }>();
   return {
@@ -28,7 +28,7 @@ export function watchSlowSteps(clock: Pick<Clock, "nowMs">, slowMs: number): Slo
       }
     },
     healthProblems: () => {
-      // A set keeps its order, so the first step has lasted for the longest time.
+      // A set keeps the order of insertion, so its first step has lasted longest.
       const [longest] = inFlight;
       if (longest === undefined) return [];
       const waitedMs = clock.nowMs() - longest.beganAtMs;

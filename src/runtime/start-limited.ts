@@ -1,4 +1,4 @@
-/** Starts many items, a limited number at a time, because each takes some time to join. */
+/** Starts many items, a limited number at a time, because each item takes some time to join. */
 
 import type { Clock } from "./clock.ts";
 

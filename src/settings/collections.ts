@@ -12,7 +12,7 @@ export interface ListLength {
 
 export function readMap(raw: unknown, place: Place): ReadonlyMap<string, unknown> | Invalid {
   if (isJsonObject(raw)) return new Map(Object.entries(raw));
-  // Only the kind is shown, because the value may be a misplaced secret.
+  // Only the kind of value is shown, because the value may be a misplaced secret.
   return place.fail({ found: kindOf(raw), expected: "a map of settings", hint: null });
 }
 

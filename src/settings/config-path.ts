@@ -26,7 +26,7 @@ export interface PlaceContext {
   readonly readFile: ReadFile;
 }
 
-/** Reads a file. The path is the one in the configuration. */
+/** Reads a file. The argument is the path as it is in the configuration. */
 export type ReadFile = (path: string) => FileBytes;
 
 export type FileBytes =
@@ -49,7 +49,7 @@ export function placeAt(context: PlaceContext, path: Path, around: Origin | null
   return {
     path,
     origin,
-    // The entries of a list that came from a file are also content of that file.
+    // If a list came from a file, its entries are also content of that file.
     child: (key) => placeAt(context, [...path, key], takesFile(origin) ? origin : null),
     readFile: context.readFile,
     fail: (problem) => {
@@ -66,9 +66,9 @@ export function takesFile(origin: Origin | null | undefined): boolean {
   return origin?.kind === "filled" && origin.takesFile;
 }
 
-/** The part of a string with references that may be shown, instead of the result. */
+/** Returns the part of a string with references that may be shown instead of the resulting value. */
 export function shownAsWritten(written: string, show: (raw: unknown) => unknown): unknown {
-  // The reference itself is not secret.
+  // A reference is not secret.
   return /^\$\{file:[^${}]+\}$/.test(written) ? written : show(written);
 }
 
@@ -85,7 +85,7 @@ export function foundAt(place: Place, raw: unknown, show: (raw: unknown) => unkn
   return shown === HIDDEN ? `a hidden value in ${name}` : `${describe(shown)} in ${name}`;
 }
 
-/** The values, if all of them are valid. */
+/** Returns the values if all of them are valid. */
 export function allValid<Value>(values: readonly (Value | Invalid)[]): readonly Value[] | Invalid {
   const valid = values.filter((entry): entry is Value => entry !== INVALID);
   return valid.length === values.length ? valid : INVALID;

@@ -59,7 +59,7 @@ export function wrong(hint: string | null = null): Tested<never> {
   return { kind: "wrong", hint };
 }
 
-/** The `show` of a secret, which shows only whether there is a value. */
+/** The `show` function for secrets: shows only whether there is a value. */
 export function hidden(raw: unknown): unknown {
   return raw === "" ? "" : HIDDEN;
 }

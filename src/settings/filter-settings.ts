@@ -153,7 +153,7 @@ function segmentAction(raw: unknown, place: Place): readonly [string, unknown] |
   }
 }
 
-/** A location at which problems contain the names of Segment's fields. */
+/** Returns a location at which problems are reported with the names of Segment's fields. */
 function renamed(place: Place): Place {
   const names: Readonly<Record<string, string>> = { name: "title" };
   return { ...place, child: (key) => place.child(names[key] ?? key) };
@@ -202,7 +202,7 @@ export const filtersDecoder: Decoder<readonly FilterRule[]> = {
   },
 };
 
-/** The setting for filters that are in a separate file. */
+/** The setting that names a separate file of filters. */
 export const filterFileFields = {
   file: required(
     text("the path of a file", (given) => value(given)),
@@ -251,7 +251,7 @@ function listIn(json: string): readonly unknown[] | null {
   }
 }
 
-/** A location inside a file. Problems and warnings there are reported at the setting that names the file. */
+/** Returns a location inside a file. Its problems and warnings are reported at the setting that names the file. */
 function inFile(at: Place, file: string, inner: readonly (string | number)[]): Place {
   const where = `${file}${inner.map((key) => (typeof key === "number" ? `[${key}]` : `.${key}`)).join("")}`;
   return {

@@ -40,7 +40,7 @@ const anyText = text("a string that is not empty", (given) =>
   given === "" ? wrong() : value(given),
 );
 
-/** The settings of an entry. An entry has exactly one of the first seven. */
+/** The settings of an entry. An entry must have exactly one of the first seven settings. */
 export const mapFields = {
   event: optional(eventName, "Name of the event to rename to `to`."),
   move: optional(path, "Path of the value to move to `to`."),

@@ -41,7 +41,9 @@ export function tlsFiles(doc: string): Section<TlsFiles> {
   return section(doc, TLS_FIELDS, checked);
 }
 
-/** Like `tlsFiles`, with the name that servers have in their certificates; null if that name is the server's host. */
+/**
+ * Like `tlsFiles`, but also with the name in the servers' certificates; null if this name is the host of each server.
+ */
 export function tlsFilesAndName(
   doc: string,
 ): Section<TlsFiles & { readonly serverName: string | null }> {
@@ -100,7 +102,7 @@ export function pemFile(expected: string, check: (pem: string) => void): Decoder
         hint: RELATIVE,
       });
     }
-    // Files of certificates may have comments in any encoding; the relevant parts are ASCII.
+    // Certificate files may contain comments in any encoding, but the relevant parts are ASCII.
     const pem = file.bytes.toString();
     try {
       check(pem);

@@ -20,7 +20,7 @@ export interface LocatedProblem extends Problem {
 
 const SHOWN_MAX = 80;
 
-/** The text of a path, such as `destinations[2].endpoints[0].url`; for the whole file, the text is `(file)`. */
+/** Formats a path, such as `destinations[2].endpoints[0].url`; for the whole file, returns `(file)`. */
 export function pathText(path: Path): string {
   if (path.length === 0) return "(file)";
   return path.map((key, index) => segment(key, index === 0)).join("");
@@ -33,7 +33,7 @@ function segment(key: string | number, isFirst: boolean): string {
 }
 
 /**
- * Describes a value. Scalars are shown unchanged; for lists and maps, only the kind is shown, because they may contain
+ * Describes a value. Scalars are shown unchanged. For a list or a map, only the kind is shown, because it may contain
  * secrets.
  */
 export function describe(value: unknown): string {

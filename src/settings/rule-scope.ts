@@ -11,14 +11,13 @@ import { optional } from "./setting.ts";
 /** Limits on the number of names or sources in a list. */
 export const NAMES = { min: 1, max: 1_000 };
 
-/** A string that is not empty and has a maximum number of characters. */
+/** Decodes a string that is not empty and has at most `max` characters. */
 export function characters(what: string, max: number): Decoder<string> {
   return text(`${what} of 1 to ${max} characters`, (given) =>
     given !== "" && [...given].length <= max ? value(given) : wrong(),
   );
 }
 
-/** The settings that filters and mapping entries have in common. */
 export const scope = {
   sources: optional(
     listOf(id<SourceId>(), "source IDs", NAMES),

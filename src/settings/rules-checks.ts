@@ -113,8 +113,8 @@ function writtenBy(rule: MapRule): readonly RulePath[] {
 }
 
 /**
- * The path that an entry removes; null if it removes none. An entry that writes a value which counts as absent also
- * removes its path.
+ * Returns the path that an entry removes; null if there is none. An entry that writes a value which counts as absent
+ * also removes its path.
  */
 function takenBy(rule: MapRule): RulePath | null {
   const { from, to } = pathsOf(rule);

@@ -7,7 +7,7 @@ import { type Decoder, decoder, hidden, type Tested, type Unit, value, wrong } f
 
 const QUOTE = "put the value in quotes";
 
-/** A string that `test` accepts; without `test`, any string that is not empty. */
+/** Decodes a string that `test` accepts; without `test`, any string that is not empty. */
 export function text<Value = string>(
   expected: string,
   test: (given: string) => Tested<Value>,
@@ -29,7 +29,7 @@ export function textLike(expected: string, pattern: RegExp): Decoder<string> {
   return text(expected, (given) => (pattern.test(given) ? value(given) : wrong()));
 }
 
-/** The address on which a server listens; IPv6 with or without brackets. */
+/** Decodes the address on which a server listens. IPv6 addresses may have brackets. */
 export const listenHost = text("an address or a host name", (given) =>
   /^[^\s/]+$/.test(given) ? value(withoutBrackets(given)) : wrong(),
 );
@@ -37,7 +37,7 @@ export const listenHost = text("an address or a host name", (given) =>
 /** Invisible characters: whitespace, byte-order marks, joiners and control characters. */
 const UNSEEN_AT_AN_END = /^[\s\p{C}]|[\s\p{C}]$/u;
 
-/** Any string that is not empty. It is never shown. Whitespace around it is kept, with a warning. */
+/** Decodes any string that is not empty. The string is never shown. Whitespace around it is kept, with a warning. */
 export function secret(expected: string): Decoder<string> {
   const hint = "remove the setting if there is no value";
   const any = text(expected, (given) => (given === "" ? wrong(hint) : value(given)), hidden);
@@ -59,7 +59,7 @@ export function wholeNumber(min: number, max: number): Decoder<number> {
   });
 }
 
-/** A number above zero, which may have a fraction. */
+/** Decodes a number above zero, which may have a fraction. */
 export function rate(max: number): Decoder<number> {
   const json = { type: "number", exclusiveMinimum: 0, maximum: max };
   return numberLike(`a number above 0 and at most ${max}`, json, (given) => {
@@ -67,7 +67,7 @@ export function rate(max: number): Decoder<number> {
   });
 }
 
-/** A number from 0 to 1. */
+/** Decodes a number from 0 to 1. */
 export function share(): Decoder<number> {
   const json = { type: "number", minimum: 0, maximum: 1 };
   return numberLike("a number from 0 to 1", json, (given) => given >= 0 && given <= 1);
@@ -133,7 +133,7 @@ export function oneOf<const Choice extends string>(...choices: readonly Choice[]
   return { ...any, json: { enum: choices } };
 }
 
-/** Milliseconds from a string with a unit. */
+/** Decodes a string with a unit to milliseconds. */
 export function duration(minMs: number, maxMs: number): Decoder<number, "Ms"> {
   const range = `from ${durationText(minMs)} to ${durationText(maxMs)}`;
   return decoder({
@@ -148,7 +148,10 @@ export function duration(minMs: number, maxMs: number): Decoder<number, "Ms"> {
   });
 }
 
-/** A list of `what`, each read by `item`. In the environment, the entries are separated by commas. */
+/**
+ * Decodes a list of `what`, each of which is decoded by `item`. In the environment, the entries are separated by
+ * commas.
+ */
 export function listOf<Value, U extends Unit>(
   item: Decoder<Value, U>,
   what: string,
@@ -185,7 +188,7 @@ export function listFromText(given: string): readonly string[] {
   return given.split(",").map((entry) => entry.trim());
 }
 
-/** A share written in percent. @returns a number from 0 to 1. */
+/** Reads a share that is written in percent. @returns a number from 0 to 1. */
 export function testShare(given: string): Tested<number> {
   const percent = /^(\d{1,2}(?:\.\d{1,3})?|100)%$/.exec(given)?.[1];
   return percent === undefined ? wrong() : value(Number(percent) / 100);
@@ -200,7 +203,7 @@ export function parseDuration(text: string): number | null {
   const match = DURATION.exec(text);
   if (match === null) return null;
   const ms = Number(match[1]) * UNIT_MS[match[2] as keyof typeof UNIT_MS];
-  // This product is exact enough to detect a fraction of a millisecond.
+  // The product is exact enough to detect a fraction of a millisecond.
   const wholeMs = Math.round(ms);
   return Math.abs(ms - wholeMs) < 1e-6 && Number.isSafeInteger(wholeMs) ? wholeMs : null;
 }
@@ -234,7 +237,7 @@ export function sizeText(bytes: number): string {
   return `${bytes / size}${unit}`;
 }
 
-/** Bytes from a string with a unit. */
+/** Decodes a string with a unit to bytes. */
 export function size(min: number, max: number): Decoder<number> {
   return decoder({
     expected: `a size with its unit (B, KiB, MiB, GiB), from ${sizeText(min)} to ${sizeText(max)}`,
@@ -250,7 +253,7 @@ export function size(min: number, max: number): Decoder<number> {
 
 const ID_CHARACTERS_MAX = 200;
 
-/** The IDs of sources and destinations. */
+/** Decodes the ID of a source or a destination. */
 export function id<Id extends string>(): Decoder<Id> {
   return text(`at most ${ID_CHARACTERS_MAX} lower-case letters, digits and dashes`, (given) => {
     return /^[a-z\d-]+$/.test(given) && given.length <= ID_CHARACTERS_MAX

@@ -29,8 +29,8 @@ export interface Setting<Value, U extends Unit = Unit> extends NodeOf<Value> {
   /** The default in the form that the file would have; null if the setting is optional, undefined if it is required. */
   readonly fallback: unknown;
   /**
-   * For the reference page: if the decoder of a value itself reads settings inside the value, these settings, by the
-   * forms of the value.
+   * For the reference page: the settings inside the value, by the forms of the value, if the value's decoder itself
+   * reads such settings.
    */
   readonly inside?: readonly { readonly isList: boolean; readonly fields: Fields }[];
 }
@@ -126,7 +126,7 @@ export function section<F extends Fields>(
       return [`${key}${unit}`, node.decode(map.get(key), place.child(key))] as const;
     });
     if (values.some(([, entry]) => entry === INVALID)) return INVALID;
-    // The names and values are those of `fields`, as the type `Values` requires.
+    // The names and values are those in `fields`, as the type `Values` requires.
     return finish(Object.fromEntries(values) as Values<F>, place);
   };
   return { kind: "section", doc, fields, isOptional: false, takesFlag: false, decode };
@@ -147,7 +147,7 @@ export function optionalSection<Value>(
   return { ...base, isOptional: true, takesFlag, decode };
 }
 
-/** A map whose fields are those of the section that its field `tag` names. */
+/** A map that has the fields of one of the sections: the section that the map's field `tag` names. */
 export function variants<S extends Readonly<Record<string, Section<unknown>>>>(
   doc: string,
   tag: string,

@@ -27,7 +27,7 @@ const OURS = /^(?:user-agent|content-type|x-signature|x-switchyard-.*)$/;
 
 const EXPECTED = "a map of header names to strings";
 
-/** A map of names to strings that are secret. */
+/** Decodes a map of names to secret strings. */
 export function secretMap<Entry>(
   expected: string,
   decodeEntries: (
@@ -96,7 +96,7 @@ function readHeader(
 const STANDARD_SECRET =
   /^whsec_(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{4}|[A-Za-z\d+/]{3}=?|[A-Za-z\d+/]{2}(?:==)?)$/;
 
-/** Reports a secret that libraries for Standard Webhooks would read differently. */
+/** Reports a secret that a library for Standard Webhooks would read in another way than Switchyard. */
 export function checkStandardSecrets(
   secrets: Readonly<Record<"sharedSecret" | "previousSharedSecret", string | null>>,
   place: Place,

@@ -6,16 +6,17 @@
  *   when                                             then
  *   the process starts                               up to three records are written, until the clock is measured;
  *                                                    the stages wait at most 10 s for that
- *   every 30 s; its clock was set; its routes        a record is written, unless one is in flight
- *     have changed
- *   the record is rejected                           that is logged; the last clock measurement stays, and
- *                                                    nothing waits for the record
- *   the clock differs by 2 s or more, or no longer   that is logged; meanwhile `/readyz` and a metric show it
- *   another process has been routing to more         that is logged, and its end is logged with the
- *     destinations for 30 s                          commands that replay what they have missed
+ *   30 s have passed, its clock was set, or its      a record is written, unless one is in flight
+ *     routes have changed
+ *   the record is rejected                           the rejection is logged; the last clock measurement
+ *                                                    still applies, and nothing waits for the record
+ *   the clock starts or ceases to differ by 2 s      the change is logged; `/readyz` and a metric show
+ *     or more                                        the difference
+ *   another process has been routing to more         the start and the end are logged; the end with the
+ *     destinations for 30 s                          commands that replay the missed calls
  *   the process stops                                a tombstone is written
- *   the process is killed                            the others ignore it after 90 s; a process that
- *                                                    starts an hour later removes its record
+ *   the process is killed                            the others ignore its record after 90 s; a process that
+ *                                                    starts an hour later removes the record
  *     before its record is acknowledged              no other process has its record
  *     after that, before its first commit            the next process reads the same records again,
  *                                                    without waiting for this process
@@ -80,7 +81,7 @@ export interface Announcing extends Disposable {
   readonly healthProblems: () => readonly string[];
 }
 
-/** Starts immediately. Dispose it before the producer is closed. */
+/** Starts immediately. Dispose the result before the producer is closed. */
 export function announce(deps: AnnounceDeps, of: Announced): Announcing {
   const announcer = new Announcer(deps, of);
   return {
@@ -138,7 +139,7 @@ class Announcer {
   }
 
   changed(): void {
-    // The previous configuration applied until now.
+    // Until now, the previous configuration applied.
     this.#compare();
     const { id, stages, routes } = this.#of;
     this.#process = { id, stages, sinceMs: this.#deps.clock.nowMs(), routes: routes() };
@@ -163,11 +164,11 @@ class Announcer {
     const { signal } = this.#stopped;
     const { clock } = this.#deps;
     for (let count = 1; count <= START_RECORDS && !signal.aborted; count += 1) {
-      // A clock that could not be measured is reported only after the last record. A record that was sent twice, for
-      // example to a new topic, measures nothing.
+      // A clock that could not be measured is reported only after the last of these records. The clock cannot be
+      // measured with a record that was sent twice, for example to a new topic.
       if (!(await this.#write({ tells: count === START_RECORDS }))) break;
     }
-    // Routes count from the start of the stages, because the clock has been corrected by then.
+    // The time of a route starts when the stages start, because the clock has been corrected by then.
     this.#process = { ...this.#process, sinceMs: clock.nowMs() };
     this.#measured.resolve();
     while (!signal.aborted) {
@@ -238,7 +239,7 @@ class Announcer {
   }
 }
 
-/** The time range until now, and the commands that replay it. */
+/** Returns the time range until now, and the commands that replay the calls in this range. */
 function lineOf(missing: readonly MissingRoute[], nowMs: number) {
   const sinceMs = Math.min(...missing.map((each) => each.sinceMs));
   const named = missing.slice(0, NAMED_MAX);

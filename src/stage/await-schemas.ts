@@ -12,10 +12,10 @@
  *   1  the schema is fetched          the record is read again: it was never passed on
  *   2  the stage takes the record     depends on the stage
  *
- * A record that waits is not in flight, so it uses no room of the consumer's other partitions, and an outage of the
- * registry stops only partitions whose next record needs an unknown schema (docs/registry.md#outages). A drain cancels
- * the wait and leaves the waiting records to the partition's next owner. A record keeps its schema until it is
- * processed, even if the cache drops the schema meanwhile.
+ * A record that waits is not in flight, so it takes no room from the consumer's other partitions. An outage of the
+ * registry therefore stops only partitions whose next record needs an unknown schema (docs/registry.md#outages). A
+ * drain cancels the wait and leaves the waiting records to the partition's next owner. A record keeps its schema until
+ * it is processed, even if the cache drops the schema meanwhile.
  */
 
 import { frameOf } from "../domain/framing.ts";
@@ -26,11 +26,11 @@ import type { Schemas } from "../registry/port.ts";
 
 type OnAssigned = ConsumeOptions["onAssigned"];
 
-/** Never resolves, because the consumer is about to end. */
+/** Returned if the consumer is about to end. Never resolves. */
 const NEVER = new Promise<void>(() => undefined);
 
 /**
- * @param schemas undefined if no registry is configured: all records are then passed on unchanged.
+ * @param schemas undefined if no registry is configured. In this case, all records are passed on unchanged.
  * @param fail called with each failure; an outage of the registry does not count as a failure.
  */
 export function awaitSchemas(
@@ -70,8 +70,8 @@ function admitting(
 }
 
 /**
- * Returns the record, with its value's schema if the value has one; or a reference to the schema, if the schema is not
- * known yet.
+ * Returns the record, together with the schema of its value if the value has one. If the schema is not known yet,
+ * returns a reference to the schema instead.
  */
 export function givenSchema(
   record: IncomingRecord,

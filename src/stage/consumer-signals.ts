@@ -4,7 +4,7 @@
  *   the consumer                                       lag           age of the oldest record
  *   has no partitions: it is joining or restarting     unknown       unknown
  *   has had no log end offset for 15 s                 unknown       of the fetched records, if any
- *   otherwise                                          to the ends   of the fetched and unread records
+ *   otherwise                                          known         of all unprocessed records
  *
  * The timestamp of a record that is not fetched is unknown, so its age is measured from the time at which a check first
  * found unfetched records.
@@ -12,7 +12,7 @@
 
 import type { PartitionProgress } from "../kafka/port.ts";
 
-/** An older log end offset is ignored. */
+/** Older log end offsets are ignored. */
 const END_AGE_MAX_MS = 15_000;
 
 export interface Backlog {
@@ -55,7 +55,9 @@ export class BacklogSight {
   }
 }
 
-/** The number of records from the positions to the log end offsets; null if an offset is unknown or too old. */
+/**
+ * Returns the number of records between the positions and the log end offsets; null if an offset is unknown or too old.
+ */
 export function lagOf(progress: readonly PartitionProgress[], nowMs: number): number | null {
   let lag = 0;
   for (const { position, end, endAtMs } of progress) {

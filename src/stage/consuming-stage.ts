@@ -5,11 +5,11 @@
  *
  *   a consumer fails because of        then
  *   a corrupt batch                    it is halted: it restarts with increasing delays until the batch is
- *                                      gone or was skipped; log, metric and `/readyz` show the offset.
+ *                                      gone or skipped; log, metric and `/readyz` show the offset.
  *                                      Other stages and destinations continue
  *   ... with `onCorruptBatch: skip`    the batch is skipped, with a log line and a metric. If its end is
  *                                      unknown, it still halts the consumer
- *   a missing topic that is ours       it waits until the topic exists again
+ *   a missing topic of Switchyard      it waits until the topic exists again
  *   an error that `outlives` accepts   the stage is restarted with increasing delays; log, metric and
  *                                      `/readyz` show it. Other stages and destinations continue
  *   anything else                      the stage cannot continue, and the program ends
@@ -57,7 +57,7 @@ export interface ConsumingStage {
   readonly deadLetterTopic: string;
   /** Returns the headers of a record that its dead letter keeps; by default, those that producers sent. */
   readonly deadLetterHeadersOf?: (record: IncomingRecord) => RecordHeaders;
-  /** Returns the options for each consumer. The consumers' handlers call `fail`. */
+  /** Returns the options for each consumer. The handlers of the consumers call `fail` if they cannot continue. */
   readonly consume: (fail: Fail) => readonly Omit<ConsumeOptions, "onCrash">[];
   /** False if the stage passes values on without reading them, so that it need not wait for schemas. */
   readonly readsValues?: false;
@@ -66,8 +66,8 @@ export interface ConsumingStage {
   /** Default: `stop`. */
   readonly onCorruptBatch?: OnCorruptBatch | undefined;
   /**
-   * True if Switchyard owns the stage's topics: the stage then waits for a missing topic, instead of ending the
-   * program.
+   * True if Switchyard owns the stage's topics. If one of them is missing, the stage then waits for it instead of
+   * ending the program.
    */
   readonly outlivesTopics?: boolean;
   /**
@@ -86,7 +86,7 @@ export interface RunningConsumers extends RunningStage {
   readonly fail: Fail;
 }
 
-/** Starts joining immediately. Topics must exist. */
+/** Starts to join immediately. The topics must exist. */
 export function startConsuming(deps: ConsumingDeps, stage: ConsumingStage): RunningConsumers {
   const { name, destination, healthProblems } = stage;
   const outlives = stage.outlives ?? (() => destination !== undefined);
@@ -173,7 +173,7 @@ function consume(
   return keepConsuming(kafka, { ...options, ...skipping }, clock, tell, kept);
 }
 
-/** The counter of skipped batches exists from the start, so that the first skipped batch increases it from 0. */
+/** The counter of skipped batches is created with the value 0, so that the first skipped batch shows as an increase. */
 function skipBatches(
   log: ConsumingDeps["log"],
   metrics: ConsumingDeps["metrics"],
@@ -215,7 +215,7 @@ function together(consumers: readonly KeptConsumer[]) {
   };
 }
 
-/** Combines the vitals of all consumers, so that a single stalled consumer is visible among many that continue. */
+/** Combines the vitals of all consumers so that a single stalled consumer is visible, even if many others continue. */
 function stalest(all: readonly ConsumerVitals[]): ConsumerVitals {
   const earliest = (times: readonly (number | null)[]) =>
     times.length === 0 || times.includes(null)

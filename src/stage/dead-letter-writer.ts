@@ -27,7 +27,7 @@ import { type Gone, sendRerouted } from "./reroute.ts";
 import type { StageDeps } from "./stage-deps.ts";
 import { watchedWriter } from "./watched-writer.ts";
 
-/** The records that were not written, because they are too large or their topic is missing, with the reason. */
+/** The records that were not written, because they are too large or their topic is missing. Each has its reason. */
 export type Refused = ReadonlyMap<OutgoingRecord, string>;
 
 export interface Written {

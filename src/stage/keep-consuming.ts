@@ -34,17 +34,19 @@ const WAIT_MAX_MS = 60_000;
 export interface KeptConsumer extends Consumer {
   /** Stops the current consumer and starts another one, as after a crash. */
   fail(error: Error): void;
-  /** Why there is no consumer at the moment, or why the consumer is halted; null if it runs and is not halted. */
+  /**
+   * Returns why there is no consumer at the moment, or why the consumer is halted; null if it runs and is not halted.
+   */
   healthProblem(): string | null;
-  /** The corrupt batch that halts the consumer, even between restarts; null if none does. */
+  /** Returns the corrupt batch that halts the consumer, even between restarts; null if there is none. */
   haltedAt(): CorruptBatch | null;
 }
 
 export interface Keeping {
   readonly keeper?: TopicKeeper | undefined;
   /**
-   * If present, called after a crash instead of a restart, except if the crash is a halt, or if the topic is missing
-   * and a keeper recreates it.
+   * If present, called after a crash, and the consumer is not restarted. Exceptions are a halt, and a missing topic
+   * that a keeper recreates.
    */
   readonly giveUp?: (error: Error) => void;
   /** Returns `true` if, even with `giveUp`, the consumer is restarted after this crash, as often as needed. */
@@ -65,7 +67,7 @@ export function keepConsuming(
   let ending: Promise<void> = Promise.resolve();
   let startedAtMs = 0;
   let waitMs = WAIT_MIN_MS;
-  /** The totals of the counters of consumers that have ended. */
+  /** The sums of the counters of all consumers that have ended. */
   const before = { rebalances: 0, offsetResets: 0, commitFailures: 0 };
   let last: ConsumerVitals = NO_LIFE;
   let lastError = "";
@@ -81,7 +83,7 @@ export function keepConsuming(
       if (consumer === own) joinedAtMs = clock.nowMs();
       joined.resolve();
     };
-    // If a consumer ends before it has joined, this promise rejects; only the crash counts.
+    // If a consumer ends before it has joined, this promise rejects. The crash is handled elsewhere.
     own.joined.then(hasJoined, () => undefined);
   }
 
@@ -111,7 +113,7 @@ export function keepConsuming(
   async function startAgain(error: Error, thisWaitMs: number): Promise<void> {
     const wasGone = await keeper?.untilThere(options.topics, stopped.signal);
     stopped.signal.throwIfAborted();
-    // A missing topic may exist again before anything checks that.
+    // A missing topic may exist again before it is checked.
     const staysWrong = !(keeper !== undefined && error instanceof TopicGoneError);
     if (wasGone === true) waitMs = WAIT_MIN_MS;
     else if (giveUp !== undefined && staysWrong && isHalt?.(error) !== true) return giveUp(error);
@@ -145,8 +147,8 @@ export function keepConsuming(
 }
 
 /**
- * Combines the values of the new consumer with those of the previous one, which apply until the new consumer has its
- * own.
+ * Combines the values of the new consumer with those of the previous consumer. A previous value applies until there is
+ * a new one.
  */
 function lifeOf(now: ConsumerVitals, before: ConsumerVitals, failures: number): ConsumerVitals {
   return {

@@ -17,7 +17,7 @@ export async function missingTopics(
 }
 
 /**
- * How to end a wait for topics.
+ * Returns how to end a wait for topics.
  * @param error why the topics could not be listed or created; null if they are only missing.
  */
 export function topicsFix(error: Error | null): string {

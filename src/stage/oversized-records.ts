@@ -4,7 +4,7 @@
  * stage.
  *
  *   step                           if the process crashes after it
- *   1  the dead letter is written  the record is read again, and there is a second dead letter
+ *   1  the dead letter is written  the record is read again, and a second dead letter is written
  *   2  the record is processed     the same, until the consumer commits
  *
  * A drain waits for the dead letters that are being written.

@@ -32,7 +32,7 @@ export interface Rerouting {
   readonly healthProblems: () => readonly string[];
 }
 
-/** A delivery whose topic is missing and will not be recreated. */
+/** A delivery whose topic is missing and is not going to be recreated. */
 export interface Gone {
   /** The record as it was sent. */
   readonly record: OutgoingRecord;
@@ -49,7 +49,7 @@ export interface Sent {
 
 const NONE: Sent = { refused: new Map(), gone: [] };
 
-/** Resolves when everything is acknowledged except the records that are returned. */
+/** Resolves when all records are acknowledged, except for those that are returned. */
 export async function sendRerouted(
   records: readonly OutgoingRecord[],
   writer: WatchedWriter,
@@ -90,7 +90,7 @@ interface Deps {
   readonly clock: Pick<Clock, "nowMs">;
 }
 
-/** For each topic, the count of rerouted deliveries starts from 0 whenever the topic becomes unwritable. */
+/** For each topic, the count of rerouted deliveries restarts from 0 whenever the topic becomes unwritable. */
 export function createRerouting({ producer, metrics }: Deps, rules: RerouteRules): Rerouting {
   const { topics } = rules;
   const counted = new Map<string, { readonly sinceMs: number; count: number }>();

@@ -11,8 +11,8 @@ export interface OwnedPartition {
 }
 
 /**
- * `start<Stage>(deps, config)` returns it. When it is disposed, the stage drains: it takes no more work, completes what
- * is in progress, commits, and leaves the group.
+ * A stage that `start<Stage>(deps, config)` has started. When it is disposed, the stage drains: it takes no more work,
+ * completes what is in progress, commits, and leaves the group.
  */
 export interface RunningStage extends AsyncDisposable {
   readonly name: StageName;
@@ -20,7 +20,7 @@ export interface RunningStage extends AsyncDisposable {
   readonly joined: Promise<void>;
   /** The problems for the JSON body of `/readyz`, in plain sentences. */
   readonly healthProblems: () => readonly string[];
-  /** The partitions that the stage owns. Absent if it does not read a topic. */
+  /** The partitions that the stage owns. Absent if the stage does not read a topic. */
   readonly partitions?: () => readonly OwnedPartition[];
   /** Only for the deliver stage. */
   readonly destinations?: () => readonly DestinationStatus[];
@@ -34,8 +34,8 @@ export interface RunningStage extends AsyncDisposable {
    */
   readonly update?: (settings: LiveSettings) => void;
   /**
-   * Ends the work for destinations and audiences that the last `update` removed, and resolves when that work has ended.
-   * Called when all stages have applied the settings, so that no stage writes to what was removed any more.
+   * Ends the work for destinations and audiences that the last `update` removed, and resolves when this work has ended.
+   * Called when all stages have applied the settings, so that no stage can still write to a removed topic.
    */
   readonly retire?: () => Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * Runs steps one at a time while something waits. In a partition handler, `take` stores records for `next` and calls
- * `wake`, and `drain` waits for `ended`.
+ * Runs steps one at a time while there is anything to do. In a partition handler, `take` stores records for `next` and
+ * calls `wake`, and `drain` waits for `ended`.
  *
  *   state     wake()          next() gives a step   next() gives null   a step fails
  *   idle      calls next()    running               idle                -

@@ -17,13 +17,15 @@ export interface StageDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Reroutes deliveries whose topic is not writable; if absent, deliveries wait until their topic is writable. */
+  /**
+   * Reroutes deliveries whose topic is not writable. If absent, these deliveries wait until their topic is writable.
+   */
   readonly rerouting?: Rerouting;
   /** Shared by the stages of the process; absent if no schema registry is configured. */
   readonly schemas?: Schemas;
   /** Shared by the stages of the process; absent if traces are disabled. */
   readonly tracing?: Tracing;
-  /** Recreates missing topics; if absent, a missing topic is a failure of its consumer. */
+  /** Recreates missing topics. If absent, the consumer of a missing topic fails. */
   readonly keeper?: TopicKeeper;
   /** Actions by operators while the stage runs; absent if there are none. */
   readonly operatorActions?: OperatorActions;

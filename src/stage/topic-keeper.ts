@@ -1,12 +1,12 @@
 /**
  * Recreates topics that disappear while the program runs, with their planned settings.
  *
- *   a missing topic                             then
- *   is not in the plan                          nothing
- *   and `kafka.createTopics` is false           nothing; callers that wait for the topic check every 2 s
- *   and was requested less than 5 s ago         nothing
- *   is hidden by the brokers: no permission     nothing; the topic's consumers retry, and report the reason
- *   otherwise                                   is created, together with other missing topics
+ *   a missing topic                             result
+ *   is not in the plan                          nothing is done
+ *   is missing with `createTopics: false`       nothing is done; callers that wait check every 2 s
+ *   was requested less than 5 s ago             nothing is done
+ *   is hidden by the brokers: no permission     nothing is done; its consumers retry, and report the reason
+ *   is any other                                it is created, together with other missing topics
  *
  * If the clock was set back, stored times count as long ago.
  */
@@ -23,7 +23,7 @@ import type { Log } from "../telemetry/log.ts";
 
 const TRY_AGAIN_MS = 5_000;
 const LOOK_AGAIN_MS = 2_000;
-/** Concurrent callers share a list. */
+/** Callers within this time share a list of topics. */
 const LIST_AGE_MAX_MS = 500;
 
 export interface TopicKeeper {
@@ -98,7 +98,7 @@ export function topicKeeper(
     if (agoMs < TRY_AGAIN_MS) return;
     triedAtMs.set(topic, nowMs);
     wanted.push(spec);
-    // One request for all topics that are reported in the same turn of the event loop.
+    // All topics that are reported in the same turn of the event loop are created in one request.
     if (wanted.length === 1) void Promise.resolve().then(make);
   };
   return {

@@ -1,5 +1,5 @@
 /**
- * Reads topics from start to end, for stages that keep their state in a topic. During an outage, the reader retries in
+ * Reads topics from start to end, for stages whose state is stored in a topic. During an outage, the reader retries in
  * the same way as a consumer, and reports the outage.
  */
 
@@ -13,7 +13,7 @@ const TRY_AGAIN_MS = 1_000;
 export interface TopicReader {
   /** The log end offset. Throws if the topic does not have the partition. */
   readonly end: (topic: string, partition: number) => Promise<number>;
-  /** Reads records; throws the same error as `Kafka.read` if reading has stalled for 30 seconds. */
+  /** Reads records. If reading has stalled for 30 seconds, throws the same error as `Kafka.read`. */
   readonly read: (
     topic: string,
     partition: number,

@@ -1,12 +1,12 @@
 /**
- * Sets the gauges of unreachable brokers and of throttling before each scrape, and names unreachable brokers for
+ * Sets the gauges for unreachable brokers and for throttling before each scrape, and names the unreachable brokers in
  * `/readyz`.
  */
 
 import type { BrokerState, ClusterView, ProducerOptions } from "../kafka/port.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 
-/** Disposing the result ends the gauges. */
+/** Disposing the result removes the gauges. */
 export function watchCluster(
   metrics: Metrics,
   view: ClusterView,

@@ -78,8 +78,8 @@ export function watchConsumer(
 }
 
 /**
- * Sets the gauge only if there are foreign members, because a series for each of a thousand destinations would be too
- * many.
+ * Sets the gauge only if there are foreign members, because otherwise there would be a series for each of a thousand
+ * destinations.
  */
 function showForeign(
   { foreignMembers: gauge }: Metrics,
@@ -98,7 +98,7 @@ export function foreignText({ foreignMembers }: ConsumerVitals): readonly string
   ];
 }
 
-/** The offsets of the batches, while they halt the consumer. */
+/** Sets gauges with the offsets of the batches while the batches halt the consumer. */
 function haltGauges(
   metrics: Metrics,
   labels: { readonly stage: StageName; readonly destination: string },

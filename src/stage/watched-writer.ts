@@ -5,7 +5,7 @@ import type { Producer, RejectedRecord, SendOptions } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type InFlightItem, InFlightSet } from "../runtime/in-flight-set.ts";
 
-/** A send that takes longer than this is reported as a problem. */
+/** A send that takes longer than this time is reported as a problem. */
 const SLOW_MS = 5_000;
 
 export interface WatchedWriter {

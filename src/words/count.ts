@@ -15,8 +15,8 @@ export function percentText(share: number): string {
 }
 
 /**
- * The first 50 names, and how many more there are. A log line with the topics of 10,000 destinations would have 350
- * KB.
+ * Returns the first 50 names, and how many more there are. Otherwise, a log line with the topics of 10,000 destinations
+ * would have 350 KB.
  */
 export function firstNames(names: readonly string[]): readonly string[] {
   const left = names.length - NAMES_MAX;

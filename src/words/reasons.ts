@@ -14,9 +14,8 @@ export const HOLD_TEXTS: Readonly<Record<HoldReason, string>> = {
 };
 
 /**
- * The reasons why calls are skipped for a destination, as `switchyard_route_calls_skipped_total` counts them, in the
- * order in which the route stage checks them (docs/rules.md#order), with the words that `status` and the console
- * show.
+ * The reasons why calls are skipped for a destination, as in the metric `switchyard_route_calls_skipped_total`, with
+ * the words that `status` and the console show. The route stage checks the reasons in this order (docs/rules.md#order).
  */
 
 export const SKIP_REASONS = [

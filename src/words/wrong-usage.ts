@@ -1,6 +1,6 @@
 /**
- * Thrown for invalid usage that only the command itself can detect. As for an invalid option, the program then
- * prints one line and a pointer to the help, and exits with status 2.
+ * Thrown for invalid usage that only the command itself can detect. The program then prints one line and how to get
+ * help, and exits with status 2, in the same way as for an invalid option.
  */
 export class WrongUsage extends Error {
   override readonly name = "WrongUsage";

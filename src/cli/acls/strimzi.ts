@@ -28,13 +28,13 @@ export interface RoleGrants {
   readonly grants: readonly Grant[];
 }
 
-/** The resource's name; null if the principal is not a valid resource name. */
+/** Returns the name of the resource; null if the principal is not a valid resource name. */
 export function userName(principal: string): string | null {
   const name = /^User:(?:CN=)?(.*)$/.exec(principal)?.[1] ?? "";
   return RESOURCE_NAME.test(name) ? name : null;
 }
 
-/** One YAML document per user. `userName` must accept all principals. */
+/** Returns one YAML document per user. `userName` must return a name for every principal. */
 export function kafkaUsers(roles: readonly RoleGrants[], options: StrimziOptions): string {
   const byUser = Map.groupBy(roles, ({ principal }) => userName(principal) ?? principal);
   return [...byUser].map(([name, ofUser]) => document(name, ofUser, options)).join("---\n");

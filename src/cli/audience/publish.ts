@@ -8,7 +8,7 @@
  *     earlier syncs of the audience
  *     are not applied (`unapplied.ts`)
  *   is rejected (`whole-list.ts`)      nothing is written without --force
- *   is any other                       it is written whole; `end` has the number of distinct IDs
+ *   is any other                       it is written completely; `end` has the number of distinct IDs
  *
  *   a crash or an interruption         then
  *   before `begin` is written          nothing is written
@@ -126,7 +126,7 @@ async function readAndJudge(
   const isCompared = !force && refused === null && !signal.aborted;
   const comparing = isCompared ? compareWithMembers(options, count, unendedId) : NO_MEMBERS;
   const compared = await Promise.resolve(comparing).catch((error: unknown) => {
-    // If the command is interrupted, waiting for earlier syncs and reading the members also fail.
+    // If the command is interrupted, this also fails: it waits for earlier syncs and reads the members.
     if (!signal.aborted) throw error;
     return NO_MEMBERS;
   });

@@ -4,7 +4,7 @@
  *
  *   the audience's records               result
  *   are all applied                      null
- *   are not all applied after a minute   how many are left, and since when
+ *   are not all applied after a minute   the number that is left, and since when the oldest has waited
  *   cannot be read, or the stage's       the reason: immediately, or after a minute if Kafka is
  *     consumer group is not visible        unreachable
  *
@@ -95,7 +95,7 @@ function unappliedPoll({ kafka, signal, reading, audienceId }: Waiting) {
     const unfinished = (await unfinishedIn(kafka, [reading])).get(reading.topic);
     if (unfinished?.kind === "unknown") return unfinished;
     const parts = unfinished?.kind === "known" ? unfinished.parts : [];
-    // Records behind an open transaction of another producer cannot be read.
+    // Records after an open transaction of another producer cannot be read yet.
     using late = hearingLimit(WAIT_MS);
     const limited = AbortSignal.any([signal, late.signal]);
     for (const part of parts) {
@@ -112,7 +112,7 @@ function unappliedPoll({ kafka, signal, reading, audienceId }: Waiting) {
           }
         }
       } catch (error) {
-        // The read has already been retried for half a minute, or cannot succeed.
+        // Reading has already been retried for half a minute, or another retry cannot succeed.
         return { kind: "unknown", error: asError(error).message };
       }
       if (limited.aborted) {

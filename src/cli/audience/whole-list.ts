@@ -21,7 +21,7 @@ const UTF8 = new TextDecoder("utf-8", { fatal: true });
 const ID_PREFIX = "u";
 const BEHIND_IDS = "v";
 const PIECE_USERS = 5_000;
-/** Well below 1 MiB, the maximum size of a record. */
+/** This is well below 1 MiB, the maximum size of a record. */
 const PIECE_BYTES = 512 * 1_024;
 
 export interface ListRead {
@@ -69,7 +69,7 @@ export async function readList(
   return { wrongLine: null, firstId, unendedId };
 }
 
-/** The ID in a line; null if the line is not an ID. */
+/** Returns the ID in a line; null if the line is not an ID. */
 function readId(bytes: Buffer): string | null {
   try {
     const id = UTF8.decode(bytes).replace(/\r$/, "");
@@ -79,7 +79,7 @@ function readId(bytes: Buffer): string | null {
   }
 }
 
-/** The distinct IDs of the list, in batches that fit into a record. */
+/** Yields the distinct IDs of the list, in batches that fit into a record. */
 export async function* listedIds(store: OrderedStore): AsyncGenerator<readonly string[]> {
   let ids: string[] = [];
   let bytes = 0;
@@ -120,7 +120,10 @@ export async function compare(
 
 const COLUMN = /^\s*"?(user_?)?id"?\s*$/i;
 
-/** Why the list must not be published, regardless of the current members; null if it has to be compared with them. */
+/**
+ * Returns why the list must not be published, whoever the current members are; null if it has to be compared with the
+ * current members.
+ */
 export function refusalOfAny({ firstId }: ListRead): string | null {
   if (firstId === null) return "the list is empty";
   return COLUMN.test(firstId)
@@ -128,7 +131,7 @@ export function refusalOfAny({ firstId }: ListRead): string | null {
     : null;
 }
 
-/** Why the list must not be published; null if it may be. */
+/** Returns why the list must not be published; null if it may be published. */
 export function refusalOf({ members, missing, isCut }: Compared): string | null {
   if (2 * missing > members) {
     return `more than half of its members are not in the list (${missing.toLocaleString("en")} of ${counted(members, "member")})`;

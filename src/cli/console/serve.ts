@@ -34,7 +34,7 @@ export async function serveConsole(
   const ended = new AbortController();
   const connection = keepConnected(inSilence, AbortSignal.any([signal, ended.signal]));
   const admins = [...new Set([...admin, ...settings.adminAddresses])];
-  // Actions are logged, if the console allows them.
+  // If the console allows actions, they are logged.
   const log = createLog(settings.readOnly ? "warn" : "info", { write: shell.err });
   try {
     await using running = await startConfiguredConsole(

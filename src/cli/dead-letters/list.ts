@@ -57,7 +57,7 @@ export async function listDeadLetters(
   const marks = await readMarks({ kafka, topics, signal });
   await using schemas = await openDeadLetterSchemas(options.registry, signal);
   const { read } = schemas;
-  // A filter by message ID has already read all values. Without it, only the values that are shown are read.
+  // If a filter by message ID is set, all values are read for it. Otherwise, only the values that are shown are read.
   const isRead = filter.messageIds.length > 0;
   await assertTopics(kafka.admin, [topics.deadLetters]);
   using progress = startProgress(shell, () => `${tally.total.toLocaleString("en")} found`);

@@ -1,6 +1,6 @@
 /**
- * `switchyard dead-letters replay`: counts, then replays. A process that resumes a replay takes the replay over before
- * it counts, unless it only counts (`--dry-run`).
+ * `switchyard dead-letters replay`: counts the matching dead letters, then replays them. A process that resumes a
+ * replay takes the replay over before it counts, unless it only counts (`--dry-run`).
  *
  *   outcome                                                    exit
  *   counted (--dry-run), or all were replayed                  0
@@ -32,9 +32,9 @@ import { counted } from "../../words/count.ts";
 import { confirmed } from "../confirm.ts";
 
 export interface ReplayOptions extends DeadLetterReplayOptions {
-  /** If true, asks for confirmation on the terminal. */
+  /** If true, the command asks for confirmation on the terminal. */
   readonly asks?: boolean;
-  /** Prints one JSON object instead of sentences. */
+  /** If true, the command prints one JSON object instead of sentences. */
   readonly json?: boolean;
   /** The rest of the command line that a resumed replay needs, such as ` --config switchyard.yaml`. */
   readonly resumeArguments: string;
@@ -98,7 +98,7 @@ export async function replayDeadLetters(
   return await send(kafka, options, opened, tally, shell);
 }
 
-/** One line in which every key is always present. */
+/** Returns one line of JSON, in which every key is always present. */
 function outcomeJson(
   tally: Tally | null,
   end: SentDeadLetters["end"] | "counted" | "declined",

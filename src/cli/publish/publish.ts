@@ -40,7 +40,7 @@ export interface PublishOptions {
   readonly shell: Shell;
 }
 
-/** A record in `calls` is at most 1 MiB, of which 1 KiB is reserved for key and headers. */
+/** A record in `calls` has at most 1 MiB, of which 1 KiB is reserved for the key and the headers. */
 const LINE_MAX_BYTES = 1_048_576 - 1_024;
 
 /** Returns the exit status: 1 if a line was rejected or not written, or if the command was interrupted. */
@@ -83,7 +83,10 @@ export async function publish(options: PublishOptions): Promise<0 | 1> {
   return count.refused > 0 || isCut || signal.aborted ? 1 : 0;
 }
 
-/** Null if the records were not written. The failure has been reported, and no more records can be written. */
+/**
+ * Returns null if the records were not written. In this case, the failure has been reported, and no more records can be
+ * written.
+ */
 async function send(
   producer: Producer,
   records: ReadonlyMap<OutgoingRecord, number>,
@@ -105,7 +108,7 @@ type Checked =
   | { readonly kind: "call"; readonly key: Buffer }
   | { readonly kind: "refused"; readonly error: string };
 
-/** The same checks as in the route stage, so that every record that is written can be routed. */
+/** Makes the same checks as the route stage, so that every record that is written can be routed. */
 function check({ bytes }: Line, headers: RecordHeaders, lookup: SourceLookup): Checked {
   if (bytes === null) {
     return { kind: "refused", error: `too-large: the line has more than ${LINE_MAX_BYTES} bytes` };

@@ -74,7 +74,7 @@ function inOrder(byName: ReadonlyMap<string, NamedSchema>): OrderedSchemas {
   return { kind: "schemas", schemas };
 }
 
-/** The schema in a file, or a sentence if the file is not a schema. */
+/** Returns the schema in a file, or a sentence if the file is not a schema. */
 function readSchema(file: string, text: string): NamedSchema | string {
   let schema: unknown;
   try {

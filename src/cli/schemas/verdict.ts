@@ -30,7 +30,7 @@ export function verdictOf(subject: string, { state, compatibility }: CheckedSubj
   return { subject, says, action: isDone ? "nothing" : "do" };
 }
 
-/** The verdict for a schema that cannot be checked before another one is registered. */
+/** Returns the verdict for a schema that cannot be checked until another schema is registered. */
 export function waitingFor(subject: string, used: string): Verdict {
   return {
     subject,

@@ -6,7 +6,9 @@ import { readerOf } from "../../domain/stages.ts";
 import { delayMsOfTopic, destinationOfTopic, groupNames } from "../../domain/topics.ts";
 import { configuredPlan, configuredTopics } from "../../operate/connect/connection.ts";
 
-/** Null if no stage reads the topic. Topics of removed destinations and of removed retry delays are still read. */
+/**
+ * Returns null if no stage reads the topic. Topics of removed destinations and of removed retry delays are still read.
+ */
 export function groupOf(topic: string, config: Config): string | null {
   const topics = configuredTopics(config);
   const groups = groupNames(config.kafka.topicPrefix);

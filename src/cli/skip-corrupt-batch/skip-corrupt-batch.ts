@@ -3,7 +3,7 @@
  *
  *   step                                                if the process crashes after it
  *   1  read the group's offset, and the batch there     nothing has changed
- *   2  reject a batch that is intact or another one     nothing has changed
+ *   2  refuse if it is intact, or is another batch      nothing has changed
  *   3  commit the offset after the batch                nothing is left to do: the batch is skipped
  *
  * The coordinator rejects the commit while the group has members. A halted stage is a member only while it retries,
@@ -77,7 +77,7 @@ export async function skipCorrupt(
   }
 }
 
-/** The offset at which the group continues: the committed offset, or the offset of the first record. */
+/** Returns the offset at which the group continues: the committed offset, or the offset of the first record. */
 async function groupAt(
   { admin }: Kafka,
   { topic, partition, group }: SkipOptions,
@@ -91,7 +91,7 @@ async function groupAt(
   return { partition, offset: log.first, metadata: "" };
 }
 
-/** Why nothing is skipped; null if the batch is the requested one and is corrupt. */
+/** Returns why nothing is skipped; null if the batch is the requested one and is corrupt. */
 export function refusalOf(
   { topic, partition, offset, group }: SkipOptions,
   { offset: position }: CommittedOffset,
@@ -112,7 +112,7 @@ export function refusalOf(
 type Outcome = "skipped" | "would-skip" | "refused";
 
 /**
- * The outcome as JSON, in which every key is always present.
+ * Returns the outcome as JSON, in which every key is always present.
  * @param at the group's offset, before any batch was skipped.
  */
 function outcomeJson(
@@ -137,7 +137,7 @@ function outcomeJson(
   };
 }
 
-/** The maximum number of records that are lost. @param position the group's offset. */
+/** Returns the maximum number of records that are lost. @param position the group's offset. */
 function lostRecords({ behind, offset }: CorruptBatch, position: number): number {
   return behind - Math.max(position, offset);
 }

@@ -5,8 +5,8 @@
  *   Kafka and each given process responded             0
  *   part of Kafka is unreachable or not permitted      1; the reason is shown instead of that part
  *   a given process is unreachable                     1; the reports of the others are shown
- *   Kafka is unreachable, a process was given          1; the reports of the processes are shown
- *   Kafka is unreachable, no process was given         1; the reason is shown
+ *   Kafka is unreachable, but a process was given      1; the reports of the processes are shown
+ *   Kafka is unreachable, and no process was given     1; the reason is shown
  */
 
 import { startProgress } from "../../operate/connect/progress.ts";

@@ -57,7 +57,7 @@ export async function watchStatus(
   return 0;
 }
 
-/** The control sequences and lines that draw the output over the previous output. */
+/** Returns the control sequences and lines that draw the output over the previous output. */
 export function pageOf(text: string, { rows, columns }: Screen): string {
   const lines = text.trimEnd().split("\n");
   const room = Math.max(1, rows - 1);

@@ -38,7 +38,7 @@ export async function applyChanges(
   return { rejected, failed };
 }
 
-/** Empty if everything was applied. */
+/** Returns an empty string if everything was applied. */
 export function appliedText({ rejected, failed }: Applied): string {
   const rows = rejected.map(({ topic, setting, planned, instead, error }) => {
     return [topic, setting, planned, instead ?? "nothing", error];

@@ -5,8 +5,8 @@
  *   there is nothing to create or change                      0
  *   there is something, without `--apply`                     1, so that a deployment can stop
  *   `--apply` created and changed everything                  0
- *   `--apply`, and the cluster rejected a change              1, and the other changes were made
- *   topics cannot be compared: a permission is missing        1, and the others are compared
+ *   `--apply`, but the cluster rejected a change              1, and the other changes were made
+ *   a topic cannot be compared: a permission is missing       1, and all other topics are compared
  *   the brokers are unreachable                               1
  *   `--output strimzi`, which does not connect to Kafka       0
  *   `--brokers`                                               see `brokers.ts`

@@ -14,12 +14,12 @@ import { Document } from "yaml";
 import type { PlannedTopic } from "../../topics/topic-plan.ts";
 import { RESOURCE_NAME } from "../resource-name.ts";
 
-/** Leaves room for a dash and the hash, because a name has at most 253 characters. */
+/** A name has at most 253 characters. This limit leaves room for a dash and the hash. */
 const LIKENESS_CHARACTERS_MAX = 242;
 const HASH_DIGITS = 10;
 
 /**
- * One YAML document per topic.
+ * Returns one YAML document per topic.
  *
  * @param cluster name of the `Kafka` resource, for the label `strimzi.io/cluster`
  */
@@ -47,7 +47,7 @@ function document(topic: PlannedTopic, cluster: string): string {
   return resource.toString({ lineWidth: 0 });
 }
 
-/** A name that is unique, because a changed name ends with a hash of the topic's name. */
+/** Returns a unique name: if the topic's name had to be changed, the result ends with a hash of the topic's name. */
 export function resourceName(topic: string): string {
   if (RESOURCE_NAME.test(topic)) return topic;
   const hash = createHash("sha256").update(topic).digest("hex").slice(0, HASH_DIGITS);

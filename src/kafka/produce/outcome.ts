@@ -1,13 +1,13 @@
 /**
- * Decides what a broker's response for one partition of a produce request means.
+ * Interprets a broker's response for one partition of a produce request.
  *
  *   error                                             outcome
- *   none, DUPLICATE_SEQUENCE_NUMBER                   acknowledged, in the second case by an earlier attempt
+ *   none, DUPLICATE_SEQUENCE_NUMBER                   acknowledged; a duplicate, by an earlier attempt
  *   MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE          too large: split, or reject a single record
- *   the broker does not lead the partition, or does   retry, with fresh metadata; may be written: a
+ *   the broker does not lead the partition, or does   retry, with new metadata; may be written: a
  *   not know it                                       broker that waits for replicas also returns this
  *   our producer ID or sequence is not accepted       retry, with a new producer ID
- *   written here, but not replicated in time          retry the same batch unchanged: it may be written
+ *   written, but not replicated in time               retry the same batch unchanged: it may be written
  *   anything else                                     retry
  */
 
@@ -47,13 +47,13 @@ export function blockedBy(type: string): Exclude<BlockedBy, "missing"> {
   return isAboutPermission(type) ? "forbidden" : "unavailable";
 }
 
-/** The text explains this error, because its name does not mention clocks. */
+/** The message explains this error, because its name does not mention clocks. */
 const INVALID_TIMESTAMP = "INVALID_TIMESTAMP";
 const WRONG_CLOCK = `the broker rejects the records because their time is too far from its own clock (by default more than an hour ahead): the clock of this process or of the broker is wrong (${INVALID_TIMESTAMP})`;
 
 /**
- * The error message for operators: Kafka's name for the error, or the missing permission; if timestamps were rejected,
- * also which clock is wrong.
+ * Returns the error message for operators: Kafka's name for the error, or the missing permission. If timestamps were
+ * rejected, the message also names the clock that is wrong.
  */
 export function rejectionText(topic: string, type: string, identity: Identity): string {
   if (type === INVALID_TIMESTAMP) return WRONG_CLOCK;

@@ -3,15 +3,15 @@
  *
  *   state       means                                             sent with the next request
  *   idle        nothing is in flight                              yes, if it has records
- *   in-flight   a batch is sent, without a response               no
- *   waiting     the last attempt failed; the next one is timed     no
+ *   in-flight   a batch is sent, and has no response yet          no
+ *   waiting     the last attempt failed; a timer will retry        no
  *
  * One batch is in flight at a time, so retries do not change the order. The records of a batch stay in the buffer until
  * the batch is acknowledged, so retrying or splitting a batch only changes counts.
  *
- * By the producer ID and the sequences, a broker recognizes a batch that it already has, and acknowledges it.
- * An ID with its sequences must therefore never be used for two batches: the buffer keeps the ID and the next
- * sequence together, and starts at sequence 0 only with an ID that it has never had.
+ * From the producer ID and the sequence number, a broker recognizes a batch that it already has, and acknowledges it.
+ * The same ID and sequence number must therefore never be used for two batches: the buffer stores the ID together with
+ * the next sequence number, and starts at 0 only with an ID that it has never used.
  *
  * A bundle is sent as a separate batch. If it is larger than the topic allows, it is sent as individual records.
  * A record that may be compressed is compressed after the broker has rejected it as too large, and is also sent as a
@@ -36,21 +36,24 @@ export interface SendCall extends InFlightItem {
   readonly reject: (error: Error) => void;
 }
 
-/** A record, and the `send` call that it belongs to. */
+/** A record, and the `send` call to which it belongs. */
 export interface WaitingRecord {
   readonly record: OutgoingRecord;
   readonly bytes: number;
   readonly call: SendCall;
 }
 
-/** The part of a topic that its buffers need. */
+/** The part of a topic that the topic's buffers need. */
 export interface BufferedTopic {
   readonly name: string;
   readonly batchMaxBytes: number;
   batchWasTooLarge(bytes: number): void;
 }
 
-/** Returns a record that its topic does not accept to its `send` call, which then no longer waits for the record. */
+/**
+ * Returns a record to its `send` call, because its topic does not accept it. The call then no longer waits for the
+ * record.
+ */
 export function givenBack(
   call: SendCall,
   record: OutgoingRecord,
@@ -64,13 +67,15 @@ export function givenBack(
 
 /** Bytes of an encoded record without its payload. */
 export const RECORD_OVERHEAD_BYTES = 24;
-/** Acknowledged records are dropped when there are this many and they make up half of the queue. */
+/**
+ * Acknowledged records are removed from the queue when there are at least this many, and they are half of the queue.
+ */
 const COMPACT_AT = 4_096;
 const SEQUENCE_MODULUS = 2 ** 31;
-/** Maximum records of a batch: a limit that only tiny records reach. */
+/** Maximum number of records in a batch. It is reached only with tiny records. */
 const BATCH_RECORDS_MAX = 20_000;
 
-/** Returns one item for each record in a bundle. The bundle's call then waits for all of them. */
+/** Returns one item for each record in a bundle. The `send` call of the bundle then waits for all of these records. */
 export function unbundled({ record, call }: WaitingRecord): readonly WaitingRecord[] {
   const records = record.bundle?.records() ?? [];
   call.unacknowledged += records.length - 1;
@@ -80,15 +85,15 @@ export function unbundled({ record, call }: WaitingRecord): readonly WaitingReco
 }
 
 /**
- * All empty buffers share this array. A separate array would reach the old generation while the buffer waits for
- * records, and would keep its former records in memory (0043).
+ * All empty buffers share this array. Otherwise, each buffer's array would reach the old generation while the buffer is
+ * empty, and would keep former records in memory (0043).
  */
 const EMPTY: never[] = [];
 
 export class PartitionBuffer {
   readonly topic: BufferedTopic;
   readonly partition: number;
-  /** The node that accepts the records; null if there is currently none. */
+  /** The broker that leads the partition; null if there is currently none. */
   leader: number | null = null;
   state: "idle" | "in-flight" | "waiting" = "idle";
   /** `true` if the buffer is in the queue of buffers to be sent. */
@@ -124,7 +129,7 @@ export class PartitionBuffer {
     return this.#mayBeWritten;
   }
 
-  /** The producer ID that the last batch was sent with. */
+  /** The producer ID with which the last batch was sent. */
   get id(): ProducerId | null {
     return this.#id;
   }
@@ -195,8 +200,8 @@ export class PartitionBuffer {
   }
 
   /**
-   * Makes the next batch smaller; a single record is compressed or, if this is impossible, rejected. If the
-   * batch may have been written, a new ID is used.
+   * Makes the next batch smaller. A single record is compressed, or rejected if it cannot be compressed. If the batch
+   * may have been written, a new ID is used.
    */
   shrink(error: string): void {
     if (this.#mayBeWritten) this.#id = null;
@@ -241,7 +246,7 @@ export class PartitionBuffer {
     this.#mayBeWritten ||= mayBeWritten;
   }
 
-  /** Call when the broker accepts no more batches with the buffer's ID. The caller has dropped that ID. */
+  /** Call when the broker accepts no more batches with the buffer's ID, after the ID was dropped. */
   rejectId(): void {
     this.#failures += 1;
     this.#mayBeWritten = false;

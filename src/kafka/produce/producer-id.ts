@@ -1,4 +1,4 @@
-/** Manages the producer ID with which batches are numbered, so that brokers write each batch only once. */
+/** Manages the producer ID, with which brokers recognize a batch that was sent again, and write it only once. */
 
 import type { Brokers } from "../cluster/brokers.ts";
 import type { Clients } from "../cluster/connection.ts";
@@ -29,7 +29,7 @@ export class ProducerIds {
     this.#identity = connection;
   }
 
-  /** The current ID, which is never one that was replaced before. Throws if no broker returns an ID. */
+  /** Returns the current ID. An ID that was replaced is never returned again. Throws if no broker returns an ID. */
   current(): Promise<ProducerId> {
     this.#current ??= this.#request().then(
       (id) => {
@@ -44,7 +44,7 @@ export class ProducerIds {
     return this.#current;
   }
 
-  /** Drops an ID that must not be used any longer. A newer ID stays. */
+  /** Drops an ID that must not be used any longer. If there is a newer ID, it is kept. */
   drop(id: ProducerId | null): void {
     if (id === null || id !== this.#id) return;
     this.#id = null;

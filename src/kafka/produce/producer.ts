@@ -2,9 +2,9 @@
  * The producer of the port. The records of all callers go into one buffer per partition, and each broker gets one
  * request at a time, with the next batch of every partition that it leads.
  *
- * While a request is in flight, the next batches fill up, so that batches are large under load, and without load a
- * record does not wait. The producer is idempotent, because after a lost connection it is unknown whether a batch was
- * written: a repeated batch with the same sequence number is not written again.
+ * While a request is in flight, the next batches fill up. As a result, batches are large under load, and a record does
+ * not wait if there is no load. The producer is idempotent: after a lost connection, a batch may or may not have been
+ * written, so it is sent again with the same sequence number, and brokers do not write it twice.
  */
 
 import type { OutgoingRecord, RecordHeaders } from "../../domain/record.ts";

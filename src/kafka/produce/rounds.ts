@@ -5,7 +5,7 @@
  *   no request to its leader is in    its next batch is part of the next request to the leader
  *     flight
  *   a request is in flight            it waits for the response
- *   its last batch has just failed    it waits 50 ms to 2 s, and the others continue
+ *   its last batch has just failed    it waits 50 ms to 2 s; the others continue
  *   it has no leader                  it waits until one is found
  */
 
@@ -29,7 +29,7 @@ const REQUEST_MAX_BYTES = 8_000_000;
 /** How long brokers wait for the replicas; shorter than the driver's request timeout. */
 const ACKNOWLEDGE_LIMIT_MS = 20_000;
 const ALL_IN_SYNC = -1;
-/** The append time in a response if the topic's records have the producer's time. */
+/** In a response, this append time means that the topic's records have the producer's time. */
 const NOT_ITS_TIME = "-1";
 /**
  * The first attempt for which a warning is logged, because an election, or a coordinator that is still loading, causes
@@ -90,7 +90,7 @@ export class ProduceRounds {
     else if (buffer.state === "idle") this.#queue(buffer);
   }
 
-  /** Sends after the current synchronous code has run, so that concurrent callers share requests. */
+  /** Sends the batches after the current synchronous code has run, so that concurrent callers share requests. */
   soon(): void {
     if (this.#isScheduled || this.#isClosed) return;
     this.#isScheduled = true;
@@ -136,7 +136,7 @@ export class ProduceRounds {
     if (topic.block.isBlocked(nowMs) && topic.block.by === "missing")
       this.#options.onMissing?.(topic.name);
     topic.giveBack(nowMs, (buffer) => {
-      // Later records will go to the partition that may have the batch, and need other sequence numbers.
+      // The partition may already have this batch, so later records need other sequence numbers.
       if (buffer.mayBeWritten) this.#ids.drop(buffer.id);
     });
   }
@@ -156,7 +156,7 @@ export class ProduceRounds {
     for (const buffer of queued) {
       const { leader } = buffer;
       if (buffer.isEmpty) {
-        // The buffer's records were returned, or its partition is gone and they wait in other buffers.
+        // The records were returned to their callers, or the partition is gone and its records wait in other buffers.
         buffer.isQueued = false;
       } else if (leader === null) {
         buffer.isQueued = false;
@@ -224,8 +224,8 @@ export class ProduceRounds {
   }
 
   /**
-   * Reports append times, except for a batch that an earlier attempt may have written, because the time may be that of
-   * the earlier attempt.
+   * Reports append times. A batch that an earlier attempt may have written is omitted, because its time may be from the
+   * earlier attempt.
    */
   #appended({ topics }: ProduceResponse, batches: Batches, sentAtMs: number): void {
     const respondedAtMs = performance.now();
@@ -252,7 +252,7 @@ export class ProduceRounds {
         else if (!buffer.isEmpty) this.#queue(buffer);
       }
     }
-    // Brokers do not omit partitions, but a buffer without a response would wait forever.
+    // Brokers should not omit partitions. But if one did, the partition's buffer would wait forever.
     for (const buffer of batches.keys()) {
       if (buffer.state !== "in-flight") continue;
       buffer.recordFailure(true);
@@ -275,7 +275,7 @@ export class ProduceRounds {
         buffer.acknowledge();
         return true;
       case "too-large":
-        // Later records will go to the partition that may have the batch, and need other sequence numbers.
+        // The partition may already have this batch, so later records need other sequence numbers.
         if (buffer.mayBeWritten) this.#ids.drop(buffer.id);
         buffer.shrink(`${topic} rejected it: ${errorText(errorCode)}`);
         return true;
@@ -312,7 +312,7 @@ export class ProduceRounds {
     return false;
   }
 
-  /** Call if there is no response, so that it is unknown whether the batches were written. */
+  /** Call if there is no response. The batches may or may not have been written. */
   #handleFailure(nodeId: number, error: Error, buffers: readonly PartitionBuffer[]): void {
     this.#brokers.drop(nodeId);
     for (const buffer of buffers) {

@@ -1,6 +1,6 @@
 /**
- * Collects records for one topic in a bundle per partition, for callers that write very many records that are
- * not urgent: a record takes up only its bytes, and no object is created for it.
+ * Collects records for one topic in a bundle per partition, for callers that write very many records without urgency. A
+ * record takes up only its bytes, and no object is created for it.
  *
  *   the topic's partitions   then
  *   are known                a record is added to the bundle of its key's partition
@@ -31,7 +31,7 @@ export class TextBundles {
     this.#partitions = partitions;
   }
 
-  /** Starts a record. Its value is the text that is added until `end`, all synchronously. */
+  /** Starts a record. Its value is the text that is added until `end` is called. All of this must be synchronous. */
   open(key: string): ByteText {
     const text = this.#key;
     text.length = 0;
@@ -44,14 +44,14 @@ export class TextBundles {
     return this.#current.open(bytes, length);
   }
 
-  /** Returns the bytes of the record. */
+  /** Ends the record, and returns its number of bytes. */
   end(): number {
     const bytes = this.#current?.end() ?? 0;
     this.#current = null;
     return bytes;
   }
 
-  /** Takes all collected bundles, to be sent. The caller returns them with `giveBack` afterwards. */
+  /** Returns all collected bundles. The caller sends them, and then calls `giveBack`. */
   take(): readonly RecordBundle[] {
     const taken = this.#taken;
     this.#taken = [];

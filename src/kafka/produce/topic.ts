@@ -1,5 +1,5 @@
 /**
- * A topic to which records are written: chooses each record's partition, and keeps records until the
+ * Represents a topic to which records are written: chooses the partition of each record, and stores records until the
  * partitions are known.
  */
 
@@ -25,25 +25,25 @@ export class ProduceTopic {
   readonly name: string;
   readonly recordMaxBytes: number;
   /**
-   * By partition number; empty until the topic is known. Buffers of removed partitions stay, because a
-   * buffer keeps its producer ID and sequence in case its partition comes back.
+   * By partition number; empty until the topic is known. Buffers of removed partitions are kept, because a buffer's
+   * producer ID and sequence number are needed if the partition comes back.
    */
   readonly buffers: PartitionBuffer[] = [];
-  /** Why the brokers hide the topic, as last logged; null if the topic is visible. */
+  /** The last error that was logged because the brokers hide the topic; null if the topic is visible. */
   reportedError: string | null = null;
   /** `true` if the metadata is incomplete and a timer will fetch it again. */
   isRetryTimed = false;
-  /** Failures of the whole topic, because the topic does not exist. */
+  /** Failures of the whole topic, which occur if the topic does not exist. */
   readonly block = new WriteFailures();
   /** Failures of records that name a partition which the topic does not have. */
   readonly #absence = new WriteFailures();
   /** `true` while a timer is set to check the topic's failures. */
   isWatched = false;
-  /** `true` if a record was added, or returned immediately, since topics were last refreshed. */
+  /** `true` if a record was added, or was returned immediately, after the last refresh of topics. */
   wasUsed = true;
-  /** How often topics have been refreshed since the topic was last used. */
+  /** The number of refreshes since the topic was last used. */
   idleRounds = 0;
-  /** `true` if the topic or one of its partitions has rejected a write and may still do so. */
+  /** `true` if the topic or one of its partitions has rejected a write, and may still reject writes. */
   mayBeBlocked = false;
   #batchMaxBytes: number;
   #unplaced: WaitingRecord[] = [];
@@ -70,13 +70,15 @@ export class ProduceTopic {
     return this.#partitions > 0 && this.#current.every(({ leader }) => leader !== null);
   }
 
-  /** The failures of the topic or of one of its partitions; null if the whole topic is writable. */
+  /** Returns the failures of the topic or of one of its partitions; null if the whole topic is writable. */
   blockNow(nowMs: number): WriteFailures | null {
     const blocks = [this.block, this.#absence, ...this.buffers.map(({ block }) => block)];
     return blocks.find((block) => block.isBlocked(nowMs)) ?? null;
   }
 
-  /** A partition that does not exist although records have named it for long enough; null if there is none. */
+  /**
+   * Returns a partition that does not exist, and for which records have waited for long enough; null if there is none.
+   */
   absentPartition(nowMs: number): number | null {
     return this.#absence.isBlocked(nowMs) ? this.#named : null;
   }
@@ -87,13 +89,14 @@ export class ProduceTopic {
     return this.#current.some(({ leader }) => leader === null);
   }
 
-  /** The failures of the topic or partition that would keep the record waiting; null if there are none. */
+  /** Returns the failures of the topic or partition for which the record would wait; null if there are none. */
   blockFor(record: OutgoingRecord, nowMs: number): WriteFailures | null {
     this.wasUsed = true;
     const blocks = [this.block, ...this.buffers.map(({ block }) => block)];
     this.mayBeBlocked = blocks.some(({ sinceMs }) => sinceMs !== null);
     if (this.block.isBlocked(nowMs)) return this.block;
-    // A record without a key gets a partition by round robin, and may still be written to another partition.
+    // The partition of a record without a key is chosen by round-robin, so the record may still be written to another
+    // partition.
     if (record.key === null && record.partition === undefined) return null;
     const buffer = this.#bufferOf(record);
     if (buffer === null || !buffer.block.isBlocked(nowMs)) return null;
@@ -108,7 +111,7 @@ export class ProduceTopic {
    */
   giveBack(nowMs: number, withdraw: (buffer: PartitionBuffer) => void): void {
     const isMissing = this.block.isBlocked(nowMs);
-    // If the topic is known, a record has no buffer only if it names a partition that does not exist.
+    // If the topic is known, each record without a buffer names a partition that does not exist.
     const { by, error } = isMissing ? this.block : this.#absence;
     if (isMissing || this.#absence.isBlocked(nowMs)) {
       const unplaced = this.#unplaced;
@@ -154,8 +157,7 @@ export class ProduceTopic {
 
   /**
    * Applies partitions and leaders, and returns the buffers that have records and a leader. If a partition is gone
-   * because the topic was recreated, its records get another partition, except records that name this partition, which
-   * wait for it.
+   * because the topic was recreated, its records get another partition. Records that name the partition wait for it.
    *
    * @param dropId called before a batch that may have been written is dropped.
    */
@@ -181,12 +183,12 @@ export class ProduceTopic {
     for (const buffer of this.buffers.slice(this.#partitions)) {
       buffer.leader = null;
       buffer.block.recordSuccess();
-      // The response must arrive first; the topic is looked up again after it.
+      // The response must arrive first. The topic is looked up again after that.
       if (buffer.state === "in-flight") continue;
       if (buffer.mayBeWritten) dropId(buffer);
       moved.push(...buffer.abort());
     }
-    // The keys in a bundle may belong to other partitions by now.
+    // By now, the keys in the bundle may belong to other partitions.
     const unplaced = [...moved, ...this.#unplaced].flatMap((each) =>
       each.record.bundle === undefined ? each : unbundled(each),
     );
@@ -203,28 +205,28 @@ export class ProduceTopic {
       this.#absence.recordRejection("unavailable", `${NO_PARTITION}: no partition ${named}`, nowMs);
   }
 
-  /** The partition that the first record without a buffer names. */
+  /** The partition that is named by the first record without a buffer. */
   get #named(): number | null {
     const found = this.#unplaced.find(({ record }) => record.partition !== undefined);
     return found?.record.partition ?? null;
   }
 
   /**
-   * Call when the broker accepts only smaller batches. The limit is not halved below half of the broker's limit,
-   * because the reason is never a single record.
+   * Call when the broker accepts only smaller batches. The limit never becomes smaller than half of the broker's limit,
+   * because the batches that are rejected here have several records.
    */
   batchWasTooLarge(bytes: number): void {
     this.#batchMaxBytes = Math.min(this.#batchMaxBytes, bytes / 2);
   }
 
-  /** Chooses the partition by murmur2 of the key, as in Java; without a key, round-robin. */
+  /** Chooses the partition by murmur2 of the key, like the Java client; without a key, by round-robin. */
   #bufferOf(record: OutgoingRecord): PartitionBuffer | null {
     const count = this.#partitions;
     if (record.partition !== undefined) {
       return record.partition < count ? (this.buffers[record.partition] ?? null) : null;
     }
     if (count === 0) return null;
-    // The key is read only once, because some records decode it each time.
+    // The key is read only once, because some records decode their key on each access.
     const { key } = record;
     if (key !== null) return this.buffers[positiveHash(key) % count] ?? null;
     this.#next = (this.#next + 1) % count;

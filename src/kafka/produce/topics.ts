@@ -3,11 +3,11 @@
  *
  *   a topic                                  is looked up
  *   is new, or a leader has changed          immediately, in one request with others at the same time
- *   is missing, or a partition is leaderless repeatedly, 50 ms to 2 s apart, while records wait,
+ *   is missing, or lacks a leader            repeatedly, 50 ms to 2 s apart, while records wait,
  *                                            regardless of their number; logged once
  *   is known                                 again after 20 seconds: it may have more partitions
- *   was not written for five minutes, or     no longer: it is dropped, with the producer ID that its
- *   for 20 seconds and is missing            batches were numbered with
+ *   was not written for five minutes, or     no longer: it is dropped, together with the producer IDs
+ *   for 20 seconds and is missing            of its batches
  */
 
 import type { Clock } from "../../runtime/clock.ts";
@@ -22,7 +22,7 @@ import type { PartitionBuffer } from "./partition-buffer.ts";
 import { ProduceTopic } from "./topic.ts";
 
 const AGE_MAX_MS = 20_000;
-/** After this many refreshes (five minutes) an unused topic is dropped. */
+/** An unused topic is dropped after this many refreshes, which is five minutes. */
 const IDLE_ROUNDS_MAX = 15;
 
 interface ProduceTopicsOptions {
@@ -44,7 +44,7 @@ export class ProduceTopics {
   readonly #topics = new Map<string, ProduceTopic>();
   readonly #wanted = new Set<ProduceTopic>();
   #isRequesting = false;
-  /** Set if a lookup was incomplete, until the next one. */
+  /** The timer for the next lookup, if the last lookup was incomplete. */
   #timer: NodeJS.Timeout | null = null;
   #failures = 0;
   #refreshedAtMs: number;
@@ -87,7 +87,9 @@ export class ProduceTopics {
     }
   }
 
-  /** `true` if the topic is no longer written to: its destination may have been removed, and the topic deleted. */
+  /**
+   * `true` if nothing is written to the topic any more. Its destination may have been removed, and the topic deleted.
+   */
   #isIdle(topic: ProduceTopic): boolean {
     topic.idleRounds = topic.wasUsed || topic.hasRecords ? 0 : topic.idleRounds + 1;
     topic.wasUsed = false;
@@ -188,7 +190,7 @@ export class ProduceTopics {
     if (topics.length === 0) {
       this.#failures = 0;
     } else if (this.#timer === null) {
-      // A topic that is added later does not postpone the lookup of waiting topics.
+      // If another topic is added later, the lookup of waiting topics is not postponed.
       this.#timer = setTimeout(() => this.#inTurn(), retryDelayMs(this.#failures));
       this.#failures += 1;
     }
@@ -196,8 +198,8 @@ export class ProduceTopics {
   }
 
   /**
-   * Looks up the topics that are still incomplete. All topics are checked, because a list of incomplete ones
-   * would grow.
+   * Looks up the topics that are still incomplete. All topics are checked, so that no list of incomplete topics is
+   * needed.
    */
   #inTurn(): void {
     this.#timer = null;

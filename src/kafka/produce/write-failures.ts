@@ -5,12 +5,12 @@
  *   taking    an acknowledgment; metadata that       wait for their acknowledgment
  *             contains the topic, or a leader
  *   refusing  an error response, while taking        wait
- *   blocked   2 s of refusing                        are returned immediately; one probes every 2 s if
+ *   blocked   2 s of refusing                        are returned immediately; one is sent every 2 s if
  *                                                    only a write can show that the topic is writable
  *
- * Only an error response counts: the topic is missing, there is no leader, or another error. A missing
- * response means an outage of the brokers, in which other topics are not writable either, so records wait. If the clock
- * was set back, stored times count as long ago.
+ * Only error responses count: the topic is missing, there is no leader, or another error occurred. A missing response
+ * means that brokers are down. Then other topics are not writable either, so records wait. If the clock was set back,
+ * stored times count as long ago.
  */
 
 import type { BlockedBy } from "../port.ts";

@@ -71,7 +71,7 @@ const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 const [NULL, TRUE, FALSE] = [pieceOf("null"), pieceOf("true"), pieceOf("false")];
 
-/** The position of a value. It decides how the value is copied, because a call's own times have milliseconds. */
+/** The position of a value, on which the form of times depends: a call's own times have milliseconds. */
 type Place = "top" | "time" | "inside";
 
 export function copyOf(type: Type): Copy {
@@ -155,13 +155,13 @@ function primitive(typeName: string): Copy {
   }
 }
 
-/** A float always keeps six digits, and nine digits always distinguish it from all other floats. */
+/** Six digits are always preserved in a float, and nine digits always distinguish a float from all others. */
 const FLOAT_DIGITS = [6, 7, 8, 9] as const;
 /** Floats below this have fewer digits. */
 const FLOAT_NORMAL_MIN = 2 ** -126;
 const FEW_DIGITS = [1, 2, 3, 4, 5, ...FLOAT_DIGITS] as const;
 
-/** The number with the fewest digits that reads back as the same float: 12.34, not 12.34000015258789. */
+/** Returns the number with the fewest digits that is parsed as the same float: 12.34, not 12.34000015258789. */
 function shortestOfFloat(float: number): number {
   const isExact = Number.isInteger(float) && Math.abs(float) <= 2 ** 24;
   if (isExact || !Number.isFinite(float)) return float;

@@ -26,7 +26,7 @@ export type Copy = (transcript: Transcript) => void;
 /** The limit of JavaScript's dates. */
 const DATE_MAX_MS = 8.64e15;
 const DAY_MS = 86_400_000;
-/** Maximum bytes of a decimal's integer part; a longer integer part exceeds any double. */
+/** Maximum bytes of a decimal's integer part. A number with a longer integer part is larger than any double. */
 const WHOLE_MAX_BYTES = 130;
 const BITS_PER_DIGIT = 3.33;
 
@@ -100,7 +100,7 @@ export function copyTimestamp(digits: 0 | 3 | 6, isWhole: boolean, hasZone: bool
   };
 }
 
-/** The remainder, which is not negative, even for times before 1970. */
+/** Returns the remainder, which is not negative, even for times before 1970. */
 function remainder(units: number | bigint, perMs: number): number {
   const rest = typeof units === "bigint" ? Number(units % BigInt(perMs)) : units % perMs;
   return rest < 0 ? rest + perMs : rest;

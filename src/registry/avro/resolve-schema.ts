@@ -25,7 +25,7 @@ const LOGICAL_TYPE_NAMES = [
   ...["local-timestamp-millis", "local-timestamp-micros", "local-timestamp-nanos"],
 ];
 
-/** The type of the last schema, which may refer to the schemas before it. Throws `UnusableSchemaError`. */
+/** Returns the type of the last schema, which may refer to the schemas before it. Throws `UnusableSchemaError`. */
 export function typeOf(schemas: readonly AvroSchema[]): Type {
   // The object has no prototype, so that only defined names are found.
   const registry: { [name: string]: Type } = Object.create(null) as Record<string, Type>;

@@ -13,7 +13,7 @@
  *   default, doc, aliases, order, others     dropped, because a value has every field of the schema that it was
  *                                            written with
  *   a logical type that is known and valid   kept
- *   any other logical type                   dropped, as Avro specifies: the underlying type counts
+ *   any other logical type                   dropped, as Avro specifies: the underlying type is used
  *   the size of a fixed                      at most 1 MiB
  *
  *   limit for a schema with its references
@@ -61,7 +61,7 @@ const TYPES_MAX = 10_000;
 const LEVELS_MAX = 64;
 const NAME_MAX_CHARACTERS = 512;
 const FIXED_MAX_BYTES = 1024 * 1024;
-/** More digits than any double has. */
+/** No double has as many digits as this. */
 const SCALE_MAX = 1_000;
 
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -103,7 +103,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    // The short form of a primitive type.
+    // This is the short form of a primitive type.
     return /^[\w.]+$/.test(text) ? text : invalid("is not JSON");
   }
 }
@@ -128,7 +128,7 @@ class SchemaReader {
   #types = 0;
   /** The types that the string may use, by full name. */
   #known = new Map<string, Known>();
-  /** Results for the strings before the current one. */
+  /** The results of reading the strings before the current one. */
   readonly #before: Read[] = [];
   /** Full names that the string has defined. */
   #defined = new Set<string>();

@@ -5,7 +5,7 @@
  *   its bytes              reading past them; bytes that are left over
  *   its JSON               a schema that turns a few bytes into large JSON (`json-output.ts`)
  *   its nesting            a stack overflow: at most 500 nested objects and arrays
- *   the items of a block   arrays of items without bytes: as many as bytes remain, or 10,000
+ *   the items of a block   arrays of items without bytes: at most as many as bytes remain, or 10,000
  *
  * Strings are copied unchanged. Strings that are not UTF-8 are found when the JSON is decoded.
  */
@@ -43,7 +43,7 @@ export class Transcript extends JsonOutput {
     this.beginJson(bytes.length);
   }
 
-  /** The JSON of the current value. Throws `UnreadableError` if bytes remain. */
+  /** Ends the current value and returns its JSON. Throws `UnreadableError` if bytes remain. */
   end(): Buffer {
     const left = this.#bytes.length - this.#at;
     if (left > 0) {
@@ -117,13 +117,13 @@ export class Transcript extends JsonOutput {
     return this.#bytes.readDoubleLE(at);
   }
 
-  /** A view of this many bytes. */
+  /** Returns a view of this many bytes. */
   take(length: number): Buffer {
     const at = this.#skip(length);
     return this.#bytes.subarray(at, at + length);
   }
 
-  /** The length of a string or of bytes. */
+  /** Reads the length of a string or of bytes. */
   length(): number {
     const length = this.long();
     if (typeof length === "bigint" || length < 0) {
@@ -132,7 +132,7 @@ export class Transcript extends JsonOutput {
     return length;
   }
 
-  /** The number of items in the next block of an array or map; 0 at its end. */
+  /** Reads the number of items in the next block of an array or map; 0 at the end of the array or map. */
   blockItems(): number {
     const count = this.long();
     if (count === 0) return 0;

@@ -26,13 +26,13 @@ export type Caller =
 
 export interface Common {
   /**
-   * Information about the situation of the call, such as `ip`, `userAgent` and `locale`. `library` is added
+   * Information about the circumstances of the call, such as `ip`, `userAgent` and `locale`. `library` is added
    * automatically.
    */
   readonly context?: Fields | null | undefined;
   /**
-   * By name, whether each integration gets the call, or the options of the integration. `All` applies to all other
-   * integrations.
+   * For each integration, by its name: a boolean that decides whether the integration gets the call, or options for the
+   * integration. `All` applies to all other integrations.
    */
   readonly integrations?: Readonly<Record<string, boolean | object>> | null | undefined;
   /**
@@ -115,7 +115,7 @@ export type AliasCall = {
   readonly previousId: Id;
 } & Common;
 
-/** Reserved names with their types, and any other names. */
+/** Accepts reserved names with their types, and any other names. */
 type With<Reserved> = (Reserved & { readonly [name: string]: unknown }) | (object & Reserved);
 
 export interface Address {

@@ -34,7 +34,7 @@ interface Hook {
 
 /**
  * Hooks by event. The process has only one listener for each event, regardless of the number of clients. Otherwise, a
- * client would mistake another client's listener for one of the application's.
+ * client would mistake the listener of another client for a listener of the application.
  */
 const hooked = new Map<string, Set<Hook>>();
 
@@ -84,6 +84,6 @@ function onSignal(signal: NodeJS.Signals): void {
 /** Ends the process as the signal would have ended it. */
 function end(signal: NodeJS.Signals): void {
   process.kill(process.pid, signal);
-  // By this time, the signal has arrived. If the process is still running, it is the first process of a container.
+  // By this time, the signal has arrived. If the process is still running, it must be the first process of a container.
   setTimeout(() => process.exit(128 + (constants.signals[signal] ?? 0)), STILL_THERE_MS);
 }

@@ -30,7 +30,9 @@ export interface EncodedCall {
 }
 
 const encoder = new TextEncoder();
-/** Written to, but never read: on every platform, `encodeInto` is the fastest way to count bytes. */
+/**
+ * This array is never read. It is needed for `encodeInto`, which is the fastest way to count bytes on every platform.
+ */
 const scratch = new Uint8Array(CALL_MAX_BYTES);
 
 /** @throws ValidationError in the cases that the table lists. */
@@ -102,12 +104,12 @@ export function batchBody(calls: readonly EncodedCall[], sentAtMs: number): stri
   return `{"batch":[${calls.map(({ json }) => json).join(",")}],"sentAt":"${sentAt}"}`;
 }
 
-/** The size of `batchBody` in UTF-8, for `count` calls with a total of `callsBytes` bytes. */
+/** Returns the size of `batchBody` in UTF-8, for `count` calls with a total of `callsBytes` bytes. */
 export function batchBytes(callsBytes: number, count: number): number {
   return ENVELOPE_BYTES + callsBytes + Math.max(0, count - 1);
 }
 
-/** The calls from the front of `waiting` that go into one request; at least one. */
+/** Returns the calls from the start of `waiting` that fit into one request; at least one. */
 export function nextBatch(waiting: Iterable<EncodedCall>, callsMax: number): EncodedCall[] {
   const batch: EncodedCall[] = [];
   let callsBytes = 0;

@@ -3,14 +3,17 @@
  * types of any platform.
  */
 
-/** `AbortSignal` if the platform's types are installed. The library's own types must not require them. */
+/**
+ * `AbortSignal` if the types of the platform are installed. The types of the library must not require the types of a
+ * platform.
+ */
 type Signal = typeof globalThis extends {
   readonly AbortSignal: { readonly prototype: infer Known };
 }
   ? Known
   : object;
 
-/** The part of `fetch` that is used. */
+/** The part of the `fetch` function that is used. */
 export type Fetch = (
   url: string,
   init: {
@@ -26,8 +29,8 @@ export interface FetchResponse {
   readonly status: number;
   readonly headers: { get(name: string): string | null };
   /**
-   * A web stream, a Node stream or nothing. The body is read to get the endpoint's explanation of an error, and to make
-   * the connection usable again.
+   * A web stream, a Node stream, or nothing. The body is read to get the endpoint's explanation of an error, and so
+   * that the connection can be used again.
    */
   readonly body?: unknown;
 }

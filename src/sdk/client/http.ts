@@ -14,7 +14,7 @@ interface PostSettings {
   readonly fetch: Fetch | null;
 }
 
-/** Maximum number of bytes of a response that are read. Only a shorter part of them is used. */
+/** Maximum number of bytes of a response that are read. Only the start of what was read is used. */
 const RESPONSE_MAX_BYTES = 64 * 1_024;
 const EXPLANATION_CHARACTERS_MAX = 300;
 
@@ -63,7 +63,7 @@ function rejectionOf(signal: AbortSignal): Promise<never> {
   const aborted = new Promise<never>((_, reject) => {
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
   });
-  // The abort may happen when nothing awaits this promise any more.
+  // The signal may abort when nothing awaits this promise any more.
   aborted.catch(() => undefined);
   return aborted;
 }
@@ -116,7 +116,7 @@ function waitIn({ headers }: FetchResponse): string | null {
   }
 }
 
-/** The `message` of the endpoint's error, cut to a length that fits a log line. */
+/** Returns the `message` of the endpoint's error, shortened to fit into a log line. */
 function explanationIn(text: string): string | null {
   try {
     const response: unknown = JSON.parse(text);

@@ -1,4 +1,4 @@
-/** `switchyard-sdk/client`: imported by applications. */
+/** The exports of `switchyard-sdk/client`, for applications. */
 
 export type { Acknowledgement } from "./analytics.ts";
 export { Analytics } from "./analytics.ts";

@@ -7,7 +7,7 @@
  *   inside `onError` itself                   a line, because calling `onError` again might never end
  *   `onError` or `onSuccess` throws           a line, and the library continues
  *
- * Lines never contain the write key, and contain a payload only if `debugPayloads` is on.
+ * Lines never contain the write key. They contain a payload only if `debugPayloads` is on.
  */
 
 import type { Loss, LossReason, LostCall, SentBatch } from "./client-error.ts";

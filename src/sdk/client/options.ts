@@ -6,13 +6,13 @@ import type { Fetch } from "./fetch.ts";
 
 export interface AnalyticsOptions {
   /**
-   * Number of waiting calls at which a request is made. Also the maximum number of calls in a request. Default 20; with
-   * 1, each call is sent immediately.
+   * Number of waiting calls at which a request is made; also the maximum number of calls in a request. Default 20. If
+   * the value is 1, each call is sent immediately.
    */
   readonly flushAt?: number | undefined;
   /** Another name for `flushAt`. */
   readonly size?: number | undefined;
-  /** Milliseconds since the last flush after which waiting calls are sent. Default 5,000. */
+  /** Maximum time between flushes while calls are waiting, in milliseconds. Default 5,000. */
   readonly flushAfter?: number | undefined;
   /** Base URL of the ingest endpoint. Default: the variable SWITCHYARD_ENDPOINT, otherwise http://localhost:8080. */
   readonly endpoint?: string | undefined;
@@ -24,7 +24,7 @@ export interface AnalyticsOptions {
   readonly onSuccess?: ((sent: SentBatch) => void) | undefined;
   /** If `true`, calls are validated but not sent, for example in tests. Default false. */
   readonly disable?: boolean | undefined;
-  /** Maximum number of requests for a batch, including the first one, before its calls are lost. Default 10. */
+  /** Maximum number of requests for a batch, including the first one. Then its calls are lost. Default 10. */
   readonly attemptsMax?: number | undefined;
   /** Time limit of one request with its response, in milliseconds. Default 10,000. */
   readonly requestTimeoutMs?: number | undefined;

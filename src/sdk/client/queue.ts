@@ -5,7 +5,7 @@
  *   exceeds neither limit                 waits
  *   would exceed one of them              is rejected; earlier calls stay
  *
- * A call counts toward the limit until it leaves the queue, so calls in a request count too.
+ * A call counts toward the limits until it leaves the queue. Calls in a request are still in the queue.
  */
 
 import type { EncodedCall } from "./encode.ts";

@@ -72,15 +72,15 @@ export function decide(
 }
 
 /**
- * Matches the three date formats of HTTP, and the first one also with a time zone as in mail.
+ * Matches the three date formats of HTTP. In the first format, a time zone as in mail is also accepted.
  * `destinations/webhook/judge.ts` has the same expression.
  */
 const HTTP_DATE =
   /^(?:[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} (?:GMT|UTC|[-+]\d{4})|[A-Z][a-z]+, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4})$/;
 
 /**
- * Milliseconds from now; null if the header is absent, or contains neither seconds nor a date. A fraction is rounded
- * up, the longest entry of a list applies, and a wait of more than a day counts as absent.
+ * Returns the milliseconds from now; null if the header is absent, or contains neither seconds nor a date. A fraction
+ * is rounded up, the longest entry of a list applies, and a wait of more than a day counts as absent.
  */
 export function retryAfterMs(header: string | null, nowMs: number): number | null {
   let longestMs: number | null = null;
@@ -96,7 +96,7 @@ function elementMs(text: string, nowMs: number): number | null {
   if (/^(?:\d+\.?\d*|\.\d+)$/.test(text)) return Math.ceil(Number(text)) * 1_000;
   // Date.parse alone would also accept "soon 5" as a date.
   if (!HTTP_DATE.test(text)) return null;
-  // The last format has no time zone, and is in UTC.
+  // The last format has no time zone: the time is in UTC.
   const atMs = Date.parse(/:\d{2} \d{4}$/.test(text) ? `${text} GMT` : text);
   return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
 }

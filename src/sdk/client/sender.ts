@@ -7,7 +7,7 @@
  *   `flushAfterMs` have passed since the last flush, and a call waits
  *   the application awaits `flush` or `close`, for the calls that are in the queue at that time
  *
- * A batch does not change between its attempts, so if a response is lost, the repetition has the same calls with the
+ * A batch does not change between its attempts, so if a response is lost, the next attempt has the same calls with the
  * same message IDs. A batch leaves the queue when it is acknowledged or reported as lost. `stop` (the timeout of
  * `close`) ends the wait or the request in progress and reports all remaining calls as lost.
  *
@@ -160,8 +160,8 @@ export class Sender {
   }
 
   async #send(): Promise<void> {
-    // The call that triggers this returns first, so that calls which are made in the same turn of the event loop are
-    // included.
+    // This runs only after the call that triggers it has returned, so that calls which are made in the same turn of the
+    // event loop are included.
     await Promise.resolve();
     while (this.#isDue()) {
       const batch = nextBatch(this.#queue.waiting(), this.#settings.flushAt);

@@ -28,7 +28,7 @@ export const LIBRARY = { name: "switchyard", version: "0.1.0" } as const;
 export type CheckedCall = Readonly<Record<string, unknown>>;
 
 type Fields = Record<string, unknown>;
-/** Returns the value to send, or undefined if the given value is of the wrong kind. */
+/** Returns the value to send; undefined if the given value has the wrong type. */
 type Reader = (value: unknown) => unknown;
 
 interface FieldRule {

@@ -5,7 +5,7 @@
  *   body                                                       is
  *   begins with `[`                                            a list of payloads
  *   `Content-Type: application/x-ndjson`                       one payload per line
- *   anything else, with `X-Switchyard-Batch`                   one payload per line, as a proxy has changed the type
+ *   anything else, with `X-Switchyard-Batch`                   one payload per line: a proxy has changed the type
  *   anything else                                              one payload
  *
  * If `X-Switchyard-Batch` is present, the body must have that number of payloads.
@@ -72,7 +72,7 @@ export function messageIds(headers: RequestHeaders): readonly string[] | null {
   const ids = header(headers, IDS_HEADER);
   if (ids === null) return null;
   const counted = header(headers, COUNT_HEADER);
-  // A comma in an ID is encoded only in a batch.
+  // Commas in IDs are encoded only if the request is a batch.
   if (counted === null) return [ids];
   const list = ids.split(",").map((id) => id.trim());
   return counted === `${list.length}` ? list : null;

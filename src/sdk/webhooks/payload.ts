@@ -27,7 +27,7 @@ import { bytesOf, type RawBody } from "./verify.ts";
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * The user who made the call, or an anonymous one. With `payload: full`, a user's call may also have an anonymousId.
+ * The caller: a user, or somebody without a user ID. With `payload: full`, a user's call may also have an anonymousId.
  */
 export type PayloadCaller =
   | { readonly userId: string; readonly anonymousId?: string }
