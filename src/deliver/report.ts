@@ -205,12 +205,12 @@ function watch(
   hold: () => DestinationHold | null,
 ): () => void {
   const held = HOLD_REASONS.map(
-    (reason) => [reason, metrics.lineHeld.bind({ destination, reason })] as const,
+    (reason) => [reason, metrics.destinationOnHold.bind({ destination, reason })] as const,
   );
   const paused = PAUSED_BY.map(
     (by) => [by, metrics.destinationPaused.bind({ destination, by })] as const,
   );
-  const heldSince = metrics.lineHeldSince.bind({ destination });
+  const heldSince = metrics.destinationOnHoldSince.bind({ destination });
   const failingSince = metrics.destinationFailingSince.bind({ destination });
   const lastAccepted = metrics.destinationLastAccepted.bind({ destination });
   return metrics.onScrape(() => {

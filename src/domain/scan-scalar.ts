@@ -123,8 +123,8 @@ function endOfEscape(bytes: Buffer, start: number): number {
 }
 
 function isHexDigit(byte: number): boolean {
-  const deadLetter = byte | 0x20;
-  return isDigit(byte) || (deadLetter >= 0x61 && deadLetter <= 0x66);
+  const lowercase = byte | 0x20;
+  return isDigit(byte) || (lowercase >= 0x61 && lowercase <= 0x66);
 }
 
 function isDigit(byte: number): boolean {

@@ -1,14 +1,14 @@
 /** The metrics about the state of destinations and their endpoints. */
 
 export const DESTINATION_METRICS = {
-  lineHeld: {
+  destinationOnHold: {
     name: "switchyard_destination_on_hold",
     type: "gauge",
     labels: ["destination", "reason"],
     help: "1 while a destination is on hold, by reason: circuit-open, retry-after, token, paused, disabled.",
     isSparse: true,
   },
-  lineHeldSince: {
+  destinationOnHoldSince: {
     name: "switchyard_destination_on_hold_since_timestamp_seconds",
     type: "gauge",
     labels: ["destination"],

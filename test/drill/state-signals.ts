@@ -40,8 +40,12 @@ export function stateSignals(
   const failingSince = since(METRICS.destinationFailingSince);
   return [
     worded("metrics: breaker", BREAKER[number] ?? `${number}`, [breaker]),
-    worded("metrics: line held", heldReasons(look, id) || "no", [held ?? "no"]),
-    dated("metrics: held since", since(METRICS.lineHeldSince), held === null ? null : heldSince),
+    worded("metrics: on hold", heldReasons(look, id) || "no", [held ?? "no"]),
+    dated(
+      "metrics: held since",
+      since(METRICS.destinationOnHoldSince),
+      held === null ? null : heldSince,
+    ),
     ...(expected.isFailing === null
       ? []
       : [dated("metrics: failing since", failingSince, expected.isFailing ? made : null)]),
@@ -61,7 +65,9 @@ function reportedState({ process }: Look, id: DestinationId): string {
 
 function heldReasons(look: Look, id: DestinationId): string {
   return look.metrics
-    .filter(({ name, labels }) => name === METRICS.lineHeld.name && labels.destination === id)
+    .filter(
+      ({ name, labels }) => name === METRICS.destinationOnHold.name && labels.destination === id,
+    )
     .flatMap(({ labels, value }) => (value === 1 ? (labels.reason ?? "") : []))
     .join(" and ");
 }

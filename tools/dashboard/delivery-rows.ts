@@ -171,7 +171,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
         names: { 0: "delivering", 1: "on hold" },
         queries: {
           "{{destination}}: {{reason}}": most(
-            `max by (destination, reason) (${of("lineHeld")}) == 1`,
+            `max by (destination, reason) (${of("destinationOnHold")}) == 1`,
           ),
         },
       },

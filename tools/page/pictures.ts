@@ -84,9 +84,9 @@ async function countReplay(tab: Page): Promise<void> {
 async function addresses(): Promise<{ readonly page: string; readonly ingest: string }> {
   let page = "";
   for await (const line of createInterface({ input: demo.stdout })) {
-    page = /Look at it: (\S+)/.exec(line)?.[1] ?? page;
+    page = /Console: (\S+)/.exec(line)?.[1] ?? page;
     const ingest = /(http:\S+)\/v1\/track/.exec(line)?.[1];
-    if (ingest === undefined) continue;
+    if (ingest === undefined || page === "") continue;
     // The demonstration continues to write, so its output has to be consumed.
     demo.stdout.resume();
     return { page, ingest };

@@ -98,7 +98,7 @@ test("what is true is found to be true", () => {
 
 test.each<readonly [string, Partial<Said>, readonly string[]]>([
   ["a breaker that is recovering", { breaker: 1 }, ["metrics: breaker"]],
-  ["a line that goes between two probes", { heldBy: null }, ["metrics: line held"]],
+  ["a queue that is released between two probes", { heldBy: null }, ["metrics: on hold"]],
   ["a time that begins anew with each probe", { heldSince: 1_030 }, ["metrics: held since"]],
   ["nothing that fails, between two attempts", { failingSince: 0 }, ["metrics: failing since"]],
   ["something accepted meanwhile", { accepted: 1_020 }, ["metrics: last accepted"]],
@@ -113,7 +113,7 @@ test.each<readonly [string, Partial<Said>, readonly string[]]>([
 test("all that is said of a destination that is down is false of one that is fine", () => {
   expect(wrong(TRUE_WHILE_DOWN, FINE)).toEqual([
     "metrics: breaker",
-    "metrics: line held",
+    "metrics: on hold",
     "metrics: held since",
     "metrics: failing since",
     "readyz",
