@@ -56,8 +56,8 @@ const options = {
   ),
   approvalMinimum: optional(
     wholeNumber(0, 1_000_000_000),
-    "`approvalShare` does not apply to a sync that removes at most this many members. If " +
-      "neither the audience nor `audienceDefaults` sets it, 100.",
+    "`approvalShare` does not apply to a sync that removes at most this many members. The " +
+      "value is 100 if neither the audience nor `audienceDefaults` sets it.",
   ),
 };
 

@@ -149,14 +149,14 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
   topics: section(
     "Names of the topics that data platforms write to. No prefix is added.",
     {
-      calls: optional(topicName, "Topic of calls. If not set, `<topicPrefix>calls`."),
+      calls: optional(topicName, "Topic of calls. If not set, `<topicPrefix>calls` is used."),
       audienceSyncs: optional(
         topicName,
-        "Topic of audience syncs. If not set, `<topicPrefix>audience-syncs`.",
+        "Topic of audience syncs. If not set, `<topicPrefix>audience-syncs` is used.",
       ),
       deletionRequests: optional(
         topicName,
-        "Topic of deletion requests. If not set, `<topicPrefix>deletion-requests`.",
+        "Topic of deletion requests. If not set, `<topicPrefix>deletion-requests` is used.",
       ),
     },
     ({ calls, audienceSyncs, deletionRequests }): OwnTopicNames => ({

@@ -150,7 +150,7 @@ const consoleSettings = section(
       CONSOLE_PORT,
       "Port to listen on. 0 selects any free port.",
     ),
-    token: optional(consoleToken, "Token to sign in with. At least 16 characters."),
+    token: optional(consoleToken, "Token with which users sign in, of at least 16 characters."),
     readOnly: setting(
       flag(),
       true,

@@ -53,7 +53,8 @@ export const mapFields = {
   value: anyJson,
   normalize: optional(
     oneOf("none", "trim", "email"),
-    "Changes strings before they are hashed: `trim` removes spaces at both ends, `email` also converts to lower case. If not set, `none`.",
+    "Changes strings before they are hashed: `trim` removes spaces at both ends, `email` also " +
+      "converts to lower case. If not set, `none` applies.",
   ),
   algorithm: optional(
     oneOf("sha256", "hmac-sha256"),

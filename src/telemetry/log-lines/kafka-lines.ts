@@ -79,7 +79,7 @@ export const KAFKA_LINES = {
   "kafka.group.foreign-members": {
     levels: ["warn"],
     meaning:
-      "Another program was a member of one of Switchyard's consumer groups. While a Switchyard process leads the group, the program gets no partitions, but the group stops briefly each time the program joins or leaves. If the program leads the group, it can take records, which Switchyard then misses. Logged at most once a minute.",
+      "Another program was a member of one of Switchyard's consumer groups. While a Switchyard process leads the group, the program gets no partitions, but the group stops briefly each time the program joins or leaves. If the program leads the group, it can take records, which Switchyard then misses. The line is logged at most once a minute.",
     action:
       "Use a different group for that program. `fix` is the command that lists the members of the group with their hosts.",
     fields: ["group", "clients", "fix"],
@@ -125,7 +125,7 @@ export const KAFKA_LINES = {
   "kafka.produce.permission-missing": {
     levels: ["warn"],
     meaning:
-      "The brokers did not allow this process to write to a topic. Its records wait. Logged once a minute.",
+      "The brokers did not allow this process to write to a topic. Its records wait. The line is logged once a minute.",
     action: "Grant the missing permission: `error` contains the command.",
     fields: ["topic", "error", "hint"],
   },
@@ -139,7 +139,7 @@ export const KAFKA_LINES = {
     levels: ["warn"],
     meaning:
       "A topic was recreated with fewer partitions, and the partition of a record is missing. " +
-      "The record waits. Logged once a minute.",
+      "The record waits. The line is logged once a minute.",
     action: "Add partitions to the topic until it has as many as before: `kafka-topics --alter`.",
     fields: ["topic", "partition", "partitions", "hint"],
   },

@@ -12,13 +12,15 @@ export const RUN_LINES = {
     meaning:
       "Operator events could not be written or read. Switchyard retries every 5 s, and logs " +
       "the line once a minute.",
-    action: "Read the error. If it does not name a missing permission, run `switchyard topics`.",
+    action:
+      "Read the error. If the error does not name a missing permission, run `switchyard " +
+      "topics`.",
     fields: ["topic", "error"],
   },
   "operator-webhook.failing": {
     levels: ["warn"],
     meaning:
-      "The operator's webhook did not accept an event. The event is posted again within 5 min. Logged once a minute.",
+      "The operator's webhook did not accept an event. The event is posted again within 5 min. The line is logged once a minute.",
     action: "Look at `cause`, and at the endpoint.",
     fields: ["event", "subject", "cause"],
   },
@@ -87,7 +89,8 @@ export const RUN_LINES = {
   "ready.partial": {
     levels: ["warn"],
     meaning:
-      "Some consumers have not joined after 30 s. `/readyz` responds 200 anyway, because replacing the process would not help.",
+      "Some consumers had not joined after 30 s. `/readyz` responds 200 anyway, because " +
+      "replacing the process would not help.",
     action: "Look at the body of `/readyz`.",
     fields: ["afterMs"],
   },
@@ -294,7 +297,7 @@ export const RUN_LINES = {
   "tracing.dropped": {
     levels: ["warn"],
     meaning:
-      "Spans could not be posted and were dropped. Calls are not affected. Logged once a minute.",
+      "Spans could not be posted and were dropped. Calls are not affected. The line is logged once a minute.",
     action: "Check `tracing.url`, and whether the collector is running.",
     fields: ["error", "count"],
   },
