@@ -33,7 +33,8 @@ const fields = {
   correctClock: setting(
     flag(),
     true,
-    "If `true`, and `sentAt` shows that the device's clock is wrong by more than 30 s, the timestamp of a call received over HTTP is corrected by that error.",
+    "If `true`, timestamps of calls received over HTTP are corrected if `sentAt` shows that " +
+      "the device's clock is wrong by more than 30 s.",
   ),
 };
 

@@ -11,7 +11,10 @@ export const EVENT_METRICS = {
     name: "switchyard_operator_event_posts_total",
     type: "counter",
     labels: ["outcome"],
-    help: "Posts of operator events to the operator's webhook, by outcome: accepted, rejected, retry (failed, and will be retried), or too-old (not sent, because the event is a day old).",
+    help:
+      "Posts of operator events to the operator's webhook, by outcome: accepted, rejected, " +
+      "retry (the post failed and will be retried), or too-old (the event was a day old and was " +
+      "not sent).",
   },
   attemptRecords: {
     name: "switchyard_attempt_records_total",

@@ -71,7 +71,10 @@ export const METRICS = {
     name: "switchyard_route_calls_skipped_total",
     type: "counter",
     labels: ["destination", "reason"],
-    help: "Valid calls that were skipped for a destination and will not be delivered to it later, by the first reason that applies: not-connected, disabled, named-false, all-false, no-consent, sampled-out or filtered. docs/rules.md#order describes the reasons.",
+    help:
+      "Valid calls that a destination does not get, now or later, by the first reason that applies: " +
+      "not-connected, disabled, named-false, all-false, no-consent, sampled-out or filtered. " +
+      "docs/rules.md#order describes the reasons.",
     inStatus: true,
   },
   deletesWritten: {
@@ -149,7 +152,10 @@ export const METRICS = {
     name: "switchyard_deliveries_expired_while_due_total",
     type: "counter",
     labels: ["destination", "reason"],
-    help: "Deliveries whose retry window ended while they were due and waiting, by reason: circuit-open, retry-after, token, paused, disabled, or late if they returned from the delay topic after the window had ended.",
+    help:
+      "Deliveries whose retry window ended while they were due and waiting, by reason: " +
+      "circuit-open, retry-after, token, paused or disabled. The reason is late if the delay " +
+      "topic returned them after the window had ended.",
   },
   numbersRounded: {
     name: "switchyard_delivery_rounded_numbers_total",
@@ -240,7 +246,10 @@ export const METRICS = {
     name: "switchyard_ingest_requests_total",
     type: "counter",
     labels: ["code"],
-    help: "Requests with calls by response code: ok, a code of docs/http-apis.md, ignored-metrics or ignored-merge for bodies that are not stored, or client-closed if the client closed the connection first.",
+    help:
+      "Requests with calls by response code: ok or a code of docs/http-apis.md. For bodies " +
+      "that are not stored, the code is ignored-metrics or ignored-merge. If the client closed " +
+      "the connection first, it is client-closed.",
   },
   ingestCalls: {
     name: "switchyard_ingest_calls_total",

@@ -47,7 +47,9 @@ export const LOG_FIELDS = {
   cause: {
     type: "string",
     meaning:
-      "The cause: for `kafka.waiting` a sentence, for `config.*` one of file, SIGHUP, request, start, topics; for `operator-events.*` the status of the response, or the reason why there was no response.",
+      "The cause. In `kafka.waiting`, a sentence. In `config.*`, one of file, SIGHUP, request, " +
+      "start, topics. In `operator-webhook.*`, the status of the response, or the reason why " +
+      "there was no response.",
   },
   clients: { type: "object", meaning: "Client IDs of other programs in a consumer group." },
   code: { type: "string", meaning: "Code of a rejected request, as in the response body." },

@@ -220,9 +220,9 @@ export const RUN_LINES = {
   "process.unannounced": {
     levels: ["warn", "debug"],
     meaning:
-      "The process could not write its record to the topic `operator-actions`, so its clock is " +
-      "not compared with the brokers' clock, and its routes are not compared with the routes " +
-      "of other processes. The process retries every 30 s.",
+      "The process could not write its record to the topic `operator-actions`. Its clock is " +
+      "therefore not compared with the brokers' clock. Its routes are not compared with the " +
+      "routes of other processes. The process retries every 30 s.",
     action:
       "Read the error. If it names a permission, grant it (`switchyard acls`). If it names a clock, correct that clock ([Clocks](troubleshooting.md#clocks)).",
     fields: ["topic", "error"],
