@@ -1,9 +1,10 @@
 /**
- * `bench cluster`: one process and four on three brokers, with 12 partitions. What a delivery costs, how
- * evenly it is shared, and how long anything waits while processes are replaced.
+ * `bench cluster`: one, two and four processes on three brokers, with 12 partitions. What a delivery costs, how
+ * evenly deliveries are shared, and how long anything waits while processes are replaced.
  *
  *   part             figures
  *   steady           CPU of all processes per 1,000 deliveries; the busiest one's share of the mean
+ *   backlog          the same with calls that are written at once
  *   rolling restart  each of four processes gets SIGTERM and is started again, one after the other
  *   SIGKILL          one of four, and nobody starts it again
  *
@@ -20,10 +21,11 @@ import { type Arrival, type Receiver, startReceiver } from "./receiver.ts";
 import { tell, Workbench } from "./workbench.ts";
 
 const PARTITIONS = 12;
-const PROCESSES = 4;
+const PROCESSES = [1, 2, 4] as const;
 const DESTINATIONS = ["near", "far"] as const;
 const PER_SECOND = 200;
 const STEADY_S = 20;
+const BACKLOG = 30_000;
 /** Code runs for the first time, and connections are made. */
 const WARM_UP_S = 10;
 /** Longer than the session of the killed process. */
@@ -54,12 +56,15 @@ export async function benchCluster(): Promise<string> {
   const topic = { partitions: PARTITIONS, replicationFactor: 3, isStamped: true };
   await bench.create([bench.topics.calls], topic);
 
-  const one = await start(running);
-  const alone = await steady(running, [one]);
-  await one.stop();
   const four: Program[] = [];
-  for (let started = 0; started < PROCESSES; started += 1) four.push(await start(running));
-  const shared = await steady(running, four);
+  const costs: Cost[] = [];
+  for (const processes of PROCESSES) {
+    while (four.length < processes) four.push(await start(running));
+    await flow(running, WARM_UP_S);
+    const steady = await costOf(running, four, () => flow(running, STEADY_S));
+    const backlog = await costOf(running, four, () => backlogOf(running));
+    costs.push({ processes, steady, backlog });
+  }
   const rolled = await during(running, async () => {
     for (const [index, program] of four.entries()) {
       await program.stop();
@@ -71,7 +76,7 @@ export async function benchCluster(): Promise<string> {
     await sleep(AFTER_KILL_S * 1_000);
   });
   for (const program of four) await program.stop();
-  return text(alone, shared, rolled, killed);
+  return text(costs, rolled, killed);
 }
 
 function start({ bench, receivers }: Running): Promise<Program> {
@@ -83,24 +88,34 @@ function start({ bench, receivers }: Running): Promise<Program> {
   });
 }
 
-interface Steady {
+interface Cost {
+  readonly processes: number;
+  readonly steady: Share;
+  readonly backlog: Share;
+}
+
+interface Share {
   readonly cpuMsPerThousand: number;
   /** Deliveries of the busiest process, as a multiple of the mean. */
   readonly busiest: number;
 }
 
-async function steady(running: Running, programs: readonly Program[]): Promise<Steady> {
-  await flow(running, WARM_UP_S);
+async function costOf(
+  { bench }: Running,
+  programs: readonly Program[],
+  act: () => Promise<void>,
+): Promise<Share> {
   const requests = () =>
     Promise.all(programs.map((program) => program.metric("switchyard_delivery_requests_total")));
   const [cpuBefore, before] = [cpuOf(programs), await requests()];
-  await flow(running, STEADY_S);
+  const first = bench.calls;
+  await act();
   const [cpuMs, after] = [cpuOf(programs) - cpuBefore, await requests()];
   const shares = after.map((count, index) => count - (before[index] ?? 0));
-  const all = shares.reduce((sum, share) => sum + share, 0);
+  const deliveries = (bench.calls - first) * DESTINATIONS.length;
   return {
-    cpuMsPerThousand: (cpuMs / all) * 1_000,
-    busiest: Math.max(...shares) / (all / shares.length),
+    cpuMsPerThousand: (cpuMs / deliveries) * 1_000,
+    busiest: (Math.max(...shares) * shares.length) / deliveries,
   };
 }
 
@@ -108,9 +123,18 @@ function cpuOf(programs: readonly Program[]): number {
   return programs.reduce((sum, program) => sum + program.cpuMs(), 0);
 }
 
-/** Posts at an even rate, and waits until all has arrived. */
-async function flow({ bench, receivers }: Running, seconds: number): Promise<void> {
-  await send(bench, PER_SECOND * seconds);
+/** Posts at an even rate, and waits until everything has arrived. */
+async function flow(running: Running, seconds: number): Promise<void> {
+  await send(running.bench, PER_SECOND * seconds);
+  await arrived(running);
+}
+
+async function backlogOf(running: Running): Promise<void> {
+  await running.bench.fill(BACKLOG, running.bench.nextCalls(BACKLOG));
+  await arrived(running);
+}
+
+async function arrived({ bench, receivers }: Running): Promise<void> {
   await Promise.all(receivers.map((receiver) => receiver.untilCount(bench.calls)));
 }
 
@@ -158,14 +182,21 @@ function longestGap(arrivalsMs: readonly number[]): number {
   return Math.max(...sorted.map((atMs, index) => atMs - (sorted[index - 1] ?? atMs)));
 }
 
-function text(alone: Steady, shared: Steady, rolled: Waits, killed: Waits): string {
+function text(costs: readonly Cost[], rolled: Waits, killed: Waits): string {
   const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
-  const steadyRow = (processes: number, { cpuMsPerThousand, busiest }: Steady) => ({
-    processes: `${processes}`,
-    "CPU ms / 1,000 deliveries": cpuMsPerThousand.toFixed(0),
-    "of one process": (cpuMsPerThousand / alone.cpuMsPerThousand).toFixed(2),
-    "busiest / mean": busiest.toFixed(2),
+  const [alone] = costs;
+  const of = (part: "steady" | "backlog", cost: Cost) => ({
+    [`${part}: CPU ms / 1,000 deliveries`]: cost[part].cpuMsPerThousand.toFixed(0),
+    [`${part}: against one`]: (
+      cost[part].cpuMsPerThousand / (alone?.[part].cpuMsPerThousand ?? Number.NaN)
+    ).toFixed(2),
+    [`${part}: busiest / mean`]: cost[part].busiest.toFixed(2),
   });
+  const rows = costs.map((cost) => ({
+    processes: `${cost.processes}`,
+    ...of("steady", cost),
+    ...of("backlog", cost),
+  }));
   const waitRow = (what: string, { stillMs, longestMs, repeated, deliveries }: Waits) => ({
     "four processes": what,
     "a destination stood still": seconds(stillMs),
@@ -174,12 +205,12 @@ function text(alone: Steady, shared: Steady, rolled: Waits, killed: Waits): stri
     deliveries: `${deliveries}`,
   });
   return [
-    markdown([steadyRow(1, alone), steadyRow(PROCESSES, shared)]),
+    markdown(rows),
     "",
     markdown([waitRow("rolling restart", rolled), waitRow("SIGKILL of one", killed)]),
     "",
     `${DESTINATIONS.length} destinations, ${PARTITIONS} partitions, three brokers with three copies; ` +
-      `${PER_SECOND} calls a second, each to every destination. Goals: 1 s and nothing repeated in a ` +
+      `${PER_SECOND} calls a second, or a backlog of ${BACKLOG}, each to every destination. Goals: 1 s and nothing repeated in a ` +
       "rolling restart, 12 s after a SIGKILL.",
   ].join("\n");
 }

@@ -154,8 +154,8 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     run: (_brokers, pairs) => benchDestinationsCluster(pairs),
   },
   cluster: {
-    says: "one process and four on three brokers: CPU, balance, waits while they are replaced",
-    minutes: 4,
+    says: "one, two and four processes on three brokers: CPU, balance, waits while they are replaced",
+    minutes: 5,
     rounds: 1,
     brokers: 3,
     run: benchCluster,
