@@ -1,5 +1,5 @@
 /**
- * Computes how often a consumer polls and sends heartbeats, and how much it fetches.
+ * Computes how often a consumer sends heartbeats, and how much it fetches.
  *
  *   setting               value                                 because
  *   heartbeat             5 s, at most half the session         many members send them together: a
@@ -8,7 +8,7 @@
  *   rebalance timeout     a minute, or more if a drain may      a member that joins too late is removed
  *                         take longer
  *   bytes of a fetch      a quarter of `maxBytes`, between      bytes are in memory before they are counted
- *                         64 KiB and 1 MiB
+ *                         64 KiB and 512 KiB
  *   ... of one            its share of that, at least 64 KiB    each partition keeps what is fetched and not
  *   partition                                                   passed on; a larger batch is returned whole
  */
@@ -18,7 +18,7 @@ import type { ConsumeOptions } from "../port.ts";
 const IDLE_HEARTBEAT_MAX_MS = 5_000;
 const REBALANCE_MIN_MS = 60_000;
 const FETCH_MIN_BYTES = 64 * 1024;
-const FETCH_MAX_BYTES = 1024 * 1024;
+const FETCH_MAX_BYTES = 512 * 1024;
 
 /** Time limit of the commit that follows a drain. */
 export const COMMIT_LIMIT_MS = 5_000;
