@@ -181,7 +181,7 @@ const tracingSettings = optionalSection(
     headers: setting(
       staticHeaders,
       {},
-      "Headers that are added to these requests, such as an " + "API key.",
+      "Headers that are added to these requests, such as an API key.",
     ),
     sampleRatio: setting(
       text<number>("a share such as 1%", testShare),

@@ -143,7 +143,7 @@ export const RUN_LINES = {
     meaning:
       "A corrupt batch was skipped, as configured in `kafka.onCorruptBatch`. Its records are lost.",
     action:
-      "See [Skipping corrupt " + "batches](troubleshooting.md#skip-corrupt-batches-automatically).",
+      "See [Skipping corrupt batches](troubleshooting.md#skip-corrupt-batches-automatically).",
     fields: ["stage", "topic", "partition", "firstOffset", "lastOffset", "corruption"],
   },
   "consumer.crashed": {

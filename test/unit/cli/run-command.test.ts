@@ -12,7 +12,7 @@ test.each([
   [SMALL, ""],
   [
     WITHOUT,
-    "warning: the source web has no write key, so the ingest stage rejects calls from " + "it\n",
+    "warning: the source web has no write key, so the ingest stage rejects calls from it\n",
   ],
   [
     WITHOUT.replace("destinations:\n", "  - { id: ios }\ndestinations:\n"),
