@@ -1,9 +1,9 @@
 /**
- * `npm run bench -- against COMMIT [NAME...] [--rounds N]`: the same benches on an earlier commit
- * and on the present files, in turns, on one Kafka.
+ * `npm run bench -- against COMMIT [NAME...] [--rounds N]`: runs the same benches on an earlier commit and on the
+ * current files, in turns, on one Kafka.
  *
- * The commit is unpacked into a folder of its own, which `tools/bootstrap.js` makes ready by the
- * commit's own lock file. Each turn runs a bench as a person would, and reads the tables it prints.
+ * The commit is unpacked into a separate folder, in which `tools/bootstrap.js` installs the packages of the commit's
+ * lock file. Each turn runs a bench on the command line, and reads the tables that it prints.
  */
 
 import { type SpawnSyncReturns, spawnSync } from "node:child_process";
@@ -24,7 +24,7 @@ export interface Against {
   readonly log: (line: string) => void;
 }
 
-/** True when nothing has become worse by more than 10 %, surely. Throws if a bench fails. */
+/** Returns true unless a figure has certainly become worse by more than 10 %. Throws if a bench fails. */
 export function benchAgainst({ commit, names, rounds, brokers, log }: Against): boolean {
   const id = git("rev-parse", "--verify", "--end-of-options", `${commit}^{commit}`).trim();
   const folder = unpack(id, log);
@@ -41,7 +41,7 @@ export function benchAgainst({ commit, names, rounds, brokers, log }: Against): 
         () => turn(folder, `${round} of ${rounds}: ${id.slice(0, 7)}`, before),
         () => turn(ROOT, `${round} of ${rounds}: the present files`, now),
       ];
-      // Who begins changes: the machine may get faster or slower all the time.
+      // The first contestant of a turn changes, because the machine may become faster or slower over time.
       for (const next of round % 2 === 0 ? turns.reverse() : turns) next();
     }
     const rows = compareRuns(before, now);
@@ -53,12 +53,12 @@ export function benchAgainst({ commit, names, rounds, brokers, log }: Against): 
   return isWell;
 }
 
-/** Short; of files that are not committed yet, the commit they will come after. */
+/** Returns the short hash of the current commit. If files are not committed yet, this is the commit before them. */
 export function presentCommit(): string {
   return git("rev-parse", "--short=7", "HEAD").trim();
 }
 
-/** Under a name of its own only when it is complete. */
+/** The folder gets its final name only when it is complete. */
 function unpack(id: string, log: (line: string) => void): string {
   const folder = join(FOLDERS, id);
   if (existsSync(folder)) return folder;

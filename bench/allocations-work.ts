@@ -1,6 +1,6 @@
 /**
- * How many bytes of JavaScript's heap a record costs in a stage: the same work each time, so that a
- * busy machine does not change the figure. Prints one number.
+ * Measures how many bytes of JavaScript's heap a stage allocates for each record. The work is the same each time, so
+ * the figure does not depend on how busy the machine is. Prints one number.
  *
  *   node bench/allocations-work.ts route|deliver|delay [calls per request of deliver]
  */
@@ -22,7 +22,7 @@ import { type Straight, straightKafka } from "./straight-kafka.ts";
 import { benchDelivery, benchDestination, benchTopicDestinations, callRecord } from "./work.ts";
 import { benchLog } from "./workbench.ts";
 
-/** Until then, functions are compiled, and allocate otherwise. */
+/** Before this many records, functions are still being compiled, and allocate other amounts. */
 const WARM_UP = 30_000;
 const COUNTED = 20_000;
 
@@ -80,7 +80,7 @@ async function startDeliverOf(): Promise<Straight> {
   return straight;
 }
 
-/** Records that are due when they come. */
+/** Starts the delay stage with records that are due on arrival. */
 async function startDelayOf(): Promise<Straight> {
   const topic = topics.delays(1_000);
   const id = "d1" as DestinationId;
@@ -102,8 +102,8 @@ async function startDelayOf(): Promise<Straight> {
 }
 
 /**
- * Starts to count the bytes that are taken from the heap, and returns how to read them: once. From one
- * collection to the next the heap grows by what was allocated.
+ * Starts to count the bytes that are allocated on the heap. Returns a function that reads the count; it can be called
+ * once. Between two collections, the heap grows by the number of allocated bytes.
  */
 function countAllocated(): () => number {
   const profiler = new GCProfiler();
@@ -121,7 +121,7 @@ function countAllocated(): () => number {
 
 const STAGES = { route: startRouteOf, deliver: startDeliverOf, delay: startDelayOf } as const;
 const { prepare, pass } = await STAGES[name as keyof typeof STAGES]();
-// Stages keep no timer that would keep the process.
+// The stages have no timers that would keep the process alive.
 setInterval(() => undefined, 1_000);
 prepare(WARM_UP);
 await pass();

@@ -1,6 +1,6 @@
 /**
- * One run of the real audience stage on the real Kafka: first sync, the same again, and 1 % in and
- * 1 % out. A process of its own, so that its memory is its own.
+ * Runs the real audience stage once on a real Kafka: a first sync, the same sync again, and a sync in which 1 % of the
+ * members are new and 1 % are missing. This is a separate process, so that its memory can be measured.
  *
  *   node bench/audience-work.ts <brokers> <topic prefix> <members> <state directory>
  */
@@ -70,7 +70,7 @@ await stage[Symbol.asyncDispose]();
 await kafka.close();
 process.stdout.write(`${JSON.stringify({ results })}\n`);
 
-/** Writes a sync of `members` users from number `from` on, and measures until it has ended. */
+/** Writes a sync of `members` users, starting with the number `from`, and measures until the sync has ended. */
 async function sync(name: string, from: number) {
   const ended = new Promise<void>((resolve) => {
     onEnded = resolve;
@@ -93,7 +93,7 @@ async function sync(name: string, from: number) {
   return { name, ...measured, delayP99Ms: delay.percentile(99) / 1e6 };
 }
 
-/** Ids in no order, as exports have them: 16 hex digits. */
+/** Returns an ID of 16 hex digits. The IDs are not in order, as in real exports. */
 function userId(number: number): string {
   const mixed = (BigInt(number) * 0x9e3779b97f4a7c15n) & 0xffffffffffffffffn;
   return mixed.toString(16).padStart(16, "0");

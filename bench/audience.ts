@@ -1,8 +1,8 @@
 /**
- * `bench audience`: a first sync, the same again, and one with 1 % in and 1 % out, of 1 million
- * members by default, with what they cost on disk and in the changelog.
+ * `bench audience`: a first sync, the same sync again, and a sync in which 1 % of the members are new and 1 % are
+ * missing. The audience has 1 million members by default. Also measures the bytes on disk and in the changelog.
  *
- * The event loop's delay stands for what other stages of the process, and other partitions, feel.
+ * The delay of the event loop shows how much other stages of the process, and other partitions, are slowed down.
  */
 
 import { readdir, rm, stat } from "node:fs/promises";
@@ -53,13 +53,16 @@ async function bytesIn(directory: string): Promise<number> {
   return sizes.reduce((sum, entry) => sum + (entry.isFile() ? entry.size : 0), 0);
 }
 
-/** Of what compaction leaves: members come once at the first sync, and 1 % of them twice. */
+/**
+ * Counts the bytes that compaction leaves: the first sync writes each member once, and 1 % of the members are written
+ * twice.
+ */
 async function changelogBytes(bench: Workbench, topic: string): Promise<number> {
   let bytes = 0;
   for await (const records of bench.read(topic)) {
     for (const { key, value } of records) {
       if (key?.[0] !== 0x6d) continue;
-      // A tombstone takes its member's record with it.
+      // A tombstone also removes the record of its member.
       bytes += value === null ? -key.length - 1 : key.length + value.length;
     }
   }

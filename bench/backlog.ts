@@ -1,6 +1,6 @@
 /**
- * `bench backlog`: memory of `switchyard run` while it works a backlog off, with all stages in one
- * process and one destination whose receiver answers at once. It has to stay flat, and below 350 MB.
+ * `bench backlog`: the memory of `switchyard run` while it processes a backlog, with all stages in one process and one
+ * destination whose receiver responds immediately. The memory must not grow, and must stay below 350 MB.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,11 +13,11 @@ import { tell, Workbench } from "./workbench.ts";
 
 const CALLS = 1_000_000;
 const SAMPLE_MS = 500;
-/** Beyond that, nothing comes any more. */
+/** If nothing arrives for this time, no more deliveries are expected. */
 const STALLED_MS = 60_000;
 
 interface Sample {
-  /** Deliveries that the receiver has answered. */
+  /** The number of deliveries to which the receiver has responded. */
   readonly delivered: number;
   readonly rssMb: number;
 }

@@ -1,9 +1,9 @@
 /**
- * `bench batch`: deliveries of 1 KB calls to a keep-alive receiver in a process of its own, with 1, 10, 100 and 1,000 calls per
- * request, against the same bodies by `undici.request` without Kafka and without Switchyard.
+ * `bench batch`: delivers calls of 1 KB to a keep-alive receiver in a separate process, with 1, 10, 100 and 1,000 calls
+ * per request. Compares this with sending the same bodies with `undici.request`, without Kafka and without Switchyard.
  *
- * What is counted is calls. The goal is that at 100 calls per request a delivery costs at most a quarter of the CPU of a single
- * one: what remains is reading the call from Kafka and writing its JSON.
+ * Calls are counted. The goal is that with 100 calls per request, a delivery takes at most a quarter of the CPU that it
+ * takes alone. The rest is for reading the call from Kafka and writing its JSON.
  */
 
 import { type Contestant, markdown, measureContestants, type Summary } from "./measure.ts";
@@ -11,10 +11,13 @@ import { startReceiver } from "./receiver.ts";
 import { benchDelivery } from "./work.ts";
 import { Workbench } from "./workbench.ts";
 
-/** V8 still compiles after 20,000. */
+/** After 20,000 calls, V8 is still compiling. */
 const WARM_UP = 60_000;
 const CALLS = 120_000;
-/** With larger batches fewer requests at a time, so that the records in flight stay within what a consumer may have. */
+/**
+ * With larger batches, fewer requests are sent at a time, so that the records in flight stay within the limit of a
+ * consumer.
+ */
 const SIZES = [
   { calls: 1, inFlight: 64 },
   { calls: 10, inFlight: 32 },
@@ -52,7 +55,7 @@ function nameOf(contestant: string, calls: number): string {
   return `${contestant}, ${calls} a request`;
 }
 
-/** CPU milliseconds for a thousand calls are microseconds for one. */
+/** A CPU time in milliseconds per thousand calls is the same number of microseconds per call. */
 function table(summaries: ReadonlyMap<string, Summary>): string {
   const cpu = (contestant: string, calls: number) =>
     summaries.get(nameOf(contestant, calls))?.cpuMsPerThousand ?? Number.NaN;

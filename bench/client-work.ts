@@ -1,10 +1,11 @@
 /**
- * One contestant of `bench client`: makes calls that stay queued, and measures what making them costs
- * and what holding them costs.
+ * One contestant of `bench client`: makes calls that stay in the queue, and measures the CPU for making them and the
+ * memory for keeping them.
  *
  *   node --expose-gc bench/client-work.ts <ours | segment> <calls> <warm-up calls>
  *
- * `extra.heldBytes` is what a call adds to heap and buffers while it is queued, after a collection.
+ * `extra.heldBytes` is the number of bytes that a queued call adds to heap and buffers, measured after a garbage
+ * collection.
  */
 
 import { Analytics as SegmentAnalytics } from "@segment/analytics-node";
@@ -20,7 +21,7 @@ const [name = "", calls = "0", warmUp = "0"] = process.argv.slice(2);
 const collect = globalThis.gc;
 if (collect === undefined) throw new Error("run this with --expose-gc");
 
-/** Stays under what either library sends without waiting for more, so that no request is made. */
+/** With fewer calls than either library collects for a request, no request is made. */
 const CALLS_PER_CLIENT = 750;
 
 const noRequest = (): never => {
@@ -49,7 +50,7 @@ function segment(): Library {
   return { track: (number) => void analytics.track(trackCall(number)) };
 }
 
-/** Made anew for each call, as applications do. */
+/** Creates a new object for each call, as applications do. */
 function trackCall(number: number) {
   return {
     userId: `user-${number}`,
@@ -72,7 +73,7 @@ function trackCall(number: number) {
   };
 }
 
-/** In slices, as a server makes them: each turn of the event loop lets the library go on. */
+/** Makes calls in slices, like a server: between two slices, the event loop runs the code of the library. */
 async function make(clients: readonly Library[]): Promise<void> {
   for (const [index, client] of clients.entries()) {
     const from = index * CALLS_PER_CLIENT;
@@ -104,7 +105,7 @@ const count = clients.length * CALLS_PER_CLIENT;
 const measured = meter.stop(count);
 await new Promise((resolve) => setTimeout(resolve, 200));
 const extra = { heldBytes: (heldBytes() - before) / count };
-// Clients are named after the measurement, so that none could be collected before it.
+// The clients are used after the measurement, so that none of them can be collected before it.
 process.stderr.write(`(${warm.length + clients.length} clients) `);
 process.stdout.write(`${JSON.stringify({ ...measured, extra })}\n`);
 process.exit(0);

@@ -1,6 +1,6 @@
 /**
- * `bench client`: what `track()` costs in CPU, and what a queued call holds, against
- * @segment/analytics-node in the same run. The ratio is ours over theirs; the goal is at most 0.5.
+ * `bench client`: the CPU for `track()`, and the memory for a queued call, compared with @segment/analytics-node in the
+ * same run. The ratio is our figure divided by theirs. The goal is at most 0.5.
  */
 
 import { markdown, measureContestants } from "./measure.ts";

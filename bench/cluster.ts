@@ -1,15 +1,15 @@
 /**
- * `bench cluster`: one, two and four processes on three brokers, with 12 partitions. What a delivery costs, how
- * evenly deliveries are shared, and how long anything waits while processes are replaced.
+ * `bench cluster`: one, two and four processes on three brokers, with 12 partitions. Measures the cost of a delivery,
+ * how evenly deliveries are distributed, and how long deliveries wait while processes are replaced.
  *
  *   part             figures
- *   steady           CPU of all processes per 1,000 deliveries; the busiest one's share of the mean
+ *   steady           CPU of all processes per 1,000 deliveries; the busiest process compared with the mean
  *   backlog          the same with calls that are written at once
- *   rolling restart  each of four processes gets SIGTERM and is started again, one after the other
- *   SIGKILL          one of four, and nobody starts it again
+ *   rolling restart  each of four processes gets SIGTERM and is restarted, one after the other
+ *   SIGKILL          one of four processes is killed, and is not restarted
  *
- * A destination stands still for as long as nothing arrives, while calls come at an even rate. Goals: 1 s
- * in a rolling restart, with nothing repeated; 12 s until the last delivery goes on after a SIGKILL.
+ * Calls are written at an even rate, and the longest time without an arrival at a destination is measured. Goals: 1 s
+ * in a rolling restart, and no repeated delivery; after a SIGKILL, all deliveries continue within 12 s.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -26,9 +26,9 @@ const DESTINATIONS = ["near", "far"] as const;
 const PER_SECOND = 200;
 const STEADY_S = 20;
 const BACKLOG = 30_000;
-/** Code runs for the first time, and connections are made. */
+/** During this time, code runs for the first time, and connections are opened. */
 const WARM_UP_S = 10;
-/** Longer than the session of the killed process. */
+/** This is longer than the session of the killed process. */
 const AFTER_KILL_S = 25;
 const COLLECT_MS = 500;
 
@@ -38,9 +38,9 @@ interface Running {
 }
 
 interface Waits {
-  /** For each destination: longest time without an arrival. */
+  /** For each destination, the longest time without an arrival. */
   readonly stillMs: number;
-  /** From the append of a call to its last arrival. */
+  /** The longest time from the append of a call to its last arrival. */
   readonly longestMs: number;
   readonly repeated: number;
   readonly deliveries: number;
@@ -96,7 +96,7 @@ interface Cost {
 
 interface Share {
   readonly cpuMsPerThousand: number;
-  /** Deliveries of the busiest process, as a multiple of the mean. */
+  /** The deliveries of the busiest process, as a multiple of the mean. */
   readonly busiest: number;
 }
 
@@ -142,7 +142,7 @@ function send(bench: Workbench, count: number): Promise<void> {
   return bench.post(count, PER_SECOND, bench.nextCalls(count));
 }
 
-/** What waits while `act` goes on, with calls before, meanwhile and after. */
+/** Measures the waits during `act`, with calls before, during and after it. */
 async function during(running: Running, act: () => Promise<void>): Promise<Waits> {
   const { bench, receivers } = running;
   for (const receiver of receivers) await receiver.journal();
@@ -167,7 +167,7 @@ async function during(running: Running, act: () => Promise<void>): Promise<Waits
   };
 }
 
-/** The arrivals of so many calls, and what came twice. */
+/** Returns the arrivals of this many calls, and the calls that arrived twice. */
 async function whole(receiver: Receiver, wanted: number): Promise<readonly Arrival[]> {
   const arrivals = [...(await receiver.journal())];
   while (new Set(arrivals.map(([id]) => id)).size < wanted) {

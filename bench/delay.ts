@@ -1,11 +1,10 @@
 /**
- * `bench delay`: how late the delay stage returns records, while deliveries run at full speed in
- * the same process.
+ * `bench delay`: how late the delay stage returns records, while the same process delivers at full speed.
  *
- * Records are scheduled as deliver schedules them, evenly at 2,000 a second and in turns over four short
- * delays; one destination has a backlog that never ends, another one gets what returns. A return
- * record's lateness is the broker's time of its append (`LogAppendTime`) minus its due-at, by the
- * same clock. Goals: none early, p99 at most 500 ms.
+ * Records are scheduled in the same way as by the deliver stage, evenly at 2,000 per second, for each of four short
+ * delays in turn. One destination has a backlog that never ends, and another destination gets the returned records. The
+ * lateness of a returned record is the broker's time of its append (`LogAppendTime`) minus the time at which it is due,
+ * by the same clock. Goals: no record is early, and the p99 is at most 500 ms.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -23,10 +22,10 @@ const RECORDS = 100_000;
 const DELAYS_MS = [2_000, 5_000, 10_000, 20_000] as const;
 const PER_SECOND = 2_000;
 const STEP_MS = 50;
-/** What the destination with the backlog always has before it. */
+/** The backlog of the destination is never smaller than this. */
 const BACKLOG = 40_000;
 const BACKLOG_STEP = 4_000;
-/** After the last record's due time; then something is lost. */
+/** A record that has not returned this long after the last one was due is lost. */
 const STALLED_MS = 60_000;
 
 interface Returned {
@@ -56,7 +55,10 @@ export async function benchDelay(brokers: string): Promise<string> {
   );
 }
 
-/** Schedules them and waits until all are back. Resolves with the deliveries of the backlog a second. */
+/**
+ * Schedules records and waits until all of them are returned. Resolves with the number of deliveries from the backlog
+ * per second.
+ */
 async function returnAll(bench: Workbench, receiver: Receiver): Promise<number> {
   const over = new AbortController();
   const feeding = feed(bench, receiver, over.signal);
@@ -70,7 +72,7 @@ async function returnAll(bench: Workbench, receiver: Receiver): Promise<number> 
   return delivered / seconds;
 }
 
-/** Keeps the backlog from ending. */
+/** Adds records, so that the backlog does not end. */
 async function feed(bench: Workbench, receiver: Receiver, over: AbortSignal): Promise<void> {
   const topic = bench.deliveries("d1");
   for (let written = 0; !over.aborted; ) {
@@ -84,7 +86,7 @@ async function feed(bench: Workbench, receiver: Receiver, over: AbortSignal): Pr
   }
 }
 
-/** As deliver writes a delivery that an endpoint answered with 503. */
+/** Returns a record as the deliver stage writes it for a delivery to which an endpoint responded 503. */
 function scheduledRecord(bench: Workbench, number: number): OutgoingRecord {
   const index = number % DELAYS_MS.length;
   const delayMs = DELAYS_MS[index] ?? DELAYS_MS[0];

@@ -1,11 +1,12 @@
 /**
- * The ceiling of `bench deliver`, `bench batch` and `bench product`: the same signed requests by `undici.request`,
- * without Kafka and without Switchyard. Body and signature are computed each time, and the response's
- * body is read.
+ * The ceiling of `bench deliver`, `bench batch` and `bench product`: sends the same signed requests with
+ * `undici.request`, without Kafka and without Switchyard. Body and signature are computed for each request, and the
+ * response body is read.
  *
  *   node bench/deliver-ceiling.ts <in flight> <units> <warm-up units> <url> [single|standard|full] [calls per request]
  *
- * `standard` and `full` are the payloads of `bench product`. With calls per request, the body is a list of them.
+ * `standard` and `full` are the payloads of `bench product`. If the number of calls per request is given, the body is a
+ * list of calls.
  */
 
 import { createHmac } from "node:crypto";
@@ -19,14 +20,14 @@ const [inFlight = "64", units = "0", warmUp = "0", url = "", payload = "single",
 const warmUpUnits = Number(warmUp);
 const total = Number(units) + warmUpUnits;
 const callOf = payload === "single" ? (number: number) => benchCall(number) : productCall;
-/** Null: the body is one call. */
+/** Null if the body is a single call. */
 const batchCalls = calls === "" ? null : Number(calls);
 const payloads = webhookPayloads(1_000, callOf, payload === "full");
 const dispatcher = new Agent({ connections: Number(inFlight), pipelining: 1 });
 const meter = createMeter();
 let started = 0;
 let done = 0;
-/** What was done before the measured part. */
+/** The number of units that were done before the measured part. */
 let marked: number | null = null;
 
 async function post(content: object): Promise<void> {

@@ -1,9 +1,9 @@
 /**
- * `bench deliver-memory`: memory of one process with 100 destinations, one of which has a backlog
- * of ten million records, while the others get a few at a time.
+ * `bench deliver-memory`: the memory of one process with 100 destinations. One of them has a backlog of ten million
+ * records, and the others get a few records at a time.
  *
- * The backlog's endpoint is one that answers at once, then one that takes 200 ms, so that what is
- * read ahead waits in memory, then one that answers 503 to everything. Goal: at most 400 MB.
+ * The endpoint of the backlog first responds immediately, then after 200 ms, so that records which have been fetched
+ * wait in memory, and then with 503 to every request. Goal: at most 400 MB.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -29,7 +29,7 @@ export async function benchDeliverMemory(brokers: string): Promise<string> {
   const ids = Array.from({ length: DESTINATIONS }, (_, index) => idOf(index));
   const [busy = "", ...others] = ids.map((id) => bench.deliveries(id));
   await bench.create([busy, ...others]);
-  // Made once: ten million times they would take longer than writing them.
+  // These are created once: creating them ten million times would take longer than writing them.
   const records = Array.from({ length: 1_000 }, (_, number) => benchDelivery(busy, 0, number));
   const sample = benchDelivery(busy, 0, 0);
   await bench.fill(BACKLOG, (number) => records[number % records.length] ?? sample);
@@ -56,7 +56,10 @@ export async function benchDeliverMemory(brokers: string): Promise<string> {
   );
 }
 
-/** Gives each other destination a record at a time. Resolves with the most memory seen, in MB. */
+/**
+ * Writes one record at a time for each other destination. Resolves with the highest memory use that was measured, in
+ * MB.
+ */
 async function watch(bench: Workbench, program: Program, others: readonly string[]) {
   let most = 0;
   const endAtMs = performance.now() + SECONDS * 1_000;

@@ -1,6 +1,6 @@
 /**
- * Switchyard's deliver stage as a contestant of `bench deliver` and `bench batch`: the real stage on the real Kafka
- * and real sockets. What is counted is the calls that were accepted.
+ * Switchyard's deliver stage as a contestant of `bench deliver` and `bench batch`: the real stage with a real Kafka and
+ * real sockets. Accepted calls are counted.
  *
  *   node bench/deliver-switchyard.ts <in flight> <units> <warm-up units> <url> <brokers> <topic prefix> <log level> [calls per request]
  */
@@ -32,9 +32,9 @@ const http = createHttp({ timeoutMs: 5_000, allowNetworks: [loopback], ca: null 
 const meter = createMeter();
 const finished = Promise.withResolvers<void>();
 let done = 0;
-/** What was done before the measured part. */
+/** The number of units that were done before the measured part. */
 let marked: number | null = null;
-// The lines go to a file or nowhere: a terminal would be measured too.
+// Log lines go to a file or are dropped, because otherwise the terminal would also be measured.
 const log = createLog(level as LogLevel, { write: () => undefined });
 const deps = { kafka, clock: systemClock, log, metrics: createMetrics() };
 const topics = topicNames(prefix);

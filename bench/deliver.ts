@@ -1,12 +1,11 @@
 /**
- * `bench deliver`: signed webhooks of 1 KB calls to a keep-alive receiver in a process of its own,
- * against the same requests by `undici.request` without Kafka and without Switchyard.
+ * `bench deliver`: sends signed webhooks of 1 KB calls to a keep-alive receiver in a separate process. Compares this
+ * with sending the same requests with `undici.request`, without Kafka and without Switchyard.
  *
- * The ratio is the ceiling's CPU per request over ours: larger is better, 1 would mean that Kafka
- * and Switchyard cost nothing. The goal is at least 0.9 of `undici.request` as people run it, at log
- * level warn; at info there is a line of the log for each attempt. A second ceiling has the flags
- * that we start V8 with (decision 0007), which help it as well. Decision 0010 has what slower
- * receivers and ten destinations gave.
+ * The ratio is the ceiling's CPU per request divided by ours. Larger is better; 1 would mean that Kafka and Switchyard
+ * cost nothing. The goal is at least 0.9 of `undici.request` with default flags, at log level warn; at level info,
+ * there is a log line for each attempt. A second ceiling runs with Switchyard's V8 flags (decision 0007), which make it
+ * faster as well. Decision 0010 has the results with slower receivers and with ten destinations.
  */
 
 import { type Contestant, markdown, measureContestants, type Summary } from "./measure.ts";
@@ -16,7 +15,7 @@ import { benchDelivery } from "./work.ts";
 import { Workbench } from "./workbench.ts";
 
 const IN_FLIGHT = 64;
-/** V8 still compiles after 20,000. A process pays that once, and then runs for weeks. */
+/** After 20,000 requests, V8 is still compiling. A process does this once, and then runs for weeks. */
 const WARM_UP = 60_000;
 const REQUESTS = 60_000;
 

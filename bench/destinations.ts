@@ -1,14 +1,14 @@
 /**
- * `bench destinations`: CPU of a delivery in a process with 1,000 destinations against one with 10,
- * and what the larger one costs while it has nothing to do. `bench destinations-cluster`: the same on
- * three brokers.
+ * `bench destinations`: compares the CPU for a delivery in a process with 1,000 destinations and in a process with 10,
+ * and measures the CPU of the larger process while it is idle. `bench destinations-cluster` does the same on three
+ * brokers.
  *
- * Both processes run all the time, each on topics of its own, and get the same calls in turns: a
- * span of seconds for the one, then the same for the other. So a pair of spans is close in time, and
- * what moves the machine moves both. Counted is CPU that the system has charged, from a span's first
- * call until a second after its last delivery, commits included.
+ * Both processes run all the time, each with separate topics, and get the same calls in turns: for some seconds the
+ * first process, then for as long the second. The two spans of a pair are therefore close in time, and changes of the
+ * machine's speed affect both. The CPU time is measured by the system, from the first call of a span until a second
+ * after its last delivery, including commits.
  *
- * Goals: a delivery at most 1.5 times; idle at most 3 % of a core.
+ * Goals: a delivery takes at most 1.5 times the CPU; the idle process takes at most 3 % of a core.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -22,14 +22,14 @@ import { tell, Workbench } from "./workbench.ts";
 
 const [MANY, FEW] = [1_000, 10] as const;
 const CALLS_PER_SECOND = 150;
-/** Pairs of spans that are not counted: V8 compiles. */
+/** The number of pairs of spans that are not counted, because V8 is still compiling. */
 const WARM_UP = 3;
-/** Destinations of each call; the calls take turns over all destinations. */
+/** The number of destinations of each call. All destinations get calls in turn. */
 const COPIES = 10;
 const SPAN_S = 5;
 const SETTLE_MS = 15_000;
 const COMMIT_MS = 1_000;
-/** A collection of the whole heap comes about once in 70 s. */
+/** The whole heap is collected about every 70 s. */
 const IDLE_MS = 150_000;
 
 interface Contestant {
@@ -91,7 +91,7 @@ export async function benchDestinations(brokers: string, pairs: number): Promise
   );
 }
 
-/** Three brokers share the leaders of all topics. Each topic has one replica. */
+/** The leaders of all topics are distributed over three brokers. Each topic has one replica. */
 export async function benchDestinationsCluster(pairs: number): Promise<string> {
   await using cluster = await startCluster({ log: tell });
   return await benchDestinations(cluster.brokers.join(), pairs);

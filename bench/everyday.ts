@@ -1,15 +1,14 @@
 /**
- * `bench everyday`: the whole product, started as its image starts it, at log level info, under the
- * load of an ordinary day: ten destinations and little to do. What counts is how long a delivery takes
- * from its call's append to the receiver, and what CPU it costs, in the first, the second and, with
- * `--long`, the tenth minute of a process.
+ * `bench everyday`: the whole product, started in the same way as its image starts it, at log level info, with an
+ * ordinary load: ten destinations and few calls. Measures the time of a delivery from the append of its call to the
+ * receiver, and its CPU, in the first, the second and, with `--long`, the tenth minute of a process.
  *
- * CPU of a delivery is compared with that of the same calls at full speed, in the same run. Code and
- * data are not in the processor's caches any more when the next call comes, so any program costs a
- * multiple then; decision 0029 has what a plain loop of kafkajs and undici does.
+ * The CPU of a delivery is compared with the CPU for the same calls at full speed, in the same run. At a low rate, code
+ * and data are no longer in the processor's caches when the next call arrives, so every program needs several times as
+ * much CPU. Decision 0029 has the figures of a simple loop with kafkajs and undici.
  *
- * Goals: ready within 1.5 s of CPU; at 300 deliveries a second p99 25 ms, and CPU of a delivery 4
- * times that at full speed. In the first minute V8 compiles.
+ * Goals: the process is ready after 1.5 s of CPU; at 300 deliveries per second, the p99 is 25 ms, and a delivery takes
+ * 4 times the CPU that it takes at full speed. In the first minute, V8 is still compiling.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -22,7 +21,7 @@ import { idOf, webhooksAt } from "./work.ts";
 import { tell, Workbench } from "./workbench.ts";
 
 const DESTINATIONS = 10;
-/** Destinations of each call; the calls take turns over all destinations. */
+/** The number of destinations of each call. All destinations get calls in turn. */
 const LOADS = [
   { title: "30 calls a second, each to all ten", callsPerSecond: 30, copies: DESTINATIONS },
   { title: "300 calls a second, each to one", callsPerSecond: 300, copies: 1 },
@@ -31,27 +30,27 @@ const LOADS = [
 const MINUTES = { short: [1, 2], long: [1, 2, 10] } as const;
 const NAMED: Readonly<Record<number, string>> = { 1: "first", 2: "second", 10: "tenth" };
 const MINUTE_MS = 60_000;
-/** Deliveries at full speed: V8 compiles for that long, then as many count. */
+/** The number of deliveries at full speed: this many while V8 is compiling, and then as many that are measured. */
 const WARM_UP = 100_000;
 
 type Load = (typeof LOADS)[number];
 
 interface Minute {
-  /** From 1. */
+  /** The first minute is 1. */
   readonly minute: number;
-  /** Latencies of the deliveries whose calls were appended in that minute, in milliseconds. */
+  /** Latencies of the deliveries whose calls were appended in this minute, in milliseconds. */
   readonly latencies: readonly number[];
-  /** Received in it. */
+  /** The number of deliveries that were received in this minute. */
   readonly deliveries: number;
   readonly cpuMs: number;
 }
 
 export interface EverydayBench {
-  /** Starts, after the first one. */
+  /** The number of starts after the first one. */
   readonly rounds: number;
-  /** The tenth minute as well. */
+  /** If true, the tenth minute is also measured. */
   readonly isLong: boolean;
-  /** All loads, and not the first one alone, which the goals are for. */
+  /** If true, all loads are measured. Otherwise only the first one, to which the goals apply. */
   readonly isWhole: boolean;
 }
 
@@ -104,7 +103,7 @@ function seconds(ms: number): string {
   return (ms / 1_000).toFixed(2);
 }
 
-/** A process on topics that all of them share. */
+/** Runs a process on topics that all processes share. */
 async function withProgram<Result>(
   bench: Workbench,
   image: ImageStart,
@@ -116,13 +115,13 @@ async function withProgram<Result>(
   return await measure(program, receiver);
 }
 
-/** Those that go to all name nobody, as most calls do. */
+/** A call that goes to all destinations does not name any, like most calls. */
 function nextCalls(bench: Workbench, calls: number, { copies }: Load) {
   const named = (number: number) => [idOf(number % DESTINATIONS)];
   return bench.nextCalls(calls, copies === DESTINATIONS ? undefined : named);
 }
 
-/** CPU milliseconds for each 1,000 deliveries of a backlog. */
+/** Returns the CPU in milliseconds per 1,000 deliveries of a backlog. */
 async function fullSpeed(bench: Workbench, image: ImageStart, load: Load): Promise<number> {
   const calls = Math.ceil((2 * WARM_UP) / load.copies);
   await bench.fill(calls, nextCalls(bench, calls, load));
@@ -135,7 +134,7 @@ async function fullSpeed(bench: Workbench, image: ImageStart, load: Load): Promi
   });
 }
 
-/** Some minutes of a process's life, in their order. */
+/** Measures some minutes in the life of a process, in order. */
 function everyday(bench: Workbench, image: ImageStart, load: Load, minutes: readonly number[]) {
   return withProgram(bench, image, async (program, receiver) => {
     const { calls } = bench.topics;

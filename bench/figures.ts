@@ -1,14 +1,14 @@
 /**
- * The figures in the tables that benches print, and how those of two commits compare.
+ * Reads the figures in the tables that benches print, and compares the figures of two commits.
  *
- * A table's columns of CPU, units per second and memory are compared. A row is named by its first
- * column and its other texts. Yardsticks are the same program in both commits: their rows show how much
- * the machine alone moves a ratio, and never fail.
+ * The columns for CPU, units per second and memory are compared. A row is identified by its first column and its other
+ * texts. A yardstick is the same program in both commits: its rows show how much a ratio changes because of the machine
+ * alone, and never fail.
  */
 
 import { type Bootstrapped, bootstrapped, markdown, median } from "./measure.ts";
 
-/** A ratio above this, surely, is a regression. */
+/** A ratio that is certainly above this is a regression. */
 const RATIO_MAX = 1.1;
 
 const YARDSTICK = /plain|undici|bare|@segment|alone \(ceiling\)/i;
@@ -17,7 +17,7 @@ export interface Figure {
   /** Row and column, such as `(a) all five, Switchyard route: peak MB`. */
   readonly name: string;
   readonly value: number;
-  /** Whether more of it is worse. */
+  /** True if a larger value is worse. */
   readonly isCost: boolean;
   readonly isYardstick: boolean;
 }
@@ -27,11 +27,11 @@ export interface Compared {
   readonly isYardstick: boolean;
   readonly before: number;
   readonly now: number;
-  /** How much worse it is now; below 1 it is better. */
+  /** By which factor it is worse now; below 1 if it is better. */
   readonly ratio: Bootstrapped;
 }
 
-/** All figures of what `npm run bench` printed. */
+/** Returns all figures in the output of `npm run bench`. */
 export function figuresIn(output: string): readonly Figure[] {
   const found: Figure[] = [];
   let header: readonly string[] = [];
@@ -46,7 +46,7 @@ export function figuresIn(output: string): readonly Figure[] {
 function figuresOf(header: readonly string[], cells: readonly string[]): Figure[] {
   const [first = ""] = cells;
   const texts = cells.filter((cell) => cell !== "" && !isNumber(cell));
-  // What varies stands first: calls a batch.
+  // The first column has what varies: the calls per batch.
   const label = (isNumber(first) ? [`${first} ${header[0]}`, ...texts] : texts).join(", ");
   return header.flatMap((column, at) => {
     const cell = cells[at] ?? "";
@@ -71,9 +71,9 @@ function isNumber(cell: string): boolean {
 }
 
 /**
- * Compares runs that were made in turns. A figure that only one of the commits prints is left out.
+ * Compares runs that were made in turns. A figure that only one of the commits prints is omitted.
  *
- * @param before runs of the earlier commit, `now` those of the present one, in their order
+ * @param before runs of the earlier commit, in order; `now` has the runs of the current one
  */
 export function compareRuns(
   before: readonly (readonly Figure[])[],
@@ -104,7 +104,7 @@ function figureNamed(figures: readonly Figure[], name: string): number | null {
   return figures.find((figure) => figure.name === name)?.value ?? null;
 }
 
-/** One round says nothing about chance, so that nothing is sure. */
+/** A single round does not show the effect of chance, so nothing is certain. */
 export function isRegression({ isYardstick, ratio }: Compared, rounds: number): boolean {
   return rounds > 1 && !isYardstick && ratio.low > RATIO_MAX;
 }

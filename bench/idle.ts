@@ -1,8 +1,8 @@
 /**
- * `bench idle`: what destinations cost that have nothing to do: CPU over 30 s and memory of one
- * process with all stages, a plaintext broker and three partitions for each topic.
+ * `bench idle`: the cost of idle destinations: the CPU over 30 s and the memory of one process with all stages, a
+ * plaintext broker and three partitions per topic.
  *
- * Goals: 1,000 destinations at most 3 % of a core and 350 MB; ten more at most 1 %.
+ * Goals: 1,000 destinations take at most 3 % of a core and 350 MB; ten more destinations take at most 1 %.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -14,7 +14,7 @@ import { idOf, webhooksAt } from "./work.ts";
 import { tell, Workbench } from "./workbench.ts";
 
 const COUNTS = [10, 1_000, 1_010, 3_000];
-/** Joins and first metadata are over by then. */
+/** By then, the consumers have joined and have their first metadata. */
 const SETTLE_MS = 15_000;
 const IDLE_MS = 30_000;
 
@@ -22,7 +22,7 @@ export async function benchIdle(brokers: string): Promise<string> {
   await using bench = new Workbench(brokers);
   const ids = Array.from({ length: Math.max(...COUNTS) }, (_, index) => idOf(index));
   await bench.create([bench.topics.calls, ...ids.map((id) => bench.deliveries(id))]);
-  // Nothing is requested there.
+  // No request is sent to this address.
   const url = `http://127.0.0.1:${await freePort()}/`;
   const rows: Readonly<Record<string, string>>[] = [];
   for (const count of COUNTS) {

@@ -1,6 +1,6 @@
 /**
- * Starts Node as the image starts it: with the flags of `deploy/Dockerfile`, and with the code
- * compiled beforehand, by the Dockerfile's own command.
+ * Starts Node in the same way as the image: with the flags in `deploy/Dockerfile`, and with code that the command in
+ * the Dockerfile has compiled.
  */
 
 import { execFile } from "node:child_process";
@@ -14,11 +14,11 @@ const ROOT = join(import.meta.dirname, "..");
 export interface ImageStart extends Disposable {
   /** Node's flags. */
   readonly flags: readonly string[];
-  /** Beside this process's own. */
+  /** Variables in addition to those of this process. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Compiles the code. The caller disposes of it when nothing runs by it any more. */
+/** Compiles the code. The caller disposes the result when no process uses it any more. */
 export async function imageStart(): Promise<ImageStart> {
   const compiled = mkdtempSync(join(tmpdir(), "switchyard-bench-compiled-"));
   const env = { NODE_ENV: "production", NODE_COMPILE_CACHE: compiled };
@@ -33,7 +33,7 @@ export async function imageStart(): Promise<ImageStart> {
   };
 }
 
-/** The words of an instruction of the Dockerfile that runs Node. */
+/** Returns the words of an instruction in the Dockerfile that runs Node. */
 function words(instruction: string): string[] {
   const lines = readFileSync(join(ROOT, "deploy/Dockerfile"), "utf8").split("\n");
   const line = lines.find((each) => each.startsWith(`${instruction} ["node"`));

@@ -1,10 +1,10 @@
 /**
- * The clients of `bench ingest`: batches over connections that each send the next one when the last
- * is answered. Requests are made beforehand, and sockets are bare, so that this takes little CPU.
+ * The clients of `bench ingest`: each connection sends the next batch when the previous one has got a response.
+ * Requests are created in advance, and sockets are used directly, so that the clients take little CPU.
  *
  *   node bench/ingest-load.ts <port> <calls a batch> <connections> <warm-up batches> <batches>
  *
- * Prints `warm` after the warm-up, and at the end how long answers took: `{"p50Ms","p99Ms"}`.
+ * Prints `warm` after the warm-up, and at the end the response times: `{"p50Ms","p99Ms"}`.
  */
 
 import { connect } from "node:net";

@@ -1,12 +1,12 @@
 /**
- * One contestant of `bench ingest`, with its clients in a process of their own.
+ * One contestant of `bench ingest`. Its clients run in a separate process.
  *
  *   node bench/ingest-server.ts <ours | http | produce> <brokers> <topic> <calls a batch> <connections>
  *     <warm-up batches> <batches>
  *
  *   ours      the stage on the real Kafka
- *   http      a bare node:http server that unpacks, parses and answers
- *   produce   no HTTP: as many callers as connections, each sending the records of a batch
+ *   http      a simple node:http server that decompresses, parses and responds
+ *   produce   no HTTP: one caller per connection, each of which sends the records of a batch
  */
 
 import { spawn } from "node:child_process";
@@ -30,7 +30,7 @@ const [calls = 0, connections = 0, warmUp = 0, batches = 0] = numbers.map(Number
 const meter = createMeter();
 const sharedHeaders = [["source-id", Buffer.from("bench")]] as const;
 
-/** Resolves with the clients' latencies when they are done. */
+/** Resolves with the latencies when the clients have finished. */
 async function serve(port: number): Promise<Readonly<Record<string, number>>> {
   const argv = ["bench/ingest-load.ts", port, calls, connections, warmUp, batches].map(String);
   const load = spawn(process.execPath, argv, { stdio: ["ignore", "pipe", "inherit"] });
@@ -46,7 +46,7 @@ async function serve(port: number): Promise<Readonly<Record<string, number>>> {
 
 async function ours() {
   const kafka = benchKafka(brokers);
-  // The calls of a run all have one `sentAt`.
+  // All calls of a run have the same `sentAt`.
   const source = aSource("bench", [], { writeKeys: [BENCH_KEY], correctClock: false });
   const stage = await startIngest(
     { producer: kafka.producer(), clock: systemClock, log: benchLog, metrics: createMetrics() },

@@ -1,4 +1,4 @@
-/** What the contestants of `bench ingest` are sent: calls of about 1 KB, as a shop would make them. */
+/** The requests that the contestants of `bench ingest` get: calls of about 1 KB, as a shop would make them. */
 
 export const BENCH_KEY = "bench-write-key";
 

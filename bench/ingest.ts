@@ -1,10 +1,10 @@
 /**
- * `bench ingest`: gzipped batches of 1 KB calls over 64 connections, against two ceilings of the same
- * run: a bare node:http server that unpacks, parses and answers, and producing alone.
+ * `bench ingest`: sends gzipped batches of 1 KB calls over 64 connections. Compares the stage with two ceilings in the
+ * same run: a simple node:http server that decompresses, parses and responds, and producing alone.
  *
- * The ratios are those of the lower ceiling: of calls a second, which the clients and the broker on
- * the same machine bound too, and of CPU. Larger is better; the goal is 0.8. What ingest does is the
- * sum of both ceilings' work, and more; `parts` is the CPU of that sum over ours.
+ * The ratios compare with the lower ceiling: in calls per second, which the clients and the broker on the same machine
+ * also limit, and in CPU. Larger is better; the goal is 0.8. The stage does the work of both ceilings, and more;
+ * `parts` is the sum of the ceilings' CPU divided by ours.
  */
 
 import { markdown, measureContestants } from "./measure.ts";

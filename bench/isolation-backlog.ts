@@ -1,9 +1,9 @@
 /**
- * `bench isolation-backlog`: whether one destination's backlog delays another's single records.
+ * `bench isolation-backlog`: measures whether the backlog of one destination delays single records of another.
  *
- * Calls for the second destination come one at a time, before and while the first one works off its
- * backlog as fast as it can in the same process. A record that stood behind the backlog would take
- * as long as that; what is left is that both share a core.
+ * Calls for the second destination are written one at a time, before and while the same process delivers the backlog of
+ * the first destination at full speed. A record that had to wait for the backlog would take as long as the whole
+ * backlog. The remaining difference is that both share a core.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -57,7 +57,7 @@ function row(title: string, latencies: readonly number[]) {
   };
 }
 
-/** Latencies from append to receipt, without those of the warm-up. */
+/** Returns the latencies from append to receipt, except those of the warm-up. */
 async function postSingles(
   bench: Workbench,
   receiver: Receiver,

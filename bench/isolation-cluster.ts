@@ -1,9 +1,10 @@
 /**
- * `bench isolation-cluster`: `bench isolation` on three brokers, for a destination whose partitions lose
- * their leader. The only copy of its topic lies on the third broker; all else is kept three times.
+ * `bench isolation-cluster`: `bench isolation` on three brokers, for a destination whose partitions lose their leader.
+ * The only replica of its topic is on the third broker; all other topics have three replicas.
  *
- * In each run the third broker stops in good order, also in those in which no destination becomes sick:
- * that a broker goes is no destination's fault. Before, it was started anew, so it leads nothing else.
+ * In each run, the third broker is stopped gracefully, even if no destination fails in this run, because a destination
+ * must not be blamed for the loss of a broker. Before that, the broker is restarted, so that it leads no other
+ * partition.
  */
 
 import { type ClusterBroker, startCluster } from "../tools/kafka/cluster.ts";
@@ -38,7 +39,7 @@ export async function benchIsolationCluster(
   );
 }
 
-/** All that it led is led by others then. */
+/** After that, other brokers lead the partitions that it led. */
 async function startAnew(broker: ClusterBroker): Promise<void> {
   await broker.stop();
   await broker.start();

@@ -1,10 +1,10 @@
 /**
- * One run of `bench isolation`: Switchyard in one process with many destinations, calls at an even
- * rate, and how long each took from its append to `calls` until the receiver had it. It has three
- * parts: the program becomes warm; all are healthy; one of them is sick.
+ * One run of `bench isolation`: Switchyard in one process with many destinations, and calls at an even rate. Measures
+ * the time of each call from its append to `calls` until the receiver has it. A run has three parts: the program warms
+ * up; all destinations are healthy; one of them is failing.
  *
- * The broker stamps the append, the receiver the arrival, by the same clock. Only healthy destinations
- * are at the receiver, so that what it notes is theirs alone.
+ * The broker records the time of the append, and the receiver the time of arrival, by the same clock. The receiver
+ * serves only healthy destinations, so its times are only for these.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -16,27 +16,27 @@ import { idOf, turnOf, webhooksAt } from "./work.ts";
 import { Workbench } from "./workbench.ts";
 
 const STEP_MS = 10;
-/** A program that was just started compiles its code for so long under load. */
+/** For this time, a program that has just started compiles its code under load. */
 const WARM_UP_MS = 15_000;
 const SECOND_MS = 1_000;
-/** Calls that are posted and not delivered while the capacity is measured. */
+/** The number of calls that are written and not delivered yet while the capacity is measured. */
 const UNDER_WAY_MAX = 200;
-/** Destinations of each call; the calls take turns over all destinations. */
+/** The number of destinations of each call. All destinations get calls in turn. */
 const COPIES = 10;
-/** Short ones, so that what was refused comes back within the run. */
+/** These delays are short, so that deliveries that failed are retried within the run. */
 const DELAYS = ["2s", "5s", "10s"];
 
 export interface IsolationLoad {
   readonly callsPerSecond: number;
-  /** With all healthy, and again with one sick. */
+  /** The time with only healthy destinations, and then the same time with one that is failing. */
   readonly seconds: number;
 }
 
-/** Of the healthy destinations' deliveries while all are healthy, or one is not. */
+/** Figures of the deliveries to healthy destinations, for one part of the run. */
 export interface Part {
-  /** In milliseconds, of each second in which calls were appended. */
+  /** Latencies in milliseconds, for each second in which calls were appended. */
   readonly seconds: readonly (readonly number[])[];
-  /** Of Switchyard's process, for each 1,000 of these deliveries. */
+  /** The CPU of Switchyard's process per 1,000 of these deliveries. */
   readonly cpuMsPerThousand: number;
 }
 
@@ -45,12 +45,12 @@ export interface IsolationFigures {
   readonly after: Part;
 }
 
-/** The brokers around the runs. */
+/** Actions on the brokers before and during the runs. */
 export interface Surroundings {
   readonly replicationFactor: number;
-  /** Called before a program starts, with the topic of calls and that of the destination that becomes sick. */
+  /** Called before a program starts, with the topic of calls and the topic of the destination that will fail. */
   prepare(health: Health, topics: { readonly calls: string; readonly sick: string }): Promise<void>;
-  /** Called when it does, whatever it becomes. */
+  /** Called when the destination starts to fail, in whichever way. */
   fall(): Promise<void>;
 }
 
@@ -62,16 +62,16 @@ export const ONE_BROKER: Surroundings = {
 
 interface Running {
   readonly program: Program;
-  /** Of all destinations but the last. */
+  /** The receiver of all destinations except the last one. */
   readonly receiver: Receiver;
   readonly sick: SickServer;
-  /** The destination that becomes sick, if one does. */
+  /** The destination that fails, if one does in this run. */
   readonly lastId: string;
 }
 
 /**
- * Topics that all runs share: to create them for 1,000 destinations takes longer than a run. The
- * sick destination has another id in each run, so that what is left of it comes into no other.
+ * The runs on shared topics: creating them for 1,000 destinations takes longer than a run. The failing destination has
+ * another ID in each run, so that its remaining records do not affect later runs.
  */
 export class IsolationRuns implements AsyncDisposable {
   readonly #bench: Workbench;
@@ -85,7 +85,7 @@ export class IsolationRuns implements AsyncDisposable {
     this.#surroundings = surroundings;
   }
 
-  /** The caller disposes of it, which deletes the topics. */
+  /** The caller disposes the result, which deletes the topics. */
   static async create(
     brokers: string,
     destinations: number,
@@ -98,8 +98,8 @@ export class IsolationRuns implements AsyncDisposable {
   }
 
   /**
-   * Calls a second that one process delivers while so many are under way. A backlog would be read
-   * in large pieces, and with 1,000 destinations nothing that runs steadily comes in such.
+   * Returns how many calls per second one process delivers while a limited number of calls is in flight. A backlog
+   * would be read in large pieces, which does not happen with an even load over 1,000 destinations.
    */
   capacity(calls: number): Promise<number> {
     return this.#withProgram("healthy", async ({ receiver, lastId }) => {
@@ -109,7 +109,7 @@ export class IsolationRuns implements AsyncDisposable {
       let from = { delivered: 0, atMs: 0 };
       for (let posted = 0, delivered = 0; delivered < calls; ) {
         delivered = Math.round((await receiver.count()) / (COPIES * share));
-        // Before that, code runs for the first time.
+        // Before this, code runs for the first time.
         if (from.atMs === 0 && delivered >= calls / 4) from = { delivered, atMs: Date.now() };
         const room = Math.floor(Math.min(calls - posted, UNDER_WAY_MAX - (posted - delivered)));
         const step = Array.from({ length: Math.max(0, room) }, (_, at) => make(posted + at));
@@ -122,7 +122,7 @@ export class IsolationRuns implements AsyncDisposable {
     });
   }
 
-  /** @param health what the last destination's endpoint becomes. */
+  /** @param health how the endpoint of the last destination fails. */
   run(health: Health, { callsPerSecond, seconds }: IsolationLoad): Promise<IsolationFigures> {
     return this.#withProgram(health, async ({ program, receiver, sick, lastId }) => {
       const bench = this.#bench;
@@ -177,7 +177,7 @@ export class IsolationRuns implements AsyncDisposable {
     return await measure({ program, receiver, sick, lastId });
   }
 
-  /** Each names the destinations it goes to. */
+  /** Returns the next calls, each of which names its destinations. */
   #nextCalls(calls: number, lastId: string) {
     return this.#bench.nextCalls(calls, (number) =>
       turnOf(number, COPIES, this.#destinations).map((index) =>
@@ -210,7 +210,7 @@ function partOf(
   const seconds = Array.from({ length: count }, (): number[] => []);
   let deliveries = 0;
   for (const [messageId, atMs] of journal) {
-    // Of the run before this one there may be some left.
+    // Some may be left from the previous run.
     const appendedAtMs = appended.get(messageId) ?? 0;
     seconds[Math.floor((appendedAtMs - from.atMs) / SECOND_MS)]?.push(atMs - appendedAtMs);
     if (atMs >= from.atMs && atMs < to.atMs) deliveries += 1;

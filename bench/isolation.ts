@@ -1,16 +1,16 @@
 /**
- * `bench isolation`: whether one sick destination moves the others' end-to-end p99, from a call's
- * append to its receipt, at a quarter of the measured capacity: receiver, Kafka and callers share
- * the machine, and at half of it everybody waits for the processors.
+ * `bench isolation`: measures whether one failing destination changes the end-to-end p99 of the others, from the append
+ * of a call to its receipt. The load is a quarter of the measured capacity: receiver, Kafka and callers share the
+ * machine, and at half of the capacity, all of them wait for the processors.
  *
- * Each run is compared with itself: a program that is warm has healthy destinations alone for a
- * while, then one of them becomes sick. A run in which none does shows what time alone changes. The
- * sick destination gets as many calls as the others.
+ * Each run is compared with itself: after the warm-up, all destinations are healthy for a while, then one of them
+ * starts to fail. A run in which none fails shows what changes over time alone. The failing destination gets as many
+ * calls as the others.
  *
- * A pause of the machine moves the p99 of ten seconds tenfold, and comes in one run of three. So the
- * figure is the p99 of a typical second: the median over all seconds of all rounds. Its interval is
- * what 95 of 100 repetitions would show, by bootstrap over the seconds. The p99 over all of it stands
- * beside it. Goal: below 1.10 of the run in which none is sick.
+ * In one run of three, the machine pauses, which increases the p99 of ten seconds tenfold. The figure is therefore the
+ * p99 of a typical second: the median over all seconds of all rounds. Its interval contains the results of 95 of 100
+ * repetitions, by bootstrap over the seconds. The p99 over the whole time is shown next to it. Goal: below 1.10 of the
+ * run in which no destination fails.
  */
 
 import {
@@ -41,11 +41,11 @@ const TITLES: Readonly<Record<Health, string>> = {
 
 export interface IsolationBench {
   readonly destinations: number;
-  /** For the capacity. */
+  /** The number of calls for measuring the capacity. */
   readonly calls: number;
   readonly seconds: number;
   readonly rounds: number;
-  /** By default those that one broker is enough for. */
+  /** By default, the states for which one broker is sufficient. */
   readonly states?: readonly Health[];
 }
 
@@ -83,7 +83,7 @@ function progressOf({ before, after }: IsolationFigures): string {
   return `p99 ${p99(before)} ms, then ${p99(after)} ms, ${after.cpuMsPerThousand.toFixed(0)} ms CPU per 1,000`;
 }
 
-/** Of each second. */
+/** Returns the p99 of each second. */
 function p99s(parts: readonly Part[]): readonly number[] {
   return parts.flatMap(({ seconds }) => seconds.map((second) => quantile(second, 0.99)));
 }
@@ -131,7 +131,7 @@ function ratio(before: readonly number[], after: readonly number[]): number {
   return median(after) / median(before);
 }
 
-/** As many of them, drawn again and again from all. */
+/** Returns a resample of the same size, drawn with replacement. */
 function resampled(values: readonly number[]): readonly number[] {
   return values.map(() => values[Math.floor(Math.random() * values.length)] ?? Number.NaN);
 }

@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- [NAME...|all] [--rounds N] [--long] [--write]`: runs benches on a local Kafka, prints
- * tables. Without a name it lists what there is. `against COMMIT [NAME...]`: see against.ts.
+ * `npm run bench -- [NAME...|all] [--rounds N] [--long] [--write]`: runs benches on a local Kafka, and prints tables.
+ * Without a name, lists the benches. For `against COMMIT [NAME...]`, see against.ts.
  */
 
 import { parseArgs } from "node:util";
@@ -34,20 +34,20 @@ import { benchStarts } from "./starts.ts";
 interface Bench {
   readonly says: string;
   readonly minutes: number;
-  /** Unless `--rounds` says otherwise; else `ROUNDS`. */
+  /** The number of rounds without `--rounds`. If absent, `ROUNDS`. */
   readonly rounds?: number;
-  /** 3: it starts them itself. By default all benches share one. */
+  /** If 3, the bench starts the brokers itself. By default, all benches share one broker. */
   readonly brokers?: 3;
   readonly run: (brokers: string, rounds: number) => Promise<string>;
 }
 
 const ROUNDS = 3;
-/** How often each of the two commits is measured: fewer rounds tell too little about chance. */
+/** How often each of the two commits is measured. With fewer rounds, the effect of chance would be unknown. */
 const AGAINST_ROUNDS = 5;
-/** Without names: what a change to the way of a call can make slower. */
+/** The benches that run if no names are given: a change to the path of a call can make these slower. */
 const AGAINST_NAMES = ["route", "deliver", "product", "ingest"];
 
-/** Runs of the same name stand together in `RESULTS.md`, in this order. */
+/** The benches, in the order in which their results are in `RESULTS.md`. */
 const BENCHES: Readonly<Record<string, Bench>> = {
   product: {
     says: "the whole product from `calls` to the receiver, as its image starts it",

@@ -1,17 +1,16 @@
 /**
  * Runs contestants as child processes, in turns, and compares medians.
  *
- * Each contestant is a program that does the whole work once and prints one JSON line, a
- * `Measured`. CPU is measured inside it, between two marks of the same work, so that starting
- * Node and warming up count for nobody. Turns are interleaved (A B A B ...), because the machine's
- * speed drifts; only ratios within one run mean anything.
+ * Each contestant is a program that does the whole work once and prints a `Measured` as one line of JSON. It measures
+ * its CPU between two marks in the work, so that the start of Node and the warm-up do not count. Turns are interleaved
+ * (A B A B ...), because the speed of the machine drifts; only ratios within one run are meaningful.
  */
 
 import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
 import { spawnGuarded } from "../tools/kafka/guarded-process.ts";
 import { KAFKA_VERSION } from "../tools/kafka/settings.ts";
 
-/** The image starts Node with these; so everybody measured here gets them, unless it says otherwise. */
+/** The flags with which the image starts Node. All contestants get them, unless a contestant sets others. */
 export const NODE_FLAGS: readonly string[] = [
   "--max-semi-space-size=16",
   "--initial-old-space-size=160",
@@ -41,14 +40,14 @@ export interface Turn {
   readonly run: () => Promise<Measured>;
 }
 
-/** Takes every turn `rounds` times, one after the other; progress goes to standard error. */
+/** Runs each contestant `rounds` times, in turns. Progress is written to standard error. */
 export async function measureInTurns(
   turns: readonly Turn[],
   rounds: number,
 ): Promise<ReadonlyMap<string, readonly Measured[]>> {
   const results = new Map<string, Measured[]>(turns.map(({ name }) => [name, []]));
   for (let round = 1; round <= rounds; round += 1) {
-    // Who begins changes: the machine may get faster or slower all the time.
+    // The first contestant of a round changes, because the machine may become faster or slower over time.
     for (const { name, run } of round % 2 === 1 ? turns : turns.toReversed()) {
       process.stderr.write(`  round ${round}/${rounds}: ${name} ... `);
       const measured = await run();
@@ -59,7 +58,7 @@ export async function measureInTurns(
   return results;
 }
 
-/** @param before called before each turn, to put things back to where they were. */
+/** @param before called before each turn, to restore the initial state. */
 export async function measureContestants(
   contestants: readonly Contestant[],
   rounds: number,
@@ -87,7 +86,7 @@ export async function runOnce<Result = Measured>(contestant: Contestant): Promis
   return JSON.parse(last) as Result;
 }
 
-/** CPU milliseconds per 1,000 units. */
+/** Returns the CPU in milliseconds per 1,000 units. */
 export function perThousand({ cpuMs, units }: Measured): number {
   return (cpuMs / units) * 1_000;
 }
@@ -107,14 +106,14 @@ export function quantile(values: readonly number[], share: number): number {
 
 export interface Bootstrapped {
   readonly value: number;
-  /** Between these it lies with 95 % certainty, as far as these samples tell. */
+  /** The value is between `low` and `high` with a probability of 95 %, according to these samples. */
   readonly low: number;
   readonly high: number;
 }
 
 const RESAMPLES = 4_000;
 
-/** A statistic of samples that were taken one after the other, and how far chance moves it. */
+/** Computes a statistic of samples that were taken one after the other, and its confidence interval. */
 export function bootstrapped<Sample>(
   samples: readonly Sample[],
   statistic: (samples: readonly Sample[]) => number,
@@ -135,11 +134,11 @@ export interface Summary {
   readonly cpuMsPerThousand: number;
   readonly unitsPerSecond: number;
   readonly rssMaxMb: number;
-  /** Columns of other figures. */
+  /** Returns the value of an additional column. */
   readonly extra: (name: string) => number;
 }
 
-/** Medians over the rounds, except memory: the largest. */
+/** Returns the medians over the rounds; for memory, the largest value. */
 export function summarise(name: string, measured: readonly Measured[]): Summary {
   return {
     name,
@@ -150,7 +149,7 @@ export function summarise(name: string, measured: readonly Measured[]): Summary 
   };
 }
 
-/** Rows by the names of their columns, as a Markdown table that people can paste. */
+/** Formats rows, whose cells are given by the names of the columns, as a Markdown table. */
 export function markdown(rows: readonly Readonly<Record<string, string>>[]): string {
   const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
   const header = Object.keys(rows[0] ?? {});
@@ -161,7 +160,7 @@ export function markdown(rows: readonly Readonly<Record<string, string>>[]): str
   ].join("\n");
 }
 
-/** What the figures were taken on. */
+/** Describes the machine and the versions with which the figures were measured. */
 export function conditions(brokers: 1 | 3 = 1): string {
   const model = cpus()[0]?.model.trim() ?? "unknown CPU";
   const gb = Math.round(totalmem() / 2 ** 30);
@@ -170,7 +169,7 @@ export function conditions(brokers: 1 | 3 = 1): string {
   return `Node ${process.version}, ${availableParallelism()} cores (${model}), ${gb} GiB, ${process.platform}, load average ${load} before; Kafka ${KAFKA_VERSION} with ${kafka} on the same machine.`;
 }
 
-/** Marks the beginning and the end of the measured part within a contestant. */
+/** Marks the start and the end of the measured part within a contestant. */
 export function createMeter(): { start(): void; stop(units: number): Measured } {
   let cpu = process.cpuUsage();
   let startedAt = performance.now();

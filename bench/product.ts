@@ -1,9 +1,9 @@
 /**
- * `bench product`: `switchyard run` as people run it: a process started as the image starts it, with
- * all its stages, from the topic `calls` to a receiver, at log level info, with its log read from a
- * pipe. Beside it the same requests by `undici.request` without Kafka and without Switchyard.
+ * `bench product`: `switchyard run` as in production: a process that is started in the same way as in the image, with
+ * all stages, from the topic `calls` to a receiver, at log level info, with its log read from a pipe. For comparison,
+ * the same requests are sent with `undici.request`, without Kafka and without Switchyard.
  *
- * What it gives are ratios, each of two that ran in the same round.
+ * The results are ratios of contestants in the same round.
  */
 
 import { type ImageStart, imageStart } from "./image.ts";
@@ -22,7 +22,7 @@ import { benchDelivery, productCall, recordOf } from "./work.ts";
 import { Workbench } from "./workbench.ts";
 
 const IN_FLIGHT = 64;
-/** V8 still compiles after 20,000. */
+/** After 20,000 calls, V8 is still compiling. */
 const WARM_UP = 100_000;
 const MEASURED = 100_000;
 const TOTAL = WARM_UP + MEASURED;
@@ -46,7 +46,8 @@ type Results = ReadonlyMap<string, readonly Measured[]>;
 export async function benchProduct(brokers: string, rounds: number): Promise<string> {
   using image = await imageStart();
   using receiver = await startReceiver();
-  // What route writes is read by deliver in the same turn. Deliver alone has topics of its own.
+  // The deliver stage reads the records that the route stage writes in the same turn. If it runs alone, it has separate
+  // topics.
   await using whole = new Workbench(brokers);
   await using alone = new Workbench(brokers);
   const { calls } = whole.topics;
@@ -95,7 +96,7 @@ function figures(results: Results): string {
   );
 }
 
-/** Of each round, so that what moves the whole machine moves none of them. */
+/** Computes the ratios of each round, so that changes of the machine's speed do not affect them. */
 function ratios(results: Results): string {
   return markdown(
     RATIOS.map(([over, under, goal]) => {
@@ -121,7 +122,7 @@ async function turn(
   receiver: Receiver,
 ): Promise<Measured> {
   const { groups, topics } = bench;
-  // Where it routes, deliver has read what route wrote before.
+  // If there is a route stage, the deliver stage has already read the records that were written before.
   await bench.forgetGroups(
     stages === undefined
       ? [groups.route, topics.calls]

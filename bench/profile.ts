@@ -1,7 +1,7 @@
 /**
- * Where a contestant's CPU goes: one run of it under V8's sampling profiler, its samples sorted by
- * whose code they were taken in. Work of V8 and Node counts for whoever's code called it only where
- * it has no frame of its own: JSON.parse is its caller's, a socket's write is not.
+ * Shows how a contestant spends its CPU: runs it once under V8's sampling profiler, and sorts the samples by the owner
+ * of the code. Work of V8 and Node counts for the calling code only if it has no separate frame: JSON.parse counts for
+ * its caller, but a write to a socket does not.
  */
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -19,7 +19,7 @@ interface Profile {
   readonly timeDeltas: readonly number[];
 }
 
-/** The first row that fits the function or its file. Null: not counted. */
+/** The first row that matches the function or its file applies. If the owner is null, the sample is not counted. */
 const OWNERS: readonly (readonly [owner: string | null, pattern: RegExp])[] = [
   [null, /^\(idle\)|^\(root\)/],
   ["garbage collection", /^\(garbage collector\)/],
@@ -35,7 +35,7 @@ const OWNERS: readonly (readonly [owner: string | null, pattern: RegExp])[] = [
   ["other", /./],
 ];
 
-/** A Markdown table of percentages, a column for each contestant. */
+/** Returns a Markdown table of percentages, with a column for each contestant. */
 export async function profileTable(
   contestants: readonly Contestant[],
   before: () => Promise<void>,

@@ -1,6 +1,6 @@
 /**
- * Switchyard itself as child processes of a bench: the real `switchyard run` with a configuration
- * of its own, asked for its figures through its admin port, as Prometheus would.
+ * Runs Switchyard as child processes of a bench: the real `switchyard run` with a separate configuration. Figures are
+ * read from its admin port, as Prometheus would do.
  */
 
 import { once } from "node:events";
@@ -13,30 +13,32 @@ import { spawnGuarded } from "../tools/kafka/guarded-process.ts";
 import type { ImageStart } from "./image.ts";
 import { NODE_FLAGS } from "./measure.ts";
 
-/** From the topic of calls to receivers. */
+/** The stages from the topic of calls to receivers. */
 export const PIPELINE = ["route", "deliver", "delay"] as const;
-/** Concurrency over all destinations, at most 64 for each, so that a burst is not spent on opening connections. */
+/**
+ * The total concurrency of all destinations, with at most 64 for each, so that a burst does not only open connections.
+ */
 const CONNECTIONS = 4_000;
 const READY_LIMIT_MS = 120_000;
 const READY_STEP_MS = 100;
-/** Linux has told programs a hundredth of a second since ever, whatever it counts in. */
+/** Linux reports CPU time to programs in hundredths of a second, regardless of its internal unit. */
 const TICK_MS = 10;
 
 export interface ProgramOptions {
   readonly brokers: string;
   readonly topicPrefix: string;
-  /** By default those that `run` starts by itself. */
+  /** By default, the stages that `run` starts without options. */
   readonly stages?: readonly string[];
   readonly destinations: readonly WebhookSetting[];
-  /** Of each topic; by default 3. */
+  /** The number of partitions of each topic; by default 3. */
   readonly partitions?: number;
-  /** By default 1. */
+  /** The default is 1. */
   readonly replicationFactor?: number;
-  /** Delays of the tiers, such as `1s`. */
+  /** The retry delays, such as `1s`. */
   readonly delays?: readonly string[];
-  /** By default `warn`. The lines go to a pipe that is read, as a container's do. */
+  /** By default `warn`. Lines are written to a pipe that is read, as in a container. */
   readonly logLevel?: "info" | "warn";
-  /** By default it is started with the flags of all benches, and compiles its code. */
+  /** By default, the program is started with the flags of all benches, and compiles its code. */
   readonly image?: ImageStart;
 }
 
@@ -49,34 +51,39 @@ export interface WebhookSetting {
 
 /** A process that is measured from outside. */
 export interface MeasuredProcess extends AsyncDisposable {
-  /** CPU of all its threads since it was started, in milliseconds; on Linux, where it costs it nothing. */
+  /**
+   * The CPU of all threads since the process was started, in milliseconds. Only on Linux, where reading it costs the
+   * process nothing.
+   */
   cpuMs(): number;
-  /** Resident memory, likewise. */
+  /** The resident memory in MB. Only on Linux. */
   rssMb(): number;
-  /** The most it ever had. */
+  /** The highest resident memory so far. */
   peakMb(): number;
-  /** SIGKILL. Returns when it is gone. */
+  /** Sends SIGKILL, and returns when the process is gone. */
   kill(): Promise<void>;
 }
 
 export interface Program extends MeasuredProcess {
-  /** A metric's value, summed over its label sets; 0 when it is not shown. */
+  /** The value of a metric, summed over its label sets; 0 if the metric is not shown. */
   metric(name: string, having?: string): Promise<number>;
-  /** SIGTERM, then waits for the end. Throws when it did not end in good order. Idempotent. */
+  /** Sends SIGTERM, and waits for the end. Throws if the process did not end gracefully. Idempotent. */
   stop(): Promise<void>;
 }
 
-/** What each of so many destinations may have. */
+/** Returns the concurrency for each of this many destinations. */
 export function concurrencyFor(destinations: number): number {
   return Math.min(64, Math.ceil(CONNECTIONS / destinations));
 }
 
-/** Resolves when it says that it is ready. It ends when this process does, however that ends. */
+/**
+ * Resolves when the program has logged that it is ready. The program ends when this process ends, however that happens.
+ */
 export async function startProgram(options: ProgramOptions): Promise<Program> {
   const [port, ingestPort] = [await freePort(), await freePort()];
   const directory = mkdtempSync(join(tmpdir(), "switchyard-bench-"));
   const file = join(directory, "switchyard.yaml");
-  // JSON is YAML.
+  // JSON is valid YAML.
   writeFileSync(file, JSON.stringify(configuration(options, directory, port, ingestPort)));
   const { image, stages } = options;
   const main = join(import.meta.dirname, "../src/main.ts");
@@ -94,7 +101,7 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
   const failed = ended.then((status) => {
     throw new Error(`switchyard run ended with status ${status}`);
   });
-  // Whoever waits for readiness hears of it; later on nobody has to.
+  // A failure is reported to the code that waits for readiness. After that, nothing needs to be told.
   failed.catch(() => undefined);
   await Promise.race([untilReady(port), failed]);
   const stop = async () => {
@@ -117,15 +124,15 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
   };
 }
 
-/** Of Node's own process: what starts it becomes it. */
+/** Reads the CPU of the Node process: the program that starts Node is replaced by it. */
 export function cpuMsOf(pid: number): number {
   const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-  // The name before these may have blanks; user and system time are the 14th and 15th field.
+  // The name before these fields may contain spaces. User and system time are the 14th and 15th field.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }
 
-/** What it uses of one, over this time. */
+/** Returns how much of one core the program uses over this time, in percent. */
 export async function percentOfCore(program: Program, forMs: number): Promise<number> {
   const [before, startedAtMs] = [program.cpuMs(), performance.now()];
   await sleep(forMs);

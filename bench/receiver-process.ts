@@ -1,13 +1,13 @@
 /**
- * A receiver in a process of its own: keep-alive, answers every POST after `delayMs`. Prints its
- * port. Then it answers each line on standard input with one line:
+ * A receiver in a separate process, with keep-alive, which responds to every POST after `delayMs`. Prints its port.
+ * Then it responds to each line on standard input with one line:
  *
- *   count      the requests answered so far
- *   journal    what has been accepted since the last time: a list of message id and instant
- *   reset      begins to count again: 0
- *   span       how many were accepted (200), and how many were not, with the instants of the first and the
- *              last one that was accepted
- *   sick JSON  from now on paths in the list "hangs" are not answered, those in "fails" with 503
+ *   count      the number of requests so far
+ *   journal    what was accepted since the last `journal`: a list of message IDs and times
+ *   reset      restarts counting: 0
+ *   span       how many were accepted (200), and how many were not, with the times of the first and the
+ *              last accepted one
+ *   sick JSON  from now on, paths in the list "hangs" get no response, and paths in "fails" get 503
  *
  *   node bench/receiver-process.ts [delayMs] [one status in N requests is 503, 0: none] [true: journal]
  */
@@ -39,7 +39,7 @@ const server = createServer((request, response) => {
     const isFailing = sick.fails.includes(path) || (failEvery > 0 && answered % failEvery === 0);
     const status = isFailing ? 503 : 200;
     const messageId = request.headers["x-switchyard-message-id"];
-    // Finer than Date.now().
+    // This has a higher resolution than Date.now().
     const nowMs = performance.timeOrigin + performance.now();
     if (isFailing) span.others += 1;
     else {

@@ -1,4 +1,4 @@
-/** Starts `receiver-process.ts`, and asks it. */
+/** Starts `receiver-process.ts`, and sends commands to it. */
 
 import { spawn } from "node:child_process";
 import { join } from "node:path";
@@ -12,16 +12,16 @@ export type Arrival = readonly [messageId: string, atMs: number];
 
 export interface Receiver extends Disposable {
   readonly url: string;
-  /** Requests answered so far. */
+  /** Resolves with the number of requests so far. */
   count(): Promise<number>;
-  /** Message id and instant of what has been accepted since the last time it was asked. */
+  /** Resolves with the message ID and the time of each request that was accepted since the last call. */
   journal(): Promise<readonly Arrival[]>;
-  /** Resolves when it has answered so many. */
+  /** Resolves when the receiver has responded to this many requests. */
   untilCount(wanted: number): Promise<void>;
-  /** Begins to count from 0. */
+  /** Restarts counting from 0. */
   reset(): Promise<void>;
   span(): Promise<Span>;
-  /** From now on these paths are not answered, or with 503; all others with 200. */
+  /** From now on, these paths get no response, or 503. All other paths get 200. */
   sicken(sick: Sick): Promise<void>;
 }
 
@@ -31,24 +31,24 @@ export interface Sick {
 }
 
 export interface Span {
-  /** With 200. */
+  /** The number of responses with 200. */
   readonly accepted: number;
   readonly others: number;
-  /** Instants of the first and the last request that was accepted. */
+  /** Times of the first and the last request that was accepted. */
   readonly firstMs: number;
   readonly lastMs: number;
 }
 
 export interface ReceiverOptions {
-  /** Before each answer. */
+  /** The delay before each response. */
   readonly delayMs?: number;
-  /** One request in so many is answered 503; 0: none. */
+  /** One request in this many gets 503; 0 for none. */
   readonly failEvery?: number;
-  /** Whether it notes what it accepts: memory grows until it is asked for. */
+  /** If true, accepted requests are recorded: memory grows until the journal is read. */
   readonly journal?: boolean;
 }
 
-/** So much garbage may lie about: nothing that is measured should wait while it is collected. */
+/** This much garbage may accumulate, so that nothing that is measured waits for a collection. */
 const FLAGS = ["--initial-old-space-size=512"];
 
 export async function startReceiver({
@@ -88,7 +88,7 @@ export async function startReceiver({
     sicken: async ({ hangs = [], fails = [] }) => {
       await ask(`sick ${JSON.stringify({ hangs, fails })}`);
     },
-    // Its standard input ends, and so does it.
+    // When its standard input ends, the process also ends.
     [Symbol.dispose]: () => child.stdin.end(),
   };
 }

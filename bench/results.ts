@@ -1,6 +1,6 @@
 /**
- * `bench/RESULTS.md`: the latest table of each bench, under a heading of its own, and the files whose
- * change makes it old.
+ * Reads and writes `bench/RESULTS.md`, which has the latest table of each bench under a separate heading. Also lists
+ * the files that each bench measures: if they change, its table is outdated.
  */
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -16,7 +16,7 @@ anything elsewhere: other machines, and other work on the same one, move everyth
 const CONSUMING = ["src/kafka", "src/stage"];
 const ALL_STAGES = [...CONSUMING, "src/route", "src/deliver", "src/delay", "src/runtime"];
 
-/** What a bench measures: folders and files, from the project's. */
+/** The folders and files that each bench measures, relative to the project. */
 export const MEASURED_PATHS: Readonly<Record<string, readonly string[]>> = {
   product: ALL_STAGES,
   everyday: ALL_STAGES,
@@ -45,19 +45,19 @@ export const MEASURED_PATHS: Readonly<Record<string, readonly string[]>> = {
   backlog: ALL_STAGES,
 };
 
-/** The commit that a part was measured on, as its first line says; null: it says none. */
+/** Returns the commit on which a part was measured, from its first line; null if the line names none. */
 export function commitOf(part: string): string | null {
   return (
     /^`npm run bench [^`]+`, \d{4}-\d\d-\d\d, commit ([0-9a-f]{7,40})\. /.exec(part)?.[1] ?? null
   );
 }
 
-/** The parts of `RESULTS.md` by the names of their benches. */
+/** Returns the parts of `RESULTS.md` by the names of their benches. */
 export function results(): ReadonlyMap<string, string> {
   return existsSync(FILE) ? readParts(readFileSync(FILE, "utf8")) : new Map();
 }
 
-/** Puts a bench's part in place of its last one; parts stand in the order of `names`. */
+/** Replaces the part of a bench. The parts are in the order of `names`. */
 export function writeResult(names: readonly string[], name: string, text: string): void {
   const parts = new Map(results());
   parts.set(name, text.trim());

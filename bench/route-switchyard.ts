@@ -1,5 +1,5 @@
 /**
- * Switchyard's route stage as a contestant of `bench route` and `bench rules`: the real stage on the real Kafka.
+ * Switchyard's route stage as a contestant of `bench route` and `bench rules`: the real stage with a real Kafka.
  *
  *   node bench/route-switchyard.ts <brokers> <copies> <warm-up copies> <topic prefix> [<rules>]
  */

@@ -1,6 +1,6 @@
 /**
- * The yardstick of `bench route`: a plain kafkajs loop that consumes calls, parses them, produces
- * the same copies and commits, without any product logic and without anything of Switchyard's.
+ * The yardstick of `bench route`: a simple kafkajs loop that consumes calls, parses them, produces the same copies and
+ * commits, without any product logic and without any code of Switchyard.
  *
  *   node bench/route-yardstick.ts <brokers> <copies> <warm-up copies> <calls topic> <destination topics...>
  */

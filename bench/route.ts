@@ -1,9 +1,9 @@
 /**
- * `bench route`: calls of 1 KB routed to five destinations, (a) each to all of them, (b) each to two
- * on average, against a plain kafkajs loop that makes the same copies.
+ * `bench route`: routes calls of 1 KB to five destinations, (a) each call to all of them, (b) each call to two of them
+ * on average. Compares this with a simple kafkajs loop that makes the same copies.
  *
- * Units are copies for both, so that CPU per call is CPU per copy times copies per call. The ratio
- * is ours over the loop's: smaller is better, the goal in (a) is at most 0.45.
+ * For both, the units are copies, so the CPU per call is the CPU per copy times the copies per call. The ratio is our
+ * CPU divided by that of the loop. Smaller is better; the goal in (a) is at most 0.45.
  */
 
 import { markdown, measureContestants } from "./measure.ts";
@@ -42,7 +42,7 @@ async function measureSpread(
     },
     { name: "Switchyard route", argv: ["bench/route-switchyard.ts", ...work, prefix] },
   ];
-  // A consumer group starts where it left off: every turn has to begin with a new one.
+  // A consumer group continues where it stopped, so each turn needs a new group.
   const reset = () => bench.forgetGroups([bench.groups.route, calls]);
   const summaries = await measureContestants(contestants, rounds, reset);
   const loop = summaries[0]?.cpuMsPerThousand ?? Number.NaN;

@@ -1,10 +1,10 @@
 /**
  * `bench router-isolation`: the scenario that RudderStack publishes for its router (`docs/benchmarks.md`
- * cites it), with Switchyard's deliver stage: 200,000 deliveries are waiting, in equal parts for N webhook
- * destinations of one receiver, and a process starts. What counts is the time from the first to the last attempt.
+ * cites it), with Switchyard's deliver stage: 200,000 deliveries are waiting, in equal parts for N webhook destinations
+ * of one receiver, and a process starts. The time from the first to the last attempt is measured.
  *
- * The same again while a tenth of the destinations does not respond, and while a tenth responds 503. Then
- * the time is that of the healthy nine tenths, which have nine tenths of the deliveries.
+ * This is repeated while a tenth of the destinations does not respond, and while a tenth responds 503. In these cases,
+ * only the healthy nine tenths of the destinations are measured, which have nine tenths of the deliveries.
  *
  * Goals: below 10 s for each N; at most 1.1 times the time per delivery while a tenth hangs.
  */
@@ -29,7 +29,7 @@ interface Run {
   readonly seconds: number;
   readonly cpuS: number;
   readonly peakMb: number;
-  /** Requests that the sick tenth got until then. */
+  /** The number of requests that the failing tenth got until then. */
   readonly toSick: number;
 }
 

@@ -1,5 +1,5 @@
 /**
- * A contestant of `bench rules` that needs no Kafka: does one piece of work again and again.
+ * A contestant of `bench rules` that needs no Kafka: repeats one piece of work.
  *
  *   node bench/rules-work.ts <key>
  */
@@ -18,10 +18,10 @@ const MEASURED_MS = 1_500;
 const TEXT = "a".repeat(30 * 1_024);
 const HUNDRED = 100;
 
-/** What it returns is added up, so that no work is left out because nobody looks at it. */
+/** The results are added up, so that the compiler cannot omit work whose result is unused. */
 type Work = () => number;
 
-/** @param more of the call's properties. */
+/** @param additional properties of the call. */
 function filter(text: string, more: Readonly<Record<string, string>> = {}): Work {
   const compiled = compileFilter(text);
   if (compiled.kind === "invalid") throw new Error(`${text}: ${compiled.expected}`);
@@ -62,7 +62,7 @@ if (work === undefined) throw new Error(`The work ${key} does not exist.`);
 
 let sum = 0;
 
-/** @returns how often it was done. */
+/** @returns how often the work was done. */
 function repeat(doOnce: Work, ms: number): number {
   const endAt = performance.now() + ms;
   let count = 0;

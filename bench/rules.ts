@@ -1,16 +1,16 @@
 /**
- * `bench rules`: what the rules of destinations cost.
+ * `bench rules`: the cost of the rules of destinations.
  *
  *   table   measures                                                 goal
- *   1       the route stage on Kafka: five destinations that get     a filter: at most 1.15 times the CPU of none;
+ *   1       the route stage on Kafka: five destinations that get     a filter: at most 1.15 times the CPU without;
  *           all calls, without rules, with a filter of two terms,    a changed call: at most 5 µs more than a copy
- *           and with a rule that changes every call, the same for
- *           all or another one for each
- *   2       routing alone, without Kafka: fifty filters on each of
- *           a hundred destinations, of which none matches, and no
- *           two destinations have the same ones
- *   3       filters alone: patterns and texts of 30 KB that are      at most 20 times a plain scan
- *           meant to cost time, and two ordinary terms
+ *           and with a rule that changes every call: the same rule
+ *           for all destinations, or a different one for each
+ *   2       routing alone, without Kafka: fifty filters, none of
+ *           which matches, on each of a hundred destinations; the
+ *           filters of each destination are different
+ *   3       filters alone: patterns and texts of 30 KB that are      at most 20 times a simple scan
+ *           expensive by design, and two ordinary terms
  */
 
 import { type Contestant, markdown, measureContestants, type Summary } from "./measure.ts";
@@ -79,7 +79,10 @@ function contestantsOf(
   return Object.entries(names).map(([key, name]) => ({ name, argv: argvOf(key) }));
 }
 
-/** CPU milliseconds for a thousand units are microseconds for one. The ratio is to the first row. */
+/**
+ * A CPU time in milliseconds per thousand units is the same number of microseconds per unit. The ratio compares a row
+ * with the first one.
+ */
 function table(
   summaries: readonly Summary[],
   unit: string,

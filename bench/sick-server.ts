@@ -1,14 +1,14 @@
 /**
- * An endpoint that is a good one at first, and then no good, in one of these ways:
+ * An endpoint that is healthy at first, and then fails in one of these ways:
  *
- *   refuses    nobody listens there
- *   hangs      requests are read, and never answered
- *   drips      an answer of which a byte comes now and then, and never all
- *   fails      503 to everything, at once
- *   floods     headers without end, of a process of its own. It is busy with them, so it has the
- *              lowest priority: an endpoint has a machine of its own
- *   topic      it stays a good one, but its destination's topic is deleted
- *   leader     the same, and the partitions of the topic lose their leader (`isolation-cluster.ts`)
+ *   refuses    nothing listens at the address
+ *   hangs      requests are read, but get no response
+ *   drips      a response of which a byte is sent now and then, and which never ends
+ *   fails      responds 503 to everything, immediately
+ *   floods     sends endless headers, from a separate process. It is busy with them, so it has the
+ *              lowest priority: a real endpoint has a separate machine
+ *   topic      the endpoint stays healthy, but the topic of its destination is deleted
+ *   leader     the same, but the partitions of the topic lose their leader (`isolation-cluster.ts`)
  */
 
 import { once } from "node:events";
@@ -26,20 +26,20 @@ const DRIP_BYTES = 1_000;
 
 export interface SickServer extends Disposable {
   readonly url: string;
-  /** From now on it is as it was asked to be. */
+  /** From now on, the endpoint fails in the given way. */
   fall(): Promise<void>;
 }
 
-/** Starts a good endpoint that `fall` makes this one. The caller disposes of it. */
+/** Starts a healthy endpoint, which fails in this way after `fall`. The caller disposes it. */
 export async function startSickServer(health: Health): Promise<SickServer> {
   let listener = answersOk;
   const server = createServer((request, response) => listener(request, response));
-  // Long enough for the one connection to outlive each phase of a run.
+  // This is long enough for the connection to last through each phase of a run.
   server.keepAliveTimeout = 60_000;
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
-  // It is started before it is needed: that it starts should be nobody's delay.
+  // The process is started before it is needed, so that its start does not delay anything.
   const hostile = health === "floods" ? await startHostileServer() : null;
   hostile?.yieldProcessor();
   const disconnect = () => {
@@ -47,7 +47,7 @@ export async function startSickServer(health: Health): Promise<SickServer> {
     server.closeAllConnections();
   };
   return {
-    // Only the flooding one looks at the path.
+    // Only the flooding endpoint uses the path.
     url: `http://127.0.0.1:${port}/tiny-headers`,
     fall: async () => {
       if (health === "refuses" || health === "floods") {

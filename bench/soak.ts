@@ -1,13 +1,13 @@
 /**
- * `npm run soak [-- ATTEMPTS]`: attempts that fail in every way there is, 200,000 by default.
- * Prints how memory went; exits 1 when it has grown or sockets are left open.
+ * `npm run soak [-- ATTEMPTS]`: makes attempts that fail in every possible way, 200,000 by default. Prints the memory
+ * use. Exits with 1 if memory has grown or sockets are still open.
  */
 
 import { type SoakSample, soak } from "../test/support/servers/soak.ts";
 
 const IN_FLIGHT = 64;
 const SAMPLES = 10;
-/** Noise of a collected heap; a kilobyte kept per attempt would be 180 MB. */
+/** Normal variation of a collected heap. A leak of a kilobyte per attempt would be 180 MB. */
 const GROWTH_MAX_BYTES = 8 * 1_024 * 1_024;
 
 const attempts = Number(process.argv[2] ?? 200_000);

@@ -1,9 +1,9 @@
 /**
- * `bench starts`: the same calls routed by one process after the other, each started as the image
- * starts it, to five destinations each. CPU is that of the whole process, its start included.
+ * `bench starts`: routes the same calls to five destinations, in one process after the other, each started in the same
+ * way as in the image. The CPU is that of the whole process, including its start.
  *
- * What it looks for are runs that differ, with nothing that differs in what they do: the slowest one
- * has at least 0.8 of the median's calls a second.
+ * The bench looks for runs that differ although they do the same work. Goal: the slowest run has at least 0.8 of the
+ * median's calls per second.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,7 +15,7 @@ import { tell, Workbench } from "./workbench.ts";
 
 const CALLS = 60_000;
 const LOOK_EVERY_MS = 25;
-/** Route posts nothing. */
+/** The route stage sends no requests. */
 const URL_OF_NOBODY = "http://127.0.0.1:9/";
 
 interface Run {
@@ -59,7 +59,7 @@ function rowOf(start: string, { callsPerSecond, cpuUsPerCall, peakMb }: Run) {
 
 async function routeAll(bench: Workbench, image: ImageStart): Promise<Run> {
   const { groups, kafka, topics } = bench;
-  // A group starts where it left off: each start begins with a new one.
+  // A group continues where it stopped, so each start needs a new group.
   await bench.forgetGroups([groups.route, topics.calls]);
   const destinations = webhooksAt(URL_OF_NOBODY, DESTINATIONS);
   await using program = await bench.start({

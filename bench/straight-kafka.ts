@@ -1,6 +1,7 @@
 /**
- * Records handed straight to a stage, for runs that are the same each time: no broker, no sockets, no
- * batches whose sizes depend on how busy the machine is. What is written is taken, and gone.
+ * Passes records directly to a stage, for runs that are the same each time: without a broker, without sockets, and
+ * without batches whose sizes depend on how busy the machine is. Records that the stage writes are accepted and
+ * dropped.
  */
 
 import type { IncomingRecord, OutgoingRecord } from "../src/domain/record.ts";
@@ -12,7 +13,7 @@ import type {
   WatchedProducer,
 } from "../src/kafka/port.ts";
 
-/** Fills whole requests of 100 calls, because one that is not full waits. */
+/** The calls fill requests of 100 calls, because a request that is not full waits. */
 const BATCH = 300;
 const PARTITIONS = 3;
 const IDLE: Consumer = {
@@ -33,15 +34,15 @@ const IDLE: Consumer = {
 export interface Straight {
   readonly kafka: Kafka;
   readonly producer: WatchedProducer;
-  /** Makes the next records, so that they cost nothing later. */
+  /** Creates the next records, so that creating them is not measured. */
   readonly prepare: (count: number) => void;
-  /** Hands over what was prepared, and resolves when the stage has finished it. */
+  /** Passes on the prepared records, and resolves when the stage has processed them. */
   readonly pass: () => Promise<void>;
 }
 
 /**
- * @param existing topics that are there besides
- * @param recordOf the record at an offset of the one partition of the topic
+ * @param existing other topics that exist
+ * @param recordOf returns the record at an offset of the topic's only partition
  */
 export function straightKafka(
   topic: string,

@@ -1,4 +1,4 @@
-/** The work of benches: calls, which destinations they go to, and what route and deliver make of them. */
+/** The work of benches: calls, their destinations, and the records that the route and deliver stages write for them. */
 
 import type { WebhookDestination } from "../src/destinations/webhook/settings.ts";
 import { type Delivery, deliveryHeaders } from "../src/domain/delivery.ts";
@@ -10,7 +10,7 @@ import { aTopicDestination } from "../test/support/build/calls.ts";
 import { deliveryOf, webhookDestination } from "../test/support/build/webhook-destination.ts";
 import type { WebhookSetting } from "./program.ts";
 
-/** Of `bench route`. */
+/** The number of destinations in `bench route`. */
 export const DESTINATIONS = 5;
 const CALL_BYTES = 1_024;
 export const SECRET = "bench-secret";
@@ -26,7 +26,7 @@ export interface CallText {
   readonly value: string;
 }
 
-/** 1 KB. Unless destinations are named, it goes to all. */
+/** Returns a call of 1 KB. If it does not name destinations, it goes to all of them. */
 export function benchCall(number: number, named: readonly string[] | null = null): CallText {
   const userId = `user-${(number * 7_919) % 50_000}`;
   const properties = {
@@ -62,13 +62,13 @@ export function recordOf(topic: string, { key, value }: CallText): OutgoingRecor
   return { topic, key: Buffer.from(key), value: Buffer.from(value), headers: [] };
 }
 
-/** Of one to three destinations of `bench route`, two on average. */
+/** Returns one to three destinations of `bench route`, two on average. */
 export function twoOnAverage(number: number): readonly string[] {
   const count = 1 + (number % 3);
   return Array.from({ length: count }, (_, step) => nameOf((number + step * 2) % DESTINATIONS));
 }
 
-/** Whether a call of `bench route` goes to a destination: the yardstick's whole "routing". */
+/** Returns true if a call of `bench route` goes to a destination. This is all the routing that the yardstick does. */
 export function wants({ integrations }: BenchCall, destination: number): boolean {
   return integrations === undefined || integrations[nameOf(destination)] === true;
 }
@@ -77,7 +77,7 @@ function nameOf(index: number): string {
   return `D${index + 1}`;
 }
 
-/** All five, as the route stage has them in its configuration. @param rules see `rulesNamed`. */
+/** Returns all five destinations, in the form of the route stage's configuration. @param rules see `rulesNamed`. */
 export function benchTopicDestinations(rules = "none"): readonly WrittenDestination[] {
   const indices = Array.from({ length: DESTINATIONS }, (_, index) => index);
   return indices.map((index) =>
@@ -88,15 +88,15 @@ export function benchTopicDestinations(rules = "none"): readonly WrittenDestinat
 const ALL_CALLS = { sources: null, if: null, enabled: true } as const;
 const NO_ACTION = { drop: false, sample: null, dropProperties: [], allowProperties: [] } as const;
 
-/** Drops nothing of these benches: each term is looked at, and the second one is false. */
+/** Returns a filter that drops no call of these benches: both terms are evaluated, and the second one is false. */
 function dropping(name: string, term: string): FilterRule {
   return { ...ALL_CALLS, ...NO_ACTION, name, if: `type = 'track' and ${term}`, drop: true };
 }
 
-/** Of `benchCall`. */
+/** The properties of `benchCall`. */
 const PROPERTIES = ["currency", "orderId", "total"];
 
-/** The rules of a destination in `bench rules`. @param index of the destination. */
+/** Returns the rules of a destination in `bench rules`. @param index index of the destination. */
 export function rulesNamed(name: string, index = 0): Partial<DestinationRules> {
   switch (name) {
     case "none":
@@ -126,20 +126,20 @@ export function idOf(index: number): string {
   return `d${index + 1}`;
 }
 
-/** So many destinations at one receiver. */
+/** Returns this many destinations with the same receiver. */
 export function webhooksAt(url: string, count: number, concurrency = 64): WebhookSetting[] {
   return Array.from({ length: count }, (_, index) => ({ id: idOf(index), url, concurrency }));
 }
 
-/** The turn of a call that goes to so many of all destinations. */
+/** Returns the turn of a call that goes to `copies` of the destinations. */
 export function turnOf(number: number, copies: number, destinations: number): readonly number[] {
   return Array.from({ length: copies }, (_, at) => (number * copies + at) % destinations);
 }
 
 /**
- * Destination `d1` with one endpoint, signed, as deliver is configured by default.
+ * Returns the destination `d1` with one endpoint, with signatures, and with the default settings of the deliver stage.
  *
- * @param calls number of calls in a request; 0: it has no batches.
+ * @param calls number of calls in a request; 0 if the destination has no batches.
  */
 export function benchDestination(url: string, concurrency: number, calls = 0): WebhookDestination {
   const form = { bytes: 4 * 1_048_576, waitMs: 250, format: "array", responses: "whole" } as const;
@@ -147,7 +147,7 @@ export function benchDestination(url: string, concurrency: number, calls = 0): W
   return webhookDestination({ id: "d1", urls: [url], sharedSecret: SECRET, concurrency, batch });
 }
 
-/** A delivery as route writes it, for the destination at this index. */
+/** Returns a delivery, as the route stage writes it, for the destination at this index. */
 export function benchDelivery(
   topic: string,
   index: number,
@@ -169,12 +169,12 @@ export function benchDelivery(
 }
 
 /**
- * The work of `bench product`: a call of 1 KB as a library in a browser sends it, of which a third is
- * about the order and most of the rest about the page and the browser. `payload: full` passes that on, too.
+ * The work of `bench product`: a call of 1 KB, as a library in a browser sends it. A third of it is about the order,
+ * and most of the rest is about the page and the browser. `payload: full` also passes this rest on.
  */
 export function productCall(number: number): CallText {
   const userId = `user-${(number * 7_919) % 50_000}`;
-  // Calls of a backlog are of all seconds.
+  // The calls of a backlog have different times.
   const atMs = Date.UTC(2026, 10, 20, 10) + number * 137;
   const iso = (ms: number) => new Date(ms).toISOString();
   const call = {
@@ -216,7 +216,9 @@ export function productCall(number: number): CallText {
   return { key: userId, value: JSON.stringify(call) };
 }
 
-/** Webhook bodies of calls, not yet serialised: a ceiling has no JSON to parse, only to write. */
+/**
+ * Returns the webhook bodies of calls, not serialized yet, because a ceiling only writes JSON and does not parse any.
+ */
 export function webhookPayloads(
   count: number,
   callOf: (number: number) => CallText,

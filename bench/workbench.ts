@@ -1,4 +1,4 @@
-/** What a bench has on the brokers: topics under a prefix of its own, what is in them, and calls to post. */
+/** The resources of a bench on the brokers: topics with a separate prefix, their records, and the calls to write. */
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -35,15 +35,15 @@ export function benchKafka(brokers: string): Kafka {
 }
 
 interface TopicOptions {
-  /** By default 3. */
+  /** The default is 3. */
   readonly partitions?: number;
-  /** By default 1. */
+  /** The default is 1. */
   readonly replicationFactor?: number;
-  /** The broker stamps the append, by the same clock as the receiver's. */
+  /** If true, the broker records the time of the append, by the same clock as the receiver. */
   readonly isStamped?: boolean;
 }
 
-/** Disposing of it deletes its topics: brokers may be somebody's own. */
+/** Disposing it deletes its topics, because the brokers may be used for other things. */
 export class Workbench implements AsyncDisposable {
   readonly brokers: string;
   readonly kafka: Kafka;
@@ -79,13 +79,13 @@ export class Workbench implements AsyncDisposable {
     }
   }
 
-  /** The caller stops it. */
+  /** Starts a program, which the caller stops. */
   start(options: Omit<ProgramOptions, "brokers" | "topicPrefix">): Promise<Program> {
     const { brokers, topics } = this;
     return startProgram({ brokers, topicPrefix: topics.prefix, ...options });
   }
 
-  /** What deliver writes to, beside the topics of its destinations. */
+  /** Creates the topics to which the deliver stage writes, except for the topics of its destinations. */
   async createForDeliver(destination: string): Promise<void> {
     await this.create([`${this.topics.prefix}delays.1s`, this.topics.deadLetters]);
     await this.create([this.retries(destination)], { partitions: 1 });
@@ -95,7 +95,7 @@ export class Workbench implements AsyncDisposable {
     return this.#producer.send(records);
   }
 
-  /** Writes `count` records made by `record`, with progress on standard error. */
+  /** Writes `count` records that `record` creates, and prints progress to standard error. */
   async fill(count: number, record: (number: number) => OutgoingRecord): Promise<void> {
     for (let from = 0; from < count; from += BATCH) {
       const size = Math.min(BATCH, count - from);
@@ -126,15 +126,15 @@ export class Workbench implements AsyncDisposable {
     await Promise.all(sends);
   }
 
-  /** How many calls `nextCalls` has given. */
+  /** The number of calls that `nextCalls` has returned. */
   get calls(): number {
     return this.#calls;
   }
 
   /**
-   * Makes the next `count` calls: each of them by its number from 0.
+   * Creates the next `count` calls, which are numbered from 0.
    *
-   * @param idsOf the destinations that a call names, by its number among all; null: it names nobody
+   * @param idsOf returns the destinations that the call with a number names; null if it names none
    */
   nextCalls(
     count: number,
@@ -145,7 +145,7 @@ export class Workbench implements AsyncDisposable {
     return (at) => callRecord(this.topics.calls, first + at, idsOf(first + at));
   }
 
-  /** Deletes the groups, so that their next consumer begins at the start of its topic. */
+  /** Deletes the groups, so that their next consumers start at the beginning of their topics. */
   async forgetGroups(
     ...groups: readonly (readonly [group: string, topic: string])[]
   ): Promise<void> {
@@ -155,13 +155,13 @@ export class Workbench implements AsyncDisposable {
     }
   }
 
-  /** The end of each partition. */
+  /** Returns the end of each partition. */
   async ends(topic: string): Promise<ReadonlyMap<number, number>> {
     const offsets = await this.kafka.admin.offsets(topic);
     return new Map(offsets.map(({ partition, end }) => [partition, end]));
   }
 
-  /** All records from these offsets on, in pieces. */
+  /** Yields all records from these offsets on, in pieces. */
   async *read(topic: string, from: ReadonlyMap<number, number> = new Map()) {
     const { signal } = new AbortController();
     for (const { partition, first, end } of await this.kafka.admin.offsets(topic)) {
@@ -171,7 +171,7 @@ export class Workbench implements AsyncDisposable {
     }
   }
 
-  /** When the broker appended each call from these offsets on, by its message id. */
+  /** Returns the time at which the broker appended each call from these offsets on, by message ID. */
   async appends(
     topic: string,
     from?: ReadonlyMap<number, number>,
@@ -195,7 +195,7 @@ export class Workbench implements AsyncDisposable {
   }
 }
 
-/** Progress, for people. */
+/** Prints progress. */
 export function tell(line: string): void {
   process.stderr.write(`${line}\n`);
 }

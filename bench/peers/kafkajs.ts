@@ -1,5 +1,5 @@
 /**
- * kafkajs and undici: a consumer per destination, and a request at a time for each partition, after
+ * kafkajs and undici: one consumer per destination, and one request at a time for each partition, following
  * "Partition-aware concurrency" in the documentation of kafkajs.
  */
 
@@ -17,7 +17,7 @@ for (const { topic, url } of ROUTES) {
     partitionsConsumedConcurrently: 3,
     eachMessage: async ({ message: { headers, value } }) => {
       const id = `${headers?.["switchyard-message-id"]}`;
-      // If it throws, kafkajs reads the record again, after a time that grows.
+      // If this throws, kafkajs reads the record again, after an increasing delay.
       await post(url, id, value ?? Buffer.alloc(0), false);
     },
   });

@@ -1,4 +1,4 @@
-/** What the Node peers share: their settings, and the signed request for a record. */
+/** The code that the Node peers share: their settings, and the signed request for a record. */
 
 import { createHmac } from "node:crypto";
 import { Agent, RetryAgent, request } from "undici";
@@ -8,7 +8,7 @@ const { PEER_BROKERS = "", PEER_GROUP = "", PEER_ROUTES = "", PEER_SECRET = "" }
 export const BROKERS = PEER_BROKERS.split(",");
 export const GROUP = PEER_GROUP;
 export const SESSION_TIMEOUT_MS = 10_000;
-/** Topic and URL of each destination. */
+/** The topic and the URL of each destination. */
 export const ROUTES = PEER_ROUTES.split(" ").map((route) => {
   const [topic = "", url = ""] = route.split("=");
   return { topic, url };
@@ -16,7 +16,7 @@ export const ROUTES = PEER_ROUTES.split(" ").map((route) => {
 
 const TIMEOUTS = { headersTimeout: 5_000, bodyTimeout: 5_000, connect: { timeout: 5_000 } };
 const ONCE = new Agent({ connections: 64, ...TIMEOUTS });
-/** By its documentation, `RetryAgent` of undici repeats neither a POST nor what timed out, unless it is told to. */
+/** By default, `RetryAgent` of undici retries neither a POST request nor a timeout, according to its documentation. */
 const REPEATED = new RetryAgent(ONCE, {
   maxRetries: 60,
   minTimeout: 1_000,
@@ -27,7 +27,7 @@ const REPEATED = new RetryAgent(ONCE, {
 });
 
 /**
- * @param isRepeated again after a second, for a minute; otherwise there is one attempt
+ * @param isRepeated if true, retries every second for a minute; otherwise, makes one attempt
  * @throws if none of the attempts was accepted.
  */
 export async function post(

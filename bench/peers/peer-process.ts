@@ -1,6 +1,6 @@
 /**
- * The contestants of `bench peers`. Each reads the same topics, with a topic per destination, and posts
- * each record to the destination's URL.
+ * The contestants of `bench peers`. All of them read the same topics, one per destination, and post each record to the
+ * destination's URL.
  */
 
 import { type ChildProcess, execFile, spawnSync } from "node:child_process";
@@ -20,7 +20,7 @@ import { tell, type Workbench } from "../workbench.ts";
 
 const JAVA = join(import.meta.dirname, "java");
 const POM = join(JAVA, "pom.xml");
-/** kafkajs sets a timer in the past. */
+/** This warning occurs because kafkajs sets a timer in the past. */
 const QUIET = "--disable-warning=TimeoutNegativeWarning";
 const SECRET = "bench-shared-secret";
 const STOP_LIMIT_MS = 10_000;
@@ -36,7 +36,7 @@ export interface Peer {
   readonly start: (work: PeerWork) => Promise<MeasuredProcess>;
 }
 
-/** All of them, in the order of the tables. The Java peers are compiled. */
+/** Returns all peers, in the order of the tables. The Java peers are compiled first. */
 export async function allPeers(image: ImageStart): Promise<readonly Peer[]> {
   const classPath = await compileJava();
   const node = (name: string, file: string): Peer => ({
@@ -57,7 +57,7 @@ export async function allPeers(image: ImageStart): Promise<readonly Peer[]> {
   ];
 }
 
-/** The versions of the libraries, as a sentence. */
+/** Describes the versions of the libraries in a sentence. */
 export function peerVersions(): string {
   const node = ["kafkajs", "@platformatic/kafka", "undici"].map((name) => {
     const file = join(import.meta.dirname, "../../node_modules", name, "package.json");
@@ -71,7 +71,7 @@ export function peerVersions(): string {
   return `Versions: ${node.join(", ")}; ${java}, on Java ${javaVersionOf(javaPath())}.`;
 }
 
-/** Without its route stage, because no peer routes. */
+/** The route stage is not started, because no peer routes calls. */
 function startSwitchyard(image: ImageStart, { bench, urls }: PeerWork) {
   const destinations = urls.map((url, at) => ({ id: idOf(at), url }));
   return bench.start({ stages: ["deliver", "delay"], destinations, logLevel: "info", image });

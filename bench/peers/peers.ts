@@ -1,13 +1,13 @@
 /**
- * `bench peers`: Switchyard against other ways to deliver records from Kafka to webhooks. Each contestant
- * does each case alone, one after the other, on the same broker, receiver and records:
+ * `bench peers`: compares Switchyard with other ways to deliver records from Kafka to webhooks. Each contestant runs
+ * each case alone, one after the other, with the same broker, receiver and records:
  *
- *   backlog   one destination, as fast as it goes
- *   steady    300 records a second over ten destinations, and then one of these hangs
- *   outage    one destination, 300 records a second, of which those of 8 s are answered 503
- *   crash     one destination with a backlog; the process is killed in the middle and started again
+ *   backlog   one destination, at full speed
+ *   steady    300 records per second for ten destinations; then one destination hangs
+ *   outage    one destination, 300 records per second; for 8 s, requests get the response 503
+ *   crash     one destination with a backlog; the process is killed in the middle and restarted
  *
- * Each case has topics and groups of its own. `docs/benchmarks.md` says what the figures mean.
+ * Each case has separate topics and groups. `docs/benchmarks.md` explains the figures.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -27,7 +27,9 @@ const STEADY_MS = { warmUp: 6_000, healthy: 12_000, hanging: 12_000 } as const;
 const OUTAGE_MS = { before: 3_000, failing: 8_000, after: 6_000 } as const;
 const CRASH = { count: 60_000, killedAt: 20_000 } as const;
 const READY_MS = 60_000;
-/** Nothing has come for so long: nothing will come. Longer than a session and the first retry delay. */
+/**
+ * If nothing arrives for this time, nothing more is expected. It is longer than a session and the first retry delay.
+ */
 const QUIET_MS = 25_000;
 const STEP_MS = 20;
 
@@ -68,7 +70,7 @@ export async function benchPeers(brokers: string, rounds: number): Promise<strin
   return `${peerVersions()}\n\n${parts.join("\n\n")}`;
 }
 
-/** Medians, with as many digits as the figures are worth. A contestant that failed has none. */
+/** Formats the medians, with as many digits as are meaningful. A contestant that failed has none. */
 function table(figures: ReadonlyMap<string, readonly Figures[]>): string {
   const all = [...figures.values()].flat();
   const columns = [...new Set(all.flatMap((each) => Object.keys(each)))];
@@ -217,7 +219,7 @@ async function crash(peer: Peer, world: World): Promise<Figures> {
   };
 }
 
-/** A process that has delivered a record to each destination. */
+/** Starts a process, and resolves when it has delivered a record to each destination. */
 async function started(peer: Peer, world: World): Promise<MeasuredProcess> {
   const { bench, receiver, urls } = world;
   const process = await peer.start(world);
@@ -231,7 +233,7 @@ async function started(peer: Peer, world: World): Promise<MeasuredProcess> {
   return process;
 }
 
-/** Instants of each message ID's arrivals, when all of these have arrived or none comes any more. */
+/** Resolves with the times of arrival of each message ID, when all of them have arrived or no more are expected. */
 async function untilArrived(receiver: Receiver, ids: ReadonlySet<string>) {
   const arrivals = new Map<string, number[]>();
   let [missing, quietMs] = [ids.size, Date.now() + QUIET_MS];
@@ -262,7 +264,7 @@ function lostAndRepeated(
   return { lost: [...ids].filter((id) => !arrivals.has(id)).length, repeated };
 }
 
-/** When the broker appended each record of these topics. */
+/** Returns the time at which the broker appended each record of these topics. */
 async function appendsOf(
   { bench, urls }: World,
   wanted: (topic: string) => boolean = () => true,

@@ -1,6 +1,6 @@
 /**
- * @platformatic/kafka and undici: a consumer per destination, with automatic commits and 16 requests
- * at a time, after "Concurrent processing" in the README of @platformatic/kafka.
+ * @platformatic/kafka and undici: one consumer per destination, with automatic commits and 16 requests at a time,
+ * following "Concurrent processing" in the README of @platformatic/kafka.
  */
 
 import { Consumer } from "@platformatic/kafka";
@@ -32,6 +32,6 @@ for (const { topic, url } of ROUTES) {
       await post(url, `${id}`, value ?? Buffer.alloc(0), true);
     }
   };
-  // As `forEach` of the package hwp does.
+  // This is what `forEach` of the package hwp does.
   for (let worker = 0; worker < CONCURRENCY; worker += 1) void work();
 }

@@ -76,7 +76,7 @@ export interface Admin {
     is?: Readonly<Record<string, string>>,
   ): Promise<void>;
   deleteTopics(names: readonly string[]): Promise<void>;
-  /** Returns the first offset and the end of each partition of the topic. The end is before transactions that are open. */
+  /** Returns the first offset and the end of each partition. The end is before transactions that are open. */
   offsets(topic: string): Promise<readonly PartitionOffsets[]>;
   /**
    * Returns, for each partition, the offset of the first record that was written at `atMs` or later. If there is no such

@@ -1,5 +1,5 @@
 /**
- * Attacks by answers: an endpoint answers each request as `hostile-answers.ts` says. Each must come
+ * Attacks by responses: an endpoint responds to each request as `hostile-answers.ts` defines. Each response must lead
  * to the right outcome, and the honest destination must get its calls.
  */
 
@@ -9,16 +9,16 @@ import { until } from "./producers.ts";
 import type { MoreDestination, Product } from "./product.ts";
 import { startHostileServer } from "./start-hostile-server.ts";
 
-/** Too few for a breaker: it would keep calls from the endpoint. */
+/** With this few calls, no circuit opens, which would keep calls away from the endpoint. */
 const CALLS = 10;
-/** One of each part of an answer. */
+/** One for each part of a response. */
 const BRIEF = ["tiny-headers", "continues", "tiny-trailers", "blank-lines-in-bytes", "cut-short"];
 
 interface Prepared extends AsyncDisposable {
   readonly destinations: () => readonly MoreDestination[];
 }
 
-/** An endpoint and a destination for each kind of answer. */
+/** Prepares an endpoint and a destination for each kind of response. */
 export async function prepareAnswers(): Promise<Prepared> {
   const server = await startHostileServer();
   return {
@@ -46,7 +46,7 @@ async function attackByAnswer(product: Product, answer: HostileAnswer): Promise<
   await sendCalls(product, name, marker);
   const seen = { all: 0, expected: 0, honest: 0 };
   const isOver = await until(async () => {
-    // First the part, so that it is no more than all.
+    // The part is read before the total, so that it cannot be larger than the total.
     const counts = await Promise.all(labels.map((label) => requests(product, name, label)));
     seen.expected = counts.reduce((sum, count) => sum + count, 0);
     seen.all = await requests(product, name);
@@ -62,7 +62,7 @@ async function attackByAnswer(product: Product, answer: HostileAnswer): Promise<
   };
 }
 
-/** As the metric of requests has it. */
+/** Returns the label in the metric of requests. */
 function labelOf(outcome: HostileAnswer["outcomes"][number]): string {
   return typeof outcome === "number" ? `${Math.floor(outcome / 100)}xx` : outcome;
 }
@@ -72,7 +72,7 @@ function requests({ metric }: Product, destination: string, outcome = ""): Promi
   return metric("switchyard_delivery_requests_total", of);
 }
 
-/** Calls for the hostile destination, and as many for the honest one. */
+/** Sends calls to the hostile destination, and as many to the honest one. */
 async function sendCalls({ producer, topics }: Product, name: string, marker: string) {
   const records = Array.from({ length: CALLS }, (_, at) => {
     const call = { type: "track", event: "Attacked", userId: `u-${at}` };
@@ -83,7 +83,7 @@ async function sendCalls({ producer, topics }: Product, name: string, marker: st
     };
     return [hostile, honest].map((each) => ({
       topic: topics.calls,
-      // Of different users, so that they go out side by side.
+      // The calls are from different users, so that they are sent concurrently.
       key: Buffer.from(call.userId),
       value: Buffer.from(JSON.stringify(each)),
       headers: [],

@@ -1,27 +1,27 @@
 /**
- * Answers of endpoints that are meant to harm: each has a start, and bytes that follow without end.
+ * Responses of hostile endpoints: each has a start, and endless bytes that follow.
  *
- *   outcome      deliver takes the answer for
- *   a status     a response: its status line was read to the end
- *   protocol     no response: the bytes are no answer, or more than may be read for one
- *                came before its status
+ *   outcome      the deliver stage treats the response as
+ *   a status     a response: its status line was complete
+ *   protocol     no response: the bytes are not a response, or more than may be read for one
+ *                arrived before its status
  *   reset        no response: the connection has ended before the response
  *   timeout      no response: the deadline has passed
  */
 
 export interface HostileAnswer {
-  /** Also the path at which the server gives it. */
+  /** The name is also the path at which the server sends this response. */
   readonly name: string;
   readonly start: string;
-  /** Follows again and again, as fast as it is read; the number makes each one different. */
+  /** Repeated as fast as it is read. The number makes each repetition different. */
   readonly more: ((number: number) => string) | null;
   /** How many bytes are written at a time. */
   readonly write: "much" | "byte";
-  /** The end of the connection when nothing follows `start`. */
+  /** How the connection ends if nothing follows `start`. */
   readonly end: "wait" | "close" | "reset";
-  /** One of them. */
+  /** The allowed outcomes. */
   readonly outcomes: readonly Outcome[];
-  /** Nothing but the deadline ends it, whatever is known by then. */
+  /** True if only the deadline ends the request, even if its outcome is known earlier. */
   readonly lasts?: true;
 }
 
@@ -50,7 +50,7 @@ function counts(
   return { name, start, more, write: "much", end: "wait", outcomes: [outcome] };
 }
 
-/** The same bytes, each written alone. On a busy machine they may last until the deadline. */
+/** Writes the same bytes one at a time. On a busy machine, this may last until the deadline. */
 function drips(answer: HostileAnswer, name: string): HostileAnswer {
   return { ...answer, name, write: "byte", outcomes: [...answer.outcomes, "timeout"] };
 }
@@ -64,12 +64,12 @@ function says(
   return { name, start, more: null, write: "much", end, outcomes: [outcome] };
 }
 
-/** On a busy machine the deadline may come before the status. */
+/** On a busy machine, the deadline may pass before the status is read. */
 function lasts(name: string, start: string, ...outcomes: readonly Outcome[]): HostileAnswer {
   return { name, start, more: null, write: "much", end: "wait", outcomes, lasts: true };
 }
 
-/** So many headers, each of another name. */
+/** Returns this many headers with different names. */
 function numbered(count: number): string {
   return Array.from({ length: count }, (_, number) => `${number.toString(36)}:\r\n`).join("");
 }
@@ -128,14 +128,14 @@ const IN_BODY: readonly HostileAnswer[] = [
   floods("newlines", `${HEAD}\r\n`, "\n", 200),
 ];
 
-/** The next request over the same connection may get the rest of the last one's answer. */
+/** The next request over the same connection may get the rest of the previous response. */
 const AFTER: readonly HostileAnswer[] = [
   floods("second-answers", OK, OK, 200),
   floods("blank-lines-after", OK, "\r\n", 200, "protocol"),
   floods("hints-after", OK, `${HINTS}\r\n`, 200, "protocol"),
 ];
 
-/** Faults that honest servers have, too. */
+/** Faults that honest servers also have. */
 const FAULTS: readonly HostileAnswer[] = [
   says("equal-lengths", `${HEAD}Content-Length: 2\r\nContent-Length: 2\r\n\r\nok`, 200),
   says(
@@ -170,7 +170,7 @@ const WHOLE: readonly HostileAnswer[] = [
   ...OTHERS,
 ];
 
-/** Those whose cost may lie in how many pieces they come in. */
+/** Responses whose cost may depend on the number of pieces in which they arrive. */
 const IN_BYTES = [
   "tiny-headers",
   "header-value",

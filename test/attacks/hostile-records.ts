@@ -1,4 +1,4 @@
-/** Records that producers should not write, and what must become of them. */
+/** Records that producers should not write, and the expected result of each. */
 
 import type { DeadLetterReason } from "../../src/domain/dead-letter.ts";
 import type { RecordHeader, RecordHeaders } from "../../src/domain/record.ts";
@@ -13,7 +13,7 @@ export interface Hostile {
   readonly deadLetters: readonly (readonly [reason: DeadLetterReason, count: number])[];
   /** Webhooks that arrive at the honest destination. */
   readonly calls: number;
-  /** What is wrong with these. */
+  /** Returns what is wrong with the webhooks. */
   readonly judge?: (delivered: readonly Received[]) => readonly string[];
 }
 
@@ -26,7 +26,7 @@ function track(fields: object): string {
   return JSON.stringify({ type: "track", userId: "u", event: "Attack", ...fields });
 }
 
-/** @param properties JSON as it is written. */
+/** @param properties JSON, which is used unchanged. */
 function trackWith(properties: string): string {
   return `{"type":"track","userId":"u","event":"Attack","properties":${properties}}`;
 }
@@ -190,7 +190,7 @@ const RECORDS: readonly Hostile[] = [
   },
 ];
 
-/** @param flood records of the last one. */
+/** @param flood the number of records of the last attack. */
 export function hostileRecords(flood: number): readonly Hostile[] {
   return [
     ...RECORDS,

@@ -1,10 +1,10 @@
 /**
- * A program that answers requests as `hostile-answers.ts` says, in plain and over TLS. It is a
- * process of its own, so that the cost of the attacked one can be measured.
+ * A program that responds to requests as `hostile-answers.ts` defines, in plaintext and over TLS. It is a separate
+ * process, so that the cost for the attacked process can be measured.
  *
- * It expects the certificate and the key as JSON in its one argument, prints its two ports as one
- * line of JSON, and ends when its standard input does. A port on its standard input is one more that
- * it answers at, in plain; it prints the port when it does.
+ * Its only argument is JSON with the certificate and the key. It prints its two ports as one line of JSON, and ends
+ * when its standard input ends. For each port on its standard input, it also listens at this port in plaintext, and
+ * then prints the port.
  */
 
 import { once } from "node:events";
@@ -15,15 +15,15 @@ import { createServer as createTlsServer, TLSSocket } from "node:tls";
 import { HOSTILE_ANSWERS, type HostileAnswer } from "./hostile-answers.ts";
 
 const WRITE_BYTES = 32_768;
-/** Bytes that are written alone before others get their turn. */
+/** The number of single bytes that are written before other connections get their turn. */
 const BYTES_A_TURN = 256;
-/** Most bytes in a socket that the other side has not taken. */
+/** Maximum bytes in a socket that the other side has not read yet. */
 const HELD_MAX_BYTES = 1_024;
 
 const byPath = new Map(HOSTILE_ANSWERS.map((answer) => [`/${answer.name}`, answer]));
 const credentials = JSON.parse(process.argv[2] ?? "{}") as { cert: string; key: string };
 
-/** By the port of the other side. */
+/** TCP sockets by the port of the other side. */
 const tcpOf = new Map<number | undefined, Socket>();
 const tlsServer = createTlsServer(credentials, serve);
 tlsServer.on("tlsClientError", () => undefined);
@@ -46,7 +46,7 @@ asked.on("line", (port) => {
 
 function serve(socket: Socket): void {
   socket.setNoDelay(true);
-  // The other side gives connections up: the attacks are about that.
+  // The other side closes connections, which is what the attacks test.
   socket.on("error", () => undefined);
   socket.on("data", (chunk) => {
     const [, path = ""] = chunk.toString("latin1").split(" ", 2);
@@ -64,7 +64,7 @@ function give(socket: Socket, { start, more, write, end }: HostileAnswer): void 
   });
 }
 
-/** Only the TCP socket below one of TLS can be reset. */
+/** Only the TCP socket below a TLS socket can be reset. */
 function reset(socket: Socket): void {
   if (socket instanceof TLSSocket) tcpOf.get(socket.remotePort)?.resetAndDestroy();
   else socket.resetAndDestroy();

@@ -1,6 +1,6 @@
 /**
- * Attacks by batches of a few kilobytes that inflate to hundreds of megabytes. Each record must end
- * as the dead letter `too-large`, the next call must arrive, and memory must stay bounded meanwhile.
+ * Attacks by batches of a few kilobytes that decompress to hundreds of megabytes. Each record must become a dead letter
+ * with the reason `too-large`, the next call must arrive, and memory must stay bounded.
  */
 
 import { Producer } from "@platformatic/kafka";
@@ -11,7 +11,7 @@ import type { Product } from "./product.ts";
 
 const MEGABYTE = 2 ** 20;
 const MEGABYTES_MAX = 350;
-/** Blanks in one batch, so that it is below the topic's limit when it is compressed. */
+/** The size of the spaces in one batch. The compressed batch is below the topic's limit. */
 const MEGABYTES = { gzip: 300, zstd: 300, lz4: 150, snappy: 15 } as const;
 type Codec = keyof typeof MEGABYTES;
 const CODECS: readonly Codec[] = ["gzip", "zstd", "lz4", "snappy"];

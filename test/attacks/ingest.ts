@@ -1,6 +1,5 @@
 /**
- * Attacks of callers on a running ingest. Each one looks whether an honest caller beside it is still
- * answered.
+ * Attacks of clients on a running ingest stage. Each attack checks whether an honest client still gets responses.
  */
 
 import { connect, type Socket } from "node:net";
@@ -12,7 +11,7 @@ import type { AttackRow } from "./attack-row.ts";
 export interface IngestTarget {
   /** Plain HTTP, such as http://127.0.0.1:8080. */
   readonly url: string;
-  /** Of a source, for the honest caller and for attackers who know it. */
+  /** The write key of a source, for the honest client and for attackers who know it. */
   readonly writeKey: string;
 }
 
@@ -35,7 +34,7 @@ const ATTACKS: readonly ((target: IngestTarget) => Promise<AttackRow>)[] = [
   drippingBody,
 ];
 
-/** 216 callers with a wrong key in Basic, each with 300 KB of a body that does not end. */
+/** 216 clients with a wrong key in HTTP Basic, each of which sends 300 KB of a body that does not end. */
 async function wrongKeys(target: IngestTarget): Promise<AttackRow> {
   const name = "216 bodies with a wrong key in the header";
   return await withHalfBodies(target, name, `Authorization: ${basic("wrong")}\r\n`);
@@ -59,7 +58,7 @@ async function withHalfBodies(
   return { name, expected: "honest callers get 200", seen, ok: isAll(honest, 200) };
 }
 
-/** 10 KB that unpack to 3.4 million calls. */
+/** Sends 10 KB that decompress to 3.4 million calls. */
 async function manyTinyCalls(target: IngestTarget): Promise<AttackRow> {
   const body = gzipSync(`{"batch":[${"[],".repeat(3_400_000)}[]]}`);
   const answers = await Promise.all(Array.from({ length: 4 }, () => post(target, body)));
@@ -69,7 +68,7 @@ async function manyTinyCalls(target: IngestTarget): Promise<AttackRow> {
   return { name, expected: "413", seen, ok: isAll(statuses, 413) };
 }
 
-/** The size at the end of the gzip says 20 bytes; the parts before it are 10 MiB. */
+/** The size at the end of the gzip is 20 bytes, but the parts before it are 10 MiB. */
 async function lyingGzip(target: IngestTarget): Promise<AttackRow> {
   const parts = [gzipSync(`{"batch":[${" ".repeat(10 * MIB)}`), gzipSync("]}")];
   const answers = [await post(target, Buffer.concat(parts))];
@@ -83,7 +82,7 @@ async function lyingGzip(target: IngestTarget): Promise<AttackRow> {
   };
 }
 
-/** Four callers who send what costs most, again and again; the honest caller's answers are timed. */
+/** Four clients repeatedly send the most expensive bodies, and the response times of the honest client are measured. */
 async function fourTogether(target: IngestTarget): Promise<AttackRow> {
   let isOver = false;
   const attackers = hostileBodies().map(async (body) => {
@@ -107,7 +106,10 @@ async function fourTogether(target: IngestTarget): Promise<AttackRow> {
   };
 }
 
-/** One for each of four callers: packed small, and dear to unpack or to go through. */
+/**
+ * Returns one body for each of four clients. The bodies are small when compressed, and expensive to decompress or to
+ * parse.
+ */
 export function hostileBodies(): readonly Buffer[] {
   const calls = (count: number) => `{"batch":[${"[],".repeat(count)}[]]}`;
   return [
@@ -118,7 +120,7 @@ export function hostileBodies(): readonly Buffer[] {
   ];
 }
 
-/** Connections that are opened and left alone. */
+/** Opens connections without sending anything. */
 async function idleConnections(target: IngestTarget): Promise<AttackRow> {
   await using _open = await connections(target, 300);
   const statuses = await honestAnswers(target, 5);
@@ -141,7 +143,7 @@ async function noHost(target: IngestTarget): Promise<AttackRow> {
   };
 }
 
-/** A byte each 100 ms. */
+/** Sends one byte every 100 ms. */
 async function drippingBody(target: IngestTarget): Promise<AttackRow> {
   const startedAtMs = performance.now();
   await using open = await connections(target, 1);
@@ -218,7 +220,7 @@ async function connections({ url }: IngestTarget, count: number): Promise<OpenCo
       () =>
         new Promise<Socket>((resolve) => {
           const socket = connect({ host: hostname, port: Number(port || 80) });
-          // One that is refused or closed is what some attacks should see.
+          // For some attacks, a refused or closed connection is the expected result.
           socket.on("error", () => resolve(socket));
           socket.once("connect", () => resolve(socket));
         }),
@@ -233,7 +235,7 @@ async function connections({ url }: IngestTarget, count: number): Promise<OpenCo
   };
 }
 
-/** Resolves when everything is sent, or when the connection takes no more for a second. */
+/** Resolves when everything is sent, or when the connection has accepted no bytes for a second. */
 async function written(socket: Socket, ...parts: readonly (string | Buffer)[]): Promise<void> {
   const sent = Promise.all(
     parts.map((part) => new Promise<void>((resolve) => socket.write(part, () => resolve()))),
@@ -249,7 +251,7 @@ async function rawAnswer(target: IngestTarget, text: string): Promise<string> {
   return await ended(socket, 10_000);
 }
 
-/** The bytes that were read until the other side has closed the connection. */
+/** Returns the bytes that were read until the other side closed the connection. */
 function ended(socket: Socket, limitMs: number): Promise<string> {
   return new Promise((resolve) => {
     let text = "";

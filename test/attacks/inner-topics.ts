@@ -1,11 +1,11 @@
 /**
- * Attacks by somebody who may write to `delays.*` or `deliveries.*`. The headers of one record say
- * something that no stage would write. It must reach no further than the destination of its topic,
- * and a tier must go on.
+ * Attacks by a user who may write to `delays.*` or `deliveries.*`. The headers of one record contain values that no
+ * stage would write. The record must affect at most the destination of its topic, and a delay topic must not be
+ * blocked.
  *
  *   destination of the product    here
- *   other                         accepts everything, and gets no calls but by these attacks
- *   broken                        accepts nothing, so that its records are parked
+ *   other                         accepts everything, and gets calls only from these attacks
+ *   broken                        accepts nothing, so that its records await retry
  */
 
 import { randomUUID } from "node:crypto";
@@ -21,7 +21,7 @@ const OTHER = "other" as DestinationId;
 const BROKEN = "broken" as DestinationId;
 const READ_BYTES = 1_024 * 1_024;
 const YEAR_MS = 365 * 86_400_000;
-/** A header of producers, which every stage passes on. */
+/** A header from producers, which every stage passes on. */
 const MARK = "attack-mark";
 const CALL = Buffer.from('{"type":"track","event":"Attacked","userId":"u"}');
 
@@ -37,7 +37,7 @@ const ATTACKS: readonly ((product: Product) => Promise<AttackRow>)[] = [
   countedBeyondMeasure,
 ];
 
-/** They take seconds: there is no brief form. */
+/** These attacks take only seconds, so there is no short form. */
 export async function innerTopicAttacks(
   product: Product,
   _options: AttackOptions,
@@ -47,13 +47,13 @@ export async function innerTopicAttacks(
   return rows;
 }
 
-/** A record of a shared tier that is due in a year, before an honest one. */
+/** Writes a record that is due in a year to a shared delay topic, before an honest record. */
 function dueInAYear(product: Product): Promise<AttackRow> {
   const headers = headersOf({ dueAtMs: Date.now() + YEAR_MS });
   return beforeAnHonestOne(product, "due in a year", headers, 2);
 }
 
-/** Returned there, it would be due again at once, and so on. */
+/** If it were returned to the delay topic, it would be due again immediately, without end. */
 function returnToTheTier(product: Product): Promise<AttackRow> {
   const retryTopic = delayOf(product);
   const headers = headersOf({ dueAtMs: Date.now(), retryTopic });
@@ -76,7 +76,7 @@ function delayedWithoutHeaders(product: Product): Promise<AttackRow> {
   return beforeAnHonestOne(product, "delayed without headers", [], 1);
 }
 
-/** @param accepted deliveries that must arrive, the honest one included. */
+/** @param accepted the deliveries that must arrive, including the honest one. */
 async function beforeAnHonestOne(
   product: Product,
   name: string,
@@ -104,7 +104,7 @@ async function beforeAnHonestOne(
   };
 }
 
-/** A record on one destination's topic that names another. */
+/** Writes a record to the topic of one destination that names another destination. */
 async function ofAnotherDestination(product: Product): Promise<AttackRow> {
   const before = gotBy(product, OTHER);
   const parked = await parkedOf(product, { destination: OTHER });
@@ -155,7 +155,7 @@ async function countedBeyondMeasure(product: Product): Promise<AttackRow> {
   };
 }
 
-/** The headers under which the broken destination's record is parked; null: it never was. */
+/** Returns the headers of the broken destination's record in the delay topic; null if the record never got there. */
 async function parkedOf(
   product: Product,
   given: Partial<Delivery>,
@@ -185,7 +185,7 @@ function delayOf({ topics, retryDelaysMs }: Product): string {
   return topics.delays(retryDelaysMs[0] ?? 0);
 }
 
-/** All records that a topic holds now. */
+/** Returns all records that a topic contains now. */
 async function recordsOf({ kafka }: Product, topic: string): Promise<IncomingRecord[]> {
   const found: IncomingRecord[] = [];
   const { signal } = new AbortController();
@@ -197,7 +197,7 @@ async function recordsOf({ kafka }: Product, topic: string): Promise<IncomingRec
   return found;
 }
 
-/** All under one key, so that they come to one partition. */
+/** All of these records have the same key, so that they are in one partition. */
 function hostile(topic: string, headers: RecordHeaders) {
   return { topic, key: Buffer.from("attacked"), value: CALL, headers };
 }

@@ -1,10 +1,10 @@
 /**
- * `npm run attack`: every attack that is known here, on a running product, as one table.
+ * `npm run attack`: makes every known attack on a running product, and prints one table.
  *
  *   npm run attack             all of them
  *   npm run attack -- secrets  only these; several names are possible
  *
- * Exit status 1 when one is not ok, 2 for a name that there is not.
+ * Exit status 1 if an attack is not ok, 2 for an unknown name.
  */
 
 import { startKafka } from "../../tools/kafka/start.ts";

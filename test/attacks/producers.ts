@@ -1,7 +1,7 @@
 /**
- * Attacks of producers: records on `calls` that no client library would write. Each must end as a
- * dead letter or as a signed webhook. The next honest call of the same partition must arrive, the
- * program must live, and its memory must stay under 350 MB.
+ * Attacks of producers: records in `calls` that no client library would write. Each must become a dead letter or a
+ * signed webhook. The next honest call of the same partition must arrive, the program must continue, and its memory
+ * must stay below 350 MB.
  */
 
 import { setTimeout as pause } from "node:timers/promises";
@@ -14,7 +14,7 @@ import type { Product } from "./product.ts";
 
 const LIMIT_MS = 60_000;
 const LOOK_EVERY_MS = 100;
-/** Records of the flood. */
+/** The number of records in the flood. */
 const FLOOD = 20_000;
 const FLOOD_BRIEF = 500;
 const MEGABYTES_MAX = 350;
@@ -91,7 +91,7 @@ async function send(
   if (refused.length > 0) throw new Error(`the broker refuses ${refused[0]?.error}`);
 }
 
-/** Dead letters keep the key of their record. */
+/** Finds dead letters by key, because a dead letter has the key of its record. */
 export async function deadLettersOf(
   { kafka, topics }: Product,
   key: string,
@@ -128,7 +128,7 @@ async function megabytesOf({ metric }: Product): Promise<number> {
   return Math.round((await metric("process_resident_memory_bytes")) / 2 ** 20);
 }
 
-/** Whether it became true in time. */
+/** Returns whether the condition became true in time. */
 export async function until(look: () => boolean | Promise<boolean>): Promise<boolean> {
   for (const endAtMs = performance.now() + LIMIT_MS; performance.now() < endAtMs; ) {
     if (await look()) return true;

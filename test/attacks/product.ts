@@ -1,13 +1,13 @@
 /**
- * The product that is attacked: `switchyard run` as a child process on a real Kafka, with secrets in
- * every place that takes one, and endpoints that verify what they get.
+ * The product that is attacked: `switchyard run` as a child process on a real Kafka, with a secret in every setting
+ * that accepts one, and with endpoints that verify requests.
  *
  *   destination   endpoint                       its topic
- *   honest        accepts what is signed         gets the calls of the source `web`
+ *   honest        accepts signed requests        gets the calls from the source `web`
  *   broken        nothing listens                the same
- *   other         accepts what is signed         gets the calls of the source `other`, of which
- *                                                there are none
- *   those of a group of attacks                  calls that name them
+ *   other         accepts signed requests        gets the calls from the source `other`, which has
+ *                                                none
+ *   more, for a group of attacks                 calls that name them
  */
 
 import { once } from "node:events";
@@ -27,12 +27,12 @@ import { spawnGuarded } from "../../tools/kafka/guarded-process.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { type Receiver, startReceiver } from "./receiver.ts";
 
-/** Stands in each secret of the product, and nowhere else. */
+/** This string is in each secret of the product, and nowhere else. */
 export const SECRET = "hunter2";
 export const WRITE_KEY = `${SECRET}-write-key`;
 const SHARED_SECRET = `${SECRET}-shared-secret-of-32-chars`;
 
-/** A destination that attacks need beside the product's own. Its name is its id. */
+/** A destination that attacks need in addition to the product's own destinations. Its name is its ID. */
 export interface MoreDestination {
   readonly id: string;
   readonly url: string;
@@ -47,14 +47,14 @@ export interface Product extends AsyncDisposable {
   readonly kafka: Kafka;
   readonly producer: Producer;
   readonly receiver: Receiver;
-  /** Everything that it has written to standard output and standard error. */
+  /** Returns everything that the product has written to standard output and standard error. */
   readonly printed: () => string;
   readonly isAlive: () => boolean;
-  /** Delays of its tiers. */
+  /** The retry delays. */
   readonly retryDelaysMs: readonly number[];
-  /** The sum of a metric's values whose labels contain `having`. */
+  /** Returns the sum of a metric's values whose labels contain `having`. */
   readonly metric: (name: string, having?: string) => Promise<number>;
-  /** SIGTERM, so many times. Resolves with the exit status. */
+  /** Sends SIGTERM this many times, and resolves with the exit status. */
   readonly stop: (times: number) => Promise<number | null>;
 }
 
@@ -63,9 +63,9 @@ const RETRY_DELAYS_MS = [1_000, 5_000];
 const READY_LIMIT_MS = 120_000;
 
 /**
- * Resolves when it is ready.
+ * Resolves when the product is ready.
  *
- * @param more says which destinations there are beside its own, by the receiver's URL.
+ * @param more returns the additional destinations, given the URL of the receiver.
  */
 export async function startProduct(
   brokers: readonly string[],
@@ -85,7 +85,7 @@ export async function startProduct(
     directory,
     more,
   };
-  // JSON is YAML.
+  // JSON is valid YAML.
   writeFileSync(configFile, JSON.stringify(configuration(options)));
   const command = [process.execPath, ...NODE_FLAGS, MAIN, "run", "--config", configFile];
   const { SWITCHYARD_KAFKA_BROKERS: _, ...env } = process.env;

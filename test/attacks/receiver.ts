@@ -1,8 +1,8 @@
 /**
- * The endpoints of the product that is attacked. They are told apart by the first part of the path.
+ * The endpoints of the product that is attacked. The first part of the path identifies an endpoint.
  *
  *   failing      503 to everything
- *   any other    200 for a request whose signatures are right, else 400
+ *   any other    200 for a request whose signatures are correct, otherwise 400
  */
 
 import { once } from "node:events";
@@ -21,13 +21,13 @@ export interface Received {
 
 export interface Receiver extends AsyncDisposable {
   readonly url: string;
-  /** All that was accepted. */
+  /** All accepted requests. */
   readonly received: readonly Received[];
-  /** Why requests were refused: each is a fault of the product. */
+  /** Why requests were refused. Each entry is a fault of the product. */
   readonly refused: readonly string[];
 }
 
-/** The part of the path of an endpoint that always fails. */
+/** The first part of the path for an endpoint that always fails. */
 const FAILING = "failing";
 const DECODED_ID_MAX = 200;
 

@@ -1,4 +1,4 @@
-/** Carries attacks out, one after the other, each group on a product of its own. */
+/** Makes the attacks one after the other, with a separate product for each group. */
 
 import { table } from "../../src/words/table.ts";
 import { answerAttacks, prepareAnswers } from "./answers.ts";
@@ -12,9 +12,9 @@ import { secretAttacks, stopAttacks } from "./secrets.ts";
 
 export interface Attacks {
   readonly name: string;
-  /** Takes minutes on a busy machine: left out of `npm test`. */
+  /** True if the attacks take minutes on a busy machine. They are omitted from `npm test`. */
   readonly isCostly?: boolean;
-  /** Starts servers and the like that they need beside the product. */
+  /** Starts what the attacks need in addition to the product, such as servers. */
   readonly prepare?: () => Promise<Prepared>;
   readonly run: (product: Product, options: AttackOptions) => Promise<readonly AttackRow[]>;
 }
@@ -33,7 +33,7 @@ export const ATTACKS: readonly Attacks[] = [
   { name: "stop", run: stopAttacks },
 ];
 
-/** @param say is told of each group when it begins. */
+/** @param say called when a group starts. */
 export async function runAttacks(
   brokers: readonly string[],
   attacks: readonly Attacks[],

@@ -1,6 +1,6 @@
 /**
- * Attacks on what the product prints. Secrets stand in odd places of its configuration, and data
- * that reaches its commands would steer a terminal.
+ * Attacks on the output of the product. Its configuration has secrets in unusual settings, and data that its commands
+ * print contains control characters for a terminal.
  */
 
 import { spawn } from "node:child_process";
@@ -15,14 +15,14 @@ import { type Product, read, SECRET } from "./product.ts";
 
 const BIN = join(import.meta.dirname, "../../bin/switchyard.js");
 const KEY = readFileSync(join(import.meta.dirname, "../golden/tls/key.pem"), "utf8");
-/** Every piece of it that could be quoted. */
+/** Every part of the key that could be quoted. */
 const KEY_PIECES = KEY.split("\n").filter((line) => line !== "" && !line.startsWith("-----"));
 const CONTROL = /(?!\n)[\p{Cc}\p{Bidi_Control}]/u;
 const NASTY = "x\u001b[2J\u009b2J\u007f\u202e";
 const STOP_LIMIT_S = 30;
 const BRIEF_CONFIGURATIONS = 3;
 
-/** Configurations that are wrong, or right, with a secret where none is expected. */
+/** Configurations, invalid or valid, with a secret where none is expected. */
 const CONFIGURATIONS: Readonly<Record<string, string>> = {
   "a password in kafka.brokers": `kafka: { brokers: "sasl://u:${SECRET},a@kafka:9092" }`,
   "a password in a list of brokers": `kafka: { brokers: [k:1, "u:${SECRET}:kafka:9092"] }`,
@@ -83,7 +83,7 @@ async function printsNoSecret(name: string, file: string): Promise<AttackRow> {
   return { name: `config check and print: ${name}`, expected: "no secret", seen, ok };
 }
 
-/** Failing endpoints, refused calls and every page of the admin port. */
+/** Checks failing endpoints, rejected calls, and every page of the admin port. */
 async function runsInSilence(product: Product): Promise<AttackRow> {
   const { adminUrl, configFile, producer, printed, topics } = product;
   const call = { type: "track", userId: "u", event: "e" };
@@ -114,7 +114,7 @@ async function runsInSilence(product: Product): Promise<AttackRow> {
   };
 }
 
-/** Data with control characters through the commands that print it. */
+/** Passes data with control characters through the commands that print it. */
 async function tameTerminal({
   configFile,
   producer,
@@ -168,7 +168,7 @@ function terminalRow(name: string, out: string, isThere: boolean): AttackRow {
   };
 }
 
-/** SIGTERM three times, as process groups and supervisors send it. */
+/** Sends SIGTERM three times, like process groups and supervisors. */
 export async function stopAttacks(product: Product): Promise<AttackRow[]> {
   const startMs = performance.now();
   const status = await product.stop(3);

@@ -11,11 +11,11 @@ import { issue } from "../support/build/certificates.ts";
 export interface HostileServer extends AsyncDisposable {
   readonly plainUrl: string;
   readonly tlsUrl: string;
-  /** PEM text of the authority that its certificate is of. */
+  /** PEM text of the CA that issued the server's certificate. */
   readonly ca: string;
-  /** It answers at this port of 127.0.0.1 as well, in plain. Resolves when it does. */
+  /** Makes the server also listen at this port of 127.0.0.1, in plaintext. Resolves when it listens. */
   listenAt(port: number): Promise<void>;
-  /** It has what the others leave of the processors, as if it had a machine of its own. */
+  /** Gives the server only the CPU time that other processes leave, as if it had a separate machine. */
   yieldProcessor(): void;
 }
 

@@ -1,4 +1,4 @@
-/** Steers two processes under load, a step after the other, and compares each with the ledger. */
+/** Controls two processes under load, one step after the other, and compares each step with the ledger. */
 
 import { table } from "../../src/words/table.ts";
 import { ControlledWorld, type WorldOptions } from "./controlled-world.ts";
@@ -12,7 +12,7 @@ import { traces } from "./steps/timeline.ts";
 
 type Step = (world: ControlledWorld) => Promise<Rows>;
 
-/** In this order: later ones look at what earlier ones did. */
+/** The steps in order: later steps use what earlier steps have done. */
 const STEPS: readonly Step[] = [
   pauseAndResume,
   configuredPause,
@@ -22,7 +22,7 @@ const STEPS: readonly Step[] = [
   resumedReplay,
   traces,
 ];
-/** What no test of one part shows already. */
+/** The steps that no test of a single part covers. */
 const SHORT: readonly Step[] = [
   pauseAndResume,
   retryAndDrain,

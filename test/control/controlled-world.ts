@@ -1,6 +1,6 @@
 /**
- * Two processes of `switchyard run` that deliver to `crm` and `other`, an endpoint that knows which of
- * them sent what, and a ledger of what was published. A delivery that is refused waits for ten minutes.
+ * Two processes of `switchyard run` that deliver to `crm` and `other`, an endpoint that records which process sent each
+ * request, and a ledger of what was published. A delivery that fails waits for ten minutes.
  */
 
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -27,13 +27,13 @@ const PROCESSES = ["first", "second"] as const;
 const PARTITIONS = 4;
 const TIER = "10m";
 const LOOK_EVERY_MS = 100;
-/** Nothing takes so long on a machine that does nothing else. */
+/** On an idle machine, nothing takes as long as this. */
 const LIMIT_MS = 30_000;
 const READ_BYTES = 1_048_576;
 
 export interface WorldOptions {
   readonly brokers: readonly string[];
-  /** Everything may take so many times as long, on a busy machine. */
+  /** The factor by which everything may take longer, on a busy machine. */
   readonly patience: number;
   readonly say: (line: string) => void;
 }
@@ -71,7 +71,7 @@ export class ControlledWorld implements AsyncDisposable {
     this.ledger = new Ledger(this.#producer, this.topics.calls);
   }
 
-  /** Its topics are made, and both processes are ready. */
+  /** Creates the topics, and resolves when both processes are ready. */
   static async start(options: WorldOptions): Promise<ControlledWorld> {
     const world = new ControlledWorld(options);
     try {
@@ -101,24 +101,24 @@ export class ControlledWorld implements AsyncDisposable {
     await Promise.all(this.#programs.map(({ ready }) => ready));
   }
 
-  /** Puts other settings of `crm` in place for both processes, which take them over by themselves. */
+  /** Writes other settings of `crm` for both processes, which reload them without a request. */
   configure(crm: Readonly<Record<string, unknown>>): void {
     for (const own of this.#processes) {
       const next = join(this.#directory, "next.yaml");
-      // JSON is YAML.
+      // JSON is valid YAML.
       writeFileSync(next, JSON.stringify(this.#configuration(own, crm), undefined, 2));
       renameSync(next, own.configFile);
     }
   }
 
-  /** Runs a command of the program to its end. */
+  /** Runs a command of the program, and resolves when it has ended. */
   async command(...args: readonly string[]): Promise<CommandEnd> {
     const end = await this.start(...args).ended;
     this.say(`switchyard ${args.join(" ")}: status ${end.status}, ${end.tookMs} ms`);
     return end;
   }
 
-  /** What a command says as JSON, with its exit status. */
+  /** Runs a command, and returns its JSON with its exit status. */
   async outcome(...args: readonly string[]): Promise<Readonly<Record<string, unknown>>> {
     const { status, out, err } = await this.command(...args, "--json");
     try {
@@ -132,7 +132,7 @@ export class ControlledWorld implements AsyncDisposable {
     return startCommand([...args, "--config", this.#processes[0]?.configFile ?? ""]);
   }
 
-  /** Looks until it is so, or the time is over. */
+  /** Checks repeatedly until the condition holds, or the time is over. */
   async until(holds: () => boolean | Promise<boolean>, limitMs = LIMIT_MS): Promise<boolean> {
     const endMs = Date.now() + limitMs * this.patience;
     while (!(await holds())) {
@@ -142,7 +142,10 @@ export class ControlledWorld implements AsyncDisposable {
     return true;
   }
 
-  /** Why `crm` is held, as each process says: `command`, `configuration`, `breaker`; `-`: it is not. */
+  /**
+   * Returns why `crm` is on hold, as each process reports it: `command`, `configuration`, `breaker`; `-` if it is not
+   * on hold.
+   */
   async heldBy(): Promise<string> {
     const each = this.#processes.map(async ({ adminPort }) => {
       const answer = await fetch(`http://127.0.0.1:${adminPort}/status`);
@@ -158,7 +161,7 @@ export class ControlledWorld implements AsyncDisposable {
     return (await Promise.all(each)).join(", ");
   }
 
-  /** All that lies on a topic now. */
+  /** Returns all records that a topic contains now. */
   async read(topic: string): Promise<readonly IncomingRecord[]> {
     const found: IncomingRecord[] = [];
     const { signal } = new AbortController();

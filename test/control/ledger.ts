@@ -1,4 +1,4 @@
-/** Publishes calls, also as a load that goes on, and remembers each. */
+/** Publishes calls, either once or continuously, and records each of them. */
 
 import { setTimeout as timer } from "node:timers/promises";
 
@@ -8,15 +8,15 @@ export interface Published {
   readonly id: string;
   readonly user: string;
   readonly event: string;
-  /** Given as the time of its receipt. */
+  /** True if the call has an earlier time of receipt. */
   readonly isOld: boolean;
-  /** When it was acknowledged. */
+  /** When the call was acknowledged. */
   readonly atMs: number;
 }
 
 export interface Publishing {
   readonly event?: string;
-  /** Received three days ago, as the call itself says. */
+  /** If true, the calls have a time of receipt three days ago. */
   readonly isOld?: boolean;
 }
 
@@ -27,7 +27,7 @@ const LOAD_CALLS = 5;
 const LOAD_EVERY_MS = 25;
 
 export class Ledger {
-  /** In the order in which they were written. */
+  /** All calls in the order in which they were written. */
   readonly all: Published[] = [];
   readonly #producer: Pick<Producer, "send">;
   readonly #topic: string;
@@ -39,14 +39,14 @@ export class Ledger {
     this.#topic = topic;
   }
 
-  /** Resolves with those that were published, when they are acknowledged. One publication at a time. */
+  /** Publishes calls, and resolves with them when they are acknowledged. Publications run one at a time. */
   publish(count: number, publishing: Publishing = {}): Promise<readonly Published[]> {
     const published = this.#turn.then(() => this.#publish(count, publishing));
     this.#turn = published.catch(() => undefined);
     return published;
   }
 
-  /** Until disposed: some 200 calls a second. */
+  /** Publishes about 200 calls per second until disposed. */
   load(): AsyncDisposable {
     let isOver = false;
     const live = async () => {

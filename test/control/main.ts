@@ -1,12 +1,12 @@
 /**
- * `npm run test:control`: pauses, resumes, retries, drains, cancels, replays and traces on a real cluster,
+ * `npm run test:control`: pauses, resumes, retries, drains, cancels and replays on a real cluster, shows timelines,
  * with two processes under load, and compares each step with what was published and received.
  *
  *   npm run test:control                    all steps
- *   npm run test:control -- --short         as `npm test` makes them
+ *   npm run test:control -- --short         the steps of `npm test`
  *   npm run test:control -- --patience 3    everything may take three times as long, on a busy machine
  *
- * Exit status 1 when something else was seen than the ledger says, 2 for wrong usage.
+ * Exit status 1 if anything differs from the ledger, 2 for wrong usage.
  */
 
 import { startKafka } from "../../tools/kafka/start.ts";

@@ -1,4 +1,4 @@
-/** The endpoints of all destinations: keeps which process sent which call when, and what it answered. */
+/** The endpoints of all destinations: records for each call which process sent it, when, and the response. */
 
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -8,16 +8,16 @@ export interface Taken {
   readonly id: string;
   readonly user: string;
   readonly status: number;
-  /** The process, as a header of its own configuration names it. */
+  /** The process that sent the request, from a header in the process's own configuration. */
   readonly by: string;
   readonly atMs: number;
 }
 
-/** Each process adds it by its configuration. */
+/** Each process adds this header, which is in its configuration. */
 export const SENT_BY = "x-sent-by";
 
 export class ControlledReceiver implements AsyncDisposable {
-  /** Destinations that are answered 503. */
+  /** Destinations that get the response 503. */
   readonly refusing = new Set<string>();
   readonly #taken = new Map<string, Taken[]>();
   readonly #server = createServer((request, response) => {
@@ -49,7 +49,7 @@ export class ControlledReceiver implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** All requests of a destination, in order of their arrival. */
+  /** Returns all requests of a destination, in order of arrival. */
   all(destination: string): readonly Taken[] {
     return this.#taken.get(destination) ?? [];
   }

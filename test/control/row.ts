@@ -1,4 +1,4 @@
-/** What a step of `npm run test:control` expects by the ledger, and what was seen. */
+/** What a step of `npm run test:control` expects according to the ledger, and what was observed. */
 
 export interface Row {
   readonly step: string;
@@ -8,7 +8,7 @@ export interface Row {
   readonly ok: boolean;
 }
 
-/** Of a step that is under way: keeps the rows in their order. */
+/** Collects the rows of a step in progress, in order. */
 export class Rows {
   readonly all: Row[] = [];
   readonly #step: string;
@@ -17,7 +17,7 @@ export class Rows {
     this.#step = step;
   }
 
-  /** Both are the same, or the row is not ok. */
+  /** Adds a row that is ok if both values are the same. */
   same(about: string, expected: string | number, seen: string | number): void {
     const [wanted, found] = [`${expected}`, `${seen}`];
     this.all.push({
@@ -29,7 +29,7 @@ export class Rows {
     });
   }
 
-  /** @param range whose two ends belong to it. */
+  /** @param range both ends are included. */
   within(about: string, [from, to]: readonly [number, number], seen: number): void {
     const expected = from === to ? `${from}` : `${from} to ${to}`;
     this.all.push({
@@ -41,7 +41,7 @@ export class Rows {
     });
   }
 
-  /** Each of the expected calls is seen once, and no other. */
+  /** Adds a row that is ok if each expected call was seen once, and no other call was seen. */
   calls(about: string, expected: Iterable<string>, seen: readonly string[]): void {
     const { text, isSame } = comparedCalls(new Set(expected), seen);
     const wanted = callCount(new Set(expected).size);
@@ -49,7 +49,7 @@ export class Rows {
   }
 }
 
-/** @param seen message ids, with repetitions. */
+/** @param seen message IDs, including repetitions. */
 export function comparedCalls(
   expected: ReadonlySet<string>,
   seen: readonly string[],
@@ -80,7 +80,7 @@ function callCount(count: number): string {
   return count === 1 ? "1 call" : `${count} calls`;
 }
 
-/** Users whose calls came in another order than they were published in. */
+/** Returns users whose calls arrived in a different order from that in which they were published. */
 export function usersOutOfOrder(
   published: readonly { readonly id: string; readonly user: string }[],
   arrived: readonly { readonly id: string; readonly user: string }[],

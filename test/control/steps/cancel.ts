@@ -1,13 +1,13 @@
 /**
- * Old and new calls wait for crm, in its line and in a tier. The old ones are cancelled, then replayed
- * from the dead letters.
+ * Old and new calls wait for crm, in its queue and in a delay topic. The old ones are canceled, then replayed from the
+ * dead letters.
  *
- *   command                          by the ledger
- *   cancel --older-than --dry-run    counts the old ones that wait
- *   cancel --older-than --yes        dead letters `cancelled` of precisely these
- *   resume and retry                 the new ones arrive, and no old one
- *   dead-letters replay              the old ones arrive
- *   the same again                   leaves them out; with --include-replayed they arrive again
+ *   command                          expected by the ledger
+ *   cancel --older-than --dry-run    counts the old calls that wait
+ *   cancel --older-than --yes        exactly these become dead letters, `cancelled`
+ *   resume and retry                 the new calls arrive, and no old call
+ *   dead-letters replay              the old calls arrive
+ *   the same again                   omits them; with --include-replayed, they arrive again
  */
 
 import type { ControlledWorld } from "../controlled-world.ts";
@@ -67,7 +67,7 @@ export async function cancelAndReplay(world: ControlledWorld): Promise<Rows> {
   return rows;
 }
 
-/** Some in a tier, the others in the line of a destination that is paused. */
+/** Makes calls wait: some for their retry, the others in the queue of a paused destination. */
 async function makeWait(world: ControlledWorld): Promise<void> {
   const { ledger, receiver } = world;
   const both = async () => {
@@ -92,7 +92,7 @@ async function cancelled(world: ControlledWorld): Promise<readonly string[]> {
   return headers.flatMap((each) => (each[REASON] === "cancelled" ? [`${each[MESSAGE_ID]}`] : []));
 }
 
-/** How often crm has accepted it. */
+/** Returns how often crm has accepted the call. */
 function timesAt({ receiver }: ControlledWorld, id: string): number {
   return receiver.accepted("crm").filter((each) => each.id === id).length;
 }

@@ -1,4 +1,4 @@
-/** Paused by the configuration: a command does not end it, and each of both pauses alone. */
+/** A pause in the configuration: a command does not end it, and each of the two pauses is effective alone. */
 
 import type { ControlledWorld } from "../controlled-world.ts";
 import { idsOf } from "../ledger.ts";

@@ -1,12 +1,12 @@
 /**
- * Paused by a command and resumed, while calls flow.
+ * A command pauses crm and resumes it, while calls are published.
  *
- *   of                         by the ledger
+ *   subject                    expected by the ledger
  *   crm while it is paused     nothing arrives later than two seconds after the record of the pause
- *   other                      all that was published meanwhile arrives meanwhile
- *   the second `pause`         says how many wait: what was published and has not arrived
+ *   other                      everything that is published during the pause also arrives then
+ *   the second `pause`         reports how many wait: those published that have not arrived
  *   both, resumed              each call arrived once, in order for each user
- *   events for people          one that it is paused, one that it is resumed
+ *   operator events            one for the pause, and one for its end
  */
 
 import { OPERATIONS_PARTITION } from "../../../src/control/operator-actions.ts";
@@ -14,7 +14,7 @@ import { type ControlledWorld, DESTINATIONS } from "../controlled-world.ts";
 import { idsOf } from "../ledger.ts";
 import { Rows, usersOutOfOrder } from "../row.ts";
 
-/** Of a pause, until all processes go by it. What is on its way then may still arrive. */
+/** The time until all processes apply a pause. Requests that are in flight then may still arrive. */
 const PAUSED_WITHIN_MS = 2_000;
 const PAUSED_FOR_MS = 6_000;
 
@@ -66,7 +66,7 @@ export async function pauseAndResume(world: ControlledWorld): Promise<Rows> {
   return rows;
 }
 
-/** Commits follow what is accepted by some seconds, so it is asked again for a while. */
+/** Commits are made some seconds after a delivery is accepted, so the command is repeated for a while. */
 async function countedWaiting(world: ControlledWorld, rows: Rows): Promise<void> {
   const { ledger, receiver } = world;
   const waits = `${ledger.all.length - receiver.accepted("crm").length}`;

@@ -1,12 +1,12 @@
 /**
- * crm lost what it had accepted: calls of one event are written again for it alone, while calls flow.
+ * crm has lost what it had accepted: the calls of one event are written again, for crm only, while calls are published.
  *
- *   command                     by the ledger
+ *   command                     expected by the ledger
  *   replay --dry-run            counts the calls of that event
- *   replay                      writes those of before its begin, and none of after its end
- *   arrived at crm              one more time each, with the same message ids
+ *   replay                      writes all calls from before its start, and none from after its end
+ *   arrived at crm              each call once more, with the same message ID
  *   arrived at other            nothing more
- *   interrupted, then resumed   one more time each
+ *   interrupted, then resumed   each call once more
  */
 
 import type { ControlledWorld, DestinationName } from "../controlled-world.ts";
@@ -28,7 +28,7 @@ export async function replayCalls(world: ControlledWorld): Promise<Rows> {
   await load[Symbol.asyncDispose]();
   const written = writtenBy(done.out);
   rows.within("replay: written", [atBegin.length, range.length], written);
-  // Of a partition the earlier ones are written; all of before its begin are among them.
+  // The earlier calls of a partition are written, which include all calls from before the start.
   const again = () => moreThan(before, world, "crm");
   await world.until(() => again().length >= written && allArrived(world));
   rows.same("arrived at crm once more", written, again().length);
@@ -39,7 +39,7 @@ export async function replayCalls(world: ControlledWorld): Promise<Rows> {
   return rows;
 }
 
-/** A replay that is interrupted in the middle, and resumed by its name. */
+/** Interrupts a replay in the middle, and resumes it by its name. */
 export async function resumedReplay(world: ControlledWorld): Promise<Rows> {
   const rows = new Rows("replay, resumed");
   const before = timesOf(world);
@@ -78,10 +78,13 @@ function timesOf(world: ControlledWorld): Times {
   return { crm: of("crm"), other: of("other") };
 }
 
-/** Calls that have arrived more often than before, and than once; each so often. */
+/**
+ * Returns the calls that have arrived more often than before, and more than once, each as often as it has arrived in
+ * addition.
+ */
 function moreThan(before: Times, world: ControlledWorld, at: DestinationName): readonly string[] {
   return [...timesOf(world)[at]].flatMap(([id, times]) => {
-    // A new call arrives once without a replay.
+    // Without a replay, a new call arrives once.
     const more = times - (before[at].get(id) ?? 1);
     return Array.from({ length: Math.max(0, more) }, () => id);
   });

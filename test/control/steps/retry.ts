@@ -1,10 +1,10 @@
 /**
- * Both destinations refuse for a while under load, so that deliveries of both wait for ten minutes.
+ * Both destinations fail for a while under load, so that deliveries of both wait for ten minutes.
  *
- *   command             by the ledger
- *   retry crm           says how many wait: those that were refused, and not accepted since
- *   wait crm            ends when all that was published before it has arrived, while calls flow on
- *   other               nothing of it is tried again; `wait other` says that the same number waits
+ *   command             expected by the ledger
+ *   retry crm           reports how many wait: those that failed, and were not accepted later
+ *   wait crm            ends when everything published before it has arrived, while calls continue
+ *   other               no delivery is retried; `wait other` reports that the same number waits
  *   retry other         the same calls, and nothing else
  */
 
@@ -23,7 +23,7 @@ export async function retryAndDrain(world: ControlledWorld): Promise<Rows> {
   await world.until(() => DESTINATIONS.every(isRefused));
   receiver.refusing.clear();
   const refusedTo = ledger.all.length;
-  // Its line goes on by itself when its breaker has looked; what was refused is parked.
+  // The queue continues after a successful probe of the circuit breaker. Deliveries that failed await retry.
   const lineArrived = (id: DestinationName) => {
     const came = arrivedAt(world, id);
     const refused = new Set(idsOf(receiver.refused(id)));
@@ -64,7 +64,7 @@ function arrivedAt({ receiver }: ControlledWorld, id: DestinationName): Readonly
   return new Set(idsOf(receiver.accepted(id)));
 }
 
-/** Refused, and not accepted since. */
+/** Returns the calls that failed, and were not accepted later. */
 function waitingAt(world: ControlledWorld, id: DestinationName): readonly string[] {
   const came = arrivedAt(world, id);
   const refused = new Set(idsOf(world.receiver.refused(id)));

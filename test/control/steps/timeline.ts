@@ -1,6 +1,6 @@
 /**
- * The way of calls that had different fates, as `trace` tells it, and as the endpoints remember it:
- * the statuses of all attempts, in their order.
+ * Compares the timelines of calls with different outcomes with the records of the endpoints: the statuses of all
+ * attempts, in order.
  */
 
 import { type ControlledWorld, DESTINATIONS } from "../controlled-world.ts";
@@ -24,7 +24,7 @@ export async function traces(world: ControlledWorld): Promise<Rows> {
     }
     const expected = await ledgerText(world, id);
     let seen = "";
-    // A record of an attempt follows it by a moment.
+    // The record of an attempt is written shortly after the attempt.
     await world.until(async () => {
       seen = timelineText((await world.command("timeline", id, "--since", "1h", "--json")).out);
       return seen === expected;
@@ -34,7 +34,7 @@ export async function traces(world: ControlledWorld): Promise<Rows> {
   return rows;
 }
 
-/** One call of each kind, the last of it. */
+/** Returns the last call of each kind. */
 function chosen({
   receiver,
   ledger,

@@ -1,5 +1,5 @@
-// Whatever syncs come, in whatever pieces, and whatever is killed or lost in between: each user is
-// told what the model says, in its order; what is told again carries the same message id.
+// For any syncs in any pieces, and with any kills and losses in between: each user gets the calls of the model, in the
+// same order, and a repeated call has the same message ID.
 
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
@@ -9,7 +9,7 @@ import { AudienceWorld } from "../../support/worlds/audience-world.ts";
 import { formerStore } from "../../support/worlds/former-store.ts";
 import { MemoryStores } from "../../support/worlds/memory-stores.ts";
 
-/** Each is a whole run of the stage. */
+/** Each input is a whole run of the stage. */
 const RUNS = costlyInputs(40, 400);
 const USERS = ["u0", "u1", "u2", "u3", "u4", "u5"];
 const MANY = Array.from({ length: 12 }, (_, index) => `u${index}`);
@@ -20,7 +20,7 @@ const users = fc.subarray(USERS);
 const audienceId = fc.constantFrom(...AUDIENCES);
 const syncId = fc.constantFrom("s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7");
 
-/** Members records that hold the users, some of them twice. */
+/** Returns `members` records with the users, some of them twice. */
 function pieces(id: string, sync: string, all: readonly string[], size: number): ModelRecord[] {
   const records: ModelRecord[] = [];
   for (let from = 0; from < all.length; from += size) {
@@ -30,7 +30,7 @@ function pieces(id: string, sync: string, all: readonly string[], size: number):
   return records;
 }
 
-/** A sync as a platform would send it; `cut` leaves records out at its end. */
+/** A sync as a platform would send it. `cut` omits records at the end. */
 const streamed = fc
   .record({
     id: audienceId,
@@ -114,21 +114,24 @@ function interleave(syncs: readonly ModelRecord[][], picks: readonly number[]): 
 
 const kills = fc.array(
   fc.record({
-    /** Records appended before it. */
+    /** The number of records that are appended before the kill. */
     after: fc.integer({ min: 0, max: 6 }),
-    /** From then until the kill; null: when all of them are worked on, and committed if they may be. */
+    /**
+     * The time from then until the kill. Null for a kill after all of them have been processed, and committed if
+     * possible.
+     */
     ms: fc.oneof(fc.integer({ min: 0, max: 40 }), fc.constant(null)),
-    /** From the start of the next process: the group gives it the partition after 10 seconds. */
+    /** The time after the start of the next process, to which the group assigns the partition after 10 seconds. */
     startMs: fc.constantFrom(0, 11_000, 11_000),
     store: fc.constantFrom("kept", "kept", "lost", "other", "former"),
   }),
   { maxLength: 5 },
 );
 
-/** Pieces of the room for arrivals: none, for one of two open syncs, and enough. */
+/** The pieces of the room for arrivals: none, enough for one of two open syncs, and enough for both. */
 const rooms = fc.constantFrom(0, 1, 8);
 
-/** Between two topics of syncs, of which each is worked on to its end. */
+/** What happens between two topics of syncs, each of which is processed to its end. */
 const renewals = fc.array(
   fc
     .integer({ min: 0, max: 12 })
@@ -141,7 +144,7 @@ interface Stop {
   readonly ms: number | null;
   readonly startMs: number;
   readonly store: string;
-  /** The topic of syncs is deleted and made again before the next start. */
+  /** True if the topic of syncs is deleted and recreated before the next start. */
   readonly isAnew?: boolean;
 }
 
@@ -154,7 +157,7 @@ interface Plan {
 
 interface Ran {
   readonly world: AudienceWorld;
-  /** Keys of the last process's store. */
+  /** The keys in the store of the last process. */
   readonly keys: readonly string[];
 }
 
@@ -205,7 +208,7 @@ function add(reported: Record<string, string[]>, { userId, trait, value }: Repor
   reported[key] = [...(reported[key] ?? []), `${key}=${JSON.stringify(value)}`];
 }
 
-/** By user and trait, what they were told, without what was told again. */
+/** Returns the values that were sent for each user and trait, without repeated calls. */
 function reportedTo(world: AudienceWorld): Record<string, string[]> {
   const seen = new Set<string>();
   const reported: Record<string, string[]> = {};
@@ -223,7 +226,7 @@ function expectedOf(model: AudienceModel): Record<string, string[]> {
   const reported: Record<string, string[]> = {};
   const seen = new Set<string>();
   for (const { audienceId: trait, userId, value, by } of model.calls) {
-    // Forgotten in the middle of a sync and listed by it again: the same message id.
+    // A user who is forgotten in the middle of a sync, and is listed again by it, gets the same message ID.
     const id = JSON.stringify([trait, userId, value, by]);
     if (seen.has(id)) continue;
     seen.add(id);
@@ -232,7 +235,7 @@ function expectedOf(model: AudienceModel): Record<string, string[]> {
   return reported;
 }
 
-/** What each user was told last, of each trait. */
+/** Returns the last value that was sent for each user and trait. */
 function lastReported(world: AudienceWorld): Map<string, string> {
   return new Map(
     world.calls().flatMap(({ userId, traits }) =>
@@ -282,7 +285,7 @@ test("with topics of syncs that are deleted and made again, exactly the model's 
   );
 });
 
-/** Syncs of one audience, each complete, with kills in their middle. */
+/** Complete syncs of one audience, with kills in the middle. */
 const complete = fc.record({
   sets: fc.array(fc.subarray(MANY), { minLength: 2, maxLength: 5 }),
   size: fc.integer({ min: 1, max: 4 }),
@@ -316,7 +319,7 @@ test("of syncs that follow each other, those who entered and left are reported, 
         for (const userId of before) if (!now.includes(userId)) tell(userId, false);
       }
       expect(reportedTo(world)).toEqual(expected);
-      // Nothing is left of arrivals in syncs that are over.
+      // No arrivals of syncs that have ended are left.
       expect(keys.filter((key) => key.startsWith("b"))).toEqual([]);
     }),
     { numRuns: RUNS },

@@ -1,5 +1,4 @@
-// Whatever crashes there are, at whichever steps: a replay of calls leaves none out, and repeats no
-// more than the batches that were in hand.
+// For any crashes at any steps: a replay of calls omits none, and repeats only the batches that were in flight.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -8,10 +7,10 @@ import type { ReplayDeps } from "../../../src/operate/replay/replay.ts";
 import { costlyInputs } from "../../support/build/generated-inputs.ts";
 import { CallReplayWorld, ids } from "../../support/worlds/call-replay-world.ts";
 
-/** Never settles: the process is gone. */
+/** Never settles, because the process is gone. */
 const GONE = new Promise<never>(() => undefined);
 
-/** A process that is gone before or after its n-th request that changes something. */
+/** Simulates a process that crashes before or after its n-th request that changes something. */
 function crashing(step: number, onCrash: () => void) {
   let left = step;
   const isOver = () => {
@@ -69,7 +68,7 @@ test("every call is written, in any interleaving of crashes", async () => {
           const end: string = await world.finish(Promise.race([work, crashed.promise]));
           process.kafka.kill();
           await world.clock.advance(100);
-          // The plan is there from its commit on, which is the third request.
+          // The plan exists after its commit, which is the third request.
           hasBegun ||= step > 3 || end === "done";
           batches += world.written().length > before ? 1 : 0;
           if (end === "done" || end === "no such replay") break;
@@ -78,7 +77,7 @@ test("every call is written, in any interleaving of crashes", async () => {
         await world.finish(hasBegun ? last.resume() : last.begin({ perSecond }));
         const written = world.written();
         expect(new Set(written)).toEqual(new Set(ids(0, count)));
-        // One batch for each process that had one in hand when it crashed.
+        // There is one batch for each process that had one in flight when it crashed.
         const most = perSecond === null ? count : Math.ceil(perSecond / 2);
         expect(written.length - count).toBeLessThanOrEqual(batches * most);
       },

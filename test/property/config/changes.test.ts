@@ -1,4 +1,4 @@
-// Laws of what changes and of what a process takes over, for any two configurations.
+// Laws of changes, and of the changes that a process applies, for any two configurations.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

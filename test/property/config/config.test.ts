@@ -1,4 +1,4 @@
-// Laws of the configuration, whatever stands in the file.
+// Laws of the configuration, for any content of the file.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -15,7 +15,7 @@ import { anyText } from "../../support/build/generated-text.ts";
 const noFiles = () => ({ kind: "unreadable", why: "no files here" }) as const;
 /** Each input is a whole configuration. */
 const numRuns = costlyInputs(5, 5_000);
-/** As parsed from a good file. */
+/** The tree that is parsed from a valid file. */
 const good = treeOf(SMALL);
 
 function treeOf(text: string): unknown {
@@ -24,7 +24,7 @@ function treeOf(text: string): unknown {
   return yaml.tree;
 }
 
-/** Loads as far as it goes; what comes out must be complete. */
+/** Loads the configuration as far as possible. If there is a result, it must be complete. */
 function use(raw: unknown, env: Record<string, string> = {}): void {
   const parsed = parseConfig(raw, env, noFiles);
   if (parsed.kind === "config") {
@@ -136,7 +136,7 @@ function put(root: unknown, [key, ...rest]: readonly (string | number)[], value:
   return { ...map, [key]: put(Reflect.get(map, key), rest, value) };
 }
 
-/** Texts of YAML's own signs, which random texts seldom have in a meaningful order. */
+/** Texts of YAML's special characters, which random texts rarely have in a meaningful order. */
 function yamlLike(): fc.Arbitrary<string> {
   const signs = [
     "{",

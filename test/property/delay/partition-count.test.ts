@@ -1,5 +1,5 @@
-// Whatever is written, taken, finished and read ahead, in whatever order: the counts are those of the
-// records that wait, and no time is later than the true one.
+// For anything that is written, taken, finished and read ahead, in any order: the counts are those of the waiting
+// records, and no time is later than the true one.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -16,7 +16,7 @@ const step = fc.oneof(
     weight: 3,
     arbitrary: fc.record({
       kind: fc.constant("write" as const),
-      /** By record: its destination, and when it was first attempted. */
+      /** For each record, its destination and the time of its first attempt. */
       records: fc.array(fc.tuple(fc.nat(4), fc.option(fc.nat(1_000))), { maxLength: 40 }),
       gap: fc.nat(3),
     }),
@@ -29,7 +29,7 @@ const step = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant("read" as const),
       count: fc.integer({ min: 1, max: 50 }),
-      /** Taken between the question and its answer. */
+      /** The number of records taken between the request and its response. */
       takenMeanwhile: fc.nat(20),
     }),
   },
@@ -58,7 +58,7 @@ class Model {
     this.#check();
   }
 
-  /** Nothing may be left over. */
+  /** Finishes everything. Nothing may be left. */
   complete(): void {
     this.#take(this.#log.length);
     this.#finish(this.#log.length);

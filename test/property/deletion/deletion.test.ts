@@ -1,4 +1,4 @@
-// Laws of deletions: never everything by accident, and nobody told who should not be.
+// Laws of deletions: never delete everything by accident, and never notify a destination that should not be notified.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";

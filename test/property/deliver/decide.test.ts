@@ -1,4 +1,4 @@
-// Whatever endpoints answer and whenever: laws of waiting and of ending (docs/retries.md#retry-schedule).
+// Laws of waiting and ending, for any responses at any times (docs/retries.md#retry-schedule).
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -70,15 +70,15 @@ function recordOf(delivery: Delivery) {
 
 interface Life {
   readonly attemptsAtMs: readonly number[];
-  /** Each wait: what was chosen, and what the answer had asked for. */
+  /** For each wait, the delay that was chosen, and the delay that the response asked for. */
   readonly waits: readonly { readonly delayMs: number; readonly retryDelayMs: number }[];
   readonly end: "accepted" | "rejected" | "expired" | "unknown-destination" | "never";
 }
 
 /**
- * Follows one delivery through its attempts and waits, as the stages would move it.
+ * Follows one delivery through its attempts and waits, in the same way as the stages.
  *
- * @param enabled whether its destination stays so after the first attempt.
+ * @param enabled whether the destination stays enabled after the first attempt.
  */
 function live(
   retry: { readonly retryDelaysMs: readonly number[]; readonly retryWindowMs: number },
@@ -91,15 +91,15 @@ function live(
   let nowMs = START_MS;
   let delivery: Delivery = deliveryOf();
   let onHoldUntilMs: number | null = null;
-  // Each turn but the first ends a hold, or waits for the shortest delay at least: twice the
-  // windows' share of it, and some.
+  // Each iteration except the first one ends a hold, or waits for at least the shortest delay. This is enough for twice
+  // the windows.
   for (let turn = 0, step = 0; turn < 1_000; turn += 1) {
     const { results, tookMs, lateMs, heldMs } = script[step % script.length] ?? NO_STEP;
-    // A hold that was waited for is over, and the next one comes with the next step.
+    // The hold that was waited for is over, and the next hold starts with the next step.
     onHoldUntilMs ??= nowMs + heldMs;
     const untilMs = onHoldUntilMs;
     const isNew = attemptsAtMs.length === 0;
-    // The line is held until then.
+    // The queue is on hold until then.
     if (isNew) nowMs = untilMs;
     const destination = webhookDestination({ urls: URLS, enabled: isNew || enabled });
     const gates = { ...OPEN_GATES, onHoldUntilMs: () => untilMs };

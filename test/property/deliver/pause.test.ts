@@ -1,5 +1,5 @@
-// The law of pausing, whatever happens beside it: no attempt begins while the process knows of a
-// pause, and all that was accepted by route is accepted by the endpoint when nobody pauses any more.
+// The law of pausing, whatever else happens: no attempt starts after the process has received a pause, and when no
+// pause is in force any more, the endpoint accepts everything that was routed.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -19,7 +19,7 @@ const step = fc.oneof(
   fc.record({ kind: fc.constant("restart" as const) }),
 );
 
-/** So that each run has something that would be attempted in a pause. */
+/** With these, each run has something that would be attempted during a pause. */
 const FIRST = [
   { kind: "pause", forMs: null },
   { kind: "wait", ms: 1_000 },

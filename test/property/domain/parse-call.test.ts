@@ -1,4 +1,4 @@
-// Laws of reading what producers send.
+// Laws of parsing what producers send.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -12,7 +12,7 @@ import { costlyInputs, GENERATED_INPUTS } from "../../support/build/generated-in
 import { recordValue } from "../../support/build/record-value.ts";
 
 const numRuns = GENERATED_INPUTS;
-/** For laws of whole calls, which take long to make. */
+/** For laws of whole calls, which take a long time to generate. */
 const numCalls = costlyInputs(10);
 const TIME_LIMIT_MS = 300_000;
 
@@ -28,7 +28,7 @@ test(
       const parsed = parseCall(decoded.json);
       if (parsed.kind === "refused") expect(parsed.reason).toBe("invalid-call");
       else expect(isJsonObject(decoded.json)).toBe(true);
-      // The size only says whether deep nesting has to be looked for.
+      // The size only decides whether the nesting has to be checked.
       expect(parseCall(decoded.json, value?.length)).toEqual(parsed);
     };
     fc.assert(fc.property(anyValue, check), { numRuns });
@@ -58,7 +58,7 @@ test(
       if (parsed.kind === "refused") throw new Error(parsed.error);
       const body = payload(parsed.call, times, shape);
       expect(JSON.stringify(JSON.parse(body))).toBe(body);
-      // No character of it is replaced on the way to bytes.
+      // No character of it is replaced when it is converted to bytes.
       expect(Buffer.from(body).toString()).toBe(body);
     };
     const shape = fc.constantFrom("standard", "full");
@@ -88,14 +88,14 @@ test(
 test(
   "every instant is read in every form",
   () => {
-    // A day inside the years 0 to 9999, so that local times are in them too.
+    // This is one day inside the years 0 to 9999, so that local times are also within these years.
     const instant = fc.integer({ min: -62_167_132_800_000, max: 253_402_214_400_000 });
     const offset = fc.integer({ min: -1_439, max: 1_439 });
     const colon = fc.constantFrom("", ":");
     const separator = fc.constantFrom("T", "t", " ");
     const digits = fc.stringMatching(/^\d*$/);
     const check = (atMs: number, minutes: number, ...[sep, extra, between]: string[]) => {
-      // The local time at the offset, as Date writes it when the zone is added beforehand.
+      // The local time at the offset, as Date formats it if the offset is added first.
       const local = new Date(atMs + minutes * 60_000).toISOString().slice(0, -1);
       const two = (value: number) => `${Math.floor(value)}`.padStart(2, "0");
       const size = Math.abs(minutes);

@@ -1,4 +1,4 @@
-// What a rate limit promises whatever the timers do.
+// What a rate limit guarantees, however late the timers are.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -13,9 +13,9 @@ const numRuns = costlyInputs(10, 5_000);
 const ROUNDING_MS = 1e-6;
 
 /**
- * Runs events as fast as the limiter lets them, with timers that are late by the given amounts.
+ * Runs events as fast as the limiter allows, with timers that are late by the given amounts.
  *
- * @param counts how many go at once, in turn.
+ * @param counts how many events run at once, in turn.
  */
 function timesOf(
   perSecond: number,
@@ -52,7 +52,7 @@ test("no second holds more than the rate, however late timers are and however ma
       const allowed = counts.map((count) => Math.min(count, perSecond));
       const times = timesOf(perSecond, late, allowed);
       for (let index = perSecond; index < times.length; index += 1) {
-        // A second is half-open: the event that was `perSecond` events ago is at least a second past.
+        // A second is a half-open interval: the event that was `perSecond` events ago is at least a second ago.
         const spanMs = (times[index] ?? 0) - (times[index - perSecond] ?? 0);
         expect(spanMs).toBeGreaterThanOrEqual(1_000 - ROUNDING_MS);
       }
@@ -61,7 +61,7 @@ test("no second holds more than the rate, however late timers are and however ma
   );
 });
 
-/** How long it takes until 300 takes, of these sizes in turn, have gone. */
+/** Returns the time for 300 calls of `take`, with these sizes in turn. */
 function timeOf(perSecond: number, counts: readonly number[]) {
   const limiter = createRateLimiter(perSecond);
   let nowMs = 0;
@@ -93,7 +93,7 @@ test("over a long time it is not exceeded, however many go together", () => {
   fc.assert(
     fc.property(anyRate, together, (perSecond, counts) => {
       const { nowMs, expectedMs } = timeOf(perSecond, counts);
-      // The time that the last ones take up is not over yet.
+      // The time that the last calls take up is not over yet.
       expect(nowMs).toBeGreaterThanOrEqual(expectedMs - 5_000 / perSecond - ROUNDING_MS);
     }),
     { numRuns },

@@ -1,4 +1,4 @@
-// The scanner of JSON against JSON.parse: it takes the same texts, and sees the same in a call.
+// Compares the JSON scanner with JSON.parse: it accepts the same texts, and finds the same values in a call.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -25,7 +25,7 @@ function isScanned(text: string): boolean {
   return end >= 0 && skipSpace(bytes, end) === bytes.length;
 }
 
-/** Alone, in a list and in an object: what ends a value differs. */
+/** Tests the text alone, in a list and in an object, because the character that ends a value differs. */
 function expectAgreement(text: string): void {
   for (const each of [text, `[${text}]`, `{"a":${text}}`, `[[],${text},{}]`]) {
     expect([each, isScanned(each)]).toEqual([each, isJson(each)]);
@@ -74,7 +74,7 @@ test("whatever the text: it is JSON for both or for neither", () => {
   fc.assert(checked, { numRuns: GENERATED_INPUTS });
 });
 
-/** JSON as others may write it: with escapes and spaces that nobody needs. */
+/** Formats JSON as other programs may, with unnecessary escapes and spaces. */
 function spelled(json: unknown, escaped: readonly number[], space: string): string {
   let index = 0;
   const text = JSON.stringify(json).replace(/"(?:[^"\\]|\\.)*"/g, (quoted) =>

@@ -32,7 +32,7 @@ test("never more than there is room for; the one put last is there, and no respo
       const there = [...sizes.keys()].filter((ref) => cache.get(ref, () => 0) !== null);
       const characters = there.reduce((sum, ref) => sum + (sizes.get(ref) ?? 0), 0);
       const largest = Math.max(0, ...sizes.values());
-      // Each of the two generations holds half of the room, or one answer that is larger.
+      // Each of the two generations has half of the room, or contains one larger entry.
       return characters <= 2 * Math.max(LIMITS.characters / 2, largest);
     }),
   );

@@ -1,5 +1,5 @@
-// What the metric of skipped calls counts is what `explain` says of each call: one reason for each destination that does
-// not get it, whichever way the counts are added up for a batch.
+// The metric of skipped calls agrees with `explain` for each call: one reason for each destination that does not get
+// the call, however the counts of a batch are added up.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -14,7 +14,7 @@ import { config } from "../../support/build/config-source.ts";
 
 const NOW = 1_800_000_000_000;
 
-/** Names repeat, and `app` has no destination with rules. */
+/** Names are repeated, and `app` has no destination with rules. */
 const { sources, defaultSource, destinations } = config(`
 kafka: { brokers: ["kafka-1:9092"] }
 sources:
@@ -64,7 +64,7 @@ function routedCall(json: object, source: string) {
   return { routed, decisions: explained(read.call, routed, destinations) };
 }
 
-/** By destination and reason, without those that are 0. */
+/** Returns the counts by destination and reason, without counts of 0. */
 async function counted(metrics: ReturnType<typeof createMetrics>) {
   const found = new Map<string, number>();
   const pattern = /^switchyard_route_calls_skipped_total\{(.*)\} (\d+)$/gm;

@@ -1,4 +1,4 @@
-// Laws of routing: who may get a call is said again here, in the words of docs/how-it-works.md#routing.
+// Laws of routing: this test states again who may get a call, in the words of docs/how-it-works.md#routing.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -29,7 +29,7 @@ const destinations = fc
   .map((all) => all.map((more, index) => aTopicDestination(`d${index}`, more)));
 const connected = fc.subarray(["d0", "d1", "d2", "d3", "d4"]);
 
-/** Own properties, as JSON.parse makes them: `{ __proto__: true }` would be lost. */
+/** Creates own properties, like JSON.parse. Otherwise `{ __proto__: true }` would be lost. */
 const flagsOf = (entries: readonly (readonly [string, unknown])[]): JsonObject =>
   JSON.parse(
     `{${entries.map(([name, flag]) => `${JSON.stringify(name)}:${JSON.stringify(flag)}`)}}`,

@@ -1,4 +1,5 @@
-// The rewriter of rules: it equals JSON.parse with the same change, keeps the digits of numbers, and leaves no dropped name.
+// The rewriter of rules has the same result as JSON.parse with the same change, keeps the digits of numbers, and leaves
+// no dropped name.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -21,7 +22,7 @@ const scalar = fc.oneof(
   fc.constantFrom("null", "true", '""'),
   fc.string().map((s) => JSON.stringify(s)),
 );
-/** A name as JSON may spell it. */
+/** Generates a name in a form that JSON allows. */
 const spelled = fc
   .tuple(name, fc.boolean())
   .map(([text, isEscaped]) =>

@@ -1,4 +1,4 @@
-// Signing takes a short cut round createHmac and must come to the same.
+// Signing does not use createHmac, but must have the same result.
 
 import { createHmac } from "node:crypto";
 import fc from "fast-check";

@@ -1,4 +1,4 @@
-// What no call, however odd, may do to the body of its content.
+// What no call, however unusual, may do to the body of its webhook.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -32,7 +32,7 @@ const call = fc.record(
   },
   { requiredKeys: ["type", "userId", "previousId", "groupId", "event", "writeKey"] },
 );
-/** Fields that a full payload appends, absent ones and unreadable ones too. */
+/** Fields that a full payload appends, including absent and unreadable ones. */
 const optional = (value: fc.Arbitrary<unknown>) => fc.option(value, { nil: null });
 const time = fc.constantFrom("2026-03-01T09:30:15.250Z", "2026-03-01 09:30+01:00", "soon", 1e12, 5);
 const anyCall = fc

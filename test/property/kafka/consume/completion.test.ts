@@ -1,4 +1,4 @@
-// Laws of src/kafka/consume/completion.ts, against a model that remembers every record of the partition.
+// Laws of src/kafka/consume/completion.ts, compared with a model that stores every record of the partition.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -13,9 +13,9 @@ const numRuns = costlyInputs(20, 1_000);
 
 type Step =
   | { readonly kind: "take"; readonly count: number }
-  /** Finishes records in hand; `at` picks the first one, from 0 (oldest) to 1 (newest). */
+  /** Finishes records in flight; `at` chooses the first one, from 0 (oldest) to 1 (newest). */
   | { readonly kind: "finish"; readonly count: number; readonly at: number }
-  /** Finishes one in `every` records in hand, so that many ranges arise. */
+  /** Finishes one in `every` records in flight, so that there are many ranges. */
   | { readonly kind: "scatter"; readonly every: number }
   | { readonly kind: "restart" };
 
@@ -28,14 +28,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("restart" as const) }) },
 );
-/** Mostly neighbours, sometimes far apart: compaction leaves gaps of any size. */
+/** Offsets are mostly consecutive, and sometimes far apart, because compaction leaves gaps of any size. */
 const gap = fc.oneof(
   { weight: 8, arbitrary: fc.constant(0) },
   { weight: 2, arbitrary: fc.nat(100) },
   { weight: 1, arbitrary: fc.nat(2 ** 31) },
 );
 
-/** One partition and its consumer through restarts; checks the laws after every step. */
+/** Simulates one partition and its consumer with restarts, and checks the laws after every step. */
 class Model {
   readonly #log: readonly number[];
   readonly #recordsMax: number;
@@ -58,7 +58,7 @@ class Model {
     this.#check();
   }
 
-  /** Hands everything over and finishes it: nothing may be left behind. */
+  /** Passes on everything and finishes it. Nothing may be left. */
   complete(): void {
     while (this.#nextIndex < this.#log.length || this.#inFlight.length > 0) {
       this.#take(this.#log.length);
@@ -78,7 +78,7 @@ class Model {
         return;
       }
       this.#nextIndex += 1;
-      // Exactly what is unfinished is handed over: no more, no less.
+      // Exactly the unfinished records are passed on.
       const isRight = answer === (this.#finished.has(offset) ? "skipped" : "taken");
       if (!isRight) throw new Error(`${offset} was ${answer}`);
       if (answer === "taken") this.#inFlight.push(offset);

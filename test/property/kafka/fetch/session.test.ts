@@ -1,5 +1,5 @@
-// Cursors that are fetched in one session from a broker, with all that can go wrong: nothing is skipped or read
-// twice, and the broker is asked for what cursors want and no more.
+// Cursors that are fetched in one session from a broker, with everything that can fail: no record is skipped or read
+// twice, and only what the cursors want is requested from the broker.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -110,7 +110,7 @@ class World {
     const { planned, wanted } = this.inFlight;
     this.inFlight = null;
     const { response, looked } = this.broker.answer(planned);
-    // Without a disturbance the broker knows session and epoch.
+    // Without a failure, the broker has the session with the same epoch.
     if (response.errorCode !== 0) expect(this.isDisturbed).toBe(true);
     else expect(asText(looked)).toBe(wanted);
     this.isDisturbed = false;

@@ -49,7 +49,7 @@ async function encodeAll(all: readonly (readonly OutgoingMessage[])[]): Promise<
   return encoded;
 }
 
-/** What we keep of kafkajs' message, apart from its headers. */
+/** Returns the parts of kafkajs' message that are kept, except for the headers. */
 function kept(message: Record<string, unknown>) {
   const { key, value, isControlRecord } = message;
   const { producerId, inTransaction, isControlBatch } =

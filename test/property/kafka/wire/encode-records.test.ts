@@ -21,7 +21,7 @@ import {
 
 const bytes = fc.uint8Array({ maxLength: 300 }).map((array) => Buffer.from(array));
 const nullable = fc.option(bytes, { nil: null });
-// An object keeps the order of its keys unless they look like integers.
+// An object keeps the order of its keys, except for keys that look like integers.
 const name = fc
   .string({ maxLength: 20 })
   .filter((text) => !/^\d+$/.test(text) && text !== "__proto__");
@@ -132,7 +132,7 @@ test("a packed record says and becomes what the record itself does", async () =>
   await fc.assert(
     fc.asyncProperty(records, async (written) => {
       const packed = written.map(packRecord);
-      // All of them at the end: a record that is packed later must not touch an earlier one.
+      // All records are checked at the end, because packing a record must not change an earlier one.
       packed.forEach((each, index) => {
         const { topic, partition, key, value, headers, sharedHeaders = [] } = written[index] ?? {};
         expect([each.topic, each.partition]).toEqual([topic, partition]);

@@ -1,4 +1,4 @@
-// Several partitions read as one, in the order of time.
+// Several partitions are read as one, in order of time.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -11,7 +11,7 @@ function recordAt(partition: number, offset: number, timestampMs: number): Incom
   return { topic: "t", partition, offset, timestampMs, ...nothing };
 }
 
-/** In steps of the given length. */
+/** Yields the records in steps of the given length. */
 async function* steps(records: readonly IncomingRecord[], size: number, ended: () => void) {
   try {
     for (let at = 0; at < records.length; at += size) yield records.slice(at, at + size);

@@ -1,5 +1,5 @@
-// The law of marks: over replays that are killed anywhere, resumed or begun anew, a letter that is
-// marked is not sent again without --include-replayed, one process sends none twice, and none is left out.
+// The law of marks, for replays that are killed at any point, resumed or restarted: a marked dead letter is not sent
+// again without --include-replayed, a process sends none twice, and none is omitted.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -11,14 +11,14 @@ import { ReplayWorld, topics } from "../../../support/worlds/replay-world.ts";
 const never = new AbortController().signal;
 
 interface Run {
-  /** Goes on with the replay before, where it was killed. */
+  /** True if the run resumes the previous replay at the point where it was killed. */
   readonly resumes: boolean;
   readonly includeReplayed: boolean;
   readonly perSecond: number | null;
   readonly onlyRejected: boolean;
-  /** Of each write, until it is acknowledged. */
+  /** The time until a write is acknowledged. */
   readonly writeMs: number;
-  /** Null: it ends by itself. */
+  /** Null if the run is not killed. */
   readonly killAfterMs: number | null;
 }
 
@@ -34,21 +34,21 @@ const runs = fc.array(
   { minLength: 1, maxLength: 5 },
 );
 
-/** Message ids of the letters that are marked, with the names of the last replays that sent them. */
+/** Returns the message IDs of marked dead letters, with the names of the last replays that sent them. */
 async function marked(world: ReplayWorld): Promise<ReadonlyMap<string, string>> {
   const kafka = world.cluster.connect();
   const marks = await world.finish(readMarks({ kafka, topics, signal: never }));
   return new Map(
     world.cluster.records(topics.deadLetters).flatMap((deadLetter) => {
       const mark = marks.of(deadLetter);
-      // The letter of user-7 is of the call m-7.
+      // The dead letter of user-7 is for the call m-7.
       const id = deadLetter.key?.toString().replace("user-", "m-") ?? "";
       return mark === null ? [] : [[id, mark.replay] as const];
     }),
   );
 }
 
-/** Which letters one process sent. */
+/** Returns the dead letters that one process sent. */
 async function work(world: ReplayWorld, run: Run, name: string, resumes: boolean) {
   const before = world.delivered().length;
   const process = world.process(`${name}-${before}-${resumes}-${world.clock.nowMs()}`);
@@ -97,7 +97,7 @@ test("what is marked is not sent again, none is sent twice by a process, none is
               });
           }
           const after = await marked(world);
-          // A mark is written after its letter.
+          // A mark is written after its dead letter.
           for (const id of after.keys()) expect(world.delivered()).toContain(id);
           if (!isKilled) for (const id of sent) expect(after.has(id)).toBe(true);
           open = isKilled ? { name, includeReplayed } : null;

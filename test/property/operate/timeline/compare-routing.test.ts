@@ -1,5 +1,5 @@
-// What `config diff --since` predicts is what route writes: a destination has a difference exactly if the records that
-// route writes for it differ in a byte.
+// `config diff --since` predicts what the route stage writes: a destination has a difference exactly if the records
+// that the stage writes for it differ in a byte.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";

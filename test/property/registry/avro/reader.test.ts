@@ -1,4 +1,4 @@
-// Laws of reading Avro: what another implementation has written is read, and nothing throws.
+// Laws of reading Avro: values from another implementation are read, and nothing throws.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -8,7 +8,7 @@ import { compileAvro } from "../../../../src/registry/avro/reader.ts";
 import { encoded, varint } from "../../../support/build/avro.ts";
 import { costlyInputs } from "../../../support/build/generated-inputs.ts";
 
-/** A schema with a value of it, as avsc takes the value, and as JSON. */
+/** A schema with a value, in the form that avsc expects, and as JSON. */
 interface Sample {
   readonly schema: unknown;
   readonly given: unknown;
@@ -16,10 +16,10 @@ interface Sample {
 }
 
 let names = 0;
-/** Types have names of their own, as in a schema of people. */
+/** Each type has a different name, as in a hand-written schema. */
 const freshName = () => `T${names++}`;
 
-/** Of all decimals that read back as the same float, one with the fewest digits. */
+/** Returns a decimal with the fewest digits that is parsed as the same float. */
 function shortest(float: number): number {
   for (let digits = 1; ; digits += 1) {
     const decimal = Number(float.toPrecision(digits));
@@ -31,7 +31,7 @@ const primitive: fc.Arbitrary<Sample> = fc.oneof(
   fc.constant({ schema: "null", given: null, json: null }),
   same("boolean", fc.boolean()),
   same("int", fc.integer()),
-  // Beyond that avsc's own writer rounds.
+  // Beyond this, the writer of avsc rounds.
   same("long", fc.integer({ min: -(2 ** 52), max: 2 ** 52 })),
   fc.double().map((given) => {
     const isNumber = Number.isFinite(given);
@@ -80,7 +80,7 @@ function same(schema: string, values: fc.Arbitrary<unknown>): fc.Arbitrary<Sampl
   return values.map((given) => ({ schema, given, json: given }));
 }
 
-/** The name by which avsc wants a branch of a union to be given. */
+/** Returns the name that avsc expects for a branch of a union. */
 function branchOf(schema: unknown): string {
   if (typeof schema === "string") return schema;
   const { name, type } = schema as { readonly name?: string; readonly type: string };
@@ -91,7 +91,7 @@ const { sample } = fc.letrec<{ sample: Sample }>((tie) => ({
   sample: fc.oneof(
     { depthSize: "small", withCrossShrink: true },
     primitive,
-    // Of a list or map all items have one schema; so the same value stands in it several times.
+    // All items of a list or map have the same schema, so the list or map contains the same value several times.
     fc.tuple(tie("sample"), fc.nat(4)).map(([item, count]) => ({
       schema: { type: "array", items: item.schema },
       given: Array.from({ length: count }, () => item.given),
@@ -172,7 +172,7 @@ test(
         expect(decoded.error).toMatch(/\(schema 1\)$|is not UTF-8$/);
         expect(decoded.error).not.toContain("cannot be read");
       }
-      // Every value that is cut has too few bytes.
+      // A truncated value always has too few bytes.
       if (value.length > 0) expect(decodedBy(schema, cut).kind).toBe("refused");
     };
     fc.assert(fc.property(sample, fc.uint8Array(), fc.nat(), check), { numRuns });

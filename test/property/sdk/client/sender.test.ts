@@ -1,6 +1,6 @@
 /**
- * Whatever the mix of calls, sizes, answers, flushes and close: every call ends acknowledged or
- * reported and never both, in order, in batches within both limits, and no timer is left.
+ * For any mix of calls, sizes, responses, flushes and close: every call is either acknowledged or reported, never both,
+ * in order, in batches within both limits, and no timer is left.
  */
 
 import fc from "fast-check";
@@ -77,12 +77,12 @@ const scenario: fc.Arbitrary<Scenario> = fc.record({
 interface Run {
   readonly clock: ManualClock;
   readonly sender: Sender;
-  /** Numbers of the calls of each request that was acknowledged. */
+  /** The numbers of the calls in each acknowledged request. */
   readonly acknowledged: number[][];
   readonly requests: string[];
   readonly lost: { readonly number: number; readonly loss: Loss }[];
   readonly timers: Set<object>;
-  /** Most requests under way at once. */
+  /** The maximum number of requests in flight at once. */
   readonly atOnce: { most: number };
 }
 
@@ -108,13 +108,13 @@ function start({ seed, flushAt, attemptsMax, callsMax, maxBytes, answers }: Scen
     };
   };
   const post = async (body: string, signal: AbortSignal): Promise<Outcome> => {
-    // Nothing is sent any more once close has run out of time.
+    // After the timeout of close, nothing more is sent.
     expect(signal.aborted).toBe(false);
     const answer = answers[requests.length % answers.length] as Answer;
     requests.push(body);
     underWay += 1;
     atOnce.most = Math.max(atOnce.most, underWay);
-    // A request that is cut off is no longer under way.
+    // An aborted request is no longer in flight.
     await clock.sleep(answer.afterMs, signal).catch(() => {});
     underWay -= 1;
     if (signal.aborted || answer.status === "no answer")
@@ -183,7 +183,7 @@ test("every call ends acknowledged or reported, in order, within the limits", as
           made += 1;
           if (sender.add(call(made, size))) taken.push(made);
         }
-        // A call returns without a request.
+        // A call returns before any request is made.
         expect(run.requests.length).toBe(requestsBefore);
       }
       const closed = sender.close(given.closeAfterMs);

@@ -1,4 +1,4 @@
-/** What the library takes, the server reads: the two sets of rules are compared. */
+/** The server can read whatever the library accepts: this compares the two sets of rules. */
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -14,7 +14,7 @@ import { costlyInputs } from "../../../support/build/generated-inputs.ts";
 const digits = (min: number, max: number) =>
   fc.integer({ min, max }).map((value) => String(value).padStart(2, "0"));
 
-/** Around the edges of what is read: impossible days, hours, offsets, and other separators. */
+/** Timestamps that are nearly valid: impossible days, hours and offsets, and other separators. */
 const timestampText = fc
   .tuple(
     fc.constantFrom("0000", "0050", "1900", "2000", "2024", "2026", "9999", "10000", "26"),
@@ -43,7 +43,7 @@ const timestampText = fc
   )
   .map((parts) => parts.join(""));
 
-/** The timestamp that a call with this one is sent with; null: it is rejected, or absent. */
+/** Returns the timestamp with which the call is sent; null if it is rejected or absent. */
 function sentTimestamp(timestamp: unknown): string | null {
   try {
     const call = validate("identify", { userId: "u", timestamp }, () => "id");
@@ -113,7 +113,7 @@ const call = fc.record(
   { requiredKeys: [] },
 );
 
-/** A call of the type, with other types' fields left out most of the time. */
+/** Generates a call of the type, mostly without fields of other types. */
 const callOfType = fc
   .tuple(fc.constantFrom<CallType[]>(...CALL_TYPES), call, fc.integer({ min: 0, max: 9 }))
   .map(([type, given, chance]) => {

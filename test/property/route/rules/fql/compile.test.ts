@@ -1,5 +1,6 @@
-// A second evaluator, which walks the tree of an expression and is written from the sentences of docs/rules.md, without
-// regard to time. Expressions are generated as trees and written as texts, so it shares no parser either.
+// Compares the compiler with a second evaluator, which walks the tree of an expression. It is written from the
+// sentences of docs/rules.md, without regard to speed. Expressions are generated as trees and then formatted, so no
+// parser is shared.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -98,14 +99,14 @@ const json: fc.Arbitrary<string> = fc.letrec<{ json: string }>((tie) => ({
     members(tie("json")),
   ),
 })).json;
-/** Names repeat. */
+/** Generates members, whose names may be repeated. */
 function members(of: fc.Arbitrary<string>): fc.Arbitrary<string> {
   return fc
     .array(fc.tuple(fc.constantFrom(...NAMES), of), { maxLength: 5 })
     .map((all) => `{${all.map(([name, each]) => `${JSON.stringify(name)}: ${each}`).join(",")}}`);
 }
 
-/** With the brackets that the grammar needs. */
+/** Formats a tree with the brackets that the grammar needs. */
 function written(node: Tree, isInside = false): string {
   if (node.is === "value") return node.text;
   if (node.is === "path") {
@@ -126,7 +127,7 @@ function written(node: Tree, isInside = false): string {
 
 const STOP = new Error("the filter does not match, whatever the rest gives");
 
-/** A number of the call has its text, any other has none. */
+/** A number from the call has its text. Any other number has none. */
 interface Seen {
   readonly value: unknown;
   readonly digits?: string;
@@ -155,7 +156,7 @@ function evaluated(node: Tree, call: string): Seen {
   return applied(node.name, given[0] ?? { value: null }, values[1], values[2]);
 }
 
-/** JSON.parse gives the digits of each number to its reviver. */
+/** JSON.parse passes the digits of each number to its reviver. */
 function found(names: readonly string[], call: string): Seen {
   const digits = new Map<string, string>();
   const wrapped: unknown = JSON.parse(
@@ -190,7 +191,7 @@ function unwrapped(given: unknown, digits: ReadonlyMap<string, string>): unknown
   );
 }
 
-/** Equal values have equal texts once their names are sorted. */
+/** Returns a text in which names are sorted, so that equal values have equal texts. */
 function canonical(given: unknown): string {
   if (Array.isArray(given)) return `[${given.map(canonical).join()}]`;
   if (typeof given === "object" && given !== null) {
@@ -280,7 +281,7 @@ function versions(one: unknown, by: unknown, other: unknown): boolean {
   return new Map(Object.entries(accepted)).get(by)?.includes(order) === true;
 }
 
-/** Every way to divide the text between stars is tried. */
+/** Tries every way to divide the text between the stars. */
 function globbed(text: readonly string[], glob: readonly string[]): boolean {
   const parts = partsOf(glob);
   const fits = (from: number, part: number): boolean => {
@@ -297,7 +298,7 @@ function globbed(text: readonly string[], glob: readonly string[]): boolean {
 
 type GlobPart = "*" | ((character: string) => boolean);
 
-/** Null: malformed. */
+/** Returns null if the glob is malformed. */
 function partsOf(glob: readonly string[]): readonly GlobPart[] | null {
   const rest = [...glob];
   const parts: GlobPart[] = [];
@@ -338,7 +339,7 @@ function partsOf(glob: readonly string[]): readonly GlobPart[] | null {
   return parts;
 }
 
-/** As the page has it: what is rejected though the grammar allows it. */
+/** Returns true for expressions that are rejected although the grammar allows them, as the page describes. */
 function isRejected(node: Tree): boolean {
   const inner = "of" in node ? node.of : [];
   const glob = node.is === "function" && node.name === "match" ? node.of[1] : undefined;
@@ -374,7 +375,7 @@ test(
       }),
       { numRuns },
     );
-    // Else this would compare nothing.
+    // Otherwise, this would compare nothing.
     expect(Math.min(decided.true, decided.false)).toBeGreaterThan(numRuns / 50);
   },
   TIME_LIMIT_MS,
