@@ -24,15 +24,32 @@
 
 import { type Call, callKey } from "../../domain/call.ts";
 import { exactNumber } from "../../domain/exact-ids.ts";
-import type { SourceId } from "../../domain/ids.ts";
+import type { MessageId, SourceId } from "../../domain/ids.ts";
+import type { JsonObject } from "../../domain/json.ts";
 import type { ConsentRule, DestinationRules, RuleScope } from "../../domain/rules.ts";
-import { type Condition, compiledCondition, type RuleCall } from "./condition.ts";
+import { type Condition, compiledCondition } from "./condition.ts";
 import { hasConsent } from "./consent.ts";
 import { type CompiledFilter, compiledFilter, skippedBy, withoutProperties } from "./filters.ts";
 import { droppedKeySecret, keyOfDropped } from "./hashing.ts";
 import { JsonValue } from "./json-value.ts";
 import { type CompiledEntry, compiledEntry, mapped } from "./mapping.ts";
 import { placesOf, type RulePath, shapeOf } from "./path.ts";
+
+/** The parts of a call that rules use. */
+export interface RuleCall {
+  readonly call: Call;
+  /**
+   * The result of JSON.parse, except that IDs which were sent as numbers may be strings of their digits
+   * (`exact-ids.ts`).
+   */
+  readonly json: JsonObject;
+  readonly bytes: Buffer;
+  readonly messageId: MessageId;
+  /** The call's JSON as a value that is never changed. Each destination changes a copy of its own. */
+  readonly value: () => JsonValue;
+  /** The results so far. */
+  readonly results: Map<RuleActions, ActionsResult>;
+}
 
 /** The rules for the calls of one source. */
 export interface RulePlan {
