@@ -339,7 +339,7 @@ export const SETTINGS = section("", {
       oneOf("full", "counts", "top"),
       "full",
       "Which histograms exist: one per destination (`full`), one for all destinations together " +
-        "(`counts`), or one for each of the busiest destinations and of those that fail most " +
+        "(`counts`), or one for each of the busiest and the most often failing destinations " +
         "(`top`). Counters and gauges always exist for each destination. Unless the setting is " +
         "`full`, deliveries awaiting retry are shown only for the 50 destinations that have the " +
         "most such deliveries.",

@@ -154,8 +154,8 @@ export const METRICS = {
     labels: ["destination", "reason"],
     help:
       "Deliveries whose retry window ended while they were due and waiting, by reason: " +
-      "circuit-open, retry-after, token, paused or disabled. The reason is late if the delay " +
-      "topic returned them after the window had ended.",
+      "circuit-open, retry-after, token, paused or disabled. The reason late means that the " +
+      "delay topic returned them after the window had ended.",
   },
   numbersRounded: {
     name: "switchyard_delivery_rounded_numbers_total",
