@@ -50,56 +50,56 @@ const AGAINST_NAMES = ["route", "deliver", "product", "ingest"];
 /** The benches, in the order in which their results are in `RESULTS.md`. */
 const BENCHES: Readonly<Record<string, Bench>> = {
   product: {
-    says: "the whole product from `calls` to the receiver, as its image starts it",
+    says: "the whole product, from `calls` to the receiver, started as in the image",
     minutes: 7,
     rounds: 5,
     run: benchProduct,
   },
   everyday: {
-    says: "the same under little load: latency and CPU of its first two minutes, and of a start",
+    says: "the same under a light load: latency and CPU of the first two minutes, and of a start",
     minutes: 9,
     run: (brokers, rounds) =>
       benchEveryday(brokers, { rounds, isLong: values.long, isWhole: true }),
   },
   "everyday-short": {
-    says: "the one load of it that its goals are for; with --long 14 min",
+    says: "only the load for which there are goals; with --long, 14 min",
     minutes: 4,
     run: (brokers, rounds) =>
       benchEveryday(brokers, { rounds, isLong: values.long, isWhole: false }),
   },
   route: {
-    says: "CPU per call against a plain kafkajs loop that makes the same copies",
+    says: "CPU per call, compared with a kafkajs loop that makes the same copies",
     minutes: 1.5,
     run: benchRoute,
   },
   rules: {
-    says: "CPU of filters and changes in route, and of filters on 30 KB against a plain scan",
+    says: "CPU of filters and mappings in route, and of filters on 30 KB, compared with a scan",
     minutes: 3,
     run: benchRules,
   },
   starts: {
-    says: "route from its start as the image starts it, once each round: do all runs go alike",
+    says: "route, started as in the image, once per round: how similar the runs are",
     minutes: 1.5,
     rounds: 20,
     run: benchStarts,
   },
   deliver: {
-    says: "CPU per request against undici alone; one destination",
+    says: "CPU per request to one destination, compared with undici alone",
     minutes: 1.5,
     run: benchDeliver,
   },
   batch: {
-    says: "CPU per delivery with 1, 10, 100 and 1,000 calls per request against undici alone",
+    says: "CPU per delivery with 1 to 1,000 calls per request, compared with undici alone",
     minutes: 2.5,
     run: benchBatch,
   },
   ingest: {
-    says: "gzipped batches over HTTP against a bare node:http server and producing alone",
+    says: "gzipped batches over HTTP, compared with a bare node:http server and with producing",
     minutes: 1.5,
     run: benchIngest,
   },
   audience: {
-    says: "syncs of a million members: the first, the same again, 1 % in and 1 % out",
+    says: "syncs of a million members: the first, an identical one, and one with 2 % changes",
     minutes: 2,
     run: (brokers) => benchAudience(brokers, 1_000_000),
   },
@@ -109,31 +109,31 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     run: (brokers) => benchAudience(brokers, 10_000_000),
   },
   client: {
-    says: "the client library against @segment/analytics-node",
+    says: "the client library, compared with @segment/analytics-node",
     minutes: 0.5,
     run: (_brokers, rounds) => benchClient(rounds),
   },
   delay: {
-    says: "how late delayed records return while deliveries run at full speed",
+    says: "how late delayed records are returned while deliveries run at full speed",
     minutes: 2.5,
     run: benchDelay,
   },
   isolation: {
-    says: "whether a sick destination moves the p99 of nine others, for six ways to be sick",
+    says: "how a failing destination affects the p99 of nine others, for six kinds of failure",
     minutes: 19,
     rounds: 3,
     run: (brokers, rounds) =>
       benchIsolation(brokers, { destinations: 10, calls: 4_000, seconds: 15, rounds }),
   },
   "isolation-1000": {
-    says: "the same among 1,000 destinations",
+    says: "the same with 1,000 destinations",
     minutes: 21,
     rounds: 3,
     run: (brokers, rounds) =>
       benchIsolation(brokers, { destinations: 1_000, calls: 4_000, seconds: 20, rounds }),
   },
   "isolation-cluster": {
-    says: "the same on three brokers, where partitions of the sick one have no leader",
+    says: "the same on three brokers, with partitions that have no leader",
     minutes: 5.5,
     rounds: 2,
     brokers: 3,
@@ -141,7 +141,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
       benchIsolationCluster({ destinations: 10, calls: 3_000, seconds: 16, rounds }),
   },
   destinations: {
-    says: "CPU of a delivery with 1,000 destinations against 10, in turns, and idle",
+    says: "CPU of a delivery with 1,000 destinations, compared with 10, and CPU when idle",
     minutes: 5,
     rounds: 12,
     run: benchDestinations,
@@ -154,25 +154,25 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     run: (_brokers, pairs) => benchDestinationsCluster(pairs),
   },
   cluster: {
-    says: "one, two and four processes on three brokers: CPU, balance, waits while they are replaced",
+    says: "one, two and four processes on three brokers: CPU, balance, waits during a rollout",
     minutes: 5,
     rounds: 1,
     brokers: 3,
     run: benchCluster,
   },
   "isolation-backlog": {
-    says: "whether a destination's backlog of a million delays another's single record",
+    says: "how a destination's backlog of a million delays another destination's single record",
     minutes: 2.5,
     run: benchIsolationBacklog,
   },
   peers: {
-    says: "the deliver stage against loops, Kafka Streams and Camel: load, a sick receiver, a crash",
+    says: "the deliver stage, compared with loops, Kafka Streams and Camel",
     minutes: 14,
     rounds: 1,
     run: benchPeers,
   },
   "router-isolation": {
-    says: "200,000 waiting deliveries for 10 to 1,000 destinations, a tenth of them sick",
+    says: "200,000 waiting deliveries for 10 to 1,000 destinations, a tenth of them failing",
     minutes: 8,
     rounds: 1,
     run: benchRouterIsolation,
@@ -183,12 +183,12 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     run: benchDeliverMemory,
   },
   idle: {
-    says: "CPU and memory of destinations that have nothing to do",
+    says: "CPU and memory of idle destinations",
     minutes: 6,
     run: benchIdle,
   },
   backlog: {
-    says: "memory over a backlog of a million calls",
+    says: "memory during a backlog of a million calls",
     minutes: 6,
     run: benchBacklog,
   },
@@ -216,8 +216,8 @@ const asked = values.rounds === undefined ? null : Number(values.rounds);
 if (unknown !== undefined || (asked !== null && (!Number.isInteger(asked) || asked < 1))) {
   const problem =
     unknown === undefined
-      ? `--rounds is ${values.rounds}; it must be a whole number from 1`
-      : `there is no bench ${unknown}; there are ${names.join(", ")}, all`;
+      ? `--rounds is ${values.rounds}; it must be an integer of at least 1`
+      : `there is no bench ${unknown}. Benches: ${names.join(", ")}, all`;
   process.stderr.write(`${problem}\n`);
   process.exit(2);
 }
@@ -255,10 +255,10 @@ function help(): string {
   return (
     "Usage: npm run bench -- NAME...|all [--rounds N] [--long] [--write]\n" +
     "       npm run bench -- against COMMIT [NAME...] [--rounds N]\n\n" +
-    `Measures on a local Kafka and prints tables.\n\n${rows.join("")}` +
+    `Runs measurements on a local Kafka, and prints tables.\n\n${rows.join("")}` +
     `  ${"all".padEnd(18)} all of them (about ${Math.round(total / 60)} hours)\n\n` +
-    `  --rounds N   turns of each contestant, of which the median counts (default ${ROUNDS}; 3 of isolation)\n` +
-    "  --long       everyday: the tenth minute of each load as well (about 33 min)\n" +
-    "  --write      puts the tables into bench/RESULTS.md\n"
+    `  --rounds N   rounds per contestant, of which the median is used (default ${ROUNDS}; isolation: 3)\n` +
+    "  --long       for everyday: also measures the tenth minute of each load (about 33 min)\n" +
+    "  --write      writes the tables to bench/RESULTS.md\n"
   );
 }

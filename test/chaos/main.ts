@@ -56,13 +56,13 @@ async function chaos({ values, positionals }: Flags): Promise<number> {
   const [what = "deliveries"] = positionals;
   const suite = SUITES[what];
   if (suite === undefined) {
-    throw new WrongUsage(`"${what}" is none of ${Object.keys(SUITES).join(", ")}`);
+    throw new WrongUsage(`"${what}" is not one of ${Object.keys(SUITES).join(", ")}`);
   }
   const faults = values.faults?.split(",") ?? suite.faults;
   const unknown = faults.find((kind) => !suite.faults.includes(kind));
   if (unknown !== undefined) {
     const known = [...new Set(suite.faults)];
-    throw new WrongUsage(`--faults: "${unknown}" is none of ${known.join(", ")}`);
+    throw new WrongUsage(`--faults: "${unknown}" is not one of ${known.join(", ")}`);
   }
   const minutes = values.minutes === undefined ? null : whole(values.minutes, "--minutes");
   let [begun, untilMs] = [0, Number.POSITIVE_INFINITY];
@@ -87,7 +87,7 @@ async function chaos({ values, positionals }: Flags): Promise<number> {
 
 function whole(text: string, option: string): number {
   if (!/^\d{1,9}$/.test(text))
-    throw new WrongUsage(`${option}: "${text}" is no whole number such as 20`);
+    throw new WrongUsage(`${option}: "${text}" is not an integer such as 20`);
   return Number(text);
 }
 

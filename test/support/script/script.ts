@@ -35,7 +35,7 @@ export function flagsOf<const Config extends ParseArgsConfig>(config: Config) {
 export function patienceOf(text: string): number {
   const times = Number(text);
   if (times >= 1 && times <= PATIENCE_MAX) return times;
-  throw new WrongUsage(`--patience: "${text}" is no number from 1 to ${PATIENCE_MAX}`);
+  throw new WrongUsage(`--patience: "${text}" is not a number from 1 to ${PATIENCE_MAX}`);
 }
 
 /** Finds an item of a list by name. @throws WrongUsage that lists all names */
@@ -47,7 +47,7 @@ export function oneOf<Each extends { readonly name: string }>(
   const found = known.find((each) => each.name === name);
   if (found !== undefined) return found;
   throw new WrongUsage(
-    `${flag}: "${name}" is none of ${known.map((each) => each.name).join(", ")}`,
+    `${flag}: "${name}" is not one of ${known.map((each) => each.name).join(", ")}`,
   );
 }
 
