@@ -88,6 +88,22 @@ export type RuleOutcome =
     }
   | { readonly kind: "failed"; readonly error: string };
 
+/** The parts of a call that rules use. */
+export interface RuleCall {
+  readonly call: Call;
+  /**
+   * The result of JSON.parse, except that IDs which were sent as numbers may be strings of their digits
+   * (`exact-ids.ts`).
+   */
+  readonly json: JsonObject;
+  readonly bytes: Buffer;
+  readonly messageId: MessageId;
+  /** The call's JSON as a value that is never changed. Each destination changes a copy of its own. */
+  readonly value: () => JsonValue;
+  /** The results so far. */
+  readonly results: Map<RuleActions, ActionsResult>;
+}
+
 /** The part of an outcome that is the same for all destinations with these actions. */
 export type ActionsResult =
   | Exclude<RuleOutcome, { readonly kind: "changed" | "failed" }>
