@@ -1,5 +1,5 @@
-// The alerts, by a real Prometheus that scrapes the real program: none while all is well, and each of
-// many for its cause.
+// The alerts in a real Prometheus that scrapes the real program: none fires while everything works, and each of many
+// fires for its cause.
 
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -26,11 +26,11 @@ import {
   startPrometheus,
 } from "../support/servers/prometheus.ts";
 
-/** Far more than an alert may be late: it is waited for, not measured. */
+/** Much more than an alert may take, because its time is not measured. */
 const PATIENCE = { timeout: 120_000, interval: 500 };
-/** Most rules wait for a minute or more; here none does. */
+/** Most rules wait for a minute or more, but not in this test. */
 const MOMENT = { timeout: 60_000, interval: 500 };
-/** Of calls, with an evaluation of all rules after each. */
+/** Rounds of calls, with an evaluation of all rules after each. */
 const ROUNDS = 5;
 const found = await findPrometheus(new AbortController().signal, () => undefined);
 const title = found.kind === "none" ? ` (left out: ${found.why})` : "";
@@ -102,7 +102,7 @@ function post(integrations: Readonly<Record<string, boolean>>, writeKey = "k"): 
   }).then(({ status: answered }) => answered);
 }
 
-/** The samples of stages whose consumers do not know their lag. */
+/** Returns the samples of stages whose consumers have an unknown lag. */
 async function unknownLags(): Promise<readonly string[]> {
   const samples = await (await fetch(`http://127.0.0.1:${admin}/metrics`)).text();
   return samples
@@ -125,9 +125,9 @@ function sync(syncId: string, userIds: readonly string[]): Promise<void> {
 }
 
 /**
- * Resolves when each has fired.
+ * Resolves when each alert has fired.
  *
- * @param trouble is made until then: of one that is over at once a late scrape sees nothing.
+ * @param trouble repeated until then, because a late scrape would not see a problem that ends immediately.
  */
 async function fires(
   prometheus: Prometheus,
@@ -176,16 +176,16 @@ test("hurried rules have all their times shorter, and keep limits that are no ti
 test.skipIf(found.kind === "none")(
   `nothing fires while all is well and calls flow${title}`,
   async () => {
-    // A member that has just joined does not know its lag yet. The rule would wait for 10 minutes.
+    // The lag of a member that has just joined is not known yet. The rule would wait for 10 minutes.
     await expect.poll(unknownLags, PATIENCE).toEqual([]);
     await using prometheus = await start(false);
-    // Before the first scrape there is no process to be seen.
+    // Before the first scrape, no process is visible.
     await expect.poll(prometheus.firing, PATIENCE).toEqual(["SwitchyardAbsent"]);
     await expect.poll(prometheus.firing, PATIENCE).toEqual([]);
     for (let round = 0; round < ROUNDS; round += 1) {
       const answers = await Promise.all(Array.from({ length: 20 }, () => post(only("Webhooks"))));
       expect(new Set(answers)).toEqual(new Set([200]));
-      // A blip is no alert yet: of a slow scrape, or of an answer that came late.
+      // A short problem, such as a slow scrape or a late response, must not cause an alert yet.
       await expect.poll(prometheus.firing, MOMENT).toEqual([]);
       const now = Date.now();
       await expect.poll(prometheus.evaluatedAtMs, PATIENCE).toBeGreaterThan(now);
@@ -216,13 +216,13 @@ test.skipIf(found.kind === "none")(
     await kafka.admin.deleteTopics(["switchyard.deliveries.well"]);
     await post(only("Webhooks"));
     await fires(prometheus, ["SwitchyardTopicNotWritable"]);
-    // A schema of which nobody has heard: route waits for the registry.
+    // Nobody has registered this schema, so the route stage waits for the registry.
     await send("switchyard.calls", Buffer.from([0, 0, 0, 0, 7, 2]));
     await fires(prometheus, ["SwitchyardRegistryUnreachable"]);
 
     await kafka.close();
     await broker.kill();
-    // Until refusals are more than the budget's share of all requests.
+    // Repeated until the rejections exceed the budget's share of all requests.
     const refused = async () => expect(await post(only("Webhooks"))).toBe(503);
     await fires(
       prometheus,

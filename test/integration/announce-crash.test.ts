@@ -1,6 +1,6 @@
-// A process that is killed after its record on `operator-actions` and before its first commit. No offset depends
-// on that record: the next process reads the calls from the beginning, and takes the dead one for another
-// process until its record is 90 s old.
+// A process is killed after its record in `operator-actions` and before its first commit. No offset depends on this
+// record: the next process reads the calls from the beginning, and counts the dead process as running until the record
+// is 90 s old.
 
 import { expect, onTestFinished, test } from "vitest";
 
@@ -24,7 +24,7 @@ destinations: [{ id: lake, type: topic, name: Lake }]
 admin: { host: 127.0.0.1, port: 0 }
 `);
     onTestFinished(() => world[Symbol.asyncDispose]());
-    /** The processes that are on the topic now. */
+    /** Returns the processes with a record in the topic. */
     const known = async () => {
       const processes = new Set<string>();
       for (const record of await recordsIn("operator-actions")) {
@@ -60,7 +60,7 @@ admin: { host: 127.0.0.1, port: 0 }
     next.child.kill("SIGTERM");
     expect(await next.ended).toBe(0);
     expect(await known()).toEqual(left);
-    // Both have the same routes: nobody misses any.
+    // Both have the same routes, so no routes are missing.
     expect(next.lines.filter(({ level }) => level === "warn" || level === "error")).toEqual([]);
   },
   TIMEOUT_MS,

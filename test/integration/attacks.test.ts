@@ -1,11 +1,11 @@
-// The attacks of `npm run attack`, fewer of those that are alike, on the tests' Kafka.
+// The attacks of `npm run attack`, without some similar ones, on the Kafka of the tests.
 
 import { expect, test } from "vitest";
 
 import { ATTACKS, runAttacks } from "../attacks/run-attacks.ts";
 
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
-/** Each group starts a product, and some start twenty commands: on a busy machine, seconds each. */
+/** Each group starts a product, and some start twenty commands, each of which takes seconds on a busy machine. */
 const LIMIT_MS = 900_000;
 
 test.each(ATTACKS.filter(({ isCostly }) => isCostly !== true))(

@@ -1,5 +1,5 @@
-// The Python of docs/audiences.md, run as it is written: a sync that the audience stage takes, in the
-// partition that Java's clients choose.
+// The Python code in docs/audiences.md is run unchanged: the audience stage accepts the sync, which is in the partition
+// that Java clients choose.
 
 import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,6 +1,6 @@
-// `audience publish` that is killed while it writes, with the real program on a real Kafka. The records that
-// came are a sync without its `end`: whoever is in them is a member, and nobody is removed. The next
-// publication abandons it and is complete.
+// `audience publish` is killed while it writes, with the real program on a real Kafka. The written records are a sync
+// without `end`: their users become members, and nobody is removed. The next publication abandons this sync and is
+// complete.
 
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ import { ownTopics } from "../support/worlds/own-topics.ts";
 
 const POLL = { interval: 250, timeout: 60_000 };
 const TIMEOUT_MS = 180_000;
-/** So long that there are twenty records of them. They are written first, in the order of ids. */
+/** This many IDs take twenty records. They are written first, in the order of IDs. */
 const FRESH = Array.from({ length: 20_000 }, (_, index) => `fresh-${index}-${"x".repeat(500)}`);
 const FORMER = Array.from({ length: 1_000 }, (_, index) => `user-${index}`);
 const STAYING = FORMER.slice(0, 600);
@@ -45,7 +45,7 @@ admin: { host: 127.0.0.1, port: 0 }
       const { out } = await world.command(["audience", "members", "vip"]);
       return new Set(out.split("\n").filter((id) => id !== ""));
     };
-    /** Users that were told that they have left. */
+    /** Returns the users for whom a call was sent because they left. */
     const removed = async () =>
       (await jsonOf("calls")).flatMap(({ userId, traits }) =>
         isJsonObject(traits) && traits.vip === false ? [String(userId)] : [],

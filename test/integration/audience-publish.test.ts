@@ -1,5 +1,5 @@
-// `audience publish` with the real program on a real Kafka: an export that failed looks like one that
-// ends, and does not empty the audience. It is compared with what all earlier syncs of the audience make of it.
+// `audience publish` with the real program on a real Kafka: an export that failed looks like a complete one, and must
+// not empty the audience. The list is compared with the members after all earlier syncs of the audience.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -23,7 +23,9 @@ const TIMEOUT_MS = 120_000;
 const lines = (count: number) =>
   Array.from({ length: count }, (_, index) => `user-${String(index).padStart(4, "0")}\n`).join("");
 
-/** The program with the audience stage alone, and the command as `export | switchyard audience publish`. */
+/**
+ * Starts the program with only the audience stage, and runs the command like `export | switchyard audience publish`.
+ */
 async function publishing(name: string, partitions: number) {
   const own = ownTopics(name);
   const { prefix, brokers } = own;
@@ -119,7 +121,7 @@ test(
     interrupted.child.kill("SIGINT");
     const nothing = { status: 1, err: expect.stringContaining("Interrupted: nothing was written") };
     expect(await interrupted.ended).toMatchObject(nothing);
-    // Another audience does not wait for them.
+    // Another audience does not wait for these records.
     const others = [...["--name", "Other"], ...["--audience", "other"]];
     expect(await piped(lines(1_000), ...others)).toEqual({ status: 0, err: "" });
     expect(await written()).toBe(6);
@@ -132,7 +134,7 @@ test(
     expect(await piped(lines(1_000), "--force")).toMatchObject({ status: 0 });
     expect(await written()).toBe(9);
 
-    // It waits for the stage, and then knows the members.
+    // The command waits for the stage, and then compares with the current members.
     const waiting = start(lines(499));
     await expect.poll(waiting.err, POLL).toContain("6 records");
     await world.start(["--stages", "audience"]).logged("ready");
@@ -164,10 +166,10 @@ test(
       expect(await producer.send(records)).toEqual([]);
     };
     const ids = lines(100).trim().split("\n");
-    // Stays open, and so does the committed offset.
+    // The sync stays open, so the committed offset does not change.
     await begin("other", "u1");
     expect(await piped(lines(100))).toMatchObject({ status: 0 });
-    // Its users are members already, so the changelog gets nothing of it.
+    // Its users are already members, so nothing is written to the changelog.
     await begin("vip", ...ids);
     expect(await piped(lines(49))).toMatchObject({
       status: 1,
@@ -180,7 +182,7 @@ test(
   TIMEOUT_MS,
 );
 
-/** May do everything. */
+/** A client with all permissions. */
 function createOpen(address: string) {
   const connection = { brokers: [address], clientId: "open", tls: null, sasl: null };
   const limits = { sessionTimeoutMs: 10_000, recordMaxBytes: () => 1_048_576 };

@@ -1,5 +1,5 @@
-// Audiences on a real Kafka with stores on a real disk: syncs, restarts with stores that are gone,
-// damaged, somebody else's or behind, and a process that is killed at any moment.
+// Audiences on a real Kafka with stores on a real disk: syncs, restarts with a store that is missing, damaged, outdated
+// or from another cluster, and a process that is killed at any time.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -66,7 +66,7 @@ test("a sync, the same again, another one, a trait, a delete", async () => {
 describe("after a restart with a store that is", () => {
   const store = () => join(world.directory, "0");
 
-  /** A sync, a stop; `meanwhile`; an open sync with nobody new, and its end. */
+  /** Makes a sync, stops, runs `meanwhile`, and then makes a sync without new users. */
   async function restart(meanwhile: () => Promise<void>): Promise<string> {
     const before = await world.start();
     await world.sync("A", "s1", users(0, 500));
@@ -149,7 +149,7 @@ test("a topic of syncs that is deleted and recreated: who entered and left is re
   await before.stop();
   await world.makeSyncsAnew();
   const after = await world.start();
-  // Fewer records than the first topic had.
+  // The new topic has fewer records than the first one.
   await world.sync("A", "s2", users(2, 3_002), 3_000);
   await world.settled();
   await after.stop();
@@ -226,7 +226,7 @@ test("killed at any moment of a sync and started again: every user's last call i
   await world.sync("A", "s2", next);
   for (let kill = 0; kill < 3; kill += 1) {
     await running.logged("audience.store.opened");
-    // Some calls later, wherever that is.
+    // The process is killed some calls later, wherever that is.
     const already = (await world.reported()).length;
     const more = random.integer(0, 12_000);
     while ((await world.reported(already)).length < more && !(await isDone())) {}
@@ -236,7 +236,7 @@ test("killed at any moment of a sync and started again: every user's last call i
     running = startProgram(config);
   }
   await world.settled();
-  // Everything may have been done before the last kill, and this one only just started.
+  // Everything may have been done before the last kill, and this process may have just started.
   await running.logged("ready");
   running.child.kill("SIGTERM");
   expect(await running.ended).toBe(0);
@@ -252,7 +252,7 @@ test("killed at any moment of a sync and started again: every user's last call i
     expect(said === undefined || said === short(each)).toBe(true);
     ids.set(each.messageId, short(each));
   }
-  // One true for each of 25,000, one false for each of 5,000; all else repeats them.
+  // There is one true for each of 25,000 users, and one false for each of 5,000. All other calls are repetitions.
   expect(ids.size).toBe(30_000);
 
   async function isDone(): Promise<boolean> {

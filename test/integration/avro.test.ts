@@ -1,5 +1,5 @@
-// The real program with a real registry: values with schemas among others, an outage of the
-// registry, and a schema that becomes known after its first value.
+// The real program with a real registry: values with and without schemas, an outage of the registry, and a schema that
+// is registered after its first value.
 
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server } from "node:http";
@@ -61,7 +61,7 @@ const ONE_TEXT = (name: string) => ({
 const AT_MS = Date.UTC(2026, 2, 1, 9, 30, 15, 250);
 const MICROS = AT_MS * 1_000 + 7;
 
-/** With `Properties` in a schema of its own. */
+/** Returns a call whose `Properties` are in a separate schema. */
 function avroCall(userId: string, event: string): Buffer {
   const whole = {
     ...CALL,
@@ -251,7 +251,7 @@ test(
   async () => {
     const { prefix, running, write, ready } = await world();
     const known = await registerCall(`${prefix}call`);
-    // The same schema under another subject would have the same id.
+    // The same schema under another subject would have the same ID.
     const later = await registerSchema(registry.url, `${prefix}later`, {
       schema: JSON.stringify({
         ...CALL,
@@ -303,7 +303,7 @@ test(
       .toMatchObject([{ reason: "unknown-schema" }, { reason: "undecodable" }]);
     expect(refused()[1]?.error).toContain("1 more byte than its schema");
 
-    // Two more: the one that `early` has is the second.
+    // Two more schemas are registered. The second one has the ID in `early`.
     for (const number of [1, 2]) {
       const whole = {
         ...CALL,
@@ -316,7 +316,7 @@ test(
       const id = await registerSchema(registry.url, `${prefix}${number}`, { schema });
       expect(id).toBe(known + number);
     }
-    // The answer that nobody knows it is believed for 10 s.
+    // The result that the schema does not exist is cached for 10 s.
     const replay = async () => {
       const args = ["dead-letters", "replay", "--reason", "unknown-schema"];
       expect((await program.command(args)).status).toBe(0);

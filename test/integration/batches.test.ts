@@ -1,5 +1,5 @@
-// Batches of the program on a real Kafka, with real receivers: what shares a request, what becomes of each call, and
-// what a killed process repeats.
+// Batches of the program on a real Kafka, with real receivers: which calls share a request, what happens to each call,
+// and what a killed process repeats.
 
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
@@ -22,11 +22,11 @@ interface TakenBatch {
   readonly events: readonly string[];
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
-  /** When the response was written; 0: not yet. */
+  /** When the response was written; 0 if it was not written yet. */
   respondedAtMs: number;
 }
 
-/** A receiver that responds as `respond` says, given all that it has taken. */
+/** Starts a receiver that responds with `respond`, which gets everything that was received so far. */
 async function receiver(respond: (taken: TakenBatch, response: ServerResponse) => Promise<void>) {
   const taken: TakenBatch[] = [];
   const server = createServer((request, response) => {
@@ -59,7 +59,7 @@ const status = (code: number, body?: unknown) => (_taken: TakenBatch, response: 
   return Promise.resolve();
 };
 
-/** The program with one destination, and its topics. */
+/** Starts the program with one destination and its topics. */
 async function pipeline(url: string, settings: string) {
   const { prefix, brokers, kafka, recordsIn } = ownTopics("batches");
   const world = programWorld(`
@@ -85,7 +85,7 @@ admin: { host: 127.0.0.1, port: 0 }
       const next = world.start();
       await next.logged("ready");
     },
-    /** Calls m0, m1, …; of each user, in order. */
+    /** Publishes the calls m0, m1, …, in order for each user. */
     publish: (count: number, users = count) =>
       producer.send(
         Array.from({ length: count }, (_, at) => {
@@ -95,7 +95,7 @@ admin: { host: 127.0.0.1, port: 0 }
           return { topic: `${prefix}calls`, key: Buffer.from(userId), value, headers: [] };
         }),
       ),
-    /** How many calls the route stage has committed. */
+    /** Returns how many calls the route stage has committed. */
     routed: async () => {
       const committed = await kafka.admin.committed(groupNames(prefix).route, `${prefix}calls`);
       return committed.reduce((sum, { offset }) => sum + Math.max(0, offset), 0);
@@ -263,7 +263,7 @@ test(
     );
     await publish(CALLS);
     await expect.poll(async () => (await recordsIn("deliveries.crm")).length, SOON).toBe(CALLS);
-    // So that the route stage repeats nothing.
+    // Waits for this, so that the route stage repeats nothing.
     await expect.poll(routed, SOON).toBe(CALLS);
     await program.kill();
     const before = taken.length;

@@ -1,4 +1,4 @@
-// A short run of the chaos of audiences: the real program, killed, moved and without its disk.
+// A short run of the chaos suite for audiences: the real program is killed, moved, and loses its disk.
 
 import { expect, test } from "vitest";
 

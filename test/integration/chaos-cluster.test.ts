@@ -1,4 +1,4 @@
-// A short run of the chaos suite on three brokers: programs are replaced, leaders elected, a broker dies.
+// A short run of the chaos suite on three brokers: programs are replaced, leaders are elected, and a broker is killed.
 
 import { expect, test } from "vitest";
 import { chooseJava } from "../../tools/kafka/choose.ts";

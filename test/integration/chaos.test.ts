@@ -1,4 +1,4 @@
-// A short run of the chaos suite: the real program, killed, frozen and cut off, on a broker that dies.
+// A short run of the chaos suite: the real program is killed, frozen and disconnected, and the broker is killed.
 
 import { expect, test } from "vitest";
 

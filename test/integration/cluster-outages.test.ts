@@ -1,4 +1,4 @@
-// The program on three brokers in trouble: too few copies are in sync, a partition has no leader.
+// The program on three brokers with problems: too few replicas are in sync, or a partition has no leader.
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
@@ -50,7 +50,7 @@ describe.skipIf(java === null)("three brokers with problems (need Java)", () => 
     const ids = await on.publish(30);
     await on.untilArrived("/near", ids);
     expect(ids.filter((id) => on.arrived("/lonely").has(id))).toEqual([]);
-    // Such as a destination that is added now.
+    // For example, a destination is added now.
     const added = "three.added";
     await on.kafka.admin.create([{ name: added, partitions: 1, replicationFactor: 2, config: {} }]);
     await expect.poll(() => on.leadersOf(added), UNTIL).toEqual([expect.toBeOneOf([2, 3])]);
@@ -60,7 +60,7 @@ describe.skipIf(java === null)("three brokers with problems (need Java)", () => 
   });
 });
 
-/** Copies that went around, and came back later. */
+/** Returns the deliveries that were rerouted, and returned later. */
 async function awaitingRetry(): Promise<number> {
   const ends = await on.kafka.admin.offsets("three.delays.1s");
   return ends.reduce((sum, { end }) => sum + end, 0);

@@ -1,4 +1,4 @@
-// Clusters that refuse settings of topics, as managed ones do: a policy of the broker's own.
+// Clusters that reject settings of topics, like managed clusters: the broker has a policy.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,13 +18,13 @@ import { fakeShell } from "../support/worlds/fake-shell.ts";
 
 const java = await javaForPolicy();
 const MIB = 1_048_576;
-/** As a broker has it that nobody has configured. */
+/** The default of a broker. */
 const DEFAULT_BYTES = MIB + 12;
 
 interface Managed {
   readonly kafka: Kafka;
   readonly lines: LogLines;
-  /** Runs until the test is over. */
+  /** Runs the program until the end of the test. */
   start(): Promise<{ readonly status: Promise<number> }>;
   command(...args: string[]): Promise<{ status: number; output: string }>;
   sizeOf(topic: string): Promise<string | undefined>;
@@ -43,7 +43,7 @@ const broker =
       });
 afterAll(() => broker?.[Symbol.asyncDispose]());
 
-/** A configuration whose topics have the limits of this prefix. */
+/** Writes a configuration whose topics have the limits for this prefix. */
 async function managed(prefix: string, settings: object = {}): Promise<Managed> {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-managed-"));
   onTestFinished(() => rmSync(directory, { recursive: true }));
@@ -96,7 +96,7 @@ async function managed(prefix: string, settings: object = {}): Promise<Managed> 
   };
 }
 
-/** JSON that no compression makes smaller than three quarters. */
+/** Returns JSON that cannot be compressed to less than three quarters of its size. */
 function callOf(bytes: number): Buffer {
   const start = '{"type":"track","userId":"u","event":"E","messageId":"m","properties":{"text":"';
   const end = '"}}';
@@ -163,7 +163,7 @@ describe.skipIf(java === null)("`run` on a cluster with a policy (needs a JDK an
     );
     expect(error?.message).toContain("whole.calls: at most 1 partitions");
     expect(error?.message).not.toContain("right to create");
-    // Those that it allows are there.
+    // The allowed topics exist.
     expect(await cluster.kafka.admin.topics()).toContain("whole.retries.hook");
   });
 });
@@ -215,7 +215,7 @@ describe.skipIf(java === null)(
       expect(
         Number(configs["apply.deliveries.hook"]?.["max.message.bytes"]),
       ).toBeGreaterThanOrEqual(MIB);
-      // Those that were missing are there, and the rest of what was asked for them is set.
+      // The missing topics exist, and their allowed settings are set.
       expect(await cluster.sizeOf("apply.retries.hook")).toBeDefined();
       expect(await cluster.kafka.admin.topics()).toContain("apply.operator-actions");
     });

@@ -1,5 +1,5 @@
-// Consumers on three brokers that get hardly any record, so that their fetches last for minutes: what
-// is written after a leader has moved, or partitions were added, is read all the same.
+// Consumers on three brokers that get very few records, so that their fetches last for minutes. Records that are
+// written after a leader has moved, or after partitions were added, are still read.
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
@@ -13,7 +13,7 @@ import { LogLines } from "../support/log/log-lines.ts";
 import { brokerOf } from "../support/worlds/program-on-cluster.ts";
 
 const java = await chooseJava(new AbortController().signal, () => undefined).catch(() => null);
-/** Far below the time that a fetch lasts. */
+/** This is much less than the time that a fetch lasts. */
 const UNTIL = { timeout: 90_000, interval: 50 };
 const TOPIC = "quiet";
 const FIRST_LEADERS = [1, 2, 3];
@@ -55,7 +55,7 @@ afterAll(async () => {
 const leaders = async () =>
   (await cluster.look.partitions(TOPIC)).map(({ leader }) => leader).slice(0, 3);
 
-/** As many keys as it takes to meet each partition. */
+/** Writes as many keys as are needed to reach each partition. */
 async function untilRead(): Promise<void> {
   round += 1;
   const values = Array.from({ length: 30 }, (_, at) => `${round}-${at}`);

@@ -1,4 +1,4 @@
-// A start on a cluster of which most is away.
+// A start on a cluster whose brokers are mostly down.
 
 import { expect, test } from "vitest";
 
@@ -9,7 +9,7 @@ import { brokerOf, clusterConfig } from "../support/worlds/program-on-cluster.ts
 
 const java = await chooseJava(new AbortController().signal, () => undefined).catch(() => null);
 
-// With two of three controllers gone nobody can make a topic.
+// If two of three controllers are down, no topic can be created.
 test.skipIf(java === null)(
   "a start while two brokers are unreachable reports it, and continues when they are back (needs Java)",
   async () => {

@@ -1,6 +1,6 @@
-// The program on three brokers: leaders move, a broker dies while calls flow, the coordinator of a group
-// restarts. cluster-outages.test.ts and cluster-start.test.ts have the rest. `npm run chaos -- cluster`
-// does much more of it, for longer.
+// The program on three brokers: leaders move, a broker is killed while calls are published, and the coordinator of a
+// group restarts. cluster-outages.test.ts and cluster-start.test.ts have other cases. `npm run chaos -- cluster` does
+// much more of this, for a longer time.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => on?.[Symbol.asyncDispose]());
 const broker = (id: number) => brokerOf(on.cluster, id);
 
-/** Where Kafka keeps a group's offsets: Java's hash of its name. */
+/** Returns the partition in which Kafka stores a group's offsets: Java's hash of the group's name. */
 function partitionOf(group: string, partitions: number): number {
   let hash = 0;
   for (const character of group) hash = (Math.imul(31, hash) + character.charCodeAt(0)) | 0;
@@ -61,7 +61,7 @@ describe.skipIf(java === null)("three brokers (need Java)", () => {
     expect([...on.arrived("/near")].filter(([, count]) => count > 1)).toEqual([]);
   });
 
-  // Its groups keep their members and partitions, whose commits go to the next one.
+  // The groups keep their members and partitions, and commits go to the next coordinator.
   test("the broker that coordinates a group restarts in good order: all arrive, once", async () => {
     const offsets = await on.cluster.look.partitions("__consumer_offsets");
     const at = partitionOf(GROUP, offsets.length);

@@ -1,4 +1,4 @@
-// `topics` and `publish` as people run them, against a real Kafka.
+// `topics` and `publish` as child processes, on a real Kafka.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -44,7 +44,7 @@ async function switchyard(args: readonly string[], input = "") {
   return { status, out, err };
 }
 
-/** The records of the topic of calls, once there are so many. */
+/** Returns the records of the topic of calls when there are this many. */
 async function calls(count: number): Promise<readonly IncomingRecord[]> {
   const found: IncomingRecord[] = [];
   const { promise, resolve } = Promise.withResolvers<void>();

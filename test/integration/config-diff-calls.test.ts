@@ -1,4 +1,5 @@
-// `config diff --since` on a real Kafka, with the program as people run it: what it predicts is what route then writes.
+// `config diff --since` on a real Kafka, with the program as a child process: the route stage then writes what the
+// command predicts.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -95,7 +96,7 @@ async function publish(prefix: string): Promise<void> {
   expect(await kafka.producer().send(records)).toEqual([]);
 }
 
-/** The values on a topic by message ID. */
+/** Returns the values in a topic by message ID. */
 async function valuesOn(topic: string): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
   for (const { partition, first, end } of await kafka.admin.offsets(topic)) {

@@ -1,5 +1,5 @@
-// People act on the page: in a real Chromium, on the program as a child process and a real Kafka,
-// compared with what the receiver gets.
+// Actions in the console, in a real Chromium, with the program as a child process and a real Kafka, compared with what
+// the receiver gets.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { NO_CHROMIUM } from "../support/servers/chromium.ts";
 import { launchChromium, openView } from "../support/servers/page-views.ts";
 import { controlledPrograms } from "../support/worlds/controlled-programs.ts";
 
-/** Far above what it takes: a loaded machine. */
+/** Much more than is needed, because the machine may be busy. */
 const SOON = { interval: 50 };
 const TIMEOUT_MS = 300_000;
 
@@ -26,7 +26,7 @@ afterAll(() => browser?.close());
 const idsOf = (all: readonly { readonly id: string }[]) => all.map(({ id }) => id);
 const numberOf = (all: readonly { readonly id: string }[]) => new Set(idsOf(all)).size;
 
-/** How the last action of this name ended. */
+/** Resolves when the last action with this name has ended with these words. */
 function ended(page: Page, name: string, words: string) {
   const jobs = page.getByRole("list", { name: "Actions" }).getByRole("listitem");
   return jobs.filter({ hasText: name }).first().filter({ hasText: words }).waitFor();
@@ -36,7 +36,7 @@ function press(page: Page, name: string) {
   return page.getByRole("button", { name, exact: true }).click();
 }
 
-/** A process with all that delivers, which serves the page. Ends with the test. */
+/** Starts a process with all stages that deliver, which also serves the console. It ends with the test. */
 async function startActing(more = "") {
   const programs = await controlledPrograms();
   const port = await freePort();
@@ -117,7 +117,7 @@ test(
     const before = accepted("crm");
     await publish(30);
     await expect.poll(() => accepted("other"), SOON).toBe(ledger.length);
-    // Route may write the last copies of one destination after those of the other have arrived.
+    // The route stage may write the last deliveries of one destination after those of the other have arrived.
     await page.getByText("30 queued, not attempted yet").waitFor();
     await press(page, "Cancel…");
     await press(page, "Count first");
@@ -173,7 +173,7 @@ test(
     await sync(...four);
     await expect.poll(() => reported().toSorted(), SOON).toEqual(four);
     await sync("u-1", "u-4");
-    // The first one needed no approval.
+    // The first sync needed no approval.
     await program.logged("audience.sync.ended", 2);
 
     const { page, errors } = await open(browser, "/audiences");
@@ -188,7 +188,7 @@ test(
       const all = () => receiver.accepted(destination).map(({ user }) => user);
       await expect.poll(() => all().slice(4).toSorted(), SOON).toEqual(["u-2", "u-3"]);
     }
-    // The users are told before the topic of audiences says that the sync has ended.
+    // The calls for users are sent before the topic of audiences shows that the sync has ended.
     const readAgain = async () => {
       await press(page, "Refresh");
       return page.getByText(/Up to date$/).count();

@@ -1,5 +1,5 @@
-// The page of the real program on a real Kafka, in a real Chromium: each view with calls flowing, a
-// destination that fails, values that want to be scripts, a thousand destinations, and Kafka away.
+// The console of the real program on a real Kafka, in a real Chromium: each view while calls are published, a failing
+// destination, values that contain scripts, a thousand destinations, and an outage of Kafka.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -25,11 +25,11 @@ const SOON = { timeout: 60_000, interval: 250 };
 const START_LIMIT_MS = 300_000;
 const TEST_LIMIT_MS = 300_000;
 const USER = "ada@example.com";
-/** As YAML has a value of the environment. */
+/** A reference to the environment, in YAML. */
 const TAKEN = "'$" + "{HOME}'";
 const SCRIPT_ID = "m-<script>document.title='run'</script>";
 
-/** Of a view that does not follow by itself. */
+/** The limit of a view that is not updated automatically. */
 const ANSWER_LIMIT_MS = 5_000;
 const TRIES = 10;
 const YES = () => true;
@@ -56,11 +56,11 @@ async function open(path: string): Promise<OpenedView> {
   return await openView(browser, site.url, path);
 }
 
-/** Opens a view anew until it has the words. */
+/** Reopens a view until it contains the words. */
 async function opened(path: string, words: string | RegExp): Promise<OpenedView> {
   const view = await open(path);
   await view.page.getByText(LIVE).waitFor();
-  // A busy machine may take longer than one reading's limit each time.
+  // On a busy machine, every reading may take longer than its limit.
   const isThere = (timeout: number) =>
     view.page.getByText(words).first().waitFor({ timeout }).then(YES, NO);
   for (let tries = 0; !(await isThere((tries + 1) * ANSWER_LIMIT_MS)); tries += 1) {
@@ -70,7 +70,7 @@ async function opened(path: string, words: string | RegExp): Promise<OpenedView>
   return view;
 }
 
-/** `switchyard console`, started beside the program. Resolves with the address that it prints. */
+/** Starts `switchyard console` in addition to the program. Resolves with the address that it prints. */
 async function consoleOf(world: ProgramWorld, args: readonly string[]): Promise<string> {
   const child = world.spawn(["console", "--port", "0", ...args]);
   let said = "";
@@ -263,7 +263,7 @@ test(
     await page.keyboard.press("Tab");
     await page.getByText("Skip to content").waitFor();
     await tabTo("Destinations");
-    // Where one is can be seen.
+    // The current view is marked.
     const outline = await page.evaluate("getComputedStyle(document.activeElement).outlineStyle");
     expect(outline).not.toBe("none");
     await page.keyboard.press("Enter");
@@ -392,13 +392,13 @@ test(
     await using flow = await open("/");
     await using destination = await open("/destinations/good");
     await flow.page.getByText(LIVE).waitFor();
-    // A query in progress would take one of the places of those below.
+    // A query in progress would count toward the limit of the queries below.
     await destination.page.locator('.scroll[aria-label="Last attempts"]').waitFor();
     kafka.takeAway();
     await flow.page.getByText(/^▲ Kafka is unreachable$/).waitFor({ timeout: SOON.timeout });
     await flow.page.getByText(/Kafka is unreachable: /).waitFor();
     await destination.page.getByText(/Kafka is unreachable: /).waitFor({ timeout: SOON.timeout });
-    // What the process itself knows is told all the same.
+    // The process's own data are still shown.
     await flow.page.locator('[data-node="endpoints"] .rate b').waitFor();
     const asking = ["/dead-letters", "/audiences", "/calls/m-1", "/calls?user=0a1b"];
     await Promise.all(
@@ -416,14 +416,14 @@ test(
   TEST_LIMIT_MS,
 );
 
-/** Longer than from one look to the next. */
+/** Longer than the time between two readings. */
 const RHYTHMS_MS = 4_000;
 
 test(
   "viewers see a change, and without viewers Kafka is not polled",
   async ({ skip }) => {
     const { config, program, asked, delivery } = there(skip);
-    // From here on nobody else asks Kafka.
+    // From now on, nothing else sends requests to Kafka.
     await program.kill();
     await using world = programWorld(config);
     const url = await consoleOf(world, []);
@@ -458,7 +458,7 @@ test(
   TEST_LIMIT_MS,
 );
 
-/** What waits for `good`, each time that its row is told. */
+/** Yields the number of waiting deliveries for `good`, each time its row is sent. */
 async function* waitingRows(body: ReadableStream<Uint8Array> | null) {
   if (body === null) throw new Error("there is no stream");
   let text = "";

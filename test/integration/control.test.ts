@@ -1,12 +1,12 @@
-// `npm run test:control`, cut down, on the tests' Kafka: two processes under load are paused, resumed,
-// retried, drained, cancelled, replayed and traced, and each step is compared with the ledger.
+// A short `npm run test:control` on the Kafka of the tests: in two processes under load, destinations are paused,
+// resumed, retried, drained, canceled and replayed, and each step is compared with the ledger.
 
 import { expect, test } from "vitest";
 
 import { control } from "../control/control.ts";
 
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
-/** The script has its times on a machine that does nothing else. */
+/** The times of the script apply to an idle machine. */
 const PATIENCE = 5;
 
 test("each step of controlling two processes is as in the ledger", async () => {

@@ -1,4 +1,4 @@
-// The real program and a damaged batch of calls: halted, with the others going on, or passed.
+// The real program and a corrupt batch of calls: the stage halts while others continue, or the batch is skipped.
 
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server } from "node:http";
@@ -21,9 +21,9 @@ let front: DamagingFront;
 let broker: PrivateKafka;
 let kafka: Kafka;
 let receiver: Server;
-/** Message ids in the order in which they came, each try. */
+/** Message IDs in the order of arrival, for each attempt. */
 let received: string[] = [];
-/** Ids that are refused once. */
+/** IDs that are rejected once. */
 let refusedOnce = new Set<string>();
 
 beforeAll(async () => {
@@ -94,7 +94,7 @@ test(
     const { program, running, admin, producer, publish, metrics } = await world("stop.", "stop");
     await using _ = program;
     await publish("before");
-    // The receiver has a network of its own: the word is changed only in what brokers send.
+    // Requests to the receiver use another path: the word is changed only in data from brokers.
     await publish("lost", "intact");
     await publish("after");
     expect(await running.logged("stage.halted")).toMatchObject({ level: "error", stage: "route" });
@@ -117,7 +117,7 @@ test(
     );
     expect(status.out).toContain(command);
 
-    // Through deletion and deliver, once through delay, and through deliver again.
+    // The call passes the deletion and deliver stages, the delay stage once, and the deliver stage again.
     refusedOnce = new Set(["delete"]);
     const request = Buffer.from(JSON.stringify({ userId: "u" }));
     const at = { topic: "stop.deletion-requests", key: Buffer.from("u"), headers: [] };

@@ -1,4 +1,5 @@
-// A batch that is really damaged on its way: the stage halts at it, others go on, and the command skips exactly it.
+// A batch is damaged during its transfer: the stage halts at the batch, others continue, and the command skips exactly
+// this batch.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -62,7 +63,7 @@ test("a consumer halts at the batch, another continues, and the command skips ex
   await producer.send([record(goesOn, "other")]);
   await others.untilTaken(1);
 
-  // The batch before the damaged one was taken and committed: the group stands at the damage.
+  // The batch before the damaged one was processed and committed, so the group's offset is at the damaged batch.
   await expect.poll(() => kafka.admin.committed(halts, halts)).toMatchObject([{ offset: 1 }]);
   const { signal } = new AbortController();
   const at = { topic: halts, partition: 0, group: halts, dryRun: false, signal };

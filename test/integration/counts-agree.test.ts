@@ -1,5 +1,5 @@
-// What waits for a destination is one number, whoever is asked: `status` by Kafka alone and with the
-// processes, the console, `wait`, `cancel --dry-run` and `pause`. On a real Kafka.
+// The number of deliveries that wait for a destination is the same everywhere: in `status` with and without processes,
+// the console, `wait`, `cancel --dry-run` and `pause`. On a real Kafka.
 
 import { expect, onTestFinished, test } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
@@ -16,12 +16,15 @@ import { deliveryOf } from "../support/build/webhook-destination.ts";
 import type { ProgramWorld } from "../support/servers/program.ts";
 import { controlledPrograms, STAGES } from "../support/worlds/controlled-programs.ts";
 
-/** Far above what it takes: a loaded machine. */
+/** Much more than is needed, because the machine may be busy. */
 const SOON = { interval: 100 };
 const TIMEOUT_MS = 300_000;
 const IDS = ["crm", "other"] as const;
 
-/** What each of them says of each destination: records of its line and returns, and those in tiers. */
+/**
+ * Returns what each of them reports for each destination: the records in its queue and retry topic, and in delay
+ * topics.
+ */
 async function saidBy(world: ProgramWorld, kafka: Kafka, admins: readonly string[]) {
   const said: Record<string, unknown> = {};
   const json = async (...args: string[]) => JSON.parse((await world.command(args)).out);
@@ -57,7 +60,7 @@ async function saidBy(world: ProgramWorld, kafka: Kafka, admins: readonly string
   return said;
 }
 
-/** What all of them have to say. @param counts in line or due again, and in tiers */
+/** Returns what all of them must report. @param counts queued or due, and awaiting retry */
 function agreed(
   counts: Readonly<Record<(typeof IDS)[number], readonly [number, number]>>,
   names: readonly string[],
@@ -81,7 +84,7 @@ test(
     const world = worldOf(port, "10m");
     const program = world.start(STAGES);
     await program.logged("ready");
-    // Those of crm lie behind the other's, which stay.
+    // The deliveries of crm are after those of the other destination, which are not moved.
     for (const id of ["other", "crm"]) {
       receiver.refusing.add(id);
       await publish(40, 40);
@@ -113,7 +116,7 @@ test(
   "records that are finished above the committed offset count nowhere, nor twice",
   async () => {
     const { world, kafka, topics, groups, idOf, write } = await stopped();
-    // Of five in its line three were parked, the first one is still under way.
+    // There were five in the queue. Three of them were scheduled for retry, and the first one is still in flight.
     await write(topics.deliveries("crm" as DestinationId), "crm", 5);
     await write(topics.delays(600_000), "crm", 3);
     await write(topics.delays(600_000), "other", 4);
@@ -122,7 +125,7 @@ test(
       { partition: 0, offset: 0, metadata: encodeRanges(0, await idOf(line), [1, 3]) },
     ]);
     const delays = topics.delays(600_000);
-    // One of the other's has come back out of its turn.
+    // One delivery of the other destination was returned out of order.
     await kafka.admin.commit(groups.delay("10m"), delays, [
       { partition: 0, offset: 0, metadata: encodeRanges(0, await idOf(delays), [4, 1]) },
     ]);
@@ -171,7 +174,7 @@ test(
   TIMEOUT_MS,
 );
 
-/** Topics of one partition, and no process. */
+/** Creates topics with one partition, without a process. */
 async function stopped() {
   const { kafka, prefix, worldOf } = await controlledPrograms();
   const topics = topicNames(prefix);

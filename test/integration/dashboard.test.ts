@@ -1,4 +1,4 @@
-// What the dashboard asks for is there when the demonstration has run.
+// After the demonstration has run, there are values for the queries of the dashboard.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -10,9 +10,9 @@ import { ROWS } from "../../tools/dashboard/render.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
-/** Of these there is nothing to show while all is well, or the demonstration does no such thing. */
+/** These have no values while everything works, or they are not part of the demonstration. */
 const OF_TROUBLE = [
-  // Shown from the first look on that found some waiting; the demonstration's last ones have arrived.
+  // Shown since the first reading that found waiting records. The last calls of the demonstration have arrived.
   "switchyard_deliveries_awaiting_retry",
   "switchyard_deliveries_next_expiry_timestamp_seconds",
   "switchyard_ingest_calls_total",

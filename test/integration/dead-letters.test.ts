@@ -1,5 +1,5 @@
-// From a rejection to the dead letter, to its replay and its delivery, with the program as people
-// run it, on a real Kafka; and the status meanwhile.
+// From a rejection to the dead letter, its replay and its delivery, with the program as a child process on a real
+// Kafka; and the status during this.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -26,7 +26,7 @@ const file = join(folder, "switchyard.yaml");
 const adminPort = await freePort();
 const children = new Set<ChildProcess>();
 
-/** Users whose calls were accepted, in order; a request is refused while `status` says so. */
+/** The users whose calls were accepted, in order. Requests are rejected while `status` is set to do so. */
 const hook = { status: 410, refused: 0, accepted: [] as string[] };
 const server = createServer((request, response) => {
   text(request).then(
@@ -104,7 +104,7 @@ function calls(count: number): string {
   return lines.join("\n");
 }
 
-/** All were replayed: they are sent again with --include-replayed, and not otherwise. */
+/** All dead letters were replayed: they are sent again only with --include-replayed. */
 async function replaysNoneTwice(): Promise<void> {
   const nothing = await switchyard(["dead-letters", "replay", "--destination", "hook"]);
   const left = `0 dead letters to replay. ${CALLS} were replayed before and will be skipped (--include-replayed).`;
@@ -172,7 +172,7 @@ test("rejected, listed, replayed with an interruption, delivered; status all the
     out: expect.stringContaining(`${CALLS - sent} of ${CALLS - sent} replayed.`),
   });
   await expect.poll(() => hook.accepted.length, POLL).toBe(CALLS);
-  // Nothing that was committed was sent again.
+  // No committed record was sent again.
   expect(new Set(hook.accepted).size).toBe(CALLS);
   const again = await switchyard(["dead-letters", "replay", "--resume", run]);
   expect(again).toMatchObject({ status: 2, err: expect.stringContaining("cannot be resumed") });
@@ -197,7 +197,7 @@ test("rejected, listed, replayed with an interruption, delivered; status all the
   running.child.kill("SIGTERM");
   expect(await running.ended).toBe(0);
   await switchyard(["publish"], calls(5));
-  // It gives reading dead letters little time, which may not do on a busy machine.
+  // The time limit for reading dead letters is short, which may not be enough on a busy machine.
   await expect
     .poll(() => status(["--admin", admin, "--rate-window", "1s"]), POLL)
     .toMatchObject({

@@ -1,5 +1,4 @@
-// Deletions on a real Kafka: from `switchyard delete` to the receiver's bytes and the users to
-// forget.
+// Deletions on a real Kafka: from `switchyard delete` to the bytes that the receiver gets and the users to forget.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -102,7 +101,7 @@ async function start() {
 }
 
 /**
- * The program with the stages that a deletion passes; gives its exit status when it was stopped.
+ * Starts the program with the stages that a deletion passes. Returns its exit status when it has stopped.
  */
 function startProgram() {
   const args = ["run", "--stages", "deletion,deliver", "--config", file];
@@ -117,7 +116,7 @@ function startProgram() {
   };
 }
 
-/** Reads whole topics, in a group of its own. */
+/** Reads whole topics, in a separate group. */
 async function read(names: readonly string[], count: number): Promise<readonly IncomingRecord[]> {
   const taker = new Taker({ finishesAtOnce: true });
   const consumer = kafka.consume({
@@ -174,7 +173,7 @@ test("a user is deleted by command: at every source, or at one, down to the rece
   expect(bodies.filter((each) => body("97980").test(each))).toHaveLength(2);
   expect(bodies.filter((each) => body("u1").test(each))).toHaveLength(1);
   expect(bodies.filter((each) => body("u2").test(each))).toHaveLength(1);
-  // The two of one request say the same, byte for byte.
+  // The two notifications of a request are the same, byte for byte.
   expect(new Set(bodies).size).toBe(3);
   expect(await ends(topics.deliveries("off" as DestinationId))).toBe(0);
   expect(await ends(topics.deliveries("warehouse" as DestinationId))).toBe(0);

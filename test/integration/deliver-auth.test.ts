@@ -1,5 +1,6 @@
-// OAuth 2 of the real program on a real Kafka: on hold while there is no token, tokens that are replaced and revoked while calls
-// flow, and a search for the bytes of tokens and secrets in everything that the program writes and serves.
+// OAuth 2 of the real program on a real Kafka: the destination is on hold while there is no token, tokens are replaced
+// and revoked while calls are delivered, and everything that the program writes and serves is searched for the bytes of
+// tokens and secrets.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,13 +22,13 @@ const CLIENT_SECRET = "client-secret-9f3b7c21d8";
 const LIFE_S = 2;
 const QUEUED = 20;
 const FLOWING = 300;
-/** Each is revoked after so many requests. */
+/** Each token is revoked after this many requests. */
 const REVOKED_AFTER = 70;
 
-/** An identity provider that can be down, and a receiver that takes its current token alone. */
+/** Starts an identity provider that can be down, and a receiver that accepts only the provider's current token. */
 async function servers({ onTestFinished }: TestContext) {
   const state = { isUp: false };
-  /** Each with the number of requests that had it. */
+  /** The tokens, each with the number of requests that contained it. */
   const tokens = new Map<string, number>();
   const accepted: string[] = [];
   const counts = { unauthorized: 0, foreign: 0 };
@@ -106,7 +107,7 @@ async function page(url: string): Promise<string> {
   return await response.text();
 }
 
-/** The events of a view, until one names the destination. */
+/** Reads the events of a view until one of them names the destination. */
 async function eventOf(url: string): Promise<string> {
   const response = await fetch(url, { signal: AbortSignal.timeout(10_000) });
   let text = "";
@@ -117,7 +118,7 @@ async function eventOf(url: string): Promise<string> {
   return text;
 }
 
-/** Everything that can be read of the program. */
+/** Returns everything that can be read from the program. */
 async function everything(
   { world, admin, recordsIn }: Awaited<ReturnType<typeof startWorld>>,
   program: RunningProgram,

@@ -1,5 +1,5 @@
-// Another producer writes Avro to a destination's topic while the registry is away: the partition
-// that needs the schema waits, its other partition and what comes back go on, and nothing is lost.
+// Another producer writes Avro to a destination's topic while the registry is down: the partition that needs the schema
+// waits, the other partition and retries continue, and nothing is lost.
 
 import { expect, test } from "vitest";
 
@@ -13,7 +13,7 @@ import { answerJson, registryStandIn } from "../support/servers/registry-stand-i
 import { startProgramWithRegistry } from "../support/worlds/program-with-registry.ts";
 
 const LIMIT = { timeout: 60_000 };
-/** More than may be in hand of a partition, so that its consumer would have to hold its fetch loop. */
+/** More records than a partition may have in flight, so that the consumer would have to stop its fetch loop. */
 const COUNT = 600;
 const CALL = {
   type: "record",
@@ -64,7 +64,7 @@ test("a partition waits for a schema; the destination's other partitions and its
   await send("retries.hook", 0, ["comes-back"], json);
   await expect.poll(() => missing(...named("beside"), "comes-back"), LIMIT).toEqual([]);
   expect(missing(...named("avro"))).toHaveLength(COUNT);
-  // It is still so when more is written, and when what comes back has to wait as well.
+  // This still holds when more is written, and when retries also have to wait.
   await send("retries.hook", 0, ["comes-back-as-avro"], avro);
   await send("deliveries.hook", 1, ["later"], json);
   await expect.poll(() => missing("later"), LIMIT).toEqual([]);

@@ -1,4 +1,4 @@
-// Deliver and delay on a real Kafka with a real receiver, delays and window cut short.
+// The deliver and delay stages on a real Kafka with a real receiver, with short delays and a short retry window.
 
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
@@ -32,7 +32,7 @@ const LOOPBACK = [parseNetwork("127.0.0.0/8")].filter((network) => network !== n
 const quiet = createLog("error", { write: () => undefined });
 const LAG = /^switchyard_consumer_lag_records\{.*stage="deliver".*\} (\d+)$/m;
 const REQUESTS = /^switchyard_delivery_requests_total\{.*outcome="(.+)".*\} (\d+)$/gm;
-/** A tenth of the time that a receiver has to answer. */
+/** A tenth of the time in which a receiver has to respond. */
 const STALL_MS = 500;
 const POLL = { interval: 50 };
 
@@ -42,7 +42,7 @@ interface Received {
   readonly atMs: number;
 }
 
-/** A receiver that answers with what `answer` says, given how many requests came before. */
+/** Starts a receiver that responds with `answer`, which gets the number of earlier requests. */
 async function receiver(answer: (earlier: number, response: ServerResponse) => void) {
   const received: Received[] = [];
   const server = createServer((request: IncomingMessage, response) => {
@@ -76,7 +76,7 @@ const status = (code: number) => (_earlier: number, response: ServerResponse) =>
 
 const TRANSPORT = { timeoutMs: 5_000, allowNetworks: LOOPBACK, ca: null };
 
-/** Deliver and delay for one destination, in topics of their own. */
+/** Starts the deliver and delay stages for one destination, with separate topics. */
 async function pipeline(
   url: string,
   given: Partial<WebhookDestination> = {},
@@ -89,7 +89,7 @@ async function pipeline(
   const retryDelaysMs = [200, 500];
   const delays = retryDelaysMs.map(delayName);
   const kafka = connect();
-  // Asks for the ends of logs, as a process does: a line that is held fetches nothing.
+  // Checks the log end offsets, like a process does, because nothing is fetched while the queue is on hold.
   kafka.watch();
   const topicList = [
     topics.deadLetters,
@@ -147,11 +147,14 @@ async function pipeline(
           ),
         })),
       ),
-    /** What deliver's consumer says that it has not finished. */
+    /** Returns the lag of the deliver stage's consumer. */
     lag: async () => Number(LAG.exec(await metrics.text())?.[1] ?? Number.NaN),
-    /** Requests that were not accepted. */
+    /** Returns the number of requests that were not accepted. */
     unanswered: async () => unanswered(await metrics.text()),
-    /** By partition. One without a commit counts as 0: it may be the one that stalls. */
+    /**
+     * Returns the committed offset of each partition. A partition without a commit counts as 0, because it may be the
+     * one that is stalled.
+     */
     committed: async () => {
       const group = groups.deliver(destination.id);
       const topic = topics.deliveries(destination.id);
@@ -176,7 +179,7 @@ function unanswered(metrics: string): number {
   );
 }
 
-/** The longest time for which this process did nothing else. */
+/** Measures the longest time for which this process was blocked. */
 function watchStalls() {
   const delays = monitorEventLoopDelay({ resolution: 20 });
   delays.enable();
@@ -204,7 +207,7 @@ function raise(error: Error): void {
   throw error;
 }
 
-/** Records of a topic as they come; the array grows. */
+/** Returns an array to which the records of a topic are added as they arrive. */
 function readAll(kafka: Kafka, groupId: string, topic: string): IncomingRecord[] {
   const found: IncomingRecord[] = [];
   kafka.consume({
@@ -234,8 +237,8 @@ test("a healthy receiver gets every delivery once, signed", async () => {
   for (const { body, signature } of hook.received) {
     expect(signature).toBe(createHmac("sha1", "s3cr3t").update(body).digest("hex"));
   }
-  // At least once: a request that was not answered in time is made again, although it was received.
-  // A stall of this process, which is the receiver too, is the only reason here. A rebalance is none.
+  // Delivery is at least once: a request without a timely response is repeated, although it was received. The only
+  // cause here is a stall of this process, which is also the receiver. A rebalance is not a cause.
   const unanswered = await flow.unanswered();
   expect(hook.received.length).toBeLessThanOrEqual(200 + unanswered);
   if (stalls.longestMs() < STALL_MS) expect(unanswered).toBe(0);
@@ -292,7 +295,7 @@ test("a graceful stop in the middle repeats nothing and loses nothing", async ()
 });
 
 test("due retries pass a queue that is full, and the queue continues", async () => {
-  // A line of 40 s, of which the consumer has a part in hand and a part waiting to be handed over.
+  // The queue takes 40 s. The consumer has a part of it in flight, and a part that waits to be passed on.
   const calls = 1_600;
   await using hook = await receiver((earlier, response) => {
     setTimeout(() => response.writeHead(earlier === 0 ? 503 : 200).end(), 50);
@@ -303,7 +306,7 @@ test("due retries pass a queue that is full, and the queue continues", async () 
   const [first] = hook.received;
   const attempts = () => hook.received.filter(({ body }) => body === first?.body).length;
   await expect.poll(attempts, POLL).toBe(2);
-  // At 40 a second: behind the line it would have been the last one.
+  // The rate is 40 per second: behind the queue, it would have been the last one.
   expect(hook.received.length).toBeLessThan(calls / 4);
   const passed = hook.received.length;
   await expect.poll(() => hook.received.length, POLL).toBeGreaterThan(passed + 100);
@@ -314,7 +317,7 @@ test("partitions with a backlog advance together when the receiver is slow", asy
     setTimeout(() => response.writeHead(200).end(), 20);
   });
   await using flow = await pipeline(hook.url, { concurrency: 32 });
-  // Batches that are larger than a partition's part of a fetch: each fetch has one partition alone.
+  // These batches are larger than a partition's share of a fetch, so each fetch returns only one partition.
   const [batches, perPartition] = [4, 1_000];
   for (let batch = 0; batch < batches; batch += 1) await flow.publish(2 * perPartition);
   let spreadMax = 0;

@@ -1,5 +1,5 @@
-// The drill of `npm run drill`, cut down: three troubles of destinations, side by side in one
-// program, on the tests' Kafka. What is said of them is compared with the truth.
+// A short `npm run drill`: three problems of destinations at the same time in one program, on the Kafka of the tests.
+// The reports are compared with the truth.
 
 import { expect, test } from "vitest";
 
@@ -7,7 +7,7 @@ import { drill } from "../drill/drill.ts";
 import { TROUBLES } from "../drill/troubles.ts";
 
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
-/** Signals have their time on a machine that does nothing else. */
+/** The times of signals apply to an idle machine. */
 const PATIENCE = 5;
 
 test("what is shown for a destination that is down, rejects or is disabled is true before, meanwhile and after", async () => {
@@ -37,7 +37,7 @@ test("what is shown for a destination that is down, rejects or is disabled is tr
 
 const heard: string[] = [];
 
-/** The program runs when a hook is called. */
+/** Called while the program runs. */
 async function hear(what: string, admin: string): Promise<void> {
   expect((await fetch(`http://${admin}/readyz`)).status).toBe(200);
   heard.push(what);

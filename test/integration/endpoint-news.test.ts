@@ -1,5 +1,5 @@
-// Three processes of one destination: what one of them learns of the endpoint, the others go by. The
-// retries of a destination are made by one process alone.
+// Three processes of one destination: what one of them finds out about the endpoint also applies to the others. Only
+// one process makes the retries of a destination.
 
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -14,10 +14,10 @@ import { programWorld } from "../support/servers/program.ts";
 
 const BROKERS = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const POLL = { interval: 200, timeout: 60_000 };
-/** Of each process: enough failures for its circuit to open while others are accepted. */
+/** For each process, this is enough failures for its circuit to open while others are accepted. */
 const CALLS = 1_800;
 
-/** Answers after 20 ms with what `statusOf` says. */
+/** Starts a receiver that responds after 20 ms with the status that `statusOf` returns. */
 async function receiver(statusOf: (id: string, earlier: number) => number) {
   const attempts = new Map<string, number>();
   const accepted = new Set<string>();
@@ -87,7 +87,7 @@ test("first attempts that fail hold no process while retries are accepted by ano
   const { programs, publish } = await threeProcesses(hook.url);
   await publish(CALLS);
   await expect.poll(() => hook.accepted.size, POLL).toBe(CALLS);
-  // The process with the retries had a closed circuit, and others had theirs opened.
+  // The circuit was closed in the process with the retries, and open in others.
   const opened = programs.filter(({ lines }) =>
     lines.some(({ msg, state }) => msg === "endpoint.circuit-changed" && state === "open"),
   );
@@ -96,7 +96,7 @@ test("first attempts that fail hold no process while retries are accepted by ano
 
 test("after an outage the first acceptance in any process lets all of them deliver", async () => {
   let isUp = false;
-  /** Partitions of which a call was accepted at the first attempt, and what was accepted until then. */
+  /** Partitions from which a call was accepted at the first attempt, and the calls that were accepted until then. */
   const partitions = new Set<number>();
   let acceptedBefore = 0;
   const hook = await receiver((id, earlier) => {
@@ -109,13 +109,13 @@ test("after an outage the first acceptance in any process lets all of them deliv
   });
   const { programs, publish } = await threeProcesses(hook.url);
   await publish(CALLS);
-  // Each process has probed several times, so that its next probe is ten seconds away and more.
+  // Each process has sent several probes, so its next probe is at least ten seconds away.
   const openings = () =>
     programs.map(({ lines }) => lines.filter((line) => line.state === "open").length);
   await expect.poll(() => Math.min(...openings()), POLL).toBeGreaterThanOrEqual(3);
   isUp = true;
   await expect.poll(() => hook.accepted.size, POLL).toBe(CALLS);
-  // The queues of all of them move before one of them has delivered its own.
+  // The queues of all processes continue before one of them has delivered its own queue.
   expect(partitions.size).toBe(3);
   expect(acceptedBefore).toBeLessThan(CALLS / 3);
 });

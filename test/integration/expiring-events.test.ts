@@ -1,5 +1,5 @@
-// Deliveries that come near the end of their window, in delay partitions of two processes: people are
-// told once, of all of them.
+// Deliveries in delay partitions of two processes come near the end of their retry window: there is one operator event
+// for all of them.
 
 import { expect, onTestFinished, test } from "vitest";
 
@@ -9,7 +9,7 @@ import { ownTopics } from "../support/worlds/own-topics.ts";
 
 const POLL = { timeout: 90_000, interval: 250 };
 const CALLS = 20;
-/** Told of in the last quarter, in which each process looks more than once. */
+/** The event is written in the last quarter of the window, in which each process checks more than once. */
 const WINDOW = "{ retryWindow: 29s, retryDelays: [28s], allowNetworks: [127.0.0.0/8] }";
 const WAITING = /^switchyard_deliveries_awaiting_retry\{destination="crm".*\} (\d+)$/m;
 const TOLD = /^switchyard_operator_events_total\{kind="deliveries.expiring"\} (\d+)$/m;
@@ -52,7 +52,7 @@ admin: { host: 127.0.0.1, port: ${admin} }
     return waiting.every((count) => count > 0) && all === CALLS;
   };
   await expect.poll(everywhere, POLL).toBe(true);
-  // Both have looked by then.
+  // Both processes have checked by then.
   await expect.poll(async () => (await recordsIn("dead-letters")).length, POLL).toBe(CALLS);
   const events = (await recordsIn("operator-events")).map(({ key, value }) => ({
     key: `${key}`,

@@ -1,4 +1,4 @@
-// Another program in a consumer group of Switchyard: a plain consumer of kafkajs.
+// Another program is in a consumer group of Switchyard: a consumer of kafkajs.
 
 import { setTimeout as timer } from "node:timers/promises";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
@@ -25,7 +25,7 @@ beforeEach(() => {
 });
 afterEach(() => bench.close());
 
-/** Resolves when it has its partitions; `taken` grows with what it is given. */
+/** Resolves when the consumer has its partitions. The records that it gets are added to `taken`. */
 async function foreign(topic: string, assigner = PartitionAssigners.roundRobin) {
   const kafka = new Kafka({ brokers: [...BROKERS], clientId: "a-script", logLevel: 0 });
   const consumer = kafka.consumer({ groupId: topic, partitionAssigners: [assigner] });

@@ -1,5 +1,5 @@
-// The real program on a real Kafka, whose audience store is on a disk of its own that is full: the
-// audience stage alone stops, says so everywhere, and goes on by itself once there is room.
+// The real program on a real Kafka, with an audience store on a separate disk that is full: only the audience stage
+// stops. The problem is reported everywhere, and the stage continues without a restart when there is space.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -49,7 +49,7 @@ admin: { host: 127.0.0.1, port: ${admin} }
       withDisk(state, "12m"),
     );
     await program.logged("ready");
-    // As the program sees it.
+    // The path inside the program's namespace.
     const disk = join(`/proc/${program.child.pid}/root`, state);
     const users = join(world.directory, "users.txt");
     const publish = async (from: number, to: number) => {

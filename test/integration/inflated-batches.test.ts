@@ -1,6 +1,6 @@
-// Batches of a few kilobytes that inflate to hundreds of megabytes, in all codecs, against the program
-// itself: it lives under a limit of the system, gives the large records up, and delivers the others.
-// Killed amid such a batch it loses nothing, and repeats what was not committed.
+// Batches of a few kilobytes that decompress to hundreds of megabytes, with all codecs, in the real program: it runs
+// under a memory limit of the system, dead-letters the large records, and delivers the others. If it is killed in the
+// middle of such a batch, it loses nothing, and repeats what was not committed.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -22,11 +22,11 @@ import { rawProduce } from "../support/kafkajs/raw-produce.ts";
 const ROOT = join(import.meta.dirname, "../..");
 const MEBI = 1024 * 1024;
 /**
- * Of the program's data, used or reserved: Node reserves 560 MiB at its start and uses few of them.
- * The system refuses more, which ends a program.
+ * Limit of the program's data, used or reserved: Node reserves 560 MiB at its start and uses little of it. The system
+ * rejects more, which ends a program.
  */
 const SYSTEM_LIMIT_KIB = (512 + 560) * 1024;
-/** Of what it does use. */
+/** Limit of the memory in use. */
 const RSS_KIB_MAX = 350 * 1024;
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const connection: KafkaConnection = {
@@ -34,7 +34,7 @@ const connection: KafkaConnection = {
   ...{ sessionTimeoutMs: 10_000, recordMaxBytes: () => MEBI },
 };
 
-/** As much as a batch below a mebibyte can hold. */
+/** As much as a batch below 1 MiB can contain. */
 const CODECS = [
   ["gzip", 1, 200],
   ["snappy", 2, 16],
@@ -50,14 +50,14 @@ const call = (id: string) => ({
   ),
 });
 
-/** A call, one that is far too large, and another one. */
+/** Writes a call, a record that is much too large, and another call. */
 async function bomb(codec: number, mebibytes: number, id: string): Promise<Buffer> {
   const headers = [["trace", Buffer.from(id)] as const];
   const blanks = { key: Buffer.from(id), value: Buffer.alloc(mebibytes * MEBI, " "), headers };
   return encodeBatch([call(`${id}-before`), blanks, call(`${id}-after`)], { compression: codec });
 }
 
-/** The batches are of 2023: brokers would delete them at their next look. */
+/** The batches have times in 2023, so brokers would delete them at their next check. */
 const spec = (name: string) => ({
   ...{ name, partitions: 2, replicationFactor: 1 },
   config: { "retention.ms": "-1" },
@@ -143,11 +143,13 @@ test("a flood of them costs the large records alone, and little memory", async (
 });
 
 const ZSTD = 4;
-/** Of a call that its topic takes. Parts hold 4 MiB of them. */
+/** The size of a call that the topic accepts. A part contains 4 MiB of calls. */
 const CALL_BYTES = 700_000;
 const BATCHES = 2;
 
-/** Calls without an id, which are called by their place: each kind is an offset, modulo its length. */
+/**
+ * Calls without an ID. A call is identified by its position: its kind is the offset modulo the length of the pattern.
+ */
 const PATTERN = [
   "call",
   "blanks",
@@ -172,7 +174,7 @@ async function mixedBatch(): Promise<Buffer> {
   return encodeBatch(records, { compression: ZSTD });
 }
 
-/** It has joined its group, and asks for records. */
+/** Returns true if the stage has joined its group and fetches records. */
 async function hasJoined(port: number): Promise<boolean> {
   const answer = await fetch(`http://127.0.0.1:${port}/metrics`).catch(() => null);
   const text = (await answer?.text()) ?? "";
@@ -188,7 +190,10 @@ test("killed while it inflates one: nothing is lost, and repeated is what was no
   const topics = ["calls", "deliveries.store", "dead-letters"].map((name) => prefix + name);
   const [calls = "", deliveries = "", deadLetterTopic = ""] = topics;
   await kafka.admin.create(topics.map(spec));
-  /** Offsets in partition 0 of `calls`, of all copies and dead letters: twice where it is there twice. */
+  /**
+   * Returns the offsets in partition 0 of `calls` for all deliveries and dead letters; an offset that was written twice
+   * occurs twice.
+   */
   const written = async (): Promise<readonly number[]> => {
     const ids = (await all(kafka, deliveries)).map(
       (record) => headerTexts(record)["switchyard-message-id"] ?? "",
@@ -211,7 +216,7 @@ test("killed while it inflates one: nothing is lost, and repeated is what was no
   const port = await freePort();
   const isThere = async (offsets: number) => new Set(await written()).size >= offsets;
   const instants: readonly (() => Promise<boolean>)[] = [
-    // The first part of the first batch.
+    // This is the first part of the first batch.
     () => hasJoined(port),
     () => isThere(1),
     () => isThere(PATTERN.length + 1),
@@ -227,11 +232,11 @@ test("killed while it inflates one: nothing is lost, and repeated is what was no
     expect(await ended).toBe(isLast ? 0 : null);
     const after = await written();
     if (!isLast) expect(new Set(after).size).toBeLessThan(total);
-    // Each offset below the committed one is written.
+    // Each offset below the committed one was written.
     const there = new Set(after);
     const done = Array.from({ length: await committed() }, (_, offset) => offset);
     expect(done.filter((offset) => !there.has(offset))).toEqual([]);
-    // What a process writes begins at the offset that the one before it has committed.
+    // A process starts to write at the offset that the previous process has committed.
     const added = [...after];
     for (const offset of before) added.splice(added.indexOf(offset), 1);
     expect(added.filter((offset) => offset < from)).toEqual([]);

@@ -1,4 +1,4 @@
-// Browser libraries as they are, in a real Chromium, pointed at ingest: every call of theirs arrives once.
+// Unmodified browser libraries in a real Chromium send to the ingest stage, and each of their calls arrives once.
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
@@ -52,11 +52,11 @@ async function checkArrival(library: BrowserLibrary, path: string, endpoint: str
   });
   const traits = { plan: "pro", Größe: "☕" };
   const identify = of("identify") ?? {};
-  // RudderStack's library puts them into the context.
+  // RudderStack's library adds them to the context.
   expect("traits" in identify ? identify : identify.context).toMatchObject({ traits });
   expect(of("page")).toMatchObject({ name: "Home", properties: { tab: 1 } });
   expect(of("group")).toMatchObject({ groupId: "g-1" });
-  // Segment's library leaves the user that it knows in `userId`.
+  // Segment's library keeps the known user in `userId`.
   expect(of("alias")).toMatchObject({ previousId: "u-1" });
   for (const value of values) expect(JSON.stringify(value)).not.toContain(KEY);
 }

@@ -1,4 +1,5 @@
-// Client libraries as they are, pointed at ingest: every call type, and what becomes of calls when ingest fails.
+// Unmodified client libraries send to the ingest stage: every call type, and what happens to calls when the ingest
+// stage fails.
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RunningIngest } from "../../src/ingest/stage.ts";
@@ -40,7 +41,7 @@ const CALLS: readonly ClientCall[] = [
 
 let calls: CallsTopic;
 let ingest: RunningIngest;
-/** Libraries of Node need not wait until pip is done. */
+/** Node libraries need not wait until pip has finished. */
 const noPython = preparePython();
 const java = prepareJavaLibrary();
 beforeAll(async () => {
@@ -52,7 +53,7 @@ afterAll(async () => {
   await calls?.[Symbol.asyncDispose]();
 });
 
-/** Marked with a user of its own, so that libraries' calls are told apart. */
+/** Returns calls with a separate user, so that the calls of different libraries can be distinguished. */
 function marked(mark: string): ClientCall[] {
   return CALLS.map((call) => ({ ...call, integrations: INTEGRATIONS, context: { mark } }));
 }
@@ -62,11 +63,11 @@ const withMark = (mark: string) =>
     (record) => (asJson(record).context as { mark?: string })?.mark === mark,
   );
 
-/** Keys that libraries add or drop by themselves are left to them. */
+/** Returns a call without the keys that libraries may add or drop. */
 function essence(call: Readonly<Record<string, unknown>>): object {
   const { type, userId, anonymousId, groupId, previousId, event, name, properties, traits } = call;
   const { traits: inContext } = (call.context ?? {}) as { readonly traits?: unknown };
-  // RudderStack's libraries put the traits of an identify there.
+  // RudderStack's libraries write the traits of an identify call there.
   const known = traits ?? (type === "identify" ? inContext : undefined);
   const all = { type, userId, anonymousId, groupId, previousId, event, name, properties };
   return Object.fromEntries(
@@ -118,7 +119,7 @@ async function finalStateOf(
   await using gate = await failingGate(ingest.port, failures);
   const call = { type: "track", userId: "u", event: "e", context: { mark } } as const;
   await library.send(gate.endpoint, KEY, [call]);
-  // What came before this on the same partition has been read when this has.
+  // When this call has been read, all earlier calls of the same partition have also been read.
   const end = { ...call, context: { mark: `${mark} end` } };
   await sendDirectly(end);
   await calls.taker.until(() => withMark(`${mark} end`).length > 0);
@@ -133,7 +134,7 @@ async function sendDirectly(call: object): Promise<void> {
   expect(response.status).toBe(200);
 }
 
-/** The first stage stops while the calls come, and a second one has its port. */
+/** The first stage stops while calls arrive, and a second stage gets its port. */
 async function checkRestart(library: ClientLibrary): Promise<void> {
   const mark = `${library.name} restart`;
   const first = await ingestOn(calls, { handoverMs: 500 });
@@ -162,7 +163,7 @@ describe.each(NPM_LIBRARIES)("$name", (library) => {
   test("a restart of ingest loses nothing", () => checkRestart(library));
 });
 
-// Side by side, since some libraries wait for half a minute between their tries.
+// The libraries run concurrently, because some of them wait for half a minute between attempts.
 describe.concurrent("what fails is lost or sent again as in the table", () => {
   test.each(NPM_LIBRARIES)("$name", (library) => checkFinalStates(library));
 

@@ -1,5 +1,5 @@
-// A broker that is killed under load, with ingest as a process of its own: what was answered 200 is
-// there, clients are told to come back, and it goes on by itself.
+// A broker is killed under load, with the ingest stage in a separate process: calls with the response 200 are in the
+// topic, clients get a `Retry-After`, and the stage recovers without a restart.
 
 import { Agent, request } from "node:http";
 import { setTimeout as timer } from "node:timers/promises";
@@ -43,7 +43,7 @@ function post(port: number, agent: Agent, batch: readonly object[]): Promise<Ans
   });
 }
 
-/** Clients that send batch after batch, each again until it is taken, as real ones do. */
+/** Clients that send one batch after another, and repeat each batch until it is accepted, like real clients. */
 function startLoad(port: number) {
   const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
   const acknowledged: string[] = [];
@@ -108,7 +108,7 @@ test("a broker killed under load: calls are rejected while it is down, accepted 
   await load.until(() => load.acknowledged.length > 5_000);
 
   await broker.kill();
-  // Those that were under way wait for 7 s, and the next ones are refused at once.
+  // Requests in flight wait for 7 s, and later requests are rejected immediately.
   await load.until(() => load.refusals.length > 2 * CONNECTIONS);
   const takenBefore = load.acknowledged.length;
   await broker.restart();

@@ -1,4 +1,4 @@
-// Ingest on the real Kafka: what was answered 200 is there, whatever happens to the process.
+// The ingest stage on a real Kafka: calls with the response 200 are in the topic, whatever happens to the process.
 
 import { Agent, request } from "node:http";
 import { Socket } from "node:net";
@@ -23,7 +23,7 @@ const call = (messageId: string, user = "u") => ({
   messageId,
 });
 
-/** Resolves with the status, or null when the connection failed. */
+/** Resolves with the status, or with null if the connection failed. */
 function post(port: number, agent: Agent, batch: readonly object[]): Promise<number | null> {
   return new Promise((resolve) => {
     const options = { port, agent, method: "POST", path: "/v1/batch", headers: { authorization } };
@@ -56,7 +56,7 @@ test("batches of many connections are written in order, with their source, in fe
   agent.destroy();
   expect(new Set(statuses)).toEqual(new Set([200]));
   expect(produced()).toBeGreaterThan(0);
-  // Each broker leads partitions of its own.
+  // Each broker leads different partitions.
   const brokers = calls.brokers.split(",").length;
   expect(produced()).toBeLessThanOrEqual((batches.length / 2) * brokers);
   await calls.taker.untilTaken(2_000);
@@ -152,16 +152,16 @@ test("stopped under load: every response is a 200 or a refused connection, and t
   });
 });
 
-/** What the client library says of a call that it gives up. */
+/** The client library's error for a call that it drops. */
 interface ClientError {
   readonly reason?: { readonly cause?: { readonly code?: string } };
   readonly ctx?: { readonly event: { readonly messageId?: string } };
 }
 
-/** Far fewer than a process that hands over badly would cut. */
+/** Much less than a process with a bad hand-over would interrupt. */
 const CUT_MAX = 10;
 
-/** Sends a call every few milliseconds, each with a message id of its own. */
+/** Sends a call every few milliseconds, each with a different message ID. */
 function sending(port: number, name: string, more: object = {}) {
   const errors: ClientError[] = [];
   const host = `http://127.0.0.1:${port}`;
@@ -182,10 +182,10 @@ function sending(port: number, name: string, more: object = {}) {
 
 test("a restart with the successor first rejects nobody, and loses no call of a library as shipped", async () => {
   const port = await freePort();
-  // Shorter than a process takes to start: only a successor that is ready already is in time.
+  // This is shorter than the start of a process: only a successor that is already ready is in time.
   const first = await start(port, "300ms");
   const shipped = sending(port, "s");
-  // Without the three retries that it makes within a second: nothing may be refused at all.
+  // The three retries within a second are disabled: nothing may be rejected at all.
   const strict = sending(port, "m", { maxRetries: 0 });
   const second = await start(port, "100ms");
   first.kill("SIGTERM");
@@ -195,8 +195,8 @@ test("a restart with the successor first rejects nobody, and loses no call of a 
     await new Promise((resolve) => setTimeout(resolve, 5));
   await Promise.all([shipped.stop(), strict.stop()]);
   expect(shipped.errors).toEqual([]);
-  // The kernel has given some connections to the first one as it closes: those are cut. None is
-  // ever refused.
+  // The kernel may assign some connections to the first process while it closes. They are interrupted, but none is ever
+  // rejected.
   expect(strict.errors.filter(({ reason }) => reason?.cause?.code !== "ECONNRESET")).toEqual([]);
   expect(strict.errors.length).toBeLessThan(CUT_MAX);
   const cut = new Set(strict.errors.map(({ ctx }) => ctx?.event.messageId));

@@ -1,5 +1,5 @@
-// A command that cannot connect names the setting, at once where waiting would not help. Against a
-// broker that demands who connects.
+// A command that cannot connect names the setting, immediately if waiting would not help. The broker requires
+// authentication.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -52,7 +52,7 @@ async function connect(port: number, settings: readonly string[], wait: string) 
   return { status, err: shell.errors(), out: shell.output() };
 }
 
-/** What `run` logs as `kafka.waiting`, and how it ends. */
+/** Returns what `run` logs as `kafka.waiting`, and how it ends. */
 async function runOn(port: number, settings: readonly string[]) {
   const kafka = [`brokers: ["127.0.0.1:${port}"]`, "startTimeout: 1h", ...settings].join(", ");
   const at = file(
@@ -72,7 +72,7 @@ async function runOn(port: number, settings: readonly string[]) {
 }
 
 describe.skipIf(java === null)("a secured broker (needs Java)", () => {
-  // The limit of a test is far below the time that the command may wait.
+  // The time limit of a test is much shorter than the time that the command may wait.
   test.each([
     [
       "a wrong password",
@@ -116,7 +116,7 @@ describe.skipIf(java === null)("a secured broker (needs Java)", () => {
     expect(lines).toContainEqual(
       expect.objectContaining({ level: "warn", cause: expect.stringContaining(says) }),
     );
-    // Time does not mend it: the start ends, and says the same.
+    // Waiting does not help: the start ends with the same error.
     expect([status, error]).toEqual([null, expect.stringContaining(says)]);
   });
 

@@ -1,4 +1,4 @@
-// The real Kafka keeps the port's contract. Brokers come from SWITCHYARD_KAFKA_BROKERS.
+// A real Kafka satisfies the contract of the port. Brokers are set in SWITCHYARD_KAFKA_BROKERS.
 
 import { createKafka } from "../../src/kafka/kafka.ts";
 import { createLog } from "../../src/telemetry/log.ts";

@@ -1,5 +1,5 @@
-// A process that is frozen for longer than its session, while its broker sends it records: the answer
-// to its fetch waits in its socket, and the records are another member's by the time it reads them.
+// A process is frozen for longer than its session while its broker sends records: the response to its fetch waits in
+// the socket, and when the process reads the records, another member owns them.
 
 import { spawn } from "node:child_process";
 import { join } from "node:path";
@@ -43,7 +43,7 @@ test("a frozen member hands over nothing of what it was sent meanwhile, and cont
     };
     await producer.send([record(topic, "before")]);
     await next();
-    // By then it has asked for more.
+    // By then, it has requested more records.
     const committed = () => kafka.admin.committed(topic, topic);
     await expect.poll(committed).toMatchObject([{ offset: 1 }]);
     child.kill("SIGSTOP");

@@ -1,4 +1,4 @@
-// A Kafka that is reached at [::1], and that sends its clients there: the whole program, and commands.
+// A Kafka at [::1] that also advertises this address: the whole program, and commands.
 
 import { expect, test } from "vitest";
 

@@ -1,5 +1,5 @@
-// Many destinations on one broker that is slow, cut off or away: what waits for one connection, or for one
-// end, is as many as there are destinations. Node warns of listeners that pile up, which operators see.
+// Many destinations on one broker that is slow, disconnected or down: as many waits as there are destinations share one
+// connection, or one signal. Node warns of too many listeners, and operators would see this warning.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -49,7 +49,7 @@ test(
     proxy.release();
     await program.logged("ready");
 
-    // Requests of 60 groups fail together, in the program and in the command.
+    // Requests of 60 groups fail at the same time, in the program and in the command.
     for (const everyMs of [250, 600]) {
       const cutting = setInterval(proxy.cut, everyMs);
       const { err } = await world.command(["status", "--kafka-timeout", "3s"]);

@@ -1,4 +1,4 @@
-// A broker that dies and comes back: work goes on by itself, and the log says so once.
+// A broker is killed and restarted: work continues without a restart, and there is one log line about it.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -59,7 +59,7 @@ test("a broker gone for longer than a session: nothing is lost, and nothing fini
   taker.finish(a);
   taker.finish(c);
   const during = producer.send([record(topic, "d"), record(topic, "e")]);
-  // By now the member has tried for longer than its session lasts, and starts over.
+  // By now, the member has tried for longer than its session, and starts again.
   await lines.until("kafka.consumer.restarting");
   await broker.restart();
 

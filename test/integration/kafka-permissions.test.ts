@@ -1,5 +1,5 @@
-// What people read when a permission is missing: whose, which one, on what, and the command that
-// grants it. Nobody is sent to make topics that are there.
+// The messages about a missing permission: the principal, the permission, the resource, and the command that grants it.
+// No message suggests creating topics that exist.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -52,7 +52,7 @@ const ofPrefix = (...operations: Grant["operations"]): Grant => ({
   pattern: "prefixed",
 });
 
-/** The command of Kafka's own tool, and the sentence around it. */
+/** Returns the sentence with the command of Kafka's own tool. */
 function sentence(
   user: string,
   operation: string,
@@ -111,7 +111,7 @@ afterAll(async () => {
   await broker?.stop();
 });
 
-/** Why the consumer gives up. */
+/** Returns why the consumer failed. */
 function crashOf(user: User): Promise<string> {
   return withKafka(user, async (kafka) => {
     const crashed = Promise.withResolvers<string>();
@@ -275,7 +275,7 @@ describe.skipIf(java === null)("a permission is missing (needs Java)", () => {
   );
 });
 
-/** The configuration file of a process that authenticates as the user. */
+/** Writes the configuration file of a process that authenticates as the user. */
 async function fileOf(user: User, createTopics: boolean): Promise<string> {
   const sasl = { mechanism: "plain", username: user, password: PASSWORD };
   const kafka = { brokers: [broker.guardedAddress], topicPrefix: PREFIX, createTopics, sasl };
@@ -289,7 +289,7 @@ async function fileOf(user: User, createTopics: boolean): Promise<string> {
     admin: { host: "127.0.0.1", port: await freePort() },
   };
   const file = join(broker.directory, `${user}-${createTopics}.yaml`);
-  // JSON is YAML.
+  // JSON is valid YAML.
   writeFileSync(file, JSON.stringify(options));
   return file;
 }

@@ -1,4 +1,4 @@
-// What our producer relies on when the partitions of a request are written under different ids.
+// What our producer relies on when the partitions of a request are written with different producer IDs.
 
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 
@@ -49,7 +49,7 @@ interface Produced {
   }[];
 }
 
-/** A broker, and two partitions that it leads. */
+/** Finds a broker, and two partitions that it leads. */
 async function twoOfOneLeader(topic: string) {
   const { topicMetadata } = await brokers.metadata([topic]);
   const all = topicMetadata[0]?.partitionMetadata ?? [];
@@ -63,7 +63,7 @@ test("batches of one request have ids and sequences of their own", async () => {
   const topic = await bench.topic(kafka, 12);
   const { leader, partitions } = await twoOfOneLeader(topic);
   const messages = [{ key: null, value: Buffer.from("v"), headers: [] }];
-  /** One record each; the answers in the same order. */
+  /** Writes one record for each batch. The responses are in the same order. */
   const produce = async (...batches: readonly Batch[]) => {
     const data = batches.map(({ id: { producerId, producerEpoch }, firstSequence }, index) => ({
       partition: partitions[index],
@@ -82,15 +82,15 @@ test("batches of one request have ids and sequences of their own", async () => {
   const one = await brokers.initProducerId();
   const other = await brokers.initProducerId();
   const under = (id: ProducerId, firstSequence: number): Batch => ({ id, firstSequence });
-  // A broker is told a little late that it leads.
+  // A new leader is notified with a short delay.
   const begun = async () => {
     expect(await produce(under(one, 0), under(other, 0))).toEqual([0, 0]);
   };
   await vi.waitFor(begun, { timeout: 60_000, interval: 50 });
-  // The second one is a repeat.
+  // The second batch is a repetition.
   expect(await produce(under(one, 1), under(other, 0))).toEqual([0, 0]);
   expect(await produce(under(one, 5), under(other, 1))).toEqual([OUT_OF_ORDER, 0]);
-  // An id is new to a partition that has not seen it.
+  // For a partition that has not seen the ID, the ID is new.
   expect(await produce(under(other, 0), under(one, 0))).toEqual([0, 0]);
   const ends = new Map(
     (await kafka.admin.offsets(topic)).map(({ partition, end }) => [partition, end]),

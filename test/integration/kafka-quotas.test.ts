@@ -1,5 +1,5 @@
-// A program whose requests the brokers throttle, as managed clusters do: a broker responds at once,
-// and then reads nothing more from that connection for up to a second.
+// The brokers throttle the program's requests, like managed clusters: a broker responds immediately, and then reads
+// nothing from the connection for up to a second.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,13 +19,13 @@ import { type WebhookServer, webhookServer } from "../support/servers/webhook-se
 
 const IDS = Array.from({ length: 20 }, (_, at) => `hook-${at}`);
 const CALLS = 50;
-/** Their deliveries are some 70 kB: more than twice what the quotas allow in the 10 s they look at. */
+/** Their deliveries have about 70 kB, which is more than twice what the quotas allow within 10 s. */
 const FEW_CALLS = 15;
-/** Three and a half sessions. */
+/** This is three and a half sessions. */
 const THROTTLED_MS = 35_000;
 const TIMEOUT_MS = 300_000;
 const SOON = { interval: 100, timeout: 120_000 };
-/** It keeps the requests of twenty destinations above it all the time, whatever the machine. */
+/** With this quota, the requests of twenty destinations exceed it all the time, on any machine. */
 const TIGHT = 0.2;
 const NO_LIMIT = 1_000_000_000;
 
@@ -71,8 +71,8 @@ async function configured(prefix: string, receiver: WebhookServer) {
 }
 
 /**
- * It runs until the test is over, and has delivered a call to each destination: a fetch from a topic
- * that was made a moment ago may find no leader, which makes its consumer join anew.
+ * Starts the program, which runs until the end of the test, and waits until it has delivered a call to each
+ * destination. This is needed because a fetch from a new topic may find no leader, and the consumer then joins again.
  */
 async function running(prefix: string, receiver: WebhookServer) {
   const { load, metrics, connection } = await configured(prefix, receiver);

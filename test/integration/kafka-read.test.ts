@@ -1,4 +1,4 @@
-// Reading without a group, where a topic is not a plain list of records.
+// Reading without a group, from topics with gaps, transactions or missing records.
 
 import { CompressionTypes } from "kafkajs";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -48,13 +48,13 @@ test("what retention has removed is passed over, and what was never there is not
   await bench.fill(kafka, topic, 10);
   const admin = foreign.admin();
   await admin.connect();
-  // It knows only topics that it has been asked about.
+  // It has only the metadata of topics that were requested.
   await admin.fetchTopicOffsets(topic);
   await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: "6" }] });
   await admin.disconnect();
   expect(await read(kafka, topic, 2, 9)).toEqual(["6", "7", "8"]);
   expect(await read(kafka, topic, 2, 5)).toEqual([]);
-  // As when the topic was deleted and created again since its end was asked for.
+  // This simulates a topic that was recreated since its end was requested.
   expect(await read(kafka, topic, 5_000, 6_000)).toEqual([]);
 });
 
@@ -84,11 +84,11 @@ test("an aborted transaction is omitted, and markers at the end of the range do 
     await transaction.send({ topic, messages: [{ value: outcome }] });
     await (outcome === "aborted" ? transaction.abort() : transaction.commit());
   }
-  // Two records and two markers.
+  // These are two records and two markers.
   expect(await read(kafka, topic, 0, 4)).toEqual(["committed"]);
   expect(await read(kafka, topic, 2, 4)).toEqual([]);
 
-  // One that is open holds the range back, until the reader has waited long enough.
+  // An open transaction delays the range until the reader has waited for long enough.
   const open = await producer.transaction();
   await open.send({ topic, messages: [{ value: "open" }] });
   expect(await kafka.admin.offsets(topic)).toEqual([{ partition: 0, first: 0, end: 4 }]);
@@ -108,7 +108,7 @@ test("a client that is closed reads no more", async () => {
   const topic = await bench.topic(kafka, 1);
   await bench.fill(kafka, topic, 1);
   const other = createKafka(connection, createLog("error"));
-  // It waits for a record that never comes.
+  // The reader waits for a record that never arrives.
   const waiting = read(other, topic, 0, 2);
   expect(await read(other, topic, 0, 1)).toEqual(["0"]);
   await other.close();

@@ -1,5 +1,5 @@
-// Requests go in a version that the broker accepts, and where there is none the error says so: at a
-// broker whose list of versions is another one (`version-front.ts`).
+// Requests are sent in a version that the broker accepts. If there is none, the error states this. The broker's list of
+// versions is replaced (`version-front.ts`).
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -57,7 +57,7 @@ beforeEach(() => {
 });
 afterEach(() => kafka.close());
 
-/** Most of what a process and the commands ask brokers for, in their order. */
+/** Makes most of the requests of a process and of commands, in order. */
 async function useAll(): Promise<void> {
   topics += 1;
   const name = `versions-${topics}`;
@@ -65,7 +65,7 @@ async function useAll(): Promise<void> {
   const config = { "retention.ms": "60000" };
   await admin.create([{ name, partitions: 1, replicationFactor: 1, config }]);
   await admin.alterConfig(name, { "retention.ms": "70000" });
-  // A broker hears of the change from the controller.
+  // The controller informs the broker of the change.
   await expect
     .poll(() => admin.describe([name], ["retention.ms"]))
     .toMatchObject([{ name, config: { "retention.ms": "70000" } }]);
@@ -100,7 +100,7 @@ test("each request that is sent is listed, with the version in which it is sent"
     expect(known, `request ${apiKey}`).toEqual(expect.arrayContaining([...versions]));
   }
   const unused = listed.filter(({ apiKey }) => !front.passed.has(apiKey));
-  // There is no log-in here, and it may be over before a heartbeat is due.
+  // There is no authentication here, and the test may be over before a heartbeat is due.
   const expected = ["Heartbeat", "SaslHandshake", "SaslAuthenticate"];
   expect(expected).toEqual(expect.arrayContaining(unused.map(({ apiName }) => apiName)));
   expect(front.refused).toEqual([]);
@@ -178,7 +178,7 @@ test.each([
   expect(error).toContain(`The broker ${front.address}`);
   expect(error).toContain(`the request ${name}`);
   expect(error).toContain(advice);
-  // Nothing was sent that closes the connection.
+  // No request was sent that makes the broker close the connection.
   expect(front.refused).toEqual([]);
 });
 

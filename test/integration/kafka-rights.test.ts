@@ -1,5 +1,4 @@
-// Each role does its work on a broker that grants it exactly the rights that `switchyard acls`
-// prints, and nothing else.
+// Each role does its work on a broker that grants it exactly the permissions that `switchyard acls` prints.
 
 import { execFile } from "node:child_process";
 import { once } from "node:events";
@@ -52,7 +51,10 @@ interface Received {
 const received: Received[] = [];
 let receiverUrl = "";
 
-/** 503 to the first request of `/retry`, 400 to all of `/reject`, 200 to the others. */
+/**
+ * Starts a receiver that responds 503 to the first request of `/retry`, 400 to all requests of `/reject`, and 200 to
+ * all others.
+ */
 async function startReceiver(): Promise<void> {
   const server = createServer((request, response) => {
     const path = request.url ?? "";
@@ -80,7 +82,7 @@ interface Ports {
   readonly page?: number;
 }
 
-/** The configuration file of a process that logs in as the role. */
+/** Writes the configuration file of a process that authenticates as the role. */
 function fileOf(role: RoleName, ports: Ports) {
   const webhook = (id: string) => ({
     ...{ id, type: "webhook" },
@@ -102,12 +104,12 @@ function fileOf(role: RoleName, ports: Ports) {
     audience: { stateDir: join(broker.directory, "state") },
     attempts: { enabled: true },
   };
-  // JSON is YAML.
+  // JSON is valid YAML.
   writeFileSync(file, JSON.stringify(options));
   return file;
 }
 
-/** The exit status of a command that logs in as the role. */
+/** Returns the exit status of a command that authenticates as the role. */
 async function command(role: RoleName, args: readonly string[], input = ""): Promise<number> {
   const shell = fakeShell([input]);
   const file = fileOf(role, { admin: 1, ingest: 2 });
@@ -116,7 +118,7 @@ async function command(role: RoleName, args: readonly string[], input = ""): Pro
   return status;
 }
 
-/** As printed, by Kafka's own tool. */
+/** Grants the permissions with Kafka's own tool, with the printed commands. */
 async function grantByTool(role: RoleName, javaPath: string, jars: string): Promise<void> {
   const shell = fakeShell();
   const tool = `${javaPath} -cp '${join(jars, "*")}' org.apache.kafka.tools.AclCommand`;
@@ -135,7 +137,7 @@ beforeAll(async () => {
   broker = await startGuardedBroker(java, users);
   cleanUp.defer(broker.stop);
   await startReceiver();
-  // The stage `console` serves it.
+  // The stage `console` serves the console.
   await buildPage();
   const [topics, groups] = [topicNames(PREFIX), groupNames(PREFIX)];
   for (const role of ROLE_NAMES.filter((each) => each !== "delay")) {
@@ -147,7 +149,7 @@ beforeAll(async () => {
 
 afterAll(() => cleanUp.disposeAsync());
 
-/** One batch of each kind of topic is given up. It is read as it is, and taken for a damaged one. */
+/** Skips one batch of each kind of topic. The batch is intact, but is treated as corrupt. */
 async function skipAll(): Promise<void> {
   const role = "skip-corrupt-batch";
   const file = fileOf(role, { admin: 1, ingest: 2 });
@@ -178,7 +180,7 @@ async function skipAll(): Promise<void> {
   }
 }
 
-/** @param admin port of the process that delivers. */
+/** @param admin admin port of the process that delivers. */
 async function pauseAndResume(admin: number): Promise<void> {
   const readyz = async () => await (await fetch(`http://127.0.0.1:${admin}/readyz`)).text();
   expect(await command("control", ["pause", "hook"])).toBe(0);
@@ -187,7 +189,7 @@ async function pauseAndResume(admin: number): Promise<void> {
   await expect.poll(readyz, POLL).not.toContain("paused by command");
 }
 
-/** Does it on the page, which has all rights that it needs for that. */
+/** Makes the action in the console, which has all permissions for it. */
 async function actOnPage(page: number, action: object): Promise<void> {
   const url = `http://127.0.0.1:${page}/api/actions`;
   const headers = { "content-type": "application/json", "x-switchyard-console": "1" };
@@ -255,7 +257,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
     const call = '{"type":"track","userId":"u1","event":"Published","messageId":"m-1"}\n';
     expect(await command("publish", ["publish"], call)).toBe(0);
     await expect.poll(() => bodiesAt("/hook").length, POLL).toBe(1);
-    // It went through a delay topic.
+    // The delivery passed through a delay topic.
     await expect.poll(() => bodiesAt("/retry").length, POLL).toBe(2);
     await expect.poll(() => bodiesAt("/reject").length, POLL).toBe(1);
 

@@ -1,4 +1,4 @@
-// TLS, client certificates and every SASL mechanism, against a broker that demands them.
+// TLS, client certificates and every SASL mechanism, with a broker that requires them.
 
 import { createServer } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -34,7 +34,7 @@ afterAll(async () => {
   for (const cleanUp of cleanUps.reverse()) await cleanUp();
 });
 
-/** Tokens without a signature, which the broker takes as long as it is told nothing else. */
+/** Serves tokens without a signature, which the broker accepts by default. */
 async function serveTokens(): Promise<string> {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
   const server = createServer((_request, response) => {
@@ -49,7 +49,7 @@ async function serveTokens(): Promise<string> {
   return `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}/token`;
 }
 
-/** Makes a topic, writes to it, reads from it. */
+/** Creates a topic, writes to it, and reads from it. */
 async function roundTrip(options: KafkaConnection): Promise<void> {
   const lines = new LogLines();
   const kafka = createKafka(options, lines.log);
@@ -72,7 +72,7 @@ async function roundTrip(options: KafkaConnection): Promise<void> {
   await taker.untilTaken(1);
   await consumer.stop();
   await kafka.close();
-  // The first group of a broker may have to wait for its coordinator: that is no refusal.
+  // The first group of a broker may have to wait for its coordinator, which is not a rejection.
   expect(lines.seen.filter((msg) => msg !== "kafka.consumer.restarting")).toEqual([]);
 }
 

@@ -1,5 +1,5 @@
-// Sessions of SASL that the broker ends after a while (connections.max.reauth.ms): clients log in
-// again on their open connections, with traffic on them, and nobody notices.
+// SASL sessions that the broker ends after a while (connections.max.reauth.ms): clients authenticate again on their
+// open connections, during traffic, without any error or log line.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the configuration's own syntax.
 
 import { execFile } from "node:child_process";
@@ -34,17 +34,17 @@ const SECURITY = "org.apache.kafka.common.security";
 const PASSWORD = "pass word:1";
 const SESSION_MS = 3_000;
 const PERIODS = 4;
-/** Longer than a session, and shorter than a test. */
+/** This is longer than a session, and shorter than a test. */
 const TOKEN_S = 8;
 
 const never = new AbortController().signal;
 const java = await chooseJava(never, () => undefined).catch(() => null);
 const cleanUp = new AsyncDisposableStack();
-/** Without a log-in, for tools. */
+/** An address without authentication, for tools. */
 let openAddress = "";
 let port = 0;
 let tokenUrl = "";
-/** Of the clients that ask for tokens, by id; `tokens`: how many each was given. */
+/** The secrets of the clients that request tokens, by ID. `tokens` has the number of tokens that each client got. */
 const secrets = new Map<string, string>();
 const tokens = new Map<string, number>();
 
@@ -88,7 +88,7 @@ beforeAll(async () => {
 });
 afterAll(() => cleanUp.disposeAsync());
 
-/** Tokens for a client with its secret of the moment, which the broker takes unsigned. */
+/** Serves tokens to a client that sends its current secret. The broker accepts unsigned tokens. */
 async function serveTokens(): Promise<string> {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
   const server = createServer((request, response) => {
@@ -111,7 +111,7 @@ async function serveTokens(): Promise<string> {
 
 const tokensOf = (client: string) => tokens.get(client) ?? 0;
 
-/** A log-in with tokens that a client is given, whose secret is "s" until a test says otherwise. */
+/** Returns the settings for authentication with tokens. The client's secret is "s" until a test changes it. */
 function tokenLogIn(clientId: string, clientSecret = "s") {
   if (!secrets.has(clientId)) secrets.set(clientId, clientSecret);
   return { mechanism: "oauthbearer", tokenUrl, clientId, clientSecret, scope: null } as const;
@@ -142,15 +142,15 @@ function openKafka(): Kafka {
 }
 
 /**
- * A topic with a producer and a consumer, whose connections have all been used once.
+ * Creates a topic with a producer and a consumer, all of whose connections have been used once.
  *
- * @param expect of the test: several run at a time.
+ * @param expect that of the test, because several tests run at the same time.
  */
 async function startTraffic(expect: ExpectStatic, sasl: () => KafkaSasl) {
   const lines = new LogLines();
   const kafka = createKafka(connection(sasl), lines.log);
   const topic = `t${Math.random()}`;
-  // A young broker may take longer to make a topic than a session lasts.
+  // A broker that has just started may take longer than a session to create a topic.
   const open = openKafka();
   await open.admin.create([{ name: topic, partitions: 2, replicationFactor: 1, config: {} }]);
   await open.close();
@@ -171,7 +171,7 @@ async function startTraffic(expect: ExpectStatic, sasl: () => KafkaSasl) {
   expect(await producer.send([record(topic, "first")])).toEqual([]);
   await taker.untilTaken(1);
   let sent = 1;
-  /** Of calls of the administration, which does not wait for the end of an outage as the others do. */
+  /** Failures of admin calls, which do not wait for the end of an outage, unlike the other calls. */
   const failures: string[] = [];
   const produce = async (): Promise<void> => {
     const batch = Array.from({ length: 5 }, (_, index) => record(topic, `${sent + index}`));
@@ -179,13 +179,13 @@ async function startTraffic(expect: ExpectStatic, sasl: () => KafkaSasl) {
     const sending = [producer.send(batch), producer.send([record(topic, "beside")])];
     expect(await Promise.all(sending)).toEqual([[], []]);
   };
-  /** Requests of all kinds, several on one connection at a time. */
+  /** Makes requests of all kinds, several at a time on one connection. */
   const work = async (): Promise<void> => {
     const asking = kafka.admin.topics().catch((error: unknown) => failures.push(String(error)));
     await Promise.all([produce(), asking]);
   };
   await work();
-  // Commits go by a connection of their own.
+  // Commits use a separate connection.
   const committed = async () => (await kafka.admin.committed(topic, topic)).length;
   await expect.poll(committed).toBeGreaterThan(0);
   const end = async (): Promise<void> => {
@@ -195,7 +195,7 @@ async function startTraffic(expect: ExpectStatic, sasl: () => KafkaSasl) {
     await kafka.close();
     expect(taken()).toBe(sent);
   };
-  /** What an operator was told so far, and calls that failed. */
+  /** Returns the log lines so far, and the calls that failed. */
   const reported = () => [
     ...lines.seen.filter((msg) => msg !== "kafka.consumer.restarting"),
     ...failures,
@@ -205,7 +205,7 @@ async function startTraffic(expect: ExpectStatic, sasl: () => KafkaSasl) {
 
 type Traffic = Awaited<ReturnType<typeof startTraffic>>;
 
-/** Connections to the broker, opened from now on. */
+/** Counts the connections to the broker that are opened from now on. */
 function countConnections() {
   let opened = 0;
   const count = (message: unknown) => {
@@ -230,8 +230,8 @@ async function workFor(periods: number, traffic: readonly Traffic[]) {
 }
 
 /**
- * Nothing is opened anew and nothing is said while this is done. A process that gets no time for a
- * tenth of a session logs in too late, and the broker cuts it off: then it is done once more.
+ * Expects that no connection is opened and nothing is logged during `act`. A process that gets no CPU for a tenth of a
+ * session authenticates too late, and the broker disconnects it. In this case, the work is repeated once.
  */
 async function unnoticed(
   expect: ExpectStatic,
@@ -272,7 +272,7 @@ describe.skipIf(java === null)("a broker that ends sessions after 3 s (needs Jav
     await unnoticed(expect, () => workFor(PERIODS, traffic), traffic);
     const restAndWork = async () => {
       await sleep(SESSION_MS * 2);
-      // The administration closes its connections when it has nothing to do.
+      // The admin client closes its connections when it is idle.
       await Promise.all(traffic.map(({ produce }) => produce()));
     };
     await unnoticed(expect, restAndWork, traffic);
@@ -344,7 +344,7 @@ async function runWithSecretFile({ expect }: { readonly expect: ExpectStatic }):
     destinations: [{ id: "left", type: "topic", name: "Left" }],
     admin: { host: "127.0.0.1", port: 0 },
   };
-  // JSON is YAML.
+  // JSON is valid YAML.
   writeFileSync(file, JSON.stringify(options));
   writeFileSync(secret, "s\n");
   const load = () => loadConfig({ file, env: {} });
@@ -367,7 +367,7 @@ async function runWithSecretFile({ expect }: { readonly expect: ExpectStatic }):
   secrets.set("program", "rotated");
   writeFileSync(secret, "rotated\n");
   const before = tokensOf("program");
-  // Those of the first secret have ended by then.
+  // By then, the sessions with the first secret have ended.
   await expect.poll(() => tokensOf("program")).toBeGreaterThan(before + 1);
   await publish();
   await expect.poll(routed).toBe(2);
@@ -377,7 +377,7 @@ async function runWithSecretFile({ expect }: { readonly expect: ExpectStatic }):
   const applied = lines.lines.find(({ msg }) => msg === "config.applied");
   expect(JSON.stringify(applied?.fields)).toContain("kafka.sasl.clientSecret");
   expect(JSON.stringify(lines.lines)).not.toContain('"rotated"');
-  // A busy machine logs in too late, and the broker cuts it off.
+  // A busy machine authenticates too late, and the broker disconnects it.
   const bad = lines.lines.filter(({ level }) => level === "warn" || level === "error");
   expect(bad.filter(({ fields }) => fields.error !== "Closed connection")).toEqual([]);
 }

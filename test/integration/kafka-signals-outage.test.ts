@@ -1,4 +1,4 @@
-// A broker that dies and comes back, as the signals of an operator show it.
+// A broker is killed and restarted, and the signals for operators show it.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -54,7 +54,7 @@ test("a broker that dies: its lag is absent, not 0; the gauge and the log report
   await expect.poll(watched, TIMEOUT).toContain(`${connected} 0\n`);
   await expect.poll(watched, TIMEOUT).not.toContain(`${lag} `);
   expect(await text()).toContain('switchyard_consumers_with_unknown_lag{stage="route"} 1\n');
-  // Longer than the session: the consumer has given its partitions up.
+  // This is longer than the session: the consumer has lost its partitions.
   await lines.until("kafka.consumer.restarting");
   await watched();
   expect(new Set(seen)).toEqual(new Set([`${lag} 5`, "absent"]));

@@ -1,5 +1,5 @@
-// What the looks at a real cluster tell: ends of logs that nobody fetches, and a broker that is silent
-// behind connections which stay open. kafka-signals-outage.test.ts has one that dies.
+// The results of checking a real cluster: log end offsets that nobody fetches, and a broker that does not respond while
+// its connections stay open. kafka-signals-outage.test.ts has a broker that is killed.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -52,7 +52,7 @@ test.concurrent.for(["hold", "pause"] as const)(
     await expect.poll(end, TIMEOUT).toBe(45);
     expect(consumer.progress()[0]).toMatchObject({ position: 0, inFlight: 2 });
     const heardAtMs = consumer.progress()[0]?.endAtMs ?? 0;
-    // It stays fresh although nothing happens.
+    // The end stays up to date although nothing is written.
     await expect.poll(() => consumer.progress()[0]?.endAtMs, TIMEOUT).toBeGreaterThan(heardAtMs);
     expect(taker.taken).toHaveLength(2);
     await kafka.close();
@@ -72,7 +72,7 @@ test.concurrent("connections that stay open and silent are abandoned: reading an
   await producer.send([record(topic, "before")]);
   await taker.untilTaken(2);
   own.silence();
-  // Nothing that was open answers ever again, as with a broker that was stopped and is cut off.
+  // Open connections never respond again, as with a broker that was stopped and disconnected.
   await producer.send([record(topic, "after")]);
   await expect.poll(() => values(taker.taken).at(-1), { timeout: 120_000 }).toBe("after");
   await producer.close(5_000);
@@ -85,7 +85,7 @@ test("the start of a log is known for partitions from which nothing was read", a
   const topic = await topicWith(kafka, "begins-later", 3);
   const driver = new Driver({ brokers: [proxy.address], logLevel: 0 }).admin();
   await driver.connect();
-  // It knows the leaders of topics that it was asked about.
+  // It has the leaders of the topics that were requested.
   await driver.fetchTopicOffsets(topic);
   await driver.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: "2" }] });
   await driver.disconnect();
@@ -128,12 +128,12 @@ test("a broker that does not respond to fetches alone is named, and left for a n
   await write(kafka, topic, 1);
   const error = "no response to a Fetch request within 10 s";
   await expect.poll(away, { ...TIMEOUT, timeout: 20_000 }).toEqual([error]);
-  // Other requests are answered meanwhile, and new connections are made: it stays named.
+  // Other requests get responses, and new connections are opened, but the broker is still reported.
   const endsAtMs = view.endsAtMs() ?? 0;
   await expect.poll(() => view.endsAtMs() ?? 0, TIMEOUT).toBeGreaterThan(endsAtMs);
   expect(away()).toEqual([error]);
   expect(taker.taken).toHaveLength(1);
-  // The connections of now stay dead, and new ones work.
+  // Current connections stay dead, and new connections work.
   proxy.silence("fetches");
   proxy.release();
   await taker.untilTaken(2);
@@ -142,7 +142,7 @@ test("a broker that does not respond to fetches alone is named, and left for a n
   await kafka.close();
 });
 
-/** How many requests kafkajs waits for on the connection. */
+/** Returns a function that returns the number of requests in flight on the connection, in kafkajs. */
 function inFlight({ connectionPool }: Broker): () => number {
   const [connection] = connectionPool.pool as unknown as readonly {
     readonly requestQueue: { readonly inflight: { readonly size: number } };
@@ -164,7 +164,7 @@ test("connections to a silent broker are closed completely, however often: no re
     brokers.drop(node);
     client.shared.close();
     await Promise.all([ofOne, ofAny]);
-    // A new connection waits for the versions that the broker accepts.
+    // A new connection first waits for the versions that the broker accepts.
     const connecting = expect(brokers.leader(node)).rejects.toThrow();
     await sleep(50);
     brokers.drop(node);

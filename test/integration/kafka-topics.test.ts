@@ -1,4 +1,4 @@
-// Topics that change while they are written and read: made anew with fewer partitions, and given more.
+// Topics that change while they are written and read: they are recreated with fewer partitions, or get more partitions.
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 
@@ -43,7 +43,7 @@ test("a topic recreated with fewer partitions is written and read whole, without
   const begin = () =>
     bench.consume(kafka, taker, {
       ...{ groupId: topic, topics: [topic] },
-      // As a destination's consumer, which is started again.
+      // This is like the consumer of a destination, which is restarted.
       onCrash: (error) => {
         crashes.push(error);
         begin();
@@ -66,7 +66,7 @@ test("a topic recreated with fewer partitions is written and read whole, without
     .toBe(after.length);
 });
 
-// Within half a minute; the rest is for a loaded machine.
+// It takes half a minute; the rest is for a busy machine.
 test("partitions that are added are written and read soon", async () => {
   const kafka = bench.connect();
   const topic = await bench.topic(kafka, 1);

@@ -1,4 +1,4 @@
-// What kafkajs gets wrong, one test for each fear (docs/decisions/0002-kafkajs-replacements.md#traps), on the real Kafka.
+// Faults of kafkajs, with one test for each (docs/decisions/0002-kafkajs-replacements.md#traps), on a real Kafka.
 
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
@@ -81,14 +81,14 @@ test("a paused partition that comes back after a rebalance is fetched again", as
   const second = new Taker();
   const other = bench.consume(bench.connect(), second, options);
   await other.joined;
-  // Either may have it now, and only that one hears of it.
+  // Either consumer may own the partition now, and only this one gets the record.
   await expect
     .poll(() => one.rebalances() >= 2 && first.tenures.length + second.tenures.length > 1, {
       timeout: 60_000,
     })
     .toBe(true);
   await other.stop();
-  // Whoever had it in between: nothing was finished, so the first record comes to `first` again.
+  // Whichever consumer owned it in between, nothing was finished, so `first` gets the first record again.
   await first.until(
     () => first.tenures.length >= 2 && (first.tenures.at(-1)?.inFlight.size ?? 0) > 0,
   );
@@ -102,7 +102,7 @@ test("a paused partition that comes back after a rebalance is fetched again", as
   expect(await kafka.admin.committed(topic, topic)).toMatchObject([{ offset: 10 }]);
 });
 
-/** Writes `count` empty records as one batch. Compressed with gzip it is far below the limit. */
+/** Writes `count` empty records as one batch. Compressed with gzip, it is far below the limit. */
 async function writeOneBatch(topic: string, count: number): Promise<void> {
   registerCompressions();
   const client = new Clients(connection, lines.log).create();
@@ -174,7 +174,7 @@ test("an offset that retention has overtaken is reset to the first record, logge
 
   const admin = new KafkajsClient({ brokers, logLevel: logLevel.NOTHING }).admin();
   await admin.connect();
-  // kafkajs looks for the leaders in what it has asked before.
+  // kafkajs looks up leaders in metadata that it already has.
   await admin.fetchTopicOffsets(topic);
   await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: "6" }] });
   await admin.disconnect();
@@ -195,7 +195,7 @@ test("a reset that an earlier owner has left is not counted again", async () => 
   await bench.fill(kafka, topic, 3);
   const admin = new KafkajsClient({ brokers, logLevel: logLevel.NOTHING }).admin();
   await admin.connect();
-  // As kafkajs commits it when an offset is out of range: from the first record.
+  // This is what kafkajs commits if an offset is out of range: the first record.
   await admin.setOffsets({ groupId: topic, topic, partitions: [{ partition: 0, offset: "-2" }] });
   await admin.disconnect();
   const taker = new Taker({ finishesAtOnce: true });

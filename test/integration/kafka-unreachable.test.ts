@@ -1,5 +1,5 @@
-// Kafka away, seen from outside the real program: `/readyz`, `/livez`, metrics and the log say so, and
-// say when it is back. In `npm run test:outage` it is away for over a minute, and the log reminds of it.
+// An outage of Kafka, observed from outside the real program: `/readyz`, `/livez`, metrics and the log show the outage
+// and its end. In `npm run test:outage`, the outage lasts for over a minute, and the log repeats the warning.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -11,7 +11,7 @@ import {
   type RunningProgram,
 } from "../support/servers/program.ts";
 
-/** Far more than a signal may be late. */
+/** This is much more than a signal may be late. */
 const SIGNAL = { timeout: 60_000, interval: 200 };
 const IS_LONG = process.env.SWITCHYARD_LONG_OUTAGE === "1";
 const STAGES = ["route", "audience", "deletion", "deliver", "delay", "ingest"];
@@ -55,7 +55,7 @@ interface Readiness {
   readonly stages: Readonly<Record<string, { readonly healthProblems: readonly string[] }>>;
 }
 
-/** Stages of whose troubles one is a broker that does not answer. */
+/** Returns the stages that report an unreachable broker as a health problem. */
 async function stagesInHealthProblem(): Promise<readonly string[]> {
   const { stages } = JSON.parse((await ask("/readyz")).body) as Readiness;
   const isAway = (text: string) => text.includes(`${broker.brokers[0]} has been unreachable since`);
@@ -81,11 +81,11 @@ test("Kafka unreachable and back: all its signals report it, and no others", asy
   expect(await post()).toBe(200);
   const gauge = `switchyard_kafka_broker_reachable{broker="${broker.brokers[0]}"}`;
   await expect.poll(connected, SIGNAL).toEqual([`${gauge} 1`]);
-  // The call has come as far as it can: from here on no lag changes.
+  // The call has been processed as far as possible: from now on, no lag changes.
   const isHeld = async () => (await lags()).filter((line) => !line.endsWith(" 0"));
   const held = 'switchyard_consumer_lag_records{stage="deliver",destination="hook"} 1';
   await expect.poll(isHeld, SIGNAL).toEqual([held]);
-  // Of each stage that reads.
+  // For each stage that reads records.
   await expect.poll(async () => (await lags()).length, SIGNAL).toBe(STAGES.length - 1);
   const lagsBefore = new Set(await lags());
   const before = program.lines.length;
@@ -111,7 +111,7 @@ test("Kafka unreachable and back: all its signals report it, and no others", asy
   }
   expect(Math.abs(Date.parse(String(first.since)) - diedAtMs)).toBeLessThan(SIGNAL.timeout);
   expect([(await ask("/livez")).status, (await ask("/readyz")).status]).toEqual([200, 200]);
-  // Of many consumers and a producer, there are these lines alone.
+  // Many consumers and a producer write only these lines.
   expect(linesSince(before)).toEqual([UNREACHABLE]);
 
   await broker.restart();
@@ -122,7 +122,7 @@ test("Kafka unreachable and back: all its signals report it, and no others", asy
   await expect.poll(connected, SIGNAL).toEqual([`${gauge} 1`]);
   await expect.poll(stagesInHealthProblem, SIGNAL).toEqual([]);
   await expect.poll(async () => (await lags()).length, SIGNAL).toBe(lagsBefore.size);
-  // Ingest may still say that it is unavailable.
+  // The ingest stage may still be unavailable.
   await expect.poll(post, SIGNAL).toBe(200);
   expect((await ask("/livez")).status).toBe(200);
   const ofKafka = (msg: unknown) => String(msg).startsWith("kafka.");

@@ -1,5 +1,4 @@
-// What goes over the wire: other clients read what we write, and a real broker's ways reach the
-// consumer as they should.
+// Compatibility on the wire: other clients read what we write, and the consumer handles what a real broker does.
 
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
@@ -20,7 +19,7 @@ import { uniquePrefix } from "../support/build/prefix.ts";
 
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const jars = process.env.SWITCHYARD_KAFKA_JARS;
-/** The console consumer has another name for it since Kafka 4.2. */
+/** Since Kafka 4.2, the console consumer has another name for this option. */
 const PROPERTY =
   KAFKA_VERSION.localeCompare("4.2", "en", { numeric: true }) < 0
     ? "--property"
@@ -52,12 +51,12 @@ function createOwn() {
 async function createTopic(name: string, numPartitions = 1): Promise<string> {
   const topic = `${prefix}${name}`;
   await admin.createTopics({ topics: [{ topic, numPartitions }], waitForLeaders: false });
-  // kafkajs' own wait takes "no such topic yet" for a failure.
+  // The wait in kafkajs treats a topic that does not exist yet as a failure.
   await vi.waitFor(() => admin.fetchTopicMetadata({ topics: [topic] }), UNTIL_KNOWN);
   return topic;
 }
 
-/** Runs a consumer of ours until it has `count` records. */
+/** Runs one of our consumers until it has `count` records. */
 async function consume(topic: string, count: number): Promise<readonly IncomingRecord[]> {
   const own = createOwn();
   const records: IncomingRecord[] = [];
@@ -140,7 +139,7 @@ describe("what we write", () => {
       if (read.length === expected.length) break;
     }
     await other.close(true);
-    // It keeps headers in a map: of repeated ones the last is left.
+    // This client stores headers in a map, so only the last of repeated headers is left.
     const lastOnly = expected.map((each) => ({
       ...each,
       headers: [...new Map(each.headers.map(([header, value]) => [header, value]))],
@@ -297,7 +296,7 @@ test.each(["kafkajs", "Switchyard"])(
     await producer.send({ topic, messages });
     await expect.poll(() => [...ours, ...theirs].toSorted(), UNTIL_KNOWN).toEqual(all);
     expect([ours.length, theirs.length]).toEqual([2, 2]);
-    // Whoever stays goes on from the commits of the one that leaves.
+    // The remaining consumer continues from the commits of the one that leaves.
     await other.disconnect();
     await producer.send({ topic, messages });
     await expect.poll(() => ours.length + theirs.length, UNTIL_KNOWN).toBe(8);

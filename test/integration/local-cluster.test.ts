@@ -1,4 +1,4 @@
-// The cluster of `switchyard kafka up --brokers`: found again, mended, taken down.
+// The cluster of `switchyard kafka up --brokers`: it is found again, repaired, and stopped.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -58,7 +58,7 @@ test.skipIf(java === null)(
     const mended = await bringUp(CLUSTER, place, never, silent);
     expect(mended.kept.address).toBe(address);
     const survivor = connect(address);
-    // A leader that was just elected may not know its high watermark yet.
+    // A leader that was just elected may not have its high watermark yet.
     const records = async () => {
       const offsets = await survivor.admin.offsets("t").catch(() => []);
       return offsets.reduce((sum, { end }) => sum + end, 0);

@@ -1,4 +1,4 @@
-// What starting a local Kafka promises: nothing is left behind, however the starter ends.
+// A local Kafka leaves nothing behind, however the process that started it ends.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -35,7 +35,7 @@ test("a killed broker comes back at the same address, and stopping it ends it", 
   expect(await answers(address)).toBe(false);
 });
 
-// The guard is the same for every way to end: test/local/guarded-process.test.ts has the others.
+// The guard is the same for every way to end. test/local/guarded-process.test.ts has the other ways.
 test("a parent that ends with SIGKILL takes its broker and the data along", async () => {
   const [parent, address] = await parentWithBroker();
   expect(await answers(address, SLOW_MS)).toBe(true);
@@ -69,7 +69,7 @@ test("a broker that does not start is an error that quotes its log and names its
   await expect(started).rejects.toThrow(/did not start.*kafka\.Kafka.*kafka\.log/s);
 });
 
-/** A process that starts a broker of its own, with its files in `temporary`, and then waits. */
+/** Starts a process that starts a broker, with its files in `temporary`, and then waits. */
 async function parentWithBroker(): Promise<[ChildProcess, address: string]> {
   const program = `
     import { startKafka } from ${JSON.stringify(START)};

@@ -1,4 +1,4 @@
-// The registry of `switchyard kafka up --registry`: found again, started again, taken down.
+// The registry of `switchyard kafka up --registry`: it is found again, restarted, and stopped.
 
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// The commands of docs/looking-into-topics.md, run by Kafka's own tools on a real Kafka.
+// The commands in docs/looking-into-topics.md, run with Kafka's own tools on a real Kafka.
 
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -23,7 +23,7 @@ const BROKERS = process.env.SWITCHYARD_KAFKA_BROKERS ?? "";
 const PREFIX = uniquePrefix("looking");
 const BLOCKS = fencedBlocks(readFileSync(join(ROOT, "docs/looking-into-topics.md"), "utf8"));
 const COMMANDS = BLOCKS.filter(({ language }) => language === "sh").map(({ text }) => text);
-/** What the image's scripts start. */
+/** The classes that the image's scripts start. */
 const TOOLS = {
   "kafka-console-consumer.sh": "org.apache.kafka.tools.consumer.ConsoleConsumer",
   "kafka-get-offsets.sh": "org.apache.kafka.tools.GetOffsetShell",
@@ -68,7 +68,7 @@ beforeAll(async () => {
   await deliverAll();
 }, DOWNLOAD_LIMIT_MS + 60_000);
 
-/** Reads the destination's topic to its end, as its consumer would, and commits. */
+/** Reads the destination's topic to its end, like its consumer, and commits. */
 async function deliverAll(): Promise<void> {
   const taker = new Taker({ finishesAtOnce: true });
   const consumer = kafka.consume({
@@ -149,7 +149,7 @@ async function shown(command: string): Promise<string> {
     .replaceAll("localhost:9092", BROKERS)
     .replaceAll(/\bswitchyard\.(?=[a-z])/g, PREFIX);
   const env = { ...process.env, PATH: `${scripts}${delimiter}${process.env.PATH}` };
-  // A tool that finds no group says so and fails.
+  // If the tool finds no group, it reports this and fails.
   const { stdout, stderr } = await run("/bin/sh", ["-c", script], { env }).catch(
     (error: unknown) => error as { readonly stdout: string; readonly stderr: string },
   );

@@ -1,5 +1,5 @@
-// docs/move-cluster.md, carried out with two programs on two clusters: drained
-// in turn, and mirrored with the groups' offsets, as MirrorMaker 2 does.
+// The procedures in docs/move-cluster.md, with two programs on two clusters: the old cluster is drained, or mirrored
+// with the groups' offsets, like MirrorMaker 2 does.
 
 import { execFile } from "node:child_process";
 import { once } from "node:events";
@@ -25,7 +25,7 @@ const jars = process.env.SWITCHYARD_KAFKA_JARS;
 
 let target: PrivateKafka;
 let isDown = false;
-/** Message ids that were accepted, in order. */
+/** The message IDs that were accepted, in order. */
 const accepted: string[] = [];
 const receiver = createServer((request, response) => {
   request.resume().on("end", () => {
@@ -48,7 +48,10 @@ interface Installation extends AsyncDisposable {
   readonly world: ProgramWorld;
   readonly send: (ids: readonly string[]) => Promise<void>;
   readonly start: () => Promise<RunningProgram>;
-  /** Nothing is left to do: the group's records, and deliveries that wait for an attempt. */
+  /**
+   * Returns the number of records of the group, and of deliveries that wait for an attempt. If it is 0, nothing is left
+   * to do.
+   */
   readonly waiting: () => Promise<number>;
 }
 
@@ -119,7 +122,7 @@ test("drained in turn, each call arrives once", async () => {
   await got(...first);
   isDown = true;
   await before.send(waits);
-  // One was attempted, and waits for another attempt. The others are held.
+  // One delivery was attempted, and awaits its retry. The others are on hold.
   await old.logged("delivery.attempted", first.length + 1);
   const fresh = await after.start();
   await after.send(late);
@@ -162,17 +165,17 @@ test.skipIf(jars === undefined)(
     await got(...first, "sentinel-1");
     await stop(fresh);
 
-    // What is copied again names the other cluster's topic, and so it counts for nothing.
+    // A commit that is copied again names the topic of the other cluster, so it has no effect.
     for (const [at, group] of groups.entries()) await copyOffsets(group, `${topics[at]}`);
     const again = await after.start();
-    // What route writes again comes behind what deliver reads again.
+    // Deliveries that the route stage writes again are after those that the deliver stage reads again.
     const all = [...first, "sentinel-1"];
     await got(...all, ...all, ...all);
     await stop(again);
   },
 );
 
-/** Java's own tool, as in the text. */
+/** Runs Kafka's own tool, as on the page. */
 async function kafkaConsumerGroups(...args: readonly string[]): Promise<string> {
   const tool = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand";
   const server = ["--bootstrap-server", target.brokers.join(",")];
@@ -184,7 +187,7 @@ function connect(brokers: readonly string[]): Kafka {
   return new Kafka({ brokers: [...brokers], clientId: "mirror", logLevel: logLevel.NOTHING });
 }
 
-/** Copies the records of the topic's one partition, as a mirror does. */
+/** Copies the records of the topic's only partition, like a mirror. */
 async function mirror(topic: string): Promise<void> {
   const [from, to] = [connect(oldBrokers), connect(target.brokers)];
   const admin = from.admin();
@@ -210,7 +213,7 @@ async function mirror(topic: string): Promise<void> {
   await producer.disconnect();
 }
 
-/** Copies what the group has committed with its metadata, as a mirror does. */
+/** Copies the group's commits with their metadata, like a mirror. */
 async function copyOffsets(groupId: string, topic: string): Promise<void> {
   const admin = connect(oldBrokers).admin();
   await admin.connect();

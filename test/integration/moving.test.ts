@@ -1,4 +1,4 @@
-// Each snippet of docs/moving.md, run with its library as it is, writes its call to `calls`.
+// Each snippet of docs/moving.md, run with its unmodified library, writes its call to `calls`.
 
 import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";

@@ -1,12 +1,12 @@
-// Destinations that are steered while processes die and are started anew, on a real Kafka, compared
-// with what was published. control.test.ts controls two processes that live.
+// Operator actions while processes are killed and restarted, on a real Kafka, compared with what was published. In
+// control.test.ts, both processes keep running.
 
 import { expect, test } from "vitest";
 
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { controlledPrograms, inOrder, STAGES } from "../support/worlds/controlled-programs.ts";
 
-/** Far above what it takes: a loaded machine, and the brokers' initial rebalance delay. */
+/** Much more than is needed, because of a busy machine and the brokers' initial rebalance delay. */
 const SOON = { interval: 50 };
 const TIMEOUT_MS = 300_000;
 
@@ -79,12 +79,13 @@ test(
       await expect.poll(() => receiver.refused(id).length, SOON).toBeGreaterThan(10);
     }
     receiver.refusing.clear();
-    // Its line goes on by itself; what was refused waits for ten minutes.
+    // Its queue continues without an action; deliveries that failed wait for ten minutes.
     const waits = (id: string) => sortedSet(idsOf(receiver.refused(id)));
     const line = (id: string) => ledger.length - waits(id).length;
     for (const id of ["crm", "other"]) {
       await expect.poll(() => new Set(idsOf(receiver.accepted(id))).size, SOON).toBe(line(id));
-      // Refused by a process that dies before it has parked it, a delivery is tried by the other one.
+      // If a process is killed before it has scheduled the retry of a failed delivery, the other process attempts the
+      // delivery.
       const parked = async () => {
         const all = await headersIn("delays.10m");
         const own = all.filter((headers) => headers["switchyard-destination"] === id);
@@ -130,7 +131,7 @@ test(
       idsOf(ledger).filter((id) => !idsOf(receiver.accepted("crm")).includes(id)),
     );
     const dry = async () => (await world.command(["cancel", "crm", "--dry-run"])).out;
-    // Route may write the last copies of one destination after those of the other have arrived.
+    // The route stage may write the last deliveries of one destination after those of the other have arrived.
     await expect.poll(dry, SOON).toBe(`${wanted.length} deliveries of crm would be cancelled.\n`);
     const done = await world.command(["cancel", "crm", "--yes"]);
     expect([done.status, done.err]).toEqual([0, ""]);

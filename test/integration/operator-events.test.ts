@@ -1,6 +1,5 @@
-// Events for people, with the real program on a real Kafka: a pause by a command and by the
-// configuration, a refused file, a restart that tells nothing twice, a sync that awaits approval, deliveries that
-// expire; and the operator's webhook.
+// Operator events, with the real program on a real Kafka: a pause by a command and by the configuration, a rejected
+// file, a restart that repeats no event, a sync that awaits approval, deliveries that expire; and the operator webhook.
 
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -16,7 +15,7 @@ import { ownTopics } from "../support/worlds/own-topics.ts";
 
 const POLL = { interval: 250 };
 
-/** Takes everything, or answers 503 for a while. */
+/** Starts a webhook that accepts everything, or responds 503 for a while. */
 async function startWebhook({ onTestFinished }: TestContext) {
   const accepted: { readonly headers: IncomingHttpHeaders; readonly body: string }[] = [];
   const state = { isRefusing: true, refused: 0 };
@@ -40,9 +39,9 @@ async function startWebhook({ onTestFinished }: TestContext) {
 }
 
 interface Given {
-  /** Of the section `operatorEvents`. */
+  /** Settings in the section `operatorEvents`. */
   readonly webhook?: string;
-  /** Of the section `delivery`. */
+  /** Settings in the section `delivery`. */
   readonly window?: string;
   readonly delay?: string;
 }
@@ -97,7 +96,7 @@ test.concurrent("what operators must know is reported once, also over a restart"
   await second.logged("ready");
   const good = readFileSync(world.file, "utf8");
   writeFileSync(world.file, good.replace("crm, type: webhook", "crm, type: webhok"));
-  // It has looked at itself by then, and has not told of the pause again.
+  // By then, the process has checked its state, and has not written the event of the pause again.
   await expect.poll(reported, POLL).toEqual([PAUSED, REFUSED]);
   writeFileSync(world.file, good);
   await expect.poll(reported, POLL).toEqual([PAUSED, REFUSED, CLOSED]);
@@ -141,8 +140,8 @@ const EXPIRING = "deliveries.expiring/crm";
 
 test.concurrent("a sync that awaits approval is reported until it is approved; deliveries that expire, once", async (context) => {
   const { expect } = context;
-  // The first attempt fails, and the next one is due shortly before the end of the window. It looks
-  // every 5 s, and there is more than one look in the last quarter.
+  // The first attempt fails, and the next one is due shortly before the end of the window. The process checks every 5
+  // s, which is more than once in the last quarter of the window.
   const { world, events } = await startWorld(context, { window: "40s", delay: "39s" });
   const program = world.start(["--stages", "route,audience,deliver,delay"]);
   await program.logged("ready");

@@ -1,5 +1,5 @@
-// docs/procedures.md, carried out from its first block to its last, as it is written. Only ports, the
-// brokers and the prefix of topics are the test's own.
+// docs/procedures.md, executed from its first block to its last, unchanged. Only the ports, the brokers and the prefix
+// of topics are those of the test.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// Processes whose clocks are wrong, beside the brokers' clock, which is right.
+// Processes with wrong clocks, and brokers with a correct clock.
 
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -17,7 +17,7 @@ const POLL = { interval: 200, timeout: 60_000 };
 const HOUR_MS = 3_600_000;
 const LAST_STATUS = 200;
 
-/** Answers each call with these statuses in turn, and then 200. */
+/** Starts a receiver that responds to each call with these statuses in turn, and then with 200. */
 async function receiver(statuses: readonly number[]) {
   const arrivals: { readonly id: string; readonly atMs: number; readonly body: string }[] = [];
   const server = createServer((request, response) => {

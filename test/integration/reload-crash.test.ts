@@ -1,5 +1,5 @@
-// The program is killed in the middle of a change of its destinations, while calls flow. The next
-// start takes the file: nothing is lost, topics are made, new destinations get their calls.
+// The program is killed in the middle of a change of its destinations, while calls are published. The next start uses
+// the file: nothing is lost, topics are created, and new destinations get their calls.
 
 import { renameSync, writeFileSync } from "node:fs";
 import { setTimeout as timer } from "node:timers/promises";
@@ -18,7 +18,7 @@ const SOON = { timeout: 90_000, interval: 100 };
 const TIMEOUT_MS = 300_000;
 const EVERY_MS = 10;
 const SLOW_MS = 500;
-/** Calls that wait for a destination: half a minute's, as slow as it is. */
+/** The number of calls that wait for a destination. At its rate, they take half a minute. */
 const LINE_MIN = 120;
 
 let prefix = "";
@@ -67,12 +67,12 @@ const missing = (id: string, wanted: readonly string[]) => {
 };
 
 interface Traffic {
-  /** Message ids of the calls that are on the topic. */
+  /** Message IDs of the calls that are in the topic. */
   readonly published: readonly string[];
   stop(): Promise<void>;
 }
 
-/** Calls that flow until they are stopped. */
+/** Publishes calls until stopped. */
 function traffic(): Traffic {
   const producer = kafka.producer();
   const published: string[] = [];
@@ -162,11 +162,11 @@ test.each(Object.keys(REMOVED_MOMENTS))(
     const { program, configure, restart } = await start(["crm", "gone"]);
     const first = traffic();
     await expect.poll(() => arrived("gone").size, SOON).toBeGreaterThan(2);
-    // Its line is long, and answers take long.
+    // Its queue is long, and responses take a long time.
     const line = () => first.published.length - arrived("gone").size;
     await expect.poll(line, SOON).toBeGreaterThan(LINE_MIN);
     const before = [...first.published];
-    // One partition may be written long before the other.
+    // One partition may be written much earlier than the other.
     const notCopied = async () => {
       const copied = new Set(await messageIdsOf(kafka, `${prefix}deliveries.gone`));
       return before.filter((messageId) => !copied.has(messageId));
@@ -181,7 +181,7 @@ test.each(Object.keys(REMOVED_MOMENTS))(
     await expect.poll(() => first.published.length, SOON).toBeGreaterThan(after + 50);
     await first.stop();
     await expect.poll(() => missing("crm", first.published), SOON).toEqual([]);
-    // Its line has waited.
+    // Its queue has waited.
     receiver.slow("/gone", 0);
     configure(["crm", "gone"]);
     await expect.poll(() => missing("gone", before), SOON).toEqual([]);

@@ -1,6 +1,6 @@
-// Destinations that are added one by one, and removed one by one, while calls flow: each call
-// reaches each of its destinations once, and what the program holds is as before. In this short form
-// 30 destinations; `npm run soak:reloads` has a thousand.
+// Destinations are added one by one, and removed one by one, while calls are published: each call reaches each of its
+// destinations once, and the program's memory is the same as before. This short form has 30 destinations; `npm run
+// soak:reloads` has a thousand.
 
 import { renameSync, writeFileSync } from "node:fs";
 import { setTimeout as timer } from "node:timers/promises";
@@ -17,37 +17,37 @@ import { type TakenWebhook, webhookServer } from "../support/servers/webhook-ser
 const COUNT = Number(process.env.SWITCHYARD_RELOADS ?? 30);
 const TIMEOUT_MS = 120_000 + COUNT * 8_000;
 const SOON = { timeout: 60_000 + COUNT * 500, interval: 200 };
-/** Destinations that a call names beside the one that gets all. */
+/** The number of destinations that a call names, in addition to the destination that gets all calls. */
 const NAMED_MAX = 5;
 const PUBLISH_EVERY_MS = 20;
-/** Code that is compiled meanwhile, and garbage of the moment. */
+/** For code that is compiled meanwhile, and for current garbage. */
 const HEAP_MORE_MAX_BYTES = 20e6;
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 
 interface World {
   readonly published: () => number;
-  /** Calls name these from now on; resolves when all calls before have been routed. */
+  /** From now on, calls name these destinations. Resolves when all earlier calls have been routed. */
   name(ids: readonly string[]): Promise<void>;
-  /** Gives the program these destinations; resolves when they are taken over. */
+  /** Configures these destinations, and resolves when the program has applied the change. */
   configure(ids: readonly string[]): Promise<void>;
-  /** Message ids that each destination should have been sent. */
+  /** The message IDs that each destination should have got. */
   readonly expected: ReadonlyMap<string, ReadonlySet<string>>;
   sent(id: string): readonly string[];
   figures(): Promise<Figures>;
-  /** Deliveries that came again without a reason; see `repeatedIn`. */
+  /** Returns deliveries that were repeated without a reason; see `repeatedIn`. */
   repeated(): readonly string[];
-  /** The same, with a reason. */
+  /** Returns deliveries that were repeated with a reason. */
   explained(): readonly string[];
-  /** The end of the program's log, from level warn on, without failed attempts. */
+  /** Returns the end of the program's log, with levels from warn on, without failed attempts. */
   log(): string;
-  /** Resolves when no calls come any more. */
+  /** Resolves when no more calls arrive. */
   quiet(): Promise<void>;
 }
 
 interface Figures {
   readonly descriptors: number;
   readonly heapBytes: number;
-  /** Lines of metrics that name a destination which is removed later. */
+  /** The number of metric lines that name a destination which is removed later. */
   readonly series: number;
   readonly rebalances: number;
 }
@@ -87,12 +87,12 @@ function figuresOf(text: string): Figures {
 }
 
 /**
- * Deliveries that came more than once, with the times of both. At-least-once repeats for two reasons,
- * and the program's log names the deliveries, or the group, of each:
+ * Returns the deliveries that arrived more than once, with the times of both. There are two reasons for repeating
+ * deliveries, and the program's log names the deliveries or the group:
  *
- *   an attempt had failed      its answer came after the deadline of 5 s, as on a loaded machine
- *   the group's last commit    the broker did not answer in time, or took the member for dead; the
- *   was given up               next consumer of the group repeats what was finished after the one before
+ *   an attempt had failed      its response came after the deadline of 5 s, as on a busy machine
+ *   the group's last commit    the broker did not respond in time, or removed the member; the
+ *   failed                     group's next consumer repeats what was finished after the commit before
  */
 function repeatedIn(
   id: string,
@@ -180,7 +180,7 @@ async function start(): Promise<World> {
     name: async (ids) => {
       named = ids;
       const before = published;
-      // All of them went to the first one, too. Some may come late, and some twice.
+      // All of them also went to the first destination. Some may arrive late, and some twice.
       for (let routed = new Set<string>(); routed.size < before; ) {
         await timer(5);
         routed = new Set(idsAt(BASE).filter((id) => Number(id.slice(1)) < before));
@@ -230,16 +230,16 @@ test(
     }
     const tookMs = Date.now() - beganAtMs;
     await world.quiet();
-    // Their consumers leave.
+    // The consumers of the removed destinations leave.
     await expect
       .poll(async () => (await world.figures()).descriptors, SOON)
       .toBeLessThanOrEqual(before.descriptors + 5);
-    // Garbage goes with the next full collection, which each look at the metrics brings nearer.
+    // Garbage is freed by the next full collection, which each scrape of the metrics makes more likely.
     await expect
       .poll(async () => (await world.figures()).heapBytes, { ...SOON, interval: 20 })
       .toBeLessThan(before.heapBytes + HEAP_MORE_MAX_BYTES);
     const after = await world.figures();
-    // What was left on their topics comes when they are back.
+    // Records that are left in their topics are delivered when the destinations are configured again.
     await world.configure(all);
     const missing = () =>
       [...world.expected].flatMap(([id, ids]) => {
@@ -261,7 +261,7 @@ test(
         `lines of metrics ${before.series}, ${most.series}, ${after.series}\n`,
     );
     expect(after.rebalances).toBe(before.rebalances);
-    // One destination fewer.
+    // There is one destination fewer.
     expect(after.series).toBeLessThanOrEqual(before.series);
     expect(most.series).toBeGreaterThan(before.series);
   },

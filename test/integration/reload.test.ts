@@ -1,5 +1,5 @@
-// The program on a real Kafka while its configuration changes: a file that is written, a ConfigMap
-// that is swapped by symlink, SIGHUP, a POST.
+// The program on a real Kafka while its configuration changes: a file is written, a ConfigMap is replaced with a
+// symbolic link, SIGHUP is sent, or a POST request.
 
 import { createHmac } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -16,7 +16,7 @@ import { programWorld, type RunningProgram } from "../support/servers/program.ts
 import { type WebhookServer, webhookServer } from "../support/servers/webhook-server.ts";
 
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
-/** Far above what it takes: a loaded machine, and the brokers' initial rebalance delay. */
+/** Much more than is needed, because of a busy machine and the brokers' initial rebalance delay. */
 const SOON = { interval: 50 };
 const TIMEOUT_MS = 300_000;
 
@@ -51,7 +51,7 @@ afterEach(async () => {
 });
 
 interface Given {
-  /** YAML of settings of each destination, by id. */
+  /** YAML with the settings of each destination, by ID. */
   readonly destinations: Readonly<Record<string, string>>;
   readonly kafka?: string;
   readonly more?: string;
@@ -84,7 +84,7 @@ interface Started extends RunningProgram {
   readonly file: string;
 }
 
-/** @param lay lays the files of the directory; returns the configuration's path. */
+/** @param lay creates the files in the directory, and returns the path of the configuration. */
 function launch(given: Given, lay?: (directory: string) => string): Started {
   const world = programWorld(lay ?? configuration(given));
   onTestFinished(() => world[Symbol.asyncDispose]());
@@ -98,7 +98,7 @@ async function start(given: Given, lay?: (directory: string) => string): Promise
   return started;
 }
 
-/** As editors and deployments do: a new file in the place of the old one. */
+/** Replaces the file with a new one, like editors and deployments. */
 function replace(file: string, text: string): void {
   writeFileSync(`${file}.tmp`, text);
   renameSync(`${file}.tmp`, file);
@@ -133,7 +133,7 @@ const rebalances = async () =>
       ([, labels = "", count]) => [labels, Number(count)],
     ),
   );
-/** So many looks that are the same: members of a start still join while the first call arrives. */
+/** The result must be the same this many times, because members still join while the first call arrives. */
 const SAME_LOOKS = 30;
 
 async function settled(look: () => Promise<Readonly<Record<string, number>>>) {
@@ -165,7 +165,7 @@ test(
     const before = await settled(rebalances);
     const hash = await hashNow();
 
-    // A new one.
+    // A destination is added.
     const both = { ...first, new: hook("new") };
     replace(file, configuration({ destinations: both }));
     const { destinations } = await logged("config.applied");
@@ -175,7 +175,7 @@ test(
     await expect.poll(() => ids("/crm"), SOON).toEqual(["m0", "m1"]);
     expect(await hashNow()).not.toBe(hash);
 
-    // A rotated secret: its file alone has changed.
+    // A secret is rotated: only its file changes.
     replace(join(directory, "secret"), "second-secret-0123\n");
     expect((await logged("config.applied", 2)).destinations).toEqual({
       changed: [{ id: "crm", settings: ["sharedSecret"] }],
@@ -190,7 +190,7 @@ test(
     expect(signatures[1]).toBe(signed("first-secret-0123", 1));
     expect(signatures[2]).toBe(signed("second-secret-0123", 2));
 
-    // One that is removed, with an attempt in hand.
+    // A destination is removed while an attempt is in flight.
     await expect.poll(() => ids("/new"), SOON).toHaveLength(2);
     receiver.slow("/new", 2_000);
     await publish();
@@ -206,7 +206,7 @@ test(
     await expect.poll(() => ids("/crm"), SOON).toHaveLength(5);
     expect(ids("/new")).toHaveLength(3);
 
-    // Back: what was not routed to it then is not there now, and nothing comes twice.
+    // The destination is added again: calls that were not routed to it before are missing, and nothing arrives twice.
     replace(file, configuration({ destinations: both }));
     await logged("config.applied", 4);
     await publish();
@@ -234,7 +234,7 @@ test(
       destinations: { crm, new: hook("new", ", sharedSecret: hidden-0123456789abc") },
     });
     const hash = await hashNow();
-    // Half written, in the middle of an entry.
+    // The file is incomplete: it ends in the middle of an entry.
     replace(file, whole.slice(0, whole.indexOf("endpoints", whole.indexOf("id: new"))));
     const { problems, since } = await logged("config.invalid");
     expect(problems).toHaveLength(1);
@@ -271,7 +271,7 @@ test(
   async () => {
     const text = (id: string) =>
       configuration({ destinations: { [id]: hook(id, `, sharedSecret: "\${file:token}"`) } });
-    /** As the kubelet does: a new folder, a new link, the link renamed over `..data`. */
+    /** Replaces files like the kubelet: creates a new folder and a new link, and renames the link to `..data`. */
     const swap = (folder: string, name: string, files: Readonly<Record<string, string>>) => {
       mkdirSync(join(folder, name));
       for (const [file, content] of Object.entries(files)) {
@@ -390,7 +390,7 @@ test(
     };
     expect(await post("k-0123456789")).toBe(200);
     expect(await post("other-0123456789")).toBe(401);
-    // A call goes by the names of the time at which it is routed.
+    // The names at the time of routing apply to a call.
     const routed = () => sample('switchyard_records_in_total{stage="route"}');
     await expect.poll(routed, SOON).toBe("1");
     const text = readFileSync(file, "utf8").replace("k-0123456789", "other-0123456789");

@@ -1,5 +1,5 @@
-// `switchyard replay` as people run it, on a real Kafka: counted, killed in the middle, resumed; every
-// call is written, and at most a batch twice.
+// `switchyard replay` as a child process on a real Kafka: it counts, is killed in the middle, and is resumed. Every
+// call is written, and at most one batch is written twice.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -78,7 +78,7 @@ async function writtenCount(): Promise<number> {
   return offsets.reduce((sum, { end }) => sum + end, 0);
 }
 
-/** Message ids of the copies, as they lie on the destination's topic. */
+/** Returns the message IDs of the deliveries in the destination's topic. */
 const written = () => messageIdsOf(kafka, deliveries);
 
 test("a new destination gets the calls of before, through a kill", async () => {
@@ -96,7 +96,7 @@ test("a new destination gets the calls of before, through a kill", async () => {
   }));
   expect(await kafka.producer().send(records)).toEqual([]);
 
-  // The new destination.
+  // This is the new destination.
   configure("other, hook");
   const missing = await switchyard("replay", "hook", "--since", "1h");
   expect(missing.err).toContain(`the topic ${deliveries} does not exist`);
@@ -115,7 +115,7 @@ test("a new destination gets the calls of before, through a kill", async () => {
   killed.child.kill("SIGKILL");
   await killed.ended;
   const [, name = ""] = /Replay (\S+) started/.exec(await killed.err) ?? [];
-  // Calls of later are the stage's.
+  // Later calls are routed by the stage.
   await kafka.producer().send(records.slice(1, 2));
   const resumed = await switchyard("replay", "--resume", name, "--per-second", "100000", "--json");
   expect(resumed.status).toBe(0);

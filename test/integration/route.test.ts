@@ -1,4 +1,4 @@
-// Route on the real Kafka: calls in, copies and dead letters out, and nothing twice after a
+// The route stage on a real Kafka: it reads calls, writes deliveries and dead letters, and repeats nothing after a
 // graceful stop.
 
 import { Socket } from "node:net";
@@ -20,7 +20,7 @@ import { Taker } from "../support/contract/taker.ts";
 import { rawProduce } from "../support/kafkajs/raw-produce.ts";
 import { countingTakes } from "../support/worlds/counting-takes.ts";
 
-/** Its topic takes small records only. */
+/** Its topic accepts only small records. */
 const TIGHT = "tight";
 const WIDE = ["a", "live", ...Array.from({ length: 18 }, (_, index) => `d${index}`)];
 const IDS = [TIGHT, ...WIDE];
@@ -55,7 +55,7 @@ beforeEach(async () => {
       name,
       partitions: PARTITIONS,
       replicationFactor: 1,
-      // The batches of some are of 2023: brokers would delete them at their next look.
+      // The batches of some topics have times in 2023, so brokers would delete them at their next check.
       config: { "retention.ms": "-1" },
     })),
   );
@@ -64,7 +64,7 @@ beforeEach(async () => {
 afterEach(async () => {
   vi.restoreAllMocks();
   await producer.close(1_000);
-  // They would crash over topics that are gone.
+  // They would crash because of deleted topics.
   await Promise.all(readers.map((reader) => reader.stop()));
   await kafka.admin.deleteTopics(allTopics());
   await kafka.close();
@@ -118,7 +118,7 @@ const call = (number: number, more: object = {}) => ({
 const messageId = (record: IncomingRecord) => headerTexts(record)["switchyard-message-id"];
 const numbered = (count: number) => Array.from({ length: count }, (_, number) => `m${number}`);
 
-/** Reads the topics from their beginning, in a group of its own. */
+/** Reads the topics from the start, in a separate group. */
 function read(names: readonly string[]): Taker {
   const taker = new Taker({ finishesAtOnce: true });
   const reader = kafka.consume({
@@ -200,7 +200,7 @@ test.each([
     ["last", Buffer.from("l")] as const,
   ];
   const value = Buffer.from(JSON.stringify(call(0)));
-  // The partition has a leader when it is written.
+  // When the partition is written, it has a leader.
   await producer.send([{ ...toCalls(call(1)), partition: 0 }]);
   const records = [{ key: Buffer.from("k"), value, headers }];
   await rawProduce(connection, topics.calls, 0, await encodeBatch(records, { compression: 1 }));
@@ -257,7 +257,7 @@ test("a batch of input is a few produce requests, however many destinations ther
   await stage[Symbol.asyncDispose]();
   expect(counts.takes).toBeGreaterThanOrEqual(count / 1_000);
   expect(requests).toBeGreaterThan(0);
-  // Of 1,000 calls for 20 destinations, in topics of three partitions each.
+  // For 1,000 calls to 20 destinations, in topics with three partitions each.
   expect(requests).toBeLessThanOrEqual(2 * counts.takes);
 });
 

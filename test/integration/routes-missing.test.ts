@@ -1,4 +1,4 @@
-// Two processes in one group, of which one routes to a destination that the other does not know.
+// Two processes in one group, one of which routes to a destination that is not configured in the other.
 
 import { writeFileSync } from "node:fs";
 import { describe, type TestContext, test } from "vitest";
@@ -11,7 +11,7 @@ import { programWorld, type RunningProgram } from "../support/servers/program.ts
 const BROKERS = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const MINUTE = { interval: 500, timeout: 60_000 };
 
-/** Each process has a file of its own. */
+/** Starts two processes with separate files. */
 function twoConfigurations(stages: string, onTestFinished: TestContext["onTestFinished"]) {
   const prefix = uniquePrefix("routes");
   const configOf = (destinations: readonly string[]) =>
@@ -28,7 +28,7 @@ function twoConfigurations(stages: string, onTestFinished: TestContext["onTestFi
     const world = programWorld(configOf(destinations));
     onTestFinished(() => world[Symbol.asyncDispose]());
     const program = world.start(["--stages", stages]);
-    /** It reads its file again, as the file watcher or a signal would have it. */
+    /** Makes the process read its file again, like the file watcher or a signal. */
     const change = (to: readonly string[]) => {
       writeFileSync(world.file, configOf(to));
       program.child.kill("SIGHUP");
@@ -50,7 +50,7 @@ async function healthProblems(program: RunningProgram): Promise<string> {
   return await (await fetch(`http://127.0.0.1:${port}/readyz`)).text();
 }
 
-// Each waits for half a minute.
+// Each process waits for half a minute.
 describe.concurrent("two processes of a group", () => {
   test.for(["route", "deletion"])(
     "%s: the process that lacks a destination reports it within a minute, and what to replay when it is over",
@@ -73,7 +73,7 @@ describe.concurrent("two processes of a group", () => {
       const over = await old.logged("routes.missing-over");
       const { since, until } = over as { since: string; until: string };
       expect(over.fix).toBe(`switchyard replay erp --since ${since} --until ${until}`);
-      // The span covers the time in which both ran.
+      // The range includes the time in which both were running.
       expect(Date.parse(since)).toBeGreaterThanOrEqual(beganAtMs - 1_000);
       expect(Date.parse(since)).toBeLessThan(Date.parse(`${line.time}`) - 29_000);
       expect(Date.parse(until)).toBeGreaterThan(Date.parse(`${line.time}`));
@@ -115,7 +115,7 @@ describe.concurrent("two processes of a group", () => {
     );
     onTestFinished(() => kafka.close());
     const [log] = await kafka.admin.offsets(`${prefix}operator-actions`);
-    // Each has written about itself, so they have seen each other.
+    // Each process has written its record, so both have seen each other.
     expect(log?.end).toBeGreaterThanOrEqual(2);
     for (const program of [old, same]) {
       expect(await metric(program, "switchyard_routes_missing")).toBe(0);

@@ -1,6 +1,6 @@
-// Canaries on a real Kafka: values that the rules of two destinations drop or hash are found by a byte search in none of the
-// places of these destinations, while a destination without rules gets them unchanged. Endpoints send back what they get, so
-// that a value in a request is in the log, the attempts and the traces, too.
+// Canaries on a real Kafka: a search for the bytes of values that the rules of two destinations drop or hash finds
+// nothing in any data of these destinations, while a destination without rules gets the values unchanged. Endpoints
+// return what they get, so that a value in a request would also be in the log, the attempts and the traces.
 
 import { createHash, createHmac } from "node:crypto";
 import { once } from "node:events";
@@ -28,7 +28,10 @@ const TIMEOUT_MS = 300_000;
 const POLL = { timeout: 120_000, interval: 250 };
 const PEPPER = "pepper-of-24-characters-";
 
-/** What is searched for: without its first letter, which some values spell as an escape; and a user ID that is a number. */
+/**
+ * The strings to search for: a value without its first letter, which some values encode as an escape, and a user ID
+ * that is a number.
+ */
 const CANARIES = ["anary-5f1e", "90071992547409937701"];
 const [USER, NUMBER] = ["canary-5f1e-user", CANARIES[1] ?? ""];
 const [EMAIL, PHONE] = ["canary-5f1e@x.test", "canary-5f1e-phone"];
@@ -61,7 +64,7 @@ const RULES = {
       - { remove: context.ip }`,
 };
 const RULED = Object.keys(RULES);
-/** Topics that are of no destination with rules. */
+/** Topics that do not belong to a destination with rules. */
 const OTHER_TOPICS = ["calls", "deletion-requests", "audience-syncs", "deliveries.plain"];
 
 const json = (value: object) => Buffer.from(JSON.stringify(value));
@@ -135,7 +138,10 @@ interface Received {
   readonly bytes: Buffer;
 }
 
-/** The plain one accepts everything. Others fail, reject, fail and then accept each call, and send back what they got. */
+/**
+ * Starts a receiver. The endpoint without rules accepts everything. The others fail, reject, fail and then accept each
+ * call, and return what they got.
+ */
 async function startReceiver() {
   const received: Received[] = [];
   const server = createServer((request, response) => {
@@ -237,7 +243,7 @@ async function send({ prefix, kafka, ingest }: World): Promise<void> {
   expect(status).toBe(200);
 }
 
-/** Everything that a deletion, replays and retries do with the calls; see the steps of the receiver. */
+/** Runs a deletion, replays and retries on the calls; see the steps of the receiver. */
 async function liveThroughAll(on: World): Promise<void> {
   const { world, received, recordsIn } = on;
   const all = MESSAGE_IDS.length;
@@ -260,7 +266,7 @@ async function liveThroughAll(on: World): Promise<void> {
 const bytesOf = ({ key, value, headers }: IncomingRecord) =>
   Buffer.concat([key, value, ...headers.flat()].map((part) => Buffer.from(part ?? "")));
 
-/** The body of a response; of a stream of events, its start. */
+/** Returns the body of a response; for a stream of events, the start of it. */
 async function bodyOf(url: string): Promise<Buffer> {
   const { body, status } = await fetch(url);
   expect(status).toBe(200);
@@ -272,7 +278,7 @@ async function bodyOf(url: string): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Without what the view of a call shows of the destination without rules. */
+/** Returns the view of a call without the data of the destination without rules. */
 function ofRuled(view: Buffer): Buffer {
   const parsed = JSON.parse(view.toString()) as Record<string, readonly { destination: string }[]>;
   const [requests, steps] = [parsed.requests ?? [], parsed.steps ?? []];
@@ -359,7 +365,7 @@ test(
     const leaks = places.filter(([, bytes]) => hasCanary(bytes)).map(([name]) => name);
     expect([...new Set(leaks)]).toEqual([]);
 
-    // The search finds something only if the places have it.
+    // The search would find the values if the data contained them.
     const kinds = new Set(places.map(([name]) => name));
     for (const topic of [...RULED.map((id) => `deliveries.${id}`), "delays.1s", "attempts"]) {
       expect(kinds).toContain(`topic ${topic}`);

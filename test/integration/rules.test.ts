@@ -1,5 +1,5 @@
-// Rules on a real Kafka: what they take from one destination is in none of its records, and in no log line, while
-// another destination gets it; and rules that change while calls flow apply to each call as a whole.
+// Rules on a real Kafka: values that rules remove for one destination are in none of its records, and in no log line,
+// while another destination gets them. Rules that change while calls are published apply to each call as a whole.
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 

@@ -1,5 +1,4 @@
-// The program itself, as a child process on a real Kafka: start, readiness, stop, failures to
-// start.
+// The program as a child process on a real Kafka: start, readiness, stop, and failures to start.
 
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -23,7 +22,7 @@ const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 interface Running {
   readonly child: ChildProcess;
   readonly lines: Record<string, unknown>[];
-  /** Resolves with the line when the log says `msg`. */
+  /** Resolves with the log line that has this `msg`. */
   logged(msg: string): Promise<Record<string, unknown>>;
   readonly ended: Promise<number | null>;
   readonly errors: string[];
@@ -33,13 +32,13 @@ function start(config: string, args: readonly string[] = []): Running {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-run-"));
   const file = join(directory, "switchyard.yaml");
   writeFileSync(file, config);
-  // The environment wins over the file, and here it names the tests' broker.
+  // The environment overrides the file, and here it names the broker of the tests.
   const { SWITCHYARD_KAFKA_BROKERS: _, ...env } = process.env;
   const command = [process.execPath, join(ROOT, "src/main.ts"), "run", "-c", file, ...args];
   const child = spawnGuarded(directory, command, {
     output: ["pipe", "pipe"],
     env,
-    // Audiences' state is kept below it.
+    // The state of audiences is stored in this folder.
     cwd: directory,
   });
   const lines: Record<string, unknown>[] = [];
@@ -103,7 +102,7 @@ test("it creates the topics, becomes ready, and ends with 0 when it is stopped",
   await logged("ready");
   expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
   const metrics = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-  // It is known when the first fetch, or the first look at the logs' ends, is answered.
+  // It is known after the first fetch, or after the first check of log end offsets.
   await expect
     .poll(metrics)
     .toContain('switchyard_consumer_lag_records{stage="deliver",destination="hook"} 0\n');
@@ -143,13 +142,13 @@ test("when it is stopped, the other stages do not wait for ingest's handover", a
   expect(await running.ended).toBe(0);
   expect(stopped().toSorted()).toEqual(stages.toSorted());
   expect(stopped().at(-1)).toBe("ingest");
-  // Nothing of the log was left behind.
+  // No part of the log was lost.
   expect(running.lines.at(-1)).toMatchObject({ msg: "stopped" });
 });
 
 /**
- * While its body does not come, ingest does not stop, not even when the hand-over is over before
- * the others have stopped on a slow machine.
+ * Opens a request without its body. The ingest stage does not stop until the body arrives, not even if the hand-over
+ * ends before the other stages have stopped on a slow machine.
  */
 async function begunRequest(port: number): Promise<Socket> {
   const socket = connect({ host: "127.0.0.1", port });
@@ -157,7 +156,7 @@ async function begunRequest(port: number): Promise<Socket> {
   socket.write(
     "POST /v1/batch HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n",
   );
-  // It is in hand once it is told to go on.
+  // The request is in progress when the client is told to continue.
   await once(socket, "data");
   return socket;
 }

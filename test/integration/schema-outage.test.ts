@@ -1,5 +1,5 @@
-// The program while its registry, Apicurio's, does not know a schema, or is away: nothing is lost,
-// and nothing else stops.
+// The program while its registry, Apicurio, does not have a schema, or is down: nothing is lost, and nothing else
+// stops.
 
 import avro from "avsc";
 import { expect, test } from "vitest";
@@ -25,7 +25,7 @@ function schemaNamed(name: string) {
   return JSON.stringify({ type: "record", name, fields });
 }
 
-/** A track, framed as Confluent's serializers do. */
+/** Returns a track call, framed in the same way as by Confluent's serializers. */
 function framed(id: number, messageId: string): Buffer {
   const frame = Buffer.alloc(5);
   frame.writeInt32BE(id, 1);
@@ -56,7 +56,7 @@ test("unknown, replayed; unreachable, waited for; others continue", async () => 
     await expect.poll(() => ids.filter((id) => !program.arrived.has(id)), LIMIT).toEqual([]);
   };
 
-  // The next id: nobody has it yet.
+  // Returns the next ID, which no schema has yet.
   const next = known + 1;
   await send(0, framed(known, "known"));
   await send(0, framed(next, "too-early"));
@@ -75,7 +75,8 @@ test("unknown, replayed; unreachable, waited for; others continue", async () => 
   expect(id).toBe(next);
   expect(await find("too-early")).toMatch(/ too-early .*\n.*\n.*1 dead letter matches\./s);
   expect(await find("another")).toBe("No dead letters match.\n");
-  // It is believed to be unknown for 10 s, and a replay within that time is a dead letter again.
+  // The result that the schema is unknown is cached for 10 s. If the record is replayed within this time, it becomes a
+  // dead letter again.
   const replayed = async () => {
     await program.command("dead-letters", "replay", "--reason", "unknown-schema");
     return program.arrived.has("too-early");
@@ -107,11 +108,11 @@ test("unknown, replayed; unreachable, waited for; others continue", async () => 
 
 const CALL = { type: "track", userId: "u1", event: "E" };
 
-/** By the command and by the page. */
+/** Reads the timeline with the command and in the console. */
 async function tracedByItsSchema(program: ProgramWithRegistry, kafka: Kafka): Promise<void> {
   const words = /received: track "E" of web \(.*\), /;
   expect(await program.command("timeline", "known", "--since", "1h")).toMatch(words);
-  // The environment would win over the file.
+  // The environment would override the file.
   const loaded = loadConfig({ file: program.file, env: {} });
   if (loaded.kind === "invalid") throw new Error("its configuration is invalid");
   const config = { ...loaded.config, console: { ...loaded.config.console, showPayloads: true } };

@@ -1,5 +1,5 @@
-// Real producers with a real registry: whatever they compress with, and however they frame, every
-// call arrives with the right content, and what is not read is refused by name.
+// Real producers with a real registry: with any compression and any framing, every call arrives with the right content,
+// and a format that is not supported is rejected by name.
 
 import { type IncomingMessage, request as requestHttp } from "node:http";
 import { buffer } from "node:stream/consumers";
@@ -47,7 +47,7 @@ afterAll(() => cleanUp.disposeAsync());
 
 const GUID = "00000000-0000-4000-8000-";
 
-/** Apicurio, with GUIDs, which it lacks: each is made of the id. */
+/** Serves Apicurio with GUIDs, which it does not support. Each GUID is computed from the ID. */
 function frontWithGuids(registry: string): Promise<RegistryStandIn> {
   const pass: Answering = (request, response) => {
     const path = request.url?.replace(
@@ -74,7 +74,7 @@ interface Row {
   readonly writing: Writing;
 }
 
-/** Gives the message ids. Skips the test, and says why, where the producer cannot be had. */
+/** Returns the message IDs. If the producer is not available, skips the test with the reason. */
 async function written(
   { producer, writing }: Row,
   context: TestContext,
@@ -135,7 +135,7 @@ test.for<Row & { readonly refusal: RegExp }>([
     };
     const before = await named();
     await written(row, context);
-    // Records, and so their letters, may come twice.
+    // Records, and therefore their dead letters, may be read twice.
     await expect.poll(named, LIMIT).toBeGreaterThanOrEqual(before + COUNT);
   },
 );

@@ -1,4 +1,4 @@
-// Look-ups in a real registry, Apicurio's; test/local/registry-client.test.ts has what it lacks.
+// Lookups in a real registry, Apicurio. test/local/registry-client.test.ts tests what Apicurio does not support.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// `switchyard schemas` on a real registry, Apicurio's.
+// `switchyard schemas` with a real registry, Apicurio.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request as requestHttp } from "node:http";

@@ -1,5 +1,5 @@
-// Many consumers of one process on a real Kafka: how many sockets they need, and whether one of them
-// moves the others.
+// Many consumers of one process on a real Kafka: how many sockets they need, and whether one of them affects the
+// others.
 
 import diagnostics from "node:diagnostics_channel";
 import type { Socket } from "node:net";
@@ -21,9 +21,9 @@ const connection: KafkaConnection = {
   recordMaxBytes: () => 900_000,
 };
 const CONSUMERS = 50;
-/** For fetches, commits, other questions, what is produced, and what is followed. */
+/** Sockets for fetches, commits, other requests, produced records, and topics that are followed. */
 const SOCKETS_MAX = 5 * brokers.length;
-/** Unused connections of joins, of the administration and of one reading are closed by then. */
+/** By then, unused connections for joins, for admin requests and for one read are closed. */
 const SETTLED = { interval: 250 };
 
 const bench = new Bench();
@@ -46,7 +46,7 @@ afterEach(async () => {
   await bench.close();
 });
 
-/** Sockets to the brokers that are opened from now on, as long as they are open. */
+/** Counts the open sockets to the brokers that are opened from now on. */
 function countSockets() {
   const open = new Set<Socket>();
   const ports = new Set(brokers.map((address) => Number(address.split(":")[1])));
@@ -92,7 +92,7 @@ test("fifty consumers, a producer, the watch and a follower have five sockets to
   await expect.poll(committed, SETTLED).toBe(CONSUMERS);
   await expect.poll(() => watch.endsAtMs(), SETTLED).not.toBe(null);
   await expect.poll(sockets.open, SETTLED).toBeLessThanOrEqual(SOCKETS_MAX);
-  // They are there, and it is not that nothing was counted.
+  // This shows that sockets were counted at all.
   expect(sockets.open()).toBeGreaterThan(0);
   await producer.send(all.map(({ topic }) => record(topic, "3")));
   await Promise.all(all.map(({ taker }) => taker.untilTaken(3)));

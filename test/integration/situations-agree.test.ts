@@ -27,7 +27,7 @@ const OFTEN = { interval: 250 };
 const TIMEOUT_MS = 300_000;
 
 interface Situation {
-  /** Calls that are published for it. */
+  /** The number of calls that are published for the destination. */
   readonly calls: number;
   readonly backlog: number;
   readonly awaitingRetry: number;
@@ -41,7 +41,7 @@ const NOTHING: Situation = {
 };
 const hold = (reason: HoldReason) => ({ state: "on-hold", reason }) as const;
 
-/** By destination. */
+/** The situations by destination. */
 const SITUATIONS = {
   idle: NOTHING,
   // Its rate allows one request.
@@ -51,7 +51,7 @@ const SITUATIONS = {
   circuit: { ...NOTHING, calls: 60, ...hold("circuit-open") },
   later: { ...NOTHING, calls: 4, backlog: 3, awaitingRetry: 1, ...hold("retry-after") },
   paused: { ...NOTHING, calls: 4, backlog: 4, ...hold("paused") },
-  // By the configuration.
+  // The destination is paused in the configuration.
   stopped: { ...NOTHING, calls: 2, backlog: 2, ...hold("paused") },
   disabled: { ...NOTHING, backlog: 2, ...hold("disabled") },
   released: { ...NOTHING, calls: 7, state: "delivering" },
@@ -89,7 +89,7 @@ admin: { host: 127.0.0.1, port: ${admin} }
 `;
 }
 
-/** Responds by the destination: 503 while it is in `failing`. */
+/** Starts a receiver that responds 503 to destinations in `failing`. */
 async function receiver() {
   const failing = new Set<string>(["retry", "circuit", "released"]);
   const accepted = new Map<string, number>();
@@ -183,7 +183,7 @@ async function awaitingRetry(
 
 /**
  * Makes a topic unwritable: brokers reject records that are older than the current millisecond. Publishes until enough
- * calls were rerouted, because a fast broker may accept one.
+ * calls were rerouted, because a fast broker may accept a call.
  */
 async function block(on: Running) {
   const { kafka, topics, publish, accepted } = on;
@@ -350,7 +350,7 @@ test(
     await expect.poll(() => differences(on, SITUATIONS), OFTEN).toEqual([]);
     await topicProblems(on);
     await on.program.kill();
-    // Only what Kafka and the file hold is known.
+    // Only the data in Kafka and in the file are known.
     const known = (situation: Situation): Situation => {
       const isKnown = situation.reason === "paused" || situation.reason === "disabled";
       return isKnown ? situation : { ...situation, state: null, reason: null };

@@ -1,5 +1,6 @@
-// Whatever may not be read of Kafka, or is not there, says so in its place: in `status`, in
-// `status --json` and in the console. All the rest is shown. On a broker with an authorizer.
+// If something cannot be read from Kafka because of a missing permission, or does not exist, the reason is shown
+// instead: in `status`, in `status --json` and in the console. Everything else is shown. On a broker with an
+// authorizer.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -65,7 +66,7 @@ const grantOf = (
   return { on, names: names.map((name) => PREFIX + name), pattern: "literal", operations };
 };
 
-/** Two deliveries in the line of each, one that waits for ten minutes; a topic is missing. */
+/** Writes two deliveries to the queue of each destination, and one that waits for ten minutes. One topic is missing. */
 async function fill(open: string): Promise<void> {
   const connection = { brokers: [open], clientId: "fill", tls: null, sasl: null };
   const limits = { sessionTimeoutMs: 10_000, recordMaxBytes: () => 1_048_576 };
@@ -98,7 +99,7 @@ beforeAll(async () => {
   if (java === null) return;
   broker = await startGuardedBroker(java, [USER]);
   file = join(broker.directory, "switchyard.yaml");
-  // JSON is YAML.
+  // JSON is valid YAML.
   writeFileSync(file, JSON.stringify(configuration(broker.guardedAddress)));
   await broker.grant(USER, [
     grantOf("topic", [...OWN, ...LINES, ...RETRIES], "Read", "Describe"),
@@ -109,7 +110,7 @@ beforeAll(async () => {
 
 afterAll(() => broker?.stop());
 
-/** All three views of it. */
+/** Returns all three views. */
 async function seen() {
   const [text, json] = [fakeShell(), fakeShell()];
   const exits = [
@@ -130,11 +131,11 @@ async function seen() {
 
 interface Case {
   readonly missing: Grant;
-  /** The beginning of the line below the tables. */
+  /** The start of the line below the tables. */
   readonly says: string;
-  /** Destinations whose BACKLOG is not known. */
+  /** Destinations whose BACKLOG is unknown. */
   readonly unknown?: readonly string[];
-  /** Whether AWAITING RETRY is not known. */
+  /** True if AWAITING RETRY is unknown. */
   readonly isTiersUnknown?: boolean;
 }
 
@@ -185,7 +186,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
     const { missing, says, unknown = [], isTiersUnknown = false } = each;
     await broker?.revoke(USER, [missing]);
     try {
-      // The broker takes it in by itself, a moment later.
+      // The broker applies the change a moment later.
       await expect.poll(async () => (await seen()).exits[0], SOON).toBe(1);
       const { exits, text, report, page } = await seen();
       expect(exits).toEqual([1, 1]);

@@ -1,5 +1,5 @@
-// `switchyard status` tells the truth about destinations that fail in every way there is, with the
-// program as people run it, on a real Kafka.
+// `switchyard status` is correct for destinations that fail in every possible way, with the program as a child process
+// on a real Kafka.
 
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
@@ -25,8 +25,8 @@ const gone = `127.0.0.1:${await freePort()}`;
 let flaky = 0;
 
 /**
- * Answers by its path: `/503`, `/200`, `/later`, which asks to be left alone for an hour, or `/flaky`,
- * which accepts one of three.
+ * The response depends on the path: `/503`, `/200`, `/later`, which sends `Retry-After` with an hour, or `/flaky`,
+ * which accepts one of three requests.
  */
 const server = createServer((request, response) => {
   request.resume();
@@ -45,7 +45,7 @@ server.listen(0, "127.0.0.1");
 await once(server, "listening");
 const receiver = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
-/** Nothing is tried a second time for ten minutes: it has to be known from what was. */
+/** Nothing is retried for ten minutes, so the state must be known from earlier attempts. */
 const configOf = (at: readonly string[], window = "4h") => `
 kafka: { brokers: [${at.join(", ")}], topicPrefix: "${prefix}", partitions: 2 }
 sources: [{ id: web, destinations: [fine, fails, later, dead, pair, off, flaky] }]
@@ -100,7 +100,7 @@ async function status(args: readonly string[] = []) {
   return { exit, err, report: JSON.parse(out) as StatusReport };
 }
 
-/** The same, as soon as the process has answered: a busy machine may take longer than the 3 s that it is given. */
+/** Runs the command until the process has responded, because a busy machine may need more than the limit of 3 s. */
 async function heard(args: readonly string[] = [], wanted = 0) {
   let last: Awaited<ReturnType<typeof status>> | undefined;
   const isHeard = async () => {
@@ -177,7 +177,7 @@ test("one that is down is on hold by its circuit, also through probes", async ()
     nextAttemptAt: expect.any(String),
     endpoints: [{ breaker: expect.stringMatching(/^(open|half-open)$/) }],
   });
-  // The next probe fails, and ends nothing.
+  // The next probe fails, so the hold continues.
   const probed = async () => {
     const { last, hold } = (await of("dead")) ?? {};
     return { isProbed: last?.at !== undefined && last.at !== first?.last?.at, since: hold?.since };

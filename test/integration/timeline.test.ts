@@ -1,5 +1,5 @@
-// `switchyard timeline` and the topic of attempts, with the real program on a real Kafka: one call to
-// three destinations, of which one asks again and one refuses, told with attempts and without.
+// `switchyard timeline` and the topic of attempts, with the real program on a real Kafka: one call to three
+// destinations, one of which fails first and one of which rejects it, shown with and without attempts.
 
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
@@ -22,7 +22,10 @@ interface Received {
   readonly status: number;
 }
 
-/** `/fine` takes everything, `/flaky` refuses what comes first of each call, `/bad` takes nothing. */
+/**
+ * Starts a receiver: `/fine` accepts everything, `/flaky` fails the first request of each call, and `/bad` accepts
+ * nothing.
+ */
 async function startReceiver() {
   const ledger: Received[] = [];
   const server = createServer((request, response) => {
@@ -88,7 +91,7 @@ async function traced(world: ProgramWorld, messageId: string): Promise<readonly 
     "1h",
   ]);
   expect(status).toBe(0);
-  // On a busy machine it says how far it is.
+  // On a busy machine, the command prints its progress.
   expect(err.replaceAll(/^[\d,]+ records? read .*\n/gm, "")).toBe("");
   return out
     .trimEnd()
@@ -123,7 +126,7 @@ test(
     expect(said.toSorted()).toEqual(seen.toSorted());
 
     for (const id of ids) {
-      // The attempt may be told before its dead letter.
+      // The attempt may be shown before its dead letter.
       const ofBad = async () => story(await traced(world, id), "bad");
       await expect.poll(ofBad, POLL).toEqual(["routed", "attempt", "dead-lettered", "final-state"]);
       const lines = await traced(world, id);
@@ -171,7 +174,7 @@ test(
         ),
       );
     };
-    // It takes a commit of the lines until they are known to be finished.
+    // The deliveries are known to be finished only after the queues' offsets are committed.
     await expect
       .poll(() => finalStates("m-two"), POLL)
       .toEqual({ fine: "finished", flaky: "finished", bad: "dead-lettered" });
@@ -243,7 +246,7 @@ test(
 test(
   "when it is recreated with fewer partitions during attempts, each is written or counted, and none waits",
   async () => {
-    // Nobody else makes the topic.
+    // Nothing else creates the topic.
     const opened = await startWorld("{ enabled: true }", false);
     const { ledger, prefix, world, kafka, recordsIn, metrics } = opened;
     const attempts = `${prefix}attempts`;
@@ -274,7 +277,7 @@ test(
     await sendUntil(async () => !(await kafka.admin.topics()).includes(attempts));
     await kafka.admin.create([{ name: attempts, partitions: 1, replicationFactor: 1, config: {} }]);
     await sendUntil(async () => (await recordsIn("attempts")).length > 0);
-    // On a busy machine a rebalance may repeat some.
+    // On a busy machine, some may be repeated after a rebalance.
     const different = () => new Set(ledger.map((each) => Object.values(each).join(" "))).size;
     await expect.poll(different, POLL).toBe(4 * calls);
     const reported = async () => (await countOf("written")) + (await countOf("dropped"));

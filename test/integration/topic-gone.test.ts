@@ -64,8 +64,8 @@ afterEach(async () => {
 });
 
 /**
- * For a moment after a deletion a broker still takes records, and they are deleted with the topic:
- * what the tests count would be missing.
+ * Shortly after a deletion, a broker still accepts records, which are deleted with the topic. They would be missing in
+ * the counts of the tests.
  */
 async function deleteTopics(names: readonly string[]): Promise<void> {
   await kafka.admin.deleteTopics(names);
@@ -73,7 +73,7 @@ async function deleteTopics(names: readonly string[]): Promise<void> {
     const listed = (await kafka.admin.topics()).some((name) => names.includes(name));
     return listed || (await topicsTaken(connection, names, PARTITIONS)).size > 0;
   };
-  // The keeper may have made it again already.
+  // The keeper may already have recreated the topic.
   for (let looks = 0; looks < 30 && (await isTaken()); looks += 1) await sleep(100);
 }
 
@@ -99,7 +99,7 @@ interface Started {
   readonly healthProblems: () => readonly string[];
 }
 
-/** @param isMade by default as the keeper says: topics of its plan. */
+/** @param isMade by default as in the keeper: for topics in its plan. */
 async function start(made: readonly TopicSpec[], isMade?: () => boolean): Promise<Started> {
   const { log } = lines;
   const failures: Error[] = [];
@@ -192,7 +192,7 @@ test(
     await publish(1_000, CALLS);
     await others;
     const records = await allIn(topics.deliveries(A), CALLS - 1_000);
-    // What goes around carries the same message id, and hardly any of it comes twice.
+    // Rerouted deliveries have the same message ID, and very few of them arrive twice.
     expect(records.length).toBeLessThan(CALLS);
     await expect.poll(healthProblems, { timeout: TIMEOUT_MS }).toEqual([]);
     expect(failures).toEqual([]);
@@ -232,9 +232,9 @@ test(
     const delays = topics.delays(1_000);
     const { failures } = await start(plan());
     await deleteTopics([delays]);
-    // A broker may list the former topic for a while. A copy that is written to it is deleted with it.
+    // A broker may list the former topic for a while. A delivery that is written to this topic is deleted with it.
     await lines.until("topics.recreated");
-    // It is read again: what goes around through it arrives.
+    // The topic is read again: deliveries that are rerouted through it arrive.
     await deleteTopics([topics.deliveries(A)]);
     await publish(0, 100);
     await expect

@@ -1,5 +1,5 @@
-// One call's way through the real program, as a collector of OpenTelemetry sees it: ingest, route,
-// five destinations, and an attempt that is made again.
+// The trace of one call through the real program, in an OpenTelemetry collector: ingest, route, five destinations, and
+// an attempt that is retried.
 
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
@@ -23,7 +23,7 @@ const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const DESTINATIONS = ["d1", "d2", "d3", "d4", "d5"];
 const CALLER = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331" };
 
-/** Refuses what comes first to `/d1`. */
+/** Starts a receiver that fails the first request to `/d1`. */
 async function startReceiver() {
   const received: { readonly path: string; readonly headers: IncomingHttpHeaders }[] = [];
   const server = createServer((request, response) => {
@@ -87,7 +87,7 @@ tracing: { url: "${collector}", headers: { X-Api-Key: abc }, ${tracing} }
     expect(status).toBe(200);
   };
   const metrics = async () => await (await fetch(`http://127.0.0.1:${admin}/metrics`)).text();
-  /** Spans are posted at the latest when it stops. */
+  /** When the program stops, the remaining spans are posted. */
   const stop = async () => {
     running.child.kill("SIGTERM");
     expect(await running.ended).toBe(0);

@@ -1,5 +1,5 @@
-// docs/troubleshooting.md on calls that do not arrive and destinations that fall behind: causes are
-// brought about side by side in the program, seen where the page says, and mended as the page says.
+// docs/troubleshooting.md about calls that do not arrive and destinations that fall behind: all causes are created at
+// the same time in the program, are visible where the page describes, and are fixed in the way that the page describes.
 
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
@@ -26,7 +26,10 @@ afterAll(async () => {
   for (const cleanUp of cleanUps.reverse()) await cleanUp();
 });
 
-/** Paths and users that were accepted; answers as its path says, until it is mended. */
+/**
+ * Starts a receiver that responds as each path specifies, until the path is fixed. Returns the accepted paths and
+ * users.
+ */
 async function startReceiver() {
   const accepted: string[] = [];
   const state = { isMended: false };
@@ -67,7 +70,7 @@ interface Destination {
 const OWN_CA = { tls: { ca: "ca.pem" } };
 const to = (url: string) => ({ endpoints: [{ url }] });
 
-/** One for each cause. */
+/** Returns one destination for each cause. */
 async function destinationsOf(port: number): Promise<readonly Destination[]> {
   const local = `http://${HOST}:${port}`;
   const expired = {
@@ -98,7 +101,7 @@ interface Given {
   readonly brokers: readonly string[];
   readonly delivery: object;
   readonly destinations: readonly Destination[];
-  /** Beside `web`. */
+  /** Sources in addition to `web`. */
   readonly sources?: readonly string[];
 }
 
@@ -114,7 +117,7 @@ function configuration({ prefix, brokers, delivery, destinations, sources = [] }
   });
 }
 
-/** Runs a command with the configuration of the world. */
+/** Runs a command with the world's configuration. */
 async function command(world: ProgramWorld, args: readonly string[], input = "") {
   const shell = fakeShell([input]);
   const status = await runProgram([...args, "--config", world.file], shell);
@@ -126,7 +129,7 @@ async function publish(world: ProgramWorld, messageId: string): Promise<void> {
   expect(await command(world, ["publish"], JSON.stringify(call))).toMatchObject({ status: 0 });
 }
 
-/** Where a program's admin port listens. */
+/** Returns the address of a program's admin port. */
 const adminOf = async (program: ReturnType<ProgramWorld["start"]>) =>
   `127.0.0.1:${(await program.logged("admin.listening")).port}`;
 
@@ -150,7 +153,7 @@ beforeAll(async () => {
   await publish(world, "m-1");
 }, TIMEOUT_MS);
 
-/** By destination what the log says of its attempt: the decision, and the status or cause of its request. */
+/** Returns, for each destination, the log line of its attempt: the decision, and the status or cause of its request. */
 function attempted(messageId: string): Readonly<Record<string, string>> {
   const lines = program.lines.filter((line) => line.messageId === messageId);
   const reported = lines.flatMap(({ msg, destination, decision, requests }) => {
@@ -217,7 +220,7 @@ test("invalid records become dead letters with the reason", async () => {
     JSON.stringify({ ...call, sourceId: "shop" }),
     JSON.stringify({ ...call, event: 7 }),
     "no JSON",
-    // As a serializer of a registry writes it: a zero, and the id 7.
+    // This is the format of a registry's serializer: a zero, and the ID 7.
     Buffer.of(0, 0, 0, 0, 7, 2),
   ];
   const place = { topic: `${topics.prefix}calls`, partition: 0, key: null, headers: [] };
@@ -256,7 +259,7 @@ test("each remedy helps", { timeout: TIMEOUT_MS }, async () => {
   const isNotYet = () => mendedIds.filter((id) => attempted("m-2")[id] !== "accepted 200");
   await expect.poll(isNotYet, POLL).toEqual([]);
   expect(receiver.accepted).toContain("paused m-1");
-  // A call that was left out does not come later.
+  // A call that was skipped does not arrive later.
   expect(receiver.accepted).not.toContain("off m-1");
 
   const replay = ["dead-letters", "replay", "--destination", "rejects", "--reason", "rejected"];
@@ -313,7 +316,7 @@ test(
     receiver.state.isMended = true;
     world.start(["--stages", "route,delay"]);
     await expect.poll(() => receiver.accepted.toSorted(), POLL).toEqual(["503 m-1", "503 m-2"]);
-    // A process that was killed has not drained, and does not say that it has.
+    // A process that was killed has not drained, and does not log that it has.
     await deliver.kill();
     expect(deliver.lines.at(-1)).not.toMatchObject({ msg: "stopped" });
     expect(route.lines.at(-1)).toMatchObject({ msg: "stopped" });

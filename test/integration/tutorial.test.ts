@@ -1,5 +1,5 @@
-// docs/tutorial.md, carried out from its first block to its last: files saved, commands run as they
-// are written, output as it is shown. Only ports, and the prefix of topics, are the test's own.
+// docs/tutorial.md, executed from its first block to its last: files are saved, commands are run unchanged, and the
+// output is as shown. Only the ports and the prefix of topics are those of the test.
 
 import { expect, test } from "vitest";
 

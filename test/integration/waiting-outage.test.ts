@@ -1,10 +1,10 @@
-// Gauges of what waits in delay topics while Kafka is away. Most of it is not in hand.
+// Gauges of the records that wait in delay topics during an outage of Kafka. Most of these records are not in flight.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type FrontedKafka, frontedKafka } from "../support/worlds/fronted-kafka.ts";
 import { PARKED, waitingWorld } from "../support/worlds/waiting-world.ts";
 
-/** Two looks, reading ahead, and a session that has to end first. */
+/** Time for two checks, for reading ahead, and for a session that has to end first. */
 const TIMEOUT = { timeout: 90_000, interval: 250 };
 
 let fronted: FrontedKafka;

@@ -1,12 +1,12 @@
-// Gauges of what waits in delay topics, compared with a real Kafka: through a restart and with a
-// second process. Most of it is not in hand. waiting-outage.test.ts takes Kafka away.
+// Gauges of the records that wait in delay topics, compared with a real Kafka: after a restart and with a second
+// process. Most of these records are not in flight. waiting-outage.test.ts has an outage of Kafka.
 
 import { test } from "vitest";
 
 import { BILLING, CRM, PARKED, WINDOW_MS, waitingWorld } from "../support/worlds/waiting-world.ts";
 
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
-/** Two looks, and reading ahead; with a second process, each after a rebalance. */
+/** Time for two checks, and for reading ahead; with a second process, each of them after a rebalance. */
 const TIMEOUT = { timeout: 90_000, interval: 250 };
 
 test.concurrent("deliveries of two destinations in two delay topics are counted as in Kafka, also by the next process", async ({
@@ -14,7 +14,7 @@ test.concurrent("deliveries of two destinations in two delay topics are counted 
 }) => {
   const { parkedMs, park, startProcess, held } = await waitingWorld(brokers);
   const [parkedFromMs, parkedToMs] = parkedMs;
-  // The coordinator of a broker that has just started may still load its groups.
+  // The coordinator of a broker that has just started may still be loading its groups.
   await expect.poll(held, TIMEOUT).toEqual(PARKED);
   const first = await startProcess();
   await expect.poll(first.waiting, TIMEOUT).toEqual(PARKED);

@@ -1,4 +1,4 @@
-// undici's parser, found behind its back: a newer undici may keep it elsewhere.
+// Uses the internal parser of undici, which a newer undici may store elsewhere.
 
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -27,7 +27,7 @@ test("a connection that is used again has another array for headers, and reads t
   const { port } = server.address() as AddressInfo;
   const connect = buildConnector({});
   let socket = new Socket();
-  // Where undici keeps none there is nothing to renew.
+  // If undici has no such array, there is nothing to renew.
   renewHeaders(socket);
   const client = new Client(`http://127.0.0.1:${port}`, {
     connect: (options, callback) =>

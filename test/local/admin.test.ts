@@ -1,4 +1,4 @@
-// The admin port as Prometheus and a scheduler see it.
+// The admin port, as Prometheus and a scheduler use it.
 
 import { expect, onTestFinished, test } from "vitest";
 import { startAdmin } from "../../src/run/admin-server.ts";

@@ -1,5 +1,5 @@
-// The rules' own tests (deploy/prometheus/tests), by Prometheus' tool; and whether it can read the
-// queries of the dashboard and of docs/metrics.md.
+// Runs the tests of the alert rules (deploy/prometheus/tests) with Prometheus' tool, and checks that the tool can parse
+// the queries of the dashboard and of docs/metrics.md.
 
 import { execFile } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -19,7 +19,7 @@ const TESTS = readdirSync(join(RULES, "tests"));
 const found = await findPrometheus(new AbortController().signal, () => undefined);
 const folder = found.kind === "folder" ? found.folder : null;
 
-/** Its exit status and everything that it says. */
+/** Returns its exit status and its whole output. */
 async function promtool(...args: readonly string[]): Promise<{ status: number; said: string }> {
   try {
     const { stdout, stderr } = await execute(join(folder ?? "", "promtool"), args);

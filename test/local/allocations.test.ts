@@ -1,9 +1,9 @@
-// What a record costs in each stage, in bytes of JavaScript's heap: the guard against a call that
-// becomes dearer unnoticed. Unlike time, the figure is the same on a busy machine, to 1 %.
+// The number of bytes of JavaScript's heap that a record costs in each stage. If a call becomes more expensive, this
+// test fails. Unlike time, the figure is the same on a busy machine, to within 1 %.
 //
-// Where this fails, the change made a record dearer (or cheaper): see where by
-// `node --heap-prof bench/allocations-work.ts route`. If what it brings is worth it, write the new figure
-// here, and `npm run bench -- against COMMIT` says what it costs in time.
+// If this fails, the change has made a record more expensive (or cheaper). To see where, run `node --heap-prof
+// bench/allocations-work.ts route`. If the change is worth it, write the new figure here. `npm run bench -- against
+// COMMIT` measures the cost in time.
 
 import { execFile } from "node:child_process";
 import { join } from "node:path";

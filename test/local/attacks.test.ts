@@ -1,4 +1,4 @@
-// The judges of `npm run attack` must be able to find something.
+// The checks of `npm run attack` must be able to find faults.
 
 import { createHmac } from "node:crypto";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// Where credentials of AWS come from, by stand-ins of its endpoints.
+// The sources of AWS credentials, with stand-ins for the endpoints of AWS.
 
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

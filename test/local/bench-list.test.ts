@@ -1,4 +1,4 @@
-// `npm run bench` without a name lists the measurements, and makes none.
+// `npm run bench` without a name lists the benches, and runs none.
 
 import { execFile } from "node:child_process";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
-// bench/RESULTS.md: each part names the commit that it was measured on, and the run of this test says
-// which parts are older than what they measured.
+// bench/RESULTS.md: each part names the commit on which it was measured. This test prints the parts whose measured code
+// has changed since then.
 
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -15,7 +15,7 @@ function git(...args: readonly string[]): string | null {
   return status === 0 ? stdout.trim() : null;
 }
 
-/** How many commits after it changed what it measured. Null: git does not know the commit. */
+/** Returns how many later commits changed the measured code; null if git does not have the commit. */
 function changesSince(commit: string, paths: readonly string[]): number | null {
   const count = git("rev-list", "--count", `${commit}..HEAD`, "--", ...paths);
   return count === null ? null : Number(count);

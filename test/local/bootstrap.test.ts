@@ -1,4 +1,4 @@
-// From a fresh clone to a running tool, with a stand-in for npm and a tool that says what it got.
+// From a fresh clone to a running tool, with a stand-in for npm and a tool that prints what it got.
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -45,7 +45,7 @@ beforeEach(() => {
   write("tools/test.ts", TOOL);
   write("package.json", '{ "type": "module" }');
   write("package-lock.json", LOCK);
-  // Installs what a real npm would, as far as the bootstrap looks at it.
+  // Installs the files of a real npm that the bootstrap checks.
   writeNpm(`
     case "$1" in
       ci) mkdir -p node_modules && echo '${INSTALLED}' >node_modules/.package-lock.json ;;
@@ -146,7 +146,7 @@ test("a package of another version is installed again", async () => {
   write("package-lock.json", LOCK.replace("1.2.3", "1.2.4"));
   const { err, status } = await run("test", "pass", "0");
   expect(npmCalls()).toEqual(["ci --ignore-scripts", "rebuild node", "ci --ignore-scripts"]);
-  // The stand-in still installs the old one.
+  // The stand-in still installs the old version.
   expect(err).toContain("npm reported success, but node_modules does not match");
   expect(status).toBe(1);
 });

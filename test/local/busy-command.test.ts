@@ -1,4 +1,4 @@
-// A command that is busy itself does not say of a process that it gives no answer.
+// A command that is itself busy does not report a process as unreachable.
 
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
@@ -7,7 +7,9 @@ import { inTime as inTimeOfKafka } from "../../src/kafka/cluster/brokers.ts";
 import { ask, reasonOf } from "../../src/operate/connect/admin-port.ts";
 import { inTime } from "../../src/operate/look/keep-connected.ts";
 
-/** Its own thread: it answers `/answers` while this one is blocked, and nothing else ever. */
+/**
+ * A server in a separate thread: it responds to `/answers` while this thread is blocked, and never to anything else.
+ */
 const SERVER = `
 const { createServer } = require("node:http");
 const { parentPort } = require("node:worker_threads");
@@ -27,7 +29,7 @@ async function startServer() {
   return { address: `127.0.0.1:${port}`, asked: once(worker, "message") };
 }
 
-/** As parsing a large answer does, or a machine without CPU. */
+/** Blocks the thread, like parsing a large response, or a machine without free CPU. */
 function block(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }

@@ -1,5 +1,4 @@
-// What the chart makes of its values, beside the workloads: rules of the network, scalers, routes,
-// and what runs for a moment.
+// The resources that the chart renders in addition to the workloads: network policies, scalers, routes, and jobs.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -107,7 +106,7 @@ describe("the network policy", () => {
       const within = (network: string) => isIn(ip, network);
       return within(cidr) && !except.some(within);
     };
-    // Each first byte, and the neighbours of each edge.
+    // Tests each first byte, and the addresses next to each boundary.
     const edges = v4.except.flatMap((network: string) => neighbours(network));
     for (const ip of [...Array.from({ length: 256 }, (_, byte) => `${byte}.77.3.9`), ...edges]) {
       expect([ip, isOpen(ip, v4)]).toEqual([ip, isAllowedAddress(ip, [])]);
@@ -135,7 +134,7 @@ describe("the network policy", () => {
   });
 });
 
-/** The addresses before, first, last and after. */
+/** Returns the first and the last address of the network, the one before it, and the one after it. */
 function neighbours(network: string): readonly string[] {
   const [address = "", prefix] = network.split("/");
   const first = address.split(".").reduce((sum, byte) => sum * 256 + Number(byte), 0);

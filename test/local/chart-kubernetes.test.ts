@@ -1,6 +1,6 @@
-// Every resource of every value set against the schemas of Kubernetes 1.27 to 1.37, unknown fields
-// refused. The schemas are in a package of PyPI; a Python environment with it is made once, in
-// `.switchyard/`. `npm run test:chart` takes every version, and `npm test` three of them.
+// Validates every resource of every value set against the schemas of Kubernetes 1.27 to 1.37, and rejects unknown
+// fields. The schemas are in a package on PyPI; a Python environment with this package is created once, in
+// `.switchyard/`. `npm run test:chart` uses every version, and `npm test` three of them.
 
 import { execFile, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -17,11 +17,11 @@ const SCRIPT = join(import.meta.dirname, "../support/chart/validate.py");
 const ALL = Array.from({ length: 11 }, (_, index) => `1.${27 + index}.0`);
 const VERSIONS =
   process.env.SWITCHYARD_CHART_VERSIONS === "all" ? ALL : ["1.27.0", "1.30.0", "1.37.0"];
-/** Kinds of Kubernetes itself. */
+/** Matches the kinds of Kubernetes itself. */
 const OURS = /^(?:v1|apps\/v1|batch\/v1|policy\/v1|autoscaling\/v2|networking\.k8s\.io\/v1)$/;
 const execute = promisify(execFile);
 
-/** A reason to skip, or null when the environment is there. */
+/** Returns a reason to skip the test, or null if the environment exists. */
 async function withoutPython(): Promise<string | null> {
   if (NO_HELM !== null) return NO_HELM;
   if (existsSync(VENV)) return null;
@@ -59,7 +59,7 @@ async function validate(
   try {
     const file = join(folder, "resources.json");
     writeFileSync(file, JSON.stringify(documents));
-    // Scripts of a moved environment name its old place; its interpreter does not.
+    // The scripts of a moved environment contain its old path, but its interpreter does not.
     const { stdout } = await execute(join(VENV, "bin/python"), [SCRIPT, file, ...versions]);
     return JSON.parse(stdout);
   } finally {
@@ -67,7 +67,7 @@ async function validate(
   }
 }
 
-/** Making the environment takes its download. */
+/** To create the environment, the package must be downloaded. */
 const LIMIT_MS = 600_000;
 
 test("every resource fits the schemas, and a wrong one does not", {
@@ -77,7 +77,7 @@ test("every resource fits the schemas, and a wrong one does not", {
   if (why !== null) return context.skip(why);
   const documents = new Map<string, { readonly since: number; readonly resource: Resource }>();
   for (const set of VALUE_SETS) {
-    // The newer ones have `preStop.sleep`.
+    // Newer versions have `preStop.sleep`.
     for (const since of [27, 30]) {
       for (const resource of await resources(set, "--kube-version", `1.${since}.0`)) {
         if (!OURS.test(resource.apiVersion)) continue;
@@ -88,7 +88,7 @@ test("every resource fits the schemas, and a wrong one does not", {
   }
   const { checked, problems } = await validate([...documents.values()], VERSIONS);
   expect(problems).toEqual([]);
-  // Resources that are the same for all versions were held against each of them.
+  // Resources that are the same for all versions were validated against each version.
   const [oldest] = VERSIONS;
   expect(oldest).toBe("1.27.0");
   expect(checked).toBeGreaterThan(documents.size * (VERSIONS.length - 1));

@@ -1,5 +1,5 @@
-// The query by which KEDA adds replicas, asked of Prometheus: promtool gives it series and reads the
-// answer. The rows are those of `_lag-query.tpl`.
+// Tests the query by which KEDA adds replicas in Prometheus: promtool supplies series and checks the result. The rows
+// are those in `_lag-query.tpl`.
 
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -25,7 +25,7 @@ beforeEach((context) => {
   if (found.kind === "none") context.skip(found.why);
 });
 
-/** Series of one pod of a stage: metric, its labels, its value. */
+/** A series of one pod of a stage: a metric, its labels, and its value. */
 type Series = readonly [metric: string, labels: Readonly<Record<string, string>>, value: string];
 
 const AGE = "switchyard_consumer_oldest_unprocessed_age_seconds";

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the configuration's own syntax.
-// What Helm tells after an installation: the next commands, and what most likely is a mistake. Secrets
-// are looked for in a stand-in for Kubernetes' API.
+// The notes that Helm prints after an installation: the next commands, and likely mistakes. Secrets are looked up in a
+// stand-in for the Kubernetes API.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

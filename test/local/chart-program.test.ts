@@ -1,5 +1,5 @@
-// The containers of the chart, started as Kubernetes would: their arguments and their environment, with
-// the program of this checkout. No Kafka answers, so each ends by itself.
+// The containers of the chart, started with the arguments and the environment that Kubernetes would pass, with the
+// program of this checkout. No Kafka responds, so each of them ends.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

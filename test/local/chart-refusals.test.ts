@@ -1,4 +1,4 @@
-// Values that the chart refuses, each by its name, at install time.
+// Values that the chart rejects at install time, each by its name.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the configuration's own syntax.
 
 import { beforeEach, describe, expect, test } from "vitest";
@@ -10,7 +10,7 @@ beforeEach((context) => {
   if (NO_HELM !== null) context.skip(NO_HELM);
 });
 
-/** As `--set-json` takes it, on top of the least values. */
+/** Values for `--set-json`, in addition to the minimal values. */
 type Row = readonly [values: string, named: string];
 
 const TYPOS: readonly Row[] = [

@@ -1,5 +1,5 @@
-// Every value set of the chart, by Helm 3 and 4: linted, rendered the same each time, and its
-// configuration taken by the product.
+// Every value set of the chart, with Helm 3 and 4: it passes the linter, is rendered the same each time, and its
+// configuration is accepted by the program.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -57,7 +57,7 @@ describe.each(HELM_MAJORS)("Helm %i", (major) => {
   });
 });
 
-/** Without the empty lines there, of which the versions print different numbers. */
+/** Removes empty lines, whose number differs between the versions of Helm. */
 function withoutGaps(text: string): string {
   return `${text.trim()}\n`.replace(/\n+---\n/g, "\n---\n");
 }
@@ -73,14 +73,14 @@ test.each(VALUE_SETS)("%s is rendered the same by both, and each time", async (s
   const all = resourcesOf(four);
   const ids = all.map((r) => `${r.apiVersion} ${r.kind} ${r.metadata.name}`);
   expect(new Set(ids).size).toBe(ids.length);
-  // Nothing that is left open, and no name that Kubernetes would cut.
+  // No value is left empty, and no name is too long for Kubernetes.
   expect(four).not.toMatch(/<no value>|%!|<nil>|^ *[\w.-]+: null$/m);
   expect(all.filter((r) => r.metadata.name.length > 63)).toEqual([]);
 });
 
 const { key, cert } = issue({ name: "switchyard" });
 
-/** The configuration that a pod would have, each file that it names standing in a folder here. */
+/** Returns the configuration of a pod, with each file that it names in a local folder. */
 function standIns(text: string): string {
   const named = /\/run\/secrets\/[\w./-]+/g;
   return text.replace(named, (path) => {
@@ -115,7 +115,7 @@ test.each(VALUE_SETS.filter((set) => set !== "existing-configmap"))(
 test("the schema takes every setting of the example, and the ConfigMap holds it unchanged", async () => {
   const example = parse(readFileSync(join(CHART, "../../../examples/switchyard.yaml"), "utf8"));
   const values = join(folder, "example-values.yaml");
-  // The ports of the pod are the chart's.
+  // The ports of the pod are set by the chart.
   writeFileSync(
     values,
     JSON.stringify({ config: { ...example, kafka: { ...example.kafka, brokers: ["k:9092"] } } }),

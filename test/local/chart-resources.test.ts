@@ -1,5 +1,5 @@
-// Resources of operators, against the schemas of their own kinds: the Prometheus operator, KEDA, the
-// Gateway API. Kinds of Kubernetes itself are in chart-kubernetes.test.ts.
+// Validates the resources of operators against the schemas of their kinds: the Prometheus operator, KEDA, and the
+// Gateway API. The kinds of Kubernetes itself are tested in chart-kubernetes.test.ts.
 
 import { HTTPRoute } from "@kubernetes-models/gateway-api/gateway.networking.k8s.io/v1/HTTPRoute";
 import { ScaledObject } from "@kubernetes-models/keda/keda.sh/v1alpha1/ScaledObject";
@@ -29,7 +29,7 @@ const OURS = /(?:keda\.sh|monitoring\.coreos\.com|gateway\.networking\.k8s\.io)\
 function validate(resource: Resource): void {
   const found = Object.entries(KINDS).find(([kind]) => kind === resource.kind);
   if (!found) throw new Error(`no schema of ${resource.kind}`);
-  // The constructors take types of their own; here any resource is given to see whether it is one.
+  // The constructors expect specific types, but here any resource is passed to check whether it is valid.
   const Kind = found[1] as unknown as new (
     data: Resource,
   ) => { validate(): void; apiVersion: string };

@@ -1,5 +1,5 @@
-// The chart's own suites (deploy/helm/switchyard/tests), by helm-unittest. It is a program in Go:
-// `npm run test:chart` builds it into `.switchyard/`, where there is a Go.
+// Runs the chart's own suites (deploy/helm/switchyard/tests) with helm-unittest. This is a program in Go, which `npm
+// run test:chart` builds in `.switchyard/` if Go is installed.
 
 import { execFile, spawnSync } from "node:child_process";
 import {
@@ -27,7 +27,10 @@ const execute = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), "switchyard-unittest-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** As the module itself is built: it replaces a module by its own, which `go install` refuses. */
+/**
+ * The module is built in the same way as by its authors: it replaces a module with its own, which `go install` does not
+ * allow.
+ */
 const GO_MOD = `module suites
 
 go 1.26
@@ -38,7 +41,7 @@ replace github.com/vmware-labs/yaml-jsonpath => github.com/helm-unittest/yaml-js
 `;
 const TOOLS = `//go:build tools\n\npackage tools\n\nimport _ "${MODULE}/cmd/helm-unittest"\n`;
 
-/** A reason to skip, or null when the program is there. */
+/** Returns a reason to skip the test, or null if the program exists. */
 async function withoutProgram(): Promise<string | null> {
   if (existsSync(PROGRAM)) return null;
   if (process.env.SWITCHYARD_CHART_VERSIONS !== "all")

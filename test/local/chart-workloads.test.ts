@@ -1,4 +1,4 @@
-// What the chart makes of its values, as pods, Services and budgets.
+// The pods, Services and disruption budgets that the chart renders.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ test("selectors and names of a release never change: an upgrade would fail", asy
   const found: Record<string, unknown> = {};
   for (const set of ["defaults", "separate", "extra-objects", "console"]) {
     for (const { kind, metadata, spec } of await resources(set)) {
-      // The others of that set are as by default.
+      // The other values of this set are the defaults.
       if (set === "console" && metadata.labels?.["app.kubernetes.io/component"] !== set) continue;
       const { selector, serviceName, volumeClaimTemplates, podManagementPolicy } = spec ?? {};
       const isFixed = WORKLOADS.test(kind);
@@ -87,7 +87,7 @@ test("every pod of every value set is restricted", async () => {
           resources: { requests: expect.anything(), limits: { memory: expect.any(String) } },
         });
         expect(container.image).toMatch(/^registry\.example\.com/);
-        // Written to: only what has a limit, or a volume of its own.
+        // The container may write only to volumes that have a size limit, or to a separate volume.
         const writable = container.volumeMounts.filter(
           (m: { readonly readOnly?: true }) => !m.readOnly,
         );

@@ -1,5 +1,5 @@
-// Each check of the project must be able to fail: violations are planted in a copy of its
-// configuration, and the real tools must find exactly those.
+// Each check of the project must be able to fail: violations are planted in a copy of its configuration, and the real
+// tools must find exactly these violations.
 
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ const ROOT = join(import.meta.dirname, "../..");
 const BIN = join(ROOT, "node_modules/.bin");
 const COPIED = ["biome.json", ".oxlintrc.json", "tsconfig.json", "lint"];
 
-/** A planted violation: its file, its text, and what the tool calls it. */
+/** A planted violation: its file, its text, and the tool's name for the rule. */
 type Planted = readonly [file: string, source: string, rule: string];
 
 const TIME = "Core code takes the time as an argument.";
@@ -96,7 +96,7 @@ function run(tool: string, ...args: readonly string[]): { status: number | null;
   return { status, output: stdout + stderr };
 }
 
-/** The lines that name the file, each with those up to the next file's. */
+/** Returns the lines of the output that name the file, each with the lines up to the next file. */
 function saidOf(file: string, output: string): string {
   const blocks = output.split(/(?=^\s*(?:,-\[)?src\/)/m);
   return blocks.filter((block) => block.trimStart().replace(",-[", "").startsWith(file)).join("");

@@ -1,4 +1,4 @@
-/** The package as applications get it: packed, installed in an empty project, used from there. */
+/** The package in the form that applications get: it is packed, installed in an empty project, and used there. */
 
 import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -129,7 +129,7 @@ test.for<readonly [string, () => string | null]>([
 test("plain JavaScript in CommonJS", async () => {
   const code = PLAIN.replace(/import (\{.*\}) from ("[^"]+");/g, "const $1 = require($2);");
   writeFileSync(join(project, "plain.cjs"), `(async () => {${code}})();`);
-  // As before Node could require an ES module.
+  // This is how it was before Node could require an ES module.
   const args = ["--no-experimental-require-module", "plain.cjs"];
   const { stdout } = await run(process.execPath, args, { cwd: project });
   expect(stdout).toBe("e event true function\n");
@@ -160,7 +160,7 @@ test.each([
   expect(stdout).toBe("");
 });
 
-/** A call, and the field whose absence TypeScript names. */
+/** A call, and the missing field that TypeScript reports. */
 const MISSING: readonly (readonly [call: string, field: string])[] = [
   ['track({ userId: "u" })', "event"],
   ['track({ anonymousId: "a" })', "event"],
@@ -238,7 +238,7 @@ interface Analysis {
   >;
 }
 
-/** Another Node on the PATH than the one that runs this, at least 20. */
+/** Returns a Node on the PATH, version 20 or later, other than the one that runs this test. */
 function machineNode(): string | null {
   const own = new Set([BINARIES, join(process.execPath, "..")]);
   const folders = (process.env.PATH ?? "").split(delimiter).filter((folder) => !own.has(folder));

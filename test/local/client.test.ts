@@ -1,4 +1,4 @@
-/** The client library against a real HTTP server: real sockets, real timers, real processes. */
+/** The client library with a real HTTP server, real sockets, real timers and real processes. */
 
 import { execFile, spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -60,7 +60,7 @@ interface Endpoint {
   readonly requests: IncomingMessage[];
 }
 
-/** Answers requests in turn as told, then with 200. */
+/** Responds to requests with the given responses in turn, then with 200. */
 async function listen(...answers: readonly Answer[]): Promise<Endpoint> {
   const batches: Batch[] = [];
   const requests: IncomingMessage[] = [];
@@ -164,7 +164,7 @@ test("each call can be awaited: until the endpoint has acknowledged it", async (
   expect(requests).toHaveLength(0);
   expect(await Promise.all(calls)).toEqual(calls.map(() => undefined));
   expect(requests).toHaveLength(2);
-  // Asked for only after it was known.
+  // Awaited only after the result was known.
   await expect(calls[0]).resolves.toBeUndefined();
   await analytics.close();
 });
@@ -257,7 +257,7 @@ test("Retry-After is waited for", async () => {
   analytics.track({ userId: "u", event: "a" });
   await analytics.close();
   expect(requests).toHaveLength(2);
-  // A lower bound alone: timers may be late, and by their rounding a millisecond early.
+  // Only a lower bound is checked: timers may be late and, because of rounding, a millisecond early.
   expect(performance.now() - answeredAtMs).toBeGreaterThanOrEqual(990);
 });
 
@@ -468,7 +468,7 @@ test("closeOnExit as the first process of a container sends what is queued, and 
   expect(events(batches)).toEqual([["a"]]);
 });
 
-/** As `node-fetch` answers: the body is a stream of Node, which has no `getReader`. */
+/** Responds like `node-fetch`: the body is a Node stream, which has no `getReader`. */
 const nodeFetch: Fetch = (url, { method, headers, body }) =>
   new Promise((resolve, reject) => {
     const sent = request(url, { method, headers }, (answer) => {

@@ -1,4 +1,4 @@
-// The image keeps its code compiled: what its build compiles is what a start needs.
+// The image contains compiled code: its build compiles exactly the code that a start needs.
 
 import { execFile } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -23,13 +23,13 @@ admin: { host: 127.0.0.1, port: 0 }
 `,
 );
 
-/** Flags: Node's own modules that were loaded, its compiler of TypeScript (amaro) among them, go to standard error. */
+/** Flags with which Node prints its own loaded modules on standard error, including its TypeScript compiler (amaro). */
 const SHOWS_NODE_MODULES = [
   "--import",
   "data:text/javascript,process.on('exit',()=>console.error(process.moduleLoadList.join()))",
 ];
 
-/** The words of an instruction that runs Node. */
+/** Returns the words of an instruction that runs Node. */
 function words(instruction: string): readonly string[] {
   const line = DOCKERFILE.split("\n").find((each) => each.startsWith(`${instruction} ["node"`));
   return JSON.parse(line?.slice(instruction.length) ?? "[]") as string[];
@@ -51,16 +51,16 @@ test("the image's start finds all it loads compiled, under the same flags", asyn
   const [, ...compile] = words("RUN");
   const [, ...start] = words("ENTRYPOINT");
   const [flags, entry] = [start.slice(0, -1), start.at(-1)];
-  // The folder's name has the flags, among others.
+  // The name of the folder depends on the flags, among other things.
   expect(compile).toEqual([...flags, "--import", "./src/cli/load-all.ts", entry, "--version"]);
   expect(await node(compile)).toBe("");
   const built = kept();
   expect(built.length).toBeGreaterThan(300);
   const said = await node([...SHOWS_NODE_MODULES, ...start, "run", "--config", CONFIG]);
   expect(said).toContain("No Kafka broker responded");
-  // A single file of ours that is not compiled would load it.
+  // A single file of Switchyard that is not compiled would load it.
   expect(said).toContain("internal/modules/esm/loader");
   expect(said).not.toContain("internal/deps/amaro");
-  // Modules of dependencies that are loaded at their first use.
+  // These are modules of dependencies that are loaded at their first use.
   expect(kept().length - built.length).toBeLessThan(0.02 * built.length);
 });

@@ -1,4 +1,4 @@
-// The completion of bash, run by bash.
+// The completion script for bash, run in bash.
 
 import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// `config diff --admin`: whether processes run the file in place, by the hash in their status.
+// `config diff --admin`: the hash in the status of processes shows whether they run the current file.
 
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -23,7 +23,7 @@ const other = join(folder, "other.yaml");
 writeFileSync(inPlace, SMALL);
 writeFileSync(other, OTHER);
 
-/** A process with the configuration. */
+/** Serves the status of a process with the configuration. */
 async function serving(configuration: object) {
   const status = JSON.stringify({ version: "1.2.3", configuration });
   const server = createServer((_request, response) => response.end(status));

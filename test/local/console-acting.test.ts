@@ -1,5 +1,5 @@
-// Acting on the page in a real Chromium, with hands that a test moves: dialogs by keyboard, the rules
-// of WCAG, a page that is read-only, and other sites that want something done.
+// Actions in the console, in a real Chromium, with an action runner that the test controls: dialogs by keyboard, the
+// rules of WCAG, a read-only console, and requests from other sites.
 
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -67,7 +67,7 @@ async function brokenRules(page: Page): Promise<readonly string[]> {
   return found as readonly string[];
 }
 
-/** Counts say 12, and everything is done at once. */
+/** Counts return 12, and every action succeeds immediately. */
 function countTwelve(): void {
   site.data.work = (action) => (progress) => {
     const isCount = "dryRun" in action && action.dryRun;
@@ -208,7 +208,7 @@ test("a sync is approved as it was shown; dead letters are those of the filters"
   expect(await page.getByText("switchyard audience approve").count()).toBe(0);
   await page.getByRole("button", { name: "Approve… vip" }).click();
   expect(await brokenRules(page)).toEqual([]);
-  // The buttons stand apart from the sentence.
+  // The buttons are separate from the sentence.
   const dialog = page.getByRole("dialog");
   const sentence = await dialog.getByText(/of vip leave/).boundingBox();
   const button = await dialog.getByRole("button", { name: "Close" }).boundingBox();
@@ -254,7 +254,7 @@ test("another site that is open in the same browser cannot act", async ({ skip }
   other.listen(0, "127.0.0.1");
   await once(other, "listening");
   const { port } = other.address() as AddressInfo;
-  // Another port and another name are another origin; the name is of the same site.
+  // Another port or another name is another origin. The name belongs to the same site.
   await using opened = await open(`http://localhost:${port}/`);
   const tried = await opened.page.evaluate(
     `(async () => {

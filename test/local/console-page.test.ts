@@ -1,5 +1,4 @@
-// The page in a real Chromium: each view, the rules of WCAG, a thousand destinations, and data that
-// wants to be a script.
+// The console in a real Chromium: each view, the rules of WCAG, a thousand destinations, and data that contain scripts.
 
 import { once } from "node:events";
 import { createServer, request as httpRequest } from "node:http";
@@ -158,7 +157,7 @@ function tellEverything(): void {
   ];
 }
 
-/** As a process counts on. */
+/** Increases the counters, like a running process. */
 function countOn(): void {
   const flow = Float64Array.from(site.data.counters.flow);
   for (const place of Object.values(FLOW_AT)) flow[place] = (flow[place] ?? 0) + 10;
@@ -269,7 +268,7 @@ test("of a thousand destinations some are in the document, and all are found", a
   const { page } = opened;
   await page.getByText("1001 shown").waitFor();
   const names = page.locator("table.rows tbody th a");
-  // Failing first.
+  // Failing destinations are first.
   await expect.poll(() => names.first().textContent()).toBe("flaky-hook");
   expect(await names.count()).toBeLessThan(80);
   await page.keyboard.press("End");
@@ -380,12 +379,12 @@ test("the calls of a user are found, and the id gets into no address", async ({ 
   await page.getByText("12,345 records were read.").waitFor();
   expect(page.url()).toMatch(/\/calls\?user=[\da-f]{32}$/);
   expect(asked.join()).not.toMatch(/ada|example\.com/);
-  // The address can be shared, and leads to the call.
+  // The address can be shared: it opens the call.
   await page.reload();
   await page.getByRole("link", { name: "m-1" }).click();
   await page.getByText("flaky-hook[1] example.com").click();
   await page.getByText("X-Api-Key: (hidden)").waitFor();
-  // Instants of sentences, too, are in the zone of the reader, who is in Tokyo.
+  // Instants in sentences are also shown in the time zone of the user, which is Tokyo.
   const finalState = page.locator(".final-states li");
   expect(await finalState.textContent()).toMatch(/due at .*17:00:00, attempts/);
   expect(await finalState.locator("time").getAttribute("title")).toBe("2026-03-01 08:00:00 UTC");
@@ -511,7 +510,7 @@ test("past calls by another file: progress, a stop, the result, and its problems
   expect(await rows.count()).toBe(3);
   expect(await brokenLooks(page)).toEqual([]);
   expect(await scriptsRun(page)).toEqual([]);
-  // It is there for whoever opens the page later.
+  // It is also shown to users who open the console later.
   await using later = await open("/configuration");
   await later.page.getByText("filtered: a filter drops the call").waitFor();
   site.data.changes = {
@@ -606,7 +605,7 @@ test("a server that is gone is said, and found again by itself", async ({ skip }
   await context.close();
 });
 
-/** Serves the site below `/tools/switchyard/`, as a reverse proxy does: with a `Host` of its own. */
+/** Serves the console below `/tools/switchyard/`, like a reverse proxy with a different `Host`. */
 async function proxyBelowPath(target: string): Promise<Disposable & { readonly url: string }> {
   const prefix = "/tools/switchyard";
   const proxy = createServer((request, response) => {

@@ -1,4 +1,4 @@
-// The server of the page on real sockets: who gets what, and with which headers.
+// The console's server on real sockets: which requests are allowed, and the headers of the responses.
 
 import { once } from "node:events";
 import { type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
@@ -59,7 +59,7 @@ test("the page is small as it is sent: less than 200 KB", async () => {
   for (const [, path = ""] of paths) {
     const file = await fetched(page.url, path, headers);
     expect([path, file.headers["content-encoding"]]).toEqual([path, "gzip"]);
-    // Compressed and as it is, it is the same.
+    // The content is the same with and without compression.
     expect(file.text).toBe((await fetched(page.url, path, {})).text);
     bytes += file.sent;
   }
@@ -68,7 +68,7 @@ test("the page is small as it is sent: less than 200 KB", async () => {
   expect(bytes).toBeLessThan(200_000);
 });
 
-/** With the size of its body on the wire. */
+/** Returns the response, with the size of its body on the wire. */
 async function fetched(url: string, path: string, headers: Record<string, string>) {
   const asked = request(new URL(path, url), { headers, agent: false });
   asked.end();
@@ -134,7 +134,7 @@ test("whoever may read may compare past calls, on a read-only console, too", asy
   ] as const) {
     expect((await send(page.url, at, { method, headers: known })).status).toBe(405);
   }
-  // An action is not a comparison.
+  // An action is not a comparison of configurations.
   expect(
     (await send(page.url, `/api/actions/${next.id}`, { method: "DELETE", headers: known })).status,
   ).toBe(403);

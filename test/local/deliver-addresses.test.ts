@@ -1,4 +1,4 @@
-// Where requests go: the address connected to is the one that was judged, whatever names say.
+// The targets of requests: the socket connects to the address that was checked, even if the name's addresses change.
 
 import type { LookupAddress } from "node:dns";
 import { isIP } from "node:net";
@@ -13,7 +13,7 @@ import { rawServer } from "../support/servers/raw-server.ts";
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const CLOSING = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
 
-/** A name server that gives each look-up the next of these answers, and the last one for ever. */
+/** A name server that returns the next of these results for each lookup, and the last result for all later lookups. */
 function names(...answers: readonly (readonly string[])[]) {
   const asked: string[] = [];
   const resolve: Resolve = (name, found) => {
@@ -92,7 +92,7 @@ test.each([
 
 test("of several addresses only those that may be requested are tried", async () => {
   await using server = await rawServer((socket) => socket.write(OK));
-  // macOS has no second loopback address of IPv4.
+  // macOS has no second IPv4 loopback address.
   const host = process.platform === "linux" ? "127.0.0.2" : "::1";
   const place = { host, port: Number(new URL(server.url).port) };
   await using forbidden = await rawServer((socket) => socket.write(OK), true, place);

@@ -1,4 +1,4 @@
-// Authentication of webhooks on real sockets: tokens, hostile token endpoints, TLS, and what is masked.
+// Authentication of webhooks on real sockets: tokens, hostile token endpoints, TLS, and masked secrets.
 
 import type { ServerResponse } from "node:http";
 import { setTimeout as timer } from "node:timers/promises";
@@ -30,7 +30,7 @@ function oauth(server: Pick<AnsweringServer, "url">, more: Partial<OAuth2> = {})
   };
 }
 
-/** Issues t1, t2, ... */
+/** Issues the tokens t1, t2, ... */
 function issuing(response: ServerResponse, _request: unknown, earlier: number): void {
   json(response, 200, { access_token: `t${earlier + 1}`, token_type: "Bearer", expires_in: 60 });
 }

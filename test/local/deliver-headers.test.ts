@@ -1,4 +1,4 @@
-// The headers that a destination may ask for, as they arrive.
+// The headers that a destination can request, as they arrive.
 
 import { createHmac } from "node:crypto";
 import { expect, test } from "vitest";
@@ -11,7 +11,7 @@ import { type RawServer, rawServer } from "../support/servers/raw-server.ts";
 const OK = "HTTP/1.1 503 S\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 const CURRENT = `whsec_${Buffer.from("a key of no special length").toString("base64")}`;
 
-/** Header names in their order, the values by name in lower case, and the body. */
+/** Returns the header names in order, the values by lowercase name, and the body. */
 function request({ received }: RawServer, index: number) {
   const [head = "", body = ""] = (received[index] ?? "").split("\r\n\r\n");
   const [, ...lines] = head.split("\r\n");
@@ -71,7 +71,7 @@ test("all of them, on the first attempt and on a later one", async () => {
     };
     const both = `${by("a key of no special length")} ${by("old")}`;
     expect(value("webhook-signature")).toBe(both);
-    // During a rotation too, and for a secret in any form: by the current one, as it is written.
+    // Even during a rotation, and for a secret in any form, the current secret is used, as it is in the configuration.
     expect(value("X-Signature")).toBe(createHmac("sha1", CURRENT).update(body).digest("hex"));
   }
   expect(later.body).toEqual(first.body);

@@ -1,4 +1,4 @@
-// What goes over the wire and what is made of the answer, against a server that answers bytes.
+// The bytes of a request, and the interpretation of the response, with a server that responds with given bytes.
 
 import type { Socket } from "node:net";
 import { expect, test } from "vitest";
@@ -15,7 +15,7 @@ import { rawServer } from "../support/servers/raw-server.ts";
 
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/** The result of one request that is answered so. */
+/** Returns the result of one request that gets this response. */
 async function answered(answer: (socket: Socket) => void, timeoutMs = LONG_MS) {
   await using server = await rawServer(answer);
   await using http = httpClient({ timeoutMs });
@@ -243,7 +243,7 @@ test("a refused connection is refused, an unknown name is dns", async () => {
   const gone = `http://127.0.0.1:${await freePort()}/`;
   await using http = httpClient();
   expect(await http.post(endpointOf(gone))).toMatchObject({ cause: "refused" });
-  // No name server is asked for an empty label.
+  // No name server is queried for an empty label.
   expect(await http.post(endpointOf("http://nobody..invalid/"))).toMatchObject({ cause: "dns" });
 });
 
@@ -296,7 +296,7 @@ test("after a failure of each kind the next request is none the worse", async ()
 });
 
 test.each(["http:", "https:"])("closing ends what is in progress over %s", async (protocol) => {
-  // It never answers, so over https: not even the connection stands.
+  // It never responds, so with https, not even the connection is established.
   await using server = await rawServer(() => undefined);
   const http = httpClient();
   const pending = http.post(endpointOf(server.url.replace("http:", protocol)));

@@ -1,5 +1,5 @@
-// Once an endpoint has given a status, no fault in the rest of its response makes the request be sent
-// again (docs/requests.md#malformed-responses). Over plain connections and TLS, in one piece and in many.
+// After an endpoint has sent a status, no fault in the rest of its response causes a retry
+// (docs/requests.md#malformed-responses). Tested over plaintext connections and TLS, in one piece and in many pieces.
 
 import { once } from "node:events";
 import type { AddressInfo, Socket } from "node:net";
@@ -16,7 +16,7 @@ const HEAD = "HTTP/1.1 200 OK\r\n";
 const CHUNKED = `${HEAD}Transfer-Encoding: chunked\r\n\r\n`;
 const LENGTH = "Content-Length: 2\r\n";
 
-/** Each is a response of which the parser makes an error. */
+/** Responses for which the parser reports an error. */
 const TAKEN: readonly (readonly [name: string, answer: string, status: number])[] = [
   ["two equal lengths", `${HEAD}${LENGTH}${LENGTH}\r\nok`, 200],
   ["two equal lengths in one header", `${HEAD}Content-Length: 2, 2\r\n\r\nok`, 200],
@@ -59,7 +59,7 @@ const TAKEN: readonly (readonly [name: string, answer: string, status: number])[
   ["a failure", `HTTP/1.1 500 No\r\n${LENGTH}${LENGTH}\r\nno`, 500],
 ];
 
-/** These stay failures. */
+/** Responses that still count as failures. */
 const REFUSED: readonly (readonly [name: string, answer: string])[] = [
   ["two different lengths", `${HEAD}${LENGTH}Content-Length: 3\r\n\r\nok`],
   ["two different lengths in one header", `${HEAD}Content-Length: 2, 3\r\n\r\nok`],

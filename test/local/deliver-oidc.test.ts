@@ -1,4 +1,5 @@
-// OAuth 2 with a real identity server, oidc-provider: where it gets the credentials, what it issues, and what it revokes.
+// OAuth 2 with a real identity server, oidc-provider: how it gets the credentials, and which tokens it issues and
+// revokes.
 
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
@@ -22,7 +23,7 @@ type ProviderClass = new (issuer: string, settings: object) => Provider;
 
 const PACKAGE: string = "oidc-provider";
 const RESOURCE = "https://receiver.example/";
-/** Each of these characters is encoded in one of the two forms. */
+/** A secret whose special characters are all encoded in one of the two forms. */
 const SECRET = "a b+c%d:e/f&g=h~!*'()-012345";
 
 const RSA = generateKeyPairSync("rsa", { modulusLength: 2_048 });

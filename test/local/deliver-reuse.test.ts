@@ -1,5 +1,5 @@
-// Connections that end between two requests: what surely has not arrived goes again at once and
-// counts for nothing; what may have arrived does not.
+// Connections that end between two requests: a request that certainly has not arrived is sent again immediately and
+// does not count as an attempt. A request that may have arrived is not sent again.
 
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
@@ -22,7 +22,7 @@ function requests(received: readonly string[]): number {
   return received.join("").split("POST ").length - 1;
 }
 
-/** Connections of this process, from the side that made them. */
+/** Connections of this process, on the client's side. */
 const made: Socket[] = [];
 const onSocket = (message: unknown) => {
   made.push((message as { readonly socket: Socket }).socket);
@@ -35,7 +35,7 @@ afterEach(() => {
   unsubscribe("net.client.socket", onSocket);
 });
 
-/** Ends the connections; resolves when the client has noticed. */
+/** Ends the connections, and resolves when the client has detected this. */
 async function endAll(sockets: readonly Socket[], end: (socket: Socket) => void): Promise<void> {
   expect(made).toHaveLength(new Set(sockets).size);
   const noticed = made.map((socket) => new Promise((resolve) => socket.once("close", resolve)));
@@ -43,7 +43,7 @@ async function endAll(sockets: readonly Socket[], end: (socket: Socket) => void)
   await Promise.all(noticed);
 }
 
-/** Answers each request, and hands out the connections. */
+/** Starts a server that responds to each request, and returns the connections. */
 async function world(options: { closesAt?: number } = {}) {
   const sockets: Socket[] = [];
   let arrived = 0;
@@ -78,7 +78,7 @@ test.each(ENDS)("all connections are %s, as by a restart of the endpoint", async
   expect(requests(server.received)).toBe(16);
 });
 
-// In the next two nothing has run since the end: only the kernel knows of it when we write.
+// In the next two cases, no code has run since the end: only the kernel has received it when we write.
 test("reset at the very moment of sending: nothing was written, so it is sent again", async () => {
   const { server, sockets, endpoint } = await world();
   await using _ = server;

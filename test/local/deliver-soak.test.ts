@@ -1,4 +1,4 @@
-// A short form of `npm run soak`: what thousands of failed attempts leave behind.
+// A short form of `npm run soak`: the memory and sockets that are left after thousands of failed attempts.
 
 import { expect, test } from "vitest";
 
@@ -20,7 +20,7 @@ test("5,000 attempts that fail in every way leave no socket open and no memory t
     "tls-self-signed",
   ]);
   expect(openSockets).toBe(0);
-  // A kilobyte kept per attempt would be 4 MB.
+  // A leak of a kilobyte per attempt would be 4 MB.
   const growth = (samples.at(-1)?.usedBytes ?? 0) - (samples[0]?.usedBytes ?? 0);
   expect(growth).toBeLessThan(3_000_000);
 });

@@ -1,4 +1,4 @@
-// Messages of TLS itself without end: no reader hears of them, and the connection is dropped.
+// Endless messages of TLS itself: no reader gets them, and the connection is closed.
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -20,7 +20,7 @@ const ca = issue({ name: "an authority", isCa: true });
 const { cert, key } = issue({ name: "hostile", hosts: ["127.0.0.1"], by: ca });
 const hasOpenssl = spawnSync("openssl", ["version"]).status === 0;
 
-/** It reads requests and answers none. */
+/** Starts a server that reads requests and responds to none. */
 async function startOpenssl(port: number, args: readonly string[]): Promise<ChildProcess> {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-openssl-"));
   const [certFile, keyFile] = [join(directory, "cert.pem"), join(directory, "key.pem")];

@@ -1,4 +1,4 @@
-// Whose certificates are good, and that nothing is sent to anybody else.
+// Which certificates are accepted, and that nothing is sent to servers with other certificates.
 
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -143,7 +143,7 @@ test.each<[string, string, TlsOptions, ClientOptions]>([
   await using server = await tlsServer({ ...more, cert, key } as TlsOptions);
   await using http = httpClient({ ca: ca.cert, ...options });
   const endpoint = endpointOf(`https://localhost:${server.port}/hook`);
-  // The second time, a session of the first one could have been resumed.
+  // The second time, the session of the first connection could be resumed.
   for (let count = 1; count <= 2; count += 1) {
     const result = await http.post(endpoint);
     expect(result).toMatchObject({ kind: "no-response", cause });
@@ -180,7 +180,7 @@ test("client certificates belong to their destination", async () => {
     post(server, { destination: { tls: tls === null ? null : { ca: null, ...tls } } });
   expect(outcome(await shows(client))).toBe(200);
   expect(outcome(await shows(other))).toBe(200);
-  // This server hangs up; others send an alert, or a 400.
+  // This server closes the connection; others send an alert, or a 400.
   expect(outcome(await shows(null))).toBe("reset");
   expect(server.handshakes.map(({ subject }) => subject)).toEqual(["CN=switchyard", "CN=other"]);
 });
@@ -231,7 +231,7 @@ test("a session is not resumed once the certificate it was made with has run out
   expect(server.handshakes.map(({ isResumed }) => isResumed)).toEqual([false, true, false]);
 });
 
-/** What a process of its own, with such an environment, gets from each server. */
+/** Returns what a separate process with this environment gets from each server. */
 async function inProcess(env: Record<string, string>, ports: readonly number[]) {
   const script = `
     import { httpClient, outcome } from ${JSON.stringify(join(import.meta.dirname, "../support/servers/http-client.ts"))};
@@ -268,7 +268,7 @@ test("NODE_TLS_REJECT_UNAUTHORIZED=0 changes nothing", async () => {
 test("a private CA is added to the public roots, not put in their place", async () => {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-tls-"));
   try {
-    // What this variable names counts as a public root.
+    // The certificates in the file that this variable names count as public roots.
     const file = join(directory, "root.pem");
     writeFileSync(file, otherCa.cert);
     await using ofPublic = await answers(unknown);

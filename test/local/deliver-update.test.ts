@@ -1,4 +1,5 @@
-// Other URLs and TLS files while connections stand: what is closed, when, and what the next request uses.
+// URLs and TLS files change while connections are open: which connections are closed, when, and what the next request
+// uses.
 
 import { expect, test } from "vitest";
 import { parseContent } from "../../src/deliver/content.ts";
@@ -44,7 +45,7 @@ test("connections to a URL that is gone are closed: free ones at once, one in us
   await using other = await rawServer((socket) => socket.write(OK));
   const before = webhookDestination({ urls: [`${old.url}/a`] });
   const { connections, post } = open(before);
-  // Two connections: one is free while the other is in use.
+  // There are two connections: one is unused while the other is in use.
   const [first, slow] = [post(before), post(before)];
   expect(await first).toBe(200);
   const answer = await answers.promise;

@@ -1,5 +1,5 @@
-// What endpoints do to connections, byte for byte: each ends within the deadline and gives its
-// connection back. deliver-http.test.ts has what they do to requests.
+// Faults of endpoints in connections, byte for byte: each request ends within the deadline and releases its connection.
+// deliver-http.test.ts has faults in responses.
 
 import type { Socket } from "node:net";
 import { gzipSync } from "node:zlib";
@@ -26,7 +26,7 @@ function saysAndResets(text: string): Answer {
   };
 }
 
-/** As fast as the other side reads. */
+/** Writes as fast as the other side reads. */
 function floods(start: string, more: string): Answer {
   return (socket) => {
     socket.write(start);

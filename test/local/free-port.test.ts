@@ -1,4 +1,4 @@
-// Ports for processes that are started next, asked of real sockets.
+// Ports for processes that are about to start, checked with real sockets.
 
 import { execFile } from "node:child_process";
 import { once } from "node:events";

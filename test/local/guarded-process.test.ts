@@ -1,4 +1,4 @@
-// What a tool or a bench starts ends with it, however that ends.
+// A process that a tool or a bench starts ends with the tool or bench, however that ends.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(temporary, { recursive: true, force: true }));
 
-/** Runs a module that imports from the project. */
+/** Runs a module that can import from the project. */
 function startParent(source: string): ChildProcess {
   const argv = ["--input-type=module", "--eval", source];
   return spawn(process.execPath, argv, {
@@ -81,7 +81,7 @@ test("a bench that is ended leaves no program behind", async () => {
   const configurations = () =>
     readdirSync(temporary).map((name) => join(temporary, name, "switchyard.yaml"));
   await expect.poll(() => configurations().filter(existsSync), UNTIL_GONE).toHaveLength(1);
-  // It is there before it is written.
+  // The file exists before it is written.
   const { admin } = await vi.waitFor(() => {
     const [file = ""] = configurations();
     return JSON.parse(readFileSync(file, "utf8")) as { admin: { port: number } };

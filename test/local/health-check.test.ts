@@ -1,4 +1,4 @@
-// The image's health check, run as the image runs it.
+// The image's health check, run in the same way as in the image.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

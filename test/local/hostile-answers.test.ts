@@ -1,6 +1,6 @@
 /**
- * However endpoints answer, over plain connections and TLS: each answer comes to the right result,
- * before any deadline, and leaves nothing behind. `npm run attack:answers` gives 100,000 such answers.
+ * Hostile responses of endpoints, over plaintext connections and TLS: each response has the right result, before any
+ * deadline, and leaves nothing behind. `npm run attack:answers` tests 100,000 such responses.
  */
 
 import { expect, test } from "vitest";
@@ -14,10 +14,10 @@ import { measureMemory } from "../support/servers/soak.ts";
 
 const ANSWERS = Number(process.env.SWITCHYARD_HOSTILE_ANSWERS ?? 400);
 const AT_A_TIME = 16;
-/** The deadline of those that only a deadline ends; the others must not come near theirs. */
+/** The deadline for responses that only a deadline ends. The others must not come near their deadline. */
 const SHORT_MS = 50;
 const LONG_MS = 30_000;
-/** A quarter is given before memory is measured for the first time: code is compiled meanwhile. */
+/** Memory is first measured after a quarter of the responses, because code is compiled until then. */
 const MEASURED_AT = [0.25, 0.5, 0.75, 1];
 const GROWTH_MAX_BYTES = 8 * 1_024 * 1_024;
 
@@ -31,7 +31,7 @@ test(`${ANSWERS} hostile answers`, { timeout: 7_200_000 }, async () => {
   await using clients = new AsyncDisposableStack();
   const attacks = HOSTILE_ANSWERS.flatMap((answer) =>
     [server.plainUrl, server.tlsUrl].map((url): Attack => {
-      // No two share a connection: the rest of an answer is taken for the next one's.
+      // No two responses use the same connection, because the rest of a response would count as part of the next one.
       const timeoutMs = answer.lasts === true ? SHORT_MS : LONG_MS;
       const http = clients.use(httpClient({ timeoutMs, ca: server.ca }));
       const endpoint = endpointOf(`${url}/${answer.name}`);

@@ -1,4 +1,4 @@
-// The Dockerfile and the compose file, by checkers that need no engine; and the files of the image.
+// Checks the Dockerfile and the compose file without a container engine, and the files of the image.
 
 import { execFile } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -28,7 +28,7 @@ function skipped(checker: Tool): string {
   return checker.kind === "none" ? ` (left out: ${checker.why})` : "";
 }
 
-/** Its exit status and everything that it says. */
+/** Returns its exit status and its whole output. */
 async function check(
   checker: Tool,
   path: string,
@@ -43,7 +43,7 @@ async function check(
   }
 }
 
-/** A copy with another text in one place. */
+/** Returns a copy with one replaced text. */
 function planted(path: string, from: string, to: string): string {
   const text = readFileSync(join(ROOT, path), "utf8");
   expect(text).toContain(from);

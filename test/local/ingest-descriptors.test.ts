@@ -1,4 +1,4 @@
-// Idle connections leave files and sockets to the other stages of the process.
+// Idle connections leave enough file descriptors for the other stages of the process.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -36,7 +36,7 @@ test("300 idle connections take half of what is left", async () => {
       return Promise.race([once(socket, "connect"), once(socket, "close")]);
     }),
   );
-  // An answer on a new connection shows that the others have been accepted or closed.
+  // A response on a new connection shows that the others have been accepted or closed.
   const response = await fetch(`http://127.0.0.1:${port}/v1/track`, {
     method: "POST",
     body: JSON.stringify({ userId: "u", event: "e", writeKey: "web-key" }),

@@ -1,6 +1,6 @@
 /**
- * Whatever is sent: never a 5xx, never a crash, and every call that was answered 200 is on the topic
- * once, with nothing beside those. `npm run fuzz:ingest` sends 100,000 requests and looks at memory.
+ * Whatever is sent, there is never a 5xx and never a crash. Every call with the response 200 is in the topic once, and
+ * no other calls are. `npm run fuzz:ingest` sends 100,000 requests and checks memory.
  */
 
 import { Agent, request } from "node:http";
@@ -16,20 +16,20 @@ import { anyJson, anyValue, nearCall, validCall } from "../support/build/generat
 import { ingestWorld, KEY } from "../support/worlds/ingest-world.ts";
 
 const REQUESTS = Number(process.env.SWITCHYARD_FUZZ_REQUESTS ?? 5_000);
-/** Sent side by side. */
+/** The number of requests in flight. */
 const AT_A_TIME = 16;
 
 interface Fuzzed {
   readonly method: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** As it is sent. */
+  /** The body as it is sent. */
   readonly body: Buffer;
-  /** Before it was packed; null: it was packed badly. */
+  /** The body before compression; null if the compressed body is invalid. */
   readonly plain: Buffer | null;
 }
 
-/** Marks a call, so that it is found again on the topic. */
+/** A number that marks a call, so that it can be found in the topic. */
 let marks = 0;
 function marked(call: unknown): unknown {
   if (typeof call !== "object" || call === null || Array.isArray(call)) return call;
@@ -113,7 +113,7 @@ const fuzzed: fc.Arbitrary<Fuzzed> = fc
     };
   });
 
-/** Without those that change how the request is framed: they are the business of raw sockets. */
+/** Removes headers that change the framing of the request, which are tested with raw sockets. */
 function safe(headers: Readonly<Record<string, string>>): Record<string, string> {
   const framing =
     /^(content-length|transfer-encoding|connection|expect|upgrade|te|trailer|host|keep-alive)$/i;
@@ -141,7 +141,7 @@ function send(port: number, agent: Agent, { method, path, headers, body: bytes }
   });
 }
 
-/** Message ids that must be on the topic if the request is answered 200. */
+/** Returns the message IDs that must be in the topic if the response is 200. */
 function acceptedOf({ path, plain }: Fuzzed): string[] {
   if (plain === null) return [];
   let json: unknown;
@@ -161,7 +161,7 @@ function acceptedOf({ path, plain }: Fuzzed): string[] {
   });
 }
 
-/** Takes everything, and keeps only the message ids of the calls. */
+/** Accepts everything, and stores only the message IDs of the calls. */
 function keepingIds() {
   const ids: string[] = [];
   const producer: Producer = {
@@ -212,7 +212,7 @@ test(`${REQUESTS} requests of every kind`, { timeout: 3_600_000 }, async () => {
   expect(accepted).toBeGreaterThan(REQUESTS / 10);
   for (const status of [200, 400, 401, 404, 405]) expect(statuses.get(status)).toBeGreaterThan(0);
   expect(await world.metric("switchyard_ingest_in_flight_bytes")).toBe("0");
-  // Without --expose-gc, which the long run has, garbage is in it.
+  // Without --expose-gc, which the long run uses, garbage is included.
   const slackMib = globalThis.gc === undefined ? 100 : 10;
   expect(heapMib()).toBeLessThan(heapAtFirstMib + slackMib);
 });

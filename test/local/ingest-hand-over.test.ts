@@ -1,4 +1,4 @@
-// The end of a hand-over, for connections that the kernel holds by then.
+// The end of a hand-over, for connections that are still in the kernel's queue.
 
 import { once } from "node:events";
 import { connect } from "node:net";
@@ -29,10 +29,10 @@ test("connections that wait when the handover ends are taken over, not reset", a
   const stopped = server.stop(HAND_OVER_MS, 100);
   const connections = Array.from({ length: CONNECTIONS }, async () => {
     const socket = connect(server.port, "127.0.0.1");
-    // Rejects when it is reset.
+    // Rejects when the connection is reset.
     await once(socket, "close");
   });
-  // They have been asked for; now the process is busy until the hand-over is over.
+  // The connections have been requested. Now the process is busy until the hand-over is over.
   await otherWork();
   const fromMs = performance.now();
   while (performance.now() - fromMs < HAND_OVER_MS);

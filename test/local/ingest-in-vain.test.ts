@@ -1,4 +1,4 @@
-// Bodies of which nothing is taken: their answers wait, and so do their senders.
+// Bodies from which nothing is accepted: the responses are delayed, and therefore the clients.
 
 import { connect } from "node:net";
 import { expect, test } from "vitest";
@@ -15,7 +15,7 @@ import { INGEST_LIMITS } from "../support/worlds/ingest-limits.ts";
 const KEY = "web-key";
 const authorization = `Basic ${btoa(`${KEY}:`)}`;
 
-/** The stage, whose waits are listed and end when the test says so. */
+/** Starts the stage. Its delays are listed, and end when the test ends them. */
 async function ingest() {
   const waits: { readonly ms: number; readonly end: () => void }[] = [];
   const clock = {

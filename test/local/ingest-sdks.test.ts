@@ -1,4 +1,4 @@
-// Paths of SDKs of browsers and phones: short forms, settings, beacons and pixels.
+// The paths that SDKs for browsers and phones use: short forms, settings, beacons and pixels.
 
 import { afterEach, expect, test } from "vitest";
 

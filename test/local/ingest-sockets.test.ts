@@ -1,4 +1,4 @@
-// What no client library would send, byte for byte: an answer that says why, or a closed connection.
+// Bytes that no client library would send: the result is a response with the reason, or a closed connection.
 
 import { connect } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";
@@ -29,7 +29,7 @@ const request = (number: number, more = "") =>
   `POST /v1/track HTTP/1.1\r\nHost: x\r\n${more}Content-Length: ${body(number).length}\r\n\r\n${body(number)}`;
 const head = (more: string) => `POST /v1/batch HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
 
-/** Sends, and waits for the end. */
+/** Sends the parts, and waits for the end of the connection. */
 async function endOf(...parts: readonly (string | Buffer)[]): Promise<string> {
   const raw = world.raw();
   for (const part of parts) raw.write(part);
@@ -147,7 +147,7 @@ test("a client that leaves in the middle leaves nothing behind", async () => {
 
 test("a client that ends its side has left: the connection is closed, the calls may be written", async () => {
   world = await ingestWorld();
-  // Nothing is acknowledged and no time runs out before the server hears of it.
+  // Nothing is acknowledged, and no time limit expires, before the server receives this.
   const clock = vi.spyOn(world.clock, "advanceToNext").mockResolvedValue(false);
   const raw = world.raw();
   raw.socket.end(request(1));
@@ -157,7 +157,7 @@ test("a client that ends its side has left: the connection is closed, the calls 
   expect(world.records().length).toBeLessThanOrEqual(1);
 });
 
-/** Leaving is noticed a moment after it happened. */
+/** A closed connection is detected a moment later. */
 async function untilZero(metric: string): Promise<void> {
   while ((await world.metric(metric)) !== "0") await new Promise(setImmediate);
 }

@@ -1,4 +1,4 @@
-// The stage over HTTP, with a Kafka in memory: what is answered, what is written, and when.
+// The ingest stage over HTTP, with a Kafka in memory: the responses, the written records, and their times.
 
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -63,7 +63,7 @@ test("a batch is answered when it is written, in order, with its source and with
   }
   expect(await world.metric('switchyard_ingest_calls_total{source="web"}')).toBe("50");
   expect(await world.metric('switchyard_ingest_requests_total{code="ok"}')).toBe("1");
-  // What has not happened yet is there, so that its first time is a rise.
+  // Counters of events that have not happened yet exist, so that the first event is an increase.
   for (const code of Object.keys(ANSWERS)) {
     expect(await world.metric(`switchyard_ingest_requests_total{code="${code}"}`)).toBe("0");
   }
@@ -157,7 +157,7 @@ test("a batch as analytics-go sends it, and again after a lost answer", async ()
   );
   for (const value of values) {
     expect(value).toMatchObject({
-      // The clock of this world is months later.
+      // The clock in this test is months later.
       timestamp: expect.stringMatching(/^2027-01-15T07:59:5\d/),
       originalTimestamp: "2026-11-20T10:00:00+0000",
       sentAt: "2026-11-20T10:00:05Z",

@@ -1,4 +1,4 @@
-// A stand-in for Maven: what matters here is what we make of its files and its exit status.
+// Uses a stand-in for Maven, because only the handling of its files and its exit status is tested.
 
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,7 +21,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Each run of it adds a line to the file `runs`. */
+/** Each run adds a line to the file `runs`. */
 function installMaven(jar: string, exitStatus: number): void {
   const script = [
     "#!/bin/sh",

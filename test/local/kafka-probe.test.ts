@@ -1,4 +1,4 @@
-// Whether a broker answers at an address, asked of real sockets.
+// Checks with real sockets whether a broker responds at an address.
 
 import { type AddressInfo, createServer } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";

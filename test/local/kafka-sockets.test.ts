@@ -1,5 +1,5 @@
-// Sockets to brokers that are closed by everybody who waits for them, over and over. Node warns of
-// listeners that pile up on one, and operators see that.
+// Sockets to brokers that every waiting request closes, repeatedly. Node warns of too many listeners on a socket, and
+// operators would see this warning.
 
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
@@ -35,7 +35,7 @@ test.each<[how: string, ends: (broker: Broker, peer: Socket) => unknown]>([
   const closed = new Promise((resolve) => socket?.once("close", resolve));
   ends(broker, peer);
   while (socket?.destroyed !== true) await sleep(0);
-  // As kafkajs does for each request that fails with its connection.
+  // kafkajs does this for each request that fails with its connection.
   await Promise.all(Array.from({ length: WAITING }, () => broker.disconnect()));
   await closed;
   await Promise.all(Array.from({ length: WAITING }, () => broker.disconnect()));

@@ -1,4 +1,5 @@
-// What a command loads: the helps of all, and `--version`, do without what makes a start slow.
+// The modules that a command loads: the help of every command, and `--version`, do not load modules that make a start
+// slow.
 
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
@@ -12,7 +13,7 @@ const HEAVY = [
   "@opentelemetry",
 ];
 
-/** Says on standard error which modules are loaded, required ones too. */
+/** Prints on standard error which modules are loaded, including those loaded with `require`. */
 const SPY = `data:text/javascript,${encodeURIComponent(`
   import { registerHooks } from "node:module";
   registerHooks({
@@ -49,7 +50,7 @@ test("--version loads no command", () => {
   expect(loaded.filter((url) => /\/src\/.*command\.ts$/.test(url))).toEqual([]);
 });
 
-// The spy must be able to see them.
+// The spy must be able to detect them.
 test("what reads the configuration is loaded with the first use", () => {
   const { loaded } = loadedBy(["config", "check", "--config", MAIN]);
   expect(heavy(loaded)).toEqual(["yaml"]);

@@ -1,4 +1,4 @@
-// The last lines before a process ends are those that say why: none may be lost.
+// The last lines before a process ends show the reason, so none of them may be lost.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -6,9 +6,9 @@ import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 
 const LOG = new URL("../../src/telemetry/log.ts", import.meta.url).href;
-/** More than a pipe holds. */
+/** This is more than a pipe can contain. */
 const MANY = 2_000;
-/** Less than is worth a write. */
+/** This is less than the log collects for one write. */
 const FEW = 3;
 
 const WAYS = [
@@ -18,7 +18,7 @@ const WAYS = [
   ["a rejection that nobody handles", "void Promise.reject(new Error('nobody handles it'))", 1],
 ] as const;
 
-/** A program that writes so many lines at once, and then does something else. */
+/** Returns a program that writes this many lines at once, and then runs `then`. */
 function writing(lines: number, then: string) {
   const program = `
     import { createLog } from ${JSON.stringify(LOG)};
@@ -31,7 +31,7 @@ function writing(lines: number, then: string) {
   return spawnProgram(program);
 }
 
-/** A program that writes what is said. */
+/** Starts a program that writes the given lines. */
 function spawnLines(lines: string) {
   return spawnProgram(
     `import { createLog } from ${JSON.stringify(LOG)}; const log = createLog("info"); ${lines}`,

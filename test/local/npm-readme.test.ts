@@ -1,4 +1,4 @@
-// The programs of docs/npm-readme.md, run as they are written, with another address and port.
+// The programs in docs/npm-readme.md, run unchanged except for the address and the port.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHmac } from "node:crypto";
@@ -21,7 +21,7 @@ const [client = "", receiver = "", batches = ""] = fencedBlocks(
   .filter(({ language }) => language === "js")
   .map(({ text }) => text);
 
-/** Runs it where `switchyard-sdk` can be imported. */
+/** Runs the program in a folder in which `switchyard-sdk` can be imported. */
 function start(program: string, env: Readonly<Record<string, string>> = {}): ChildProcess {
   const folder = mkdtempSync(join(tmpdir(), "switchyard-npm-readme-"));
   const library = join(folder, "node_modules/switchyard-sdk");

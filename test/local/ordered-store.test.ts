@@ -1,4 +1,4 @@
-// One contract for the ordered store on disk and the one in memory that stands for it in tests.
+// One contract for the ordered store on disk and for its stand-in in memory for tests.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -47,7 +47,7 @@ describe.each([
       "5",
       undefined,
     ]);
-    // In order they are looked up there and back.
+    // The keys are looked up in order, forwards and backwards.
     for (const _ of ["there", "back"]) {
       expect(await store.getMany(["?", "a", "b", "c"])).toEqual([undefined, "1", undefined, "5"]);
     }

@@ -1,4 +1,4 @@
-// Two readings of processes, at real admin ports.
+// Two readings of processes, from real admin ports.
 
 import { once } from "node:events";
 import { createServer } from "node:http";

@@ -1,4 +1,4 @@
-// The program as people start it: shebang file, Node, exit status, streams.
+// The program as users start it: shebang file, Node, exit status, streams.
 
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -32,7 +32,7 @@ test("without a reader of its errors a command ends as it would have with one", 
 test("a command that only prints ends with its reader", async () => {
   const child = spawn(process.execPath, [BIN, "explain", "-c", GOOD]);
   child.stdout.destroy();
-  // Its input stays open.
+  // The standard input stays open.
   child.stdin.write('{"type":"identify","userId":"u"}\n');
   expect(await once(child, "exit")).toEqual([0, null]);
 });

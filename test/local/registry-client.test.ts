@@ -1,4 +1,4 @@
-// Look-ups over real sockets, with a stand-in for what Apicurio lacks: every outcome told apart.
+// Lookups over real sockets, with a stand-in for what Apicurio does not support: every outcome is distinguished.
 
 import type { ServerResponse } from "node:http";
 import { expect, test } from "vitest";

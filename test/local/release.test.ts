@@ -1,4 +1,4 @@
-// The release as a dry run: what it would do, and the bill of materials that it makes.
+// A dry run of the release: the commands that it would run, and the bill of materials that it creates.
 
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// The sample receiver of docker-compose.yml, as its own process.
+// The sample receiver in docker-compose.yml, as a separate process.
 
 import { spawn } from "node:child_process";
 import { createHmac } from "node:crypto";

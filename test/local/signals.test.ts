@@ -1,5 +1,5 @@
-// How the program starts and ends: which signals reach it through npm and through an older Node,
-// which of them end it, and the flags that it runs with.
+// How the program starts and ends: which signals reach it through npm and through an older Node, which of them end it,
+// and the flags with which it runs.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -21,7 +21,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { SMALL } from "../support/build/config-source.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
-/** Stands for the program: ends in good order when it is told to, and says what reaches it. */
+/** A stand-in for the program: it stops gracefully when requested, and prints the signals that reach it. */
 const PROGRAM = `
   import { shutdownSignal } from ${JSON.stringify(join(ROOT, "src/runtime/shutdown.ts"))};
   let nowMs = 0;
@@ -52,7 +52,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(clone, { recursive: true }));
 
-/** In a process group of its own, which the test may signal. */
+/** Starts the command in a separate process group, to which the test may send signals. */
 function start(command: string, args: readonly string[], cwd: string) {
   const child = spawn(command, args, { cwd, detached: true, stdio: ["pipe", "pipe", "inherit"] });
   const group = -(child.pid ?? Number.NaN);
@@ -60,13 +60,13 @@ function start(command: string, args: readonly string[], cwd: string) {
     try {
       process.kill(group, "SIGKILL");
     } catch {
-      // It has ended, as it should.
+      // The process has ended, as expected.
     }
   });
   return { child, group, line: nextLine(child.stdout), ended: once(child, "close") };
 }
 
-/** Gives the next line with a text in it. */
+/** Returns a function that resolves with the next line that contains a text. */
 function nextLine(output: Readable): (text: string) => Promise<string> {
   const lines = createInterface(output)[Symbol.asyncIterator]();
   return async (text) => {
@@ -89,7 +89,7 @@ test.each(["SIGTERM", "SIGINT"] as const)(
   async (signal) => {
     const args = ["run", "-s", "switchyard", "--", "run", "-c", join(clone, "switchyard.yaml")];
     const { child, line, ended } = start("npm", args, ROOT);
-    // It waits for brokers, of which there are none.
+    // The program waits for brokers, but there are none.
     await line("admin.listening");
     child.kill(signal);
     expect(await ended).toEqual([0, null]);
@@ -138,7 +138,7 @@ test("Ctrl-C that arrives twice is one; pressed again it ends the program at onc
   expect(await ended).toEqual([null, "SIGINT"]);
 });
 
-/** A Node on the PATH that is not the one that runs this. */
+/** Returns a Node on the PATH other than the one that runs this test. */
 function machineNode(): string | null {
   const folders = (process.env.PATH ?? "").split(delimiter);
   const found = folders

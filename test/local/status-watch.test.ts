@@ -1,4 +1,4 @@
-// `status --watch` on a terminal (of util-linux' script): the page, Ctrl-C, and the terminal after it.
+// `status --watch` on a terminal (`script` of util-linux): the page, Ctrl-C, and the terminal after that.
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -25,7 +25,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Kafka is unreachable, so that the page says that, too. */
+/** Kafka is unreachable, so the page also shows this. */
 writeFileSync(
   file,
   `kafka: { brokers: ["127.0.0.1:${await freePort()}"] }
@@ -34,7 +34,7 @@ destinations: [{ id: crm, type: webhook, endpoints: [{ url: "https://crm.example
 `,
 );
 
-/** A process whose only destination has refused a call at 09:00. */
+/** Serves a process whose only destination has been failing since 09:00. */
 async function failingProcess(): Promise<string> {
   const crm = webhookDestination({ urls: ["https://crm.example.com/hook"] });
   const condition = new DestinationHealth(crm, 0);
@@ -80,7 +80,7 @@ test.skipIf(!hasScript)(
     expect(plain()).toContain("crm[1] crm.example.com");
     await expect.poll(plain, PATIENCE).toContain("Kafka is unreachable: ");
     expect(shown.indexOf("\u001b[?1049h")).toBeGreaterThanOrEqual(0);
-    // It is drawn anew.
+    // The page is redrawn.
     const pages = () => shown.split("Ctrl-C ends.").length - 1;
     const before = pages();
     await expect.poll(pages, PATIENCE).toBeGreaterThan(before);
@@ -88,7 +88,7 @@ test.skipIf(!hasScript)(
     const status = await new Promise((resolve) => child.once("close", resolve));
     expect(status).toBe(0);
     expect(shown.trimEnd().endsWith("\u001b[?25h\u001b[?1049l")).toBe(true);
-    // Nothing was written to the first screen.
+    // Nothing was written to the main screen.
     expect(shown.slice(0, shown.indexOf("\u001b[?1049h")).trim()).toBe("");
   },
 );

@@ -1,5 +1,5 @@
-// A real store on a disk that is full or read-only, or whose files are cut or overwritten: whether it
-// is opened again later, or removed and rebuilt.
+// A real store on a disk that is full or read-only, or with truncated or overwritten files: whether it is reopened
+// later, or removed and rebuilt.
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";

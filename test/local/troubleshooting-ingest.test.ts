@@ -1,5 +1,5 @@
-// docs/troubleshooting.md on calls that ingest refuses: each row is brought about, seen where the page
-// says, and mended as the page says.
+// docs/troubleshooting.md about calls that the ingest stage rejects: the cause in each row is created, is visible where
+// the page describes, and is fixed in the way that the page describes.
 
 import { afterEach, expect, test } from "vitest";
 import type { LiveSettings } from "../../src/domain/live-settings.ts";
@@ -14,7 +14,7 @@ const by = (key: string, more: object = {}) => ({
   headers: { authorization: `Basic ${btoa(`${key}:`)}`, ...more },
 });
 
-/** The status, and the body's code and message. */
+/** Returns the status, and the code and message in the body. */
 async function refused(response: Promise<Response>) {
   const answered = await response;
   const { code, message } = (await answered.json()) as { code: string; message: string };
@@ -107,7 +107,7 @@ test("503: Kafka has acknowledged nothing for 7 s, until it is back", async () =
     expect.stringMatching(/^Kafka has not stored the calls in time\./),
   ]);
   world.cluster.comeUp();
-  // The client sends again.
+  // The client sends the call again.
   await expect.poll(() => statusOf(world.post("/v1/track", CALL))).toBe(200);
 });
 

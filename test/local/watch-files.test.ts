@@ -1,4 +1,4 @@
-// Files that change in every way in which they are exchanged.
+// Files that are changed and replaced in every usual way.
 
 import {
   appendFileSync,
@@ -24,11 +24,11 @@ beforeEach(() => {
 });
 
 const SOON = { interval: 20 };
-/** Less than the watch waits for the next piece. */
+/** This is less than the time for which the watcher waits for the next piece. */
 const PAUSE_MS = 50;
 const at = (...names: readonly string[]) => join(folder, ...names);
 
-/** Counts the changes after the first look. */
+/** Counts the changes after the first check. */
 async function watched(...files: readonly string[]) {
   const seen = { changes: -1 };
   const watch = watchFiles(files, async () => {
@@ -64,7 +64,7 @@ test("a file that is touched, or written with the same content, has not changed"
   utimesSync(at("a"), 1, 1);
   writeFileSync(at("a"), "a");
   writeFileSync(at("elsewhere"), "a");
-  // The next real change is the only one.
+  // Only the next real change is reported.
   writeFileSync(at("b"), "c");
   await expect.poll(() => seen.changes, SOON).toBe(1);
 });
@@ -125,7 +125,7 @@ test("a file that is written in pieces is one change, when the last one is there
     const fromMs = performance.now();
     appendFileSync(at("a"), "b");
     await timer(5);
-    // On a busy machine the writer may rest for so long that the file seems whole.
+    // On a busy machine, the writer may pause for so long that the file seems complete.
     if (performance.now() - fromMs > PAUSE_MS) pauses += 1;
   }
   await expect.poll(() => seen.changes, SOON).toBeGreaterThanOrEqual(1);
@@ -150,7 +150,7 @@ test("files that are followed later are watched, and those before no longer", as
 test("a file that was not written for long, and then in place, has changed", async () => {
   writeFileSync(at("a"), "a");
   const { seen } = await watched(at("a"));
-  // Its times are certain by then, so that it is not read again.
+  // By then, its times are certain, so it is not read again.
   await timer(4_000);
   writeFileSync(at("a"), "b");
   await expect.poll(() => seen.changes, SOON).toBe(1);

@@ -1,4 +1,4 @@
-// The code of docs/webhooks.md, run by its languages, against signatures that were on the wire.
+// The code in docs/webhooks.md, run in its languages, with signatures of real requests.
 
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -139,7 +139,7 @@ const LANGUAGES = [
   },
 ] as const;
 
-/** The x keeps a text that is empty. */
+/** The x makes an empty text visible as a field. */
 function hexLines(): string {
   const hex = (text: string) => `x${Buffer.from(text).toString("hex")}`;
   return cases.map((c) => `${hex(c.body)} ${hex(c.header)} ${hex(c.secret)}\n`).join("");
@@ -158,7 +158,7 @@ test.for(LANGUAGES)(
     const env = { ...process.env, GOTOOLCHAIN: "local", GOFLAGS: "-mod=mod", GOPROXY: "off" };
     const options = { cwd: folder, env, encoding: "utf8" } as const;
     let output = execFileSync(command, [...args], { ...options, input: JSON.stringify(cases) });
-    // Compiled so far. Java reads no JSON by itself: each case is a line of three texts in hex.
+    // Java cannot parse JSON without a library, so each case is a line of three texts in hex.
     if (language === "java")
       output = execFileSync("java", ["Run"], { ...options, input: hexLines() });
     expect(JSON.parse(output)).toEqual(cases.map(({ expected }) => expected));

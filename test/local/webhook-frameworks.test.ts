@@ -1,4 +1,4 @@
-// The examples of docs/webhooks.md#frameworks as servers, posted to as Switchyard posts.
+// The examples in docs/webhooks.md#frameworks as servers, which get requests like those of Switchyard.
 
 import { execFileSync, spawn } from "node:child_process";
 import { createHmac } from "node:crypto";
@@ -15,7 +15,7 @@ import { FRAMEWORKS } from "../support/servers/webhook-frameworks.ts";
 
 const PREPARE_LIMIT_MS = 180_000;
 const SECRET = "s3cr3t Ü";
-/** Parsed and written again it has other bytes. */
+/** A body whose bytes change if it is parsed and serialized again. */
 const BODY = `{ "version":1, "type":"track","userId":"u", "event":"Caf\\u00e9 ☕", "properties":{"a":1.0}, "timestamp":"2026-03-01T09:30:15.250Z" }`;
 const SIGNATURE = createHmac("sha1", SECRET).update(BODY).digest("hex");
 
@@ -57,7 +57,7 @@ test.for(FRAMEWORKS.map((framework) => [framework.heading, framework] as const))
 
 type Post = (body: string, signature: string | null) => Promise<number>;
 
-/** Starts the last command after the others. Text: Ruby is there, and Rails is not. */
+/** Starts the last command after the others have ended. A string is returned if Ruby is available, but Rails is not. */
 async function serve(
   folder: string,
   commands: readonly (readonly [string, ...string[]])[],

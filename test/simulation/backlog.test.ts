@@ -1,4 +1,4 @@
-/** A backlog in three partitions that one process works off: none of them waits for another. */
+/** One process delivers a backlog in three partitions, and no partition waits for another. */
 
 import { expect, test } from "vitest";
 
@@ -14,9 +14,9 @@ import { configOf, DELAY_TOPICS, destinations, SECOND_MS, topics } from "./setup
 const PARTITIONS = 3;
 const CALLS = 3_000;
 const SEEDS = 10;
-/** As many as deliver takes of a partition at once. */
+/** The number of records that the deliver stage takes from a partition at once. */
 const BATCH = 256;
-/** Two requests at a time, of 200 ms on average. */
+/** The expected time with two requests at a time, which take 200 ms on average. */
 const DONE_WITHIN_MS = 600 * SECOND_MS;
 
 test("partitions with a backlog advance together, within a batch of each other", async () => {
@@ -49,7 +49,9 @@ class Backlog {
     for (let number = 0; number < CALLS; number += 1) this.#append(`m${number}`);
   }
 
-  /** The largest difference between two partitions' committed offsets while all have a backlog. */
+  /**
+   * Returns the largest difference between the committed offsets of two partitions while all of them have a backlog.
+   */
   async spread(): Promise<number> {
     const failures: string[] = [];
     const config = configOf(this.#destinations);
@@ -69,7 +71,7 @@ class Backlog {
     return spread;
   }
 
-  /** By partition. None has one before its first commit, which counts as 0. */
+  /** Returns the committed offset of each partition. Before its first commit, a partition counts as 0. */
   async #committed(): Promise<number[]> {
     const { admin } = this.#cluster.connect();
     const all = this.#deliveries.map(({ groupId, topic }) => admin.committed(groupId, topic));
@@ -81,7 +83,7 @@ class Backlog {
     return offsets;
   }
 
-  /** Of each partition; also as long as route has not written all of it. */
+  /** Returns true if each partition has a backlog, or the route stage has not written all of it yet. */
   #isBacklog(committed: readonly number[]): boolean {
     const ends = this.#deliveries.flatMap(({ topic }) =>
       committed.map((_, partition) => this.#cluster.endOf(topic, partition)),

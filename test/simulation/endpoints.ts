@@ -1,4 +1,4 @@
-/** Scripted endpoints in place of HTTP: what they answer is up to chance and the time. */
+/** Scripted endpoints that replace HTTP: their responses depend on chance and on the time. */
 
 import type { SendResult } from "../../src/destinations/port.ts";
 import type { HttpConnections, HttpPort } from "../../src/destinations/webhook/http-port.ts";
@@ -35,7 +35,7 @@ interface SentCall {
   readonly attempt: number;
 }
 
-/** The calls of a request, by its headers. A batch lists them. */
+/** Returns the calls of a request, from its headers. A batch lists its calls there. */
 function callsOf(headers: readonly (readonly [string, string])[]): readonly SentCall[] {
   const named = new Map(headers);
   const attempts = (named.get("X-Switchyard-Attempt") ?? "").split(",");
@@ -44,7 +44,7 @@ function callsOf(headers: readonly (readonly [string, string])[]): readonly Sent
     .map((messageId, at) => ({ messageId, attempt: Number(attempts[at]) }));
 }
 
-/** Every fifth call. */
+/** Returns true for every fifth call. */
 function isPoison(messageId: string): boolean {
   return Number(messageId.slice(1)) % 5 === 0;
 }
@@ -74,7 +74,7 @@ export class Endpoints {
     this.#behaviours = behaviours;
   }
 
-  /** The way to the endpoints from a process, which hears nothing more once it is dead. */
+  /** Returns the HTTP port of a process, which gets no more responses when the process is dead. */
   from(process: Party): HttpPort {
     return { trust: () => false, open: (destination) => this.#open(process, destination) };
   }
@@ -94,7 +94,8 @@ export class Endpoints {
         this.#requests += 1;
         for (const [at, { messageId, attempt }] of calls.entries()) {
           const status = statusOf(answer, at);
-          // Several calls that are rejected together are sent again at once, each until it is judged.
+          // Several calls that are rejected together are sent again immediately, until each of them has a separate
+          // result.
           if (calls.length > 1 && typeof answer !== "string" && answer.status === 400) break;
           this.#ledger
             .entry(messageId, destination.id)
@@ -117,7 +118,7 @@ export class Endpoints {
     };
   }
 
-  /** A response that judges each call has statuses of its own. */
+  /** A response with a result for each call contains separate statuses. */
   #answerTo(key: EndpointKey, calls: readonly SentCall[], isEach: boolean): Answer {
     const behaviour = this.#behaviours.get(key);
     const isPoisoned = (call: SentCall) =>

@@ -1,8 +1,8 @@
 /**
- * The whole path under everything that can go wrong, many times over.
+ * Simulates the whole pipeline with all kinds of failures, many times.
  *
- *   SWITCHYARD_SIMULATION_SEEDS=1000   how many worlds of each weather
- *   SWITCHYARD_SIMULATION_SEED=17      only this one, to look into a failure
+ *   SWITCHYARD_SIMULATION_SEEDS=1000   the number of worlds for each weather
+ *   SWITCHYARD_SIMULATION_SEED=17      only this world, to examine a failure
  */
 
 import { expect, test } from "vitest";

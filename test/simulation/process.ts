@@ -1,4 +1,4 @@
-/** A process with all stages of the path, on a Kafka in memory; it can be stopped and killed. */
+/** A process with all stages of the pipeline, on a Kafka in memory. It can be stopped and killed. */
 
 import { type DelayConfig, startDelay } from "../../src/delay/stage.ts";
 import { type DeliverConfig, startDeliver } from "../../src/deliver/stage.ts";
@@ -53,12 +53,14 @@ export class SimulatedProcess {
     ]);
   }
 
-  /** Neither killed nor told to stop. */
+  /** True if the process was neither killed nor requested to stop. */
   get isRunning(): boolean {
     return this.#kafka.alive && !this.#isStopping;
   }
 
-  /** Deliver takes other destinations, or other settings of the same ones, as after a reload. */
+  /**
+   * Applies other destinations, or other settings of the same destinations, to the deliver stage, as after a reload.
+   */
   async update(destinations: readonly WebhookDestination[]): Promise<void> {
     for (const stage of await this.#stages) {
       if (stage.name !== "deliver" || !this.isRunning) continue;
@@ -67,7 +69,7 @@ export class SimulatedProcess {
     }
   }
 
-  /** As after SIGTERM. */
+  /** Stops the process, as after SIGTERM. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     await Promise.all((await this.#stages).map((stage) => stage[Symbol.asyncDispose]()));
@@ -75,18 +77,18 @@ export class SimulatedProcess {
     await this.#kafka.close();
   }
 
-  /** As after SIGKILL. */
+  /** Kills the process, as after SIGKILL. */
   kill(): void {
     this.#kafka.kill();
   }
 
-  /** The groups' coordinators lose sight of it. */
+  /** Lets the process's sessions in its groups expire. */
   expire(): void {
     this.#kafka.expire();
   }
 }
 
-/** Nobody wakes up in a dead process. */
+/** Returns a clock whose waits never end when the process is dead. */
 function mortalClock(clock: ManualClock, process: Party): Clock {
   return {
     nowMs: () => clock.nowMs(),
@@ -106,7 +108,7 @@ const silentLog: Log = {
   infoText: () => undefined,
 };
 
-/** Thousands of registries would be most of a simulation's time. */
+/** Thousands of metric registries would take most of a simulation's time. */
 const idleMetrics = new Proxy(
   {},
   {

@@ -1,4 +1,4 @@
-/** What is the same in every world: destinations, topics, groups and the stages' settings. */
+/** The parts that are the same in every world: destinations, topics, groups and the settings of stages. */
 
 import type { Batch, WebhookDestination } from "../../src/destinations/webhook/settings.ts";
 import { endpointKey } from "../../src/domain/destination.ts";
@@ -23,7 +23,7 @@ export const topics = topicNames("");
 const groups = groupNames("");
 export const DELAY_TOPICS = new Set(RETRY_DELAYS_MS.map(topics.delays));
 
-/** Null: each request has one call. */
+/** Returns null if each request has one call. */
 export function aBatch(random: Prng): Batch | null {
   if (random.chance(0.4)) return null;
   return {
@@ -35,7 +35,7 @@ export function aBatch(random: Prng): Batch | null {
   };
 }
 
-/** @param random chooses how they batch calls; absent: they do not. */
+/** @param random chooses how they batch calls; if absent, they do not. */
 export function destinations(random?: Prng): WebhookDestination[] {
   const endpoints = (...names: string[]) =>
     names.map((name) => {

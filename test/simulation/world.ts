@@ -1,12 +1,12 @@
 /**
- * The whole path in a world that a seed decides: calls, endpoints' moods, and what goes wrong.
+ * The whole pipeline in a world that depends on a seed: the calls, the behavior of endpoints, and the failures.
  *
- *   world      what goes wrong
- *   calm       processes are started and stopped in good order, brokers are slow, settings change,
+ *   world      failures
+ *   calm       processes are started and stopped gracefully, brokers are slow, settings change,
  *              a process lacks a destination for a while
- *   rough      they are killed, too; brokers go away, lose acknowledgements, forget members
+ *   rough      processes are also killed; brokers are down, lose acknowledgments, remove members
  *
- * Faults end after five hours; then everybody has time to finish what is left.
+ * Failures end after five hours. After that, there is time to finish everything.
  */
 
 import type { WebhookDestination } from "../../src/destinations/webhook/settings.ts";
@@ -43,9 +43,9 @@ import {
 } from "./setup.ts";
 
 const FAULTS_FOR_MS = 5 * HOUR_MS;
-/** What was done shortly before a fault may not be committed. */
+/** Work that was done shortly before a failure may not be committed yet. */
 const BEFORE_MS = 8 * SECOND_MS;
-/** After a fault it takes a while until all have heard of it, drained and joined again. */
+/** After a failure, it takes a while until all members have drained and joined again. */
 const AFTER_MS = 20 * SECOND_MS;
 
 export type Weather = "calm" | "rough";
@@ -86,18 +86,18 @@ export class World {
     for (const delayMs of RETRY_DELAYS_MS) this.#cluster.createTopic(topics.delays(delayMs), 1);
   }
 
-  /** Lives through it all and returns what should not have happened. */
+  /** Runs the world, and returns everything that should not have happened. */
   async live(weather: Weather): Promise<string[]> {
     for (let count = this.#random.integer(1, 3); count > 0; count -= 1) this.#start();
     this.#planCalls();
     this.#planFaults(weather);
     await this.clock.advance(FAULTS_FOR_MS + MINUTE_MS);
-    // One that fails nine times of ten has its line held for hours, and windows begin late.
+    // A destination that fails nine times out of ten is on hold for hours, so retry windows start late.
     const limitMs = this.clock.nowMs() + 4 * WINDOW_MS;
     while (!this.#isSettled() && this.clock.nowMs() < limitMs) {
       await this.clock.advance(5 * MINUTE_MS);
     }
-    // Repeats would come now.
+    // Repetitions would arrive now.
     await this.clock.advance(10 * MINUTE_MS);
     return this.#judge(weather);
   }
@@ -124,7 +124,10 @@ export class World {
     return found;
   }
 
-  /** Where no endpoint fails, calls of one key arrive one after the other or in one batch, as in the topic. */
+  /**
+   * Unless an endpoint fails, calls with the same key arrive one after the other or in one batch, in the order of the
+   * topic.
+   */
   #outOfOrder(): string[] {
     const healthy = this.#destinations.filter(({ endpoints }) =>
       endpoints.every(({ key }) => this.#behaviours.get(key)?.kind === "healthy"),
@@ -160,7 +163,7 @@ export class World {
   #planCalls(): void {
     const count = this.#random.integer(1, 40);
     for (let number = 0; number < count; number += 1) {
-      // Some come together: batches, and keys that wait for each other.
+      // Some calls arrive together, so that there are batches, and calls with the same key that wait for each other.
       const atMs = this.#random.chance(0.5)
         ? this.#random.integer(0, HOUR_MS)
         : this.#random.integer(1, 6) * 5 * MINUTE_MS;
@@ -220,7 +223,10 @@ export class World {
     });
   }
 
-  /** Other settings of its destinations, perhaps one fewer; a while later as before. */
+  /**
+   * Changes the settings of the process's destinations, perhaps with one destination fewer, and restores them after a
+   * while.
+   */
   #change(process: SimulatedProcess): void {
     const gone = this.#random.chance(0.5) ? this.#random.pick(this.#destinations).id : null;
     const changed = this.#destinations
@@ -235,11 +241,11 @@ export class World {
     this.clock.schedule(backMs, () => void process.update(this.#destinations));
   }
 
-  /** Writes take seconds, and somebody has to go meanwhile. */
+  /** Makes writes take seconds, while a process has to leave. */
   #stick(weather: Weather): void {
     this.#cluster.delayWrites(this.#random.integer(500, 4_000));
     const goAtMs = this.#random.integer(0, 18 * SECOND_MS);
-    // Something to do, so that there is something to get wrong.
+    // Publishes calls, so that something can fail.
     for (let count = 3; count > 0; count -= 1) {
       this.clock.schedule(this.#random.integer(0, goAtMs), () =>
         this.#append(`s${this.#sent.length}`),
@@ -295,7 +301,7 @@ export class World {
   }
 
   readonly #read = new Map<string, number>();
-  /** Enters into the ledger what has been written since the last time. */
+  /** Adds to the ledger the records that have been written since the last call. */
   #readTopics(): void {
     const names = [
       topics.deadLetters,
