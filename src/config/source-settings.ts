@@ -33,8 +33,8 @@ const fields = {
   correctClock: setting(
     flag(),
     true,
-    "If `true`, timestamps of calls received over HTTP are corrected if `sentAt` shows that " +
-      "the device's clock is wrong by more than 30 s.",
+    "If `true`, a call's timestamp is corrected when `sentAt` shows that the device's clock is " +
+    "wrong by more than 30 s. Applies to calls received over HTTP.",
   ),
 };
 
