@@ -34,7 +34,7 @@ const fields = {
     flag(),
     true,
     "If `true`, a call's timestamp is corrected when `sentAt` shows that the device's clock is " +
-    "wrong by more than 30 s. Applies to calls received over HTTP.",
+      "wrong by more than 30 s. Applies to calls received over HTTP.",
   ),
 };
 

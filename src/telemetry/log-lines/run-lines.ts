@@ -184,8 +184,8 @@ export const RUN_LINES = {
   },
   "topics.recreated": {
     levels: ["warn"],
-    meaning: "Topics disappeared while the process was running, and were recreated without " +
-    "records.",
+    meaning:
+      "Topics disappeared while the process was running, and were recreated without " + "records.",
     action: "Find out who deleted them. Their records are lost.",
     fields: ["topics"],
   },
