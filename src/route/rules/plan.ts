@@ -35,22 +35,6 @@ import { JsonValue } from "./json-value.ts";
 import { type CompiledEntry, compiledEntry, mapped } from "./mapping.ts";
 import { placesOf, type RulePath, shapeOf } from "./path.ts";
 
-/** The parts of a call that rules use. */
-export interface RuleCall {
-  readonly call: Call;
-  /**
-   * The result of JSON.parse, except that IDs which were sent as numbers may be strings of their digits
-   * (`exact-ids.ts`).
-   */
-  readonly json: JsonObject;
-  readonly bytes: Buffer;
-  readonly messageId: MessageId;
-  /** The call's JSON as a value that is never changed. Each destination changes a copy of its own. */
-  readonly value: () => JsonValue;
-  /** The results so far. */
-  readonly results: Map<RuleActions, ActionsResult>;
-}
-
 /** The rules for the calls of one source. */
 export interface RulePlan {
   readonly consent: ConsentRule | null;
