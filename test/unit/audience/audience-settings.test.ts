@@ -1,4 +1,4 @@
-// Where an audience's settings come from.
+// The sources of an audience's settings.
 
 import { expect, test } from "vitest";
 

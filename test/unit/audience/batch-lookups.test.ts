@@ -1,4 +1,4 @@
-// Users that are gathered come in ranges, each user once, with the first record that has it.
+// Collected users are returned in ranges, each user once, with the first record that contains the user.
 
 import { expect, test } from "vitest";
 
@@ -31,11 +31,11 @@ test.each([
   for (const range of ranges) {
     for (const [userId, record] of range) {
       expect(record).toBe(records.find(({ userIds }) => userIds.includes(userId)));
-      // Enough of them, for what takes long.
+      // This is enough for the slow cases.
       if (users.length > 100) break;
     }
   }
-  // No range is long, and nobody is kept waiting while they are made.
+  // No range is long, and other work can run while the ranges are created.
   expect(Math.max(0, ...ranges.map((range) => range.size))).toBeLessThan(8_000);
   expect(breaths).toBe(Math.floor(all.flat().length / 4_000));
 });

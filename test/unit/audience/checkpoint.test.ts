@@ -1,4 +1,4 @@
-// Whether a local store can be used.
+// The decision whether a local store can be used.
 
 import { expect, test } from "vitest";
 

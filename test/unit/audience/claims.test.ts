@@ -1,4 +1,4 @@
-// Which audience has an id and a key.
+// The decision which audience has an ID and a key.
 
 import { expect, test } from "vitest";
 

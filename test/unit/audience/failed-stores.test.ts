@@ -1,4 +1,4 @@
-// A local store that fails: the audience stage alone stops, says so, and starts again until it works.
+// A local store fails: only the audience stage stops, reports this, and restarts until the store works.
 
 import { expect, test } from "vitest";
 
@@ -45,7 +45,7 @@ test("a full disk stops the stage alone: it is reported, and started again later
   await world.settle();
   expect(process.stage.healthProblems()).toEqual([]);
   expect(await process.metrics.text()).toContain(`${GAUGE} 0\n`);
-  // Told again at most with the same message ids.
+  // A call may be repeated, but only with the same message ID.
   const reported = new Map(world.calls().map(({ messageId, userId }) => [messageId, userId]));
   expect([...reported.values()]).toEqual(["u1", "u2", "u3", "u4", "u1"]);
   expect(process.lines.filter(({ msg }) => msg === "audience.store.rebuilding")).toEqual([]);
@@ -64,7 +64,7 @@ test.each<readonly StoreWork[]>([
   "whatever cannot be done (%s, %s), the program continues, and the syncs are applied once it can",
   async (...works) => {
     const { world, stores, process, restarted } = await startWorld();
-    // A restart opens and reads the store as well.
+    // A restart also opens and reads the store.
     const [first = "write"] = works;
     stores.failing = (work) => (works.includes(work) ? FULL : null);
     if (first === "open") {

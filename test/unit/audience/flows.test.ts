@@ -1,4 +1,5 @@
-// Ways of syncs through the stage on a Kafka in memory: what is refused, awaits approval, is shared and moved.
+// Syncs in the stage on a Kafka in memory: rejected ones, those that await approval, several partitions, and a change
+// of the owner.
 
 import { expect, test } from "vitest";
 
@@ -102,7 +103,7 @@ test("a sync that awaits approval removes nobody until it is approved, and only 
     ["awaiting-approval", "warn"],
   ]);
   expect(await process.metrics.text()).toContain("switchyard_audience_syncs_awaiting_approval 1\n");
-  // It still awaits approval after another process has rebuilt its state.
+  // The sync still awaits approval after another process has rebuilt the state.
   process.kill();
   const other = await world.start();
   world.append({ type: "begin", audienceId: "a", audienceName: "a", syncId: "s3" });
@@ -169,7 +170,7 @@ test("a process that may have been taken for dead writes nothing any more", asyn
   world.sync("a", "s2", users(2));
   await world.clock.advance(10_000);
   expect(written()).toEqual(before);
-  // It ends in good order, and whoever comes next does the work.
+  // The process stops gracefully, and the next one does the work.
   await process.close();
   expect(process.failures).toEqual([]);
   const next = await world.start();

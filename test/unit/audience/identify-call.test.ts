@@ -1,4 +1,4 @@
-// The call that tells who entered or left.
+// The call for a user who entered or left an audience.
 
 import { expect, test } from "vitest";
 

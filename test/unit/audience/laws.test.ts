@@ -1,4 +1,4 @@
-// The laws of the chaos run of audiences: each must be able to fail, or a run proves nothing.
+// The laws of the chaos run for audiences: each must be able to fail, because otherwise a run would prove nothing.
 
 import { describe, expect, test } from "vitest";
 
@@ -20,7 +20,7 @@ const EXPECTED: Expected = {
   deadLetters: new Set(["0/7"]),
 };
 
-/** `u1+1` is u1 told true with message id 1. */
+/** `u1+1` is a call for u1 with the value true and the message ID 1. */
 function calls(text: string): readonly ReportedCall[] {
   return text.split(" ").map((each, index) => {
     const [, user = "", sign = "", id = ""] = /^(\w+)([+-])(\w+)$/.exec(each) ?? [];

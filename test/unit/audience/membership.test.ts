@@ -1,10 +1,10 @@
-// What an arrival makes of a membership.
+// The effect of an arrival on a membership.
 
 import { expect, test } from "vitest";
 
 import { arrive, readMembership, writeMembership } from "../../../src/audience/membership.ts";
 
-/** Of the sync that began at 9: the number 7 has arrived. */
+/** The sync that began at offset 9, in which the number 7 has arrived. */
 const SYNC = { begin: 9, has: (number: number) => number === 7 };
 
 test.each([

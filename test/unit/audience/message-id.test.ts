@@ -1,4 +1,4 @@
-// Message ids of calls that audiences make.
+// Message IDs of calls from audiences.
 
 import { expect, test } from "vitest";
 

@@ -1,5 +1,5 @@
-// Numbers of members, by which arrivals are bits: where an old number or an old bit would count,
-// somebody who left would stay.
+// Numbers of members, which are the positions of the bits for arrivals: if an old number or an old bit counted, a user
+// who left would stay a member.
 
 import { expect, test } from "vitest";
 
@@ -20,7 +20,7 @@ test("numbers begin again when most are of no use, and the earlier ones count no
   world.sync("a", "s2", users(1));
   await world.settle();
   expect(values(process.stores, "u1")).toEqual(["+0.0"]);
-  // Cut short: u1 keeps its number of before, and u7 gets the same one.
+  // The sync was interrupted: u1 keeps its earlier number, and u7 gets the same number.
   const next = { audienceId: "a", syncId: "s3" };
   world.append({ type: "begin", audienceName: "a", ...next });
   world.append({ type: "members", ...next, userIds: users(7) });
@@ -59,7 +59,7 @@ test("a user who was forgotten in the middle of a sync arrives again, also when 
   world.append({ type: "members", ...sync, userIds: users(1) });
   await world.settle();
   await elsewhere.close();
-  // This store has the bit of u1, and reads the rest again.
+  // This store has the bit of u1, and the rest is read again.
   const again = await world.start(here);
   world.append({ type: "end", ...sync, count: 3 });
   await world.settle();

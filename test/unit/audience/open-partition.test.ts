@@ -1,4 +1,4 @@
-// Taking a partition over while its owner before, or the next one, still writes.
+// A process takes over a partition while the previous owner, or the next one, still writes.
 
 import { expect, test } from "vitest";
 
@@ -7,7 +7,7 @@ import { type OpenDeps, openPartition } from "../../../src/audience/open-partiti
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { MemoryStore } from "../../support/worlds/memory-stores.ts";
 
-/** A changelog that grows by `late` while it is read for the first time. */
+/** Creates a changelog to which `late` is added while it is read for the first time. */
 function world(early: readonly string[], late: readonly string[]) {
   const log: IncomingRecord[] = [];
   const append = (key: string) => {

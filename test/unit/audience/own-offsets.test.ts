@@ -1,4 +1,4 @@
-// Which topic records are of, and the offsets that the work counts by.
+// The topic to which records belong, and the offsets that the stage uses.
 
 import { expect, test } from "vitest";
 
@@ -17,23 +17,23 @@ const A = { topicId: "a", base: 100 };
 const NO_ID = { topicId: "", base: 100 };
 
 test.each([
-  // The same id: whatever the log's end is.
+  // If the ID is the same, the log end offset does not matter.
   [A, "a", 150, 0, "same", A],
   [A, "b", 150, 9_000, "another", { topicId: "b", base: 151 }],
-  // The first record of all.
+  // This is the very first record.
   [null, "a", 0, 0, "noted", { topicId: "a", base: 0 }],
   [null, "", 0, 0, "same", { topicId: "", base: 0 }],
-  // Made by a version that noted no id.
+  // The state is from a version that did not store IDs.
   [null, "a", 50, 50, "noted", { topicId: "a", base: 0 }],
   [null, "a", 50, 49, "another", { topicId: "a", base: 51 }],
   [null, "", 50, 50, "same", { topicId: "", base: 0 }],
   [null, "", 50, 49, "another", { topicId: "", base: 51 }],
-  // Brokers that know no ids, and that do since.
+  // Brokers had no topic IDs before, but have them now.
   [NO_ID, "", 150, 50, "same", NO_ID],
   [NO_ID, "", 150, 49, "another", { topicId: "", base: 151 }],
   [NO_ID, "a", 150, 50, "noted", { topicId: "a", base: 100 }],
   [NO_ID, "a", 150, 49, "another", { topicId: "a", base: 151 }],
-  // Brokers that do not tell any more.
+  // Brokers no longer return topic IDs.
   [A, "", 150, 50, "same", A],
   [A, "", 150, 49, "another", { topicId: "", base: 151 }],
 ] as const)(

@@ -1,4 +1,4 @@
-// What a record on audience-syncs is read as.
+// Parsing records of audience-syncs.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// Arrivals of a sync: bits in memory, entries in the store, and the room that they have.
+// Arrivals in a sync: bits in memory, entries in the store, and the room for them.
 
 import { expect, test } from "vitest";
 
@@ -23,7 +23,7 @@ test.each([
 test("numbers are written in order, in a few bytes each", () => {
   expect([...readNumbers(writeNumbers([9, 3, 7]))]).toEqual([3, 7, 9]);
   const numbers = Array.from({ length: 10_000 }, (_, index) => index * 100);
-  // One byte each, as base64.
+  // Each is one byte, in base64.
   expect(writeNumbers(numbers).length).toBeLessThanOrEqual(10_000 * 1.4);
 });
 

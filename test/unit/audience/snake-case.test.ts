@@ -1,4 +1,4 @@
-// How a trait is named.
+// The names of traits.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

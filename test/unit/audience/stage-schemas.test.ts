@@ -1,4 +1,4 @@
-// The audience stage with a schema registry, and the schema that producers are offered.
+// The audience stage with a schema registry, and the schema for producers.
 
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// The audience stage on a Kafka in memory: what users are told, and what is left of it.
+// The audience stage on a Kafka in memory: the calls for users, and the stored state.
 
 import { expect, test } from "vitest";
 
@@ -70,7 +70,7 @@ test("other settings of audiences count from the next record; a claimed key stay
   world.sync("a1", "s3", ["u1", "u2"], "VIP");
   await world.settle();
   expect(world.reported(1)).toEqual(["u2 vip=true"]);
-  // By the new settings it awaits approval.
+  // With the new settings, it awaits approval.
   world.sync("a1", "s4", ["u1"], "VIP");
   await world.settle();
   expect(world.reported(2)).toEqual([]);
@@ -87,7 +87,7 @@ test("killed in the middle of records that are worked on together, the rest arri
     const userIds = users.slice(from, from + 1_500);
     world.append({ type: "members", audienceId: "a1", syncId: "s1", userIds });
   }
-  // Some steps are written, and not all.
+  // Some of the steps are written, but not all.
   await world.until(() => world.cluster.records(topics.calls).length >= 3_000);
   expect(world.calls().length).toBeLessThan(users.length);
   first.kill();

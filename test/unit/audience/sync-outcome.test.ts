@@ -1,4 +1,4 @@
-// What becomes of a sync at its end.
+// The outcome of a sync at its end.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// What a record means for the audience as it is.
+// The effect of a record on the current state of an audience.
 
 import { expect, test } from "vitest";
 

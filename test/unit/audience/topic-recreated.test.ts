@@ -1,11 +1,11 @@
-// `audience-syncs` is deleted and made again, and counts from 0: nothing of it is passed over.
+// `audience-syncs` is recreated, and its offsets start at 0 again: none of its records is skipped.
 
 import { expect, test } from "vitest";
 
 import { AudienceWorld, topics, type WorldOptions } from "../../support/worlds/audience-world.ts";
 import { MemoryStores } from "../../support/worlds/memory-stores.ts";
 
-/** Syncs that are longer than what comes on the next topic, and a topic that is made anew. */
+/** Writes syncs that are longer than the content of the next topic, and recreates the topic. */
 async function anew(options: WorldOptions = {}) {
   const world = new AudienceWorld(options);
   const stores = new MemoryStores();
@@ -112,7 +112,7 @@ test("an open sync holds the commit at its begin on the topic; one of the topic 
   world.append(begin);
   world.append(members);
   await world.settle();
-  // That it was worked on is committed, too.
+  // The fact that it was processed is also committed.
   expect(await world.committed()).toEqual([0]);
   await before.close();
   await world.makeSyncsAnew();
@@ -123,7 +123,7 @@ test("an open sync holds the commit at its begin on the topic; one of the topic 
   world.append({ ...begin, audienceId: "a2", audienceName: "Other", syncId: "s2" });
   await world.settle();
   expect(await world.committed()).toEqual([3]);
-  // The rest of the sync that has begun on the topic before.
+  // This is the rest of a sync that started in the previous topic.
   world.append({ type: "end", audienceId: "a1", syncId: "s3", count: 1 });
   world.append({ type: "end", audienceId: "a2", syncId: "s2", count: 0 });
   await world.settle();

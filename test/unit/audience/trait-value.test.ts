@@ -1,4 +1,4 @@
-// Values of traits as they are kept and compared.
+// Values of traits, as they are stored and compared.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// What metrics and logs say of syncs and stores, and nothing of users.
+// Metrics and logs show syncs and stores, but no users.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// The tables of benches, and when a figure of two commits counts as worse.
+// The tables of benches, and the cases in which a figure counts as worse than on another commit.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// The laws of the chaos run: each must be able to fail, or a run proves nothing.
+// The laws of the chaos run: each must be able to fail, because otherwise a run would prove nothing.
 
 import { describe, expect, test } from "vitest";
 
@@ -183,7 +183,7 @@ test("going around a topic begins no window: what was never attempted has none",
   const around = written("delay", 20, { dueAtMs: T + 1_020 });
   const back = written("delivery", 1_030, { dueAtMs: T + 1_020 });
   const made = entry([request(13_000)], [around, back]);
-  // It is written again on its own topic, which the outage of that topic explains.
+  // It is written again to its own topic, which the outage of this topic explains.
   expect(broken(made, [{ kind: "broker", fromMs: T - 10, toMs: T + 20 }])).toEqual([]);
 });
 
@@ -201,7 +201,7 @@ test("a first attempt is late when the window has ended that began with a parkin
   const parked = written("delay", 20, { retryCount: 1, endpoint: KEY });
   expect(broken(entry([request(12_000)], [parked]))).toEqual([]);
   expect(broken(entry([request(12_100)], [parked]))).toEqual(["late"]);
-  // Done twice, it may be the other half's, which was never parked.
+  // If it is done twice, it may belong to the other half, which was never scheduled for retry.
   expect(broken(entry([request(12_100)], [parked, parked]), [KILL])).toEqual([]);
 });
 
@@ -255,13 +255,13 @@ describe("how much a fault may repeat", () => {
     expect(broken(attempts(4), [KILL])).toEqual([]);
     expect(broken(attempts(5), [KILL])).toEqual(["repeated"]);
     expect(broken(attempts(5), [KILL, { ...KILL, toMs: T + 1_500 }])).toEqual([]);
-    // A fault that comes after all of it, or was over before, explains none of it.
+    // A fault that starts after all of it, or that ended before, explains none of it.
     const before = { ...KILL, fromMs: T - 9_000, toMs: T - 6_000 };
     const after = { ...KILL, fromMs: T + 60_000, toMs: T + 61_000 };
     expect(broken(attempts(5), [before, KILL, after])).toEqual(["repeated"]);
   });
 
-  /** Of which the first attempt is made again; all of it so much later. */
+  /** Returns records in which the first attempt is repeated; all of them are this much later. */
   const repeated = (
     place: string,
     laterMs = 0,

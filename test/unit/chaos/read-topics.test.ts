@@ -1,4 +1,4 @@
-// What chaos reads of topics, with brokers that fail in between: each record once, and none left out.
+// The chaos suite reads topics while brokers fail: it reads each record once, and omits none.
 
 import { expect, test } from "vitest";
 
@@ -11,7 +11,10 @@ import { topics } from "../../chaos/setup.ts";
 const TOPIC = topics.deadLetters;
 const AWAY = new Error("there is no leader for this partition");
 
-/** One partition with ten records, in answers of two. Each third answer fails, and the first look. */
+/**
+ * Creates one partition with ten records, two in each response. Every third response fails, and so does the first
+ * check.
+ */
 function world() {
   const seen: number[] = [];
   let [looks, answers] = [0, 0];

@@ -1,4 +1,4 @@
-// What the endpoints of a chaos run answer to a batch, of what its calls would get alone.
+// The responses of the endpoints in a chaos run to a batch, given the responses that its calls would get alone.
 
 import { expect, test } from "vitest";
 

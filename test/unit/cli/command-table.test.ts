@@ -1,4 +1,4 @@
-// The help of the program shows the table, and the commands show their own.
+// The help of the program shows the table, and the help of a command shows the same summary.
 
 import { expect, test } from "vitest";
 

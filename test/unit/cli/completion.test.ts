@@ -1,4 +1,4 @@
-// What is offered, from the commands themselves; test/local/completion.test.ts runs it in bash.
+// The completions, derived from the commands. test/local/completion.test.ts runs the script in bash.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// `--json` of the commands that need no broker; the others have it in their own tests.
+// `--json` of the commands that need no broker. The tests of the other commands include it.
 
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// Commands, their exit status and what they say. Kafka's are in publish.test.ts and
+// Commands, their exit status and their output. Commands that use Kafka are in publish.test.ts and
 // topics-command.test.ts; test/local/program.test.ts starts the real program.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -56,7 +56,7 @@ test.each([
   [`delete u1 --source web --source ios -c ${GOOD}`, 2, 'no source has the ID "ios"'],
   ["sign", 2, "exactly one of --secret-file, --secret-env or --secret is required"],
   ["sign --secret abc123 /no/such/file", 1, "/no/such/file cannot be read: there is no such file"],
-  // Kafka of this configuration is nowhere: it isn't asked.
+  // The Kafka in this configuration does not exist, and no request is sent to it.
   [
     `publish /no/such/file --source web -c ${GOOD}`,
     1,

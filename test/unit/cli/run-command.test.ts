@@ -1,4 +1,4 @@
-// What `run` says before it starts.
+// The warnings of `run` before it starts.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// Data that tries to steer the terminal, through what the commands print.
+// Data with control characters for the terminal, in the output of commands.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +14,10 @@ import { SMALL } from "../../support/build/config-source.ts";
 import { destinationReport, processReport } from "../../support/build/status-report.ts";
 import { type FakeShell, fakeShell } from "../../support/worlds/fake-shell.ts";
 
-/** Clears the screen by C0 and by C1, deletes, turns the reading order, returns, rings. */
+/**
+ * Clears the screen with C0 and with C1 characters, deletes, changes the reading direction, returns the cursor, and
+ * rings the bell.
+ */
 const EVIL = "x\u001b[2J\u009b2J\u007f\u202e\u2066\r\u0007";
 const AT = "2026-03-01T09:30:15Z";
 const CONTROL = /(?!\n)[\p{Cc}\p{Bidi_Control}]/u;
@@ -46,7 +49,7 @@ test("explain", async () => {
   const lines = [call, { type: EVIL }].map((line) => `${JSON.stringify(line)}\n`);
   const shell = fakeShell(lines);
   await runProgram(["explain", "-c", file("good.yaml", SMALL)], shell);
-  // The body stays the JSON that it is.
+  // The JSON body stays unchanged.
   const [, body = ""] = /^ {6}(\{.*\})$/m.exec(printedBy(shell)) ?? [];
   expect(JSON.parse(body)).toMatchObject({ event: EVIL, properties: { [EVIL]: 1 } });
 });

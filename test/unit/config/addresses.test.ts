@@ -1,4 +1,4 @@
-// Literal IPv6 addresses, wherever the configuration takes an address.
+// Literal IPv6 addresses, wherever the configuration accepts an address.
 
 import { expect, test } from "vitest";
 

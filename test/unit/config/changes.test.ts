@@ -1,4 +1,4 @@
-// What another configuration changes, by the table of changes.ts.
+// The differences between two configurations: the table of changes.ts.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -46,7 +46,7 @@ function config(yaml: string): Config {
   const read = readYaml(yaml);
   if (read.kind === "invalid") throw new Error(read.problems[0]?.found);
   const parsed = parseConfig(read.tree, {}, (path) => {
-    // The file of a certificate that has been renewed, with other bytes.
+    // The content of a certificate's file that has been renewed.
     const bytes = readFileSync(join(TLS, path.replace("renewed", "cert")));
     return { kind: "bytes", bytes: Buffer.concat([bytes, Buffer.from(`# ${path}`)]) };
   });
@@ -59,7 +59,7 @@ function changed(from: string, to: string): Config {
   return config(BASE.replace(from, to));
 }
 
-/** Rows of the table: what is changed in the file, and what comes of it. */
+/** Rows of the table: the change in the file, and the result. */
 const ROWS: readonly (readonly [string, string, Partial<Changes>])[] = [
   ["delivery: { retryWindow: 4h }", "delivery: {}", {}],
   ["[{ id: vip, key: vip }]", "[{ key: vip, id: vip }]", {}],
@@ -193,7 +193,7 @@ test.each(ROWS)("%s changed to %s", (from, to, expected) => {
   const changes = changesOf(before, after);
   expect(changes).toEqual({ ...NOTHING, ...expected });
   expect(isUnchanged(changes)).toBe(Object.keys(expected).length === 0);
-  // Two hashes differ where something changes that all processes share, and never otherwise.
+  // Two hashes differ exactly if a setting changes that all processes share.
   expect(configHash(before) === configHash(after)).toBe(areOfOneProcess(changes));
   expect(JSON.stringify(changes)).not.toContain("hunter2");
 });

@@ -1,11 +1,11 @@
-// What a destination may not say: path, what was found, what was expected, row by row.
+// Invalid settings of a destination: the path, the value that was found, and the expected value, row by row.
 
 import { expect, test } from "vitest";
 
 import { pathText } from "../../../src/settings/problem.ts";
 import { config, problems, SMALL } from "../../support/build/config-source.ts";
 
-/** A webhook destination with something more, in the smallest configuration around it. */
+/** Returns a minimal configuration that has a webhook destination with these settings. */
 function webhook(more: string, endpoints = '[{ url: "https://a.example.com/" }]'): string {
   return `kafka: { brokers: [kafka-1:9092] }
 destinations: [{ id: hook, type: webhook, endpoints: ${endpoints}, ${more} }]`;
@@ -330,7 +330,7 @@ test.each(ROWS)("%s", (_name, yaml, path, found, expected) => {
   expect(reported[0]?.expected).toContain(expected);
 });
 
-// A table of refusals proves nothing if everything is refused.
+// A table of rejections proves nothing if everything is rejected.
 test.each([
   ["the small one", SMALL],
   ["five endpoints", webhook("enabled: true", six.replace(/,\{[^}]*\}\]$/, "]"))],

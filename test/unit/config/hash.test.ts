@@ -1,4 +1,4 @@
-// What counts in the hash of a configuration.
+// The settings that the hash of a configuration covers.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// Hints: values that name something and are nearly right, booleans of YAML 1.1, ports.
+// Hints: names that are nearly correct, booleans of YAML 1.1, and ports.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// `include`: entries from files of their own, each problem with its file.
+// `include`: entries from separate files, and problems with the file's name.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the configuration's own syntax.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";

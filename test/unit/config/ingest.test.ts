@@ -1,4 +1,4 @@
-// The section `ingest`: what it takes, and what it says about what it does not.
+// The section `ingest`: the values that it accepts, and the problems for other values.
 
 import { expect, test } from "vitest";
 import { pathText } from "../../../src/settings/problem.ts";

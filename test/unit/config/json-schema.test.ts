@@ -1,4 +1,4 @@
-// The schema of the configuration file accepts what the program accepts, and finds what people mistype.
+// The schema of the configuration file accepts what the program accepts, and finds typing errors.
 
 import { readFileSync } from "node:fs";
 
@@ -64,7 +64,7 @@ test.each([
   expect(problemsOf(config)).toContain(path);
 });
 
-/** Names of settings whose decoder has no JSON form: an editor could not check them. */
+/** Returns the names of settings whose decoder has no JSON form, so that an editor could not check them. */
 function unknownIn(node: Node, name: string): readonly string[] {
   if (node.kind === "setting") return node.decoder.json === undefined ? [name] : [];
   if (node.kind === "list") return unknownIn(node.item, `${name}[]`);

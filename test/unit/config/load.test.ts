@@ -1,4 +1,4 @@
-// The configuration's files: YAML with its lines, PEM files, what is printed of secrets.
+// The files of the configuration: YAML with line numbers, PEM files, and how secrets are printed.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -163,7 +163,7 @@ test("the printed configuration shows no secret, and everything else", () => {
   expect(printed).toContain("- 60m");
 });
 
-// Each line breaks a place where a secret stands; the problem must not quote it.
+// Each line makes a setting with a secret invalid. The problem must not quote the secret.
 test.each([
   ["password: hunter2-a", "password: [hunter2-a]"],
   ["mechanism: plain, username: u", "mechanism: oauthbearer"],

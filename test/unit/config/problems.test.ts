@@ -1,4 +1,4 @@
-// What a configuration may not say: path, what was found, what was expected, row by row.
+// Invalid configurations: the path, the value that was found, and the expected value, row by row.
 
 import { expect, test } from "vitest";
 
@@ -321,7 +321,7 @@ delivery: { retryDelays: [2s, 1s], retryWindow: 9h }
 });
 
 test("work grows with the number of sources and destinations, not with their product", () => {
-  // Looking through all destinations for each source would take longer than any test may.
+  // Searching all destinations for each source would take longer than a test may.
   const ids = Array.from({ length: 100_000 }, (_, index) => `d${index}`);
   const destinations = ids.map((id) => ({ id }));
   const sources = ids.map((id) => ({ id, destinations: [id] }));

@@ -1,4 +1,4 @@
-// `${file:/path}`: what becomes of the file, and that nobody is told of its content.
+// `${file:/path}`: how the file is read, and that its content is never shown.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the configuration's own syntax.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -16,7 +16,7 @@ const SECRETS = join(folder, "secrets");
 mkdirSync(SECRETS);
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** A destination with a header and a shared secret as YAML states them. */
+/** Loads a destination with a header and a shared secret, which are given as YAML. */
 function load(secret: string, header = "plain", more = ""): Loaded {
   const file = join(folder, "switchyard.yaml");
   writeFileSync(
@@ -116,7 +116,7 @@ delivery: { retryDelays: ["\${file:secrets/delay}"] }
   expect(whole).toContain("Authorization: ${file:secrets/crm}");
 });
 
-// Each puts the secret where something else belongs; the problem shows the reference alone.
+// Each case uses the secret for another setting. The problem shows only the reference.
 test.each([
   ['kafka2: "${file:secrets/crm}"', "kafka2"],
   ['defaultSource: "${file:secrets/crm}"', "defaultSource"],

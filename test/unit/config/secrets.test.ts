@@ -1,4 +1,4 @@
-// Secrets that stand where something else belongs: no problem and no printed configuration has them.
+// Secrets in the wrong setting: no problem and no printed configuration contains them.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ function said(found: readonly Problem[]): string {
   return found.map((problem) => problemText({ ...problem, line: null, file: null })).join("\n");
 }
 
-/** Any eight characters in a row of a secret tell part of it. */
+/** Expects that the text contains no eight consecutive characters of the secret. */
 function expectNothingOf(secret: string, text: string): void {
   for (let from = 0; from + 8 <= secret.length; from += 1) {
     expect(text).not.toContain(secret.slice(from, from + 8));

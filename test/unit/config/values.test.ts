@@ -1,4 +1,4 @@
-// What a configuration means: defaults, variables, the environment.
+// The values of a configuration: defaults, variables, and the environment.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the configuration's own syntax.
 
 import { expect, test } from "vitest";
@@ -249,7 +249,7 @@ test.each(["", "delivery:", "delivery: {}"])("a variable sets inside a section: 
 test("a variable sets inside a section that is a flag", () => {
   const env = { SWITCHYARD_KAFKA_TLS_CA: "ca.pem" };
   const reported = problems("kafka: { brokers: [a:1], tls: true }", env);
-  // It is looked for, and there are no files here.
+  // The file is read, but there are no files in this test.
   expect(reported.map((problem) => pathText(problem.path))).toEqual(["kafka.tls.ca"]);
 });
 
@@ -258,7 +258,7 @@ test("a wrong variable is named, a secret one without its value", () => {
   expect(problem).toMatchObject({ found: '"many" in SWITCHYARD_KAFKA_PARTITIONS' });
 });
 
-// A variable holds a list as a text with commas; what is checked across settings sees into it.
+// A variable contains a list as a string with commas. Checks across settings also see its entries.
 test.each([
   ["delivery: { retryDelays: '${LIST}' }", { LIST: "60s, 10s" }, "delivery.retryDelays[1]"],
   ["", { SWITCHYARD_DELIVERY_RETRY_DELAYS: "60s,10s" }, "delivery.retryDelays[1]"],
@@ -368,7 +368,7 @@ test("each setting has a variable of its own", () => {
   const names = variables(SETTINGS).map(({ name }) => name);
   expect(names).toContain("SWITCHYARD_KAFKA_SASL_TOKEN_URL");
   expect(new Set(names).size).toBe(names.length);
-  // Two settings that differ in their spelling only would share one.
+  // Two settings whose names differ only in notation would share a variable.
   expect(variableName(["a", "bC"])).toBe(variableName(["a", "b", "c"]));
 });
 

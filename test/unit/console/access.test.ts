@@ -1,4 +1,4 @@
-// A row of the table in access.ts each, and the cookie.
+// A test for each row of the table in access.ts, and the cookie.
 
 import { expect, test } from "vitest";
 

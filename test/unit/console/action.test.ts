@@ -1,4 +1,4 @@
-// Actions as they come in the body of a request: the table of action.ts.
+// Actions in the body of a request: the table of action.ts.
 
 import { expect, test } from "vitest";
 

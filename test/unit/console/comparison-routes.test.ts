@@ -1,4 +1,4 @@
-// Comparisons of past calls: which are started, and whose result is kept.
+// Comparisons of past calls: which ones are started, and which results are kept.
 
 import { expect, test } from "vitest";
 

@@ -102,7 +102,7 @@ test("skipped calls are counted per hour, for as long as a process that routes w
     0,
     null,
   ]);
-  // Nothing was attempted.
+  // Nothing was attempted in this time.
   expect(history.responses("crm", at + 3 * hour).values["2xx"].every((each) => each === null)).toBe(
     true,
   );

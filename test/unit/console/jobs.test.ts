@@ -1,4 +1,4 @@
-// Actions under way: a row of the table in jobs.ts each.
+// Actions in progress: a test for each row of the table in jobs.ts.
 
 import { beforeEach, expect, test } from "vitest";
 
@@ -53,7 +53,7 @@ function statusOf(action: Action): number {
   return found.kind === "begun" ? 202 : found.status;
 }
 
-/** The one that began last, and its words. */
+/** Returns the job that started last, with its text. */
 function last(): Begun {
   const found = begun.at(-1);
   if (found === undefined) throw new Error("nothing has begun");

@@ -1,4 +1,4 @@
-// Polls while somebody watches, and counts now and then while nobody does.
+// The poller polls while a user is watching, and otherwise only samples the counters.
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 
@@ -15,11 +15,11 @@ const counters: Counters = {
 };
 
 let clock: ManualClock;
-/** The time of day, less the clock's. */
+/** The difference between the time of day and the clock. */
 let aheadMs: number;
 let asked: { pollOnce: number; sample: number };
 let fails: boolean;
-/** During which poll the clock is set back; 0: none. */
+/** The number of the poll during which the clock is set back; 0 for none. */
 let setBackAt: number;
 let lines: string[];
 let poller: Poller;

@@ -17,7 +17,7 @@ test("a stream gets each row once, and again when it has changed", () => {
   const event = rowsOf(second, history, sent);
   expect(event.changed.map(({ id, queued }) => [id, queued])).toEqual([["b", 7]]);
   expect(event.ids).toEqual(["b", "a"]);
-  // It was gone: a row that comes back is sent again.
+  // The row was removed before: a row that returns is sent again.
   expect(rowsOf(first, history, sent).changed.map(({ id }) => id)).toEqual(["b", "c"]);
 });
 
@@ -87,6 +87,6 @@ test("lists of the overview have at most five destinations", () => {
   );
   const { worst, busiest } = overviewOf(snapshot(all), new History(), NOW);
   expect(worst).toHaveLength(5);
-  // Nothing is known to have been delivered.
+  // It is not known that anything was delivered.
   expect(busiest).toEqual([]);
 });

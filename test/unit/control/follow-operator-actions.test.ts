@@ -124,7 +124,7 @@ test("a topic that cannot be read is reported, keeps what is known, and is read 
   }));
   isRefused = true;
   pause();
-  // A broker that is away has a line of its own.
+  // For an unreachable broker, there is a separate log line.
   away.now = true;
   const operatorActions = start();
   await driver.during(operatorActions.known);

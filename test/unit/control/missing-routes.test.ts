@@ -1,4 +1,4 @@
-// Destinations that another process routes to and this one does not.
+// Destinations to which another process routes, but this process does not.
 
 import { expect, test } from "vitest";
 import { missingRoutes } from "../../../src/control/missing-routes.ts";

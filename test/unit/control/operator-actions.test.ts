@@ -1,4 +1,4 @@
-// The table of operator-actions.ts: what is written is read again, and nothing else is believed.
+// The table of operator-actions.ts: records that are written can be read again, and all other records are ignored.
 
 import { describe, expect, test } from "vitest";
 import {

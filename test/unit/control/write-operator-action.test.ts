@@ -1,4 +1,4 @@
-// What people ask for, written to the topic of operations and read back as processes do.
+// Operator actions are written to their topic, and read back in the same way as by processes.
 
 import { expect, test } from "vitest";
 import { KnownOperatorActions } from "../../../src/control/operator-action-state.ts";
@@ -42,7 +42,7 @@ test("a pause is known until it is resumed or over", async () => {
   await resumeDestination(operating, crm);
   expect(known.pauseOf(crm, T)).toBeNull();
   expect(written.map(({ topic }) => topic)).toEqual(["ops", "ops"]);
-  // The last one of a key counts, also after compaction.
+  // The last record of a key applies, even after compaction.
   expect(new Set(written.map(({ key }) => `${key}`)).size).toBe(1);
 });
 

@@ -18,7 +18,7 @@ function counts(unread: UnreadRecords): Record<string, number> {
   return Object.fromEntries([...sum(unread)].map(([label, { count }]) => [label, count]));
 }
 
-/** `a` and `b` in turn, parked at the time of their offsets. */
+/** Adds records of `a` and `b` in turn, scheduled at the times of their offsets. */
 function filled(records: number, entriesMax = Number.POSITIVE_INFINITY): UnreadRecords {
   const unread = new UnreadRecords(() => entriesMax);
   for (let offset = 0; offset < records; offset += 1) {
@@ -107,6 +107,6 @@ test("more destinations than entries leave two blocks: the older one goes in the
     unread.took(offset, [`d${offset % 10}`], at(offset, offset));
   }
   expect(counts(unread)).toMatchObject({ d0: 10, d9: 10 });
-  // The first attempts of the older block are forgotten with it.
+  // The first attempts of the older block are dropped with it.
   expect(sum(unread).get("d0")?.firstAttemptAtMs).toBeGreaterThan(0);
 });

@@ -1,4 +1,4 @@
-// The gauges of what waits in delay topics, by a stage that has only little of it in hand.
+// The gauges of records that wait in delay topics, in a stage that has few of these records in flight.
 
 import { describe, expect, test } from "vitest";
 
@@ -19,7 +19,7 @@ const MINUTE_MS = 60_000;
 const KNOWN = { "10m": 0, "60m": 0 };
 const ALL = { "crm/10m": 300, "billing/10m": 40, "crm/60m": 20 };
 
-/** Of two destinations, in two tiers; most of it is not in hand. */
+/** Writes deliveries of two destinations with two delays. Most of them are not in flight. */
 function retryAll(world: CountingWorld): void {
   world.park(CRM, "10m", 300);
   world.park(BILLING, "10m", 40);
@@ -78,7 +78,7 @@ test("their times are those of the oldest, the next and the first window", async
   expect(await time("next_retry", CRM)).toBe(beganAtMs + 11 * MINUTE_MS);
   expect(await time("next_expiry", CRM)).toBe(beganAtMs - 9 * MINUTE_MS + WINDOW_MS);
   expect(await time("awaiting_retry_oldest", BILLING)).toBe(beganAtMs + MINUTE_MS);
-  // Never attempted: it has no window.
+  // It was never attempted, so it has no retry window.
   expect(await time("next_expiry", BILLING)).toBeNaN();
 });
 
@@ -91,7 +91,7 @@ test("what has gone back waits no more", async () => {
   expect(await waiting()).toEqual({ ...ALL, "gone/10m": 3 });
   await world.clock.advance(11 * MINUTE_MS);
   expect(world.cluster.records(topics.retries(CRM))).toHaveLength(300);
-  // Zero for those that are configured; a name that nobody knows is forgotten.
+  // Zero for configured destinations; an unknown name is dropped.
   expect(await waiting()).toEqual({ "crm/10m": 0, "billing/10m": 0, "crm/60m": 20 });
   expect(await time("next_retry", BILLING)).toBeNaN();
   expect(await time("next_retry", CRM)).toBeGreaterThan(world.clock.nowMs());
@@ -144,12 +144,12 @@ describe("what is not known is not told", () => {
     const world = new CountingWorld();
     retryAll(world);
     const { waiting, unknown, time } = await world.start();
-    // The group has not answered yet.
+    // The group's coordinator has not responded yet.
     expect(await unknown()).toEqual({ "10m": 1, "60m": 1 });
     await world.clock.advance(1_000);
     expect(await unknown()).toEqual({ "10m": 2, "60m": 2 });
     expect(await waiting()).toEqual({});
-    // The times of those in hand are true already.
+    // The times of the records in flight are already correct.
     expect(await time("next_retry", CRM)).toBe(world.clock.nowMs() - 1_000 + 10 * MINUTE_MS);
   });
 

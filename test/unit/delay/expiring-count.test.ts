@@ -1,4 +1,4 @@
-// Deliveries that expire soon: what a stage says of its own partitions, and the count over all.
+// Deliveries that expire soon: what a stage reports about its own partitions, and the total count.
 
 import { expect, test } from "vitest";
 import { NO_OPERATOR_ACTIONS } from "../../../src/control/operator-action-state.ts";

@@ -1,4 +1,4 @@
-// A process that was frozen past its session must not return what others have by now.
+// A process that was frozen for longer than its session must not return records that others own by now.
 
 import { expect, test } from "vitest";
 

@@ -41,7 +41,7 @@ test("a partition is not known before it was looked at twice", () => {
   expect(count.isKnown).toBe(false);
   look(0, 0);
   expect(count.isKnown).toBe(false);
-  // A look that follows too soon is none.
+  // A check that follows too soon is skipped.
   again(0, 0);
   expect(count.isKnown).toBe(false);
   look(0, 0);
@@ -70,7 +70,7 @@ test("records that the consumer has no room for are read ahead, and are not know
   expect(count.ahead).toEqual({ from: 2, to: 6 });
   count.read(records(2, 4), 4);
   expect(count.ahead).toEqual({ from: 4, to: 6 });
-  // A log may end with offsets that have no record.
+  // A log may end with offsets that have no records.
   count.read([at(4)], 6);
   expect(count.ahead).toBeNull();
   expect(count.isKnown).toBe(true);

@@ -117,7 +117,7 @@ test("a partition that cannot be read is reported, and the others are counted", 
   expect(ten).toMatchObject({ unread: 40 - read, errors: ["the batch is damaged"] });
 });
 
-/** One partition, so that offsets are known; and what its group committed. */
+/** Creates one partition, so that offsets are known, and the commit of its group. */
 async function committed(parked: () => CountingWorld, metadata: (id: string) => string) {
   const world = parked();
   const { admin } = world.cluster.connect();

@@ -1,5 +1,4 @@
-// Reading ahead: its own pace, and failures of one partition. The rest of the table of scan.ts is in
-// counting.test.ts.
+// Reading ahead: its pace, and failures of one partition. The rest of the table of scan.ts is in counting.test.ts.
 
 import { expect, test } from "vitest";
 
@@ -13,7 +12,7 @@ import { ManualClock } from "../../support/clock/manual-clock.ts";
 
 const END = 40;
 
-/** @param read gives the records of a step, after so long. */
+/** @param read returns the records of a step, and the time that it takes. */
 function scanning(read: (range: ReadRange) => { offsets: number[]; afterMs: number } | Error) {
   const clock = new ManualClock();
   let aheadMs = 0;

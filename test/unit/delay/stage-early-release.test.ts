@@ -1,4 +1,4 @@
-// Retries and cancels that people ask for, in the delay stage, on a Kafka in memory.
+// Retries and cancellations by operators in the delay stage, on a Kafka in memory.
 
 import { expect, test } from "vitest";
 import { type EarlyRelease, earlyReleaseRecord } from "../../../src/control/operator-actions.ts";
@@ -146,7 +146,7 @@ test("a process that dies in the middle repeats a part at most, and loses nothin
   const ids = returned();
   expect(new Set(ids).size).toBe(500);
   expect(before).toBeLessThan(500);
-  // A step reads 512 KiB: some hundred of these records. Some of the others are in hand.
+  // A step reads 512 KiB, which is about a hundred of these records. Some of the others are in flight.
   expect(ids.length - 500).toBeLessThan(350);
   void earlyRelease;
   await world.settle(2 * HOUR_MS);
@@ -210,7 +210,7 @@ test("what was pulled from a topic counts for none that has its name later", asy
   await world.settle(1_000);
   await deleted;
   world.cluster.createTopic(TIER, 1);
-  // It was in an attempt when it was cancelled, and is parked now.
+  // It was being attempted when it was canceled, and now awaits its retry.
   const delivery = deliveryOf({
     ...{ destination: CRM, attempt: 1, messageId: "m3" as MessageId },
     ...{ firstAttemptAtMs: atMs - 1, receivedAtMs: atMs - 1 },

@@ -1,5 +1,5 @@
-// The delay stage and the brokers: what waits is done when what takes its place is written, and what
-// they do not take is a dead letter.
+// The delay stage and the brokers: a waiting record is processed when the record that replaces it is written, and a
+// record that brokers reject becomes a dead letter.
 
 import { expect, test } from "vitest";
 
@@ -9,7 +9,7 @@ import { delaying, destination, TIER_MS, topics } from "../../support/worlds/del
 
 const gone = { destination: "gone" as DestinationId };
 const large = { value: Buffer.alloc(2_000), headers: [["trace", Buffer.alloc(2_000)]] as const };
-/** Bytes that `dead-letters` takes, in these tests. */
+/** The maximum size of a record in `dead-letters` in these tests. */
 const LETTER_BYTES = 1_000;
 
 function small(...names: readonly string[]) {
@@ -26,7 +26,7 @@ test("what is due is not done before its write is acknowledged", async () => {
   await world.clock.advance(30_000);
   expect(world.returned()).toHaveLength(1);
   expect(await world.committed()).toEqual([1]);
-  // Brokers that are slow show as lateness.
+  // Slow brokers cause lateness.
   const late = /switchyard_delay_overdue_seconds_sum\{delay="1s"\} (\S+)/;
   expect(Number(late.exec(await world.metrics.text())?.[1])).toBeGreaterThan(1);
 });

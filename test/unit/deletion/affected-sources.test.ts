@@ -1,4 +1,5 @@
-// Who is not told of a deletion, and why. The table itself is tested with `deletion.ts`.
+// The destinations that are not notified of a deletion, with the reasons. The table itself is tested with
+// `deletion.ts`.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,5 @@
-// Each row of the tables in src/deletion: how a request is read, whom it affects, what is written.
+// Each row of the tables in src/deletion: how a request is parsed, which destinations it affects, and the written
+// records.
 
 import { expect, test } from "vitest";
 
@@ -176,7 +177,7 @@ test("a notification is a delivery whose value has four fields in this order", (
       ],
     },
   ).notifications;
-  // Of Python's uuid, for the name ["97980","web",1767225600000].
+  // Computed with Python's uuid, for the name ["97980","web",1767225600000].
   const id = "3592eb50-4244-514d-bb1c-95fdf6f89848";
   expect(first?.outgoing.key?.toString()).toBe("97980");
   expect(first?.outgoing.value?.toString()).toBe(

@@ -1,4 +1,4 @@
-// The deletion stage with a schema registry, and the schemas that producers are offered.
+// The deletion stage with a schema registry, and the schemas for producers.
 
 import { readFileSync } from "node:fs";
 import { afterEach, expect, test } from "vitest";

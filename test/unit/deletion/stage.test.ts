@@ -1,4 +1,4 @@
-// The stage on a Kafka in memory: what comes out, what is committed, and what happens when things go wrong.
+// The stage on a Kafka in memory: the written records, the commits, and failures.
 
 import { afterEach, expect, test, vi } from "vitest";
 
@@ -73,7 +73,7 @@ test("requests of one user are carried out in their order, whenever they come", 
   const times = Array.from({ length: 500 }, (_, number) => 1_700_000_000_000 + number);
   for (const [index, timestamp] of times.entries()) {
     world.append({ userId: "u", timestamp, sourceIds: ["web"] });
-    // Some come while others are under way, some when there is nothing to do.
+    // Some arrive while others are in progress, and some while the stage is idle.
     if (index % 100 === 99) await world.clock.advance(5_000);
     else if (index % 10 === 9) await world.clock.advance(1);
   }
@@ -205,7 +205,7 @@ test("without the topic audience-syncs requests wait, and continue when it is th
   expect(world.notified("hook")).toEqual([]);
   expect(await world.committed()).toBe(0);
 
-  // With more partitions than it had: each is told.
+  // The topic has more partitions than before, and a record is written to each.
   world.cluster.createTopic(topics.audienceSyncs, SYNC_PARTITIONS + 2);
   await world.until(() => world.notified("hook").length === 3);
   await deletion.close();

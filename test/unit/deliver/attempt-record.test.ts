@@ -1,4 +1,4 @@
-// The record of an attempt: each row of its table, what a schema says of it, and what it must not have.
+// The record of an attempt: each row of its table, its schema, and data that it must not contain.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -173,7 +173,7 @@ test("nothing secret is in it: neither path nor query of a URL, nor the shared s
   expect(text).not.toMatch(/secret|token|t0|s3cr3t|other/);
 });
 
-/** As bytes; null: it is none of those that are written so. */
+/** Returns the value as bytes; null if it is not written as bytes. */
 function bytesOf(
   result: SendResult,
   delivery: Parameters<typeof deliveryOf>[0] = {},

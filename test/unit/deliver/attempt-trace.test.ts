@@ -105,7 +105,7 @@ test("the record in the delivery's place belongs to the attempt's trace", () => 
   expect(followed).toMatchObject({ offset: record.offset, value: record.value });
 });
 
-/** The attempt at a batch of records with these traces; null: the record has none. */
+/** Returns the attempt of a batch of records with these traces; null for a record without one. */
 function batchAttempt(traces: readonly (ReturnType<typeof aTrace> | null)[], isAsked = true) {
   const tracing = recordedSpans();
   const named: (string | undefined)[] = [];
@@ -137,7 +137,7 @@ test("an attempt at a batch is linked to the kept traces of its calls, and names
   });
   const own = spans[1]?.context;
   expect(named).toEqual([own && traceParent(own)]);
-  // Only a record whose trace is kept belongs to the attempt's trace from now on.
+  // From now on, only a record whose trace is kept belongs to the attempt's trace.
   const isFollowed = followed.map((record, at) => record !== calls[at]?.item.record);
   expect(isFollowed).toEqual([false, true, false, true]);
 });

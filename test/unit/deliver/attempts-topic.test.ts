@@ -1,4 +1,4 @@
-// The topic of attempts around the real stage: what it gets, and that no delivery depends on it.
+// The topic of attempts with the real stage: its records, and that no delivery depends on it.
 
 import { expect, test } from "vitest";
 
@@ -54,7 +54,7 @@ test("each attempt has a record under its call's id, as its log line says it", a
 test("what is not written yet is written when the stage stops", async () => {
   const { world, deliver } = await worldOf(() => 200);
   world.append();
-  // Its answer comes after a millisecond, the next flush after five hundred.
+  // The response arrives after a millisecond, and the next flush is after five hundred.
   await world.settle(60);
   const stopping = deliver[Symbol.asyncDispose]();
   await world.settle(5_000);
@@ -99,7 +99,7 @@ test("when the topic is there again its records are written again", async () => 
 test("while the brokers take nothing, no more than 8 MiB wait and deliveries end all the same", async () => {
   const { world } = await worldOf(() => 200);
   await world.settle(2_000);
-  // Longer than the test: nothing is acknowledged, and what is read is there already.
+  // This is longer than the test: nothing is acknowledged, and the records that are read already exist.
   world.cluster.delayWrites(3_600_000);
   const total = 12_000;
   const long = "i".repeat(400);

@@ -1,5 +1,5 @@
-// Units of several deliveries, a row for each sentence: which deliveries share a request, when it is sent, and what
-// becomes of each delivery.
+// Units of several deliveries, with a row for each sentence: which deliveries share a request, when it is sent, and
+// what happens to each delivery.
 
 import { expect, test } from "vitest";
 import type { EarlyRelease } from "../../../src/control/operator-actions.ts";
@@ -34,7 +34,7 @@ interface Given {
   readonly delivery?: Partial<Delivery>;
 }
 
-/** A call whose event is its offset. */
+/** Returns a call whose event is its offset. */
 function recordAt(offset: number, given: Given = {}): IncomingRecord {
   const { key, partition = 0, value, delivery } = given;
   const messageId = `${partition}/${offset}` as MessageId;
@@ -66,7 +66,7 @@ function response(status: number, body?: unknown, retryAfter: string | null = nu
   return { kind: "response", status, retryAfter, durationMs: 1, body: read };
 }
 
-/** A destination with scripted endpoints. Time and timers are the test's. */
+/** A destination with scripted endpoints. The test controls time and timers. */
 class World {
   nowMs = START_MS;
   readonly timers: { readonly atMs: number; readonly then: () => void }[] = [];
@@ -142,7 +142,7 @@ class World {
     return this;
   }
 
-  /** As one fetch of a partition. */
+  /** Passes on records as one fetch of a partition. */
   fetched(records: readonly IncomingRecord[], turn: "queue" | "retry" = "queue"): this {
     this.#partition(turn, records[0]?.partition ?? 0).take(records);
     return this;
@@ -180,7 +180,7 @@ class World {
     return this.sent.map(({ calls }) => calls);
   }
 
-  /** Message IDs of the deliveries that were written, with what they are now. */
+  /** Returns the message IDs of the written deliveries, with their current state. */
   get fates(): Readonly<Record<string, string>> {
     const named = this.written.map(({ kind, outgoing }) => {
       const read = readDelivery({ ...outgoing, headers: outgoing.headers ?? [] });
@@ -234,7 +234,7 @@ test("`concurrency` counts requests, and a batch that waits for a slot fills", (
 test("`requestsPerSecond` counts requests", () => {
   const world = new World({ requestsPerSecond: 2 }).fetched(range(0, 30));
   world.advance(990);
-  // One second's worth, and what the second brings.
+  // The calls of one second, and those that the second adds.
   expect(world.calls.length).toBeLessThanOrEqual(4);
   world.advance(10_000);
   expect(world.calls.flat()).toEqual(range(0, 30).map(({ offset }) => `${offset}`));
@@ -301,7 +301,7 @@ test("a delete notification goes alone, after the calls before it with its key",
   const value = '{"type":"delete","userId":"u"}';
   const world = new World();
   world.queue([recordAt(0, { key: "u" }), recordAt(1), recordAt(2, { key: "u", value })]);
-  // It ends the batch that it has to wait for.
+  // This ends the batch for which it has to wait.
   expect(world.calls).toEqual([["0", "1"]]);
   world.queue([recordAt(3, { key: "u" })]);
   world.answer(response(200));
@@ -380,7 +380,7 @@ test("413: a poison call costs only itself, within one slot and one attempt", ()
   ]);
   expect(world.fates).toEqual({ "0/5": "dead-letter" });
   expect(world.finished.toSorted()).toEqual(range(0, 8).map(({ offset }) => `0/${offset}`));
-  // One record for each call, by its last request.
+  // There is one record for each call, according to its last request.
   expect(world.attempted.map(({ delivery }) => delivery.messageId)).toEqual(
     range(0, 8).map(({ offset }) => `0/${offset}`),
   );

@@ -1,4 +1,4 @@
-// The circuit breaker of an endpoint, row by row.
+// The circuit breaker of an endpoint, with a test for each row.
 
 import { expect, test } from "vitest";
 
@@ -10,7 +10,7 @@ function send(breaker: CircuitBreaker, nowMs: number): Ticket {
   return admission.ticket;
 }
 
-/** A breaker that has just opened, at `nowMs` 1,000. */
+/** Returns a circuit breaker that has just opened, at `nowMs` 1,000. */
 function opened(placesMax = 4): CircuitBreaker {
   const breaker = new CircuitBreaker(placesMax);
   for (let count = 0; count < 19; count += 1) breaker.settle(send(breaker, 0), false, 0);
@@ -78,14 +78,14 @@ test("failures while recovering halve the places once for all that were in progr
   const together = Array.from({ length: 12 }, () => send(breaker, 6_000));
   expect(breaker.admit(6_000, "queue").kind).toBe("wait");
   for (const ticket of together.slice(0, 6)) breaker.settle(ticket, false, 6_100);
-  // Twelve places have become six, and six of them are taken.
+  // The limit was halved from twelve to six, and six requests are in flight.
   expect(breaker.admit(6_100, "queue").kind).toBe("wait");
   for (const ticket of together.slice(6)) breaker.settle(ticket, true, 6_100);
   const next = Array.from({ length: 12 }, () => send(breaker, 6_200));
   expect(breaker.admit(6_200, "queue").kind).toBe("wait");
   for (const ticket of next.slice(0, 6)) breaker.settle(ticket, true, 6_300);
   breaker.settle(next[6] ?? -1, false, 6_300);
-  // Eighteen by then, so nine, and five are taken.
+  // The limit was eighteen by then, so it is now nine, and five requests are in flight.
   for (let count = 0; count < 4; count += 1) send(breaker, 6_300);
   expect(breaker.admit(6_300, "queue").kind).toBe("wait");
 });
@@ -101,7 +101,7 @@ test("eight failures in a row while recovering open it again, for the first paus
   expect(breaker.unavailableUntilMs(7_001)).toBe(12_000);
 });
 
-/** How many of the requests of a minute, 64 at most and 100 ms each, an endpoint gets. */
+/** Returns how many requests an endpoint gets in a minute, with at most 64 at a time, each of which takes 100 ms. */
 function requestsOfAMinute(
   breaker: CircuitBreaker,
   isSuccess: (request: number) => boolean,

@@ -1,4 +1,4 @@
-// What is remembered of a destination's attempts, row by row, and how it is said.
+// The state that is kept about a destination's attempts, row by row, and its text.
 
 import { expect, test } from "vitest";
 import { DestinationHealth } from "../../../src/deliver/destination-health.ts";
@@ -36,7 +36,7 @@ function resultOf(said: Said): SendResult | { readonly kind: "skipped" } {
   return { kind: "response", status: said, retryAfter: null, durationMs: 1 };
 }
 
-/** Null: it does not fail. Else since when, after `NOW_MS`. */
+/** Returns null if it is not failing, otherwise the time since which it has been failing, after `NOW_MS`. */
 function failing({ condition }: ReturnType<typeof conditionOf>, afterMs: number): number | null {
   const sinceMs = condition.failingSinceMs(NOW_MS + afterMs);
   return sinceMs === null ? null : sinceMs - NOW_MS;

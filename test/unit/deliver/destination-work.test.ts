@@ -1,4 +1,4 @@
-// The work on a destination where its ports do not keep time as well as a manual clock does.
+// The work of a destination whose ports are less exact than a manual clock.
 
 import { expect, test } from "vitest";
 import { DestinationWork } from "../../../src/deliver/destination-work.ts";
@@ -22,7 +22,7 @@ function recordAt(offset: number): IncomingRecord {
   return { ...place, key: null, value, headers, timestampMs: START_MS };
 }
 
-/** One destination, which answers each request alike. Time and timers are the test's. */
+/** Creates one destination, which responds to each request in the same way. The test controls time and timers. */
 function worldOf(destination: WebhookDestination, answer: SendResult) {
   const time = { nowMs: START_MS };
   const timers: { readonly atMs: number; readonly then: () => void }[] = [];
@@ -94,7 +94,7 @@ test("retries that wait for the end of a pause, and for their rate then, all go"
   retries.take(offsets.map(recordAt));
   expect(finished).toEqual([]);
   work.update(destination);
-  // The same once more, as a reload of the configuration does.
+  // The same settings are applied again, as in a reload of the configuration.
   work.update(destination);
   for (let next = timers.shift(); next !== undefined; next = timers.shift()) {
     answerAll();

@@ -1,4 +1,4 @@
-// What an endpoint asks for by Retry-After holds for all its deliveries.
+// The `Retry-After` of an endpoint applies to all its deliveries.
 
 import { expect, test } from "vitest";
 import { EndpointGates } from "../../../src/deliver/endpoint-availability.ts";
@@ -48,7 +48,7 @@ function two() {
   return new EndpointGates<string>([KEY, OTHER], limits, () => undefined);
 }
 
-/** Fails until the endpoint's breaker opens; it has until `NOW_MS` + 6,000. */
+/** Reports failures until the endpoint's circuit opens, which lasts until `NOW_MS` + 6,000. */
 function open(made: EndpointGates<string>, key = KEY): void {
   for (let count = 0; count < 20; count += 1) {
     const atMs = NOW_MS + (count === 0 ? 0 : 1_000);
@@ -114,7 +114,7 @@ test("those of a partition that goes are forgotten", () => {
   expect(made.release(NOW_MS + 60_001)).toBe(false);
 });
 
-/** A probe at `atMs`, which fails 100 ms later. */
+/** Makes a probe at `atMs`, which fails 100 ms later. */
 function probeFails(made: EndpointGates<string>, atMs: number, key = KEY): void {
   made.settle(
     key,
@@ -140,7 +140,7 @@ test("held by a breaker since it opened: a probe that is in progress, or failed,
   expect(made.states(NOW_MS + 6_050)).toMatchObject([{ key: KEY, breaker: "half-open" }]);
   made.settle(KEY, ticket, judge(SERVER_ERROR, NOW_MS + 6_100), NOW_MS + 6_100);
   expect(made.hold(NOW_MS + 6_100)).toMatchObject({ sinceMs, untilMs: NOW_MS + 16_100 });
-  // Between the end of its time and the probe.
+  // This is between the end of the open time and the probe.
   expect(made.hold(NOW_MS + 16_101)).toMatchObject({ sinceMs });
 });
 
@@ -179,7 +179,7 @@ test("several endpoints hold the line since the last of them was left alone, by 
   });
 });
 
-/** Gates with what they tell the other processes. */
+/** Returns gates, with what they report to the other processes. */
 function progressOutput() {
   const reported: string[] = [];
   const made = new EndpointGates<string>(

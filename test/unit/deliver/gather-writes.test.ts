@@ -1,4 +1,4 @@
-// What takes records' places goes to Kafka together.
+// Records that replace others are written to Kafka together.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// The table of prepare.ts, row by row.
+// The table of prepare.ts, with a test for each row.
 
 import { expect, test } from "vitest";
 import { cutMarginMs } from "../../../src/deliver/choose-retry-delay.ts";
@@ -38,9 +38,9 @@ function prepared(given: Partial<Delivery>, more: Given = {}) {
 }
 
 const both = webhookDestination({ urls: URLS });
-/** Attempted once, an hour ago. */
+/** A delivery that was attempted once, an hour ago. */
 const ATTEMPTED = { attempt: 1, retryCount: 1, firstAttemptAtMs: NOW_MS - HOUR_MS };
-/** So much of its window is left. */
+/** Returns a delivery with this much of its retry window left. */
 const leftOf = (leftMs: number) => ({
   attempt: 2,
   retryCount: 2,
@@ -190,7 +190,7 @@ test("the share of an endpoint that is away: it is tried if it was attempted, an
 test("what comes from the line and finds its endpoints away is scheduled for retry for 2 minutes at most", () => {
   const given = { ...ATTEMPTED, retryCount: 7, rejected: [B] };
   expect(prepared(given, { gates: open(A) })).toMatchObject({ kind: "retry", delayMs: 120_000 });
-  // Its window has not begun.
+  // Its retry window has not started.
   expect(prepared({ endpoint: A }, { gates: open(A) })).toMatchObject({
     kind: "retry",
     delayMs: 10_000,

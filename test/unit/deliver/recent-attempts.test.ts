@@ -1,4 +1,4 @@
-// The verdict on an endpoint by its attempts of the last minute, row by row, and that it stays.
+// The verdict about an endpoint from its attempts in the last minute, row by row, and that it is stable.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -10,7 +10,7 @@ const NOW_MS = Date.UTC(2026, 2, 1, 9);
 const SECOND = 1_000;
 const MINUTE = 60_000;
 
-/** Counts how often the verdict changes, also while nothing is attempted. */
+/** Counts how often the verdict changes, even while nothing is attempted. */
 class Judged {
   readonly recent = new RecentAttempts();
   nowMs = NOW_MS;
@@ -24,7 +24,7 @@ class Judged {
     return is;
   }
 
-  /** @param results A was accepted, F failed; one each `everyMs`. */
+  /** @param results A for accepted, F for failed; one every `everyMs`. */
   add(results: string, everyMs = SECOND): this {
     for (const each of results) this.attempt(each === "A", everyMs);
     return this;
@@ -107,7 +107,7 @@ test("an outage is seen 10 s after the last acceptance, and its end 10 s after t
   expect(judged.isFailing).toBe(false);
   judged.nowMs = lastAcceptedAtMs + 10 * SECOND;
   expect(judged.recent.failingSinceMs(judged.nowMs)).toBe(lastAcceptedAtMs + 50);
-  // Its breaker lets a probe through now and then, and everything once one is accepted.
+  // Its circuit breaker allows a probe now and then, and everything after one was accepted.
   judged.add("FFFF", 20 * SECOND).add("F".repeat(100), 10);
   judged.add("A".repeat(25), 20);
   expect(judged.isFailing).toBe(true);

@@ -1,4 +1,4 @@
-// How far the headers of a delivery are trusted: the table of `sanitizeHeaders`.
+// Which headers of a delivery are trusted: the table of `sanitizeHeaders`.
 
 import { expect, test } from "vitest";
 

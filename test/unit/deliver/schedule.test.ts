@@ -1,4 +1,4 @@
-// Who may start, and how fast: schedule.ts and pace.ts.
+// Which deliveries may start, and at what rate: schedule.ts and pace.ts.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { createSchedule, type Scheduled } from "../../../src/deliver/schedule.ts";
 import { costlyInputs } from "../../support/build/generated-inputs.ts";
 
-/** Its code is that of `a` and the number of lines. */
+/** A key with the same hash code as `a`, modulo the number of lines. */
 const SAME_LINE_AS_A = "\u00e1";
 const one = { partition: 1 };
 const two = { partition: 2 };

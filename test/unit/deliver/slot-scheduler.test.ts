@@ -6,7 +6,7 @@ import { SlotScheduler } from "../../../src/deliver/slot-scheduler.ts";
 
 const NOW_MS = 1_000;
 
-/** A slow endpoint: an attempt took five seconds. */
+/** Returns the scheduler for a slow endpoint, whose attempt took five seconds. */
 function slow(concurrency: number): SlotScheduler {
   const turns = new SlotScheduler(concurrency);
   turns.started("queue");

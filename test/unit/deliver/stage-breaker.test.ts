@@ -1,4 +1,4 @@
-// The circuit breaker at work: a destination on a Kafka in memory, with endpoints that fail.
+// The circuit breaker in the deliver stage: a destination on a Kafka in memory, with failing endpoints.
 
 import { expect, onTestFinished, test } from "vitest";
 import { earlyReleaseRecord } from "../../../src/control/operator-actions.ts";
@@ -20,7 +20,7 @@ import type { Answer, Sent } from "../../support/worlds/scripted-http.ts";
 const A = "https://a.example.com/hook";
 const B = "https://b.example.com/hook";
 
-/** Deliver and delay on one destination; the calls have keys of their own. */
+/** Runs the deliver and delay stages for one destination. Each call has a different key. */
 async function worldOf(
   given: Partial<WebhookDestination> & { readonly urls: readonly string[] },
   answer: (sent: Sent, earlier: number) => Answer,
@@ -49,7 +49,8 @@ test("an endpoint that is dead is left alone: most records wait without a reques
   const { world, append } = await worldOf({ urls: [A] }, () => ({ status: 503, afterMs: 100 }));
   append(2_000);
   await world.clock.advance(8_000);
-  // 8 side by side, 100 ms each: a second of failures until it opens, then a probe after 5 s.
+  // There are 8 requests at a time, 100 ms each: the circuit opens after a second of failures, and a probe follows
+  // after 5 s.
   expect(world.http.sent.length).toBeLessThan(120);
   expect(world.lines).toContainEqual(
     expect.objectContaining({
@@ -86,7 +87,7 @@ test("when the endpoint is back, a probe finds out and the load rises step by st
   await world.clock.advance(5_500);
   const sinceBack = world.http.sent.slice(before).filter(({ atMs }) => atMs >= backAtMs);
   const [probe, ...others] = sinceBack.map(({ atMs }) => atMs);
-  // Nothing goes beside the probe.
+  // No other request is sent during the probe.
   expect(others.every((atMs) => atMs >= (probe ?? 0) + 100)).toBe(true);
   await world.clock.advance(10 * 60_000);
   expect(world.http.underWayMax).toBe(16);
@@ -129,7 +130,7 @@ test("what a person has retried goes at the pace of the ramp", async () => {
   await world.clock.advance(delay - 4_000);
   const sentMs = world.http.sent.flatMap((sent) => (sent.atMs >= atMs ? [sent.atMs] : []));
   expect(sentMs.length).toBe(100);
-  // One finds out, two go on, and each answer makes room for one more.
+  // One request is the probe, then two are sent, and each response allows one more.
   const [firstMs = 0] = sentMs;
   const sentIn = (rounds: number) =>
     sentMs.filter((sent) => sent < firstMs + rounds * tookMs).length;
@@ -234,7 +235,7 @@ test.each([
     const stopped = stage[Symbol.asyncDispose]();
     await world.clock.advance(5_000);
     await stopped;
-    // Only the probe itself is parked, when it fails.
+    // If the probe fails, only its delivery is scheduled for retry.
     const more = status === 200 ? 0 : 1;
     expect({ sent: world.http.sent.length, retryCount: parked() }).toEqual({
       ...before,

@@ -1,4 +1,4 @@
-// Deliveries that are cancelled in a line and among the retries, on a Kafka in memory.
+// Deliveries that are canceled in the queue and while they await retry, on a Kafka in memory.
 
 import { expect, test } from "vitest";
 import {
@@ -92,7 +92,7 @@ test("retries that are due again while it is paused are cancelled", async () => 
   append(1);
   await world.settle(1_000);
   await pause();
-  // It comes back, and waits.
+  // It is returned, and waits.
   await world.settle(60_000);
   await cancel();
   expect(cancelled()).toEqual(["m0"]);

@@ -1,5 +1,5 @@
-// Five endpoints, over retries and restarts: what was rejected stays rejected, what was accepted
-// is not asked again, and each process goes on where the one before it stopped.
+// Five endpoints, with retries and restarts: a rejection is final, an endpoint that accepted gets no further request,
+// and each process continues where the previous one stopped.
 
 import { expect, test } from "vitest";
 
@@ -14,7 +14,7 @@ type Script = Readonly<Record<(typeof NAMES)[number], readonly Answer[]>>;
 
 const urlOf = (name: string) => `http://${name}.test/`;
 
-/** Each endpoint gives its answers one after the other, and the last one for ever. */
+/** Each endpoint sends its responses one after the other, and repeats the last one. */
 function worldOf(deliver: WebhookDestination["deliver"], script: Script) {
   return new DeliverWorld({
     destinations: [webhookDestination({ urls: NAMES.map(urlOf), deliver })],
@@ -25,7 +25,7 @@ function worldOf(deliver: WebhookDestination["deliver"], script: Script) {
   });
 }
 
-/** Runs both stages for so long, and stops them. */
+/** Runs both stages for this time, and stops them. */
 async function process(world: DeliverWorld, ms: number): Promise<void> {
   world.kafka = world.cluster.connect();
   const deliver = await world.startDeliver();

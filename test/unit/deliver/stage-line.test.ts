@@ -1,4 +1,4 @@
-// A destination's line, held while its endpoints are away, and the retries that pass it.
+// The queue of a destination, which is on hold while its endpoints are unavailable, and the retries that overtake it.
 
 import { expect, onTestFinished, test } from "vitest";
 import type { WebhookDestination } from "../../../src/destinations/webhook/settings.ts";
@@ -20,7 +20,10 @@ const CRM = "crm" as DestinationId;
 const S = 1_000;
 const MINUTE_MS = 60 * S;
 
-/** Deliver and delay on one destination; requests carry the message id, the calls keys of their own. */
+/**
+ * Runs the deliver and delay stages for one destination. Requests contain the message ID, and each call has a different
+ * key.
+ */
 async function worldOf(
   given: Partial<WebhookDestination> & { readonly urls?: readonly string[] },
   answer: (sent: Sent, sinceStartMs: number) => Answer,
@@ -57,7 +60,7 @@ function accepted(world: DeliverWorld): Set<unknown> {
   return new Set(done.map(({ messageId }) => messageId));
 }
 
-/** What deliver has put into delay topics, in any order. */
+/** Returns the deliveries that were written to delay topics, in any order. */
 function parkings(world: DeliverWorld) {
   return RETRY_DELAYS_MS.flatMap((delayMs) =>
     world.cluster.records(topics.delays(delayMs)).map(headerTexts),
@@ -89,7 +92,7 @@ test("while its endpoint fails a line is held: none is scheduled for retry witho
   expect(parked.length).toBe(world.http.sent.length);
   expect(parked.filter((texts) => texts["switchyard-attempt"] === undefined)).toEqual([]);
   const attempted = new Set(world.http.sent.map(idOf));
-  // A second of failures, then a probe now and then.
+  // There is a second of failures, then a probe now and then.
   expect(attempted.size).toBeLessThan(150);
   const asked = world.kafka.admin.committed("sw.deliver.crm", topics.deliveries(CRM));
   await world.clock.advance(S);
@@ -108,7 +111,7 @@ test("an outage of six hours costs what was attempted before its end, each ten t
   expect(deadLetters.length).toBeGreaterThan(0);
   for (const deadLetter of deadLetters) expect(deadLetter["switchyard-attempt"]).toBe("10");
   const expired = new Set(deadLetters.map((deadLetter) => deadLetter["switchyard-message-id"]));
-  // Deliveries that were attempted late in the outage are still waiting for their next time.
+  // Deliveries that were attempted late in the outage are still awaiting their retry.
   await world.clock.advance(HOUR_MS);
   expect(accepted(world).size + expired.size).toBe(1_500);
   const attemptsOf = Map.groupBy(world.http.sent, idOf);
@@ -131,7 +134,7 @@ test("after 20 minutes of an endpoint that hangs a long line goes out at the pac
   const before = new Set(world.http.sent.map(idOf)).size;
   // 64 at a time for two rounds, then one at a time.
   expect(before).toBeLessThan(400);
-  // The next probe is at most a minute away; what was attempted late waits for its own time.
+  // The next probe is at most a minute away. Deliveries that were attempted late await their own retry.
   await world.clock.advance(MINUTE_MS + 15 * S);
   expect(accepted(world).size).toBeGreaterThan(waiting - before);
   await world.clock.advance(HOUR_MS);
@@ -146,7 +149,7 @@ test("behind the long line of a slow endpoint retries are at most a second late"
     const id = idOf(sent);
     const attempt = (attempts.get(id) ?? 0) + 1;
     attempts.set(id, attempt);
-    // Two seconds on average.
+    // This is two seconds on average.
     const afterMs = 1_000 + ((Number(id.slice(2)) * 104_729 + attempt * 331) % 2_000);
     return { status: random(id) && attempt < 3 ? 503 : 200, afterMs };
   });
@@ -294,7 +297,7 @@ test("every: one endpoint that is away holds no line; its share is scheduled for
   const unattempted = parkings(world).filter((texts) => texts["switchyard-attempt"] === undefined);
   expect(unattempted.length).toBeGreaterThan(400);
   for (const texts of unattempted) expect(texts["switchyard-endpoint"]).not.toBe("");
-  // Those that were never attempted there come back within 2 minutes.
+  // Deliveries that were never attempted there are returned within 2 minutes.
   const attempted = to(A);
   await world.clock.advance(3 * MINUTE_MS);
   expect(to(A).size).toBe(400);

@@ -1,4 +1,4 @@
-// Pauses by a command while deliver runs, on a Kafka in memory.
+// Pauses by a command while the deliver stage runs, on a Kafka in memory.
 
 import { expect, test } from "vitest";
 import { pauseRecord, resumeRecord } from "../../../src/control/operator-actions.ts";
@@ -10,7 +10,7 @@ import type { Answer, Sent } from "../../support/worlds/scripted-http.ts";
 const CRM = "crm" as DestinationId;
 const OTHER = "other" as DestinationId;
 const idOf = ({ headers }: Sent) => headers["X-Switchyard-Message-Id"];
-/** A round trip, and the time until the topic is looked at again. */
+/** A round trip, and the time until the topic is read again. */
 const READ_MS = 500;
 
 async function worldOf(answer: (sent: Sent, earlier: number) => Answer = () => 200) {

@@ -1,4 +1,4 @@
-// What deliver does with records that the brokers do not take in place of a delivery.
+// The deliver stage when brokers reject the records that replace a delivery.
 
 import { expect, test } from "vitest";
 
@@ -7,7 +7,7 @@ import type { MessageId } from "../../../src/domain/ids.ts";
 import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";
 import { DeliverWorld, topics } from "../../support/worlds/deliver-world.ts";
 
-/** One destination. `letters` has what `dead-letters` takes, which can be changed. */
+/** Creates one destination. `letters` has the maximum size in `dead-letters`, which can be changed. */
 async function worldOf(status: number, delayMaxBytes = 1_048_576) {
   const deadLetters = { maxBytes: 1_048_576 };
   const world = new DeliverWorld({

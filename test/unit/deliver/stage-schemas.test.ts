@@ -1,5 +1,5 @@
-// Deliver with a schema registry: route writes none, but other producers may write values with
-// schemas to a destination's topic.
+// The deliver stage with a schema registry: the route stage writes no schemas, but other producers may write values
+// with schemas to a destination's topic.
 
 import { expect, test } from "vitest";
 
@@ -78,14 +78,14 @@ test("an outage holds the line behind such a value, no other destination, and co
 
 test("a partition that waits for a schema stops no other one, and no delivery that comes back", async () => {
   const schemas = new MemorySchemas();
-  // The first request of all fails: this delivery comes back after 10 s.
+  // The very first request fails, so this delivery is returned after 10 s.
   const made = await world(schemas, (earlier) => (earlier === 0 ? 503 : 200), 2);
   const topic = topics.deliveries(CRM);
   const headersOf = (messageId: string) =>
     deliveryHeaders(
       deliveryOf({ messageId: messageId as MessageId, receivedAtMs: made.clock.nowMs() }),
     );
-  // As much as a partition may have in hand, and far more than all may together.
+  // This is as much as a partition may have in flight, and much more than all partitions may have together.
   const padding = Buffer.alloc(8_000, " ");
   const json = (event: string) =>
     Buffer.concat([Buffer.from(`{"type":"track","event":"${event}","userId":"u"}`), padding]);
@@ -101,7 +101,7 @@ test("a partition that waits for a schema stops no other one, and no delivery th
   const events = () => new Set(bodies(made).map(([, event]) => event));
   expect(events().size).toBe(600);
   expect(made.http.sent).toHaveLength(601);
-  // What comes back waits alone, too, and the line goes on.
+  // A retry also waits alone, and the queue continues.
   const retries = topics.retries(CRM);
   const back = [FRAMED, json("behind")];
   for (const [at, value] of back.entries()) {

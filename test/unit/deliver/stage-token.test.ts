@@ -1,4 +1,4 @@
-// Destinations with OAuth 2 while deliver runs, on a Kafka in memory and scripted endpoints.
+// Destinations with OAuth 2 while the deliver stage runs, on a Kafka in memory with scripted endpoints.
 
 import { expect, test } from "vitest";
 
@@ -93,7 +93,7 @@ test("a delivery that was attempted keeps its window while there is no token", a
   expect(await world.metrics.text()).toContain(
     'switchyard_deliveries_expired_while_due_total{destination="crm",reason="token"} 1\n',
   );
-  // The first attempt, whose token could not be replaced.
+  // This is the first attempt, whose token could not be replaced.
   expect(world.http.sent.map(idOf)).toEqual(["m0"]);
 });
 

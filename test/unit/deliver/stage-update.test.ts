@@ -1,4 +1,4 @@
-// Other settings and other destinations while deliver runs, on a Kafka in memory.
+// Settings and destinations change while the deliver stage runs, on a Kafka in memory.
 
 import { expect, test } from "vitest";
 import type { WebhookDestination } from "../../../src/destinations/webhook/settings.ts";
@@ -52,7 +52,7 @@ async function update(
   await ended;
 }
 
-/** By destination. */
+/** Returns the number of rebalances by destination. */
 async function rebalances(world: DeliverWorld): Promise<Readonly<Record<string, number>>> {
   const found = (await world.metrics.text()).matchAll(
     new RegExp(`^${REBALANCES}{stage="deliver",destination="(.*)"} (\\d+)$`, "gm"),
@@ -125,7 +125,7 @@ test("a changed secret, header and URL count from the next request, without a re
     signature(Buffer.from(second?.body ?? ""), "another"),
   );
   expect(await rebalances(world)).toEqual(before);
-  // The gauge of the endpoint that is gone is gone too.
+  // The gauge of the removed endpoint is also removed.
   const text = await world.metrics.text();
   expect(text.match(/^switchyard_circuit_breaker_state{.*$/gm)).toEqual([
     `switchyard_circuit_breaker_state{destination="crm",endpoint_id="${endpointOf(B).key}",endpoint_name="crm[1] ${new URL(B).host}"} 0`,
@@ -141,7 +141,7 @@ test("an attempt in progress ends by the settings that it began with", async () 
   );
   append(1);
   await world.settle(1_000);
-  // By `any` the delivery would be done: A has accepted it.
+  // With `any`, the delivery would be processed, because A has accepted it.
   await update(world, deliver, [crm({ urls: [A, B], deliver: "any" })]);
   expect(world.attempts()).toMatchObject([{ decision: "retry" }]);
   await world.settle(60_000);

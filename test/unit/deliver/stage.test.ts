@@ -1,4 +1,4 @@
-// Deliver and delay together, on a Kafka in memory: every way that a delivery can take.
+// The deliver and delay stages together, on a Kafka in memory: every path of a delivery.
 
 import { expect, test } from "vitest";
 
@@ -196,7 +196,8 @@ test("Retry-After lengthens the wait, and holds the endpoint's other deliveries"
   expect(made.http.sent).toHaveLength(3);
   const [, ...later] = made.http.sent;
   for (const { atMs } of later) expect(atMs - startMs).toBeGreaterThanOrEqual(100_000);
-  // The second one waits in line, which goes on at once; the first one in the tier of 2 minutes.
+  // The second delivery waits in the queue, which continues immediately; the first one waits in the delay topic of 2
+  // minutes.
   expect(made.attempts()).toMatchObject([{ attempt: 1 }, { attempt: 1 }, { attempt: 2 }]);
 });
 

@@ -1,4 +1,4 @@
-// The table of types: what each of them has to be for the rest of the program.
+// The table of types: what the rest of the program requires of each type.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const FOLDERS = readdirSync(join(SRC, "destinations"), { withFileTypes: true })
   .map(({ name }) => name);
 const DELETED = { type: "delete", userId: "u" } as const;
 
-/** What must be given besides a name. */
+/** The required settings of each type, except for the name. */
 const REQUIRED: Readonly<Record<string, object>> = {
   webhook: { endpoints: [{ url: "https://crm.example.com/hook" }] },
 };

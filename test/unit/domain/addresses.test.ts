@@ -1,4 +1,4 @@
-// Which addresses may be requested, row by row.
+// Which addresses requests may use, row by row.
 
 import { expect, test } from "vitest";
 
@@ -94,7 +94,7 @@ test.each([
   ["100.100.100.200", "carrier-grade NAT"],
   ["192.0.0.192", "reserved"],
   ["168.63.129.16", "cloud metadata"],
-  // IPv6 that ends at an IPv4 address.
+  // IPv6 addresses that stand for an IPv4 address.
   ["::ffff:127.0.0.1", "loopback"],
   ["::ffff:7f00:1", "loopback"],
   ["::ffff:a00:1", "private"],
@@ -109,7 +109,7 @@ test.each([
   ["2002:c0a8:101::1", "private"],
   ["2002:a9fe:a9fe::1", "link-local"],
   ["2002:808:808::1", "public"],
-  // Forms that nothing needs are refused whole, whatever they carry: local NAT64, Teredo,
+  // Forms that are never needed are always blocked, whichever address they contain: local NAT64, Teredo,
   // IPv4-translated, IPv4-compatible.
   ["64:ff9b:1::8.8.8.8", "rfc6052"],
   ["64:ff9b:1::a00:1", "rfc6052"],
@@ -119,7 +119,7 @@ test.each([
   ["::ffff:0:8.8.8.8", "rfc6145"],
   ["::127.0.0.1", "reserved"],
   ["::8.8.8.8", "reserved"],
-  // No IP address at all, or a spelling that no socket reports.
+  // Not an IP address, or a notation that no socket reports.
   ["", "not an IP address"],
   ["example.com", "not an IP address"],
   ["localhost", "not an IP address"],
@@ -182,7 +182,7 @@ test.each([
   expect(parseNetwork(text)).toBeNull();
 });
 
-// The URL parser knows every spelling, so that we need not.
+// The URL parser handles every notation, so no other code needs to.
 test.each([
   ["http://127.0.0.1/", "127.0.0.1"],
   ["http://127.1/", "127.0.0.1"],

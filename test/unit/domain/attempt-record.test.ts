@@ -1,4 +1,4 @@
-// What others may have written to the topic of attempts, too, is read no further than it can be shown.
+// Records in the topic of attempts may be from other programs, so only the parts that can be shown are read.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// Text as bytes is the same as text, whatever it has room for.
+// Text as bytes equals the text, for any initial size of the buffer.
 
 import { expect, test } from "vitest";
 

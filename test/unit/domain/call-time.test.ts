@@ -10,7 +10,7 @@ const NONE = {
   receivedAt: undefined,
 };
 const T = "2026-03-01T10:00:00Z";
-// The device's clock is an hour slow: it made the call ten seconds before it sent it.
+// The device's clock is an hour slow: the call was made ten seconds before it was sent.
 const ORIGINAL = "2026-03-01T09:00:00Z";
 const SENT = "2026-03-01T09:00:10Z";
 const RECEIVED = "2026-03-01T10:00:10Z";

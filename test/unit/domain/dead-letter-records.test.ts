@@ -69,7 +69,7 @@ test("a call of which copies are rejected becomes one dead letter that names the
   });
 });
 
-/** What is written in turn, each refused. */
+/** Returns the records that are written in turn, if each of them is rejected. */
 async function cuts(value: number, key: number, headers: RecordHeaders) {
   const keyBytes = Buffer.alloc(key);
   const given = aRecord(Buffer.alloc(value), { key: keyBytes, headers });

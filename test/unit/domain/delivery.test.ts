@@ -1,4 +1,4 @@
-// What a delivery's headers are read as, and what is refused.
+// Parsing the headers of a delivery, and the headers that are rejected.
 
 import { expect, test } from "vitest";
 
@@ -13,7 +13,7 @@ import type { EndpointKey } from "../../../src/domain/ids.ts";
 import type { RecordHeader } from "../../../src/domain/record.ts";
 import { deliveryOf } from "../../support/build/webhook-destination.ts";
 
-/** A delivery's headers, and one more: of a repeated one the last counts. */
+/** Parses the headers of a delivery, with one more: the last of repeated headers applies. */
 function read(name: string, value: string) {
   const others = deliveryHeaders(deliveryOf({}));
   const header: RecordHeader = [name, Buffer.from(value)];

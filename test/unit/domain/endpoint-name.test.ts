@@ -1,4 +1,4 @@
-// One name for an endpoint, wherever people meet it.
+// An endpoint has the same name wherever it is shown.
 
 import { expect, test } from "vitest";
 

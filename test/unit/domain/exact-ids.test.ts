@@ -40,7 +40,7 @@ test.each<[string, number | string]>([
   ["1.5E-7", 1.5e-7],
   ["9007199254740991", 9007199254740991],
   ["9007199254740992", "9007199254740992"],
-  // These are doubles, but JavaScript writes other digits.
+  // These numbers are doubles, but JavaScript formats them with other digits.
   ["157963456373623808", "157963456373623808"],
   ["1000000000000000000000", "1000000000000000000000"],
   ["157963456373623808.0", "157963456373623808.0"],
@@ -91,7 +91,7 @@ test("whatever the number: its text is that of JavaScript, or its own", () => {
       const id = exactNumber(token);
       const isOwn = id === token;
       expect(isOwn || id === Number(token)).toBe(true);
-      // At most 15 digits always are as JavaScript writes them.
+      // Numbers with at most 15 digits are always formatted unchanged by JavaScript.
       const isShort = BigInt(whole + fraction).toString().length <= 15;
       if (isShort && Math.abs(power) < 280) expect(isOwn).toBe(false);
     }),

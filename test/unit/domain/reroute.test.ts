@@ -51,7 +51,7 @@ test("a delivery whose topic is missing and made by nobody is gone, with all its
     trace: "t",
     [DELIVERY_HEADER.destination]: "crm",
   });
-  // It may be there, and lead nowhere at the moment.
+  // The topic may exist, but have no leader at the moment.
   expect(insteadOf(given, "unavailable", nobody, NOW_MS)).toMatchObject({ kind: "rerouted" });
 });
 

@@ -1,4 +1,4 @@
-// What people copy into a shell arrives there as one word.
+// A string that users copy into a shell is one word there.
 
 import { expect, test } from "vitest";
 

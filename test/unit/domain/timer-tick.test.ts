@@ -1,4 +1,4 @@
-// Waits that end together.
+// Waits that end at the same time.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";

@@ -9,7 +9,7 @@ const RULES = readFileSync(
   join(import.meta.dirname, "../../../deploy/prometheus/rules.yaml"),
   "utf8",
 );
-/** No process gets so far that it could be scraped. */
+/** In these cases, no process starts far enough to be scraped. */
 const NEVER_RUNS = ["wrong-password"];
 
 test("each problem that a process lives through has its alerts, and ten are drilled", () => {

@@ -13,7 +13,10 @@ const TIER = { name: "2s", topic: topics.delays(2_000), group: groups.delay("2s"
 const WRITTEN_MS = 1_000_000;
 const DUE_MS = 1_002_000;
 
-/** Two deliveries for crm and one for another wait in the tier of 2 s; the first is returned later. */
+/**
+ * Two deliveries for crm and one for another destination wait in the delay topic of 2 s; the first one is returned
+ * later.
+ */
 function look(said: Readonly<Record<string, number>>, commits: readonly number[] = [0, 0]): Look {
   const records = ["crm", "crm", "other"].map(
     (destination, offset): SeenRecord => ({
@@ -41,7 +44,7 @@ function look(said: Readonly<Record<string, number>>, commits: readonly number[]
     labels: { destination: CRM, delay: TIER.name },
     value,
   }));
-  // As `switchyard status` counts it; the tests are about the rest.
+  // This is the count of `switchyard status`. The tests are about the other values.
   const inTiers = Math.max(0, 2 - (commits.at(-1) ?? 0));
   const truth = { samples, records, product: { topics, groups } };
   const row = { destination: CRM, awaitingRetry: inTiers };

@@ -1,4 +1,4 @@
-// Look-ups row by row, with a name server that answers when the test says so.
+// Lookups, row by row, with a name server that responds when the test makes it respond.
 
 import { expect, test } from "vitest";
 
@@ -7,7 +7,7 @@ import { ManualClock } from "../../support/clock/manual-clock.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** What askers got, as the first address or the error's code, in the order of answering. */
+/** Records what callers got, as the first address or the code of the error, in the order of the responses. */
 function world(threads = 6) {
   const clock = new ManualClock();
   const underWay = new Map<string, (answer: string) => void>();
@@ -35,7 +35,7 @@ function world(threads = 6) {
         got.push(`${name} ${error === null ? first?.address : error.message}`);
       });
     },
-    /** The name server's answer: an address or an error's code. */
+    /** Makes the name server respond with an address or an error code. */
     answer: async (name: string, answer: string) => {
       underWay.get(name)?.(answer);
       await clock.advance(0);

@@ -6,7 +6,7 @@ import { InterimFilter } from "../../../src/http/response-head.ts";
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const HINTS = "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n";
 
-/** What is passed on of bytes that come in these pieces. */
+/** Returns what is passed on if bytes arrive in these pieces. */
 function passed(pieces: readonly string[]): string {
   const filter = new InterimFilter();
   let isAwaited = true;
@@ -53,7 +53,7 @@ test("a response in any pieces comes to the same", () => {
       const pieces = ends.slice(1).map((end, index) => bytes.slice(ends[index] ?? 0, end));
       const whole = passed([bytes]);
       const inPieces = passed(pieces);
-      // Less than can be told from is kept, and passed on when the rest has come.
+      // If there are too few bytes to decide, they are kept, and passed on when the rest has arrived.
       expect(inPieces).toBe(whole);
     }),
   );

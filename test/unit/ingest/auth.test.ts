@@ -1,4 +1,4 @@
-// Whose calls a request brings: each row of the table in src/ingest/auth.ts.
+// The source of the calls in a request: each row of the table in src/ingest/auth.ts.
 
 import { expect, test } from "vitest";
 

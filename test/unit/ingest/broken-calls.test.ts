@@ -1,4 +1,4 @@
-// What one broken call of a batch costs: itself at most (docs/http-apis.md#broken-calls).
+// A broken call in a batch affects at most itself (docs/http-apis.md#broken-calls).
 
 import fc from "fast-check";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// Which connections may be open, and whom they count for.
+// Which connections may be open, and the clients for which they count.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";

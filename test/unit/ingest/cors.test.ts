@@ -1,4 +1,4 @@
-// Each origin that a configuration takes gets the headers, and only those of its kind.
+// Each origin that a configuration accepts gets the headers, and only the headers of its kind.
 
 import { expect, test } from "vitest";
 

@@ -13,7 +13,7 @@ const RECEIVED_AT_MS = Date.parse("2026-11-20T10:00:00.000Z");
 
 interface Sent {
   readonly call: object;
-  /** Undefined: the call is alone, on a path of its own. */
+  /** Undefined if the call is sent alone, on the path of its type. */
   readonly envelope?: object;
   readonly correctsClock?: boolean;
 }

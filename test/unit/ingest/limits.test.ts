@@ -1,4 +1,4 @@
-// What ingest lets in beyond the size of a request, and what it answers when it does not.
+// The limits of the ingest stage other than the size of a request, and the responses when they are exceeded.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// A batch's context with a call's: each row of the table in src/ingest/merge.ts.
+// The context of a batch is merged with that of a call: each row of the table in src/ingest/merge.ts.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// What a request asks for, and what pages of other origins are told.
+// Paths of requests, and the responses to pages from other origins.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// How long the answer to a body waits of which nothing was taken.
+// How long the response is delayed if nothing in a body was accepted.
 
 import { expect, test } from "vitest";
 

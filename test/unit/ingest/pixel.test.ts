@@ -1,4 +1,4 @@
-// Calls out of the query of an image.
+// Calls in the query of an image's URL.
 
 import { expect, test } from "vitest";
 

@@ -19,7 +19,7 @@ import { anyJson, nearCall, validCall } from "../../support/build/generated-call
 import { costlyInputs, GENERATED_INPUTS } from "../../support/build/generated-inputs.ts";
 import { anyText } from "../../support/build/generated-text.ts";
 
-/** Not the time of receipt, but as good. */
+/** Used as the time of receipt. */
 const AT = "2026-11-20T10:00:01Z";
 const RECEIVED_AT = "2026-11-20T10:00:00.000Z";
 const common = {
@@ -30,7 +30,7 @@ const common = {
   newMessageId: () => "new",
 };
 
-/** All of a body, a few calls at a time; or why it is none. */
+/** Reads a whole body, a few calls at a time. Returns an error if the body is invalid. */
 function read(body: string | Buffer, type: CallType | null = null): CallsRead | string {
   const bytes = Buffer.from(body as string);
   const outline = readBodyAtOnce(bytes, type === null);
@@ -313,7 +313,7 @@ test("an empty batch is nothing", () => {
   expect(values(read('{ "batch" : [ ] }'))).toEqual([]);
 });
 
-/** What a batch of these calls must give, by JSON.parse and the domain's parser alone. */
+/** Returns the expected result for a batch of these calls, computed only with JSON.parse and the domain's parser. */
 function expectedIds(calls: readonly unknown[]): string[] {
   return calls.flatMap((one) => {
     const text = JSON.stringify(one);
@@ -371,13 +371,13 @@ test("whatever the bytes: JSON.parse and we agree whether they are a batch, but 
       const result = read(Buffer.from(text.toWellFormed()));
       let json: unknown;
       try {
-        // Line feeds are repaired in texts that are values; between values they mean nothing.
+        // Line feeds are repaired inside strings. Between values, they have no meaning.
         const asEscapes = text.replace(/"(?:[^"\\]|\\.)*"(\s*:)?/g, (each, colon?: string) =>
           colon === undefined ? each.replaceAll("\n", "\\n") : each,
         );
         json = JSON.parse(asEscapes.toWellFormed());
       } catch {
-        // A batch may have calls that are no JSON, if another one is.
+        // A batch may contain calls that are not valid JSON, if another call is valid.
         const rejected = typeof result === "string" ? null : result.rejected.get("invalid-call");
         expect(rejected?.error ?? result).toMatch(
           /^invalid-json|^the call is not JSON|^a call is a/,

@@ -1,4 +1,4 @@
-// A body must bring something in each window.
+// Bytes of a body must arrive in each window.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,5 @@
-// Gzip that becomes too much is refused, and what may be sent is unpacked whole, in one go or in pieces.
+// Gzip that decompresses to too many bytes is rejected. Allowed bodies are decompressed completely, at once or in
+// pieces.
 
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
@@ -9,7 +10,7 @@ import { ONE_GO_BYTES, unpack } from "../../../src/ingest/unpack.ts";
 const KIB = 1_024;
 const BODY_MAX_BYTES = 10 * KIB * KIB;
 
-/** What can hardly be packed. */
+/** Returns text that can hardly be compressed. */
 function texts(bytes: number): string {
   let [text, state] = ["", 1];
   while (text.length < bytes) {

@@ -1,4 +1,4 @@
-// The table in the header of classify-response.ts: a row each.
+// The table in the header of classify-response.ts, with a test for each row.
 
 import { expect, test } from "vitest";
 import { classifySchema } from "../../../src/registry/classify-response.ts";
@@ -87,6 +87,6 @@ test.each(OUTAGES)("an outage: %s", (_, exchanged, sentence) => {
   const error = "error" in classified ? classified.error : "";
   expect(error).toMatch(sentence);
   expect(error).toMatch(/^https:\/\/registry\.example:8081 /);
-  // Paths, bodies and headers may hold secrets.
+  // Paths, bodies and headers may contain secrets.
   expect(error).not.toMatch(/secret-path|hunter2|\n/);
 });

@@ -1,4 +1,4 @@
-// References, bounds and failover, on scripted answers.
+// References, limits and failover, with scripted responses.
 
 import { expect, test } from "vitest";
 
@@ -18,7 +18,7 @@ function uses(...names: readonly string[]) {
   return names.map((name) => ({ name, subject: `${name} subject`, version: 3 }));
 }
 
-/** Answers by URL; anything else is an unknown subject. */
+/** Responds by URL. For any other URL, the subject is unknown. */
 function scripted(answers: Readonly<Record<string, Exchanged>>) {
   const asked: string[] = [];
   const exchange: Exchange = ({ url }) => {
@@ -50,7 +50,7 @@ test("schemas that it uses come first those that others use, each once", async (
   const { exchange, asked } = scripted({
     "http://a/v7/schemas/ids/7": json(200, { schema: "7", references: uses("B", "C") }),
     [subject("B")]: json(200, { schema: "b", references: uses("C") }),
-    // A schema that uses what uses it would never end.
+    // Two schemas that use each other would never end.
     [subject("C")]: json(200, { schema: "c", references: uses("B") }),
   });
   const found = await schemaSource(["http://a/v7"], exchange).lookup(7, signal);
@@ -114,7 +114,7 @@ test("of several URLs the next is asked on an outage, and the one that answered 
   const outage = await source.lookup(7, signal);
   expect(asked.map((url) => url[7]).join("")).toBe("abbbccab");
   expect(outage).toMatchObject({ kind: "outage" });
-  // About each of them.
+  // The error contains a sentence about each of them.
   expect("error" in outage && outage.error.match(/http:\/\/[abc]/g)?.length).toBe(3);
 });
 
@@ -190,7 +190,7 @@ test.each<[string, readonly object[], readonly string[], string]>([
   },
 );
 
-// A registry whose URLs, passwords or TLS files change while it is asked.
+// A registry whose URLs, passwords or TLS files change during lookups.
 
 const never = new AbortController().signal;
 
@@ -198,7 +198,7 @@ function connection(token: string): RegistryConnection {
   return { urls: ["https://r.example.com"], authentication: { kind: "token", token }, tls: null };
 }
 
-/** What happened, in its order; a connection with the token `broken` cannot be made. */
+/** Records what happened, in order. A connection with the token `broken` cannot be created. */
 function world(first: RegistryConnection) {
   const happened: string[] = [];
   let current = first;

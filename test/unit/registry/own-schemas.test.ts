@@ -1,5 +1,5 @@
-// What producers write by the schemas of schemas/ is what the stages read: a call, each record of an
-// audience sync, both deletion requests.
+// The stages read what producers write with the schemas in schemas/: a call, each record of an audience sync, and both
+// deletion requests.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ function typeOf(name: string): Type {
   return avro.Type.forSchema(JSON.parse(text(name)), { registry, wrapUnions: true });
 }
 
-/** Written by a producer, and read by us. Absent fields have their defaults. */
+/** Encodes a record like a producer, and decodes it. Absent fields have their defaults. */
 function throughAvro(name: string, record: Readonly<Record<string, unknown>>): unknown {
   const references = name === "call" ? [CALL_TYPE] : [];
   const known = compileSchema({ type: "AVRO", text: text(name), references });
@@ -134,7 +134,7 @@ test("a deletion request, of some sources and of all", () => {
     sourceIds: ["web"],
     timestamp: "2026-03-01T09:30:15.250Z",
   });
-  // A field sourceIds, whatever is in it, would be refused.
+  // A field sourceIds would be rejected, whatever it contains.
   const all = throughAvro("deletion-request-for-all-sources", { userId: "u1" });
   expect(all).toEqual({ userId: "u1", timestamp: null });
 });

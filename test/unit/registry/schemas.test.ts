@@ -1,4 +1,4 @@
-// The table in the header of schemas.ts, on a clock that stands still and a scripted source.
+// The table in the header of schemas.ts, with a stopped clock and a scripted source.
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 
@@ -20,10 +20,10 @@ const UNKNOWN: Lookup = { kind: "unknown", error: "not known" };
 let clock = new ManualClock();
 let lines = new LogLines();
 let metrics = createMetrics();
-/** What a look-up comes to, by schema. */
+/** The result of a lookup, by schema. */
 let answers = new Map<SchemaRef, Lookup>();
 let asked: SchemaRef[] = [];
-/** Look-ups that hang until they are let go. */
+/** Lookups that hang until they are released. */
 let held: (() => void)[] = [];
 let isHeld = false;
 let isClosed = false;
@@ -55,7 +55,7 @@ function readsAs(text: string): KnownSchema {
   return { kind: "schema", read: () => json(text) };
 }
 
-/** What a value is read as. */
+/** Returns the result of reading a value. */
 function reading(known: KnownSchema | null): unknown {
   if (known === null) return null;
   return known.kind === "schema" ? known.read(Buffer.alloc(0)) : known.error;
@@ -87,7 +87,7 @@ function create(limits?: SchemasLimits) {
   return createSchemas({ source, compile, clock, random: () => chance, log, metrics }, limits);
 }
 
-/** The lines of our metrics that are not 0. */
+/** Returns the lines of these metrics that are not 0. */
 async function counted(): Promise<readonly string[]> {
   const text = await metrics.text();
   return text.split("\n").filter((line) => /^switchyard_registry.* [^0]/.test(line));

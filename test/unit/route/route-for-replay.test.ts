@@ -1,4 +1,4 @@
-// A test per row of the file's table; and that route itself would write the same.
+// A test for each row of the file's table, and that the route stage would write the same.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// Every row of docs/how-it-works.md#routing, each judged both ways: as explain does it, and as the stage does.
+// Every row of docs/how-it-works.md#routing, tested in both ways: with `explain`, and with the stage.
 
 import { expect, test } from "vitest";
 
@@ -17,7 +17,7 @@ const destinations: readonly Destination[] = [
 ];
 const source = aSource("web", ["hook", "crm", "mail", "off"]);
 
-/** The destinations that get a call with these fields. */
+/** Returns the destinations that get a call with these fields. */
 function routed(fields: object): readonly string[] {
   const parsed = parseCall({ type: "track", userId: "u1", event: "e", ...fields });
   if (parsed.kind !== "call") throw new Error(parsed.error);

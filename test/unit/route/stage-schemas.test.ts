@@ -1,4 +1,4 @@
-// The stage with a schema registry: values with schemas among others, and outages of the registry.
+// The stage with a schema registry: values with and without schemas, and outages of the registry.
 
 import { afterEach, expect, test } from "vitest";
 
@@ -116,7 +116,7 @@ test("while the registry is unreachable a partition that needs it waits, and the
   world = new RouteWorld(3);
   const schemas = new MemorySchemas();
   const route = await world.start(["d0"], schemas);
-  // More than a partition may have unfinished.
+  // This is more than a partition may have in flight.
   for (let number = 0; number < 6_000; number += 1) world.append(framed(7, avroCall(number)), 0);
   for (let number = 6_000; number < 12_000; number += 1) world.append(trackCall(number), 1);
   await world.until(() => world.deliveries("d0").length === 6_000);
@@ -178,7 +178,7 @@ test("much JSON of few bytes is written in parts, as is memory for it", async ()
   const sizes = world.deliveries("d0").map(({ value }) => value?.length ?? 0);
   const bytes = sizes.reduce((sum, size) => sum + size, 0);
   expect(bytes).toBeGreaterThan(16_000_000);
-  // Each send has at most 4 MiB and one record of it.
+  // Each send has at most 4 MiB, and one record more.
   expect(route.counts.sends).toBeGreaterThanOrEqual(Math.floor(bytes / 4_300_000));
   expect(route.counts.takes).toBeLessThanOrEqual(2);
 });

@@ -1,4 +1,4 @@
-// The stage on a Kafka in memory: what comes out, what is committed, and what happens when things go wrong.
+// The stage on a Kafka in memory: the written records, the commits, and failures.
 
 import { afterEach, expect, test } from "vitest";
 
@@ -57,7 +57,7 @@ test("calls become copies, what is none becomes a dead letter, and the partition
       'switchyard_dead_letters_total{stage="route",reason="undecodable",destination=""}',
     ),
   ).toMatch(/ 1$/);
-  // Calls, not records: two of them are none.
+  // Calls are counted, not records: two of the records are not calls.
   const skipped = "switchyard_route_calls_skipped_total";
   expect(await sample(route, `${skipped}{destination="d3",reason="not-connected"}`)).toMatch(/ 4$/);
   expect(await sample(route, `${skipped}{destination="d1",reason="all-false"}`)).toMatch(/ 1$/);
@@ -296,7 +296,7 @@ test("while the lists are swapped each call goes by one of them, none is lost an
   expect(of("d2")).toEqual(of("d0"));
   expect(of("d4")).toEqual(of("d3"));
   expect([...of("d0"), ...of("d3")].toSorted()).toEqual(numbered(count).toSorted());
-  // Both had their turns.
+  // Both had a turn.
   expect(Math.min(of("d0").length, of("d3").length)).toBeGreaterThan(100);
   expect(await world.committed()).toBe(count);
 });

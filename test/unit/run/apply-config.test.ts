@@ -1,4 +1,4 @@
-// The steps of apply-config.ts, and their order.
+// The steps of apply-config.ts, in order.
 
 import { expect, test } from "vitest";
 import type { LiveSettings } from "../../../src/domain/live-settings.ts";

@@ -1,4 +1,4 @@
-// What `GET /status` says of a process.
+// The response of a process to `GET /status`.
 
 import { expect, test } from "vitest";
 

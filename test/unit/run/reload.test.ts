@@ -187,7 +187,7 @@ test("settings that need a restart are reported once, and the rest is applied", 
     "these settings of the file apply after a restart: delivery.retryWindow",
   ]);
   expect(await sample("switchyard_config_settings_pending_restart")).toBe("1");
-  // It runs what no file says.
+  // The current configuration is in no file.
   expect(await hashIn(metrics)).toEqual([configHash(config(yaml(["b"])))]);
   state.file = loaded(yaml(["b"]));
   await reloader.reload("file");

@@ -1,4 +1,4 @@
-// What stages are told to work on, on a Kafka in memory.
+// The inputs that stages are started with, on a Kafka in memory.
 
 import { expect, test } from "vitest";
 import { deliveryHeaders } from "../../../src/domain/delivery.ts";
@@ -26,7 +26,10 @@ delivery: { retryDelays: [10s, 5m] }
 `;
 }
 
-/** Of topics in which a record each has been due for long: those that delay returns them from. */
+/**
+ * Each topic contains one record that has been due for a long time. Returns the topics from which the delay stage
+ * returns the record.
+ */
 async function returned(names: readonly string[], isEnabled = true): Promise<readonly string[]> {
   const clock = new ManualClock();
   const cluster = new MemoryCluster({ clock, random: createPrng(7) });

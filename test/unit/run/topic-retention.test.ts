@@ -1,4 +1,4 @@
-// The retention of topics as gauges: a row of the header's table each.
+// The retention of topics as gauges: a test for each row of the file's table.
 
 import { expect, test } from "vitest";
 import type { DestinationId } from "../../../src/domain/ids.ts";

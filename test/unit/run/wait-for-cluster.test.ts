@@ -15,7 +15,7 @@ function world(limitMs: number) {
   return { lines, stop, patiently };
 }
 
-/** Fails with these, one after the other, and then works. */
+/** Returns a function that fails with these errors, one after the other, and then succeeds. */
 function failing(...errors: readonly Error[]) {
   const left = [...errors];
   return async () => {

@@ -1,4 +1,4 @@
-// The clock of a process beside the brokers' clock: the rows of the table in its header.
+// The clock of a process, compared with the brokers' clock: the rows of the table in broker-clock.ts.
 
 import { expect, test } from "vitest";
 import { BrokerClock } from "../../../src/runtime/broker-clock.ts";
@@ -6,7 +6,7 @@ import { BrokerClock } from "../../../src/runtime/broker-clock.ts";
 const HOUR_MS = 3_600_000;
 const TRUE_MS = 1_800_000_000_000;
 
-/** The brokers' clock is right; the own one is ahead by `offsetMs`. */
+/** The brokers' clock is correct, and the process's own clock is ahead by `offsetMs`. */
 class World {
   elapsedMs = 1_234.5;
   offsetMs = 0;
@@ -19,7 +19,7 @@ class World {
     return TRUE_MS + Math.floor(this.elapsedMs);
   }
 
-  /** A request of so long, whose record is appended at that share of it. */
+  /** Makes a request that takes `tookMs`. The record is appended after `share` of this time. */
   measure(tookMs: number, share = 0.5): void {
     const sentAtMs = this.elapsedMs;
     this.elapsedMs += tookMs * share;
@@ -28,7 +28,7 @@ class World {
     this.clock.measure({ appendedAtMs, sentAtMs, respondedAtMs: this.elapsedMs });
   }
 
-  /** How far the clock is from the truth. */
+  /** Returns the error of the clock. */
   error(): number {
     return this.clock.nowMs() - this.trueMs();
   }

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { HeardTime } from "../../../src/runtime/hearing-limit.ts";
 
-/** Ends of steps, in milliseconds; the one at which the limit of two seconds was over, or none. */
+/** Returns the end of the step at which the limit of two seconds is reached, in milliseconds; null if there is none. */
 function overAt(ends: Iterable<number>): number | null {
   const heard = new HeardTime(2_000, 0);
   for (const end of ends) if (heard.isOver(end)) return end;

@@ -1,4 +1,4 @@
-// What is under way: in-flight-set.ts and in-flight-count.ts.
+// The set and the count of items in flight: in-flight-set.ts.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// Tokens for Amazon MSK. The signatures are those of botocore 1.44.5 (SigV4QueryAuth) for the same request.
+// Tokens for Amazon MSK. The expected signatures are from botocore 1.44.5 (SigV4QueryAuth), for the same request.
 
 import { expect, test } from "vitest";
 

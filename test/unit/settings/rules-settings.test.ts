@@ -1,4 +1,5 @@
-// Rules that a configuration accepts and rejects, with the place and what is wrong; warnings; Segment's files; recipes.
+// Rules that a configuration accepts, and rules that it rejects, with the path and the problem; warnings; files of
+// Segment; recipes.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -67,7 +67,7 @@ function routesOf(...destinations: readonly string[]): ProcessRecord["routes"] {
   return new Map([["web", destinations]]);
 }
 
-/** Another process, since the beginning. */
+/** Returns another process that has been running since the start. */
 function other(time: ManualClock, more: Partial<ProcessRecord> = {}): ProcessRecord {
   const routes = routesOf("crm", "erp");
   return { id: "other", stages: ["route"], sinceMs: time.nowMs(), routes, ...more };
@@ -95,7 +95,7 @@ test.each<[name: string, skewMs: number, broker: Broker, lines: readonly string[
   expect(await shown("switchyard_clock_offset_seconds")).toBe(
     broker === "measures" ? skewMs / 1_000 : null,
   );
-  // Whatever the brokers do, Prometheus can compare it with its own.
+  // Whatever the brokers do, Prometheus can compare the value with its own clock.
   const ownS = (time.nowMs() + skewMs) / 1_000;
   expect(await shown("switchyard_clock_timestamp_seconds")).toBeCloseTo(ownS, 0);
 });

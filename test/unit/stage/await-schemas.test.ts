@@ -109,7 +109,7 @@ test("one that is not known yet waits for its schema, which is asked for", async
   const admitted = admit(LONG);
   expect(contentOf(admitted)).toBe(5);
   schemas.forget(7);
-  // A record keeps the schema that it was admitted with.
+  // A record keeps the schema with which it was admitted.
   expect(contentOf(admitted)).toBe(5);
   expect(contentOf(admit(LONG))).toBe("waits");
 });

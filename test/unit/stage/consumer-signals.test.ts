@@ -1,4 +1,4 @@
-// What is said of a consumer's lag and of its oldest record: a row of the header's table each.
+// The lag of a consumer and the age of its oldest record: a test for each row of the file's table.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// A damaged batch halts the stage that reads it, loudly; anything else ends the program.
+// A corrupt batch halts the stage that reads it, which is reported. Any other failure ends the program.
 
 import { expect, test } from "vitest";
 import { CorruptBatchError, type OnCorruptBatch } from "../../../src/domain/corrupt-batch.ts";
@@ -86,7 +86,7 @@ test("a corrupt batch halts the stage: it is named, and tried again", async () =
     'switchyard_consumer_halted_offset{stage="route",destination="",topic="calls",partition="3"}';
   expect(await metrics.text()).toContain(`${halted} 1`);
   expect(await metrics.text()).toContain(`${at} 42`);
-  // The consumer has joined again, and has not come to the batch: a slow rejoin is no end of it.
+  // The consumer has joined again, and has not reached the batch yet: a slow rejoin does not end the halt.
   const place = { topic: "calls", partition: 3, position: 42, end: 100, endAtMs: 0 };
   reading.push({ ...place, next: 42, inFlight: 0, oldestUnfinishedMs: null });
   await clock.advance(40_000);

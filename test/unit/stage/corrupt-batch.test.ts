@@ -1,4 +1,4 @@
-// How long a damaged batch is said to halt a consumer that is started again and again.
+// How long a corrupt batch is reported for a consumer that is restarted repeatedly.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// A consumer that is started again, and what is counted of those before it.
+// A consumer that is restarted, and the counters of the consumers before it.
 
 import { expect, test } from "vitest";
 import {
@@ -26,7 +26,7 @@ const VITALS = {
   ...{ commitFailures: 0, foreignMembers: [] as string[] },
 };
 
-/** Consumers that count what a test says, and crash when it says so. */
+/** Creates consumers whose counters and crashes the test controls. */
 function fakeKafka() {
   const started: { readonly options: ConsumeOptions; counts: [number, number, number] }[] = [];
   const consume = (options: ConsumeOptions): Consumer => {
@@ -53,7 +53,7 @@ test("what is counted continues over crashes", async () => {
   if (first === undefined) throw new Error("nothing was started");
   first.counts = [3, 1, 4];
   first.options.onCrash(new Error("gone"));
-  // While there is none, nothing is forgotten.
+  // While there is no consumer, no counts are lost.
   expect([kept.rebalances(), kept.offsetResets(), kept.healthProblem()]).toEqual([3, 1, "gone"]);
   expect(kept.vitals()).toEqual({ ...VITALS, isAssigned: false, commitFailures: 4 });
   await clock.advance(1_000);
@@ -66,7 +66,7 @@ test("what is counted continues over crashes", async () => {
   await kept.stop();
 });
 
-/** Says of each crash whether its topic was gone, when it is there again. */
+/** Returns a keeper that reports for each crash whether the topic was missing, when the topic exists again. */
 function keeper(wasGone: readonly boolean[]) {
   const there = wasGone.map(() => Promise.withResolvers<void>());
   let asked = 0;
@@ -96,7 +96,7 @@ test("a consumer whose topic is gone starts as soon as the topic is there, howev
   }
   expect(started).toHaveLength(3);
   started[2]?.options.onCrash(new Error("gone"));
-  // Longer than any pause.
+  // This is longer than any pause.
   await clock.advance(100_000);
   expect(started).toHaveLength(3);
   topics.there[2]?.resolve();
@@ -117,7 +117,7 @@ test("one whose topic was there again before anybody looked does not give up", a
   await clock.advance(1_000);
   expect([started.length, ends]).toEqual([2, []]);
   await kept.stop();
-  // Without a keeper the topic is not ours to wait for.
+  // Without a keeper, the consumer does not wait for the topic.
   const other = keepConsuming(kafka, OPTIONS, clock, () => undefined, { giveUp });
   started[2]?.options.onCrash(new TopicGoneError("gone"));
   await clock.advance(100_000);

@@ -1,4 +1,4 @@
-// Route on a Kafka in memory while a destination's topic is gone.
+// The route stage on a Kafka in memory while a destination's topic is missing.
 
 import { expect, test } from "vitest";
 import type { DestinationId, SourceId } from "../../../src/domain/ids.ts";
@@ -16,7 +16,7 @@ const HERE = "d0" as DestinationId;
 const RETRY_DELAYS_MS = [10_000, 30_000];
 const topics = topicNames("sw.");
 
-/** @param isMade whether the topic is made again when it is missing; nobody makes it in time. */
+/** @param isMade whether the topic is recreated when it is missing, but never in time. */
 async function routing(isMade: boolean) {
   const world = new RouteWorld();
   world.cluster.createTopic(topics.delays(10_000), 1);

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { serialRunner } from "../../../src/stage/serial-runner.ts";
 
-/** Steps that end when they are told to. */
+/** Creates steps that the test ends. */
 function steps() {
   const waiting: string[] = [];
   const begun: string[] = [];
@@ -51,7 +51,8 @@ test("a step begins at once, and the next one when it has ended", async () => {
 });
 
 test("what comes in any turn after the last step's end is not left lying", async () => {
-  // A look and its consequence that are apart lose a wake in one of these turns.
+  // If there were a turn of the event loop between the check and its consequence, a wake would be lost in one of these
+  // turns.
   for (let turns = 0; turns < 6; turns += 1) {
     const { begun, take, end } = steps();
     take("one");

@@ -52,7 +52,7 @@ test("a consumer's lag, oldest record and counts are shown until it is no longer
     `switchyard_consumer_rebalances_total{${of}} 3`,
   );
   const resets = "switchyard_consumer_offset_resets_total";
-  // There from the beginning, so that an alert sees it rise.
+  // The counter exists from the start, so that an alert can detect an increase.
   expect(await sample(metrics, resets)).toBe(`${resets}{${of}} 0`);
   offsetResets = 2;
   expect(await sample(metrics, resets)).toBe(`${resets}{${of}} 2`);
@@ -63,7 +63,7 @@ test("a consumer's lag, oldest record and counts are shown until it is no longer
   expect(shown).toContain(`switchyard_consumer_commit_failures_total{${of}} 2\n`);
   expect(shown).toContain(`switchyard_consumer_foreign_members{${of}} 1\n`);
   expect(shown).toContain('switchyard_consumers_with_unknown_lag{stage="route"} 0\n');
-  // It has lost its partitions: nothing is known of them, and that is not 0.
+  // The consumer has lost its partitions: their lag is unknown, which is not the same as 0.
   vitals = { ...vitals, isAssigned: false, commitFailures: 3, foreignMembers: [] };
   const lost = await metrics.text();
   expect(lost).not.toContain("switchyard_consumer_lag_records{");

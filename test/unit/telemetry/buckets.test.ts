@@ -29,7 +29,7 @@ test("shows what prom-client's own histogram shows, on, between and above the bo
   expect(linesOf(await ours.metrics())).toEqual(linesOf(await theirs.metrics()));
 });
 
-/** Prometheus does not care about the order of labels. */
+/** Sorts labels, because Prometheus ignores their order. */
 function linesOf(text: string): string[] {
   return text.split("\n").map((line) =>
     line.replace(/\{(.*)\}/, (_all, labels: string) => {

@@ -1,4 +1,4 @@
-// The size of what is shown with 1,000 destinations, and whose histograms are.
+// The size of the metrics with 1,000 destinations, and the destinations that have histograms.
 
 import { describe, expect, test } from "vitest";
 import { WAITING_SHOWN_MAX } from "../../../src/delay/gauges.ts";
@@ -27,7 +27,7 @@ const VITALS = {
   ...{ commitFailures: 0, foreignMembers: [] as string[] },
 };
 
-/** Of each destination one delivery waits in each tier. */
+/** Makes one delivery of each destination wait for each retry delay. */
 function allWait(metrics: Metrics, ids: readonly string[], shownMax: number): void {
   const labels = new Labels(ids);
   const counts = new OwnedCounts(labels);
@@ -51,7 +51,7 @@ function allWait(metrics: Metrics, ids: readonly string[], shownMax: number): vo
   });
 }
 
-/** As deliver and route bind them for each destination that has been attempted. */
+/** Binds the metrics of attempted destinations in the same way as the deliver and route stages, and scrapes them. */
 async function scraped(detail: DestinationDetail, count = 1_000) {
   const metrics = createMetrics(detail);
   for (let number = 0; number < count; number += 1) {

@@ -1,4 +1,4 @@
-// Label sets that come and go with destinations.
+// Label sets that are added and removed with destinations.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// What the suite on three brokers leaves out is said by name, and nothing is left out that could run there.
+// The tests that the suite on three brokers skips are listed by name, and no test is skipped that could run there.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

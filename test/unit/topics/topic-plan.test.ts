@@ -37,7 +37,7 @@ function planWith(more: Partial<Parameters<typeof topicPlan>[0]>): readonly Plan
   });
 }
 
-/** Kinds of topics that have a name and no plan: nobody would make them. */
+/** Returns kinds of topics that have a name but no plan, so that they would never be created. */
 function unplanned(topics: object): readonly string[] {
   const kinds = new Set<string>(planWith({}).map(({ kind }) => kind));
   return Object.keys(topics).filter((kind) => kind !== "prefix" && !kinds.has(kind));
@@ -138,7 +138,7 @@ test("record sizes are found by the topic's name, of retired topics too", () => 
   expect(maxBytes("elsewhere")).toBe(1_048_576);
 });
 
-/** The cluster as planned, with changes to the topic of calls, and other topics beside. */
+/** Compares the plan with a cluster that has changes to the topic of calls, and additional topics. */
 function differences(
   change: Partial<ActualTopic> | null,
   config: Readonly<Record<string, string>> = {},

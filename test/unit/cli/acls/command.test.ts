@@ -1,4 +1,4 @@
-// `switchyard acls`: the commands it prints.
+// `switchyard acls`: the commands that it prints.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -94,7 +94,7 @@ test("all roles by default; an unknown one is rejected", async () => {
   });
 });
 
-/** The fields of the resource's definition, by what may stand in them. */
+/** The fields of the resource's definition, with their allowed values. */
 const OPERATIONS =
   "Read Write Create Delete Alter Describe ClusterAction AlterConfigs DescribeConfigs IdempotentWrite All";
 
@@ -129,7 +129,7 @@ interface UserResource {
   };
 }
 
-/** By Strimzi's own definition. @throws Error that names the wrong field. */
+/** Validates a user with Strimzi's own definition. @throws Error that names the wrong field. */
 function validate(user: UserResource): void {
   new KafkaUser(user as never).validate();
 }

@@ -1,5 +1,4 @@
-// Publishing a sync from a file of ids, and showing audiences: output, exit status, what is
-// written.
+// Publishing a sync from a file of IDs, and showing audiences: the output, the exit status, and the written records.
 
 import { expect, test } from "vitest";
 import { publishAudience } from "../../../../src/cli/audience/publish.ts";
@@ -12,9 +11,9 @@ import { MemoryStore } from "../../../support/worlds/memory-stores.ts";
 
 interface Given {
   readonly name?: string;
-  /** Of the audience now. */
+  /** The current members of the audience. */
   readonly members?: readonly string[];
-  /** Of earlier syncs. */
+  /** The unapplied records of earlier syncs. */
   readonly unapplied?: Unapplied;
   readonly force?: boolean;
   readonly signal?: AbortSignal;
@@ -38,7 +37,7 @@ async function publish(
   const status = await publishAudience({
     input: (async function* () {
       for (const chunk of chunks) {
-        // Nothing may be written before the list is read whole.
+        // Nothing may be written before the whole list is read.
         expect(records).toEqual([]);
         if (chunk instanceof Error) throw chunk;
         yield typeof chunk === "string" ? Buffer.from(chunk) : chunk;
@@ -161,7 +160,7 @@ test.each<[Unapplied, string, string]>([
   expect(shell.errors()).toContain("--force");
   const forced = await publish(["u1\n"], { unapplied, force: true });
   expect([forced.status, forced.values.at(-1)?.type]).toEqual([0, "end"]);
-  // An empty list is refused at once.
+  // An empty list is rejected immediately.
   expect((await publish([""], { unapplied })).shell.errors()).toContain("the list is empty");
 });
 

@@ -1,4 +1,5 @@
-// Waiting until the records of one audience are applied: which count, for how long, and what is read.
+// Waiting until the records of one audience are applied: which records count, how long the command waits, and what it
+// reads.
 
 import { expect, test } from "vitest";
 
@@ -14,7 +15,10 @@ import {
 const READING = { groupId: "audience", topic: "syncs" };
 const LIMIT_MS = 60_000;
 
-/** Partitions of records by their keys, the commits of each look, and the offsets that were read. */
+/**
+ * Creates partitions with records, given by their keys, the commits at each check, and a list of the offsets that were
+ * read.
+ */
 function world(
   partitions: readonly (readonly (string | null)[])[],
   commitsAt: (look: number) => readonly CommittedOffset[],

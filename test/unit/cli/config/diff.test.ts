@@ -1,4 +1,4 @@
-// `config diff` on files: what it prints, its exit status, and that it shows no value.
+// `config diff` for files: its output, its exit status, and that it shows no values.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the configuration's own syntax.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// What is left for a destination: in its line, among its returns, in tiers.
+// The number of remaining deliveries for a destination: in its queue, in its retry topic, and in delay topics.
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { pauseRecord } from "../../../../src/control/operator-actions.ts";

@@ -1,4 +1,4 @@
-// `switchyard dead-letters` on a Kafka in memory: what people see, and the exit status.
+// `switchyard dead-letters` on a Kafka in memory: the output, and the exit status.
 
 import { expect, test } from "vitest";
 
@@ -82,7 +82,7 @@ test("list prints a table that lines up, the counts, and what a replay would do"
     "2026-03-01 09:30:15  deliver  rejected        crm          m-0         sw.deliveries.crm/1/7   -         every endpoint rejected it",
     "2026-03-01 09:30:15  deliver  rejected        crm          m-1         sw.deliveries.crm/1/7   -         every endpoint rejected it",
     "2026-03-01 09:30:16  deliver  rejected        gone         m-1         sw.deliveries.gone/1/7  -         every endpoint rejected it",
-    // What comes from outside does not steer the terminal.
+    // Data from outside cannot control the terminal.
     "2026-03-01 09:30:17  route    unknown-source  -            -           sw.calls/1/7            -         no source\\u001b[31m",
     "",
     "DESTINATION  REASON          COUNT  REPLAY",
@@ -233,7 +233,7 @@ test("an interrupted replay says how to continue, and that continues", async () 
     },
     shell,
   );
-  // The first batch is being written.
+  // At this point, the first batch is being written.
   await world.clock.advanceUntil(() => world.delivered().length > 0, 60_000);
   stop.abort();
   expect(await world.finish(running)).toBe(1);

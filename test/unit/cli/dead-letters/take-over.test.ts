@@ -1,4 +1,4 @@
-// A replay that another process takes over: the table of replay-store.ts, on a Kafka in memory.
+// Another process takes over a replay: the table of replay-store.ts, on a Kafka in memory.
 
 import { expect, test } from "vitest";
 
@@ -34,7 +34,7 @@ function replayCommand(world: ReplayWorld, kafka: MemoryKafka, resume: string | 
   return { shell, ended, name: () => /Replay (\S+) /.exec(shell.errors())?.[1] ?? "" };
 }
 
-/** A process that replays, and has sent some of what there is. */
+/** Starts a process that replays, and resolves when it has sent some of the records. */
 async function underWay(world: ReplayWorld) {
   await world.fill(LETTERS);
   const kafka = world.cluster.connect();
@@ -49,7 +49,7 @@ function expectAllAndFewTwice(world: ReplayWorld): void {
   expect(delivered.length - LETTERS).toBeLessThanOrEqual(500);
 }
 
-/** Has what `kafka` commits, or what it reads, wait until the gate is open. */
+/** Makes commits or reads of `kafka` wait until the gate is open. */
 function holdUp(kafka: MemoryKafka, what: "commits" | "reads", gate: Promise<unknown>): void {
   if (what === "commits") {
     const commit = kafka.admin.commit.bind(kafka.admin);
@@ -83,7 +83,7 @@ test("a commit of the first one that arrives late gives it nothing back", async 
   const { kafka, command: first } = await underWay(world);
   const late = Promise.withResolvers<void>();
   holdUp(kafka, "commits", late.promise);
-  // By then it has asked for the last time before its commit.
+  // By then, it has made its last check before the commit.
   await world.clock.advance(1_000);
   const other = world.cluster.connect();
   const counted = Promise.withResolvers<void>();
@@ -158,7 +158,7 @@ test("a replay of many days is committed again each day, with its owner", async 
   world.cluster.delayWrites(0);
   expect(await world.finish(running)).toBe("done");
   const [owner, positions] = ["sw.replay.replay-1.owner 1", "sw.replay.replay-1"];
-  // Written down, the first batch, the second one a day later, the third one.
+  // These are the commits of the plan, the first batch, the second batch a day later, and the third batch.
   expect(commits).toEqual([
     owner,
     `${positions} 2`,

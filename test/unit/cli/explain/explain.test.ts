@@ -39,7 +39,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** Runs the command on standard input unless `args` name a file. */
+/** Runs the command with the lines on standard input, unless `args` names a file. */
 async function explain(lines: string, args: readonly string[] = []) {
   const printed = { out: "", err: "" };
   let status: ExitStatus = 0;

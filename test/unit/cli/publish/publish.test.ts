@@ -1,4 +1,4 @@
-// Publishing: lines in, records out, refusals with line numbers.
+// Publishing reads lines, writes records, and reports rejected lines with their numbers.
 
 import { expect, test } from "vitest";
 import { linesOf } from "../../../../src/cli/input.ts";
@@ -194,7 +194,7 @@ test("interrupted while it waits for input, it keeps what was read and says so",
   const controller = new AbortController();
   const waiting = Promise.withResolvers<never>();
   async function* typed(): AsyncGenerator<Buffer> {
-    // The second line has only begun.
+    // The second line is incomplete.
     yield Buffer.from('{"type":"identify","userId":"u"}\n{"type":"iden');
     controller.abort("SIGINT");
     await waiting.promise;
@@ -205,7 +205,7 @@ test("interrupted while it waits for input, it keeps what was read and says so",
   expect(err).toBe("Interrupted: the rest of the input was not read.\n");
 });
 
-/** A producer that acknowledges nothing. */
+/** Returns a producer that acknowledges nothing. */
 function silent(blocked: readonly BlockedTopic[] = []): WatchedProducer {
   const closed = Promise.withResolvers<never>();
   return {
@@ -216,7 +216,7 @@ function silent(blocked: readonly BlockedTopic[] = []): WatchedProducer {
   };
 }
 
-/** A producer that acknowledges after 3 s. */
+/** Returns a producer that acknowledges records after 3 s. */
 function slow(clock: Clock, blocked: readonly BlockedTopic[] = []): WatchedProducer {
   return {
     blocked: () => blocked,
@@ -229,7 +229,7 @@ function slow(clock: Clock, blocked: readonly BlockedTopic[] = []): WatchedProdu
   };
 }
 
-/** Calls that are published as the command does it, on a clock of their own. */
+/** Publishes calls in the same way as the command, with a separate clock. */
 function commandWith(watchedOf: (clock: Clock) => WatchedProducer, calls = 1) {
   const clock = new ManualClock();
   const controller = new AbortController();

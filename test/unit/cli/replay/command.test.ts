@@ -1,4 +1,4 @@
-// `switchyard replay`: what people see, and the exit status.
+// `switchyard replay`: the output, and the exit status.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// Exactly the damaged batch that is named is skipped, and nothing else.
+// Only the given corrupt batch is skipped.
 
 import { expect, test } from "vitest";
 

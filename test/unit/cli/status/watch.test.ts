@@ -1,4 +1,4 @@
-// The page of `status --watch`: it fits the terminal, whatever there is to show.
+// The output of `status --watch` fits the terminal, whatever there is to show.
 
 import { stripVTControlCharacters } from "node:util";
 import picocolors from "picocolors";

@@ -1,4 +1,4 @@
-// `switchyard topics` against a cluster in memory.
+// `switchyard topics` with a cluster in memory.
 
 import { expect, test } from "vitest";
 
@@ -170,6 +170,6 @@ test("what falls short is set, and nothing else is touched", async () => {
   expect(admin.states.get("t.calls")).toMatchObject({ partitions: 1 });
   expect(admin.states.get("t.deliveries.old")).toBe(old);
 
-  // Only what cannot be applied is left, so there is nothing to do.
+  // Only changes that cannot be made are left, so there is nothing to do.
   expect(await compare(admin, false)).toMatchObject({ status: 0 });
 });

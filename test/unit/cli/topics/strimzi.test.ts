@@ -1,4 +1,4 @@
-// `switchyard topics --output strimzi`: the plan as resources, and what Strimzi's own schema says of them.
+// `switchyard topics --output strimzi`: the plan as resources, which are validated with Strimzi's own schema.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// The hands of the page on a Kafka in memory: the records that each action writes, and its words.
+// The action runner on a Kafka in memory: the records that each action writes, and its text.
 
 import { beforeEach, expect, test } from "vitest";
 import type { Action } from "../../../../src/console/action-view.ts";
@@ -37,7 +37,7 @@ let finish: <Value>(promise: Promise<Value>) => Promise<Value>;
 let runner: ActionRunner;
 
 beforeEach(() => {
-  // Actions are about the past of the system's clock.
+  // Actions apply to the past, by the system's clock.
   const clock = new ManualClock(Date.parse(NOW));
   finish = clockDriver(clock, { turns: 2 }).during;
   cluster = new MemoryCluster({ clock, random: createPrng(7) });
@@ -64,7 +64,7 @@ function operations(): readonly (OperatorAction | { readonly kind: "refused" })[
   return cluster.records(topics.operatorActions).map((record) => readOperatorAction(record));
 }
 
-/** A delivery that waits in the line. */
+/** Adds a delivery that waits in the queue. */
 function waits(given: Partial<Delivery> = {}): void {
   const headers = deliveryHeaders({ ...deliveryOf(given), attempt: 0 });
   const value = Buffer.from('{"type":"track"}');

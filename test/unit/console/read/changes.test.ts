@@ -1,4 +1,4 @@
-// What a file would change, told to somebody who may not see what the file takes from elsewhere.
+// What a file would change, shown to a user who may not see values from the environment or other files.
 
 import { expect, test } from "vitest";
 import { configHash } from "../../../../src/config/hash.ts";
@@ -49,7 +49,7 @@ destinations:
     ],
     needsRestart: ["kafka.topicPrefix"],
   });
-  // No value is told.
+  // No value is shown.
   expect(JSON.stringify(view)).not.toMatch(/k2|b\.example\.com|other\./);
 });
 
@@ -63,7 +63,7 @@ test("a file that cannot be used is reported with each problem, its place and it
   });
 });
 
-/** As YAML has it: quoted. */
+/** A reference, quoted as in YAML. */
 const TAKEN = "'$" + "{STOLEN}'";
 const STEALING = [
   ["an id", SMALL.replaceAll("id: hook", `id: ${TAKEN}`).replace("[hook]", `[${TAKEN}]`)],

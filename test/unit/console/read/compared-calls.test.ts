@@ -1,4 +1,4 @@
-// Past calls by a file that a viewer pastes: on a Kafka in memory, and what the file may refer to.
+// Past calls are compared with a file that a user pastes, on a Kafka in memory; and the files that it may name.
 
 import { expect, test } from "vitest";
 
@@ -142,6 +142,6 @@ test("the secret of a hash, what is no reference, and what the current rules ref
   for (const rules of [hash, literal, `filters: [${condition}]`]) {
     expect(prepare(rules).kind).toBe("prepared");
   }
-  // The same reference elsewhere would show something else.
+  // The same reference in another setting would show something else.
   expect(prepare(`map: [{ remove: userId, if: "type != '\${STAGE}'" }]`).kind).toBe("references");
 });

@@ -1,4 +1,4 @@
-// What the page is told of topics: on a Kafka in memory, with the records that stages write.
+// What the console reads from topics, on a Kafka in memory, with the records that stages write.
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createConsoleReader } from "../../../../src/console/read/console-reader.ts";
@@ -23,7 +23,7 @@ const signal = new AbortController().signal;
 
 interface Given {
   readonly payloads?: boolean;
-  /** Of the registry; left out: none is configured. */
+  /** The result of the registry; if absent, no registry is configured. */
   readonly answer?: (ref: SchemaRef) => Lookup;
 }
 
@@ -49,7 +49,7 @@ console: { showPayloads: ${payloads} }
 `;
 }
 
-/** A call's value is written when it is: the clock of the cluster is that of today. */
+/** Calls are written at their own time. The cluster's clock has the current time. */
 function world(given: Given = {}) {
   const { answer } = given;
   const clock = new ManualClock(1_800_000_000_000);
@@ -108,7 +108,7 @@ test("replayed dead letters differ from those that wait, and each can be asked f
     ["m-2", null],
     ["m-1", new Date(failedAtMs).toISOString()],
   ]);
-  // Values are data of users.
+  // Values are user data.
   expect(all.samples.map(({ payload }) => payload)).toEqual([null, null]);
   const waiting = await finish(reader.deadLetters({ ...query, isReplayed: false }, signal));
   expect(waiting.samples.map(({ messageId }) => messageId)).toEqual(["m-2"]);
@@ -136,7 +136,7 @@ test("the calls of a user are found by user id and by anonymous id, refused ones
     ]),
   );
   expect(reported).toMatchObject({ scanned: 5, isCut: false });
-  // Names of events are data of users.
+  // Names of events are user data.
   expect(reported.calls.every(({ event }) => event === null)).toBe(true);
 });
 
@@ -308,7 +308,7 @@ test.each([false, true])(
     expect(byId.get("m-3")).toMatchObject({ tone: "good", retryAt: null });
     const text = byId.get("m-1")?.text ?? "";
     expect(text).toMatch(/^hook\[1\] a\.example\.com 503 in 20 ms/);
-    // An answer may repeat what the endpoint was sent.
+    // A response may repeat data from the request.
     expect(text.includes("of Ada")).toBe(payloads);
   },
 );

@@ -5,7 +5,7 @@ import { RESPONSE_CLASSES } from "../../../../src/console/view.ts";
 import { CAUSES } from "../../../../src/destinations/port.ts";
 import { createMetrics } from "../../../../src/telemetry/instruments.ts";
 
-/** The metrics that a process reports. */
+/** Returns the digest of the metrics that a process reports. */
 function digested(count: (metrics: ReturnType<typeof createMetrics>) => void) {
   const metrics = createMetrics("top");
   count(metrics);

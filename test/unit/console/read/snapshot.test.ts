@@ -1,4 +1,4 @@
-// From the report of `status` to the snapshot that views are made of.
+// The report of `status` is converted to the snapshot from which views are created.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// The setting `auth` of a webhook destination: what it may say, and that its secrets are hidden.
+// The setting `auth` of a webhook destination: the values that it accepts, and that its secrets are hidden.
 
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { expect, test } from "vitest";

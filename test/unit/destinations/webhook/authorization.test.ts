@@ -1,4 +1,4 @@
-// The header Authorization, and what is masked of a response that returns a secret.
+// The header Authorization, and how a secret in a response is masked.
 
 import { expect, test } from "vitest";
 
@@ -25,7 +25,7 @@ const OAUTH: WebhookAuth = {
 };
 
 test.each([
-  // The example of RFC 7617.
+  // This is the example in RFC 7617.
   [BASIC, "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="],
   [{ ...BASIC, username: "test", password: "123£" }, "Basic dGVzdDoxMjPCow=="],
   [BEARER, "Bearer fixed-token-of-the-file"],

@@ -1,4 +1,5 @@
-// The tables of batch.ts, row by row: body, headers, ID, what shares a request, and how responses are judged.
+// The tables of batch.ts, row by row: the body, the headers, the ID, which calls share a request, and how responses are
+// interpreted.
 
 import { createHash, createHmac } from "node:crypto";
 import { expect, test } from "vitest";

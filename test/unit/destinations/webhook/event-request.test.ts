@@ -1,4 +1,4 @@
-// The headers of an event's request, row by row.
+// The headers of a request for an operator event, row by row.
 
 import { createHmac } from "node:crypto";
 import { expect, test } from "vitest";

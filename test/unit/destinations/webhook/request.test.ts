@@ -1,4 +1,4 @@
-// The headers of a request, row by row, and what their values are made of.
+// The headers of a request, row by row, and how their values are computed.
 
 import { createHmac } from "node:crypto";
 import { expect, test } from "vitest";
@@ -81,7 +81,7 @@ test("Standard Webhooks signs id, time and body with both secrets", () => {
   });
   const sign = (key: string) =>
     `v1,${createHmac("sha256", key).update(`m-1.1772357415.${BODY}`).digest("base64")}`;
-  // Only Standard Webhooks can carry two; this one is by the current secret, as it is written.
+  // Only Standard Webhooks can have two signatures. This one uses the current secret, as it is in the configuration.
   const current = createHmac("sha1", secret).update(BODY).digest("hex");
   expect(headers.slice(2)).toEqual([
     ["X-Signature", current],

@@ -1,4 +1,4 @@
-// The head of an answer that is none of success.
+// The start of an unsuccessful response.
 
 import { expect, test } from "vitest";
 

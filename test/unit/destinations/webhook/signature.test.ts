@@ -1,5 +1,5 @@
-// The vectors that were given with the project, and one of RFC 2202 so that the algorithm is pinned by a third party;
-// that of Standard Webhooks' own libraries.
+// The given test vectors, one vector from RFC 2202, so that the algorithm is checked by a third party, and the vector
+// of Standard Webhooks' own libraries.
 
 import { expect, test } from "vitest";
 

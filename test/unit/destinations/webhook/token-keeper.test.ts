@@ -1,4 +1,4 @@
-// When a token is requested, and what a destination without one is told.
+// When a token is requested, and what is reported for a destination without a token.
 
 import { expect, test } from "vitest";
 
@@ -12,7 +12,7 @@ import { ManualClock } from "../../../support/clock/manual-clock.ts";
 const NONE: TokenResult = { kind: "none", why: "status 401" };
 const REQUEST_MS = 10;
 
-/** A token endpoint that gives these results, each after 10 ms. */
+/** Creates a token endpoint with these results, each after 10 ms. */
 function keeperOf(...results: (TokenResult | string)[]) {
   const clock = new ManualClock();
   const startMs = clock.nowMs();

@@ -1,4 +1,4 @@
-// What explain shows of a webhook: its requests, without the authentication's secrets.
+// What `explain` shows for a webhook: its requests, without the secrets for authentication.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// The admin session around a client that fails as a test says.
+// The admin session with a client that fails as each test specifies.
 
 import { expect, test, vi } from "vitest";
 

@@ -1,4 +1,4 @@
-// Commits for groups and their deletion, at coordinators that answer as a test says.
+// Commits for groups, and the deletion of groups, with coordinators whose responses each test specifies.
 
 import { expect, test } from "vitest";
 
@@ -11,7 +11,7 @@ const NOT_EMPTY = 68;
 const NOT_FOUND = 69;
 const UNKNOWN_MEMBER = 25;
 
-/** Answers with these error codes in turn; the first lookups of a coordinator fail with these. */
+/** Creates coordinators that respond with `codes` in turn. The first lookups of a coordinator fail with `lookups`. */
 function world(codes: readonly number[], lookups: readonly number[] = []) {
   const [left, failing] = [[...codes], [...lookups]];
   const sent: { readonly name: string; readonly options: unknown }[] = [];

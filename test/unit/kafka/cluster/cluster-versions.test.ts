@@ -1,4 +1,4 @@
-// What is sent to a cluster beside what it accepts, row by row.
+// The versions that are sent to a cluster, compared with the versions that it accepts, row by row.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// The rows of the table; the errors are as kafkajs and Node give them, seen at a real broker.
+// The rows of the table. The errors are those of kafkajs and Node with a real broker.
 
 import { expect, test } from "vitest";
 

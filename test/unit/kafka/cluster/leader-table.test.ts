@@ -1,4 +1,4 @@
-// The table of src/kafka/cluster/leader-table.ts, with brokers that answer as they are told to.
+// The table of src/kafka/cluster/leader-table.ts, with brokers whose responses each test specifies.
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
@@ -20,7 +20,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** One partition for each topic that is asked for, led by `leader`. */
+/** Creates one partition for each requested topic, with the leader `leader`. */
 function world() {
   const state = {
     ...{ leader: 1, asked: [] as number[], seeds: 0 },
@@ -159,7 +159,7 @@ test("a leader that may have moved is looked up at once, but not again and again
     table.refresh(time % 2 === 0 ? ["a"] : ["b", "a"]);
     await vi.advanceTimersByTimeAsync(10);
   }
-  // The first one at once, and then both topics together.
+  // The first topic is requested immediately, and then both topics together.
   expect(state.asked.slice(0, 4)).toEqual([2, 1, 2, 2]);
   expect(state.asked.length).toBeLessThan(7);
   const asked = state.asked.length;

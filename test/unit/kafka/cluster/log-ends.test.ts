@@ -1,4 +1,4 @@
-// Which end and which position of a partition are shown: a row of the header's table each.
+// Which end and which position of a partition are shown: a test for each row of the table in log-ends.ts.
 
 import { expect, test } from "vitest";
 

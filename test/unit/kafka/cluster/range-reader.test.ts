@@ -1,10 +1,10 @@
-// Where a batch ends that does not tell it: at the first offset that can be read.
+// The end of a batch that does not contain its end: the first offset that can be read.
 
 import { expect, test } from "vitest";
 
 import { firstReadable } from "../../../../src/kafka/cluster/range-reader.ts";
 
-/** Up to before `readable` nothing can be read. */
+/** Searches for the end if nothing can be read before `readable`. */
 async function search(corrupt: number, end: number, readable: number) {
   let asked = 0;
   const found = await firstReadable(corrupt, end, async (offset) => {

@@ -1,4 +1,4 @@
-// When fetched records are handed over, and which partitions are fetched meanwhile.
+// When fetched records are passed on, and which partitions are fetched meanwhile.
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { BackPressure } from "../../../../src/kafka/consume/back-pressure.ts";
@@ -17,15 +17,15 @@ afterEach(() => {
 
 interface Given {
   readonly whenFull?: "hold" | "pause";
-  /** The first partition's records wait from this offset on. */
+  /** From this offset on, records of the first partition wait. */
   readonly waitsFrom?: number;
-  /** Of the first partition's topic. */
+  /** True if records of the first partition's topic may overtake others. */
   readonly passes?: boolean;
   readonly recordsMax?: number;
   readonly budgetBytes?: number;
 }
 
-/** Two partitions, for each of which 20 records of 74 bytes can be offered. */
+/** Creates two partitions, each with up to 20 records of 74 bytes. */
 function world({
   whenFull = "hold",
   waitsFrom = Number.POSITIVE_INFINITY,
@@ -137,7 +137,7 @@ test("when it may continue it does, and is fetched again when all of it is hande
   const { taken, paused, offer, finish, admit } = world({ waitsFrom: 0 });
   offer(0);
   offer(1);
-  // Room for 20 records of 74 bytes: the other partition has all of it.
+  // There is room for 20 records of 74 bytes, and the other partition uses all of it.
   await admit();
   expect({ count: taken.length, paused }).toEqual({ count: 20, paused: ["t/0"] });
   await finish(1, ...Array(20).keys());

@@ -1,11 +1,11 @@
-// What consumers may have in hand, alone and together.
+// The bytes that consumers may have in flight, alone and together.
 
 import { expect, test } from "vitest";
 
 import { ByteBudget } from "../../../../src/kafka/consume/byte-budget.ts";
 import { commonBytes } from "../../../../src/kafka/port.ts";
 
-/** Takes records of 10 bytes while there is room; returns the bytes in hand. */
+/** Takes records of 10 bytes while there is room. Returns the bytes in flight. */
 function fill(budget: ByteBudget): number {
   while (budget.hasRoomFor(10)) budget.add(10);
   return budget.inFlight;

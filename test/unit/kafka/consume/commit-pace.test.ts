@@ -12,7 +12,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** So many wait at once. Tells when each of them committed, in milliseconds from now. */
+/** Makes this many commits wait at once. Returns when each of them was made, in milliseconds from now. */
 function wait(count: number) {
   const pace = new CommitPace();
   const beganAtMs = Date.now();

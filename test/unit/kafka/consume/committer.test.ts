@@ -97,7 +97,7 @@ test.each([
 test("much progress is committed without waiting", async () => {
   committer.own(member, [partition("a", 0, { offset: 20_000, metadata: "" })]);
   for (let count = 0; count < 20_000; count += 1) committer.progressed();
-  // Joins the commit that the progress has begun.
+  // This joins the commit that progress has started.
   await committer.commit();
   expect(commits).toHaveLength(1);
   committer.stop();
@@ -149,7 +149,7 @@ test.each([
 test.each([
   ["GROUP_LOAD_IN_PROGRESS", 14, 12],
   ["NOT_COORDINATOR_FOR_GROUP", 16, 12],
-  // Here nobody is away.
+  // Here, no broker is unreachable.
   ["GROUP_AUTHORIZATION_FAILED", 30, 4],
 ])(
   "before a join a last commit waits longer for a coordinator that is away: %s",

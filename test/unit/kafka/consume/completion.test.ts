@@ -114,7 +114,7 @@ test("lengths are written in as many characters as they need", () => {
 test("an unfinished range at the end is omitted", () => {
   expect(encodeRanges(7, topicId, [1, 2, 3])).toBe(`sw1:7:${topicId}:BC`);
   expect(encodeRanges(7, topicId, [3])).toBe(`sw1:7:${topicId}:`);
-  // Brokers before 2.8 know no ids.
+  // Brokers before 2.8 have no topic IDs.
   expect(encodeRanges(7, "", [3])).toBe("");
 });
 
@@ -145,7 +145,7 @@ test("what was finished before the restart is skipped although the unfinished re
   expect(takeAll(completion, [1, 2, 3])).toEqual(["skipped", "skipped", "taken"]);
 });
 
-// A commit that passes a batch keeps what is finished above it.
+// A commit after a skipped batch still lists the finished records above it.
 
 test.each([
   // Unfinished 10 to 14, finished 15 to 17, unfinished 18 and 19, finished 20.

@@ -1,5 +1,5 @@
-// One run of a consumer, with a group member whose coordinator and broker the test is: what it leaves behind
-// when it ends, and what it makes sure of before it hands records over.
+// One run of a consumer, with a group member for which the test is the coordinator and the broker: what the run leaves
+// behind when it ends, and what it checks before it passes on records.
 
 import { afterEach, expect, test, vi } from "vitest";
 import { CorruptBatchError } from "../../../../src/domain/corrupt-batch.ts";
@@ -23,7 +23,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A run that has not started yet. */
+/** Creates a run that has not started yet. */
 function world() {
   const kafka = new GroupWorld();
   const taker = new Taker();
@@ -52,7 +52,7 @@ function world() {
   return { run, taker, lines, kafka };
 }
 
-/** What was started has come as far as it can without the test. */
+/** Resolves when everything that was started waits for the test. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 50; turn += 1) await Promise.resolve();
 }
@@ -64,7 +64,7 @@ async function started() {
   return all;
 }
 
-/** Ten records are in hand, and the first five of them finished. */
+/** Ten records are in flight, and the first five of them are finished. */
 async function halfDone() {
   const all = await started();
   all.kafka.fetch().answered([...Array(10).keys()]);
@@ -210,7 +210,7 @@ test("a member that was frozen while it joined asks before it hands anything ove
   late.answered([0, 1]);
   await settled();
   expect(taker.taken).toEqual([]);
-  // It has joined as a new member.
+  // The consumer has joined as a new member.
   expect(kafka.coordinator.joinedAs.filter((id) => id === "")).toHaveLength(2);
 });
 

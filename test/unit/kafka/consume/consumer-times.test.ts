@@ -9,7 +9,7 @@ import {
 const KIB = 1024;
 
 test.each([
-  // maxBytes, partitions: at most so many bytes of one of them in a fetch.
+  // maxBytes, partitions: the maximum number of bytes from one of them in a fetch.
   [4_096, 1, 512],
   [4_096, 4, 128],
   [4_096, 100, 64],
@@ -21,7 +21,7 @@ test.each([
 });
 
 test.each([
-  // Session timeout: heartbeats while partitions are drained, and otherwise.
+  // Session timeout: the interval of heartbeats while partitions are drained, and at other times.
   [30_000, 7_500, 5_000],
   [10_000, 2_500, 5_000],
   [6_000, 1_500, 3_000],

@@ -1,4 +1,4 @@
-// Two commits of one partition that know of different finished records, as one.
+// Merging two commits of one partition that list different finished records.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -15,7 +15,7 @@ import {
 const TOPIC = "topic-id";
 const LIMIT = 200;
 
-/** Whether the commit says that a record is finished, for each offset. */
+/** Returns, for each offset, whether the record is finished according to the commit. */
 function finished({ offset, metadata }: { offset: number; metadata: string }): boolean[] {
   const flags = Array.from({ length: LIMIT }, (_each, at) => at < offset);
   let at = offset;

@@ -33,7 +33,7 @@ function owned(recordsMax = 100, committed = { offset: -1, metadata: "" }): Owne
   return partition;
 }
 
-/** One partition of the answer to a fetch. */
+/** Returns one partition of the response to a fetch. */
 function batch(
   from: number,
   offsets: readonly number[],
@@ -196,7 +196,7 @@ describe("the topic's id", () => {
 describe("what was finished and not committed, when others had the partition meanwhile", () => {
   const remembered = { offset: 3, metadata: `sw1:3:${TOPIC_ID}:BB`, topicId: TOPIC_ID };
 
-  // Another member had the partition meanwhile, and finished what this one had left.
+  // Another member owned the partition meanwhile, and finished what this one had left.
   test("is added to what the group knows: neither comes again", () => {
     const partition = owned(100, { offset: 1, metadata: `sw1:1:${TOPIC_ID}:DC` });
     partition.offer(batch(1, [1, 2, 3, 4, 5, 6]), remembered);
@@ -272,7 +272,7 @@ describe("what was finished and not committed", () => {
       },
     });
     const at = { topic: "t", partition: 0, topicId: TOPIC_ID };
-    // Of the offsets from 5 on, 6 was finished by an earlier owner: nobody is asked for it.
+    // An earlier owner has finished offset 6, so it is not passed to `admit`.
     partition.committedAt({ ...at, offset: 5, metadata: `sw1:5:${TOPIC_ID}:BB` });
     partition.offer(batch(5, [5, 6, 7, 8]), null);
     expect(partition.handOver()).toBe("full");

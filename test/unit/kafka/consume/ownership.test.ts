@@ -1,5 +1,4 @@
-// What a member owns from the assignment until it is given up, and what comes in while a partition
-// moves between leaders.
+// What a member owns from the assignment until it is revoked, and what arrives while a partition moves between leaders.
 
 import { afterEach, expect, test, vi } from "vitest";
 import type { CorruptBatch } from "../../../../src/domain/corrupt-batch.ts";
@@ -22,11 +21,11 @@ interface Given {
   readonly onSkipped?: (batch: CorruptBatch) => void;
 }
 
-/** A member that owns one partition and has committed nothing. */
+/** Creates a member that owns one partition and has committed nothing. */
 function world({ whenFull = "hold", taker = new Taker(), onSkipped }: Given = {}) {
   const lines = new LogLines();
   const memory = newMemory();
-  /** What has gone by since the member was last heard of. */
+  /** The time since the coordinator last recognized the member. */
   const silence = { ms: 0 };
   const lease = new SessionLease(10_000, () => Date.now() + silence.ms);
   let resets = 0;
@@ -163,7 +162,7 @@ test("a reset is counted once, however often it is reported, and the next one ag
     ownership.offsetsFetched([
       { topic: TOPIC, topicId, partition: PARTITION, offset, metadata: "" },
     ]);
-  // What an earlier owner has left.
+  // These are the records that an earlier owner has left.
   for (let loop = 0; loop < 3; loop += 1) seen(-2);
   expect(resets()).toBe(0);
   fetch().answers(range(0, 10));
@@ -267,7 +266,7 @@ test("a batch that is corrupt twice is passed: exactly its offsets, and told of 
   expect(offsets()).toEqual([...range(0, 5), 8, 9]);
   for (const taken of taker.taken) if (taken.offset !== 3) taker.finish(taken);
   await ownership.revoke();
-  // What lies before the batch is not given up with it.
+  // Records before the batch are not skipped with it.
   expect(commits).toEqual([3]);
 });
 

@@ -1,10 +1,10 @@
-// How long a member can be certain that the group's coordinator has not given it up.
+// How long a member can be certain that the group's coordinator has not removed it.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { SessionLease } from "../../../../src/kafka/consume/session-lease.ts";
 import { OnePartition } from "../../../support/kafka-group/one-partition.ts";
 
-/** A group whose heartbeats the test answers. */
+/** Creates a group whose heartbeats get their responses from the test. */
 function world() {
   let nowMs = 100_000;
   let answer: ReturnType<typeof Promise.withResolvers<void>> | null = null;
@@ -33,7 +33,7 @@ function world() {
       answer?.reject(Object.assign(new Error("refused"), { type }));
       answer = null;
     },
-    /** The last heartbeat is so recent that none is sent. */
+    /** The last heartbeat is recent, so none is sent. */
     passOver: () => {
       answer?.resolve();
       answer = null;

@@ -1,9 +1,9 @@
-// The table of src/kafka/fetch/cursor.ts: a cursor is fetched while nothing is missing.
+// The table of src/kafka/fetch/cursor.ts: a cursor is fetched while it has everything that is needed.
 
 import { expect, test } from "vitest";
 import { Cursor } from "../../../../src/kafka/fetch/cursor.ts";
 
-/** A source that shows what is requested from it, and in which order that changed. */
+/** Creates a source that records what is requested from it, and in which order the requests change. */
 function source() {
   const changes: string[] = [];
   return {
@@ -21,7 +21,7 @@ function cursor() {
   return new Cursor({ topic: "t", partition: 3 }, owner, { policy, maxBytes: 1 });
 }
 
-/** A cursor that is fetched from offset 5 on. */
+/** Creates a cursor that is fetched from offset 5 on. */
 function fetched() {
   const [one, from] = [cursor(), source()];
   one.setSource(from);

@@ -1,6 +1,6 @@
 /**
- * Whatever a batch is: it is read, or it is damage with its place. `npm run fuzz:batches` decodes
- * 10,000 responses and looks at memory.
+ * Any bytes of a batch are either decoded or reported as corrupt with their position. `npm run fuzz:batches` decodes
+ * 10,000 responses and checks memory.
  */
 
 import { expect, test } from "vitest";
@@ -16,7 +16,7 @@ const BATCHES = Number(process.env.SWITCHYARD_FUZZ_BATCHES ?? 400);
 const SEED = Number(process.env.SWITCHYARD_FUZZ_SEED ?? 7);
 const MEBI = 1024 * 1024;
 
-/** Decodes as a consumer does, and reads every field of every record. Returns how many there were. */
+/** Decodes in the same way as a consumer, and reads every field of every record. Returns the number of records. */
 async function readAll(payload: Buffer, from: number): Promise<number> {
   const wanted = { from, recordMaxBytes: MEBI, skipsCorrupt: false };
   const inflated = { bytes: 0 };
@@ -44,7 +44,7 @@ async function decodeOne(pick: Pick): Promise<"read" | "corrupt"> {
     await readAll(payload, pick(4) === 0 ? pick(30) : 0);
     return "read";
   } catch (error) {
-    // An old message set, which kafkajs decodes, says so in its own words.
+    // For an old message set, which kafkajs decodes, the error has the words of kafkajs.
     const isOld = batches.some((batch) => batch[16] !== 2);
     if (error instanceof CorruptBatchError) expect(error.topic).toBe("second");
     else if (!isOld) throw error;

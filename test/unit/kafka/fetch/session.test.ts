@@ -27,7 +27,7 @@ function givenBy(session: FetchSession<PlannedCursor>, answer: FetchResponse) {
   return meaning.given.map((each) => [each.cursor, each.from]);
 }
 
-/** A session in which both are requested, the first from offset 5 on. */
+/** Starts a session in which both cursors are requested, the first one from offset 5 on. */
 function started() {
   const session = new FetchSession<PlannedCursor>();
   const [a, b] = [cursor("a"), cursor("b")];

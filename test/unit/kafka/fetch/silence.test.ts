@@ -12,7 +12,7 @@ const WAITING: FetchObservation = {
   respondedAtMs: 0,
 };
 
-/** What looks find that follow each other. */
+/** Returns the findings of consecutive checks. */
 function findings(
   count: number,
   sightAt: (look: number) => Partial<FetchObservation>,

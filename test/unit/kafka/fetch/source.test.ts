@@ -1,4 +1,4 @@
-// The table of src/kafka/fetch/source.ts, on a connection that answers as it is told to.
+// The table of src/kafka/fetch/source.ts, with a connection whose responses each test specifies.
 
 import { afterEach, expect, test, vi } from "vitest";
 import { Cursor, type CursorOwner } from "../../../../src/kafka/fetch/cursor.ts";
@@ -9,7 +9,7 @@ import type { FetchedBatch } from "../../../../src/kafka/membership.ts";
 import { encodeBatch } from "../../../support/build/record-batches.ts";
 import { fetchAnswer } from "../../../support/kafkajs/fetch-answer.ts";
 
-/** A connection whose requests wait for the test's answers. */
+/** A connection whose requests wait for responses from the test. */
 class ScriptedConnection {
   readonly #asked: { answer(payload: Buffer): void; fail(error: Error): void }[] = [];
   #arrived: (() => void) | null = null;
@@ -49,7 +49,7 @@ class ScriptedConnection {
   }
 }
 
-/** What a cursor's member gets. */
+/** Records what the member of a cursor gets. */
 class Reader {
   readonly cursor: Cursor;
   readonly got: (FetchedBatch | Error)[] = [];
@@ -103,7 +103,7 @@ function create() {
 
 const batch = () => encodeBatch([{ key: null, value: Buffer.from("v"), headers: [] }]);
 
-/** What inflates to far more than may be held at once, from a few kilobytes. */
+/** A few kilobytes that decompress to much more than may be in memory at once. */
 const inflating = (mebibytes = 8) =>
   encodeBatch([{ key: null, value: Buffer.alloc(mebibytes * 2 ** 20, " "), headers: [] }], {
     compression: 1,
@@ -128,7 +128,7 @@ test("a partition is fetched again where its member has moved it, not before", a
   const records = await batch();
   (await connection.next()).answer(fetchAnswer([{ topic: "a", records }]));
   await one.next();
-  // Its records are with the member.
+  // The member has its records.
   (await connection.next()).answer(
     fetchAnswer([
       { topic: "a", records },

@@ -1,4 +1,4 @@
-// The table of src/kafka/group/assignment.ts, and that kafkajs' own assigner shares out in the same way.
+// The table of src/kafka/group/assignment.ts, and that kafkajs' own assigner has the same results.
 
 import type { Cluster } from "kafkajs";
 import { expect, test } from "vitest";

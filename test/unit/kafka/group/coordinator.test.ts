@@ -19,7 +19,7 @@ function connectionError(): Error {
   return Object.assign(new Error("Closed connection"), { name: "KafkaJSConnectionClosedError" });
 }
 
-/** Brokers 1 and 2; `answer` says what a broker does with a request. */
+/** Creates brokers 1 and 2. `answer` returns a broker's response to a request. */
 function world(answer: (node: number) => object | Promise<object>) {
   const state = { coordinator: 1, lookups: 0, versions: { minVersion: 0, maxVersion: 9 } };
   const sentTo: string[] = [];

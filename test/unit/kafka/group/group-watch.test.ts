@@ -9,11 +9,11 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A group that rebalances once, from the given time on, and is not asked any more until it has. */
+/** A group that rebalances once, from the given time on, and gets no more requests until then. */
 class Group {
   readonly sent: number[] = [];
   isRebalancing = false;
-  /** By default it is heard of all the time. */
+  /** By default, it is recognized all the time. */
   heardAt: () => number | null = () => Date.now();
 
   heardAtMs(): number | null {
@@ -50,7 +50,7 @@ test.each([1, 10, 1_000])(
 
 test("the first group of a thousand that rebalances has all asked at once", async () => {
   const { groups } = watched(1_000);
-  // A process that starts or stops is in all of them.
+  // A process that starts or stops is a member of all of them.
   for (const group of groups) group.isRebalancing = true;
   await vi.advanceTimersByTimeAsync(100);
   expect(groups.filter(({ isRebalancing }) => isRebalancing)).toEqual([]);
@@ -64,7 +64,7 @@ test("groups that begin to rebalance later are heard of, too, for a while", asyn
   if (late !== undefined) late.isRebalancing = true;
   await vi.advanceTimersByTimeAsync(300);
   expect(late?.isRebalancing).toBe(false);
-  // Three seconds after the last one that began.
+  // This is three seconds after the start of the last one.
   await vi.advanceTimersByTimeAsync(4_000);
   const before = asks(groups);
   await vi.advanceTimersByTimeAsync(1_000);
@@ -95,7 +95,7 @@ test("one that was not heard of for half of a session is asked, and one that is 
   const before = [silent.sent.length, underWay.sent.length];
   await vi.advanceTimersByTimeAsync(600);
   expect([silent.sent.length, underWay.sent.length]).toEqual([(before[0] ?? 0) + 2, before[1]]);
-  // By a clock that was set back.
+  // The clock was set back.
   ahead.heardAt = () => Date.now() + 60_000;
   const sent = ahead.sent.length;
   await vi.advanceTimersByTimeAsync(5_000);
@@ -117,7 +117,7 @@ test("a group that is at rest is looked at only when its heartbeat can be due", 
     };
   }
   await vi.advanceTimersByTimeAsync(30_000);
-  // A group's heartbeat is due every 5 s. A scan in each turn would look 100,000 times.
+  // A group's heartbeat is due every 5 s. A scan in each turn of the event loop would make 100,000 checks.
   expect(groups.every(({ sent }) => sent.length >= 5)).toBe(true);
   expect(looks).toBeLessThan(20_000);
   const [deleted] = groups;

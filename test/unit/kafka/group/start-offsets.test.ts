@@ -1,4 +1,4 @@
-// The table of src/kafka/group/start-offsets.ts, with a coordinator and leaders that answer as they are told to.
+// The table of src/kafka/group/start-offsets.ts, with a coordinator and leaders whose responses each test specifies.
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { LeaderTable } from "../../../../src/kafka/cluster/leader-table.ts";
@@ -7,7 +7,7 @@ import type { SharedConnections } from "../../../../src/kafka/kafkajs/shared-con
 import { Signal } from "../../../../src/runtime/signal.ts";
 
 const ALWAYS = () => true;
-/** Of both partitions. */
+/** The leader of both partitions. */
 const LEADER = { host: "a", port: 1 };
 const PLACES = [
   { topic: "t", partition: 0 },
@@ -27,7 +27,7 @@ interface Listed {
   readonly offset?: number;
 }
 
-/** A ListOffsets response of version 5, of the topic `t`. */
+/** Returns a ListOffsets response of version 5 for the topic `t`. */
 function listed(partitions: readonly Listed[]): Buffer {
   const head = Buffer.alloc(4 + 4 + 2 + 1 + 4);
   head.writeInt32BE(1, 4);
@@ -48,9 +48,9 @@ function world() {
   const state = {
     topicIds: new Map([["t", "an-id"]]),
     refreshes: 0,
-    /** By partition; null if there is none at the moment. */
+    /** The leader of each partition; null if there is none at the moment. */
     leaders: [LEADER, LEADER] as (object | null)[],
-    /** What leaders answer, in this order. */
+    /** The responses of leaders, in this order. */
     answers: [] as (Buffer | Error)[],
     committed: [] as (Error | readonly { readonly partition: number; readonly offset: number }[])[],
   };

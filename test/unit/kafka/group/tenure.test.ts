@@ -1,4 +1,4 @@
-// The partitions of an assignment: where they are read, and what follows if they cannot be.
+// The partitions of an assignment: from which broker they are read, and what happens if this is not possible.
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { protocolError } from "../../../../src/kafka/cluster/kafka-error.ts";
@@ -34,7 +34,7 @@ interface Given {
   readonly committed?: number;
 }
 
-/** A tenure of one partition, whose log begins at offset 3. */
+/** Starts a tenure of one partition, whose log starts at offset 3. */
 async function started({ fetchSpacingMs = 0, shared = new Map(), committed = 7 }: Given = {}) {
   const state = {
     leaders: { errorCode: 0, nodes: [1] },

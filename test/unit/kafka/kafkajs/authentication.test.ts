@@ -1,4 +1,4 @@
-// What a log-in throws, by what happened on its connection; with kafkajs' own authenticator.
+// The errors of authentication, depending on what happened on its connection; with kafkajs' own authenticator.
 
 import { expect, test } from "vitest";
 import { errorKind } from "../../../../src/kafka/cluster/kafka-error.ts";
@@ -22,7 +22,7 @@ const SaslAuthenticator = loadInternal("src/broker/saslAuthenticator/index.js") 
 const VERSIONS = { 17: { minVersion: 0, maxVersion: 1 }, 36: { minVersion: 0, maxVersion: 1 } };
 const LOGGER = { namespace: () => ({ debug: () => undefined, error: () => undefined }) };
 
-/** A log-in whose handshake is answered, and whose second request fails with this. */
+/** Authenticates with a successful handshake and a second request that fails with this error. */
 async function failedWith(mechanism: string, error: Error): Promise<unknown> {
   let requests = 0;
   const connection = {

@@ -1,4 +1,4 @@
-// Each name is that of an error which kafkajs has: a misspelt one would match nothing.
+// Each name is the name of an error in kafkajs. A misspelled name would match nothing.
 
 import { expect, test } from "vitest";
 

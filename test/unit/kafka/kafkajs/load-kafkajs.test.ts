@@ -1,4 +1,4 @@
-// Loads several copies of kafkajs; the last one loaded is the one that works (see load-kafkajs.ts).
+// Loads several copies of kafkajs. Only the last one that was loaded works (see load-kafkajs.ts).
 
 import { expect, test } from "vitest";
 

@@ -22,7 +22,7 @@ const RequestQueue = loadInternal("src/network/requestQueue/index.js") as new (
 ) => Queue;
 
 const EMPTY = Buffer.alloc(0);
-/** Of a Fetch: the throttle time is in front. */
+/** Returns a Fetch response, which starts with the throttle time. */
 const throttling = (throttleMs: number): Buffer => {
   const payload = Buffer.alloc(8);
   payload.writeInt32BE(throttleMs);
@@ -120,7 +120,7 @@ test("throttle times do not count as a part of the time that a request may take"
   const queue = createQueue();
   queue.scheduleRequestTimeoutCheck();
   const requests = Array.from({ length: 60 }, (_, id) => push(queue, id));
-  // They were sent before the broker began to throttle, and it reads one a second.
+  // They were sent before the broker started to throttle, and the broker reads one of them per second.
   for (const id of requests.keys()) {
     queue.fulfillRequest({ correlationId: id, payload: throttling(1_000), size: 8 });
     vi.advanceTimersByTime(1_000);
@@ -148,7 +148,7 @@ test("answers reach their own requests, in whatever order they come", () => {
   const requests = [1, 2, 3].map((id) => push(queue, id));
   for (const id of [2, 3, 1]) {
     queue.fulfillRequest({ correlationId: id, payload: Buffer.from(`..${id}`), size: 3 });
-    // A second one is nobody's.
+    // A second response belongs to no request.
     queue.fulfillRequest({ correlationId: id, payload: EMPTY, size: 0 });
   }
   const payloads = requests.map(({ resolve }) => resolve.mock.calls);

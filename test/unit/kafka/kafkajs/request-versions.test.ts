@@ -1,4 +1,4 @@
-// kafkajs' own requests in the versions that a broker accepts, and the versions that kafkajs lacks.
+// kafkajs' own requests in the versions that a broker accepts, and in the versions that kafkajs does not support.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// When a connection logs in again.
+// When a connection authenticates again.
 
 import { expect, test } from "vitest";
 

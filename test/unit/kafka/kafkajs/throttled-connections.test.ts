@@ -1,5 +1,5 @@
-// The shared connections to a broker that throttles each response by a second, as a request quota
-// does at most: it reads nothing more from a connection meanwhile.
+// The shared connections to a broker that throttles each response by a second, which is the maximum of a request quota:
+// during this time, it reads nothing from the connection.
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
@@ -27,10 +27,10 @@ const logger = { debug: () => undefined, warn: () => undefined };
 const MUTED_MS = 1_000;
 const READ_MS = 2;
 
-/** A broker that takes the requests of a connection one after the other. */
+/** A broker that processes the requests of a connection one after the other. */
 class ThrottlingBroker {
   throttleMs = 0;
-  /** As the latest response said. */
+  /** True if the latest response had a throttle time. */
   isThrottling = false;
   connections = 0;
   requests = 0;
@@ -129,7 +129,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** One that is connected, for requests of all kinds. */
+/** Returns a connected broker, for requests of all kinds. */
 async function connected() {
   const broker = new ThrottlingBroker();
   const isThrottled = () => broker.isThrottling;

@@ -1,4 +1,5 @@
-// Records that name a partition that their topic does not have, since it was made anew with fewer.
+// Records that name a partition which their topic does not have any more, because it was recreated with fewer
+// partitions.
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ended, until } from "../../../support/clock/stepped-timers.ts";
@@ -14,7 +15,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Two partitions that were written, and then there is one. */
+/** Recreates a topic with two written partitions as a topic with one. */
 async function madeAnew(): Promise<NumberingCluster> {
   const cluster = new NumberingCluster();
   await ended(Promise.all([cluster.send(0, "a0"), cluster.send(1, "b0")]));

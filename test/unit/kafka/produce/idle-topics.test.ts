@@ -1,4 +1,4 @@
-// Topics that are not written any more are forgotten: those of destinations that are gone.
+// Topics to which nothing is written any more are dropped, such as those of removed destinations.
 
 import { expect, test } from "vitest";
 
@@ -35,7 +35,7 @@ function world() {
   });
   const nowMs = Date.now();
   let rounds = 0;
-  /** Looks through the topics once. */
+  /** Refreshes the topics once. */
   const round = async () => {
     rounds += 1;
     topics.refresh(nowMs + rounds * ROUND_MS);
@@ -67,7 +67,7 @@ test("a topic that nothing is written to is forgotten after five minutes, with i
   await round();
   expect(names()).toEqual(["used"]);
   expect(dropped).toEqual(["idle"]);
-  // Records that wait keep it, however long.
+  // The topic is kept as long as records wait for it.
   for (let count = 0; count < 40; count += 1) await round();
   expect(names()).toEqual(["used"]);
   topics.close();

@@ -1,4 +1,4 @@
-// Producer ids and sequences over failures: what is acknowledged is written, and once.
+// Producer IDs and sequence numbers during failures: every acknowledged record is written exactly once.
 
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -23,7 +23,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A partition on each broker, with a record each under the first id. */
+/** Creates a partition on each broker, each with one record that has the first producer ID. */
 async function begun() {
   const cluster = new NumberingCluster();
   await ended(Promise.all([cluster.send(0, "a0"), cluster.send(1, "b0")]));
@@ -201,7 +201,9 @@ function steps(finalStates: readonly FinalState[]) {
 
 type Step = ReturnType<typeof steps> extends fc.Arbitrary<readonly (infer One)[]> ? One : never;
 
-/** What was sent by partition, once all of it is acknowledged, and what is written. */
+/**
+ * Returns, for each partition, the records that were sent, when all of them are acknowledged, and the written records.
+ */
 async function played(all: readonly Step[]) {
   const cluster = new NumberingCluster();
   const sent: string[][] = NODES.map(() => []);

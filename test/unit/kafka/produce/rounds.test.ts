@@ -1,4 +1,4 @@
-// Records that come back when their partition takes nothing, and the one that looks whether it does.
+// Records that are returned while their partition rejects writes, and the record that probes the partition.
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
@@ -10,7 +10,7 @@ const TOPIC_AUTHORIZATION_FAILED = 29;
 const PERMISSION: unknown = expect.stringContaining(
   "the permission Write on the topic t is missing for User:ANONYMOUS",
 );
-/** Of 10 ms each: longer than any pause. */
+/** Steps of 10 ms each, in total longer than any pause. */
 const STEPS = 500;
 
 beforeEach(() => {
@@ -51,7 +51,7 @@ test("records of a partition without a leader come back, those of another are wr
     ["unavailable", "LEADER_NOT_AVAILABLE"],
   ]);
   await ended(others);
-  // From then on at once: no timer has to pass.
+  // From then on, records are returned immediately, without a timer.
   expect(await giveBack(cluster, 1, "b2")).toHaveLength(1);
   expect(cluster.producer.blocked()).toHaveLength(1);
   cluster.leaders[1] = 2;
@@ -90,7 +90,7 @@ test("a partition that answers with errors is probed with one record at a time",
   const before = cluster.finalStates.get(2)?.length ?? 0;
   const rejected = await ended(giveBack(cluster, 1, "probe", "b2", "b3"));
   expect(rejected).toHaveLength(3);
-  // One request, for the probe alone.
+  // There is one request, only for the probe.
   expect(before - (cluster.finalStates.get(2)?.length ?? 0)).toBe(1);
   expect(await giveBack(cluster, 1, "b4")).toHaveLength(1);
   cluster.finalStates.set(2, []);
@@ -105,19 +105,19 @@ test("a batch that is rejected is sent again with pauses, never two of a partiti
   cluster.finalStates.set(2, refusing(1_000));
   void cluster.send(1, "b0");
   await passes();
-  // 5 s of pauses from 50 ms to 2 s.
+  // These are 5 s of pauses from 50 ms to 2 s.
   expect(1_000 - (cluster.finalStates.get(2)?.length ?? 0)).toBeLessThan(12);
 });
 
 test("a batch of which the response was lost comes back once, and the next one has other numbers", async () => {
   const cluster = new NumberingCluster();
-  // It is written, and the brokers say something else until it comes back.
+  // The record is written, but the brokers return an error until the record is returned to its caller.
   cluster.finalStates.set(2, [{ errorCode: NOT_ENOUGH_REPLICAS + 1 }, ...refusing(1_000)]);
   expect(await ended(giveBack(cluster, 1, "b0"))).toHaveLength(1);
   cluster.finalStates.set(2, []);
   await passes();
   expect(await ended(giveBack(cluster, 1, "b1"))).toEqual([]);
-  // The same numbers would have made the broker take b1 for b0.
+  // With the same sequence numbers, the broker would have treated b1 as b0.
   expect(cluster.written[1]).toEqual(["b0", "b1"]);
 });
 

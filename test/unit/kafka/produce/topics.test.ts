@@ -1,4 +1,4 @@
-// How often a producer asks who leads what nobody leads.
+// How often a producer looks up leaders for partitions that have none.
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { textBundles } from "../../../../src/kafka/port.ts";
@@ -6,9 +6,9 @@ import { ended, stepTimers, until } from "../../../support/clock/stepped-timers.
 import { NumberingCluster } from "../../../support/kafkajs/numbering-cluster.ts";
 
 const NOT_LEADER = 6;
-/** Of 10 ms each. */
+/** Steps of 10 ms each. */
 const STEPS = 500;
-/** 50 ms to 2 s apart, and once more for what failed before. */
+/** Lookups are 50 ms to 2 s apart, and there is one more for what failed before. */
 const REQUESTS_MAX = 12;
 
 beforeEach(() => {
@@ -19,7 +19,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Metadata requests during five seconds, with what is sent at each step. */
+/** Returns the metadata requests during five seconds, while `send` is called at each step. */
 async function requestsWhile(cluster: NumberingCluster, send: () => void): Promise<number> {
   const before = cluster.metadataRequests;
   let steps = 0;
@@ -82,7 +82,7 @@ test("records of a partition that is gone go to those that the topic has now", a
   await ended(keyed(...values));
   const before = cluster.written.map((each) => [...each]);
   expect(before.every((each) => each.length > 0)).toBe(true);
-  // Made anew with one partition: node 2 does not know the second one any more.
+  // The topic was recreated with one partition, so node 2 no longer has the second one.
   cluster.leaders.pop();
   cluster.finalStates.set(2, [{ isIgnored: true, errorCode: 3 }]);
   await ended(keyed(...values));

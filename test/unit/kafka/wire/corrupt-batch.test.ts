@@ -1,4 +1,4 @@
-// Where a damaged batch ends, when its header may lie.
+// The end of a corrupt batch whose header may be wrong.
 
 import { expect, test } from "vitest";
 

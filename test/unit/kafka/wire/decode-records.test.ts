@@ -56,7 +56,7 @@ test("a batch whose offsets are not the partition's is corrupt: the checksum doe
   );
   const right = await encodeBatch(messages, { baseOffset: 3 });
   expect(await decodeRecords(right, { ...ALL_WANTED, end: 6 }, unexpected)).toHaveLength(3);
-  // What comes before it is handed over first.
+  // Records before it are passed on first.
   const both = Buffer.concat([right, batch]);
   expect(await decodeRecords(both, { ...ALL_WANTED, end: 6 }, unexpected)).toHaveLength(3);
 });
@@ -70,7 +70,7 @@ test("a batch that was appended after the broker had taken the end down is read"
     const read = (await decodeRecords(both, wanted, unexpected)) as { readonly offset: number }[];
     expect(read.map(({ offset }) => offset)).toEqual([3, 4, 5, 6, 7, 8]);
   }
-  // It begins before the offset that was asked for: the batch around that is a whole one.
+  // It starts before the requested offset, because the broker returns the whole batch that contains this offset.
   const within = { ...ALL_WANTED, from: 4, end: 4 };
   expect(await decodeRecords(one, within, unexpected)).toHaveLength(3);
   await expect(decodeRecords(two, { ...ALL_WANTED, from: 3, end: 4 }, unexpected)).rejects.toThrow(
@@ -116,7 +116,7 @@ test("message sets of Kafka before 0.11 are left to the driver", async () => {
   old.writeInt8(1, 16);
   const decodeOld = async (records: Buffer) => [records];
   expect(await decodeRecords(old, ALL_WANTED, decodeOld)).toEqual([old]);
-  // Between newer ones they wait for the next fetch, as older ones do the other way round.
+  // Between newer batches, they wait for the next fetch. The same applies to newer batches between older ones.
   expect(await decodeRecords(Buffer.concat([batch, old]), ALL_WANTED, decodeOld)).toHaveLength(3);
 });
 

@@ -1,4 +1,4 @@
-// DescribeConfigs as brokers write it, beside kafkajs' own encoder and decoder.
+// DescribeConfigs in the form of brokers, compared with kafkajs' own encoder and decoder.
 
 import { expect, test } from "vitest";
 
@@ -37,7 +37,7 @@ function ofKafkajs(version: number, options: object) {
   return requests.DescribeConfigs.protocol({ version })(options);
 }
 
-/** A text, or a number with its bytes, as in Kafka's protocol guide. */
+/** Encodes strings, or numbers with their sizes in bytes, as in Kafka's protocol guide. */
 function bytes(...fields: readonly (readonly [size: number, value: number] | string)[]): Buffer {
   return Buffer.concat(
     fields.map((field) => {

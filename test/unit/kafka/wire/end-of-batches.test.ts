@@ -1,4 +1,4 @@
-// Where reading goes on behind batches, also where compaction has left batches without records.
+// The offset at which reading continues after batches, even if compaction has left batches without records.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// Our Fetch requests against kafkajs' own encoder, and our reading of answers against its decoder.
+// Compares our Fetch requests with kafkajs' own encoder, and our parsing of responses with its decoder.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// Batches as Java's client and librdkafka write them: test/golden/record-batches/README.md.
+// Batches that the Java client and librdkafka have written: test/golden/record-batches/README.md.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

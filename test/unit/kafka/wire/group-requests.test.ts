@@ -1,4 +1,4 @@
-// Our heartbeats and commits against kafkajs' own encoder, and our reading of answers against its own.
+// Compares our heartbeats and commits with kafkajs' own encoder, and our parsing of responses with its decoder.
 
 import { expect, test } from "vitest";
 

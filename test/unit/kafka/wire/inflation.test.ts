@@ -1,4 +1,4 @@
-// Batches that inflate to more than is held: the table of src/kafka/wire/inflation.ts, and memory.
+// Batches that decompress to more than is kept in memory: the table of src/kafka/wire/inflation.ts, and memory use.
 
 import { expect, test } from "vitest";
 

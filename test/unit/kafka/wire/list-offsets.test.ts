@@ -1,4 +1,4 @@
-// ListOffsets as brokers write it, beside kafkajs' own encoder and decoder.
+// ListOffsets in the form of brokers, compared with kafkajs' own encoder and decoder.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// A bundle is the same batch as its records one by one.
+// A bundle is encoded to the same batch as its individual records.
 
 import { expect, test } from "vitest";
 

@@ -7,7 +7,7 @@ import { headerName, headerSlot } from "../../../../src/kafka/wire/record-reader
 import { costlyInputs } from "../../../support/build/generated-inputs.ts";
 
 test("a name is what its bytes are in UTF-8, whatever was read before", () => {
-  // Few bytes, so that names share slots, lengths and words; some of them are no UTF-8.
+  // There are few different bytes, so that names share slots, lengths and words. Some names are not valid UTF-8.
   const byte = fc.constantFrom(0x61, 0x62, 0xc3, 0xa9, 0xff, 0x00);
   const name = fc.oneof(
     fc.uint8Array({ maxLength: 3 }),

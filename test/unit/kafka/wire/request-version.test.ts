@@ -20,7 +20,7 @@ test.each([
   ["a broker's range within a gap of ours", [1, 10], 2, 9, null],
   ["the broker has only newer ones", [2, 3], 4, 11, null],
   ["the broker has only older ones", [3], 0, 2, null],
-  // As a request that a broker knows and has switched off.
+  // This is how a broker reports a request that it supports, but that is disabled.
   ["an empty range of the broker", [0, 1], 0, -1, null],
 ] as const)("%s", (_, versions, minVersion, maxVersion, expected) => {
   expect(highestCommon(versions, { minVersion, maxVersion })).toBe(expected);

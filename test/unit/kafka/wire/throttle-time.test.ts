@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { throttleMsIn } from "../../../../src/kafka/wire/throttle-time.ts";
 
-/** Numbers of four bytes, one after the other. */
+/** Encodes numbers of four bytes, one after the other. */
 function ints(...values: readonly number[]): Buffer {
   const bytes = Buffer.alloc(values.length * 4);
   for (const [at, value] of values.entries()) bytes.writeInt32BE(value, at * 4);

@@ -5,7 +5,7 @@ import { decodeTopicIds, encodeTopicIdRequest } from "../../../../src/kafka/wire
 const ID = "0123456789abcdef0123456789abcdef";
 const UUID = "01234567-89ab-cdef-0123-456789abcdef";
 
-/** A Metadata response of version 10 with one broker; written out field by field. */
+/** Returns a Metadata response of version 10 with one broker, written field by field. */
 function response(errorCode: string, id: string): Buffer {
   const topic = [
     errorCode,

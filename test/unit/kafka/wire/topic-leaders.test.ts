@@ -1,4 +1,4 @@
-// Version 6 of Metadata, as brokers write it: https://kafka.apache.org/protocol#The_Messages_Metadata
+// Version 6 of Metadata, in the form of brokers: https://kafka.apache.org/protocol#The_Messages_Metadata
 
 import { expect, test } from "vitest";
 
@@ -22,7 +22,7 @@ function topic(name: string, leaders: readonly number[], errorCode = 0): number[
     ...array([int32(1)]),
     ...array([]),
   ]);
-  // The last one first: their order says nothing.
+  // The last one is first, because the order has no meaning.
   return [...int16(errorCode), ...text(name), 0, ...array(partitions.reverse())];
 }
 

@@ -56,13 +56,13 @@ test("a commit marker ends no aborted transaction", () => {
 });
 
 test("several transactions that began before the first record are all omitted", () => {
-  // The fetch began at 10; whichever producer's record comes first, both are known.
+  // The fetch started at offset 10. Both producers are known, whichever producer's record is first.
   const messages = [record(10, 8), record(11, 7), abort(12, 8), abort(13, 7), record(14, 8)];
   expect(kept(messages, [aborted(5, 7), aborted(3, 8)])).toEqual([12, 13, 14]);
 });
 
 test("aborted transactions are listed in the order of their ends, not of their beginnings", () => {
-  // Producer 8 began later and aborted first.
+  // Producer 8 started later and aborted first.
   const messages = [record(0, 7), record(1, 8), abort(2, 8), record(3, 7), abort(4, 7)];
   expect(kept(messages, [aborted(1, 8), aborted(0, 7)])).toEqual([2, 4]);
 });

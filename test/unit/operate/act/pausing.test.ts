@@ -65,6 +65,6 @@ test.each<[string, Pause | null, ReturnType<typeof asked>, number | null, string
   expect(paused.pause.sinceMs).toBe(before?.sinceMs ?? NOW_MS);
   expect(pausedSentence(paused)).toContain(says);
   expect(pausedSentence(paused)).toContain("Run `switchyard resume crm` to end the pause.");
-  // What is in force already is not written again.
+  // A pause that is already in force is not written again.
   expect(paused.pause === before).toBe(says.startsWith("Already paused"));
 });

@@ -1,4 +1,4 @@
-// How Kafka is reached, by the configuration: certificates and passwords are those of the moment.
+// The connection to Kafka according to the configuration: the current certificates and passwords are used.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// Times and ages as people give and read them.
+// Parsing and formatting times and ages for users.
 
 import { expect, test } from "vitest";
 import { instantText, parseInstant } from "../../../../src/operate/connect/instant.ts";

@@ -1,4 +1,4 @@
-// The answer of a process, perhaps of another version.
+// The response of a process, which may have another version.
 
 import { expect, test } from "vitest";
 import { DestinationHealth } from "../../../../src/deliver/destination-health.ts";

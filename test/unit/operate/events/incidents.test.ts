@@ -1,4 +1,4 @@
-// Which events people are told of: each row of the tables.
+// Which operator events are written: each row of the tables.
 
 import { expect, test } from "vitest";
 
@@ -39,7 +39,7 @@ function reported(...events: readonly ReturnType<typeof operatorEvent>[]) {
 }
 
 const OPEN = operatorEvent(SOURCE, "destination.failing", "crm", T - 9_000, {});
-/** Under the key of the incident that it ends. */
+/** The events, by the key of the incident that they end. */
 const ENDED = new Map([
   ["destination.failing/crm", operatorEvent(SOURCE, "destination.recovered", "crm", T - 1, {})],
 ]);

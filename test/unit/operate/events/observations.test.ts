@@ -1,4 +1,4 @@
-// What a process may speak of, by its own status.
+// The events that a process may report, according to its own status.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// Two processes on a Kafka in memory: an incident is told once, over both of them and over restarts.
+// Two processes on a Kafka in memory: an incident is reported once by both of them together, even after restarts.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -33,7 +33,7 @@ class World {
     this.cluster.createTopic(TOPIC, 1);
   }
 
-  /** A process, and what it sees; a test changes that. */
+  /** Starts a process with observations that a test can change. */
   process() {
     const kafka = this.cluster.connect();
     const sees: {
@@ -98,7 +98,7 @@ class World {
     return this.cluster.records(TOPIC).map(({ value }) => {
       if (value === null) return null;
       const event = JSON.parse(value.toString()) as Record<string, unknown>;
-      // What `data` has depends on the kind.
+      // The fields of `data` depend on the kind.
       expect(schemaProblems(SCHEMA, { ...event, data: {} })).toEqual([]);
       return String(event.type).replace("switchyard.", "");
     });
@@ -116,7 +116,7 @@ test("an incident is reported once: over looks, processes and restarts", async (
   expect(world.types()).toEqual(["destination.failing"]);
   one.watch[Symbol.dispose]();
 
-  // Another process owns its partition 0 now, and has seen it fail since then.
+  // Another process now owns partition 0, and has observed failures since then.
   const two = world.process();
   two.sees.destinations = [world.failing(world.clock.nowMs())];
   await world.clock.advance(300_000);
@@ -140,7 +140,7 @@ test("a speaker that did not tell of the begin tells of the end", async () => {
   const world = new World();
   const one = world.process();
   const two = world.process();
-  // It has read the topic before anything was on it.
+  // It has read the topic before anything was written.
   await world.clock.advance(20_000);
   one.sees.destinations = [world.failing(world.clock.nowMs() - 90_000)];
   await world.clock.advance(20_000);

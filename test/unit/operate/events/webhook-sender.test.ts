@@ -1,4 +1,4 @@
-// Posts on a Kafka in memory, with a webhook that answers as it is told.
+// Posts to a webhook whose responses each test specifies, with a Kafka in memory.
 
 import { expect, test } from "vitest";
 
@@ -41,7 +41,7 @@ class World {
     this.cluster.append({ topic: TOPIC, key: Buffer.from("k"), value, headers: [] });
   }
 
-  /** @param around the handler of the partition. */
+  /** @param wraps the handler of the partition. */
   start(around: StageSettings = (onAssigned) => onAssigned) {
     const { deps, lines, metrics } = stageProcess(this.cluster, this.clock);
     const consume: Kafka["consume"] = (options) =>

@@ -1,4 +1,4 @@
-// What Kafka, the file and the processes say of a destination, put together row by row.
+// The data about a destination from Kafka, the file and the processes, combined row by row.
 
 import { expect, test } from "vitest";
 import type {
@@ -122,7 +122,7 @@ test("a pause by an operator counts if no owner reports", () => {
   const hold = { reason: "paused", since: at(8), until: null, by: "command" };
   expect(stateOf(crm, [], pause)).toMatchObject({ state: "on-hold", hold });
   expect(stateOf(crm, [reported({ partitions: 0 })], pause)).toMatchObject({ hold });
-  // The owner has not read it yet, or has read that it was resumed.
+  // The owner has not read the pause yet, or has read that the destination was resumed.
   expect(stateOf(crm, [reported()], pause)).toMatchObject({ state: "delivering", hold: null });
   expect(stateOf(webhookDestination({ enabled: false }), [], pause).hold?.reason).toBe("disabled");
   expect(stateOf(null, [], pause).hold).toBeNull();

@@ -1,4 +1,4 @@
-// Health problems as sentences.
+// The sentences for health problems.
 
 import { expect, test } from "vitest";
 import { stateText } from "../../../../src/operate/look/destination-text.ts";

@@ -36,7 +36,7 @@ test("deliver: accepted attempts and others, over all processes that run it", ()
       all(crm, attempts("accepted", 10), attempts("retry", 4)),
       all(crm, attempts("accepted", 30), attempts("retry", 5), attempts("rejected", 2)),
     ),
-    // Started in between, so it has counted less than before.
+    // The process was restarted in between, so its counters are lower than before.
     polledProcess(all(crm, attempts("accepted", 900)), all(crm, attempts("accepted", 7))),
     polledProcess(nothing, all(runs("deliver", "other"), attempts("accepted", 1_000))),
   ];

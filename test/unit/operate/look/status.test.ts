@@ -1,4 +1,4 @@
-// `switchyard status` on a Kafka in memory: what it finds, and the tables.
+// `switchyard status` on a Kafka in memory: the data, and the tables.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -59,7 +59,7 @@ function world(...names: readonly string[]) {
     });
   const status = () =>
     finish(kafkaStatus({ kafka, config: CONFIG, nowMs: clock.nowMs(), signal: never }));
-  /** The command, on this Kafka. */
+  /** Runs the command with this Kafka. */
   const show = async (given: Partial<ShowOptions> = {}) => {
     const shell = fakeShell();
     const use: UseKafka = (work) => work(kafka, never);
@@ -79,7 +79,7 @@ const SHOWN: ShowOptions = {
   destination: null,
 };
 
-/** The headers of a delivery in a delay topic. */
+/** Returns the headers of a delivery in a delay topic. */
 const waiting = (destination: string, atMs: number, dueAtMs: number) => ({
   "switchyard-message-id": "m",
   "switchyard-source": "web",
@@ -108,7 +108,7 @@ const ALL = [
 test("every stage that reads with a consumer group has a row", async () => {
   const reading = STAGE_NAMES.filter((name) => STAGES[name].input !== null);
   const { stages, destinations } = await world(...ALL).status();
-  // Deliver's rows are those of destinations.
+  // The rows of the deliver stage are those of destinations.
   expect(destinations.length).toBeGreaterThan(0);
   const shown = new Set(["deliver", ...stages.map(({ stage }) => stage)]);
   expect(reading.length).toBeGreaterThan(0);
@@ -132,7 +132,7 @@ test("lag counts what is not committed, and the oldest is the first of it", asyn
   );
   const { stages, destinations } = await status();
   expect(stages).toMatchObject([
-    // Nobody has committed anything: all of it waits.
+    // Nothing was committed, so all records are waiting.
     { stage: "route", waiting: { records: 4, oldestAtMs: startMs } },
     { stage: "audience", waiting: { records: 0 } },
     { stage: "deletion", waiting: { records: 0 } },
@@ -567,7 +567,7 @@ test("processes that run different configurations are reported, and one that doe
   expect(notes(REPORT)).not.toContain("configurations");
 });
 
-/** One process with these metrics. */
+/** Returns one process with these metrics. */
 const measured = (count: Count) => found([polledProcess(count, count)]);
 
 test("of a process that is unreachable only that is known", () => {

@@ -113,7 +113,7 @@ test("a schema is waited for through an outage; an unknown one is unusable", asy
   expect(world.waits).toEqual(["schema 7 of the registry"]);
   schemas.learnAvro(7, schema);
   expect(await world.finish(running)).toBe("done");
-  // As route names it: by its place.
+  // The same ID as in the route stage, from the record's position.
   expect(world.written()).toEqual([`${topics.calls}/0/0`]);
   const [copy] = world.cluster.records(world.topic);
   expect(JSON.parse(`${copy?.value}`)).toMatchObject({ event: "E", userId: "u" });

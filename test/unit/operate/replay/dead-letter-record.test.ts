@@ -1,4 +1,4 @@
-// Which dead letters pass which filters, and what is read of a dead letter.
+// Which dead letters match which filters, and which fields of a dead letter are read.
 
 import { expect, test } from "vitest";
 import type { DestinationId } from "../../../../src/domain/ids.ts";
@@ -62,7 +62,7 @@ test("reads where a record stood, and takes the destination from there if need b
 
 test.each([
   ["deliver", topics.deliveries("crm" as DestinationId), "crm"],
-  // Its own topics are others': the record is all that tells.
+  // The names of its topics belong to other topics here, so only the record has the information.
   ["deliver", "old.deliveries.crm", "gone"],
   ["delay", topics.delays(10_000), "gone"],
 ] as const)("%s gave up a delivery for gone on %s: it is %s's", (stage, topic, destination) => {

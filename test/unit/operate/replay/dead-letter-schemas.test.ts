@@ -1,4 +1,4 @@
-// A test for each row of the file's table; then the command with each of them.
+// A test for each row of the file's table, and then for the command in each of these cases.
 
 import { expect, test } from "vitest";
 import type { RecordHeaders } from "../../../../src/domain/record.ts";

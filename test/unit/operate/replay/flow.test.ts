@@ -1,4 +1,4 @@
-// From the endpoint's refusal to the dead letter, and from there back to the endpoint.
+// From the rejection by the endpoint to the dead letter, and from there back to the endpoint.
 
 import { expect, test } from "vitest";
 import type { MessageId } from "../../../../src/domain/ids.ts";
@@ -85,7 +85,7 @@ test("an expired delivery gets a new window of attempts with the same bytes", as
   expect(repeated).toBeGreaterThan(1);
 
   status = 200;
-  // The first dead letter was replayed; the second is of the same delivery.
+  // The first dead letter was replayed. The second one is for the same delivery.
   await replayAll();
   await world.settle(5 * HOUR_MS);
   expect(world.http.sent).toHaveLength(attempts + repeated + 1);

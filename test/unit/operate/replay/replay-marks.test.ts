@@ -1,4 +1,4 @@
-// A test for each row of the file's table; then replays that follow one another, with crashes.
+// A test for each row of the file's table, and then consecutive replays with crashes.
 
 import { expect, test } from "vitest";
 
@@ -27,7 +27,7 @@ test("a letter with its place and its time is replayed, every other one waits", 
   expect(marks.of(place(1, 5))).not.toBeNull();
   expect(marks.of(place(0, 6))).toBeNull();
   expect(marks.of(place(2, 5))).toBeNull();
-  // The topic was made anew.
+  // The topic was recreated.
   expect(marks.of(place(0, 5, 6))).toBeNull();
 });
 
@@ -40,7 +40,7 @@ test("a mark is removed when all its dead letters have left the topic", () => {
   expect(marks.tombstones("t", at(9, 10))).toEqual([]);
   const [gone] = marks.tombstones("t", at(10, 12));
   expect(gone).toMatchObject({ topic: "t", key: Buffer.from("0/5-9/r/p"), value: null });
-  // A topic made anew has no such offset yet.
+  // The recreated topic does not have this offset yet.
   expect(marks.tombstones("t", at(0, 5))).toHaveLength(1);
   if (gone !== undefined) marks.take({ key: gone.key, value: null });
   expect(marks.tombstones("t", at(10, 12))).toEqual([]);
@@ -96,7 +96,7 @@ test("killed and resumed, a limit counts what its own marks tell, and so does th
   await world.fill(700);
   const first = world.process("one");
   void first.begin("replay-1", { limit: 600 }).catch(() => undefined);
-  // The first 500 are marked; their position is not committed.
+  // The first 500 are marked, but their position is not committed.
   const hasMarks = () => world.cluster.records(topics.deadLetterReplays).length > 0;
   await world.clock.advanceUntil(hasMarks, 60_000);
   first.kafka.kill();

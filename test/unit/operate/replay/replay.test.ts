@@ -1,5 +1,5 @@
-// Replays on a Kafka in memory: complete, interrupted, killed, at a rate. Taken over:
-// test/unit/cli/dead-letters/take-over.test.ts.
+// Replays on a Kafka in memory: complete, interrupted, killed, or at a limited rate.
+// test/unit/cli/dead-letters/take-over.test.ts tests replays that are taken over.
 
 import { expect, test } from "vitest";
 
@@ -101,7 +101,7 @@ test.each([40, 90, 200, 333])(
     await world.finish(world.process("two").resume("replay-1"));
     const delivered = world.delivered();
     expect(new Set(delivered)).toEqual(new Set(ids(0, 700)));
-    // What was committed was not sent again.
+    // Committed dead letters were not sent again.
     for (const id of ids(0, committed)) {
       expect(delivered.filter((other) => other === id)).toHaveLength(1);
     }
@@ -119,7 +119,7 @@ test("never more in a second than asked for", async () => {
     .map(({ timestampMs }) => timestampMs - startMs);
   expect(atMs).toHaveLength(300);
   for (const [index, at] of atMs.entries()) {
-    // A batch is written up to 200 ms after its first letter's turn.
+    // A batch is written up to 200 ms after the turn of its first dead letter.
     expect((atMs[index + 120] ?? Number.POSITIVE_INFINITY) - at).toBeGreaterThan(1_000);
   }
   expect(atMs.at(-1)).toBeLessThan(4_000);

@@ -1,4 +1,4 @@
-// A replay as Kafka keeps it, and how far it is.
+// A replay as it is stored in Kafka, with its progress.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -87,7 +87,7 @@ test("progress: counts, positions, and only what has moved is committed again", 
     return { partition, position: 1, to: 9, counts: partition === 0 ? { written: 3 } : {} };
   });
   const progress = new ReplayProgress(replayOf({ plan: { ...PLAN, limit: 5 }, partitions }));
-  // At the start the whole plan is written down.
+  // At the start, the whole plan is written.
   expect(progress.commits().map((commit) => commit.offset)).toEqual([1, 1]);
   progress.committed();
   expect(progress.commits()).toEqual([]);

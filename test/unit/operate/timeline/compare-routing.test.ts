@@ -1,4 +1,4 @@
-// What another configuration would change for calls; the property test compares it with what route writes.
+// What another configuration would change for calls. The property test compares this with what the route stage writes.
 
 import { expect, test } from "vitest";
 

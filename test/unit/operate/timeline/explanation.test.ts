@@ -1,5 +1,5 @@
-// What explain says of deliver's first step: whatever `prepare` decides, also where it makes no
-// request. A setting that changes the decision is followed without a change here.
+// What `explain` shows about the first step of the deliver stage: the decision of `prepare`, even if no request is
+// made. If a setting changes the decision, nothing has to be changed here.
 
 import picocolors from "picocolors";
 import { expect, test } from "vitest";
@@ -41,7 +41,7 @@ test("a paused destination's call waits in line", () => {
 
 const WHERE = { topic: "sw.deliveries.crm", key: null, value: null, headers: [] };
 
-/** The lines below the destination's topic. */
+/** Returns the lines below the destination's topic. */
 function linesOf(first: FirstStep): readonly string[] {
   const explained = {
     destination: webhookDestination(),

@@ -1,4 +1,4 @@
-// A call on `calls` as `trace` reads it, also with a schema of the registry.
+// A call in `calls` as the timeline reads it, with and without a schema in the registry.
 
 import { expect, test } from "vitest";
 import type { IncomingRecord } from "../../../../src/domain/record.ts";

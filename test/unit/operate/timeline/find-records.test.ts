@@ -1,4 +1,4 @@
-// Quick looks never miss what a full look would find.
+// Quick tests never miss a record that a full test would find.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// The latest records are found from the end backwards, and no more is read than has to be.
+// The latest records are found from the end backwards, and no more is read than necessary.
 
 import { expect, test } from "vitest";
 
@@ -66,7 +66,7 @@ test("of a long partition only its end is read, and it is said how far back", as
 
 test("a quiet partition is read on as long as it may have a later one", async () => {
   const { append, latest } = world(2);
-  // One partition has few records, all of them later than most of the other's.
+  // One partition has few records, all of which are later than most records of the other partition.
   for (let number = 0; number < 1_200; number += 1) await append(0, `other${number}`);
   for (let number = 0; number < 3; number += 1) await append(1, `own${number}`);
   await append(0, "last");
@@ -75,7 +75,7 @@ test("a quiet partition is read on as long as it may have a later one", async ()
     find: ({ value }) => (`${value}`.startsWith("other") ? null : `${value}`),
   });
   expect(values(own.found)).toEqual(["last", "own2"]);
-  // The rare one far back is found, too.
+  // The rare record far back is also found.
   const rare = await latest({
     most: 1,
     find: ({ value }) => (`${value}` === "other0" ? "rare" : null),

@@ -1,5 +1,5 @@
-// A key's records are found although their topic has got more partitions since, and no partition is
-// read that cannot have them.
+// The records of a key are found even if their topic has got more partitions since, and no partition is read that
+// cannot contain them.
 
 import { expect, test } from "vitest";
 import { partitionOfKey } from "../../../../src/kafka/port.ts";
@@ -33,7 +33,7 @@ test("of several keys, those of each", () => {
   expect(found).toEqual(new Set([among(5), other]));
 });
 
-/** A topic whose partitions had earlier records, `before` of them; then it has five. */
+/** Creates a topic that had `before` partitions with earlier records, and now has five. */
 function world(before: number) {
   const clock = new ManualClock();
   const cluster = new MemoryCluster({ clock, random: createPrng(1) });

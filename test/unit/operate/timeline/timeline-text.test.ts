@@ -1,4 +1,4 @@
-// A call's way as people and programs see it: nothing that comes from data steers a terminal.
+// The timeline as text and as JSON: no data can control the terminal.
 
 import picocolors from "picocolors";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// One call's way from the records that tell of it: a test for each row of the tables.
+// The timeline of a call from its records: a test for each row of the tables.
 
 import { expect, test } from "vitest";
 import type { AttemptRecord } from "../../../../src/domain/attempt-record.ts";
@@ -206,7 +206,7 @@ test("an attempt that both tell of is one", () => {
     traceOf(given).steps.flatMap((step) => (step.kind === "attempt" ? step.from : []));
   expect(attempts({ ...all, attempts: noted })).toEqual(["attempts", "attempts"]);
   expect(attempts({ ...all, attempts: [] })).toEqual(["headers", "headers"]);
-  // After a replay the first attempt is another one.
+  // After a replay, there is another first attempt.
   expect(attempts({ ...all, attempts: [attempt(T + 3_600_000)] })).toEqual([
     "headers",
     "headers",

@@ -1,4 +1,4 @@
-// Values and schemas that are meant to harm, or are broken.
+// Values and schemas that are hostile or broken.
 
 import { expect, test } from "vitest";
 

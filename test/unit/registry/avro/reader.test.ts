@@ -257,7 +257,7 @@ test("fields at the top are renamed, and a call's own times have milliseconds; o
     properties: { user_id: "p", sent_at: "2026-03-01T09:30:15.250007Z" },
   };
   expect(JSON.parse(textOf(CALL, CALL_BYTES))).toEqual(json);
-  // A union of records has them at its top, too.
+  // In a union of records, these are also at the top level.
   const union = [CALL, { ...record(["user_id", "int"]), name: "S" }];
   expect(JSON.parse(textOf(union, Buffer.concat([varint(0n), CALL_BYTES])))).toEqual(json);
   expect(textOf(union, Buffer.from("\x02\x02"))).toBe('{"userId":1}');

@@ -1,4 +1,4 @@
-// What the rules of a destination make of a call as a whole: order, keys, failures and delete notifications.
+// The effect of a destination's rules on a call as a whole: order, keys, failures and delete notifications.
 
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";

@@ -6,7 +6,7 @@ import { ManualClock } from "../../../support/clock/manual-clock.ts";
 
 const never = new AbortController().signal;
 
-/** Something is always due a second later. */
+/** Makes something due every second. */
 function tick(clock: ManualClock): void {
   clock.schedule(1_000, () => tick(clock));
 }

@@ -1,4 +1,4 @@
-// The manual clock: order, cancelling, and what runs between two sleepers.
+// The manual clock: order, cancellation, and code that runs between two sleepers.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// What can go wrong in the Kafka in memory, and what must hold all the same.
+// Failures of the Kafka in memory, and guarantees that must still hold.
 
 import { expect, test } from "vitest";
 import { ManualClock } from "../../../support/clock/manual-clock.ts";
@@ -81,7 +81,7 @@ test("sends wait for the end of an outage, and the groups come back", async () =
   cluster.comeUp();
   await clock.advanceUntil(() => isSent && taker.taken.length === 1, MINUTE_MS);
   await clock.advance(MINUTE_MS);
-  // Finished before the coordinator was known again, its commit may have been refused.
+  // If it finished before the coordinator was known again, its commit may have been rejected.
   expect(new Set(values(taker.taken))).toEqual(new Set(["patient"]));
   expect(consumer.rebalances()).toBe(2);
 });

@@ -1,4 +1,4 @@
-// The Kafka in memory keeps the port's contract: its clock moves on whenever nobody has more to do.
+// The Kafka in memory satisfies the contract of the port. Its clock advances whenever no code has anything left to do.
 
 import { ManualClock } from "../../../support/clock/manual-clock.ts";
 import { createPrng } from "../../../support/clock/prng.ts";

@@ -1,4 +1,4 @@
-// Blocks of a page, and lines that are printed.
+// The fenced blocks of a page, and printed lines.
 
 import { expect, test } from "vitest";
 

@@ -1,4 +1,4 @@
-// The files that begin first are there; none was renamed without its line. The rest take turns.
+// The files that start first exist, so none was renamed without a change of its line. The other files take turns.
 
 import { readdirSync } from "node:fs";
 import { join } from "node:path";

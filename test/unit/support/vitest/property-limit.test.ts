@@ -1,11 +1,11 @@
-// A property ends by its own time, and says so if that was too early to find anything.
+// A property ends after its own time limit, and fails if this was too early to find anything.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { reportProperty } from "../../../support/vitest/property-limit.ts";
 
-/** Takes longer than a property may. */
+/** Waits for longer than a property may take. */
 function wait(): void {
   const endsAtMs = Date.now() + 5;
   while (Date.now() < endsAtMs);

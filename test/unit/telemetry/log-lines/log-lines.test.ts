@@ -1,5 +1,5 @@
-// Log calls and the table of log lines agree. That a call writes no other line and no other field is
-// checked by the compiler; here, that it would find one, and that nothing in the table is unused.
+// Log calls agree with the table of log lines. The compiler checks that a call writes no other line and no other field.
+// This test checks that the compiler would report one, and that nothing in the table is unused.
 
 import { expect, test } from "vitest";
 

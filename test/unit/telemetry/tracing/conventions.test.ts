@@ -1,4 +1,4 @@
-// Attributes by the names of the pinned version of OpenTelemetry's semantic conventions.
+// Attributes have the names in the pinned version of OpenTelemetry's semantic conventions.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

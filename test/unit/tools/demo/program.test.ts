@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { programCommand } from "../../../../tools/demo/program.ts";
 import { ROOT } from "../../../support/project/tracked-texts.ts";
 
-// What this file does about V8's flags is shown by `test/local/signals.test.ts`.
+// `test/local/signals.test.ts` tests the V8 flags.
 test("the demonstration starts the program as people do", () => {
   expect(programCommand("/x/switchyard.yaml", ["--stages", "route"])).toEqual([
     process.execPath,

@@ -1,4 +1,4 @@
-// Figures are read out of the page of results, and a figure that is not there is no page.
+// Figures are read from the page of results. If a figure is missing, no page is generated.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

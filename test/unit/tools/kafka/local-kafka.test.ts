@@ -1,4 +1,4 @@
-// Which Kafka is taken, and how it is set up; test/local and test/integration have what starts it.
+// Which Kafka is chosen, and its settings. Tests in test/local and test/integration start it.
 
 import { afterEach, describe, expect, test, vi } from "vitest";
 

@@ -1,4 +1,4 @@
-// What the nodes of a local cluster are told.
+// The settings of the nodes in a local cluster.
 
 import { describe, expect, test } from "vitest";
 

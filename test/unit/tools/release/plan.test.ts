@@ -1,4 +1,4 @@
-// The steps of a release, and which of them are left out.
+// The steps of a release, and which of them are skipped.
 
 import { expect, test } from "vitest";
 

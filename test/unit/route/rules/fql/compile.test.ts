@@ -9,7 +9,7 @@ import {
   filterProblem,
 } from "../../../../../src/route/rules/fql/compile.ts";
 
-/** @param call its JSON, or what is to be its JSON. */
+/** @param call its JSON, or a value that is converted to JSON. */
 function matches(filter: string, call: string | JsonObject = "{}"): boolean {
   const bytes = Buffer.from(typeof call === "string" ? call : JSON.stringify(call));
   const compiled = compileFilter(filter);

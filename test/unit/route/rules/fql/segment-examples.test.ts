@@ -1,12 +1,12 @@
-// The examples in Segment's public documentation of its filter language, with what Segment says they give. Where
-// docs/rules.md decides otherwise, or more, the row says how.
+// The examples in Segment's public documentation of its filter language, with their documented results. If
+// docs/rules.md differs or decides more, the row describes this.
 
 import { expect, test } from "vitest";
 
 import type { JsonObject } from "../../../../../src/domain/json.ts";
 import { compileFilter, filterProblem } from "../../../../../src/route/rules/fql/compile.ts";
 
-/** In docs/api/public-api/fql of Segment's documentation. */
+/** The page docs/api/public-api/fql in Segment's documentation. */
 const EXAMPLES = "fql: Examples";
 const PATHS = "fql: Escaping Field Paths";
 const OPERATORS = "fql: Operators";
@@ -14,7 +14,7 @@ const SUBEXPRESSIONS = "fql: Subexpressions";
 const FUNCTIONS = "fql: Functions";
 const GLOBS = "fql: match";
 const ERRORS = "fql: Error Handling";
-/** In docs/connections/destinations/destination-filters. */
+/** The page docs/connections/destinations/destination-filters. */
 const FILTERS = "destination-filters: Error handling";
 
 const CLICK = {
@@ -31,7 +31,7 @@ interface Example {
   readonly source: string;
   readonly filter: string;
   readonly call: JsonObject;
-  /** What Segment says; null: it does not say, or says that it depends. */
+  /** The result in Segment's documentation; null if none is documented, or if it depends on something. */
   readonly segment: boolean | "invalid" | null;
   readonly ours: boolean | "invalid";
   /** How docs/rules.md differs. */
@@ -112,7 +112,7 @@ const TABLE: readonly Example[] = [
     ["typeof( userId ) = 'string' and length( userId ) > 0", true],
     ["length( 'a' ) = 1 and length( 'ア' ) = 3", true],
     ["lowercase( 'AbC' ) = 'abc' and uppercase( 'AbC' ) = 'ABC'", true],
-    // The page calls this one kebabcase as well.
+    // The page also calls this one kebabcase.
     [`snakecase( "test string" ) = 'test_string'`, true],
     [`kebabcase( "test string" ) = 'test-string'`, true],
     [`titlecase( "test string" ) = 'Test String'`, true],
