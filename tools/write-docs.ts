@@ -33,7 +33,6 @@ export const PAGES: readonly Page[] = [
   { path: "docs/logs.md", render: renderLogs },
   { path: "docs/metrics.md", render: renderMetrics },
   { path: "docs/topics.md", render: renderTopics },
-  { path: "docs/schemas.md", render: renderSchemas },
   { path: "docs/connect.md", render: renderConnect },
   { path: "docs/sizing.md", render: renderSizing },
   { path: "docs/benchmarks.md", render: renderBenchmarks },
@@ -46,6 +45,8 @@ export const PAGES: readonly Page[] = [
   { path: "deploy/grafana/dashboard.json", render: renderDashboard },
   { path: "deploy/helm/switchyard/README.md", render: renderChartReadme },
   { path: "schemas/switchyard.schema.json", render: configurationSchemaText },
+  // Reads the schema that the entry before writes.
+  { path: "docs/schemas.md", render: renderSchemas },
   { path: "deploy/helm/switchyard/values.schema.json", render: renderChartSchema },
 ];
 
