@@ -1,4 +1,7 @@
-/** `npm run check`: the checks that a change should pass before it is committed. They take seconds, and need no Kafka. */
+/**
+ * `npm run check`: the checks that a change should pass before it is committed. They take only seconds, and need no
+ * Kafka.
+ */
 
 import { runQuietly, STATIC_STEPS, type Step } from "./steps.ts";
 

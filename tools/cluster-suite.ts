@@ -1,13 +1,13 @@
 /**
- * The integration tests that `npm run test:cluster` skips, and why. All others must pass on three brokers.
- * The skipped tests run in `npm test`.
+ * The integration tests that `npm run test:cluster` skips, with the reasons. All other tests must pass on three
+ * brokers. The skipped tests run in `npm test`.
  */
 
 const OWN_BROKER = "it starts its own broker, and a single broker cannot have three replicas";
 const OWN_CLUSTER = "it starts its own three brokers";
 const NO_KAFKA = "it uses no Kafka, or tests how local ones are started and stopped";
 
-/** The reason by the name of the file in `test/integration`, without `.test.ts`. */
+/** The reasons by the names of the files in `test/integration`, without `.test.ts`. */
 export const SKIPPED_SUITES: Readonly<Record<string, string>> = {
   alerts: OWN_BROKER,
   chaos: OWN_BROKER,
@@ -42,7 +42,7 @@ export const SKIPPED_SUITES: Readonly<Record<string, string>> = {
   "waiting-outage": OWN_BROKER,
 };
 
-/** The lines to print. */
+/** Returns the lines to print. */
 export function skippedText(): string {
   const byReason = Map.groupBy(Object.entries(SKIPPED_SUITES), ([, reason]) => reason);
   return [...byReason]

@@ -1,6 +1,6 @@
 /**
- * Programs that tests need and that npm does not provide: downloaded or built once per machine. If a program
- * is not available, the result contains the reason.
+ * Finds programs that tests need and that npm does not provide. They are downloaded or built once per machine. If a
+ * program is not available, the result contains the reason.
  */
 
 import { execFile } from "node:child_process";
@@ -50,7 +50,7 @@ export async function findTool(
  */
 export function goInstall(program: string, ...flags: readonly string[]): Download["fill"] {
   return async (target, signal) => {
-    // Use this machine's toolchain, because another one would be a large download.
+    // Use the toolchain of this machine, because another one would be a large download.
     const env = { ...process.env, GOBIN: target, GOFLAGS: "-p=2", GOTOOLCHAIN: "local" };
     await execute("go", ["install", ...flags, program], { env, signal });
   };

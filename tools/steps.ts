@@ -82,7 +82,7 @@ async function run(
   return { ok: await promise, output };
 }
 
-/** The terminal sends Ctrl-C to children too, but a SIGTERM to this process has to be passed on. */
+/** The terminal also sends Ctrl-C to children, but a SIGTERM to this process has to be passed on. */
 function endWithUs(child: ChildProcess): void {
   const end = () => {
     child.kill("SIGTERM");

@@ -23,7 +23,7 @@ const isGood = await runShown({
   env: {
     SWITCHYARD_KAFKA_BROKERS: cluster.brokers.join(),
     SWITCHYARD_KAFKA_JARS: cluster.jars,
-    // Overrides the configurations of tests, which are for one broker.
+    // This overrides the configurations of tests, which are for one broker.
     SWITCHYARD_KAFKA_REPLICATION_FACTOR: "3",
   },
 });

@@ -1,5 +1,5 @@
 /**
- * Reads Vitest's JSON report of a run, by file.
+ * Reads Vitest's JSON report of a run, and groups it by file.
  *
  *   a test file                                     is
  *   without a failure                               counted
@@ -7,8 +7,8 @@
  *   with a failure                                  failed; the result of the second run counts
  *   of another kind with a failure                  failed, because it depends only on its inputs
  *
- * The tests of the first kinds share two cores and a Kafka with others and wait for real processes.
- * A failure that does not occur again is still printed.
+ * The tests in test/local, integration and simulation share two cores and a Kafka with other tests, and wait for real
+ * processes. A failure that does not occur again is still printed.
  */
 
 export interface Counts {
@@ -21,7 +21,7 @@ export interface TestFile {
   /** Path from the root of the project, with slashes. */
   readonly path: string;
   readonly counts: Counts;
-  /** The names of the failed tests. If the file did not load, an entry that reports it. */
+  /** The names of the failed tests. If the file could not be loaded, there is an entry that reports this. */
   readonly failures: readonly string[];
 }
 
@@ -52,14 +52,14 @@ export function parseReport(text: string, root: string): readonly TestFile[] {
   });
 }
 
-/** The files to run again; none if a failure is certain, or if too many failed. */
+/** Returns the files to run again; none if a failure is certain, or if too many files failed. */
 export function filesToRunAgain(files: readonly TestFile[]): readonly string[] {
   const failed = files.filter(({ failures }) => failures.length > 0).map(({ path }) => path);
   const isWorthIt = failed.length <= FILES_AGAIN_MAX && failed.every((p) => MAY_RUN_AGAIN.test(p));
   return isWorthIt ? failed : [];
 }
 
-/** Replaces files of the first run with those of the second. */
+/** Replaces files of the first run with files of the second run. */
 export function withSecondRun(
   first: readonly TestFile[],
   second: readonly TestFile[],

@@ -2,8 +2,8 @@
  * `npm test`: every check, every test on a real Kafka, and the demonstration.
  *
  * The last line is `N passed, N failed, N skipped`, as Vitest's report counts them; a check or the
- * demonstration that fails counts as one failure. If nothing passed, that is a failure too. A few failures of
- * tests that share the machine are run again (`test-report.ts`).
+ * demonstration that fails counts as one failure. A run in which nothing passed is also a failure. If a few tests that
+ * share the machine fail, they are run again (`test-report.ts`).
  */
 
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";

@@ -24,7 +24,7 @@ export interface Page {
   readonly render: () => string;
 }
 
-/** Loads the commands, which are otherwise loaded when they are called. */
+/** This loads all commands. Otherwise, a command is loaded only when it is called. */
 const commands = await renderCommands();
 
 export const PAGES: readonly Page[] = [

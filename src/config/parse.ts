@@ -57,8 +57,8 @@ export function parseConfig(raw: unknown, env: Environment, readFile: ReadFile):
   const origins = new Map([...filled.origins, ...overridden.origins]);
   // If the environment overrides a setting, the variables in the file's value are not needed.
   const missing = filled.problems.filter(({ path }) => !isWithin(overridden.origins, path));
-  // If a missing variable is reported, the resulting problems with types are not: those of its value, and of the map
-  // that contains it.
+  // If a missing variable is reported, the resulting wrong types, of its value and of the map that contains the value,
+  // are not reported.
   const lacking = new Set(missing.map(({ path }) => pathText(path)));
 
   const found: Problem[] = [];

@@ -2,10 +2,10 @@
  * Decides which records an early release applies to.
  *
  *   a record for its destination that    retry   cancel
- *   was written before the release       yes     if the call was received before the cancel's limit
- *   was written later, but was           no      likewise: an attempt was in progress, or the delivery
- *     attempted before the release               had just become due
- *   was written later, and was not       no      no: the delivery is new, or a replay
+ *   was written before the release       yes     if the call was received before the limit of the cancellation
+ *   was written later, but was           no      under the same condition, because an attempt was in progress,
+ *     attempted before the release               or the delivery had just become due
+ *   was written later, and was not       no      no, because the delivery is new, or is a replay
  *     attempted before the release
  *   has no timestamp                     no      no
  *

@@ -1,6 +1,6 @@
 /**
  * Reads the waiting records of delay topics, independently of the stage. These are all records that the groups have
- * not processed, except those that a retry or a cancel has released early. All counts outside the stage use this
+ * not processed, except those that a retry or a cancellation has released early. All counts outside the stage use this
  * scan, which keeps no records in memory.
  *
  *   the scan                                    then

@@ -1,6 +1,6 @@
 /**
  * Chooses the retry delay of a delivery (docs/retries.md#retry-schedule). The number of attempts selects one of the
- * configured delays; the last one repeats. `asked` is the wait that `Retry-After` requires.
+ * configured delays; later attempts use the last delay. `asked` is the wait that `Retry-After` requires.
  *
  *   after an attempt                                     delay
  *   the selected delay ends after the window             none: the delivery expires
@@ -27,7 +27,7 @@
 const SHARE_DELAY_MAX_MS = 120_000;
 
 export interface RetryPolicy {
-  /** The delay after each number of attempts; the last one repeats. At least one, in ascending order. */
+  /** The delay after each number of attempts, in ascending order; at least one. Later attempts use the last delay. */
   readonly retryDelaysMs: readonly number[];
   /** Measured from the first attempt. */
   readonly retryWindowMs: number;

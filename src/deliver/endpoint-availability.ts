@@ -75,7 +75,7 @@ const TELL_EVERY_MS = 1_000;
 
 interface Gate<Item> {
   readonly key: EndpointKey;
-  /** When another process last reported that the endpoint fails. */
+  /** When another process last reported that the endpoint was failing. */
   failsElsewhereAtMs: number;
   /** When this process last reported about the endpoint. */
   reportedAtMs: number;

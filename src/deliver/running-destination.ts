@@ -78,7 +78,7 @@ export interface DeliverDeps {
 export interface DestinationConfig {
   readonly topics: TopicNames;
   readonly groups: GroupNames;
-  /** Retry delays by the number of retries; the last one repeats. In ascending order. */
+  /** Retry delays by the number of retries, in ascending order. Later retries use the last delay. */
   readonly retryDelaysMs: readonly number[];
   /** Measured from the first attempt; at most 4 h. */
   readonly retryWindowMs: number;

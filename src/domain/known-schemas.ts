@@ -7,7 +7,7 @@ export type SchemaRef = number | string;
 export type ReadValue =
   /** The content of the value as JSON. The bytes are valid UTF-8 if all strings in the value are. */
   | { readonly kind: "json"; readonly bytes: Buffer }
-  /** One sentence that contains nothing of the value. */
+  /** One sentence, which does not contain any part of the value. */
   | { readonly kind: "refused"; readonly error: string };
 
 /** Reads the bytes after the frame. Never throws. */

@@ -24,8 +24,8 @@ import { type TraceContext, withTrace } from "../domain/trace-context.ts";
 import type { Route, SourceRoutes } from "./routing.ts";
 
 /**
- * The call's own message ID. If it has none, `<topic>/<partition>/<offset>`, which is the same each time the record
- * is read.
+ * The call's own message ID. If the call has none, the ID is `<topic>/<partition>/<offset>`, which is the same each
+ * time the record is read.
  */
 export function messageIdOf(call: Call, record: IncomingRecord): MessageId {
   return call.messageId ?? (`${record.topic}/${record.partition}/${record.offset}` as MessageId);

@@ -4,9 +4,9 @@
  *   a record's value                              the record
  *   has no schema                                 is passed on
  *   has a frame that cannot be read               is passed on, as invalid
- *   has a schema that the process knows           is passed on, with the schema
+ *   has a schema that the process has cached      is passed on, with the schema
  *   has a schema that the registry does not have  is passed on, with that result instead of a schema
- *   has a schema that is not known yet            is not admitted, and later records of its partition wait
+ *   has a schema that was not looked up yet       is not admitted, and later records of its partition wait
  *
  *   step                              if the process crashes after it
  *   1  the schema is fetched          the record is read again: it was never passed on

@@ -89,7 +89,7 @@ export function keepConsuming(
 
   function crashed(own: Consumer | null, error: Error): void {
     if (own === null || own !== consumer || stopped.signal.aborted) return;
-    // The batch is updated first, so that a skipped batch is not reported again because of another crash.
+    // The batch is updated first, so that a batch that was skipped is not reported again after another crash.
     haltedAt();
     consumer = null;
     before.rebalances += own.rebalances();

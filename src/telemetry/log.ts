@@ -77,7 +77,7 @@ function standardOutput(): Lines {
   return shared;
 }
 
-/** Gathers lines as bytes, because a string would keep all of the many pieces from which it was built in memory. */
+/** Collects lines as bytes. A string would keep in memory all of the many pieces from which it was built. */
 function gatheredOutput(): Lines {
   const block = Buffer.allocUnsafeSlow(GATHER_BYTES);
   let used = 0;
@@ -101,7 +101,7 @@ function gatheredOutput(): Lines {
   // pino.
   process.on("beforeExit", write);
   process.on("exit", write);
-  // pino itself could gather lines, but it would measure all gathered lines again for each new line.
+  // pino can also collect lines, but for each new line it would measure all collected lines again.
   const stdout = { dest: process.stdout.fd, sync: false, contentMode: "buffer" as const };
   // pino's types only allow strings, but bytes are written here.
   const output = pino.destination(stdout) as unknown as { write(bytes: Buffer): void };

@@ -31,7 +31,7 @@ const LATENCY_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300
 const ATTEMPT_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const LATENESS_S = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 300];
 
-/** All metrics; `instruments.ts` creates their instruments. */
+/** All metrics. `instruments.ts` creates an instrument for each of them. */
 export const METRICS = {
   recordsIn: {
     name: "switchyard_records_in_total",

@@ -1,4 +1,4 @@
-/** Panels of the dashboard, as Grafana's JSON. Every one has a title, a description and a unit. */
+/** Panels of the dashboard, as Grafana's JSON. Every panel has a title, a description and a unit. */
 
 import { METRICS, type MetricSpec } from "../../src/telemetry/metrics.ts";
 
@@ -14,7 +14,7 @@ export interface Panel {
   readonly unit: Unit;
   /** Queries by legend. */
   readonly queries: Readonly<Record<string, string>>;
-  /** The values from which the panel is yellow and red; for a share, the values below which. */
+  /** The values from which the panel is yellow or red. For a share, it is yellow or red below these values. */
   readonly limits?: readonly [warning: number, critical: number];
   /** Names of values, such as the states of a circuit. */
   readonly names?: Readonly<Record<number, string>>;
@@ -45,27 +45,29 @@ export function look(
   return { look: kind, width, unit };
 }
 
-/** Maximum number of lines in a panel, so that they can be distinguished. */
+/** Maximum number of lines in a panel. With more lines, they could not be distinguished. */
 const LINES_MAX = 20;
 
-/** The largest values, for panels with a line per destination. */
+/** Returns a query for the largest values, for panels with a line per destination. */
 export function most(expr: string): string {
   return `topk(${LINES_MAX}, ${expr})`;
 }
 
-/** The smallest values, if a small value is bad. */
+/** Returns a query for the smallest values, if a small value is bad. */
 export function least(expr: string): string {
   return `bottomk(${LINES_MAX}, ${expr})`;
 }
 
-/** A metric of the table, filtered by the selected namespace, job, destination and stage if it has these labels. */
+/**
+ * Returns a metric of the table, filtered by the selected namespace, job, destination and stage if it has these labels.
+ */
 export function of(key: Key, matchers = ""): string {
   const spec: MetricSpec = METRICS[key];
   const end = spec.type === "histogram" ? "_bucket" : "";
   return `${spec.name}${end}{${selected(spec.labels, matchers)}}`;
 }
 
-/** A process metric that is not in the table. */
+/** Returns a process metric that is not in the table. */
 export function ofProcess(name: string): string {
   return `${name}{${selected([], "")}}`;
 }
@@ -82,7 +84,7 @@ export function rate(key: Key, matchers = ""): string {
   return `rate(${of(key, matchers)}[$__rate_interval])`;
 }
 
-/** The increase in the selected time range. */
+/** Returns the increase in the selected time range. */
 export function counted(key: Key, matchers = ""): string {
   return `increase(${of(key, matchers)}[$__range])`;
 }

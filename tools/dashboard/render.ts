@@ -1,11 +1,11 @@
-/** The dashboard as Grafana's JSON: variables, rows, and the position of each panel. */
+/** Renders the dashboard as Grafana's JSON: variables, rows, and the position of each panel. */
 
 import { METRICS } from "../../src/telemetry/metrics.ts";
 import { DELIVERY_ROWS } from "./delivery-rows.ts";
 import type { Panel, Row, Text } from "./panel.ts";
 import { PROCESS_ROWS } from "./process-rows.ts";
 
-/** Grafana 11 and 12 read it. */
+/** Grafana 11 and 12 support this version. */
 const SCHEMA_VERSION = 39;
 const COLUMNS = 24;
 const SOURCE = { type: "prometheus", uid: "$datasource" };
@@ -139,7 +139,7 @@ function defaults({ look, unit, limits, names }: Panel): object {
   return {
     unit,
     ...(unit === "percentunit" ? { max: 1 } : {}),
-    // A scale that ends far from zero makes a ripple look like an outage, except in a share.
+    // On a scale that does not start at zero, a small change would look like an outage. A share is an exception.
     ...(look === "timeseries" && unit !== "percentunit" ? { min: 0 } : {}),
     color: { mode: look === "timeseries" ? "palette-classic" : "thresholds" },
     thresholds: { mode: "absolute", steps: steps(limits) },

@@ -1,10 +1,10 @@
-/** The end of the demonstration: the table, the verdict, and what to try next. */
+/** Prints the end of the demonstration: the table, the verdict, and what to try next. */
 
 import { WRITE_KEY } from "./config.ts";
 import type { Journal } from "./journal.ts";
 import { heading, say, table, tint } from "./show.ts";
 
-/** Prints the table; returns whether everything arrived as it should. */
+/** Prints the table. Returns true if everything arrived as expected. */
 export function closing(journal: Journal): boolean {
   const rows = journal.totals().map((each) => ({
     destination: each.destination,

@@ -18,13 +18,13 @@ export const FLAKY = {
   /** How many requests for a call get the response 503 before one is accepted. */
   failures: 2,
 };
-/** How the calls for `HEALTHY` share requests. */
+/** The batch settings of `HEALTHY`. */
 const BATCH = { calls: 5, wait: "250ms" };
 export const WAREHOUSE = { id: "warehouse", name: "Warehouse" };
 export const SOURCE = "web";
 export const WRITE_KEY = "demo-write-key";
 
-/** YAML for `switchyard run --config`. */
+/** Returns YAML for `switchyard run --config`. */
 export function demoConfig(options: {
   readonly brokers: readonly string[];
   readonly topicPrefix: string;

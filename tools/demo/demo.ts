@@ -26,7 +26,7 @@ const ROOT = join(import.meta.dirname, "../..");
 const DIRECTORY = join(ROOT, ".switchyard/demo");
 const CONFIG_FILE = join(DIRECTORY, "switchyard.yaml");
 const CALLS_FILE = join(ROOT, "examples/calls.jsonl");
-/** A call that has not arrived after this time is missing. */
+/** A call that has not arrived after this time counts as missing. */
 const LIMIT_MS = 60_000;
 const ADMIN_PORT = 9_464;
 const INGEST_PORT = 8_080;
@@ -133,7 +133,7 @@ function demoKafka(brokers: readonly string[]): Kafka {
   return createKafka({ ...connection, sessionTimeoutMs: 10_000, recordMaxBytes }, log);
 }
 
-/** Writes the lines unchanged, as a data platform would, including the one that is not a call. */
+/** Writes the lines unchanged, like a data platform, including the line that is not a call. */
 async function publish(kafka: Kafka, topic: string, story: Story): Promise<void> {
   const lines = readFileSync(CALLS_FILE, "utf8").trimEnd().split("\n");
   const headers = [["source-id", Buffer.from(SOURCE)]] as const;

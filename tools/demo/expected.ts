@@ -41,5 +41,5 @@ export const EXPECTED_CALLS: readonly ExpectedCall[] = [
   { messageId: "d21f06a3-8f43-548e-b0f2-048703d61bab", destinations: [CRM], isOfAudience: true },
 ];
 
-/** The reasons of the dead letters: line 8 is a purchase, which is not a call. */
+/** The reasons of the expected dead letters: line 8 is a purchase, which is not a call. */
 export const EXPECTED_DEAD_LETTERS: readonly string[] = ["invalid-call"];

@@ -1,7 +1,7 @@
 /**
- * Records what has happened to each call of the demonstration, and whether everything has happened that should
- * happen. The expectations are written by hand (expected.ts), because computing them with the router's
- * own code would prove nothing.
+ * Records what has happened to each call of the demonstration, and whether everything expected has happened. The
+ * expectations are written by hand (expected.ts), because expectations computed with the router's own code would prove
+ * nothing.
  */
 
 import type { ExpectedCall } from "./expected.ts";

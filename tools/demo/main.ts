@@ -34,7 +34,7 @@ if (options === null || options.help) {
   process.exitCode = await demonstrate(options.once);
 }
 
-/** Null if the arguments are invalid, which has been reported. */
+/** Returns null if the arguments are invalid. In this case, the problem has been reported. */
 function readOptions() {
   try {
     return parseArgs({
@@ -53,7 +53,7 @@ function readOptions() {
 function runReal(file: string): void {
   const command = [join(ROOT, "bin/switchyard.js"), "run", "--config", file];
   const child = spawn(process.execPath, command, { stdio: "inherit" });
-  // The terminal sends Ctrl-C to the child too, which exits after a graceful shutdown.
+  // The terminal also sends Ctrl-C to the child, which exits after a graceful shutdown.
   process.on("SIGINT", () => undefined);
   process.on("SIGTERM", () => child.kill("SIGTERM"));
   child.on("exit", (status) => process.exit(status ?? 1));

@@ -18,13 +18,13 @@ export interface LogLine {
 export interface Program {
   readonly pid: number;
   /**
-   * Resolves when the log has `ready`, or `ready.partial` if some stages have not joined
-   * their groups; rejects, quoting the log, when the program ends before.
+   * Resolves when the log has `ready`, or `ready.partial` if some stages have not joined their groups. If the program
+   * ends before that, rejects with a quote from the log.
    */
   readonly ready: Promise<void>;
   /** Resolves with the exit status. */
   readonly ended: Promise<number | null>;
-  /** SIGTERM, then waits for the end. */
+  /** Sends SIGTERM, and waits for the end. */
   stop(): Promise<number | null>;
 }
 
@@ -37,7 +37,7 @@ export interface ProgramOptions {
   readonly within?: readonly string[];
 }
 
-/** The same entry as for users, so that the program has its V8 flags. */
+/** Returns the command with the same entry file as for users, so that the program has its V8 flags. */
 export function programCommand(configFile: string, args: readonly string[]): readonly string[] {
   const program = join(ROOT, "bin/switchyard.js");
   return [process.execPath, program, "run", "--config", configFile, ...args];

@@ -1,6 +1,5 @@
 /**
- * Prints what happens as it happens. Equal lines within a moment are combined into one, so
- * that the whole story fits on a screen.
+ * Prints events as they happen. Similar lines within a short time are combined, so that everything fits on a screen.
  */
 
 import { say, type Tone, tint } from "./show.ts";
@@ -10,7 +9,7 @@ const MOMENT_MS = 250;
 export interface Story {
   /** Prints one line now, after the seconds since the start. */
   tell(text: string, tone?: Tone): void;
-  /** Combines lines with the same key within a moment into one, `text(count)`. */
+  /** Combines lines with the same key within a short time into the line `text(count)`. */
   gather(key: string, text: (count: number) => string, tone?: Tone): void;
   /** Prints the lines that have been collected. */
   flush(): void;

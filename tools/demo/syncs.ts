@@ -1,4 +1,4 @@
-/** The demonstration's audience, with its members on two days, in the form that a data platform sends. */
+/** The audience of the demonstration, with its members on two days, in the form in which a data platform sends them. */
 
 import type { Kafka } from "../../src/kafka/port.ts";
 

@@ -52,7 +52,7 @@ function hasComments(map: YAMLMap): boolean {
   return inside || Boolean(map.commentBefore);
 }
 
-/** Joins the lines of a comment. For the first comment of the file, only the part after the blank line. */
+/** Joins the lines of a comment. Of the first comment in the file, only the part after the blank line is used. */
 function wordsOf(comment: string | null | undefined, isFirst: boolean): string {
   const parts = (comment ?? "").split(/\n\s*\n/);
   const text = (isFirst ? parts.at(-1) : comment) ?? "";

@@ -1,4 +1,6 @@
-/** `docs/commands.md`: the help of the commands. Their JSON is described by hand, and a missing description is an error. */
+/**
+ * `docs/commands.md`: the help of the commands. Their JSON is described by hand, and a missing description is an error.
+ */
 
 import type { Command } from "commander";
 
@@ -31,7 +33,7 @@ export async function renderCommands(): Promise<string> {
   return page;
 }
 
-/** The commands whose JSON is described on the page. */
+/** Returns the commands whose JSON is described on the page. */
 function describedIn(page: string): readonly string[] {
   const [, chapter = ""] = page.split("\n## JSON\n");
   const [table = ""] = chapter.split("\n<!--", 1);
@@ -48,7 +50,7 @@ function section({ path, command }: Described): string {
   return `${level} ${path}\n\n\`\`\`text\n${helpOf(command, path).trimEnd()}\n\`\`\`\n`;
 }
 
-/** The output of \`--help\`, independent of the terminal. */
+/** Returns the output of \`--help\`, independent of the terminal. */
 function helpOf(command: Command, path: string): string {
   let text = "";
   command

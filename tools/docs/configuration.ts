@@ -33,7 +33,7 @@ function listTables(item: Node): string {
   return [...tables, ...insideTables(item)].join("\n\n");
 }
 
-/** The settings inside settings that all variants have in common, once for all of them. */
+/** Returns the settings inside the common settings of all variants, once for all variants. */
 function insideTables(item: Extract<Node, { kind: "variants" }>): readonly string[] {
   const all = Object.values(item.sections).flatMap(({ fields }) => Object.entries(fields));
   const having = [...new Map(all)].filter(([, node]) => node.kind === "setting" && node.inside);

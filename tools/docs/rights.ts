@@ -53,7 +53,7 @@ function kafkaVersions(): string {
   return table(["Kafka", "Integration tests"], ascending);
 }
 
-/** The name of the group without the prefix. */
+/** Returns the name of the group without the prefix. */
 function namedGroup(group: string): string {
   return group === "operatorEvents" ? NAMES.operatorEvents : group;
 }

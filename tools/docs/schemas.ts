@@ -61,7 +61,7 @@ function jsonSections(): readonly string[] {
   });
 }
 
-/** The named objects, outermost first. */
+/** Returns the named objects, outermost first. */
 function titled(schema: JsonSchema): readonly JsonSchema[] {
   const inner = [
     ...Object.values(schema.properties ?? {}),
@@ -106,7 +106,7 @@ function body({ doc, fields, symbols }: Schema, head: string): string {
   return `${about}\n| Field | Type | | Meaning |\n|---|---|---|---|\n${rows.join("\n")}\n`;
 }
 
-/** The nested records and enums. */
+/** Returns the nested records and enums. */
 function nested({ fields = [] }: Schema): readonly Schema[] {
   return fields.flatMap(({ type }) => definitions(type));
 }

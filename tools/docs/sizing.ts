@@ -13,7 +13,7 @@ interface Measured {
 
 const RESULTS = readPage("bench/RESULTS.md");
 
-/** A part of the results with its first table. */
+/** Returns a part of the results with its first table. */
 export function measured(name: string, results: string = RESULTS): Measured {
   const [, text] = `${results}\n## `.split(`\n## ${name}\n`);
   assert(text !== undefined, `bench/RESULTS.md has no part ${name}`);
@@ -33,7 +33,7 @@ export function measured(name: string, results: string = RESULTS): Measured {
   return { rows, text: part };
 }
 
-/** The cell of the only row that matches `where`. */
+/** Returns the cell of the only row that matches `where`. */
 export function cell({ rows }: Measured, where: Row, column: string): string {
   const found = rows.filter((row) =>
     Object.entries(where).every(([name, value]) => row[name] === value),
@@ -54,7 +54,7 @@ function perCore(cpuMsPerThousand: string): string {
   return count(Number((1e6 / Number(cpuMsPerThousand)).toPrecision(2)));
 }
 
-/** Rows of benches: CPU, rate, memory. */
+/** Returns rows for benches: CPU, rate, memory. */
 function stages(): string {
   const row = (what: string, bench: string, where: Row, cpuColumn: string, each: string) => {
     const part = measured(bench);
@@ -147,7 +147,7 @@ function audiences(): string {
   );
 }
 
-/** Ten times ten million, and a quarter of it for each of four processes. */
+/** Returns the figures for ten times ten million, and a quarter of them for each of four processes. */
 function hundredMillion(): string {
   const row = (what: string, times: number, bits: string) => {
     const minutes = SYNCS.map((sync) => {

@@ -34,13 +34,13 @@ const KEYS: Readonly<Record<TopicKind, string>> = {
   attempts: "the call's message ID",
   operatorActions: "the action and its destination",
 };
-/** The commands of a role that has several, or another name. */
+/** The commands of roles that have several commands, or a different name. */
 const COMMAND_NAMES: Partial<Record<CommandRole, string>> = {
   "audience-admin": "audience",
   replay: "replay`, `dead-letters replay",
   control: "pause`, `resume`, `retry`, `cancel",
 };
-/** Writers outside Switchyard. */
+/** Topics that are written by programs outside Switchyard. */
 const OUTSIDE: Partial<Record<TopicKind, string>> = {
   calls: "applications",
   audienceSyncs: "data platforms",
@@ -70,7 +70,7 @@ function notesOf(kind: TopicKind) {
   };
 }
 
-/** Derived from the permissions of stages and commands, so that it is complete. */
+/** Returns the writers, derived from the permissions of stages and commands, so that none is missing. */
 function writersOf(kind: TopicKind): string {
   const stages = STAGE_ROLES.filter((name) => roleOf(name).writes.includes(kind));
   const commands = COMMAND_ROLES.filter((name) => roleOf(name).writes.includes(kind));

@@ -1,8 +1,8 @@
 /**
  * Chooses the Kafka to start on this machine if no brokers are given: see the table in start.ts.
  *
- * Docker comes before Java because its image is the one that clusters run. Java is for machines,
- * such as those of CI, that may not have a container engine.
+ * Docker is preferred to Java, because its image is the one that clusters run. Java is for machines without a container
+ * engine, such as some CI machines.
  */
 
 import { dockerHost, KAFKA_IMAGE } from "./docker.ts";
@@ -51,20 +51,20 @@ export async function chooseJava(signal: AbortSignal, log: Progress): Promise<Ja
   return { java: java.path, jars: await ensureJars(signal, log) };
 }
 
-/** The list in `SWITCHYARD_KAFKA_BROKERS`, separated by commas; empty if it is not set. */
+/** Returns the brokers in `SWITCHYARD_KAFKA_BROKERS`, which are separated by commas; none if it is not set. */
 export function environmentBrokers(): string[] {
   const list = process.env.SWITCHYARD_KAFKA_BROKERS ?? "";
   return list.split(",").flatMap((entry) => entry.trim() || []);
 }
 
-/** The directory of jars for tests that use the console clients; null without Java and Maven. */
+/** Returns the directory of jars for tests that use the console clients; null without Java and Maven. */
 export async function findJars(signal: AbortSignal, log: Progress): Promise<string | null> {
   if ("problem" in findJava()) return null;
   if (findOnPath("mvn") === null) return cachedJars();
   return await ensureClients(signal, log);
 }
 
-/** The error if none of the three is available. */
+/** Returns the error if none of the three is available. */
 export function noKafka(javaProblem: string): Error {
   return new Error(
     [

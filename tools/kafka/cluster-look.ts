@@ -17,10 +17,12 @@ import { SharedConnections } from "../../src/kafka/kafkajs/shared-connections.ts
 
 type KafkajsAdmin = ReturnType<Kafka["admin"]>;
 
-/** Long enough for a busy machine, and shorter than the limit of a test, so that hanging brokers are reported. */
+/**
+ * This is long enough for a busy machine, and shorter than the limit of a test, so that brokers that hang are reported.
+ */
 const KNOWN_LIMIT_MS = 110_000;
 const STEP_MS = 100;
-/** Enough for brokers that restart. */
+/** This is enough for brokers that restart. */
 const CONNECT_TRIES = 9;
 const CONNECT_LIMIT_MS = 5_000;
 const CONNECT_AGAIN_MS = 1_000;
@@ -29,13 +31,13 @@ const PREFERRED = 0;
 const ELECTION_LIMIT_MS = 10_000;
 /** The preferred replica is already the leader. */
 const ELECTION_NOT_NEEDED = 84;
-/** The replica restarts, or is not in sync yet. */
+/** The replica is restarting, or is not in sync yet. */
 const PREFERRED_LEADER_NOT_AVAILABLE = 80;
 const NOT_ELECTED: readonly number[] = [ELECTION_NOT_NEEDED, PREFERRED_LEADER_NOT_AVAILABLE];
 
 export interface Replicas {
   readonly partition: number;
-  /** Below 0 if there is no leader. */
+  /** Negative if there is no leader. */
   readonly leader: number;
   readonly replicas: readonly number[];
   readonly inSync: readonly number[];
@@ -58,7 +60,7 @@ export class ClusterLook {
     });
   }
 
-  /** IDs of the running brokers. */
+  /** Returns the IDs of the running brokers. */
   async brokers(): Promise<readonly number[]> {
     const { brokers } = await this.#askBroker((broker) => fetchMetadata(broker, null));
     return brokers.map(({ nodeId }) => nodeId).sort((a, b) => a - b);
@@ -68,7 +70,7 @@ export class ClusterLook {
     await this.#until(`${brokers} brokers`, async () => (await this.brokers()).length === brokers);
   }
 
-  /** Empty if the topic does not exist. */
+  /** Returns an empty list if the topic does not exist. */
   async partitions(topic: string): Promise<readonly Replicas[]> {
     const { topicMetadata } = await this.#askBroker((broker) => fetchMetadata(broker, [topic]));
     return (topicMetadata[0]?.partitionMetadata ?? [])
@@ -128,7 +130,7 @@ export class ClusterLook {
     await this.#askBroker((broker) => electLeaders(broker, topic, partitions));
   }
 
-  /** A new client each time, because kafkajs's admin cannot handle recreated topics. */
+  /** Uses a new client each time, because the admin client of kafkajs cannot handle recreated topics. */
   async #ask<Answer>(act: (admin: KafkajsAdmin) => Promise<Answer>): Promise<Answer> {
     const client = new Kafka({
       brokers: [...this.#brokers],
@@ -145,7 +147,7 @@ export class ClusterLook {
     }
   }
 
-  /** kafkajs's admin throws if a partition has no leader. */
+  /** Sends a request to a broker directly, because the admin client of kafkajs throws if a partition has no leader. */
   async #askBroker<Answer>(act: (broker: Broker) => Promise<Answer>): Promise<Answer> {
     const seeds = this.#brokers.map(addressOf);
     const connections = new SharedConnections(this.#createBroker, seeds, () => false);
@@ -180,7 +182,7 @@ export class ClusterLook {
   }
 }
 
-/** ElectLeaders version 1, which kafkajs does not support. Throws if the brokers reject it. */
+/** Sends ElectLeaders version 1, which kafkajs does not support. Throws if the brokers reject it. */
 async function electLeaders(
   broker: Broker,
   topic: string,

@@ -22,14 +22,14 @@ import {
 import { GuardedProgram } from "./java-process.ts";
 import { NO_SECURITY } from "./security.ts";
 
-/** Kills with SIGKILL. Stops with SIGTERM, so that the broker first hands over its partitions. */
+/** A broker that can be killed with SIGKILL, or stopped with SIGTERM, so that it first hands over its partitions. */
 export class ClusterBroker extends GuardedProgram {
   readonly id: number;
   /** `host:port` for clients. */
   readonly address: string;
-  /** `host:port` of its plaintext listener. */
+  /** `host:port` of the plaintext listener. */
   readonly plaintext: string;
-  /** `host:port` of the listener behind each of its proxies, in their order. */
+  /** `host:port` of the listener behind each of its proxies, in the order of the proxies. */
   readonly behind: readonly string[];
 
   constructor({ id, address, broker }: ClusterNode) {
@@ -61,7 +61,8 @@ export interface ClusterOptions extends Partial<ClusterPlan> {
 export async function startCluster(options: ClusterOptions = {}): Promise<LocalCluster> {
   await using stack = new AsyncDisposableStack();
   const started = stack.use(await startNodes(options));
-  // Loads our driver, which modifies kafkajs in the whole process, so it is not imported for a single broker.
+  // This loads our driver, which modifies kafkajs in the whole process. It is therefore not imported for a single
+  // broker.
   const { ClusterLook } = await import("./cluster-look.ts");
   const look = new ClusterLook(started.nodes.map(({ plaintext }) => plaintext));
   await look.untilKnown(started.brokers.length);

@@ -38,7 +38,7 @@ export interface DockerBroker extends Container {
   readonly behind: readonly string[];
 }
 
-/** The host on which a Docker engine publishes ports, or null if no engine responds. */
+/** Returns the host on which a Docker engine publishes ports, or null if no engine responds. */
 export async function dockerHost(): Promise<string | null> {
   const { getContainerRuntimeClient } = await import("testcontainers");
   try {
@@ -115,7 +115,7 @@ export async function startBrokerContainer(
   return { ...container, address, behind: fronted.map((each) => `${host}:${each.host}`) };
 }
 
-/** True if a container that another process started is running. */
+/** Returns true if a container that another process started is running. */
 export async function isContainerRunning(id: string): Promise<boolean> {
   const container = await containerById(id);
   const found = container === null ? null : await unlessMissing(container.inspect());
@@ -130,7 +130,7 @@ export async function removeContainer(id: string): Promise<void> {
   await unlessMissing(container.remove({ force: true, v: true }));
 }
 
-/** Null if no engine responds. */
+/** Returns null if no engine responds. */
 async function containerById(id: string) {
   if ((await dockerHost()) === null) return null;
   const { getContainerRuntimeClient } = await import("testcontainers");

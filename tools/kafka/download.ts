@@ -3,9 +3,8 @@
  *
  *   $XDG_CACHE_HOME (or ~/.cache)/switchyard/<name>/
  *
- * Files are first written to a temporary directory, which gets its final name when it is complete, so
- * that an interrupted download is never mistaken for a complete one. One process downloads, others
- * wait for it.
+ * Files are first written to a temporary directory, which gets its final name when it is complete. An interrupted
+ * download is therefore never mistaken for a complete one. One process downloads, and other processes wait for it.
  */
 
 import { spawn } from "node:child_process";
@@ -21,7 +20,7 @@ const MARKER = "complete";
 const QUOTED_LINES = 20;
 const PROGRESS_MS = 2_000;
 
-/** @param isPassing on a terminal, the next line replaces this one. */
+/** @param isPassing if true, the next line replaces this line on a terminal. */
 export type Progress = (line: string, isPassing?: boolean) => void;
 
 export interface Download {
@@ -35,13 +34,13 @@ export interface Download {
   readonly fill: (target: string, signal: AbortSignal, progress: Progress) => Promise<void>;
 }
 
-/** The directory of a complete download, or null. */
+/** Returns the directory of a complete download, or null. */
 export function cached({ name }: Pick<Download, "name">): string | null {
   const directory = cacheDirectory(name);
   return existsSync(join(directory, MARKER)) ? directory : null;
 }
 
-/** Downloads unless that has been done. Returns the directory. */
+/** Downloads the files if they are missing. Returns the directory. */
 export async function ensureDownloaded(
   download: Download,
   signal: AbortSignal,
@@ -67,7 +66,7 @@ export async function ensureDownloaded(
   return directory;
 }
 
-/** The directory for this name, in this user's cache. */
+/** Returns the directory for this name, in the user's cache. */
 export function cacheDirectory(name: string): string {
   const cache = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
   return join(cache, "switchyard", name);
@@ -75,7 +74,7 @@ export function cacheDirectory(name: string): string {
 
 const UNITS: Readonly<Record<string, number>> = { B: 1, kB: 1e3, MB: 1e6, GB: 1e9 };
 
-/** The bytes that Maven reports as downloaded, or null if the line is about something else. */
+/** Returns the bytes that Maven reports as downloaded, or null if the line is about something else. */
 export function downloadedBytes(line: string): number | null {
   if (!line.includes("Downloaded from")) return null;
   const [, count, unit = ""] = / \(([\d.]+) ([kMG]?B)(?: at [^)]*)?\)$/.exec(line.trim()) ?? [];

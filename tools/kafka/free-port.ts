@@ -1,9 +1,9 @@
 /**
  * Chooses a port for a process that is started with its port as a setting.
  *
- * Until that process listens, two kinds of others could take the port. The system assigns ports to sockets
- * that request any port, so this one is below that range. Other processes of a test run choose ports at the
- * same time, so each port is reserved by a file that only one of them can create.
+ * Until this process listens, its port could be taken in two ways. The system assigns ports to sockets that request any
+ * port, so the chosen port is below that range. Other processes of a test run choose ports at the same time, so each
+ * port is reserved with a file that only one process can create.
  */
 
 import { randomInt } from "node:crypto";
@@ -17,9 +17,9 @@ import { cacheDirectory } from "./download.ts";
 const LOWEST = 20_000;
 const END = 32_768;
 const TRIES = 100;
-/** Longer than any start takes. After that, checking whether the port is free is sufficient. */
+/** This is longer than any start takes. After that, checking whether the port is free is sufficient. */
 const RESERVED_MS = 300_000;
-/** Not in the temporary directory, because a test may set another one for its children. */
+/** This is not in the temporary directory, because a test may set another temporary directory for its children. */
 const RESERVED = cacheDirectory("ports");
 
 /**
@@ -30,7 +30,7 @@ export async function freePort(preferred = 0): Promise<number> {
   if (preferred !== 0 && (await isFree(preferred))) return preferred;
   for (let tried = 0; tried < TRIES; tried += 1) {
     const port = randomInt(LOWEST, END);
-    // Reserve the port before the check, because another process may try the same one.
+    // Reserve the port before the check, because another process may try the same port.
     if (reserve(port) && (await isFree(port))) return port;
   }
   throw new Error(`no free port between ${LOWEST} and ${END} on 127.0.0.1 in ${TRIES} tries`);

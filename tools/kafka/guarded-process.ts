@@ -9,9 +9,9 @@ const GUARD = join(import.meta.dirname, "guard.sh");
 export interface GuardedOptions {
   /** Standard output and standard error of the command. */
   readonly output: readonly ["ignore" | "inherit" | "pipe" | number, "inherit" | "pipe" | number];
-  /** Environment; by default that of this process. */
+  /** The environment; by default, that of this process. */
   readonly env?: NodeJS.ProcessEnv;
-  /** Working directory; by default that of this process. */
+  /** The working directory; by default, that of this process. */
   readonly cwd?: string;
 }
 

@@ -22,7 +22,7 @@ function download(version: string): Download {
     fill: async (target, signal, progress) => {
       const goal = ["--file", POM, "dependency:copy-dependencies"];
       const versions = [`-Dkafka.version=${version}`];
-      // Console clients only work with the libraries of their own release.
+      // Console clients work only with the libraries of their own release.
       const tools = clientsVersion(pom, version);
       const options = [...versions, `-Dkafka.tools.version=${tools}`, "-DincludeScope=runtime"];
       await runMaven(what, [...goal, ...options, `-DoutputDirectory=${target}`], signal, progress);
@@ -30,23 +30,23 @@ function download(version: string): Download {
   };
 }
 
-/** The version of the console clients for a release. */
+/** Returns the version of the console clients for a release. */
 export function clientsVersion(pom: string, version: string): string {
   const [, newest = version] = /<kafka\.tools\.version>([^<]+)</.exec(pom) ?? [];
   return version.localeCompare(newest, "en", { numeric: true }) < 0 ? version : newest;
 }
 
-/** The directory of the complete jars, or null. */
+/** Returns the directory of the complete jars, or null. */
 export function cachedJars(): string | null {
   return cached(download(KAFKA_VERSION));
 }
 
-/** Downloads the jars unless that has been done. Returns their directory. Throws if Maven fails. */
+/** Downloads the jars if they are missing. Returns their directory. Throws if Maven fails. */
 export async function ensureJars(signal: AbortSignal, progress: Progress): Promise<string> {
   return await ensureDownloaded(download(KAFKA_VERSION), signal, progress);
 }
 
-/** The same for a release with console clients: an earlier one if this release has none. */
+/** Downloads the jars of a release with console clients: an earlier release if this one has none. */
 export async function ensureClients(signal: AbortSignal, progress: Progress): Promise<string> {
   const version = clientsVersion(readFileSync(POM, "utf8"), KAFKA_VERSION);
   return await ensureDownloaded(download(version), signal, progress);

@@ -6,7 +6,7 @@ import { delimiter, join } from "node:path";
 
 export const JAVA_VERSION_MIN = 17;
 
-/** The path of `java`, or the reason why it cannot be used. */
+/** Returns the path of `java`, or the reason why it cannot be used. */
 export function findJava(): { readonly path: string } | { readonly problem: string } {
   const home = process.env.JAVA_HOME;
   const path = home ? join(home, "bin", "java") : findOnPath("java");
@@ -19,13 +19,13 @@ export function findJava(): { readonly path: string } | { readonly problem: stri
   return { path };
 }
 
-/** The major version in the output of `java -version`, or null. Java 8 reports 1.8. */
+/** Returns the major version in the output of `java -version`, or null. Java 8 reports 1.8. */
 export function javaVersion(text: string): number | null {
   const found = /version "(?:1\.)?(\d+)/.exec(text)?.[1];
   return found === undefined ? null : Number(found);
 }
 
-/** The first executable file with this name on the PATH, or null. */
+/** Returns the first executable file with this name on the PATH, or null. */
 export function findOnPath(name: string): string | null {
   const folders = (process.env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
   for (const path of folders.map((folder) => join(folder, name))) {

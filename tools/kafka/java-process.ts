@@ -5,9 +5,11 @@ import { closeSync, openSync, readFileSync } from "node:fs";
 
 import { spawnGuarded } from "./guarded-process.ts";
 
-/** Long enough for a busy machine, and shorter than the limit of a test, which would not show the reason. */
+/**
+ * This is long enough for a busy machine, and shorter than the limit of a test, whose error would not show the reason.
+ */
 const READY_LIMIT_MS = 110_000;
-/** A broker whose controllers are gone would wait for minutes before it stops. */
+/** A broker whose controllers are down would wait for minutes before it stops. */
 const STOP_LIMIT_MS = 30_000;
 const QUOTED_LINES = 30;
 
@@ -24,8 +26,8 @@ export interface JavaProgram {
 }
 
 /**
- * Starts a program and returns when it is ready. If it ends before, throws with the last lines of its log. A
- * guarded program is killed when its parent ends (guard.sh); a detached one keeps running.
+ * Starts a program, and returns when it is ready. If the program ends before that, throws an error with the last lines
+ * of its log. A guarded program is killed when its parent ends (guard.sh); a detached one keeps running.
  *
  * @param onLaunch called with the process before it is ready
  */
@@ -117,7 +119,7 @@ export async function killProgram(program: ChildProcess): Promise<void> {
   await ended;
 }
 
-/** The exit status or signal of a process that has ended or could not be started. */
+/** Returns the exit status or the signal of a process that has ended or could not be started. */
 export async function exited(process: ChildProcess): Promise<string> {
   if (process.exitCode !== null) return `exit status ${process.exitCode}`;
   if (process.signalCode !== null) return process.signalCode;
@@ -133,7 +135,7 @@ export function lastLines(path: string): string {
 
 function launch({ directory, log: path, command }: JavaProgram, mode: "guarded" | "detached") {
   const log = openSync(path, "a");
-  // In its own session, the program does not get the terminal's Ctrl-C: the process that started it ends it.
+  // In a separate session, the program does not get the terminal's Ctrl-C. The process that started it ends it.
   const [file = "", ...args] = command;
   const process =
     mode === "guarded"

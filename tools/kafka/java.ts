@@ -60,18 +60,17 @@ interface NodeListeners {
 }
 
 /**
- * For brokers that serve one test, or that run next to others. They have few clients, and some of them
- * are started often: one thread collects garbage, and using only the fast compiler halves the cost of a
- * start.
+ * For brokers that serve one test, or that run next to others. They have few clients, and some are started often: one
+ * thread is enough for garbage collection, and using only the fast compiler halves the cost of a start.
  */
 export const BRIEF_OPTIONS = [
   ...["-Xms128m", "-Xmx448m"],
   ...["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"],
 ];
-/** For a broker that has much to do, or that keeps running. */
+/** For a broker with a high load, or one that keeps running. */
 export const LASTING_OPTIONS = ["-Xmx768m"];
 
-/** One broker, for one test. */
+/** Prepares one broker for one test. */
 export async function prepareBroker(
   java: string,
   jars: string,
@@ -133,14 +132,14 @@ async function chooseListeners(plan: ClusterPlan, index: number): Promise<NodeLi
   return { client, plaintext, controller: await address(), fronted };
 }
 
-/** The cluster ID of all nodes, including those that are formatted later. */
+/** Returns the cluster ID of all nodes, including nodes that are formatted later. */
 function clusterIdIn(directory: string): string {
   const file = join(directory, "cluster-id");
   if (!existsSync(file)) writeFileSync(file, clusterId(randomBytes(16)));
   return readFileSync(file, "utf8");
 }
 
-/** Never begins with "-", which the tool would read as an option. */
+/** Returns an ID that never starts with "-", because the tool would parse that as an option. */
 export function clusterId(random: Buffer): string {
   const bytes = Buffer.from(random);
   bytes[0] = (bytes[0] ?? 0) & 0x7f;
@@ -148,7 +147,8 @@ export function clusterId(random: Buffer): string {
 }
 
 /**
- * Starts the broker and returns when it responds. If it ends before, throws with the last lines of its log.
+ * Starts the broker, and returns when it responds. If it ends before that, throws an error with the last lines of its
+ * log.
  *
  * @param onLaunch called with the process before it responds
  */

@@ -35,7 +35,7 @@ export function kafkaService(brokers: number, security: ClientSecurity): Service
     const plan = { brokers, security, ports, fronts: [], javaOptions };
     const nodes = await prepareNodes(choice, directory, plan, signal);
     const address = nodes.map((node) => node.address).join();
-    // The plaintext listener, whatever clients use.
+    // This is the plaintext listener, regardless of the listener that clients use.
     const probes = nodes.map(({ broker }) => broker.address);
     const pids: number[] = [];
     const kept = (): Kept => ({ how: "java", pids: [...pids], kind, address, probes });

@@ -31,7 +31,7 @@ const INTERVAL_MS = 100;
 export type Kept = {
   /** Address for clients: `host:port` of brokers, separated by commas, or the URL of a registry. */
   readonly address: string;
-  /** Such as `3 brokers, TLS`. */
+  /** The kind of service, such as `3 brokers, TLS`. */
   readonly kind: string;
   /** Address for health checks; empty if it is `address`. */
   readonly probes: readonly string[];
@@ -80,7 +80,7 @@ export interface Place {
   readonly lock: string;
 }
 
-/** The files of a service in the checkout at `root`. */
+/** Returns the paths of a service's files in the checkout at `root`. */
 export function placeIn(root: string, { name }: Pick<Service, "name">): Place {
   const folder = join(root, ".switchyard");
   return {
@@ -113,7 +113,7 @@ export async function bringUp(
   // Some brokers of the cluster may still be running.
   if (before?.how === "java") await endAll(place, before.pids);
   const ports = before === null ? [service.portPreferred] : service.portsOf(before.address);
-  // Written before the service responds, so that it is found even if this process ends now.
+  // This is written before the service responds, so that the service is found even if this process ends now.
   const write = (kept: Kept) => writeState(place, kept);
   const kept = await service.start(place.directory, ports, signal, log, write);
   writeState(place, kept);
@@ -135,7 +135,7 @@ export async function takeDown(
   return kept;
 }
 
-/** The contents of the state file, and whether the service is running. */
+/** Returns the contents of the state file, and whether the service is running. */
 export async function look(service: Service, place: Place) {
   const kept = readState(place);
   if (kept === null) return null;
@@ -153,7 +153,7 @@ async function isRunning(place: Place, kept: Kept): Promise<boolean> {
   return kept.pids.every((pid) => isOurs(place, pid));
 }
 
-/** Process IDs are reused after a reboot, so only a process that runs in our directory is ours. */
+/** Process IDs are reused after a reboot, so a process is only considered ours if it runs in our directory. */
 function isOurs(place: Place, pid: number): boolean {
   return isAlive(pid) && commandLine(pid).includes(place.directory);
 }
@@ -170,7 +170,7 @@ async function end(pid: number): Promise<void> {
   await isGone(pid);
 }
 
-/** True if the process ends within the limit. */
+/** Resolves with true if the process ends within the limit. */
 async function isGone(pid: number): Promise<boolean> {
   const limitMs = performance.now() + END_LIMIT_MS;
   while (isAlive(pid) && performance.now() < limitMs) await sleep(INTERVAL_MS);

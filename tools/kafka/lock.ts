@@ -1,8 +1,8 @@
 /**
  * A lock between processes: a file that contains the process ID of its owner.
  *
- * It is created by linking a complete file into place, so that no process reads half an ID. The lock
- * of a process that is gone is moved away by the next process that finds it.
+ * The file is created by linking a complete file, so that no process can read an incomplete ID. If a process has ended
+ * without releasing the lock, the next process that finds the file moves it away.
  */
 
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";

@@ -52,7 +52,7 @@ async function run(args: readonly string[]): Promise<number> {
   return action === "--help" ? 0 : 2;
 }
 
-/** Null if the arguments are invalid. */
+/** Returns null if the arguments are invalid. */
 function parseAsked(args: readonly string[]): Asked | null {
   try {
     const { values } = parseArgs({
@@ -84,7 +84,7 @@ async function upAll({ registry, brokers, security }: Asked): Promise<number> {
   return registry ? Math.max(kafka, await up(REGISTRY)) : kafka;
 }
 
-/** The environment variables for clients, in addition to the address. */
+/** Returns the environment variables for clients, in addition to the address. */
 function settingsFor({ tls, sasl }: ClientSecurity): string[] {
   const login = { MECHANISM: "scram-sha-512", USERNAME: USER, PASSWORD };
   return [
@@ -163,7 +163,7 @@ function describe(kept: Kept): string {
   return `${kept.address} (${kind}Java, ${processes})`;
 }
 
-/** In a cluster, each node has a log. */
+/** Returns the paths of the logs: in a cluster, each node has one. */
 function whereIsItsLog(service: Service, kept: Kept): string[] {
   if (kept.how === "docker") return [`  its log   docker logs ${kept.container}`];
   const { directory } = placeOf(service);

@@ -29,7 +29,7 @@ export async function findVersion(wanted: string, signal: AbortSignal): Promise<
   }
 }
 
-/** The range for Maven; null for a version. @throws Error if it is neither of these. */
+/** Returns the range for Maven; null for a version. @throws Error if it is neither of these. */
 export function rangeOf(wanted: string): string | null {
   if (/^\d+\.\d+\.\d+$/.test(wanted)) return null;
   if (wanted === "newest") return "[4.0,)";

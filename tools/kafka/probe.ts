@@ -7,7 +7,7 @@ const API_VERSIONS = 18;
 const CORRELATION_ID = 0x53_57_59_44;
 const INTERVAL_MS = 100;
 
-/** Plaintext only. `address` is `host:port`. Never throws. */
+/** Resolves with true if a broker responds. Plaintext only. `address` is `host:port`. Never throws. */
 export async function answers(address: string, limitMs = 2_000): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = open(address);
@@ -28,7 +28,7 @@ export async function answers(address: string, limitMs = 2_000): Promise<boolean
   }
 }
 
-/** Resolves when a broker responds; rejects with the signal's reason if it aborts before. */
+/** Resolves when a broker responds. If the signal aborts before that, rejects with the signal's reason. */
 export async function untilAnswers(address: string, signal: AbortSignal): Promise<void> {
   while (!(await answers(address))) await sleep(INTERVAL_MS, undefined, { signal });
 }
@@ -40,7 +40,7 @@ function open(address: string): Socket {
   return connect({ host, port: Number.isInteger(port) && port < 65_536 ? port : 0 });
 }
 
-/** Size, key, version 0, correlation ID, client ID: the request that every broker version supports. */
+/** Encodes size, key, version 0, correlation ID and client ID. Every version of Kafka supports this request. */
 function apiVersionsRequest(): Buffer {
   const clientId = "switchyard-probe";
   const request = Buffer.alloc(4 + 2 + 2 + 4 + 2 + clientId.length);

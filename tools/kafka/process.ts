@@ -3,17 +3,17 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 
-/** The command line of the process; empty if the process does not exist. */
+/** Returns the command line of the process; empty if the process does not exist. */
 export function commandLine(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
   } catch {
-    // Not on Linux, or the process is gone.
+    // The system is not Linux, or the process has ended.
   }
   return spawnSync("ps", ["-o", "command=", "-p", String(pid)], { encoding: "utf8" }).stdout ?? "";
 }
 
-/** True if a process with this ID is running. */
+/** Returns true if a process with this ID is running. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -76,7 +76,10 @@ export async function prepareRegistry(
   };
 }
 
-/** Starts the registry and returns when it responds. If it ends before, throws with the last lines of its log. */
+/**
+ * Starts the registry, and returns when it responds. If it ends before that, throws an error with the last lines of its
+ * log.
+ */
 export async function startJavaRegistry(
   registry: JavaRegistry,
   mode: "guarded" | "detached",
@@ -104,8 +107,8 @@ export async function startJavaRegistry(
 }
 
 /**
- * Small and quick to start. The database is a file that is written immediately, so that registered schemas
- * survive a kill.
+ * Returns settings with which the registry is small and starts quickly. The database is a file that is written
+ * immediately, so that registered schemas survive a kill.
  */
 export function registrySettings(database: string): Readonly<Record<string, string>> {
   return {
@@ -121,7 +124,7 @@ function registryLog(directory: string): string {
   return join(directory, "registry.log");
 }
 
-/** True if a registry's Confluent API responds at the URL. Never throws. */
+/** Resolves with true if a registry's Confluent API responds at the URL. Never throws. */
 export async function registryAnswers(url: string, limitMs = 2_000): Promise<boolean> {
   try {
     const response = await fetch(`${url}/subjects`, { signal: AbortSignal.timeout(limitMs) });
@@ -136,7 +139,7 @@ export async function untilRegistryAnswers(url: string, signal: AbortSignal): Pr
   while (!(await registryAnswers(url))) await sleep(INTERVAL_MS, undefined, { signal });
 }
 
-/** The error if none of the three is available. */
+/** Returns the error if none of the three is available. */
 function noRegistry(javaProblem: string): Error {
   return new Error(
     [

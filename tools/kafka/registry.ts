@@ -43,7 +43,7 @@ export interface PrivateRegistry extends LocalRegistry {
   kill(): Promise<void>;
   /** Restarts a killed registry with the same URL and schemas, and returns when it responds. */
   restart(): Promise<void>;
-  /** The registry accepts connections but does not respond, until `thaw`. */
+  /** Makes the registry accept connections without responding, until `thaw`. */
   freeze(): Promise<void>;
   thaw(): Promise<void>;
 }
@@ -67,7 +67,7 @@ export async function startRegistry(options: StartOptions = {}): Promise<LocalRe
   return { how: "environment", url: given, [Symbol.asyncDispose]: () => Promise.resolve() };
 }
 
-/** Null if it is not set. */
+/** Returns null if the variable is not set. */
 export function environmentRegistry(): string | null {
   return process.env.SWITCHYARD_REGISTRY_URL?.trim().replace(/\/+$/, "") || null;
 }
@@ -94,7 +94,7 @@ export async function startRegistryContainer(
   const port = await freePort(preferredPort);
   const url = `http://${host}:${port}${REGISTRY_PATH}`;
   const settings = Object.entries(registrySettings("/tmp/registry-data/registry"));
-  // The form in which Quarkus reads settings from the environment.
+  // Quarkus reads settings from the environment in this form.
   const nameOf = (key: string) => key.replaceAll(/[^a-z0-9]/gi, "_").toUpperCase();
   const variables = settings.map(([key, value]) => [nameOf(key), value] as const);
   const container = await startContainer({

@@ -1,5 +1,5 @@
 /**
- * TLS and authentication of local brokers, with certificates from the checkout. They are for 127.0.0.1 and
+ * TLS and authentication of local brokers, with certificates from the checkout. The certificates are for 127.0.0.1 and
  * localhost, and protect nothing.
  */
 
@@ -18,10 +18,10 @@ export function isPlain({ tls, sasl }: ClientSecurity): boolean {
   return !tls && !sasl;
 }
 
-/** The user that clients authenticate as. */
+/** The user as which clients authenticate. */
 export const USER = "alice";
 export const PASSWORD = "pass word:1";
-/** Path of the certificate that clients trust. */
+/** The path of the CA certificate that clients trust. */
 export const CA_FILE = join(import.meta.dirname, "tls", "ca.pem");
 
 const LOGIN_MODULES = "org.apache.kafka.common.security";
@@ -36,12 +36,12 @@ export function protocolOf({ tls, sasl }: ClientSecurity): string {
   return tls ? "SSL" : "PLAINTEXT";
 }
 
-/** The settings that a listener with this name needs. */
+/** Returns the settings that a listener with this name needs. */
 export function securitySettings(listener: string, { tls, sasl }: ClientSecurity): KafkaSettings {
   return { ...(tls ? tlsSettings() : {}), ...(sasl ? saslSettings(listener) : {}) };
 }
 
-/** The broker's certificate, and the CA that it trusts. */
+/** Returns the settings for the broker's certificate, and for the CA that the broker trusts. */
 export function tlsSettings(): KafkaSettings {
   return {
     "ssl.keystore.type": "PEM",
@@ -52,7 +52,7 @@ export function tlsSettings(): KafkaSettings {
   };
 }
 
-/** The settings for every mechanism with a password. */
+/** Returns the settings for every mechanism with a password. */
 export function saslSettings(listener: string): KafkaSettings {
   const jaas = (mechanism: string, login: string) => [
     `listener.name.${listener.toLowerCase()}.${mechanism.toLowerCase()}.sasl.jaas.config`,
@@ -67,7 +67,7 @@ export function saslSettings(listener: string): KafkaSettings {
   };
 }
 
-/** Options for the tool that formats the data directory, which contains the users for SCRAM. */
+/** Returns options for the tool that formats the data directory, in which the users for SCRAM are stored. */
 export function scramArguments({ sasl }: ClientSecurity): string[] {
   if (!sasl) return [];
   return SCRAM.flatMap((mechanism) => [

@@ -78,9 +78,9 @@ export function nodeSettings(node: NodeOptions): KafkaSettings {
     "share.coordinator.state.topic.num.partitions": "1",
 
     "auto.create.topics.enable": "false",
-    // Leaders only move if a test requests it, or if their broker stops.
+    // Leaders move only if a test requests it, or if their broker stops.
     "auto.leader.rebalance.enable": "false",
-    // A killed broker can only return after its session has expired, which takes 9 s by default.
+    // A killed broker can return only after its session has expired, which takes 9 s by default.
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
     "group.initial.rebalance.delay.ms": "0",
@@ -94,7 +94,7 @@ export function nodeSettings(node: NodeOptions): KafkaSettings {
   };
 }
 
-/** The settings as a Java properties file. */
+/** Returns the settings as a Java properties file. */
 export function propertiesText(settings: KafkaSettings): string {
   const lines = Object.entries(settings).map(([key, value]) => `${key}=${escaped(value)}`);
   return `${lines.join("\n")}\n`;
@@ -112,7 +112,7 @@ function escaped(value: string): string {
     );
 }
 
-/** The settings as environment variables of the image `apache/kafka`. */
+/** Returns the settings as environment variables of the image `apache/kafka`. */
 export function imageEnvironment(settings: KafkaSettings): Record<string, string> {
   return Object.fromEntries(
     Object.entries(settings).map(([key, value]) => [

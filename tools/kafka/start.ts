@@ -1,5 +1,5 @@
 /**
- * A local Kafka for development, tests, the demonstration and benches.
+ * Starts a local Kafka for development, tests, the demonstration and benches.
  *
  *   SWITCHYARD_KAFKA_BROKERS is set                 those brokers; a private broker ignores them
  *   a Docker engine responds                        the image apache/kafka, with testcontainers
@@ -18,7 +18,7 @@ import { answers } from "./probe.ts";
 
 export interface LocalKafka extends AsyncDisposable {
   readonly how: "environment" | "docker" | "java";
-  /** Plaintext `host:port` of each broker. All of them respond. */
+  /** The plaintext `host:port` of each broker. All brokers respond. */
   readonly brokers: readonly string[];
   /** The directory of Apache Kafka's jars, including the console clients; null if Java is not used. */
   readonly jars: string | null;

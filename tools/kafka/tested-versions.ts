@@ -1,12 +1,12 @@
 /**
- * The releases of Kafka that `npm run test:kafka-versions` tests, and those with which all tests have passed.
- * A test run stores the latter, and `npm run docs` writes them to `docs/connect.md`.
+ * The releases of Kafka that `npm run test:kafka-versions` tests, and the releases with which all tests have passed. A
+ * test run stores the releases that passed, and `npm run docs` writes them to `docs/connect.md`.
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** The newest release of each line in Maven Central, and the newest of all. */
+/** The release lines whose newest release in Maven Central is tested, and the newest release of all. */
 export const LINES = ["3.9", "4.0", "newest"] as const;
 
 /** Tests in `test/integration` for every use of the protocol, and for two stages. */
@@ -21,7 +21,7 @@ export const TESTS = [
 
 export type Line = (typeof LINES)[number];
 
-/** By line, the version with which all `TESTS` passed. */
+/** For each line, the version with which all `TESTS` passed. */
 export type Tested = Readonly<Record<Line, string>>;
 
 const FILE = join(import.meta.dirname, "tested-versions.json");

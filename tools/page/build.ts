@@ -16,15 +16,15 @@ import { build } from "esbuild";
 
 const ROOT = join(import.meta.dirname, "../..");
 const PAGE = join(ROOT, "src/console/page");
-/** The page imports types and tables from these. */
+/** The folders from which the page imports types and tables. */
 const SHARED = ["src/console", "src/domain"];
 const OUT = join(ROOT, "dist/page");
-/** The hash of the sources that it was built from. */
+/** The file with the hash of the sources from which the page was built. */
 const STAMP = "built-from.txt";
 const TITLE = "Switchyard";
 
 export interface BuiltPage {
-  /** False if it had already been built. */
+  /** False if the page had already been built. */
   readonly isNew: boolean;
   /** Total compressed size. */
   readonly gzipBytes: number;
@@ -35,7 +35,7 @@ export async function buildPage(out: string = OUT): Promise<BuiltPage> {
   const sources = hashOfSources();
   if (stampOf(out) === sources) return { isNew: false, gzipBytes: gzipBytes(out) };
   const files = await bundle();
-  // Tests may build at the same time, with the same result.
+  // Several tests may build the page at the same time, with the same result.
   const beside = `${out}.${process.pid}`;
   mkdirSync(beside, { recursive: true });
   for (const [name, content] of files) writeFileSync(join(beside, name), content);

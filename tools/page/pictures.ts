@@ -16,11 +16,11 @@ import { findChromium, NO_CHROMIUM } from "../../test/support/servers/chromium.t
 
 const ROOT = join(import.meta.dirname, "../..");
 const FOLDER = join(ROOT, "docs/pictures");
-/** Time to wait, so that the plots have some history. */
+/** The time to wait, so that the plots have some history. */
 const FLOW_MS = Number(process.env.SWITCHYARD_PICTURES_MS ?? 240_000);
 const CALLS_EVERY_MS = 400;
 
-/** Message ID of the first call, whose timeline is in a screenshot. */
+/** The message ID of the first call, whose timeline is in a screenshot. */
 const CALL = "first-call";
 
 interface Picture {

@@ -25,7 +25,7 @@ export type Found =
   | { readonly kind: "folder"; readonly folder: string }
   | { readonly kind: "none"; readonly why: string };
 
-/** The folder of `prometheus` and `promtool`. Does not throw if they are missing. */
+/** Returns the folder of `prometheus` and `promtool`. Does not throw if they are missing. */
 export async function findPrometheus(signal: AbortSignal, progress: Progress): Promise<Found> {
   const own = findOnPath("prometheus");
   if (own !== null && findOnPath("promtool") !== null)
@@ -54,7 +54,7 @@ async function unpackPackage(target: string, signal: AbortSignal): Promise<void>
   try {
     await execute("apt-get", ["download", "prometheus"], inTarget);
   } catch {
-    // A fresh machine has no package lists, and only root may fetch them.
+    // A new machine has no package lists, and only root may fetch them.
     await execute("apt-get", ["update"], { signal });
     await execute("apt-get", ["download", "prometheus"], inTarget);
   }

@@ -1,6 +1,6 @@
 /**
- * `npm run release -- --registry HOST/PATH --base-digest sha256:...`: builds, signs and pushes what a
- * release consists of. With --dry-run, prints the commands and creates only the bill of materials.
+ * `npm run release -- --registry HOST/PATH --base-digest sha256:...`: builds, signs and pushes the parts of a release.
+ * With --dry-run, prints the commands, and creates only the bill of materials.
  */
 
 import { spawnSync } from "node:child_process";

@@ -11,14 +11,14 @@
  *   chart       packaged with the version, pushed, signed         without the chart's folder
  *   npm         the package for applications, with provenance     without --npm
  *
- * An image is signed by its digest, which is only known after its push: {DIGEST} is a placeholder for it.
+ * An image is signed by its digest, which is known only after the push: {DIGEST} is a placeholder for the digest.
  */
 
 export interface Release {
   readonly version: string;
-  /** Such as `registry.example.com/team`, without a scheme. */
+  /** The registry without a scheme, such as `registry.example.com/team`. */
   readonly registry: string;
-  /** The commit, and its time in RFC 3339. */
+  /** The commit, and its time in the format of RFC 3339. */
   readonly revision: string;
   readonly createdAt: string;
   /** `sha256:...` of the base image. */
@@ -26,7 +26,7 @@ export interface Release {
   readonly hasCosign: boolean;
   readonly hasChart: boolean;
   readonly publishesNpm: boolean;
-  /** Address of the sources for the image's labels, or null. */
+  /** The address of the sources, for the image's labels; or null. */
   readonly source: string | null;
 }
 

@@ -42,7 +42,7 @@ import { payload } from "./payload.ts";
 import type { Batch, WebhookDestination, WebhookEndpoint } from "./settings.ts";
 import { signature, standardSignature, visible } from "./signature.ts";
 
-/** A request. Only Host, Connection and Content-Length are missing, which the connection adds. */
+/** A request, without Host, Connection and Content-Length. The connection adds these headers. */
 export interface WebhookRequest {
   readonly method: "POST";
   readonly url: string;

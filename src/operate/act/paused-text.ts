@@ -1,4 +1,4 @@
-/** Counts the deliveries that wait for a paused destination, and those among them that would expire. */
+/** Counts the deliveries that wait for a paused destination, and how many of them would expire. */
 
 import { recordsIn } from "../../kafka/uncommitted-ranges.ts";
 import { asError } from "../../runtime/as-error.ts";
@@ -49,7 +49,7 @@ export async function waitingOfPaused(
   }
 }
 
-/** Sentences for operators. */
+/** Returns sentences for operators. */
 export function pausedText(waiting: PausedWaiting): string {
   if (waiting.kind === "unknown") {
     return `The queued deliveries could not be counted: ${waiting.error}\n`;
@@ -61,7 +61,7 @@ export function pausedText(waiting: PausedWaiting): string {
   return `${queued.toLocaleString("en")} ${are} queued. ${waits}\n${expiring.text(isWhole)}\n`;
 }
 
-/** The counts as JSON; null if the deliveries could not be counted. */
+/** Returns the counts as JSON; null if the deliveries could not be counted. */
 export function pausedJson(waiting: PausedWaiting): object | null {
   if (waiting.kind === "unknown") return null;
   const { queued, expiring, isWhole } = waiting;

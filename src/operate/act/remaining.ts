@@ -51,7 +51,7 @@ export function retryTopicParts(looking: Looking): Promise<readonly UnfinishedPa
   return partsOf(looking, configuredTopics(looking.config).retries(looking.destination));
 }
 
-/** Returns an empty list if the topic does not exist. @throws Error if Kafka does not return the topic's offsets. */
+/** Returns an empty list if there is no such topic. @throws Error if Kafka does not return the topic's offsets. */
 async function partsOf({ kafka, config, destination }: Looking, topic: string) {
   const groupId = groupNames(config.kafka.topicPrefix).deliver(destination);
   const found = (await unfinishedIn(kafka, [{ groupId, topic }])).get(topic);

@@ -17,7 +17,7 @@ export interface Reading {
   readonly status: MeasuredStatus;
 }
 
-/** @throws Error that `reasonOf` can describe. `ask` throws such errors, too. */
+/** @throws Error that `reasonOf` can describe. `ask` also throws such errors. */
 export async function readProcess(address: string, signal: AbortSignal): Promise<Reading> {
   const { status, body } = await ask(address, "/status?metrics", signal);
   if (status !== 200) throw new Error(`it responded ${status}`);

@@ -5,7 +5,7 @@
  *   for 2 s                                     the cause is printed, and later each new cause
  *   for 10 s (--kafka-timeout), or for          the command fails
  *     kafka.startTimeout if that is shorter
- *   and none will: a wrong password             the command fails immediately
+ *   and waiting does not help (wrong password)  the command fails immediately
  */
 
 import { Option } from "commander";

@@ -194,7 +194,7 @@ export function haltedAt(
 /** A topic that is not writable, as the processes report it. */
 export interface UnwritableTopicReport {
   readonly topic: string;
-  /** In ISO 8601. If processes report different times, the earliest. */
+  /** In ISO 8601. If processes report different times, this is the earliest of them. */
   readonly since: string;
   /**
    * The number of deliveries that were rerouted since the processes started; null if the topic does not belong to a

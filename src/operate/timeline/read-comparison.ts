@@ -25,7 +25,7 @@ export interface ComparisonPorts {
   /** Called repeatedly with the number of records that were read since the last call. */
   readonly onRead: (records: number) => void;
   /**
-   * Called after each call. If it returns a promise, that is awaited, so that other work of the process can
+   * Called after each call. If it returns a promise, the promise is awaited, so that other work of the process can
    * continue.
    */
   readonly pause?: () => Promise<void> | undefined;
