@@ -77,8 +77,8 @@ function endOfRawText(bytes: Buffer, start: number): number {
 }
 
 /**
- * Turns text into JSON that is not JSON only because it contains values that `endOfRepairable` accepts. Words such
- * as NaN become null, unless they are part of a string, and control characters become escapes.
+ * Repairs text that would be JSON if it did not contain values that `endOfRepairable` accepts. Words such as NaN become
+ * null, unless they are part of a string, and control characters become escapes.
  */
 export function repaired(text: string): string {
   return text.replace(TEXT_OR_WORD, (found) =>

@@ -79,15 +79,15 @@ export interface Admin {
   /** Returns the first offset and the end of each partition. The end is before transactions that are open. */
   offsets(topic: string): Promise<readonly PartitionOffsets[]>;
   /**
-   * Returns, for each partition, the offset of the first record that was written at `atMs` or later. If there is no such
-   * record, returns the end, which is the same as in `offsets`.
+   * Returns, for each partition, the offset of the first record that was written at `atMs` or later. If there is none,
+   * returns the end, which is the same as in `offsets`.
    */
   offsetsAt(topic: string, atMs: number): Promise<readonly PartitionOffset[]>;
   /** Returns a group's committed offsets in a topic. Partitions without a committed offset are omitted. */
   committed(groupId: string, topic: string): Promise<readonly CommittedOffset[]>;
   /**
-   * Like `offsets`, but for many topics in one call, and with the log end offset, which is after open transactions. Topics
-   * that do not exist are omitted.
+   * Like `offsets`, but for many topics in one call, and with the log end offset, which is after open transactions.
+   * Missing topics are omitted.
    */
   offsetsOf(
     topics: readonly string[],

@@ -10,8 +10,8 @@
  *   is not named, and All is false                 no              all-false
  *   any other                                      yes             by-default
  *
- * If the destination would get the call, its filters are then applied. A flag in `integrations` never sends a call
- * to a destination that is disabled or not connected to the source.
+ * If the destination would get the call so far, the destination's filters are applied next. A flag in `integrations`
+ * never sends a call to a destination that is disabled or not connected to the source.
  */
 
 import type { Destination, Source } from "../domain/destination.ts";
