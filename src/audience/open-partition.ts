@@ -30,7 +30,7 @@ import { PartitionState } from "./partition-state.ts";
 import type { Store } from "./ports.ts";
 
 export interface OpenDeps {
-  /** The room for arrivals in open syncs, in pieces. The default is in `seen-members.ts`. */
+  /** The limit of memory for users who join in open syncs, as a number of pieces (`seen-members.ts`). */
   readonly arrivalPieces?: number;
   readonly at: ChangelogPartition;
   /** Throws if the store cannot be opened. If it is corrupt, it is then removed, and this is called again. */

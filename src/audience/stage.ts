@@ -66,7 +66,7 @@ import { type OwnedStore, ownStore, type Stores } from "./store/owned-store.ts";
 
 export interface AudienceDeps extends StageDeps {
   readonly stores: Stores;
-  /** The room for arrivals in open syncs of each partition, in pieces. The default is in `seen-members.ts`. */
+  /** For each partition, the limit of memory for users who join in open syncs, as a number of pieces (`seen-members.ts`). */
   readonly arrivalPieces?: number;
 }
 

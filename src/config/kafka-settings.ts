@@ -166,7 +166,7 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
     }),
   ),
   onCorruptBatch: section(
-    "What happens at a corrupt batch in a topic that data platforms write to: `stop` halts the stage, `skip` skips the batch and loses its records.",
+    "What to do with a corrupt batch in a topic that your producers write to: `stop` halts the stage; `skip` skips the batch, and its records are lost.",
     {
       calls: setting(onCorruptBatch, "stop", "For calls."),
       audienceSyncs: setting(onCorruptBatch, "stop", "For audience syncs."),

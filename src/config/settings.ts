@@ -353,7 +353,7 @@ export const SETTINGS = section("", {
     attempts: setting(
       logAttempts,
       "all",
-      "Accepted attempts to log: `all`, `failures` for none, or an evenly spread share such as `1%`. Failed attempts are always logged.",
+      "Which of the accepted attempts are logged: `all` of them, none (`failures`), or an evenly spread share such as `1%`. Failed attempts are always logged.",
     ),
   }),
 });

@@ -1,6 +1,6 @@
 /**
- * Carries out early releases. An early release takes the waiting records of one destination out of the partitions
- * that this process owns before these records are due. All other records stay in order.
+ * Carries out early releases. An early release takes the waiting records of one destination, before they are due, out
+ * of the partitions that this process owns. All other records stay in order.
  *
  *   step in a partition                           if the process crashes after it
  *   1  a part of the log is read ahead            the part is read again
@@ -115,7 +115,7 @@ export function startEarlyReleases(deps: EarlyReleaseDeps): RunningEarlyReleases
         await live();
       } catch (thrown) {
         if (signal.aborted) return;
-        healthProblem = `a retry or a cancel is not making progress: ${asError(thrown).message}`;
+        healthProblem = `the retrying or canceling of deliveries makes no progress: ${asError(thrown).message}`;
         await clock.sleep(TRY_AGAIN_MS, signal).catch(() => undefined);
       }
     }

@@ -184,7 +184,7 @@ export class OwnedWork {
     this.leave();
   }
 
-  /** Call when work on the delivery has ended, processed or not. */
+  /** Must be called when work on the delivery has ended, whether or not the delivery was processed. */
   leave(): void {
     this.#underWay -= 1;
     if (this.#underWay > 0) return;

@@ -81,9 +81,9 @@ export type Prepared =
 export type UnavailableUntil = (endpoint: EndpointKey) => number;
 
 export interface Gates {
-  /** Until when the endpoint is unavailable because it sent `Retry-After`. */
+  /** The time until which the endpoint is unavailable because it sent `Retry-After`. */
   readonly onHoldUntilMs: UnavailableUntil;
-  /** Until when the endpoint is unavailable because its circuit is open. */
+  /** The time until which the endpoint is unavailable because its circuit is open. */
   readonly openUntilMs: UnavailableUntil;
   /** True if the circuit is open, half-open or recovering. */
   readonly isFailing: (endpoint: EndpointKey) => boolean;

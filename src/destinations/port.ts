@@ -121,7 +121,7 @@ export interface UnitName {
 }
 
 export interface TransportOptions {
-  /** The deadline of a request, at most 5 s. */
+  /** The time limit of a request, at most 5 s. */
   readonly timeoutMs: number;
   /** Private networks to which requests may be sent. */
   readonly allowNetworks: readonly Network[];

@@ -187,7 +187,8 @@ interface Beside {
 }
 
 function outline(bytes: Buffer, body: Beside, batch: Batch | null): ReadBody {
-  if (batch === null) return refused("invalid-body", "the body has no batch, expected a list");
+  if (batch === null)
+    return refused("invalid-body", "the body has no field batch, expected a list");
   if (body.end - body.start - (batch.end - batch.start) > ENVELOPE_MAX_BYTES) {
     const error = `the members outside batch take more than ${ENVELOPE_MAX_BYTES / 1_024} KB; move them into the calls that need them`;
     return refused("invalid-body", error);

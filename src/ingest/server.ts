@@ -57,7 +57,7 @@ export interface ServerTimes {
   readonly requestMs: number;
   /** How long idle connections are kept: longer than load balancers and clients keep them. */
   readonly keepAliveMs: number;
-  /** In each period of this length, as much of a body must arrive as the minimum rate requires. */
+  /** The minimum rate of a body is checked over periods of this length. */
   readonly bodyWindowMs: number;
   /** How often the limits are checked. */
   readonly checkMs: number;

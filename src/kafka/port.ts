@@ -161,9 +161,9 @@ export interface PartitionHandler {
   /**
    * Called with each record before it is passed on: `take` gets the returned record. If a promise is returned, the
    * record's partition waits, regardless of `whenFull`, and `admit` is called again when the promise resolves. Other
-   * partitions do not wait. During the wait, no more records of the partition are in flight: fetched records that are
-   * not passed on are kept, and no more are fetched. If absent, all records are passed on unchanged. Must not throw;
-   * the promise must not reject.
+   * partitions do not wait. During the wait, no further records of the partition are passed on or fetched;
+   * those that were fetched are kept. Without this callback, all records are passed on unchanged. Must not throw; the
+   * promise must not reject.
    */
   readonly admit?: (record: IncomingRecord) => IncomingRecord | Promise<void>;
   /** Takes records, in offset order, and returns immediately. At most 1,000 per call. Must not throw. */

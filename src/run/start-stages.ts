@@ -146,7 +146,7 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
   },
   console: async ({ deps, config, own }) => {
     if (own === null)
-      throw new Error("the console cannot be started without the process that runs it");
+      throw new Error("the console can only be started as part of a running process");
     const { startConfiguredConsole } = await STAGE_CODE.console();
     const admins = [...new Set([own.admin, ...config.console.adminAddresses])];
     const useKafka: ConsoleReaderOptions["useKafka"] = (work) => work(deps.kafka);

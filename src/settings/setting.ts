@@ -71,7 +71,7 @@ export type Values<F> = {
     : K]: ValueOf<F[K]>;
 };
 
-/** A setting with a default, which is given in the form that the file would have. */
+/** A setting with a default. The default is given as it would be written in the file. */
 export function setting<Value, U extends Unit>(
   decoder: Decoder<Value, U>,
   fallback: string | number | boolean | readonly string[] | Readonly<Record<string, never>>,

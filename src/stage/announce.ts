@@ -164,8 +164,8 @@ class Announcer {
     const { signal } = this.#stopped;
     const { clock } = this.#deps;
     for (let count = 1; count <= START_RECORDS && !signal.aborted; count += 1) {
-      // A clock that could not be measured is reported only after the last of these records. The clock cannot be
-      // measured with a record that was sent twice, for example to a new topic.
+      // If the clock's offset could not be measured, this is reported only after the last of these records. A record
+      // that was sent again, for example because its topic was new, cannot be used for the measurement.
       if (!(await this.#write({ tells: count === START_RECORDS }))) break;
     }
     // The time of a route starts when the stages start, because the clock has been corrected by then.

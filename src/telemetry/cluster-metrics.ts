@@ -13,7 +13,7 @@ export const CLUSTER_METRICS = {
     name: "switchyard_kafka_broker_unreachable_since_timestamp_seconds",
     type: "gauge",
     labels: ["broker"],
-    help: "Unix time since which the broker has been unreachable; 0 if it is reachable.",
+    help: "Unix time at which the broker became unreachable; 0 if it is reachable.",
   },
   kafkaThrottle: {
     name: "switchyard_kafka_throttle_seconds_total",
@@ -42,7 +42,7 @@ export const CLUSTER_METRICS = {
     name: "switchyard_consumers_with_unknown_lag",
     type: "gauge",
     labels: ["stage"],
-    help: "Consumers whose lag is unknown, because Kafka is unreachable or because they are joining or restarting. Alert if it lasts for minutes.",
+    help: "Number of consumers whose lag is unknown, because Kafka is unreachable or because they are joining or restarting. Alert if the number stays above 0 for several minutes.",
   },
   lagAge: {
     name: "switchyard_consumer_lag_age_seconds",

@@ -190,7 +190,7 @@ export const METRICS = {
     name: "switchyard_topic_not_writable_since_timestamp_seconds",
     type: "gauge",
     labels: ["topic", "destination"],
-    help: "Unix time since which a topic, or one of its partitions, has not been writable; 0 if it is writable.",
+    help: "Unix time at which a topic, or one of its partitions, became unwritable; 0 if it is writable.",
     inStatus: true,
   },
   deadLetters: {
@@ -319,7 +319,7 @@ export const METRICS = {
     name: "switchyard_config_invalid_since_timestamp_seconds",
     type: "gauge",
     labels: [],
-    help: "Unix time since which the configuration on disk has been invalid, so that the previous one is in use; 0 if it is valid.",
+    help: "Unix time at which the configuration on disk became invalid; 0 if it is valid. While it is invalid, the previous configuration stays in use.",
     inStatus: true,
   },
   configNeedsRestart: {

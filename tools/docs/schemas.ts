@@ -123,7 +123,9 @@ function typeText(type: unknown): string {
   if (typeof type === "string") return code(type);
   if (Array.isArray(type)) {
     const branches = type.filter((branch) => branch !== "null");
-    return branches.length > 2 ? "any value, two levels deep" : branches.map(typeText).join(" or ");
+    return branches.length > 2
+      ? "a value of any type, at most two levels deep"
+      : branches.map(typeText).join(" or ");
   }
   const {
     type: kind,

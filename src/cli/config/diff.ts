@@ -40,7 +40,7 @@ export function diffCommand(shell: Shell, exit: (status: ExitStatus) => void): C
       "Compares a file with the current configuration (--config), using the variables of this " +
         "environment for both. Shows which entries and settings would change immediately, and which only after " +
         "a restart. Values are never shown. With --admin, also checks whether the processes run the " +
-        "current configuration. With --since, routes past calls by both configurations instead, and shows " +
+        "current configuration. With --since, applies both configurations to earlier calls instead, and shows " +
         "for each destination which calls it would gain, which it would lose and why, and which " +
         "properties would change. No call is sent.",
     )

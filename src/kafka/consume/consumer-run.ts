@@ -82,7 +82,7 @@ export class ConsumerRun {
     });
   }
 
-  /** Resolves when it has joined, or will not. */
+  /** Resolves when the consumer has joined its group, or when it is certain that it will not. */
   start(): Promise<void> {
     return this.#membership.run();
   }

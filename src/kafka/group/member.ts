@@ -80,7 +80,7 @@ export class GroupMember implements Membership, Member {
   readonly #wake = new Signal();
   readonly #watching: WatchingTopics;
   readonly #watched: WatchedGroup;
-  /** As of the latest join; kept while the member joins again, for the commits before that. */
+  /** The identity of the latest join. It is kept during the next one, because commits come before it. */
   #identity = NOT_JOINED;
   /** Null while this member owns nothing. */
   #tenure: Tenure | null = null;

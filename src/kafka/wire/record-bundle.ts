@@ -130,7 +130,7 @@ let used = 0;
  * The bytes of a record that waits to be written, copied to a block that contains only such records. The original
  * object would keep a whole fetch and blocks of small buffers in memory, and the garbage collector would copy it.
  *
- * The result is sent like the record itself. Its fields are read from the bytes on demand.
+ * The result can be sent instead of the record. The fields of the result are read from the bytes on demand.
  */
 export function packRecord(record: OutgoingRecord): OutgoingRecord {
   const shared = new Map();

@@ -30,8 +30,8 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 export type Secrets = string | readonly string[];
 
 /**
- * Returns true if a request was signed with the secret. The time that this takes depends neither on how much of a wrong
- * signature is correct, nor on which secret matches.
+ * Returns true if a request was signed with one of the secrets. The comparison takes constant time: its duration
+ * reveals neither how many bytes of a signature match, nor which secret does.
  *
  * @param rawBody the body exactly as it arrived, before any JSON parser, because a body that was parsed and serialized
  * again may differ. A string counts as its UTF-8 bytes.
@@ -115,8 +115,8 @@ const PREFIX = "whsec_";
 const BASE64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}(?:==)?|[A-Za-z\d+/]{3}=?)?$/;
 
 /**
- * Returns true if a request was signed with the secret, and if its timestamp is within the tolerance. The time that
- * this takes depends neither on how much of a wrong signature is correct, nor on which secret matches.
+ * Returns true if a request was signed with one of the secrets, and if its timestamp is within the tolerance. The
+ * comparison takes constant time, like that of `verify`.
  *
  * @param rawBody as for `verify`.
  * @param headers all headers of the request.

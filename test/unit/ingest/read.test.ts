@@ -241,7 +241,7 @@ test.each<readonly [string, string]>([
   ['"x"', "invalid-body: the body is a string, expected an object"],
   ["null", "invalid-body: the body is null, expected an object"],
   ["[]", "invalid-body: the body is a list, expected an object"],
-  ["{}", "invalid-body: the body has no batch, expected a list"],
+  ["{}", "invalid-body: the body has no field batch, expected a list"],
   ['{"batch":{}}', "invalid-body: batch is an object, expected a list of calls"],
   ['{"batch":null}', "invalid-body: batch is null, expected a list of calls"],
   [
