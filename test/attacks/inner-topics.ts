@@ -27,7 +27,7 @@ const CALL = Buffer.from('{"type":"track","event":"Attacked","userId":"u"}');
 
 const ATTACKS: readonly ((product: Product) => Promise<AttackRow>)[] = [
   dueInAYear,
-  returnToTheTier,
+  returnToTheDelayTopic,
   returnToDeadLetters,
   delayedForNobody,
   delayedWithoutHeaders,
@@ -57,7 +57,7 @@ function dueInAYear(product: Product): Promise<AttackRow> {
 function returnToTheTier(product: Product): Promise<AttackRow> {
   const retryTopic = delayOf(product);
   const headers = headersOf({ dueAtMs: Date.now(), retryTopic });
-  return beforeAnHonestOne(product, "returns to its own tier", headers, 2);
+  return beforeAnHonestOne(product, "returns to its own delay topic", headers, 2);
 }
 
 function returnToDeadLetters(product: Product): Promise<AttackRow> {
@@ -94,12 +94,12 @@ async function beforeAnHonestOne(
   const isOver = await until(() => got() >= accepted);
   const seconds = ((Date.now() - startedAtMs) / 1_000).toFixed(1);
   const isMarked = ([key, value]: RecordHeader) => key === MARK && value?.equals(mark[1] ?? CALL);
-  const inTier = await recordsOf(product, topic);
-  const times = inTier.filter((record) => record.headers.some(isMarked)).length;
+  const inDelayTopic = await recordsOf(product, topic);
+  const times = inDelayTopic.filter((record) => record.headers.some(isMarked)).length;
   return {
     name,
-    expected: `${accepted} delivered, the tier has had 2 records`,
-    seen: `${got()} delivered in ${seconds} s, the tier has had ${times}`,
+    expected: `${accepted} delivered, the delay topic has had 2 records`,
+    seen: `${got()} delivered in ${seconds} s, the delay topic has had ${times}`,
     ok: isOver && got() === accepted && times === 2,
   };
 }
@@ -107,50 +107,50 @@ async function beforeAnHonestOne(
 /** Writes a record to the topic of one destination that names another destination. */
 async function ofAnotherDestination(product: Product): Promise<AttackRow> {
   const before = gotBy(product, OTHER);
-  const parked = await parkedOf(product, { destination: OTHER });
+  const scheduled = await scheduledOf(product, { destination: OTHER });
   const got = gotBy(product, OTHER) - before;
-  const destination = parked?.get(DELIVERY_HEADER.destination) ?? "nothing";
+  const destination = scheduled?.get(DELIVERY_HEADER.destination) ?? "nothing";
   return {
     name: "names another destination",
-    expected: `parked for ${BROKEN}, ${OTHER} gets nothing`,
-    seen: `parked for ${destination}, ${OTHER} got ${got}`,
+    expected: `scheduled for retry for ${BROKEN}, ${OTHER} gets nothing`,
+    seen: `scheduled for retry for ${destination}, ${OTHER} got ${got}`,
     ok: destination === BROKEN && got === 0,
   };
 }
 
 async function firstAttemptedInAYear(product: Product): Promise<AttackRow> {
   const firstAttemptAtMs = Date.now() + YEAR_MS;
-  const parked = await parkedOf(product, { attempt: 1, firstAttemptAtMs });
-  const aheadMs = Number(parked?.get(DELIVERY_HEADER.firstAttemptAt)) - Date.now();
+  const scheduled = await scheduledOf(product, { attempt: 1, firstAttemptAtMs });
+  const aheadMs = Number(scheduled?.get(DELIVERY_HEADER.firstAttemptAt)) - Date.now();
   return {
     name: "first attempted in a year",
-    expected: "parked with a window that began at the latest now",
-    seen: `parked with one that began ${-Math.round(aheadMs / 1_000)} s ago`,
+    expected: "scheduled for retry with a retry window that began at the latest now",
+    seen: `scheduled for retry with one that began ${-Math.round(aheadMs / 1_000)} s ago`,
     ok: aheadMs <= 0,
   };
 }
 
 async function notBeforeAYear(product: Product): Promise<AttackRow> {
   const given = { attempt: 1, firstAttemptAtMs: Date.now(), notBeforeMs: Date.now() + YEAR_MS };
-  const parked = await parkedOf(product, given);
-  const aheadMs = Number(parked?.get(DELIVERY_HEADER.notBefore) ?? 0) - Date.now();
+  const scheduled = await scheduledOf(product, given);
+  const aheadMs = Number(scheduled?.get(DELIVERY_HEADER.notBefore) ?? 0) - Date.now();
   return {
     name: "not before a year",
-    expected: "parked, and asked for again within four hours",
-    seen: `parked ${aheadMs > 0 ? `until in ${Math.round(aheadMs / 60_000)} minutes` : "as others"}`,
-    ok: parked !== null && aheadMs <= 4 * 3_600_000,
+    expected: "scheduled for retry, and attempted again within four hours",
+    seen: `scheduled for retry ${aheadMs > 0 ? `until in ${Math.round(aheadMs / 60_000)} minutes` : "as others"}`,
+    ok: scheduled !== null && aheadMs <= 4 * 3_600_000,
   };
 }
 
 async function countedBeyondMeasure(product: Product): Promise<AttackRow> {
   const count = 999_999_999_999_999;
   const given = { attempt: count, retryCount: count, firstAttemptAtMs: Date.now() };
-  const parked = await parkedOf(product, given);
-  const attempts = parked?.get(DELIVERY_HEADER.attempt) ?? "nothing";
+  const scheduled = await scheduledOf(product, given);
+  const attempts = scheduled?.get(DELIVERY_HEADER.attempt) ?? "nothing";
   return {
     name: "counted beyond measure",
-    expected: "parked with at most 100,001 attempts",
-    seen: `parked with ${attempts}`,
+    expected: "scheduled for retry with at most 100,001 attempts",
+    seen: `scheduled for retry with ${attempts}`,
     ok: Number(attempts) <= 100_001,
   };
 }
@@ -164,17 +164,17 @@ async function parkedOf(
   const messageId = randomUUID() as MessageId;
   const headers = headersOf({ destination: BROKEN, messageId, ...given });
   await producer.send([hostile(topics.deliveries(BROKEN), headers)]);
-  let parked: ReadonlyMap<string, string> | null = null;
+  let scheduled: ReadonlyMap<string, string> | null = null;
   await until(async () => {
     for (const delayMs of retryDelaysMs) {
       for (const record of await recordsOf(product, topics.delays(delayMs))) {
         const texts = new Map(record.headers.map(([name, value]) => [name, `${value}`]));
-        if (texts.get(DELIVERY_HEADER.messageId) === messageId) parked ??= texts;
+        if (texts.get(DELIVERY_HEADER.messageId) === messageId) scheduled ??= texts;
       }
     }
-    return parked !== null;
+    return scheduled !== null;
   });
-  return parked;
+  return scheduled;
 }
 
 function gotBy({ receiver }: Product, id: DestinationId): number {

@@ -50,9 +50,9 @@ export function violations(
       ...returnedEarly(entry),
       ...beforeRetryAfter(entry, recipient, policy),
     ]),
-    ...say("parked", parkedUntried(entry)),
+    ...say("unattempted", scheduledUntried(entry)),
     ...say("late", late(entry, recipient, policy, exposures)),
-    ...say("given up", [
+    ...say("dead-lettered", [
       ...deadLetteredEarly(entry, policy),
       ...deadLetteredWithoutReason(entry, recipient),
     ]),
@@ -89,10 +89,10 @@ export function isExcused(
  * Finds retries that were scheduled before any attempt. Deliveries of a destination on hold stay in the queue, and
  * rerouted deliveries are in a delay topic without being scheduled for retry.
  */
-function parkedUntried({ written }: ChaosEntry): string[] {
-  return written.flatMap(({ where, attempt, retryCount: parked, endpoint, place }) => {
-    if (where !== "delay" || attempt > 0 || parked === 0 || endpoint !== null) return [];
-    return [`${place} was parked without an attempt`];
+function scheduledUntried({ written }: ChaosEntry): string[] {
+  return written.flatMap(({ where, attempt, retryCount, endpoint, place }) => {
+    if (where !== "delay" || attempt > 0 || retryCount === 0 || endpoint !== null) return [];
+    return [`${place} was scheduled for retry without an attempt`];
   });
 }
 

@@ -62,8 +62,8 @@ function stepsOf({ requests, written }: Pick<ChaosEntry, "requests" | "written">
   ];
 }
 
-function nameOf({ where, retryCount: parked, rerouted, endpoint }: Written): string {
-  const times = where === "dead-letter" ? "" : `, parked ${parked} times`;
+function nameOf({ where, retryCount, rerouted, endpoint }: Written): string {
+  const times = where === "dead-letter" ? "" : `, scheduled for retry ${retryCount} times`;
   const around = where === "delay" && rerouted > 0 ? `, rerouted ${rerouted} times` : "";
   return `${where} record${times}${around}${endpoint === null ? "" : ` of ${endpoint}`}`;
 }
@@ -90,7 +90,7 @@ function doneAgain(steps: readonly Step[]): Pair[] {
  */
 function doneOtherwise(requests: readonly ChaosRequest[], written: readonly Written[]): Pair[] {
   return written.flatMap((record) => {
-    const { where, endpoint, attempt, retryCount: parked, atMs } = record;
+    const { where, endpoint, attempt, retryCount, atMs } = record;
     if (where === "delivery") return [];
     const isOfSame = (each: { readonly endpoint: string | null }) =>
       endpoint === null || each.endpoint === endpoint;
@@ -102,13 +102,13 @@ function doneOtherwise(requests: readonly ChaosRequest[], written: readonly Writ
       (each) =>
         where === "dead-letter" &&
         each.where === "delay" &&
-        each.retryCount > parked &&
+        each.retryCount > retryCount &&
         each.atMs <= atMs &&
         isOfSame(each),
     );
     const firstAtMs = Math.min(attempted?.endAtMs ?? atMs + 1, waited?.atMs ?? atMs + 1);
     if (firstAtMs > atMs) return [];
-    const what = `${nameOf(record)} after ${attempt} attempts and ${parked} times parked`;
+    const what = `${nameOf(record)} after ${attempt} attempts and ${retryCount} scheduled retries`;
     return [{ what, firstAtMs, againAtMs: atMs }];
   });
 }
@@ -137,7 +137,7 @@ function afterTheEnd(
         : [{ what: `${what}an acceptance`, firstAtMs: accepted.endAtMs, againAtMs: atMs }]),
       ...(deadLetter === undefined
         ? []
-        : [{ what: `${what}it was given up`, firstAtMs: deadLetter.atMs, againAtMs: atMs }]),
+        : [{ what: `${what}it was dead-lettered`, firstAtMs: deadLetter.atMs, againAtMs: atMs }]),
     ];
   });
 }

@@ -131,17 +131,15 @@ export function history({ entry, violation }: Broken, injected: readonly Injecte
       atMs,
       says: `attempt ${attempt} at ${path}: ${status ?? "no answer"} after ${endAtMs - atMs} ms`,
     })),
-    ...entry.written.map(
-      ({ atMs, place, retryCount: parked, attempt, dueAtMs, reason, endpoint }) => ({
-        atMs,
-        says: [
-          `${place}, attempts ${attempt}, parked ${parked}`,
-          ...(dueAtMs === null ? [] : [`due at ${time(dueAtMs)}`]),
-          ...(endpoint === null ? [] : [`for ${endpoint}`]),
-          ...(reason === null ? [] : [reason]),
-        ].join(", "),
-      }),
-    ),
+    ...entry.written.map(({ atMs, place, retryCount, attempt, dueAtMs, reason, endpoint }) => ({
+      atMs,
+      says: [
+        `${place}, attempts ${attempt}, retry count ${retryCount}`,
+        ...(dueAtMs === null ? [] : [`due at ${time(dueAtMs)}`]),
+        ...(endpoint === null ? [] : [`for ${endpoint}`]),
+        ...(reason === null ? [] : [reason]),
+      ].join(", "),
+    })),
   ];
   const fromMs = Math.min(...lines.map(({ atMs }) => atMs)) - 10_000;
   const toMs = Math.max(...lines.map(({ atMs }) => atMs));

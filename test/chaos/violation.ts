@@ -16,7 +16,15 @@ export interface Loss {
   readonly toMs: number;
 }
 
-export const LAWS = ["lost", "early", "late", "given up", "repeated", "order", "parked"] as const;
+export const LAWS = [
+  "lost",
+  "early",
+  "late",
+  "dead-lettered",
+  "repeated",
+  "order",
+  "unattempted",
+] as const;
 export type Law = (typeof LAWS)[number];
 
 export interface Violation {

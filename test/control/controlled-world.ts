@@ -25,7 +25,7 @@ export type DestinationName = (typeof DESTINATIONS)[number];
 
 const PROCESSES = ["first", "second"] as const;
 const PARTITIONS = 4;
-const TIER = "10m";
+const DELAY = "10m";
 const LOOK_EVERY_MS = 100;
 /** On an idle machine, nothing takes as long as this. */
 const LIMIT_MS = 30_000;
@@ -205,7 +205,7 @@ export class ControlledWorld implements AsyncDisposable {
         ],
         ...(id === "crm" ? crm : {}),
       })),
-      delivery: { retryDelays: [TIER], allowNetworks: ["127.0.0.0/8"] },
+      delivery: { retryDelays: [DELAY], allowNetworks: ["127.0.0.0/8"] },
       attempts: { enabled: true },
       operatorEvents: { enabled: true },
       admin: { host: "127.0.0.1", port: adminPort },

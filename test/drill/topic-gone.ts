@@ -31,8 +31,10 @@ function topicSignals(look: Look, id: DestinationId, madeAtMs: number): readonly
   const blocked = metric(look, METRICS.topicBlockedSince, { topic, destination: id }) ?? 0;
   const report = look.status.report?.unwritableTopics.find((each) => each.topic === topic);
   const around = metric(look, METRICS.rerouted, { destination: id, stage: "route" });
-  const tiers = RETRY_DELAYS_MS.map(product.topics.delays);
-  const parked = records.filter((record) => isOf(record, id) && tiers.includes(record.topic));
+  const delayTopics = RETRY_DELAYS_MS.map(product.topics.delays);
+  const scheduled = records.filter(
+    (record) => isOf(record, id) && delayTopics.includes(record.topic),
+  );
   const recent = samplesOf(samples, { from: look.fromMs - COUNTING_MS, to: look.toMs });
   const since = recent[0]?.fromMs ?? 0;
   return [
@@ -46,8 +48,8 @@ function topicSignals(look: Look, id: DestinationId, madeAtMs: number): readonly
       to: madeAtMs + NOTICED_MS,
     }),
     counted("metrics: went around", around, {
-      from: parked.filter(({ seenAtMs }) => seenAtMs <= since).length,
-      to: parked.length,
+      from: scheduled.filter(({ seenAtMs }) => seenAtMs <= since).length,
+      to: scheduled.length,
     }),
   ];
 }

@@ -15,25 +15,28 @@ const AGE_MS = 15_000;
 export function waitingSignals(look: Look, id: DestinationId): readonly Comparison[] {
   const { samples, records, product } = look.truth;
   const recent = samplesOf(samples, { from: look.fromMs - AGE_MS, to: look.toMs });
-  const tiers = RETRY_DELAYS_MS.map((delayMs) => {
-    const tier = delayName(delayMs);
-    const place = { group: product.groups.delay(tier), topic: product.topics.delays(delayMs) };
-    return { tier, found: waitingRecords(recent, records, place, (record) => isOf(record, id)) };
+  const delays = RETRY_DELAYS_MS.map((delayMs) => {
+    const delay = delayName(delayMs);
+    const place = { group: product.groups.delay(delay), topic: product.topics.delays(delayMs) };
+    return { delay, found: waitingRecords(recent, records, place, (record) => isOf(record, id)) };
   });
-  const all = tiers.flatMap(({ found }) => found ?? []);
+  const all = delays.flatMap(({ found }) => found ?? []);
   const said = (which: { readonly name: string }) => {
     const seconds = metric(look, which, { destination: id });
     return seconds === null ? null : seconds * 1_000;
   };
   return [
-    ...tiers.map(({ tier, found }) => {
-      const labels = { destination: id, delay: tier };
+    ...delays.map(({ delay, found }) => {
+      const labels = { destination: id, delay };
       // Zeros are omitted, and a delay that is unknown is counted below.
       const waiting = metric(look, METRICS.deliveriesWaiting, labels) ?? 0;
-      return counted(`metrics: waiting in ${tier}`, waiting, waitingRange(found));
+      return counted(`metrics: waiting in ${delay}`, waiting, waitingRange(found));
     }),
-    counted("status: waits in tiers", statusRow(look, id)?.awaitingRetry ?? null, sumOf(all)),
-    counted("metrics: tiers not known", metric(look, METRICS.waitingUnknown), { from: 0, to: 0 }),
+    counted("status: awaiting retry", statusRow(look, id)?.awaitingRetry ?? null, sumOf(all)),
+    counted("metrics: retry delays not known", metric(look, METRICS.waitingUnknown), {
+      from: 0,
+      to: 0,
+    }),
     earliest("metrics: next due", said(METRICS.nextDue), all, dueAtMs),
     earliest(
       "metrics: oldest waiting",
@@ -56,22 +59,22 @@ function sumOf(all: readonly WaitingRecords[]): Range {
 function earliest(
   signal: string,
   saidMs: number | null,
-  tiers: readonly WaitingRecords[],
+  delays: readonly WaitingRecords[],
   timeOf: (record: SeenRecord) => number,
 ): Comparison {
   const least = (of: (found: WaitingRecords) => readonly SeenRecord[]) =>
-    Math.min(...tiers.flatMap((found) => of(found).map(timeOf)));
+    Math.min(...delays.flatMap((found) => of(found).map(timeOf)));
   const [ever, always] = [least((found) => found.ever), least((found) => found.always)];
   if (ever === Number.POSITIVE_INFINITY) return dated(signal, saidMs, null);
   if (always === Number.POSITIVE_INFINITY && saidMs === null) {
     return { signal, said: "none", truth: "maybe none", ok: true };
   }
-  const to = Math.min(always, latest(tiers, timeOf));
+  const to = Math.min(always, latest(delays, timeOf));
   return dated(signal, saidMs, { from: ever, to });
 }
 
-function latest(tiers: readonly WaitingRecords[], timeOf: (record: SeenRecord) => number): number {
-  return Math.max(...tiers.flatMap(({ ever }) => ever.map(timeOf)));
+function latest(delays: readonly WaitingRecords[], timeOf: (record: SeenRecord) => number): number {
+  return Math.max(...delays.flatMap(({ ever }) => ever.map(timeOf)));
 }
 
 function dueAtMs({ headers }: SeenRecord): number {

@@ -33,7 +33,7 @@ async function saidBy(world: ProgramWorld, kafka: Kafka, admins: readonly string
     for (const { destination, waiting, awaitingRetry } of destinations) {
       said[`${name} ${destination}`] = [waiting, awaitingRetry];
     }
-    said[`${name} tiers`] = delayTopics.map(({ waiting }) => waiting);
+    said[`${name} delay topics`] = delayTopics.map(({ waiting }) => waiting);
   };
   await shown("status", []);
   if (admins.length > 0) await shown("status --admin", ["--admin", admins.join(",")]);
@@ -50,7 +50,7 @@ async function saidBy(world: ProgramWorld, kafka: Kafka, admins: readonly string
   const { snapshot } = await reader.pollOnce(new AbortController().signal);
   for (const { id, queued, awaitingRetry } of snapshot.destinations)
     said[`console ${id}`] = [queued, awaitingRetry];
-  said["console tiers"] = snapshot.delayTopics.map(({ waiting }) => waiting);
+  said["console delay topics"] = snapshot.delayTopics.map(({ waiting }) => waiting);
   for (const id of IDS) {
     const { remaining } = await json("wait", id, "--timeout", "1ms", "--json");
     said[`wait ${id}`] = [remaining.queued + remaining.due, remaining.awaitingRetry];
@@ -67,12 +67,13 @@ function agreed(
 ) {
   const said: Record<string, unknown> = {};
   for (const id of IDS) {
-    const [waiting, inTiers] = counts[id];
-    for (const name of [...names, "console", "wait"]) said[`${name} ${id}`] = [waiting, inTiers];
-    said[`cancel ${id}`] = waiting + inTiers;
+    const [waiting, awaitingRetry] = counts[id];
+    for (const name of [...names, "console", "wait"])
+      said[`${name} ${id}`] = [waiting, awaitingRetry];
+    said[`cancel ${id}`] = waiting + awaitingRetry;
   }
   const all = counts.crm[1] + counts.other[1];
-  for (const name of [...names, "console"]) said[`${name} tiers`] = [all];
+  for (const name of [...names, "console"]) said[`${name} delay topics`] = [all];
   return said;
 }
 
@@ -191,12 +192,17 @@ async function stopped() {
   onTestFinished(() => producer.close(1_000));
   const write = async (topic: string, id: string, count: number) => {
     const nowMs = Date.now();
-    const isParked = topic === topics.delays(600_000);
-    const parked = { attempt: 1, retryCount: 1, firstAttemptAtMs: nowMs, dueAtMs: nowMs + 600_000 };
+    const isScheduled = topic === topics.delays(600_000);
+    const scheduled = {
+      attempt: 1,
+      retryCount: 1,
+      firstAttemptAtMs: nowMs,
+      dueAtMs: nowMs + 600_000,
+    };
     const delivery = deliveryOf({
       destination: id as DestinationId,
       receivedAtMs: nowMs - 60_000,
-      ...(isParked ? parked : {}),
+      ...(isScheduled ? scheduled : {}),
     });
     const headers = deliveryHeaders(delivery);
     const record = { topic, partition: 0, key: null, value: Buffer.from("{}"), headers };

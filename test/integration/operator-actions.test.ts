@@ -91,7 +91,7 @@ test(
         const own = all.filter((headers) => headers["switchyard-destination"] === id);
         return sortedSet(own.map((headers) => headers["switchyard-message-id"]));
       };
-      await expect.poll(parked, SOON).toEqual(waits(id));
+      await expect.poll(scheduled, SOON).toEqual(waits(id));
     }
     const retried = world.command(["retry", "crm"]);
     await programs[1]?.kill();

@@ -142,11 +142,11 @@ test("a process an hour ahead waits for retries that others have scheduled", asy
   await expect.poll(() => hook.arrivals.length, POLL).toBe(2);
   const [first, second] = hook.arrivals;
   expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThanOrEqual(19_000);
-  const [parked] = await records("delays.20s");
+  const [scheduled] = await records("delays.20s");
   const [returned] = await records("retries.crm");
-  if (parked === undefined || returned === undefined) throw new Error("nothing was parked");
+  if (scheduled === undefined || returned === undefined) throw new Error("no retry was scheduled");
   expect(returned.timestampMs).toBeGreaterThanOrEqual(
-    Number(header(parked, "switchyard-due-at")) - 2_000,
+    Number(header(scheduled, "switchyard-due-at")) - 2_000,
   );
 });
 

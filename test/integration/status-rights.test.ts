@@ -79,9 +79,14 @@ async function fill(open: string): Promise<void> {
   );
   const producer = kafka.producer();
   const nowMs = Date.now();
-  const record = (topic: string, id: string, isParked: boolean) => {
-    const parked = { attempt: 1, retryCount: 1, firstAttemptAtMs: nowMs, dueAtMs: nowMs + 600_000 };
-    const of = { destination: id as DestinationId, ...(isParked ? parked : {}) };
+  const record = (topic: string, id: string, isScheduled: boolean) => {
+    const scheduled = {
+      attempt: 1,
+      retryCount: 1,
+      firstAttemptAtMs: nowMs,
+      dueAtMs: nowMs + 600_000,
+    };
+    const of = { destination: id as DestinationId, ...(isScheduled ? scheduled : {}) };
     const headers = deliveryHeaders(deliveryOf(of));
     return { topic: PREFIX + topic, partition: 0, key: null, value: Buffer.from("{}"), headers };
   };
@@ -148,15 +153,19 @@ const CASES: readonly Case[] = [
   { missing: all("deliveries.d3"), says: "d3: ", unknown: ["d3"] },
   { missing: all("retries.d4"), says: "d4: ", unknown: ["d4"] },
   { missing: read("deliveries.d5"), says: "d5: " },
-  { missing: read("delays.10m"), says: "AWAITING RETRY is unknown: ", isTiersUnknown: true },
-  { missing: all("delays.10m"), says: "delay 10m: ", isTiersUnknown: true },
-  { missing: group("delay.10m"), says: "delay 10m: ", isTiersUnknown: true },
+  { missing: read("delays.10m"), says: "AWAITING RETRY is unknown: ", isAwaitingUnknown: true },
+  { missing: all("delays.10m"), says: "delay 10m: ", isAwaitingUnknown: true },
+  { missing: group("delay.10m"), says: "delay 10m: ", isAwaitingUnknown: true },
   {
     missing: read("operator-actions"),
     says: "AWAITING RETRY is unknown: ",
-    isTiersUnknown: true,
+    isAwaitingUnknown: true,
   },
-  { missing: all("operator-actions"), says: "AWAITING RETRY is unknown: ", isTiersUnknown: true },
+  {
+    missing: all("operator-actions"),
+    says: "AWAITING RETRY is unknown: ",
+    isAwaitingUnknown: true,
+  },
   { missing: group("route"), says: "route: " },
   { missing: all("calls"), says: "route: " },
   { missing: all("dead-letters"), says: "Dead letters: " },
@@ -176,14 +185,16 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
     expect(text).toContain("d19: the topic seen.deliveries.d19 does not exist.\n");
     expect(report.unknown).toEqual([]);
     const counts = report.destinations.map((each) => [each.waiting, each.awaitingRetry]);
-    expect(counts.filter(([waiting, inTiers]) => waiting === 2 && inTiers === 1)).toHaveLength(19);
+    expect(
+      counts.filter(([waiting, awaitingRetry]) => waiting === 2 && awaitingRetry === 1),
+    ).toHaveLength(19);
     expect(page.healthProblems.map((each) => each.text)).toEqual([
       expect.stringContaining("No processes are known"),
     ]);
   });
 
   test.each(given)("without $name", { timeout: TIMEOUT_MS }, async (each) => {
-    const { missing, says, unknown = [], isTiersUnknown = false } = each;
+    const { missing, says, unknown = [], isAwaitingUnknown = false } = each;
     await broker?.revoke(USER, [missing]);
     try {
       // The broker applies the change a moment later.
@@ -204,8 +215,8 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
       for (const view of views) {
         const expected = IDS.map((id) => {
           const isKnown = id !== "d19" && !unknown.includes(id);
-          const inTiers = id === "d19" ? 0 : 1;
-          return [id, isKnown ? 2 : null, isTiersUnknown ? null : inTiers];
+          const awaitingRetry = id === "d19" ? 0 : 1;
+          return [id, isKnown ? 2 : null, isAwaitingUnknown ? null : awaitingRetry];
         });
         expect(view.toSorted()).toEqual(expected.toSorted());
       }

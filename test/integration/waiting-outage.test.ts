@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type FrontedKafka, frontedKafka } from "../support/worlds/fronted-kafka.ts";
-import { PARKED, waitingWorld } from "../support/worlds/waiting-world.ts";
+import { AWAITING, waitingWorld } from "../support/worlds/waiting-world.ts";
 
 /** Time for two checks, for reading ahead, and for a session that has to end first. */
 const TIMEOUT = { timeout: 90_000, interval: 250 };
@@ -17,7 +17,7 @@ test("with Kafka unreachable the counts are absent and shown as such; they are n
   const { broker, proxy } = fronted;
   const { startProcess } = await waitingWorld([proxy.address]);
   const process = await startProcess();
-  await expect.poll(process.waiting, TIMEOUT).toEqual(PARKED);
+  await expect.poll(process.waiting, TIMEOUT).toEqual(AWAITING);
   await broker.kill();
   proxy.cut();
   const seen = new Set<string>();
@@ -34,7 +34,7 @@ test("with Kafka unreachable the counts are absent and shown as such; they are n
     }
   }
   await broker.restart();
-  await expect.poll(process.waiting, TIMEOUT).toEqual(PARKED);
+  await expect.poll(process.waiting, TIMEOUT).toEqual(AWAITING);
   expect(await process.unknown()).toEqual({ "10m": 0, "60m": 0 });
   await process.stop();
 });

@@ -3,7 +3,13 @@
 
 import { test } from "vitest";
 
-import { BILLING, CRM, PARKED, WINDOW_MS, waitingWorld } from "../support/worlds/waiting-world.ts";
+import {
+  AWAITING,
+  BILLING,
+  CRM,
+  WINDOW_MS,
+  waitingWorld,
+} from "../support/worlds/waiting-world.ts";
 
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 /** Time for two checks, and for reading ahead; with a second process, each of them after a rebalance. */
@@ -17,19 +23,19 @@ test.concurrent("deliveries of two destinations in two delay topics are counted 
   // The coordinator of a broker that has just started may still be loading its groups.
   await expect.poll(held, TIMEOUT).toEqual(PARKED);
   const first = await startProcess();
-  await expect.poll(first.waiting, TIMEOUT).toEqual(PARKED);
+  await expect.poll(first.waiting, TIMEOUT).toEqual(AWAITING);
   expect(await first.unknown()).toEqual({ "10m": 0, "60m": 0 });
   const oldest = (await first.times("awaiting_retry_oldest"))[CRM] ?? 0;
-  expect(oldest * 1_000).toBeGreaterThanOrEqual(parkedFromMs);
-  expect(oldest * 1_000).toBeLessThanOrEqual(parkedToMs);
+  expect(oldest * 1_000).toBeGreaterThanOrEqual(scheduledFromMs);
+  expect(oldest * 1_000).toBeLessThanOrEqual(scheduledToMs);
   const due = ((await first.times("next_retry"))[CRM] ?? 0) * 1_000 - 600_000;
-  expect(due).toBeGreaterThanOrEqual(parkedFromMs);
-  expect(due).toBeLessThanOrEqual(parkedToMs);
+  expect(due).toBeGreaterThanOrEqual(scheduledFromMs);
+  expect(due).toBeLessThanOrEqual(scheduledToMs);
   const end = ((await first.times("next_expiry"))[BILLING] ?? 0) * 1_000 - WINDOW_MS;
-  expect(end).toBeGreaterThanOrEqual(parkedFromMs);
-  expect(end).toBeLessThanOrEqual(parkedToMs);
-  await park("billing/60m", 77);
-  const more = { ...PARKED, "billing/60m": 77 };
+  expect(end).toBeGreaterThanOrEqual(scheduledFromMs);
+  expect(end).toBeLessThanOrEqual(scheduledToMs);
+  await scheduleRetry("billing/60m", 77);
+  const more = { ...AWAITING, "billing/60m": 77 };
   await expect.poll(first.waiting, TIMEOUT).toEqual(more);
   await first.stop();
   expect(await first.waiting()).toEqual({});
@@ -46,7 +52,7 @@ test.concurrent("with a second process the sums stay right, and each partition i
 }) => {
   const { startProcess } = await waitingWorld(brokers);
   const first = await startProcess();
-  await expect.poll(first.waiting, TIMEOUT).toEqual(PARKED);
+  await expect.poll(first.waiting, TIMEOUT).toEqual(AWAITING);
   const second = await startProcess();
   const sums = async () => {
     const [one, other] = await Promise.all([first.waiting(), second.waiting()]);
@@ -54,9 +60,9 @@ test.concurrent("with a second process the sums stay right, and each partition i
     return Object.fromEntries([...labels].map((key) => [key, (one[key] ?? 0) + (other[key] ?? 0)]));
   };
   await expect.poll(async () => (await second.waiting())["crm/10m"], TIMEOUT).toBeGreaterThan(0);
-  await expect.poll(sums, TIMEOUT).toEqual(PARKED);
-  expect((await first.waiting())["crm/10m"]).toBeLessThan(PARKED["crm/10m"]);
+  await expect.poll(sums, TIMEOUT).toEqual(AWAITING);
+  expect((await first.waiting())["crm/10m"]).toBeLessThan(AWAITING["crm/10m"]);
   await first.stop();
-  await expect.poll(second.waiting, TIMEOUT).toEqual(PARKED);
+  await expect.poll(second.waiting, TIMEOUT).toEqual(AWAITING);
   await second.stop();
 });

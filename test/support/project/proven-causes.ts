@@ -124,7 +124,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     [
       "`expired`",
       "unit/deliver/stage.test.ts: what nobody accepts expires",
-      "unit/deliver/stage-line.test.ts: windows that end meanwhile",
+      "unit/deliver/stage-on-hold.test.ts: windows that end meanwhile",
     ],
     ["`unknown-source`", REFUSED_RECORDS, REMEDIES],
     ["`invalid-call`", REFUSED_RECORDS],

@@ -17,12 +17,12 @@ export const topics = topicNames("sw.");
 export const groups = groupNames("sw.");
 export const CRM = "crm" as DestinationId;
 export const BILLING = "billing" as DestinationId;
-export const TIERS = ["10m", "60m"] as const;
+export const DELAYS = ["10m", "60m"] as const;
 export const WINDOW_MS = 4 * 3_600_000;
 /** Longer than checks and reading ahead take. */
 export const COUNTED_MS = 60_000;
 
-export type Delay = (typeof TIERS)[number];
+export type Delay = (typeof DELAYS)[number];
 
 interface Start {
   readonly config?: Partial<DelayConfig>;
@@ -34,10 +34,10 @@ interface Start {
 export class CountingWorld {
   readonly clock = new ManualClock();
   readonly cluster = new MemoryCluster({ clock: this.clock, random: createPrng(7) });
-  #parked = 0;
+  #scheduled = 0;
 
   constructor(partitions = 2) {
-    for (const delay of TIERS) this.cluster.createTopic(topicOf(delay), partitions);
+    for (const delay of DELAYS) this.cluster.createTopic(topicOf(delay), partitions);
     for (const id of [CRM, BILLING]) {
       this.cluster.createTopic(topics.deliveries(id), 1);
       this.cluster.createTopic(topics.retries(id), 1);
@@ -52,7 +52,7 @@ export class CountingWorld {
       {
         topics,
         groups,
-        delays: TIERS,
+        delays: DELAYS,
         maxBytes: 4_000,
         drainLimitMs: 1_000,
         destinations: [CRM, BILLING],
@@ -78,19 +78,24 @@ export class CountingWorld {
   }
 
   /** Schedules retries as the deliver stage would do now. */
-  park(destination: string, delay: Delay, count = 1, delivery: Partial<Delivery> = {}): void {
+  scheduleRetry(
+    destination: string,
+    delay: Delay,
+    count = 1,
+    delivery: Partial<Delivery> = {},
+  ): void {
     const nowMs = this.clock.nowMs();
     for (let number = 0; number < count; number += 1) {
-      this.#parked += 1;
-      const parked = deliveryOf({
+      this.#scheduled += 1;
+      const scheduled = deliveryOf({
         destination: destination as DestinationId,
         attempt: 1,
         firstAttemptAtMs: nowMs - 1_000,
         dueAtMs: nowMs + (delayMsOfTopic(delay) ?? 0),
         ...delivery,
       });
-      const key = Buffer.from(`user-${this.#parked}`);
-      const headers = deliveryHeaders(parked);
+      const key = Buffer.from(`user-${this.#scheduled}`);
+      const headers = deliveryHeaders(scheduled);
       this.cluster.append({ topic: topicOf(delay), key, value: Buffer.from("{}"), headers });
     }
   }

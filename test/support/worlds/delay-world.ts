@@ -17,7 +17,7 @@ import { stageProcess } from "./stage-process.ts";
 export const topics = topicNames("sw.");
 const groups = groupNames("sw.");
 export const destination = "d1" as DestinationId;
-export const TIER_MS = 1_000;
+export const DELAY_MS = 1_000;
 
 const HOUR_MS = 3_600_000;
 
@@ -37,7 +37,11 @@ export async function delaying(
 ) {
   const clock = new ManualClock();
   const cluster = new MemoryCluster({ clock, random: createPrng(7), recordMaxBytes });
-  for (const name of [topics.delays(TIER_MS), topics.deliveries(destination), topics.deadLetters]) {
+  for (const name of [
+    topics.delays(DELAY_MS),
+    topics.deliveries(destination),
+    topics.deadLetters,
+  ]) {
     cluster.createTopic(name, 1);
   }
   /** The process owns its partitions while this is true. */
@@ -65,26 +69,29 @@ export async function delaying(
       retryWindowMs: 4 * HOUR_MS,
     },
   );
-  const park = (messageId: string, { delivery, value, headers = [] }: RetryScheduled = {}) => {
+  const scheduleRetry = (
+    messageId: string,
+    { delivery, value, headers = [] }: RetryScheduled = {},
+  ) => {
     const nowMs = clock.nowMs();
-    const parked = deliveryOf({
+    const scheduled = deliveryOf({
       messageId: messageId as MessageId,
       destination,
-      dueAtMs: nowMs + TIER_MS,
+      dueAtMs: nowMs + DELAY_MS,
       ...delivery,
     });
     cluster.append({
-      topic: topics.delays(TIER_MS),
+      topic: topics.delays(DELAY_MS),
       key: null,
       value: value ?? Buffer.from("{}"),
-      headers: [...deliveryHeaders(parked), ...headers],
+      headers: [...deliveryHeaders(scheduled), ...headers],
     });
   };
   return {
     clock,
     cluster,
     lease,
-    park,
+    scheduleRetry,
     failures,
     lines,
     metrics,
@@ -92,7 +99,7 @@ export async function delaying(
       committedOffsets(
         { cluster, during: clockDriver(clock).during },
         groups.delay("1s"),
-        topics.delays(TIER_MS),
+        topics.delays(DELAY_MS),
       ),
     returned: () => cluster.records(topics.deliveries(destination)),
     deadLetters: () => cluster.records(topics.deadLetters),

@@ -16,22 +16,22 @@ import { LogLines } from "../log/log-lines.ts";
 
 export const CRM = "crm" as DestinationId;
 export const BILLING = "billing" as DestinationId;
-const TIERS = ["10m", "60m"];
+const DELAYS = ["10m", "60m"];
 export const WINDOW_MS = 4 * 3_600_000;
 const PARTITIONS = 4;
 /** Number of deliveries by destination and retry delay. */
-export const PARKED = { "crm/10m": 5_000, "billing/10m": 300, "crm/60m": 900 } as const;
+export const AWAITING = { "crm/10m": 5_000, "billing/10m": 300, "crm/60m": 900 } as const;
 
 export interface WaitingWorld {
-  /** Epoch milliseconds before and after the deliveries of `PARKED` were scheduled for retry. */
-  readonly parkedMs: readonly [from: number, to: number];
-  /** @param labels destination and retry delay, as in `PARKED`. */
-  park(labels: string, count: number): Promise<void>;
+  /** Epoch milliseconds before and after the deliveries of `AWAITING` were scheduled for retry. */
+  readonly scheduledMs: readonly [from: number, to: number];
+  /** @param labels destination and retry delay, as in `AWAITING`. */
+  scheduleRetry(labels: string, count: number): Promise<void>;
   startProcess(): ReturnType<typeof startCounting>;
   held(): Promise<Record<string, number>>;
 }
 
-/** Topics with a separate prefix that contain the deliveries of `PARKED`. */
+/** Topics with a separate prefix that contain the deliveries of `AWAITING`. */
 export async function waitingWorld(brokers: readonly string[]): Promise<WaitingWorld> {
   const prefix = uniquePrefix("waiting");
   const topics = topicNames(prefix);
@@ -40,9 +40,9 @@ export async function waitingWorld(brokers: readonly string[]): Promise<WaitingW
     await using _closing = { [Symbol.asyncDispose]: () => kafka.close() };
     return await act(kafka);
   };
-  const park = (labels: string, count: number) =>
+  const scheduleRetry = (labels: string, count: number) =>
     withKafka((kafka) => write(kafka, prefix, labels, count));
-  const names = [...TIERS.map((delay) => topicOf(prefix, delay)), topics.deadLetters];
+  const names = [...DELAYS.map((delay) => topicOf(prefix, delay)), topics.deadLetters];
   const destinations = [CRM, BILLING].flatMap((id) => [topics.deliveries(id), topics.retries(id)]);
   await withKafka((kafka) =>
     kafka.admin.create(
@@ -52,10 +52,10 @@ export async function waitingWorld(brokers: readonly string[]): Promise<WaitingW
     ),
   );
   const fromMs = Date.now();
-  for (const [labels, count] of Object.entries(PARKED)) await park(labels, count);
+  for (const [labels, count] of Object.entries(AWAITING)) await scheduleRetry(labels, count);
   return {
-    parkedMs: [fromMs, Date.now()],
-    park,
+    scheduledMs: [fromMs, Date.now()],
+    scheduleRetry,
     startProcess: () => startCounting(connect(brokers), prefix),
     held: () => withKafka((kafka) => heldIn(kafka, prefix)),
   };
@@ -74,13 +74,13 @@ function topicOf(prefix: string, delay: string): string {
 async function write(kafka: Kafka, prefix: string, labels: string, count: number): Promise<void> {
   const [destination = "", delay = ""] = labels.split("/");
   const nowMs = Date.now();
-  const parked = deliveryOf({
+  const scheduled = deliveryOf({
     destination: destination as DestinationId,
     attempt: 1,
     firstAttemptAtMs: nowMs,
     dueAtMs: nowMs + (delayMsOfTopic(delay) ?? 0),
   });
-  const headers = deliveryHeaders(parked);
+  const headers = deliveryHeaders(scheduled);
   const producer = kafka.producer();
   await producer.send(
     Array.from({ length: count }, (_, user) => {
@@ -103,7 +103,7 @@ async function startCounting(kafka: Kafka, prefix: string) {
     {
       topics: topicNames(prefix),
       groups: groupNames(prefix),
-      delays: TIERS,
+      delays: DELAYS,
       maxBytes: 100_000,
       drainLimitMs: 1_000,
       destinations: [CRM, BILLING],
@@ -136,7 +136,7 @@ async function startCounting(kafka: Kafka, prefix: string) {
 /** The number of records in Kafka, read without our code. */
 async function heldIn(kafka: Kafka, prefix: string): Promise<Record<string, number>> {
   const { signal } = new AbortController();
-  const asked = { delays: TIERS, topics: topicNames(prefix), groups: groupNames(prefix), signal };
+  const asked = { delays: DELAYS, topics: topicNames(prefix), groups: groupNames(prefix), signal };
   const held: Record<string, number> = {};
   const read = await eachWaiting(
     { kafka, clock: systemClock },

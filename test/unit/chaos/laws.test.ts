@@ -44,8 +44,8 @@ function entry(requests: ChaosRequest[], records: Written[] = []): ChaosEntry {
       reason: reason as "expired" | "rejected",
       atMs,
     }));
-  const beganAtMs = records.flatMap(({ where, retryCount: parked, atMs }) =>
-    where === "delay" ? windowBegan({ "switchyard-retry-count": `${parked}` }, atMs) : [],
+  const beganAtMs = records.flatMap(({ where, retryCount, atMs }) =>
+    where === "delay" ? windowBegan({ "switchyard-retry-count": `${retryCount}` }, atMs) : [],
   );
   const all = [written("delivery", -5), ...records];
   const writtenAtMs = all.map(({ atMs }) => atMs);
@@ -124,7 +124,7 @@ describe("what breaks a law is found", () => {
     ],
     ["late", "after the window", entry([request(0, FAILED), request(13_000, { attempt: 2 })])],
     [
-      "given up",
+      "dead-lettered",
       "expired early",
       entry(
         [request(0, FAILED)],
@@ -132,7 +132,7 @@ describe("what breaks a law is found", () => {
       ),
     ],
     [
-      "given up",
+      "dead-lettered",
       "called rejected",
       entry([request(0, FAILED)], [written("dead-letter", 20, { reason: "rejected", attempt: 1 })]),
     ],
@@ -149,7 +149,7 @@ describe("what breaks a law is found", () => {
     ],
     [
       "repeated",
-      "attempted and then given up as if it had not been",
+      "attempted and then dead-lettered as if it had not been",
       entry(
         [request(0, FAILED), request(1_010, { attempt: 2 })],
         [written("dead-letter", 12_000, { reason: "expired", attempt: 1 })],
@@ -157,7 +157,7 @@ describe("what breaks a law is found", () => {
     ],
     [
       "repeated",
-      "parked and then given up as if it had not been",
+      "scheduled for retry and then dead-lettered as if it had not been",
       entry(
         [request(0, FAILED)],
         [
@@ -168,7 +168,7 @@ describe("what breaks a law is found", () => {
     ],
     [
       "repeated",
-      "given up and then attempted",
+      "dead-lettered and then attempted",
       entry(
         [request(0, { status: 400 }), request(1_010, { status: 400, attempt: 2 })],
         [written("dead-letter", 20, { reason: "rejected", attempt: 1 })],
@@ -188,13 +188,13 @@ test("going around a topic begins no window: what was never attempted has none",
 });
 
 test("a fault may repeat a delay record four times, and no more", () => {
-  const parked = (atMs: number, rerouted: number) =>
+  const scheduled = (atMs: number, rerouted: number) =>
     written("delay", atMs, { retryCount: 1, attempt: 1, rerouted });
-  const four = [20, 30, 40, 50].map((atMs) => parked(atMs, 0));
+  const four = [20, 30, 40, 50].map((atMs) => scheduled(atMs, 0));
   const made = (...more: Written[]) =>
     entry([request(0, FAILED), request(2_000, { attempt: 2 })], [...four, ...more]);
-  expect(broken(made(parked(60, 1)), [KILL])).toEqual([]);
-  expect(broken(made(parked(60, 0)), [KILL])).toEqual(["repeated"]);
+  expect(broken(made(scheduled(60, 1)), [KILL])).toEqual([]);
+  expect(broken(made(scheduled(60, 0)), [KILL])).toEqual(["repeated"]);
 });
 
 test("a first attempt is late when the window has ended that began with a parking", () => {
@@ -337,10 +337,10 @@ test("a copy that went around its topic is overtaken", () => {
 test("scheduled for retry: nothing that was never attempted, unless it is the share of one endpoint", () => {
   const delay = (more: Partial<Written>) =>
     written("delay", 5, { retryCount: 1, dueAtMs: T, ...more });
-  expect(broken(entry([request(0)], [delay({})]))).toContain("parked");
-  expect(broken(entry([request(0)], [delay({ attempt: 1 })]))).not.toContain("parked");
-  expect(broken(entry([request(0)], [delay({ endpoint: KEY })]))).not.toContain("parked");
-  expect(broken(entry([request(0)], [delay({ retryCount: 0 })]))).not.toContain("parked");
+  expect(broken(entry([request(0)], [delay({})]))).toContain("unattempted");
+  expect(broken(entry([request(0)], [delay({ attempt: 1 })]))).not.toContain("unattempted");
+  expect(broken(entry([request(0)], [delay({ endpoint: KEY })]))).not.toContain("unattempted");
+  expect(broken(entry([request(0)], [delay({ retryCount: 0 })]))).not.toContain("unattempted");
 });
 
 describe("what a topic that is deleted excuses", () => {

@@ -124,7 +124,7 @@ const ROWS: readonly Row[] = [
     "no other topic",
   ],
   [
-    "a tier's name taken",
+    "a delay topic's name taken",
     kafka("topics: { calls: switchyard.delays.10s }"),
     "kafka.topics.calls",
     '"switchyard.delays.10s"',

@@ -21,9 +21,9 @@ const ALL = { "crm/10m": 300, "billing/10m": 40, "crm/60m": 20 };
 
 /** Writes deliveries of two destinations with two delays. Most of them are not in flight. */
 function retryAll(world: CountingWorld): void {
-  world.park(CRM, "10m", 300);
-  world.park(BILLING, "10m", 40);
-  world.park(CRM, "60m", 20);
+  world.scheduleRetry(CRM, "10m", 300);
+  world.scheduleRetry(BILLING, "10m", 40);
+  world.scheduleRetry(CRM, "60m", 20);
 }
 
 test("deliveries that wait are reported by destination and retry delay, each read ahead at most once", async () => {
@@ -68,10 +68,10 @@ test("of deliveries that are all in flight nothing is read ahead", async () => {
 test("their times are those of the oldest, the next and the first window", async () => {
   const world = new CountingWorld();
   const beganAtMs = world.clock.nowMs();
-  world.park(CRM, "60m", 200);
+  world.scheduleRetry(CRM, "60m", 200);
   await world.clock.advance(MINUTE_MS);
-  world.park(CRM, "10m", 200, { firstAttemptAtMs: beganAtMs - 9 * MINUTE_MS });
-  world.park(BILLING, "10m", 5, { firstAttemptAtMs: null, attempt: 0 });
+  world.scheduleRetry(CRM, "10m", 200, { firstAttemptAtMs: beganAtMs - 9 * MINUTE_MS });
+  world.scheduleRetry(BILLING, "10m", 5, { firstAttemptAtMs: null, attempt: 0 });
   const { time } = await world.start();
   await world.clock.advance(COUNTED_MS);
   expect(await time("awaiting_retry_oldest", CRM)).toBe(beganAtMs);
@@ -85,7 +85,7 @@ test("their times are those of the oldest, the next and the first window", async
 test("what has gone back waits no more", async () => {
   const world = new CountingWorld();
   retryAll(world);
-  world.park("gone", "10m", 3);
+  world.scheduleRetry("gone", "10m", 3);
   const { waiting, time } = await world.start();
   await world.clock.advance(COUNTED_MS);
   expect(await waiting()).toEqual({ ...ALL, "gone/10m": 3 });
@@ -102,7 +102,7 @@ test("records that come while others wait are counted, too", async () => {
   retryAll(world);
   const { waiting } = await world.start();
   await world.clock.advance(COUNTED_MS);
-  world.park(BILLING, "10m", 70);
+  world.scheduleRetry(BILLING, "10m", 70);
   await world.clock.advance(COUNTED_MS);
   expect(await waiting()).toEqual({ ...ALL, "billing/10m": 110 });
 });
@@ -226,8 +226,8 @@ describe("names", () => {
   test("a flood of names that are not configured is reported as the rest, and the others by name", async () => {
     const world = new CountingWorld();
     retryAll(world);
-    for (let number = 0; number < 500; number += 1) world.park(`flood-${number}`, "10m");
-    world.park('x"} 1', "10m");
+    for (let number = 0; number < 500; number += 1) world.scheduleRetry(`flood-${number}`, "10m");
+    world.scheduleRetry('x"} 1', "10m");
     const { waiting } = await world.start();
     await world.clock.advance(COUNTED_MS);
     const counts = await waiting();
@@ -246,12 +246,12 @@ describe("names", () => {
   test("those that are not named any more are not said to have nothing, and keep their labels", async () => {
     const world = new CountingWorld();
     retryAll(world);
-    for (let number = 0; number < 99; number += 1) world.park(`other-${number}`, "60m");
+    for (let number = 0; number < 99; number += 1) world.scheduleRetry(`other-${number}`, "60m");
     const { waiting } = await world.start({ config: { shownMax: 1 } });
     await world.clock.advance(COUNTED_MS);
     expect(await waiting()).toMatchObject({ "crm/10m": 300 });
-    world.park(BILLING, "60m", 400);
-    for (let number = 0; number < 50; number += 1) world.park(`later-${number}`, "60m");
+    world.scheduleRetry(BILLING, "60m", 400);
+    for (let number = 0; number < 50; number += 1) world.scheduleRetry(`later-${number}`, "60m");
     await world.clock.advance(COUNTED_MS);
     expect(await waiting()).toEqual({
       "billing/10m": 40,
@@ -290,7 +290,7 @@ test("a topic that is deleted is not known until it is there again, empty", asyn
   await world.clock.advance(COUNTED_MS);
   await Promise.all([kafka.admin.deleteTopics([topicOf("10m")]), world.clock.advance(COUNTED_MS)]);
   expect(await waiting()).toEqual({ "crm/60m": 20 });
-  world.park("later" as DestinationId, "10m", 2);
+  world.scheduleRetry("later" as DestinationId, "10m", 2);
   await world.clock.advance(COUNTED_MS);
   expect(await waiting()).toEqual({ "crm/60m": 20, "later/10m": 2 });
 });

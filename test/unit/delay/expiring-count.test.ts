@@ -9,8 +9,8 @@ import {
   COUNTED_MS,
   CountingWorld,
   CRM,
+  DELAYS,
   groups,
-  TIERS,
   topics,
   WINDOW_MS,
 } from "../../support/worlds/counting-world.ts";
@@ -20,9 +20,9 @@ const HOUR_MS = 3_600_000;
 test("the stage says the earliest first attempt of each destination that was tried", async () => {
   const world = new CountingWorld();
   const firstMs = world.clock.nowMs() - 2 * HOUR_MS;
-  world.park(CRM, "60m", 20);
-  world.park(CRM, "60m", 1, { firstAttemptAtMs: firstMs });
-  world.park(BILLING, "10m", 5, { firstAttemptAtMs: null, attempt: 0 });
+  world.scheduleRetry(CRM, "60m", 20);
+  world.scheduleRetry(CRM, "60m", 1, { firstAttemptAtMs: firstMs });
+  world.scheduleRetry(BILLING, "10m", 5, { firstAttemptAtMs: null, attempt: 0 });
   const { stage, stop } = await world.start();
   await world.clock.advance(COUNTED_MS);
   expect(stage.firstAttempts?.()).toEqual(new Map([[CRM, firstMs]]));
@@ -33,11 +33,11 @@ test("those that expire by then are counted in all retry delays, of the destinat
   const world = new CountingWorld();
   const nowMs = world.clock.nowMs();
   const nearMs = nowMs - 3.5 * HOUR_MS;
-  world.park(CRM, "60m", 4, { firstAttemptAtMs: nearMs });
-  world.park(CRM, "10m", 3, { firstAttemptAtMs: nearMs });
-  world.park(CRM, "10m", 9);
-  world.park(CRM, "10m", 2, { firstAttemptAtMs: null, attempt: 0 });
-  world.park(BILLING, "60m", 5, { firstAttemptAtMs: nearMs });
+  world.scheduleRetry(CRM, "60m", 4, { firstAttemptAtMs: nearMs });
+  world.scheduleRetry(CRM, "10m", 3, { firstAttemptAtMs: nearMs });
+  world.scheduleRetry(CRM, "10m", 9);
+  world.scheduleRetry(CRM, "10m", 2, { firstAttemptAtMs: null, attempt: 0 });
+  world.scheduleRetry(BILLING, "60m", 5, { firstAttemptAtMs: nearMs });
   const earlyRelease = {
     kind: "retry",
     destination: CRM,
@@ -53,7 +53,7 @@ test("those that expire by then are counted in all retry delays, of the destinat
   };
   const count = (of: typeof NO_OPERATOR_ACTIONS) => {
     const windows = {
-      delays: TIERS,
+      delays: DELAYS,
       topics,
       groups,
       retryWindowMs: WINDOW_MS,

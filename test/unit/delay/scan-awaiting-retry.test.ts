@@ -14,8 +14,8 @@ import {
   BILLING,
   CountingWorld,
   CRM,
+  DELAYS,
   groups,
-  TIERS,
   topicOf,
   topics,
 } from "../../support/worlds/counting-world.ts";
@@ -33,9 +33,9 @@ async function ask(world: CountingWorld, given: Given = {}) {
   const admin = given.kafka?.admin ?? kafka.admin;
   const read = given.kafka?.read ?? kafka.read.bind(kafka);
   const operatorActions = given.operatorActions ?? NO_OPERATOR_ACTIONS;
-  const asked = { delays: TIERS, topics, groups, operatorActions, recordsMax, signal };
+  const asked = { delays: DELAYS, topics, groups, operatorActions, recordsMax, signal };
   const deps = { kafka: { admin, read }, clock: world.clock };
-  const tallies = new Map<string, Tallies>(TIERS.map((delay) => [delay, new Map()]));
+  const tallies = new Map<string, Tallies>(DELAYS.map((delay) => [delay, new Map()]));
   const delays = await clockDriver(world.clock).during(
     eachWaiting(deps, asked, (waiting, delay) => {
       const label = waiting.kind === "waiting" ? waiting.destination : "";
@@ -48,8 +48,8 @@ async function ask(world: CountingWorld, given: Given = {}) {
 test("it counts all that a group has not committed, with the times", async () => {
   const world = new CountingWorld();
   const scheduledAtMs = world.clock.nowMs();
-  world.park(CRM, "10m", 30);
-  world.park(BILLING, "60m", 5, { firstAttemptAtMs: null, attempt: 0 });
+  world.scheduleRetry(CRM, "10m", 30);
+  world.scheduleRetry(BILLING, "60m", 5, { firstAttemptAtMs: null, attempt: 0 });
   const [ten, sixty] = await ask(world);
   expect(ten).toMatchObject({ delay: "10m", unread: 0, errors: [] });
   expect(ten?.destinations).toEqual(
@@ -73,10 +73,10 @@ test("it counts all that a group has not committed, with the times", async () =>
 
 test("what a stage has returned and committed does not count", async () => {
   const world = new CountingWorld();
-  world.park(CRM, "10m", 30);
+  world.scheduleRetry(CRM, "10m", 30);
   const { stop } = await world.start();
   await world.clock.advance(11 * 60_000);
-  world.park(CRM, "10m", 4);
+  world.scheduleRetry(CRM, "10m", 4);
   await world.clock.advance(5_000);
   await stop();
   const [ten] = await ask(world);
@@ -85,8 +85,8 @@ test("what a stage has returned and committed does not count", async () => {
 
 test("it stops at the records that are allowed, and tells how many it did not read", async () => {
   const world = new CountingWorld();
-  world.park(CRM, "10m", 30);
-  world.park(CRM, "60m", 30);
+  world.scheduleRetry(CRM, "10m", 30);
+  world.scheduleRetry(CRM, "60m", 30);
   const delays = await ask(world, { recordsMax: 25 });
   const counted = delays.map(({ destinations }) => destinations.get(CRM)?.count ?? 0);
   expect(counted.reduce((sum, count) => sum + count, 0)).toBe(25);
@@ -95,14 +95,14 @@ test("it stops at the records that are allowed, and tells how many it did not re
 
 test("it stops when the signal aborts", async () => {
   const world = new CountingWorld();
-  world.park(CRM, "10m", 30);
+  world.scheduleRetry(CRM, "10m", 30);
   const [ten] = await ask(world, { signal: AbortSignal.abort() });
   expect(ten).toMatchObject({ unread: 30, errors: [] });
 });
 
 test("a partition that cannot be read is reported, and the others are counted", async () => {
   const world = new CountingWorld();
-  world.park(CRM, "10m", 40);
+  world.scheduleRetry(CRM, "10m", 40);
   const kafka = world.cluster.connect();
   const [ten] = await ask(world, {
     kafka: {
@@ -132,8 +132,8 @@ async function committed(parked: () => CountingWorld, metadata: (id: string) => 
 const tenOfBoth = () => {
   const world = new CountingWorld(1);
   for (let pair = 0; pair < 5; pair += 1) {
-    world.park(CRM, "10m");
-    world.park(BILLING, "10m");
+    world.scheduleRetry(CRM, "10m");
+    world.scheduleRetry(BILLING, "10m");
   }
   return world;
 };
@@ -174,7 +174,7 @@ test("what a retry took out early does not count, unless that was in a topic of 
   const through = (known: string): OperatorActions => ({
     ...NO_OPERATOR_ACTIONS,
     earlyReleasesOf: (destination) => (destination === CRM ? [{ ...earlyRelease, atMs }] : []),
-    releasedThrough: (_id, _tier, _partition, topicId) => (topicId === known ? 6 : 0),
+    releasedThrough: (_id, _delay, _partition, topicId) => (topicId === known ? 6 : 0),
   });
   expect(await countsOf(world, { operatorActions: through(id ?? "") })).toEqual([2, 5]);
   expect(await countsOf(world, { operatorActions: through("another") })).toEqual([5, 5]);
@@ -182,8 +182,8 @@ test("what a retry took out early does not count, unless that was in a topic of 
 
 test("a retry delay whose topic may not be asked for says so, and the others are counted", async () => {
   const world = new CountingWorld();
-  world.park(CRM, "10m", 3);
-  world.park(CRM, "60m", 4);
+  world.scheduleRetry(CRM, "10m", 3);
+  world.scheduleRetry(CRM, "60m", 4);
   const { admin } = world.cluster.connect();
   const offsetsOf: Kafka["admin"]["offsetsOf"] = async (names, onUnknown) => {
     onUnknown?.(topicOf("60m"), new Error("the permission Describe is missing"));

@@ -12,14 +12,19 @@ import { DeliverWorld, HOUR_MS, topics } from "../../support/worlds/deliver-worl
 
 const CRM = "crm" as DestinationId;
 const OTHER = "other" as DestinationId;
-const TIER = topics.delays(HOUR_MS);
+const DELAY_TOPIC = topics.delays(HOUR_MS);
 const DESTINATIONS = [CRM, OTHER].map((id) => webhookDestination({ id }));
 
 async function worldOf() {
   const world = new DeliverWorld({ destinations: DESTINATIONS, answer: () => 200 });
   await world.control();
   let number = 0;
-  const park = (destination: DestinationId, count = 1, size = 0, receivedAtMs?: number) => {
+  const scheduleRetry = (
+    destination: DestinationId,
+    count = 1,
+    size = 0,
+    receivedAtMs?: number,
+  ) => {
     const nowMs = world.clock.nowMs();
     for (const last = number + count; number < last; number += 1) {
       const delivery = deliveryOf({
@@ -29,7 +34,7 @@ async function worldOf() {
       });
       const value = Buffer.alloc(size, 32);
       const headers = deliveryHeaders(delivery);
-      world.cluster.append({ topic: TIER, key: Buffer.from(`u${number}`), value, headers });
+      world.cluster.append({ topic: DELAY_TOPIC, key: Buffer.from(`u${number}`), value, headers });
     }
   };
   const earlyRelease = async (more: Partial<EarlyRelease> = {}) => {
@@ -55,7 +60,7 @@ async function worldOf() {
       await ended;
     };
   };
-  return { world, park, earlyRelease, returned, cancelled, start };
+  return { world, scheduleRetry, earlyRelease, returned, cancelled, start };
 }
 
 const idIn = (headers: Readonly<Record<string, string | null>>) => headers["switchyard-message-id"];
@@ -65,16 +70,16 @@ const sorted = (ids: readonly (string | null | undefined)[]) =>
 const upTo = (count: number, from = 0) => Array.from({ length: count }, (_, at) => from + at);
 
 test("a retry returns what waits for its destination, and nobody else's; the rest is on time", async () => {
-  const { world, park, earlyRelease, returned, start } = await worldOf();
+  const { world, scheduleRetry, earlyRelease, returned, start } = await worldOf();
   await start();
-  park(OTHER, 3);
-  park(CRM, 2);
-  park(OTHER, 2);
+  scheduleRetry(OTHER, 3);
+  scheduleRetry(CRM, 2);
+  scheduleRetry(OTHER, 2);
   await world.settle(1_000);
   await earlyRelease();
   expect(returned()).toEqual(["m3", "m4"]);
   expect(returned(OTHER)).toEqual([]);
-  park(CRM);
+  scheduleRetry(CRM);
   await world.settle(HOUR_MS - 10_000);
   expect(returned(OTHER)).toEqual(["m0", "m1", "m2", "m5", "m6"]);
   expect(returned()).toEqual(["m3", "m4"]);
@@ -85,11 +90,11 @@ test("a retry returns what waits for its destination, and nobody else's; the res
 });
 
 test("it reaches behind thousands that are not in flight, once, and is not repeated later", async () => {
-  const { world, park, earlyRelease, returned, start } = await worldOf();
-  park(OTHER, 3_000, 500);
-  park(CRM, 50, 500);
-  park(OTHER, 3_000, 500);
-  park(CRM, 50, 500);
+  const { world, scheduleRetry, earlyRelease, returned, start } = await worldOf();
+  scheduleRetry(OTHER, 3_000, 500);
+  scheduleRetry(CRM, 50, 500);
+  scheduleRetry(OTHER, 3_000, 500);
+  scheduleRetry(CRM, 50, 500);
   await start();
   await earlyRelease();
   expect(sorted(returned())).toEqual([...upTo(50, 3_000), ...upTo(50, 6_050)]);
@@ -100,15 +105,15 @@ test("it reaches behind thousands that are not in flight, once, and is not repea
   const offsets = await committedOffsets(
     { cluster: world.cluster, during: clockDriver(world.clock).during },
     "sw.delay.60m",
-    TIER,
+    DELAY_TOPIC,
   );
   expect(offsets).toEqual([6_100]);
 });
 
 test("what was returned is not returned again by the next owner of the partition", async () => {
-  const { world, park, earlyRelease, returned, start } = await worldOf();
-  park(OTHER, 2_500, 500);
-  park(CRM, 20, 500);
+  const { world, scheduleRetry, earlyRelease, returned, start } = await worldOf();
+  scheduleRetry(OTHER, 2_500, 500);
+  scheduleRetry(CRM, 20, 500);
   const stop = await start();
   await earlyRelease();
   expect(returned()).toHaveLength(20);
@@ -124,10 +129,10 @@ test("what was returned is not returned again by the next owner of the partition
 });
 
 test("a process that dies in the middle repeats a part at most, and loses nothing", async () => {
-  const { world, park, earlyRelease, returned, start } = await worldOf();
+  const { world, scheduleRetry, earlyRelease, returned, start } = await worldOf();
   for (let piece = 0; piece < 10; piece += 1) {
-    park(OTHER, 250, 500);
-    park(CRM, 50, 5_000);
+    scheduleRetry(OTHER, 250, 500);
+    scheduleRetry(CRM, 50, 5_000);
   }
   await start();
   const asked = world.clock.nowMs();
@@ -155,12 +160,12 @@ test("a process that dies in the middle repeats a part at most, and loses nothin
 });
 
 test("a cancel makes dead letters of what was received before its time", async () => {
-  const { world, park, earlyRelease, returned, cancelled, start } = await worldOf();
+  const { world, scheduleRetry, earlyRelease, returned, cancelled, start } = await worldOf();
   const oldMs = world.clock.nowMs() - 2 * HOUR_MS;
   await start();
-  park(CRM, 2, 0, oldMs);
-  park(CRM, 1);
-  park(OTHER, 1, 0, oldMs);
+  scheduleRetry(CRM, 2, 0, oldMs);
+  scheduleRetry(CRM, 1);
+  scheduleRetry(OTHER, 1, 0, oldMs);
   await earlyRelease({ kind: "cancel", receivedBeforeMs: oldMs + 1 });
   expect(cancelled()).toEqual([
     ["cancelled", "m0"],
@@ -174,8 +179,8 @@ test("a cancel makes dead letters of what was received before its time", async (
 });
 
 test("what is due when nobody ran is cancelled, too", async () => {
-  const { world, park, earlyRelease, returned, cancelled, start } = await worldOf();
-  park(CRM, 2);
+  const { world, scheduleRetry, earlyRelease, returned, cancelled, start } = await worldOf();
+  scheduleRetry(CRM, 2);
   await world.settle(1_000);
   await earlyRelease({ kind: "cancel", receivedBeforeMs: world.clock.nowMs() });
   await world.settle(2 * HOUR_MS);
@@ -186,19 +191,19 @@ test("what is due when nobody ran is cancelled, too", async () => {
 });
 
 test("a destination whose topic is gone: its retries are given up as they would be when due", async () => {
-  const { world, park, earlyRelease, cancelled, start } = await worldOf();
+  const { world, scheduleRetry, earlyRelease, cancelled, start } = await worldOf();
   await start();
   const gone = "gone" as DestinationId;
-  park(gone, 1);
+  scheduleRetry(gone, 1);
   await world.settle(1_000);
   await earlyRelease({ destination: gone });
   expect(cancelled()).toEqual([["unknown-destination", "m0"]]);
 });
 
 test("what was pulled from a topic counts for none that has its name later", async () => {
-  const { world, park, earlyRelease, cancelled, start } = await worldOf();
+  const { world, scheduleRetry, earlyRelease, cancelled, start } = await worldOf();
   const stop = await start();
-  park(CRM, 3);
+  scheduleRetry(CRM, 3);
   await world.settle(1_000);
   const { atMs } = await earlyRelease({
     kind: "cancel",
@@ -206,7 +211,7 @@ test("what was pulled from a topic counts for none that has its name later", asy
   });
   expect(cancelled()).toHaveLength(3);
   await stop();
-  const deleted = world.cluster.connect().admin.deleteTopics([TIER]);
+  const deleted = world.cluster.connect().admin.deleteTopics([DELAY_TOPIC]);
   await world.settle(1_000);
   await deleted;
   world.cluster.createTopic(TIER, 1);
@@ -217,7 +222,7 @@ test("what was pulled from a topic counts for none that has its name later", asy
     dueAtMs: world.clock.nowMs() + HOUR_MS,
   });
   const headers = deliveryHeaders(delivery);
-  world.cluster.append({ topic: TIER, key: null, value: Buffer.alloc(0), headers });
+  world.cluster.append({ topic: DELAY_TOPIC, key: null, value: Buffer.alloc(0), headers });
   await start();
   await world.settle(HOUR_MS + 60_000);
   expect(cancelled().map(([, id]) => id)).toEqual(["m0", "m1", "m2", "m3"]);

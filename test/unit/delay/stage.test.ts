@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 import type { DestinationId } from "../../../src/domain/ids.ts";
 import { headerTexts } from "../../support/build/calls.ts";
-import { delaying, destination, TIER_MS, topics } from "../../support/worlds/delay-world.ts";
+import { DELAY_MS, delaying, destination, topics } from "../../support/worlds/delay-world.ts";
 
 const gone = { destination: "gone" as DestinationId };
 const large = { value: Buffer.alloc(2_000), headers: [["trace", Buffer.alloc(2_000)]] as const };
@@ -20,7 +20,7 @@ test("what is due is not done before its write is acknowledged", async () => {
   const world = await delaying();
   await world.clock.advance(500);
   world.cluster.delayWrites(20_000);
-  world.park("m1");
+  world.scheduleRetry("m1");
   await world.clock.advance(10_000);
   expect(await world.committed()).toEqual([]);
   await world.clock.advance(30_000);
@@ -34,7 +34,7 @@ test("what is due is not done before its write is acknowledged", async () => {
 test("what cannot be written is not done: the stage ends", async () => {
   const refusal = new Error("the brokers take nothing");
   const world = await delaying(small(), { send: () => Promise.reject(refusal) });
-  world.park("m1");
+  world.scheduleRetry("m1");
   await world.clock.advance(10_000);
   expect(world.failures).toEqual([refusal]);
   expect(await world.committed()).toEqual([]);
@@ -44,7 +44,7 @@ test("a record goes back to its destination's topic, whatever topic it names", a
   const retryTopic = "old.deliveries.crm";
   const world = await delaying();
   world.cluster.createTopic(retryTopic, 1);
-  world.park("m1", { delivery: { retryTopic } });
+  world.scheduleRetry("m1", { delivery: { retryTopic } });
   await world.clock.advance(10_000);
   expect(world.cluster.records(retryTopic)).toEqual([]);
   expect(world.returned()).toHaveLength(1);
@@ -54,8 +54,8 @@ test("a destination that came with a rollout gets its records back: its topic is
   const world = await delaying();
   const fresh = "fresh" as DestinationId;
   world.cluster.createTopic(topics.deliveries(fresh), 1);
-  world.park("m1", { delivery: { destination: fresh } });
-  world.park("m2", { delivery: gone });
+  world.scheduleRetry("m1", { delivery: { destination: fresh } });
+  world.scheduleRetry("m2", { delivery: gone });
   await world.clock.advance(10_000);
   expect(world.cluster.records(topics.deliveries(fresh))).toHaveLength(1);
   expect(
@@ -65,10 +65,10 @@ test("a destination that came with a rollout gets its records back: its topic is
 
 test("a dead letter the brokers reject is written without its value, and the retry delay continues", async () => {
   const world = await delaying(small(topics.deadLetters));
-  world.park("m1", { delivery: gone, ...large });
-  world.park("m2", { delivery: gone });
-  world.park("m3");
-  await world.clock.advance(3 * TIER_MS);
+  world.scheduleRetry("m1", { delivery: gone, ...large });
+  world.scheduleRetry("m2", { delivery: gone });
+  world.scheduleRetry("m3");
+  await world.clock.advance(3 * DELAY_MS);
   expect(world.failures).toEqual([]);
   expect(world.returned()).toHaveLength(1);
   const [kept, bare] = world.deadLetters();
@@ -79,7 +79,7 @@ test("a dead letter the brokers reject is written without its value, and the ret
     "switchyard-stage": "delay",
     "switchyard-reason": "unknown-destination",
     "switchyard-error": expect.stringContaining("the value (2000 bytes)"),
-    "switchyard-topic": topics.delays(TIER_MS),
+    "switchyard-topic": topics.delays(DELAY_MS),
     "switchyard-partition": "0",
     "switchyard-offset": "0",
     "switchyard-destination": "gone",
@@ -93,9 +93,9 @@ test("a dead letter the brokers reject is written without its value, and the ret
 
 test("what its own topic does not take is a dead letter with its value", async () => {
   const world = await delaying(small(topics.deliveries(destination)));
-  world.park("m1", large);
-  world.park("m2");
-  await world.clock.advance(3 * TIER_MS);
+  world.scheduleRetry("m1", large);
+  world.scheduleRetry("m2");
+  await world.clock.advance(3 * DELAY_MS);
   expect(world.failures).toEqual([]);
   expect(world.returned()).toHaveLength(1);
   const [deadLetter] = world.deadLetters();
@@ -109,8 +109,8 @@ test("what its own topic does not take is a dead letter with its value", async (
 
 test("what neither of them takes is a dead letter without its value", async () => {
   const world = await delaying(small(topics.deliveries(destination), topics.deadLetters));
-  world.park("m1", large);
-  await world.clock.advance(3 * TIER_MS);
+  world.scheduleRetry("m1", large);
+  await world.clock.advance(3 * DELAY_MS);
   expect(world.failures).toEqual([]);
   const [deadLetter] = world.deadLetters();
   expect(deadLetter).toMatchObject({ value: null });
@@ -122,8 +122,8 @@ test("what neither of them takes is a dead letter without its value", async () =
 
 test("a topic of dead letters that takes nothing at all ends the stage", async () => {
   const world = await delaying((topic) => (topic === topics.deadLetters ? 10 : 1_048_576));
-  world.park("m1", { delivery: gone });
-  await world.clock.advance(3 * TIER_MS);
+  world.scheduleRetry("m1", { delivery: gone });
+  await world.clock.advance(3 * DELAY_MS);
   expect(world.failures.map(({ message }) => message)).toEqual([
     expect.stringContaining("Raise the topic's max.message.bytes"),
   ]);

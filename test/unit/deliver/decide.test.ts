@@ -177,7 +177,7 @@ test.each([
 );
 
 test.each([
-  // parked, time left, delay
+  // scheduled retries, time left, delay
   [0, HOUR_MS, 10_000],
   [1, HOUR_MS, 30_000],
   [2, HOUR_MS, 120_000],
@@ -187,8 +187,8 @@ test.each([
   [6, Number.POSITIVE_INFINITY, 120_000],
 ])(
   "the share of an endpoint that was scheduled for retry %i times, with %i ms left, waits %i ms",
-  (parked, leftMs, expected) => {
-    expect(delayOfShare(POLICY, parked, NOW_MS, NOW_MS + leftMs)).toBe(expected);
+  (scheduled, leftMs, expected) => {
+    expect(delayOfShare(POLICY, scheduled, NOW_MS, NOW_MS + leftMs)).toBe(expected);
   },
 );
 
@@ -298,8 +298,8 @@ test("every: each endpoint that failed continues by itself", () => {
 
 test("every: a held endpoint's share is scheduled for retry without an attempt, climbing to 2 minutes", () => {
   const results = [resultAt(A, response(200), NOW_MS), resultAt(B, SKIPPED)];
-  const share = (parked: number) =>
-    decide({ ...started, retryCount: parked }, "every", [A, B], results, POLICY, NOW_MS).outputs;
+  const share = (scheduled: number) =>
+    decide({ ...started, retryCount: scheduled }, "every", [A, B], results, POLICY, NOW_MS).outputs;
   expect(share(0)).toMatchObject([
     { kind: "retry", delayMs: 10_000, delivery: { endpoint: B, attempt: 0, retryCount: 1 } },
   ]);

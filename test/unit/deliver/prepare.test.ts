@@ -130,7 +130,7 @@ test.each([{ paused: true }, { enabled: false }])(
   },
 );
 
-test("its own not-before in the future parks it again without an attempt", () => {
+test("its own not-before in the future schedules its retry again without an attempt", () => {
   const notBeforeMs = NOW_MS + 2 * HOUR_MS;
   expect(prepared({ ...ATTEMPTED, notBeforeMs }, { turn: "retry" })).toMatchObject({
     kind: "retry",

@@ -230,14 +230,14 @@ test.each([
     append("v");
     await world.clock.advance(1_000);
     expect(world.http.underWay).toBe(1);
-    const parked = () => world.cluster.records(topics.delays(RETRY_DELAYS_MS[0] ?? 0)).length;
-    const before = { sent: world.http.sent.length, retryCount: parked() };
+    const scheduled = () => world.cluster.records(topics.delays(RETRY_DELAYS_MS[0] ?? 0)).length;
+    const before = { sent: world.http.sent.length, retryCount: scheduled() };
     const stopped = stage[Symbol.asyncDispose]();
     await world.clock.advance(5_000);
     await stopped;
     // If the probe fails, only its delivery is scheduled for retry.
     const more = status === 200 ? 0 : 1;
-    expect({ sent: world.http.sent.length, retryCount: parked() }).toEqual({
+    expect({ sent: world.http.sent.length, retryCount: scheduled() }).toEqual({
       ...before,
       retryCount: before.retryCount + more,
     });

@@ -62,8 +62,8 @@ test("after two 503 it is accepted, each time after its retry delay and with the
   expect((third?.atMs ?? 0) - (second?.atMs ?? 0)).toBeGreaterThanOrEqual(30_000);
   expect(new Set(http.sent.map(({ body }) => body)).size).toBe(1);
   expect(new Set(http.sent.map(({ headers }) => headers["X-Signature"])).size).toBe(1);
-  const [parked] = made.cluster.records(topics.delays(10_000));
-  expect(headerTexts(parked ?? { headers: [] })).toMatchObject({
+  const [scheduled] = made.cluster.records(topics.delays(10_000));
+  expect(headerTexts(scheduled ?? { headers: [] })).toMatchObject({
     "switchyard-attempt": "1",
     "switchyard-retry-count": "1",
     "switchyard-first-attempt-at": `${first?.atMs}`,

@@ -9,7 +9,7 @@ import { waitingSignals } from "../../drill/waiting-signals.ts";
 const CRM = "crm" as DestinationId;
 const topics = topicNames("t.");
 const groups = groupNames("t.");
-const TIER = { name: "2s", topic: topics.delays(2_000), group: groups.delay("2s") };
+const DELAY = { name: "2s", topic: topics.delays(2_000), group: groups.delay("2s") };
 const WRITTEN_MS = 1_000_000;
 const DUE_MS = 1_002_000;
 
@@ -20,7 +20,7 @@ const DUE_MS = 1_002_000;
 function look(said: Readonly<Record<string, number>>, commits: readonly number[] = [0, 0]): Look {
   const records = ["crm", "crm", "other"].map(
     (destination, offset): SeenRecord => ({
-      topic: TIER.topic,
+      topic: DELAY.topic,
       partition: 0,
       offset,
       writtenAtMs: WRITTEN_MS + offset * 100,
@@ -35,19 +35,19 @@ function look(said: Readonly<Record<string, number>>, commits: readonly number[]
     (offset, at): KafkaSample => ({
       fromMs: at * 1_000,
       toMs: at * 1_000 + 1,
-      ends: new Map([[TIER.topic, [3]]]),
-      committed: new Map([[TIER.group, new Map([[TIER.topic, [offset]]])]]),
+      ends: new Map([[DELAY.topic, [3]]]),
+      committed: new Map([[DELAY.group, new Map([[DELAY.topic, [offset]]])]]),
     }),
   );
   const metrics = Object.entries(said).map(([name, value]) => ({
     name,
-    labels: { destination: CRM, delay: TIER.name },
+    labels: { destination: CRM, delay: DELAY.name },
     value,
   }));
   // This is the count of `switchyard status`. The tests are about the other values.
   const inTiers = Math.max(0, 2 - (commits.at(-1) ?? 0));
   const truth = { samples, records, product: { topics, groups } };
-  const row = { destination: CRM, awaitingRetry: inTiers };
+  const row = { destination: CRM, awaitingRetry };
   const status = { report: { destinations: [row] } };
   return { fromMs: 0, toMs: 1_000, metrics, status, truth } as unknown as Look;
 }
@@ -77,7 +77,7 @@ test.each([
   ["another number, such as that of all destinations", { [WAITING]: 3 }, "metrics: waiting in 2s"],
   ["a later time, as if the first did not wait", { [NEXT_DUE]: 1_003 }, "metrics: next due"],
   ["another time of writing", { [OLDEST]: 999 }, "metrics: oldest waiting"],
-  ["a tier that is not known", { [UNKNOWN]: 1 }, "metrics: tiers not known"],
+  ["a retry delay that is not known", { [UNKNOWN]: 1 }, "metrics: retry delays not known"],
 ])("%s is found", (_name, changed, signal) => {
   expect(wrong({ ...TRUE, ...changed })).toEqual([signal]);
 });

@@ -13,7 +13,7 @@ import { stageProcess } from "../../support/worlds/stage-process.ts";
 
 const HOOK = "hook" as DestinationId;
 const DELIVERIES = "switchyard.deliveries.hook";
-const TIERS = ["switchyard.delays.10s", "switchyard.delays.5m"];
+const DELAY_TOPICS = ["switchyard.delays.10s", "switchyard.delays.5m"];
 
 function yaml(isEnabled: boolean): string {
   return `
@@ -33,7 +33,8 @@ delivery: { retryDelays: [10s, 5m] }
 async function returned(names: readonly string[], isEnabled = true): Promise<readonly string[]> {
   const clock = new ManualClock();
   const cluster = new MemoryCluster({ clock, random: createPrng(7) });
-  for (const topic of new Set([...names, ...TIERS, DELIVERIES])) cluster.createTopic(topic, 1);
+  for (const topic of new Set([...names, ...DELAY_TOPICS, DELIVERIES]))
+    cluster.createTopic(topic, 1);
   const headers = deliveryHeaders(deliveryOf({ destination: HOOK, dueAtMs: 1 }));
   for (const topic of names) {
     cluster.append({ topic, key: null, value: Buffer.from(topic), headers });
@@ -54,11 +55,11 @@ async function returned(names: readonly string[], isEnabled = true): Promise<rea
 }
 
 test("delay returns what waits in its retry delays, and in those that are not configured any more", async () => {
-  const all = [...TIERS, "switchyard.delays.2m", "switchyard.delays.1500ms"];
+  const all = [...DELAY_TOPICS, "switchyard.delays.2m", "switchyard.delays.1500ms"];
   const others = ["switchyard.delays.soon", "other.delays.30s"];
   expect((await returned([...all, ...others])).toSorted()).toEqual(all.toSorted());
 });
 
-test("delay returns what waits for a disabled destination: deliver parks it again", async () => {
-  expect(await returned(TIERS, false)).toHaveLength(2);
+test("delay returns what waits for a disabled destination: deliver schedules its retry again", async () => {
+  expect(await returned(DELAY_TOPICS, false)).toHaveLength(2);
 });

@@ -20,7 +20,7 @@ import { LogLines } from "../../support/log/log-lines.ts";
 
 const CLOCK = { nowMs: () => 10_000, sleep: () => Promise.resolve() };
 const HOLD = { reason: "circuit-open", sinceMs: 5_000, untilMs: null } as const;
-const TIERS = ["10s", "30s", "2m", "5m", "15m", "30m", "60m"];
+const DELAYS = ["10s", "30s", "2m", "5m", "15m", "30m", "60m"];
 const VITALS = {
   isAssigned: true,
   ...{ fetchedAtMs: 9_000, heardAtMs: 9_000 },
@@ -32,20 +32,20 @@ function allWait(metrics: Metrics, ids: readonly string[], shownMax: number): vo
   const labels = new Labels(ids);
   const counts = new OwnedCounts(labels);
   const inFlight = () => ids.map((id) => waitingOf(id, { firstAttemptAtMs: 1_790_000_000_123 }));
-  const tiers = TIERS.map((tier) => {
-    const place = { topic: `switchyard.delays.${tier}`, partition: 0 };
-    counts.begin({ ...place, delay: tier, inFlight, isGone: () => false, isOver: () => false });
+  const delays = DELAYS.map((delay) => {
+    const place = { topic: `switchyard.delays.${delay}`, partition: 0 };
+    counts.begin({ ...place, delay, inFlight, isGone: () => false, isOver: () => false });
     const seen = { ...place, position: 0, next: 0, end: 0, inFlight: 0, oldestUnfinishedMs: null };
     const progress = () => [{ ...seen, endAtMs: CLOCK.nowMs() }];
-    return { delay: tier, consumer: { progress, vitals: () => VITALS } };
+    return { delay, consumer: { progress, vitals: () => VITALS } };
   });
   for (const nowMs of [0, 5_000]) {
-    for (const { delay: tier, consumer } of tiers) counts.look(tier, consumer.progress(), nowMs);
+    for (const { delay, consumer } of delays) counts.look(delay, consumer.progress(), nowMs);
   }
   reportWaiting(metrics, CLOCK, {
     labels,
     counts,
-    delays: tiers,
+    delays: delays,
     retryWindowMs: 14_400_000,
     shownMax,
   });

@@ -53,7 +53,7 @@ delivery: { retryDelays: [10s] }
   return { clock, cluster, topics, delay, looking, append, finish: clockDriver(clock).during };
 }
 
-const parked = (clock: ManualClock) => {
+const scheduled = (clock: ManualClock) => {
   const atMs = clock.nowMs();
   return { attempt: 1, retryCount: 1, firstAttemptAtMs: atMs, dueAtMs: atMs + 10_000 };
 };
@@ -67,8 +67,8 @@ test("line, returns and retry delays of this destination count, and of no other"
   append(topics.deliveries(hook));
   append(topics.deliveries(other), { destination: other });
   append(topics.retries(hook), { attempt: 1, firstAttemptAtMs: clock.nowMs() });
-  append(delay, parked(clock));
-  append(delay, { ...parked(clock), destination: other });
+  append(delay, scheduled(clock));
+  append(delay, { ...scheduled(clock), destination: other });
   const begun = await finish(beginning(looking, clock.nowMs()));
   const remaining = await finish(remainingOf(looking, begun));
   expect(remaining).toEqual({ queued: 2, due: 1, awaitingRetry: 1 });
@@ -83,7 +83,7 @@ test("what is received after the beginning is not waited for", async () => {
   const receivedAtMs = clock.nowMs() + 5_000;
   append(topics.deliveries(hook), { receivedAtMs });
   append(topics.retries(hook), { receivedAtMs, attempt: 1, firstAttemptAtMs: receivedAtMs });
-  append(delay, { ...parked(clock), receivedAtMs });
+  append(delay, { ...scheduled(clock), receivedAtMs });
   expect(await finish(remainingOf(looking, begun))).toEqual({
     queued: 1,
     due: 0,

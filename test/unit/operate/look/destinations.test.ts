@@ -149,11 +149,11 @@ const byBreaker = { hold: { reason: "circuit-open", since: at(1), until } } as c
 
 test.each([
   ["nothing waits", { hold: null }, 0, null, null],
-  ["a line that goes", { hold: null }, 3, soon, NOW_MS],
-  ["one in a tier", { hold: null }, 0, soon, soon],
-  ["a line that is held", byBreaker, 3, null, NOW_MS + 30_000],
-  ["a line that is held, and one in a tier", byBreaker, 3, soon, soon],
-  ["a held line with nothing in it", byBreaker, 0, null, null],
+  ["a queue that proceeds", { hold: null }, 3, soon, NOW_MS],
+  ["one that awaits retry", { hold: null }, 0, soon, soon],
+  ["on hold", byBreaker, 3, null, NOW_MS + 30_000],
+  ["on hold, and one that awaits retry", byBreaker, 3, soon, soon],
+  ["on hold with an empty queue", byBreaker, 0, null, null],
   ["one that is overdue", { hold: null }, 0, NOW_MS - 5_000, NOW_MS],
   ["a pause", { hold: { reason: "paused", since: at(1), until: null } }, 3, soon, null],
 ] as const)("next attempt: %s", (_case, state, waiting, dueMs, expected) => {

@@ -29,7 +29,7 @@ test.each<[string, DeadLetterSpec, Partial<Delivery>, string]>([
   ["a rejected delivery", {}, {}, DELIVERIES],
   ["an expired one", { reason: "expired" }, {}, DELIVERIES],
   [
-    "one that its tier gave up",
+    "one that the delay stage dead-lettered",
     { stage: "delay", reason: "unknown-destination", topic: "sw.delays.10s" },
     {},
     DELIVERIES,

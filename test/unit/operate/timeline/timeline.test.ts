@@ -43,7 +43,7 @@ function on(topic: string, atMs: number, given: Partial<Delivery> = {}): FoundDe
   return { place: { topic, partition: 0, offset: 3 }, atMs, delivery: deliveryOf(given) };
 }
 
-function parked(
+function scheduled(
   endedAtMs: number,
   given: Partial<Delivery> = {},
   isRerouted = false,
@@ -140,7 +140,7 @@ test("the way of a delivery that is tried again, in order", () => {
       }),
       attempt(T + 10_090, { attempt: 2 }),
     ],
-    scheduledRetries: [parked(T + 20)],
+    scheduledRetries: [scheduled(T + 20)],
     retries: [on("retries.crm", T + 10_060, { attempt: 1, dueAtMs: T + 10_020 })],
   };
   expect(kinds(all)).toEqual([
@@ -165,8 +165,8 @@ test("without the topic of attempts those that failed are known by what followed
   const all = {
     queued: [on("deliveries.crm", T + 2)],
     scheduledRetries: [
-      parked(T + 20),
-      parked(T + 10_090, { attempt: 2, lastOutcome: `${KEY}=timeout,${OTHER_KEY}=skipped` }),
+      scheduled(T + 20),
+      scheduled(T + 10_090, { attempt: 2, lastOutcome: `${KEY}=timeout,${OTHER_KEY}=skipped` }),
     ],
     deadLetters: [
       deadLetter(T + 20_200, { delivery: deliveryOf({ attempt: 3, lastOutcome: `${KEY}=410` }) }),
@@ -195,7 +195,7 @@ test("without the topic of attempts those that failed are known by what followed
 test("an attempt that both tell of is one", () => {
   const all = {
     queued: [on("deliveries.crm", T)],
-    scheduledRetries: [parked(T + 20)],
+    scheduledRetries: [scheduled(T + 20)],
     deadLetters: [deadLetter(T + 60_000)],
   };
   const noted = [
@@ -224,7 +224,7 @@ test("a window that ended while it waited is no attempt", () => {
   expect(
     kinds({
       queued: [on("deliveries.crm", T)],
-      scheduledRetries: [parked(T + 20)],
+      scheduledRetries: [scheduled(T + 20)],
       deadLetters: [waited],
     }),
   ).toEqual([
@@ -253,36 +253,41 @@ test.each<[string, Partial<Evidence>, number, Partial<FinalState>]>([
     { kind: "dead-lettered", atMs: T + 9, tookMs: null },
   ],
   [
-    "parked, not due",
-    { scheduledRetries: [parked(T)] },
+    "scheduled for retry, not due",
+    { scheduledRetries: [scheduled(T)] },
     T + 9_000,
     { kind: "waiting", atMs: T + 10_000 },
   ],
   [
-    "cancelled while it was parked",
-    { scheduledRetries: [parked(T)], deadLetters: [cancelled("delays.10s/0/3")] },
+    "cancelled while it awaited retry",
+    { scheduledRetries: [scheduled(T)], deadLetters: [cancelled("delays.10s/0/3")] },
     T + 9_000,
     { kind: "dead-lettered", atMs: T + 500 },
   ],
   [
     "cancelled, replayed and accepted before it would have been due",
     {
-      ...{ scheduledRetries: [parked(T)], deadLetters: [cancelled("delays.10s/0/3")] },
+      ...{ scheduledRetries: [scheduled(T)], deadLetters: [cancelled("delays.10s/0/3")] },
       attempts: [attempt(T + 900)],
     },
     T + 9_000,
     { kind: "accepted", atMs: T + 900 },
   ],
   [
-    "cancelled elsewhere, and parked still",
-    { scheduledRetries: [parked(T)], deadLetters: [cancelled("delays.10s/0/4")] },
+    "cancelled elsewhere, and still awaiting retry",
+    { scheduledRetries: [scheduled(T)], deadLetters: [cancelled("delays.10s/0/4")] },
     T + 9_000,
     { kind: "waiting", atMs: T + 10_000 },
   ],
-  ["parked, due", { scheduledRetries: [parked(T)] }, T + 11_000, { kind: "due", atMs: T + 10_000 }],
   [
-    "retry-scheduled beyond its tier",
-    { scheduledRetries: [parked(T, { notBeforeMs: T + 99_000 })] },
+    "scheduled for retry, due",
+    { scheduledRetries: [scheduled(T)] },
+    T + 11_000,
+    { kind: "due", atMs: T + 10_000 },
+  ],
+  [
+    "scheduled for retry beyond its retry delay",
+    { scheduledRetries: [scheduled(T, { notBeforeMs: T + 99_000 })] },
     T + 11_000,
     { kind: "waiting", atMs: T + 99_000 },
   ],
@@ -291,7 +296,7 @@ test.each<[string, Partial<Evidence>, number, Partial<FinalState>]>([
   ["finished", { isFinished: () => true }, NOW_MS, { kind: "finished" }],
   ["for somebody else", { topicDestinations: new Set(["crm"]) }, NOW_MS, { kind: "written" }],
   [
-    "attempted, and its parking is not written yet",
+    "attempted, and its scheduled retry is not written yet",
     {
       attempts: [
         attempt(T + 9, {
@@ -310,7 +315,7 @@ test.each<[string, Partial<Evidence>, number, Partial<FinalState>]>([
 });
 
 test("with every, a part that waits decides, and one that came back does not", () => {
-  const share = (endpoint: EndpointKey) => parked(T + 20, { endpoint });
+  const share = (endpoint: EndpointKey) => scheduled(T + 20, { endpoint });
   const back = on("retries.crm", T + 10_050, { endpoint: KEY, attempt: 1 });
   const both = {
     queued: [on("deliveries.crm", T)],
@@ -324,7 +329,7 @@ test("with every, a part that waits decides, and one that came back does not", (
 });
 
 test("a destination whose topic took nothing is reached by way of a delay", () => {
-  const around = parked(T + 5, { attempt: 0 }, true);
+  const around = scheduled(T + 5, { attempt: 0 }, true);
   const all = {
     scheduledRetries: [around],
     queued: [on("deliveries.crm", T + 10_030)],

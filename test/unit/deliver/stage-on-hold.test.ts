@@ -88,9 +88,9 @@ test("while its endpoint fails a line is held: none is scheduled for retry witho
   }));
   append(2_000);
   await world.clock.advance(30 * MINUTE_MS);
-  const parked = parkings(world);
-  expect(parked.length).toBe(world.http.sent.length);
-  expect(parked.filter((texts) => texts["switchyard-attempt"] === undefined)).toEqual([]);
+  const scheduled = scheduledRetries(world);
+  expect(scheduled.length).toBe(world.http.sent.length);
+  expect(scheduled.filter((texts) => texts["switchyard-attempt"] === undefined)).toEqual([]);
   const attempted = new Set(world.http.sent.map(idOf));
   // There is a second of failures, then a probe now and then.
   expect(attempted.size).toBeLessThan(150);
@@ -156,7 +156,7 @@ test("behind the long line of a slow endpoint retries are at most a second late"
   append(10_000);
   await world.clock.advance(5 * MINUTE_MS);
   const dueAtMs = new Map(
-    parkings(world).map((texts) => [
+    scheduledRetries(world).map((texts) => [
       `${texts["switchyard-message-id"]}/${texts["switchyard-attempt"]}`,
       Number(texts["switchyard-due-at"]),
     ]),
@@ -214,7 +214,7 @@ test("Retry-After holds the line, and lets it continue when it is over", async (
   const later = world.http.sent.slice(first);
   expect(later).toHaveLength(100 - first);
   for (const { atMs } of later) expect(atMs - startMs).toBeGreaterThanOrEqual(60 * S);
-  expect(parkings(world)).toHaveLength(first);
+  expect(scheduledRetries(world)).toHaveLength(first);
 });
 
 test.each([
@@ -251,7 +251,7 @@ test.each([
       );
     }
     expect(world.http.sent).toEqual([]);
-    expect(parkings(world)).toEqual([]);
+    expect(scheduledRetries(world)).toEqual([]);
     const text = await world.metrics.text();
     expect(text).toContain(
       `switchyard_destination_on_hold{destination="crm",reason="${because}"} 1`,
@@ -294,7 +294,9 @@ test("every: one endpoint that is away holds no line; its share is scheduled for
   const to = (url: string) => new Set(world.http.sent.filter((sent) => sent.url === url).map(idOf));
   expect(to(B).size).toBe(400);
   await world.clock.advance(back - MINUTE_MS);
-  const unattempted = parkings(world).filter((texts) => texts["switchyard-attempt"] === undefined);
+  const unattempted = scheduledRetries(world).filter(
+    (texts) => texts["switchyard-attempt"] === undefined,
+  );
   expect(unattempted.length).toBeGreaterThan(400);
   for (const texts of unattempted) expect(texts["switchyard-endpoint"]).not.toBe("");
   // Deliveries that were never attempted there are returned within 2 minutes.
@@ -314,7 +316,7 @@ test("any: while one endpoint is away the other gets everything, and no line is 
   append(1_000);
   await world.clock.advance(30 * S);
   expect(accepted(world).size).toBe(1_000);
-  expect(parkings(world)).toEqual([]);
+  expect(scheduledRetries(world)).toEqual([]);
 });
 
 test("what waits in a retry delay since an older version is attempted, with or without an attempt made", async () => {
