@@ -81,7 +81,7 @@ test.each([5, 50])(
   },
 );
 
-test("while its endpoint fails a line is held: none is scheduled for retry without an attempt, and lag shows them", async () => {
+test("while its endpoint fails a queue is on hold: none is scheduled for retry without an attempt, and lag shows them", async () => {
   const { world, append } = await worldOf({ concurrency: 8 }, () => ({
     status: 503,
     afterMs: 100,
@@ -124,7 +124,7 @@ test("an outage of six hours costs what was attempted before its end, each ten t
   for (const ids of byKey.values()) expect(ids).toEqual(ids.toSorted((a, b) => a - b));
 });
 
-test("after 20 minutes of an endpoint that hangs a long line goes out at the pace of the ramp", async () => {
+test("after 20 minutes of an endpoint that hangs a long queue goes out at the pace of the ramp", async () => {
   const waiting = 5_000;
   const { world, append } = await worldOf({}, (_sent, sinceMs) =>
     sinceMs < 20 * MINUTE_MS ? { cause: "timeout", afterMs: 5_000 } : { status: 200, afterMs: 20 },
@@ -142,7 +142,7 @@ test("after 20 minutes of an endpoint that hangs a long line goes out at the pac
   expect(world.deadLetters()).toEqual([]);
 });
 
-test("behind the long line of a slow endpoint retries are at most a second late", async () => {
+test("behind the long queue of a slow endpoint retries are at most a second late", async () => {
   const random = (id: string) => (Number(id.slice(2)) * 7_919) % 10 === 0;
   const attempts = new Map<string, number>();
   const { world, append } = await worldOf({}, (sent) => {
@@ -188,7 +188,7 @@ test("calls that always fail keep no endpoint closed", async () => {
   expect(world.deadLetters()).toEqual([]);
 });
 
-test("while a breaker is open retries go one at a time, and none of the line next to them", async () => {
+test("while a circuit is open retries go one at a time, and none of the queue alongside them", async () => {
   const { world, append } = await worldOf({ concurrency: 16 }, () => ({
     status: 503,
     afterMs: 200,
@@ -202,7 +202,7 @@ test("while a breaker is open retries go one at a time, and none of the line nex
   expect(world.http.sent.length - before).toBeGreaterThan(50);
 });
 
-test("Retry-After holds the line, and lets it continue when it is over", async () => {
+test("Retry-After puts the queue on hold, and lets it continue when it is over", async () => {
   const { world, append, startMs } = await worldOf({ concurrency: 4 }, (_sent, sinceMs) =>
     sinceMs < S ? { status: 429, retryAfter: "60" } : 200,
   );
@@ -221,7 +221,7 @@ test.each([
   ["paused", { paused: true }],
   ["disabled", { enabled: false }],
 ] as const)(
-  "%s: the line waits, retries too, and windows that end meanwhile are reported apart",
+  "%s: the queue waits, retries too, and windows that end meanwhile are reported apart",
   async (because, still) => {
     const { world, append } = await worldOf(still, () => 200);
     append(50);
@@ -262,7 +262,7 @@ test.each([
   },
 );
 
-test("a line that was held continues after a restart where it stood, in order", async () => {
+test("a queue that was on hold continues after a restart where it was, in order", async () => {
   const first = await worldOf({ paused: true }, () => 200);
   first.append(600, 10);
   await first.world.clock.advance(MINUTE_MS);
@@ -283,7 +283,7 @@ test("a line that was held continues after a restart where it stood, in order", 
   await stopping;
 });
 
-test("every: one endpoint that is away holds no line; its share is scheduled for retry for 2 minutes at most", async () => {
+test("every: one unavailable endpoint puts no queue on hold; its share is scheduled for retry for 2 minutes at most", async () => {
   const back = 40 * MINUTE_MS;
   const { world, append } = await worldOf(
     { urls: [A, B], deliver: "every", concurrency: 8 },
@@ -308,7 +308,7 @@ test("every: one endpoint that is away holds no line; its share is scheduled for
   expect(world.deadLetters()).toEqual([]);
 });
 
-test("any: while one endpoint is away the other gets everything, and no line is held", async () => {
+test("any: while one endpoint is unavailable the other gets everything, and no queue is on hold", async () => {
   const { world, append } = await worldOf({ urls: [A, B], concurrency: 8 }, ({ url }) => ({
     status: url === A ? 503 : 200,
     afterMs: 50,
@@ -326,7 +326,7 @@ test("what waits in a retry delay since an older version is attempted, with or w
   const firstAttemptAtMs = nowMs - 3 * HOUR_MS;
   const given = [
     { messageId: "tried", attempt: 3, firstAttemptAtMs },
-    { messageId: "kept-away", firstAttemptAtMs: nowMs - 5 * HOUR_MS },
+    { messageId: "kept-waiting", firstAttemptAtMs: nowMs - 5 * HOUR_MS },
   ];
   for (const each of given) {
     const delivery = deliveryOf({ ...old, ...each } as Partial<Delivery>);
@@ -335,7 +335,7 @@ test("what waits in a retry delay since an older version is attempted, with or w
     world.cluster.append({ topic: topics.delays(10_000), key: null, value, headers });
   }
   await world.clock.advance(15 * S);
-  expect([...accepted(world)].sort()).toEqual(["kept-away", "tried"]);
+  expect([...accepted(world)].sort()).toEqual(["kept-waiting", "tried"]);
   const returned = world.cluster.records(topics.retries(CRM)).map(headerTexts);
   expect(returned.map((texts) => texts["switchyard-message-id"])).toEqual(["tried"]);
 });
