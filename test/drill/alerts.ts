@@ -1,5 +1,5 @@
 /**
- * Compares the alerts of deploy/prometheus in each trouble with the expected ones, using a real Prometheus that scrapes
+ * Compares the alerts of deploy/prometheus in each problem with the expected ones, using a real Prometheus that scrapes
  * the program.
  *
  * The rules are sixty times faster, so that a drill does not take hours: one minute is one second, or several seconds
@@ -7,8 +7,8 @@
  *
  *   while                            alerts that fire
  *   all is fine, for 20 "minutes"    none; the time is longer than the longest `for:`, 15 "minutes"
- *   there is a trouble               only the alerts of this trouble and its destination
- *   the trouble has ended            none, when the ranges over which they count are over
+ *   there is a problem               only the alerts of this problem and its destination
+ *   the problem has ended            none, when the ranges over which they count are over
  */
 
 import { setTimeout as timer } from "node:timers/promises";
@@ -22,19 +22,19 @@ import {
 } from "../support/servers/prometheus.ts";
 import { expectedOf } from "./expected-alerts.ts";
 import type { Row } from "./judge.ts";
+import type { DrillHooks } from "./problem.ts";
 import type { Product } from "./product.ts";
-import type { DrillHooks } from "./trouble.ts";
 
 const LOOK_SPACING_MS = 1_000;
 const QUIET_MS = 20_000;
-/** Number of checks without an alert after which there counts as no trouble. */
+/** Number of checks without an alert after which there counts as no problem. */
 const SETTLED_LOOKS = 8;
 /** The alert about a destination on hold fires after an hour, which is a minute here. */
 const FIRES_LIMIT_MS = 150_000;
 /** Longer than circuits take to close, and longer than the ranges over which alerts count. */
 const QUIET_AGAIN_LIMIT_MS = 150_000;
 
-/** Alerts about the machine rather than a trouble. They are correct if the machine has too little CPU. */
+/** Alerts about the machine rather than a problem. They are correct if the machine has too little CPU. */
 const OF_THE_MACHINE = ["SwitchyardEventLoopBlocked"];
 /** An idle fetch lasts 12 s, which is twelve minutes without a fetch for the faster rules. */
 const TOO_QUICK = ["SwitchyardConsumerStalled"];
@@ -47,7 +47,7 @@ export class AlertWatch implements AsyncDisposable {
   readonly rows: readonly Row[];
   readonly hooks: DrillHooks = {
     onFine: (product) => this.#begin(product),
-    onHealthProblem: (product, names) => this.#trouble(product, names),
+    onHealthProblem: (product, names) => this.#problem(product, names),
     onMended: (_, names) => this.#mended(names),
   };
   readonly #rows: Row[] = [];
@@ -86,14 +86,14 @@ export class AlertWatch implements AsyncDisposable {
       for (const alert of await fired(prometheus)) seen.add(reported(alert));
       await timer(LOOK_SPACING_MS);
     }
-    this.#add({ trouble: "none", phase: "before", signal: "alerts", ...none([...seen]) }, null);
+    this.#add({ problem: "none", phase: "before", signal: "alerts", ...none([...seen]) }, null);
   }
 
-  async #trouble({ destinations }: Product, names: readonly string[]): Promise<void> {
+  async #problem({ destinations }: Product, names: readonly string[]): Promise<void> {
     const prometheus = this.#running();
     const about = (name: string) => destinations.find((id) => id === name) ?? null;
     const wanted = names.flatMap((name) =>
-      expectedOf(name).fire.map((alert) => ({ trouble: name, alert, destination: about(name) })),
+      expectedOf(name).fire.map((alert) => ({ problem: name, alert, destination: about(name) })),
     );
     const allowed = names.flatMap((name) => {
       const { fire, mayFire = [] } = expectedOf(name);
@@ -116,9 +116,9 @@ export class AlertWatch implements AsyncDisposable {
       const afterMs = firedAfterMs.get(want) ?? null;
       const said = afterMs === null ? "is quiet" : "fires";
       const row = { signal: want.alert, said, truth: "fires", ok: afterMs !== null };
-      this.#add({ trouble: want.trouble, phase: "in trouble", ...row }, afterMs);
+      this.#add({ problem: want.problem, phase: "during", ...row }, afterMs);
     }
-    const rest = { trouble: names.join("+"), phase: "in trouble", signal: "other alerts" };
+    const rest = { problem: names.join("+"), phase: "during", signal: "other alerts" };
     this.#add({ ...rest, ...none([...others]) }, null);
   }
 
@@ -130,7 +130,7 @@ export class AlertWatch implements AsyncDisposable {
       left = await fired(prometheus);
       return left.length === 0;
     }, QUIET_AGAIN_LIMIT_MS);
-    const about = { trouble: names.join("+"), phase: "mended", signal: "alerts" };
+    const about = { problem: names.join("+"), phase: "mended", signal: "alerts" };
     this.#add({ ...about, ...none(left.map(reported)) }, Date.now() - sinceMs);
     await this[Symbol.asyncDispose]();
   }
@@ -146,8 +146,8 @@ export class AlertWatch implements AsyncDisposable {
   }
 
   #add(row: Omit<Row, "about" | "afterMs">, afterMs: number | null): void {
-    this.#say(`${row.trouble}, ${row.phase}: ${row.signal}: ${row.said}`);
-    this.#rows.push({ ...row, about: row.trouble, afterMs });
+    this.#say(`${row.problem}, ${row.phase}: ${row.signal}: ${row.said}`);
+    this.#rows.push({ ...row, about: row.problem, afterMs });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -160,7 +160,7 @@ async function fired(prometheus: Prometheus): Promise<readonly Alert[]> {
   return (await prometheus.alerts()).filter(({ name }) => !SKIPPED_SUITES.includes(name));
 }
 
-/** True if an alert belongs to the trouble. Some alerts name no destination, even if the trouble concerns one. */
+/** True if an alert belongs to the problem. Some alerts name no destination, even if the problem concerns one. */
 function isOf(alert: Alert, name: string, about: { readonly destination: string | null }) {
   const isOfAnother = alert.destination !== null && about.destination !== null;
   return alert.name === name && (!isOfAnother || alert.destination === about.destination);

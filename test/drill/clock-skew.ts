@@ -7,7 +7,7 @@ import { METRICS } from "../../src/telemetry/metrics.ts";
 import { type Comparison, counted, worded } from "./comparison.ts";
 import { fineOf } from "./drilled-world.ts";
 import { type Look, metric } from "./look.ts";
-import { lone, own } from "./program-troubles.ts";
+import { lone, own } from "./program-problems.ts";
 
 const NAME = "clock-skew";
 const AHEAD_MS = 3_600_000;
@@ -22,7 +22,7 @@ export const CLOCK_SKEW = lone(NAME, "the clock of the process is set an hour ah
   said: (look, madeAtMs) => {
     const isKnown = look.fromMs >= madeAtMs + UNKNOWN_FOR_MS;
     return [
-      ...(isKnown ? fineOf(look, { trouble: NAME, isAlways: true }) : []),
+      ...(isKnown ? fineOf(look, { problem: NAME, isAlways: true }) : []),
       own(NAME, [
         ...signals(look, AHEAD_MS),
         worded("log", reported(look), ["clock.wrong"]),
@@ -38,7 +38,7 @@ export const CLOCK_SKEW = lone(NAME, "the clock of the process is set an hour ah
 
 function signals(look: Look, aheadMs: number): readonly Comparison[] {
   const { ready, fromMs, toMs } = look;
-  const isNamed = (ready?.parts.process ?? []).some((trouble) => trouble.includes("clock"));
+  const isNamed = (ready?.parts.process ?? []).some((problem) => problem.includes("clock"));
   const inStatus = look.status.report?.processes[0]?.clockOffsetSeconds ?? null;
   const offset = around(aheadMs / 1_000, aheadMs / 1_000);
   const own = around((fromMs + aheadMs) / 1_000, (toMs + aheadMs) / 1_000);

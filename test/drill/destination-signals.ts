@@ -1,6 +1,6 @@
 /**
  * Compares the signals of a destination with its receiver's ledger and with Kafka. The comparisons are the same for
- * every destination at every moment; a trouble only provides the expected values.
+ * every destination at every moment; a problem only provides the expected values.
  */
 
 import type { DestinationId } from "../../src/domain/ids.ts";
@@ -16,7 +16,7 @@ import { waitingSignals } from "./waiting-signals.ts";
 /** The maximum age of a lag. */
 const LAG_AGE_MS = 15_000;
 
-/** @param madeAtMs when the destination's trouble started; 0 if it has none. */
+/** @param madeAtMs when the destination's problem started; 0 if it has none. */
 export function destinationSignals(
   look: Look,
   id: DestinationId,

@@ -2,21 +2,21 @@
 
 import { table } from "../../src/words/table.ts";
 import type { Row } from "./judge.ts";
-import { drillSideBySide } from "./side-by-side.ts";
 import type {
   DestinationHealthProblem,
   DrillOptions,
   HealthProblem,
   LoneHealthProblem,
-} from "./trouble.ts";
+} from "./problem.ts";
+import { drillSideBySide } from "./side-by-side.ts";
 
 export async function drill(
   healthProblems: readonly HealthProblem[],
   options: DrillOptions,
 ): Promise<readonly Row[]> {
-  const isOfDestination = (trouble: HealthProblem): trouble is DestinationHealthProblem =>
-    trouble.kind === "destination";
-  const isLone = (trouble: HealthProblem): trouble is LoneHealthProblem => trouble.kind === "alone";
+  const isOfDestination = (problem: HealthProblem): problem is DestinationHealthProblem =>
+    problem.kind === "destination";
+  const isLone = (problem: HealthProblem): problem is LoneHealthProblem => problem.kind === "alone";
   const rows: Row[] = [];
   const together = healthProblems.filter(isOfDestination);
   if (together.length > 0) rows.push(...(await drillSideBySide(together, options)));
@@ -28,14 +28,14 @@ export async function drill(
 }
 
 export function drillTable(rows: readonly Row[]): string {
-  const cells = rows.map(({ trouble, phase, about, signal, said, truth, afterMs, ok }) => [
-    trouble,
+  const cells = rows.map(({ problem, phase, about, signal, said, truth, afterMs, ok }) => [
+    problem,
     phase,
-    about === trouble ? signal : `${about}, ${signal}`,
+    about === problem ? signal : `${about}, ${signal}`,
     said,
     truth,
     afterMs === null ? "-" : `${Math.round(afterMs / 1_000)} s`,
     ok ? "yes" : "NO",
   ]);
-  return table(["TROUBLE", "WHEN", "SIGNAL", "SAID", "TRUTH", "AFTER", "TRUE"], cells);
+  return table(["PROBLEM", "WHEN", "SIGNAL", "SAID", "TRUTH", "AFTER", "TRUE"], cells);
 }

@@ -9,6 +9,7 @@ import { type Expected, FINE } from "./expected.ts";
 import { Judge, type Row } from "./judge.ts";
 import { KafkaTruth } from "./kafka-truth.ts";
 import { type Look, takeLook } from "./look.ts";
+import type { DrillOptions } from "./problem.ts";
 import {
   type DestinationNeed,
   IDLE,
@@ -18,13 +19,12 @@ import {
   WELL,
 } from "./product.ts";
 import { startTraffic, type Traffic } from "./traffic.ts";
-import type { DrillOptions } from "./trouble.ts";
 
 /** The time between two checks, long enough for commits that follow a report to become part of the truth. */
 const LOOK_SPACING_MS = 1_500;
 
 export interface Said {
-  readonly trouble: string;
+  readonly problem: string;
   readonly about: string;
   readonly comparisons: readonly Comparison[];
   /** True if the signals must never be false, even for a moment. */
@@ -87,7 +87,7 @@ export class DrilledWorld implements AsyncDisposable {
     while ((settled < settledLooks || tookMs() < leastMs) && tookMs() < lastMs) {
       const look = await this.look();
       for (const said of saidOf(look)) {
-        const key = `${said.trouble} ${said.about}`;
+        const key = `${said.problem} ${said.about}`;
         const found = judges.get(key) ?? { said, judge: new Judge(startedAtMs) };
         judges.set(key, found);
         found.judge.take(said.comparisons, look.toMs);
@@ -100,7 +100,7 @@ export class DrilledWorld implements AsyncDisposable {
       await timer(LOOK_SPACING_MS);
     }
     return [...judges.values()].flatMap(({ said, judge }) =>
-      judge.rows({ trouble: said.trouble, about: said.about, phase }, said.isAlways),
+      judge.rows({ problem: said.problem, about: said.about, phase }, said.isAlways),
     );
   }
 
@@ -118,10 +118,10 @@ export class DrilledWorld implements AsyncDisposable {
   }
 }
 
-/** The expected signals of destinations that have no trouble, regardless of the troubles of others. */
+/** The expected signals of destinations that have no problem, regardless of the problems of others. */
 export function fineOf(
   look: Look,
-  about: { readonly trouble: string; readonly isAlways: boolean },
+  about: { readonly problem: string; readonly isAlways: boolean },
   ids: readonly DestinationId[] = BYSTANDERS,
 ): readonly Said[] {
   return ids.map((id) => ({

@@ -1,4 +1,4 @@
-/** The alerts that fire in each trouble. */
+/** The alerts that fire in each problem. */
 
 export interface ExpectedAlerts {
   readonly fire: readonly string[];
@@ -13,7 +13,7 @@ const FAILING: ExpectedAlerts = {
   mayFire: [MANY],
 };
 
-/** By the trouble's name. If a trouble concerns a destination, the alerts name that destination. */
+/** By the problem's name. If a problem concerns a destination, the alerts name that destination. */
 export const ALERTS: Readonly<Record<string, ExpectedAlerts>> = {
   down: FAILING,
   silent: FAILING,
@@ -45,11 +45,11 @@ export const ALERTS: Readonly<Record<string, ExpectedAlerts>> = {
   // The permissions to write to one topic, and to read in one group.
   "permission-lost": { fire: ["SwitchyardTopicNotWritable", "SwitchyardLagUnknown"] },
   "foreign-member": { fire: ["SwitchyardForeignGroupMember"], mayFire: ["SwitchyardLagUnknown"] },
-  "kafka-away": { fire: ["SwitchyardKafkaUnreachable"] },
+  "kafka-unreachable": { fire: ["SwitchyardKafkaUnreachable"] },
 };
 
-export function expectedOf(trouble: string): ExpectedAlerts {
-  const expected = ALERTS[trouble];
-  if (expected === undefined) throw new Error(`nobody has said which alerts ${trouble} has`);
+export function expectedOf(problem: string): ExpectedAlerts {
+  const expected = ALERTS[problem];
+  if (expected === undefined) throw new Error(`nobody has said which alerts ${problem} has`);
   return expected;
 }

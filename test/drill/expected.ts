@@ -1,4 +1,4 @@
-/** The expected signals of a trouble's destination. All other signals are the same for all destinations. */
+/** The expected signals of a problem's destination. All other signals are the same for all destinations. */
 
 import type { DestinationStateName } from "../../src/domain/destination-status.ts";
 
@@ -7,9 +7,9 @@ export const NOT_KNOWN = "not known";
 
 export interface Expected {
   /** Whether the circuit of its endpoint is open. */
-  readonly breaker: "closed" | "left alone";
+  readonly circuit: "closed" | "open";
   /** Why the destination is on hold; null if it is not. */
-  readonly held: "circuit-open" | "retry-after" | "paused" | "disabled" | null;
+  readonly hold: "circuit-open" | "retry-after" | "paused" | "disabled" | null;
   /** Whether too many of its attempts fail; null if it is unknown when enough attempts have failed. */
   readonly isFailing: boolean | null;
   /** Whether `/readyz` names the destination. */
@@ -33,8 +33,8 @@ export interface Failures {
 }
 
 export const FINE: Expected = {
-  breaker: "closed",
-  held: null,
+  circuit: "closed",
+  hold: null,
   isFailing: false,
   isNamed: false,
   state: "delivering",

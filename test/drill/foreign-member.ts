@@ -10,12 +10,12 @@ import { type Comparison, counted, worded } from "./comparison.ts";
 import { fineOf } from "./drilled-world.ts";
 import { type Look, metric } from "./look.ts";
 import { type Product, WELL } from "./product.ts";
-import { exactly, lone, own } from "./program-troubles.ts";
+import { exactly, lone, own } from "./program-problems.ts";
 
 const NAME = "foreign-member";
 const CLIENT_ID = "a-script";
 const STAYS_MS = 3_000;
-const AWAY_MS = 2_000;
+const ABSENT_MS = 2_000;
 /** The time limit for a call to arrive while the group rebalances repeatedly. */
 const ARRIVAL_MS = 15_000;
 const MANY = 1_000_000;
@@ -32,7 +32,7 @@ export const FOREIGN_MEMBER = lone(NAME, "another program joins and leaves a gro
     return Promise.resolve();
   },
   said: (look) => [
-    ...fineOf(look, { trouble: NAME, isAlways: false }),
+    ...fineOf(look, { problem: NAME, isAlways: false }),
     own(NAME, [
       ...whatever(look),
       counted("metrics: other programs", foreign(look, "route"), exactly(1)),
@@ -65,7 +65,7 @@ async function joinAndLeave({ brokers, groups, topics }: Product, signal: AbortS
     });
     await timer(STAYS_MS, undefined, { signal }).catch(() => undefined);
     await consumer.disconnect();
-    await timer(AWAY_MS, undefined, { signal }).catch(() => undefined);
+    await timer(ABSENT_MS, undefined, { signal }).catch(() => undefined);
   }
 }
 
@@ -84,7 +84,7 @@ function foreign(look: Look, stage: string): number {
 
 function inReadyz({ ready }: Look): string {
   const healthProblems = ready?.parts.route ?? [];
-  return healthProblems.some((trouble) => trouble.includes(CLIENT_ID)) ? "named" : "silent";
+  return healthProblems.some((problem) => problem.includes(CLIENT_ID)) ? "named" : "silent";
 }
 
 function inLog({ lines, truth }: Look): string {

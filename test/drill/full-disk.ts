@@ -9,9 +9,9 @@ import { fillDisk, freeDisk, whyNoDisk } from "../support/script/small-disk.ts";
 import { type Comparison, counted, worded } from "./comparison.ts";
 import { fineOf } from "./drilled-world.ts";
 import { type Look, metric } from "./look.ts";
+import type { LoneHealthProblem } from "./problem.ts";
 import { PARTITIONS, type Product } from "./product.ts";
-import { exactly, lone, own } from "./program-troubles.ts";
-import type { LoneHealthProblem } from "./trouble.ts";
+import { exactly, lone, own } from "./program-problems.ts";
 
 const NAME = "full-disk";
 /** IDs are long, so that a few users take more room than the end of a file has. */
@@ -25,7 +25,7 @@ const drilled = lone(NAME, "the disk of the audience store is full", {
     await publishAudience(product);
   },
   said: (look) => [
-    ...fineOf(look, { trouble: NAME, isAlways: true }),
+    ...fineOf(look, { problem: NAME, isAlways: true }),
     own(NAME, [...signals(look, "named", { from: 1, to: PARTITIONS })]),
   ],
   mend: (product) => Promise.resolve(freeDisk(product.disk)),
@@ -44,7 +44,7 @@ export const FULL_DISK: LoneHealthProblem = {
     const why = whyNoDisk(directory);
     rmSync(directory, { recursive: true });
     if (why === null) return drilled.run(options);
-    options.say(`left out: ${why}`);
+    options.say(`skipped: ${why}`);
     return [];
   },
 };
@@ -70,7 +70,7 @@ function signals(
 ): readonly Comparison[] {
   const { ready, status, lines } = look;
   const healthProblems = ready?.parts.audience ?? [];
-  const isNamed = healthProblems.some((trouble) => trouble.includes("No space left on device"));
+  const isNamed = healthProblems.some((problem) => problem.includes("No space left on device"));
   const reported = lines.some(({ msg }) => msg === "stage.restarting");
   const ended = lines.some(({ msg }) => msg === "stage.failed");
   const inStatus = status.report?.processes[0]?.stateStoresUnavailable ?? null;

@@ -9,7 +9,7 @@ import { type Comparison, counted, worded } from "./comparison.ts";
 import { fineOf } from "./drilled-world.ts";
 import { type Look, metric } from "./look.ts";
 import type { LoggedLine, Product } from "./product.ts";
-import { exactly, lone, own } from "./program-troubles.ts";
+import { exactly, lone, own } from "./program-problems.ts";
 
 const NAME = "half-a-rollout";
 const ADDED = "added" as DestinationId;
@@ -20,7 +20,7 @@ export const HALF_A_ROLLOUT = lone(NAME, "one of two processes has a destination
   product: { destinations: [{ id: ADDED, isUnfed: true }] },
   make: (product) => product.startOther(),
   said: (look) => [
-    ...fineOf(look, { trouble: NAME, isAlways: true }),
+    ...fineOf(look, { problem: NAME, isAlways: true }),
     own(NAME, [...signals(look, "named", 1), worded("log", reported(look), ["routes.missing"])]),
   ],
   mend: async (product) => {
@@ -38,7 +38,7 @@ export const HALF_A_ROLLOUT = lone(NAME, "one of two processes has a destination
 });
 
 function signals(look: Look, readyz: "named" | "silent", missing: number): readonly Comparison[] {
-  const isNamed = (look.ready?.parts.process ?? []).some((trouble) => trouble.includes(ADDED));
+  const isNamed = (look.ready?.parts.process ?? []).some((problem) => problem.includes(ADDED));
   const inStatus = look.status.report?.processes[0]?.routesMissing ?? null;
   return [
     counted("metrics: routes missing", metric(look, METRICS.routesMissing), exactly(missing)),

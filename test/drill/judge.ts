@@ -11,8 +11,8 @@
 import type { Comparison } from "./comparison.ts";
 
 export interface Row extends Comparison {
-  readonly trouble: string;
-  /** Before, during or after the trouble; `throughout` for signals that no trouble may change. */
+  readonly problem: string;
+  /** Before, during or after the problem; `throughout` for signals that no problem may change. */
   readonly phase: string;
   /** The destination or other subject of the signal. */
   readonly about: string;
@@ -54,7 +54,7 @@ export class Judge {
   }
 
   /** @param isAlways whether the signals had to be correct from the start. */
-  rows(about: Pick<Row, "trouble" | "phase" | "about">, isAlways: boolean): readonly Row[] {
+  rows(about: Pick<Row, "problem" | "phase" | "about">, isAlways: boolean): readonly Row[] {
     return [...this.#tracks.values()].map(({ last, trueAtMs, wrong, relapse }) => {
       const shown = (isAlways ? wrong : relapse) ?? last;
       const afterMs = trueAtMs === null ? null : trueAtMs - this.#startedAtMs;

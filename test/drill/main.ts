@@ -1,10 +1,10 @@
 /**
- * `npm run drill`: causes each trouble on a real cluster, and compares the program's signals with the truth. If
+ * `npm run drill`: causes each problem on a real cluster, and compares the program's signals with the truth. If
  * Prometheus is installed or can be downloaded, it scrapes the program, and the alerts that fire are also compared.
  *
- *   npm run drill                          all troubles
- *   npm run drill -- --only down,slow      only these troubles
- *   npm run drill -- --list                names and descriptions of the troubles
+ *   npm run drill                          all problems
+ *   npm run drill -- --only down,slow      only these problems
+ *   npm run drill -- --list                names and descriptions of the problems
  *   npm run drill -- --patience 3          signals may take three times as long, on a busy machine
  *
  * The exit status is 1 if a signal was wrong, and 2 for invalid usage.
@@ -16,7 +16,7 @@ import { findPrometheus } from "../../tools/prometheus/find.ts";
 import { flagsOf, oneOf, PATIENCE, patienceOf, runScript, say } from "../support/script/script.ts";
 import { AlertWatch } from "./alerts.ts";
 import { drill, drillTable } from "./drill.ts";
-import { TROUBLES } from "./troubles.ts";
+import { PROBLEMS } from "./problems.ts";
 
 const SETTLED_LOOKS = 3;
 const OPTIONS = {
@@ -30,18 +30,18 @@ await runScript(async () => {
   if (list) {
     process.stdout.write(
       table(
-        ["TROUBLE", "IS"],
-        TROUBLES.map((each) => [each.name, each.summary]),
+        ["PROBLEM", "IS"],
+        PROBLEMS.map((each) => [each.name, each.summary]),
       ),
     );
     return 0;
   }
   const healthProblems =
-    only?.split(",").map((name) => oneOf(TROUBLES, name, "--only")) ?? TROUBLES;
+    only?.split(",").map((name) => oneOf(PROBLEMS, name, "--only")) ?? PROBLEMS;
   const patience = patienceOf(text);
   await using kafka = await startKafka({ log: say });
   const found = await findPrometheus(new AbortController().signal, say);
-  if (found.kind === "none") say(`alerts are left out: ${found.why}`);
+  if (found.kind === "none") say(`alerts are skipped: ${found.why}`);
   await using alerts = found.kind === "folder" ? new AlertWatch(found.folder, patience, say) : null;
   const signals = await drill(healthProblems, {
     brokers: kafka.brokers,

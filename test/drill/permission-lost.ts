@@ -11,12 +11,12 @@ import { PASSWORD, startGuardedBroker } from "../support/servers/guarded-broker.
 import { type Comparison, counted, worded } from "./comparison.ts";
 import { fineOf } from "./drilled-world.ts";
 import { type Look, metric } from "./look.ts";
+import type { DrillOptions, LoneHealthProblem } from "./problem.ts";
 import type { Product } from "./product.ts";
-import { exactly, lone, own } from "./program-troubles.ts";
-import type { DrillOptions, LoneHealthProblem } from "./trouble.ts";
+import { exactly, lone, own } from "./program-problems.ts";
 
 const NAME = "permission-lost";
-const SUMMARY = "the permissions to write one topic and to read in another group are taken away";
+const SUMMARY = "the permissions to write one topic and to read in another group are revoked";
 const USER = "drilled";
 /** The destination whose topic cannot be written. */
 const UNWRITTEN = "unwritten" as DestinationId;
@@ -33,7 +33,7 @@ export const PERMISSION_LOST: LoneHealthProblem = {
   run: async (options) => {
     const java = await chooseJava(new AbortController().signal, options.say).catch(() => null);
     if (java !== null) return await drillPermissions(options, java);
-    options.say("left out: it needs Java");
+    options.say("skipped: it needs Java");
     return [];
   },
 };
@@ -54,7 +54,7 @@ async function drillPermissions(
       limitMs: LIMIT_MS,
       make: (product) => broker.forbid(USER, lost(product)),
       said: (look) => [
-        ...fineOf(look, { trouble: NAME, isAlways: true }),
+        ...fineOf(look, { problem: NAME, isAlways: true }),
         own(NAME, [...whileLost(look)]),
       ],
       mend: (product) => broker.permit(USER, lost(product)),
@@ -100,7 +100,7 @@ function whileLost(look: Look): readonly Comparison[] {
   const { ready, lines, status, truth } = look;
   const [write = "", read = ""] = sentences(look);
   const named = (healthProblems: readonly string[] = [], sentence: string) =>
-    healthProblems.some((trouble) => trouble.includes(sentence)) ? "named" : "silent";
+    healthProblems.some((problem) => problem.includes(sentence)) ? "named" : "silent";
   const logged = (msg: string) =>
     lines.filter((line) => line.msg === msg).map((line) => `${line.error}`);
   const topic = truth.product.topics.deliveries(UNWRITTEN);
@@ -124,8 +124,8 @@ function whileLost(look: Look): readonly Comparison[] {
 function afterwards(look: Look): readonly Comparison[] {
   const { ready, status } = look;
   const all = sentences(look);
-  const isNamed = ready?.healthProblems.some((trouble) =>
-    all.some((each) => trouble.includes(each)),
+  const isNamed = ready?.healthProblems.some((problem) =>
+    all.some((each) => problem.includes(each)),
   );
   return [
     worded("readyz: the permissions", isNamed === false ? "silent" : "named", ["silent"]),

@@ -1,11 +1,11 @@
 /**
  * The product that is drilled: `switchyard run`, started as users start it, with a separate destination and receiver
- * for each trouble, and two destinations without a trouble.
+ * for each problem, and two destinations without a problem.
  *
  *   destination         its endpoint      gets
  *   well                accepts           every call
  *   idle                accepts           nothing, because no source is connected to it
- *   one of a trouble    has the trouble   every call
+ *   one of a problem    has the problem   every call
  */
 
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -41,7 +41,7 @@ const TIMEOUT_MS = 2_000;
 export const PARTITIONS = 2;
 const DISK_SIZE = "12m";
 
-/** A destination that a trouble needs; its settings are those of the configuration. */
+/** A destination that a problem needs; its settings are those of the configuration. */
 export interface DestinationNeed {
   readonly id: DestinationId;
   readonly settings?: Readonly<Record<string, unknown>>;
@@ -270,7 +270,7 @@ export class Product implements AsyncDisposable {
   #configuration(unfed: ReadonlySet<DestinationId> = this.#unfed): object {
     const fed = this.destinations.filter((id) => id !== IDLE && !unfed.has(id));
     return {
-      // Deleted topics must not be recreated, because that is the trouble.
+      // Deleted topics must not be recreated, because that is the problem.
       kafka: {
         brokers: this.brokers,
         topicPrefix: this.topics.prefix,

@@ -61,7 +61,7 @@ export class Receiver implements AsyncDisposable {
       this.#certificate === null
         ? createServer(onRequest)
         : createTlsServer({ cert: this.#certificate.cert, key: this.#certificate.key }, onRequest);
-    // Errors are ignored, because failed handshakes belong to some troubles.
+    // Errors are ignored, because failed handshakes belong to some problems.
     this.#server.on("tlsClientError", () => undefined);
   }
 

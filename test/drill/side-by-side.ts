@@ -1,5 +1,5 @@
 /**
- * Drills the troubles of all destinations at the same time in one program, which has to report each trouble for the
+ * Drills the problems of all destinations at the same time in one program, which has to report each problem for the
  * correct destination.
  */
 
@@ -8,10 +8,10 @@ import { destinationSignals } from "./destination-signals.ts";
 import { DrilledWorld, fineOf, type Said } from "./drilled-world.ts";
 import type { Row } from "./judge.ts";
 import type { Look } from "./look.ts";
-import type { DestinationHealthProblem, DrillOptions } from "./trouble.ts";
+import type { DestinationHealthProblem, DrillOptions } from "./problem.ts";
 
 const FINE_LIMIT_MS = 30_000;
-const TROUBLE_LIMIT_MS = 45_000;
+const PROBLEM_LIMIT_MS = 45_000;
 /** The open time of a circuit doubles, and the last retry delay is 30 s. */
 const MENDED_LIMIT_MS = 90_000;
 
@@ -25,9 +25,9 @@ export async function drillSideBySide(
   await using world = await DrilledWorld.start(needs, options);
   const { product } = world;
   const well = (look: Look, isAlways: boolean) =>
-    fineOf(look, { trouble: names.join("+"), isAlways });
+    fineOf(look, { problem: names.join("+"), isAlways });
   const own = (look: Look) =>
-    ids.flatMap((id) => fineOf(look, { trouble: id, isAlways: false }, [id]));
+    ids.flatMap((id) => fineOf(look, { problem: id, isAlways: false }, [id]));
 
   const before = await world.settle("before", FINE_LIMIT_MS, (look) => [
     ...well(look, false),
@@ -41,10 +41,10 @@ export async function drillSideBySide(
     await make(product, name as DestinationId);
     madeAtMs.set(name, Date.now());
   }
-  const during = await world.settle("in trouble", TROUBLE_LIMIT_MS, (look) => [
+  const during = await world.settle("during", PROBLEM_LIMIT_MS, (look) => [
     ...well(look, true),
-    ...healthProblems.map((trouble) =>
-      inHealthProblem(look, trouble, madeAtMs.get(trouble.name) ?? 0),
+    ...healthProblems.map((problem) =>
+      inHealthProblem(look, problem, madeAtMs.get(problem.name) ?? 0),
     ),
   ]);
   await options.hooks?.onHealthProblem?.(product, names);
@@ -71,5 +71,5 @@ function inHealthProblem(
     ...destinationSignals(look, id, expected, madeAtMs),
     ...(also?.(look, id, madeAtMs) ?? []),
   ];
-  return { trouble: name, about: id, comparisons, isAlways: false };
+  return { problem: name, about: id, comparisons, isAlways: false };
 }

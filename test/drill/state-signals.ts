@@ -1,5 +1,5 @@
 /**
- * Compares the signals of a destination's state and its start. The truth is the trouble and the time at which it was
+ * Compares the signals of a destination's state and its start. The truth is the problem and the time at which it was
  * caused. A signal may be late by `NOTICED_MS`.
  */
 
@@ -15,36 +15,36 @@ export const NOTICED_MS = 15_000;
 export const COUNTING_MS = 3_000;
 /** The program uses the brokers' clock, which it measures with an error of a few milliseconds. */
 const CLOCKS_MS = 5;
-/** The maximum time after which a trouble that continues is reported again. */
+/** The maximum time after which a problem that continues is reported again. */
 const WARNED_EVERY_MS = 60_000;
 const CLOSED = "closed";
-const LEFT_ALONE = "left alone";
+const OPEN = "open";
 /** By the value of the metric. */
-const BREAKER = [CLOSED, CLOSED, LEFT_ALONE, LEFT_ALONE];
+const CIRCUIT = [CLOSED, CLOSED, OPEN, OPEN];
 
-/** @param madeAtMs when the destination's trouble started. */
+/** @param madeAtMs when the destination's problem started. */
 export function stateSignals(
   look: Look,
   id: DestinationId,
   expected: Expected,
   madeAtMs: number,
 ): readonly Comparison[] {
-  const { breaker, held, isNamed, state } = expected;
+  const { circuit, hold, isNamed, state } = expected;
   const number = metric(look, METRICS.circuitBreakerState, { destination: id }) ?? 0;
-  const named = (look.ready?.healthProblems ?? []).filter((trouble) => names(trouble, id));
+  const named = (look.ready?.healthProblems ?? []).filter((problem) => names(problem, id));
   const made = { from: madeAtMs - COUNTING_MS, to: madeAtMs + NOTICED_MS };
   // Each response with `Retry-After` starts a new hold when the previous one is over.
-  const heldSince = held === "retry-after" ? { from: made.from, to: look.toMs } : made;
+  const onHoldSince = hold === "retry-after" ? { from: made.from, to: look.toMs } : made;
   const since = (which: { readonly name: string }) =>
     instant(metric(look, which, { destination: id }));
   const failingSince = since(METRICS.destinationFailingSince);
   return [
-    worded("metrics: breaker", BREAKER[number] ?? `${number}`, [breaker]),
-    worded("metrics: on hold", heldReasons(look, id) || "no", [held ?? "no"]),
+    worded("metrics: circuit", CIRCUIT[number] ?? `${number}`, [circuit]),
+    worded("metrics: on hold", holdReasons(look, id) || "no", [hold ?? "no"]),
     dated(
-      "metrics: held since",
+      "metrics: on hold since",
       since(METRICS.destinationOnHoldSince),
-      held === null ? null : heldSince,
+      hold === null ? null : onHoldSince,
     ),
     ...(expected.isFailing === null
       ? []
@@ -63,7 +63,7 @@ function reportedState({ process }: Look, id: DestinationId): string {
   return reported === undefined || reported.state === "not-owned" ? NOT_KNOWN : reported.state;
 }
 
-function heldReasons(look: Look, id: DestinationId): string {
+function holdReasons(look: Look, id: DestinationId): string {
   return look.metrics
     .filter(
       ({ name, labels }) => name === METRICS.destinationOnHold.name && labels.destination === id,

@@ -7,9 +7,9 @@ import { FINE, NOT_KNOWN } from "./expected.ts";
 import { samplesOf } from "./kafka-ranges.ts";
 import { isOf } from "./kafka-truth.ts";
 import { type Look, metric } from "./look.ts";
+import type { DestinationHealthProblem } from "./problem.ts";
 import { RETRY_DELAYS_MS } from "./product.ts";
 import { COUNTING_MS, NOTICED_MS } from "./state-signals.ts";
-import type { DestinationHealthProblem } from "./trouble.ts";
 
 export const TOPIC_GONE: DestinationHealthProblem = {
   kind: "destination",

@@ -9,8 +9,8 @@ import { PASSWORD } from "../../tools/kafka/security.ts";
 import { CA, startSecuredBroker } from "../support/servers/secured-broker.ts";
 import { type Comparison, worded } from "./comparison.ts";
 import type { Row } from "./judge.ts";
+import type { DrillOptions, LoneHealthProblem } from "./problem.ts";
 import { runCommand } from "./run-command.ts";
-import type { DrillOptions, LoneHealthProblem } from "./trouble.ts";
 
 const NAME = "wrong-password";
 /** The start must fail quickly, because waiting does not help. */
@@ -26,7 +26,7 @@ export const WRONG_PASSWORD: LoneHealthProblem = {
 async function drillWrongPassword({ say, patience }: DrillOptions): Promise<readonly Row[]> {
   const java = await chooseJava(new AbortController().signal, say).catch(() => null);
   if (java === null) {
-    say("left out: it needs Java");
+    say("skipped: it needs Java");
     return [];
   }
   const directory = mkdtempSync(join(tmpdir(), "switchyard-drill-"));
@@ -58,7 +58,7 @@ async function drillWrongPassword({ say, patience }: DrillOptions): Promise<read
         within(`${command}: ends`, tookMs, SECONDS_MAX * patience),
         reported(`${command}: names the setting`, `${out}${err}`, "kafka.sasl.password"),
       ];
-      rows.push(...comparisons.map((each) => rowOf("in trouble", each, tookMs)));
+      rows.push(...comparisons.map((each) => rowOf("during", each, tookMs)));
     }
     // The command lists the topics that it would create, and creates none of them.
     const isTaken = truth.out.includes("to create");
@@ -83,5 +83,5 @@ function reported(signal: string, said: string, setting: string): Comparison {
 }
 
 function rowOf(phase: string, comparison: Comparison, afterMs: number): Row {
-  return { ...comparison, trouble: NAME, about: NAME, phase, afterMs };
+  return { ...comparison, problem: NAME, about: NAME, phase, afterMs };
 }

@@ -4,7 +4,7 @@
 import { expect, test } from "vitest";
 
 import { drill } from "../drill/drill.ts";
-import { TROUBLES } from "../drill/troubles.ts";
+import { PROBLEMS } from "../drill/problems.ts";
 
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 /** The times of signals apply to an idle machine. */
@@ -12,7 +12,7 @@ const PATIENCE = 5;
 
 test("what is shown for a destination that is down, rejects or is disabled is true before, meanwhile and after", async () => {
   const names = ["down", "refuses", "disabled"];
-  const healthProblems = TROUBLES.filter(({ name }) => names.includes(name));
+  const healthProblems = PROBLEMS.filter(({ name }) => names.includes(name));
   expect(healthProblems).toHaveLength(names.length);
   const rows = await drill(healthProblems, {
     brokers,
@@ -21,18 +21,18 @@ test("what is shown for a destination that is down, rejects or is disabled is tr
     say: () => undefined,
     hooks: {
       onFine: ({ admin }) => hear("fine", admin),
-      onHealthProblem: ({ admin }, there) => hear(`trouble ${there.join(" ")}`, admin),
+      onHealthProblem: ({ admin }, there) => hear(`problem ${there.join(" ")}`, admin),
       onMended: ({ admin }, there) => hear(`mended ${there.join(" ")}`, admin),
     },
   });
   expect(rows.filter(({ ok }) => !ok)).toEqual([]);
   for (const name of [...names, "well", "idle"]) {
-    for (const phase of ["before", "in trouble", "mended"]) {
+    for (const phase of ["before", "during", "mended"]) {
       const found = rows.filter((row) => row.about === name && row.phase === phase);
       expect(found.length, `${name}, ${phase}`).toBeGreaterThan(5);
     }
   }
-  expect(heard).toEqual(["fine", `trouble ${names.join(" ")}`, `mended ${names.join(" ")}`]);
+  expect(heard).toEqual(["fine", `problem ${names.join(" ")}`, `mended ${names.join(" ")}`]);
 }, 900_000);
 
 const heard: string[] = [];
@@ -46,7 +46,7 @@ async function hear(what: string, admin: string): Promise<void> {
 test("what is said of a full disk of the audience store is true, before, meanwhile and after", async ({
   skip,
 }) => {
-  const healthProblems = TROUBLES.filter(({ name }) => name === "full-disk");
+  const healthProblems = PROBLEMS.filter(({ name }) => name === "full-disk");
   const said: string[] = [];
   const rows = await drill(healthProblems, {
     brokers,
@@ -54,10 +54,10 @@ test("what is said of a full disk of the audience store is true, before, meanwhi
     settledLooks: 2,
     say: (line) => said.push(line),
   });
-  const skipped = said.find((line) => line.includes("left out:"));
+  const skipped = said.find((line) => line.includes("skipped:"));
   if (skipped !== undefined) return skip(skipped);
   expect(rows.filter(({ ok }) => !ok)).toEqual([]);
-  for (const phase of ["in trouble", "mended"]) {
+  for (const phase of ["during", "mended"]) {
     const found = rows.filter((row) => row.about === "full-disk" && row.phase === phase);
     expect(found.length, phase).toBeGreaterThan(5);
   }

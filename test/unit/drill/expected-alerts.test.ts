@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 
 import { ALERTS } from "../../drill/expected-alerts.ts";
-import { TROUBLES } from "../../drill/troubles.ts";
+import { PROBLEMS } from "../../drill/problems.ts";
 
 const RULES = readFileSync(
   join(import.meta.dirname, "../../../deploy/prometheus/rules.yaml"),
@@ -13,7 +13,7 @@ const RULES = readFileSync(
 const NEVER_RUNS = ["wrong-password"];
 
 test("each problem that a process lives through has its alerts, and ten are drilled", () => {
-  const names = TROUBLES.map(({ name }) => name).filter((name) => !NEVER_RUNS.includes(name));
+  const names = PROBLEMS.map(({ name }) => name).filter((name) => !NEVER_RUNS.includes(name));
   expect(Object.keys(ALERTS).toSorted()).toEqual(names.toSorted());
   const drilled = new Set(Object.values(ALERTS).flatMap(({ fire }) => fire));
   expect(drilled.size).toBeGreaterThanOrEqual(10);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { Judge } from "../../drill/judge.ts";
 
-const ABOUT = { trouble: "down", phase: "in trouble", about: "down" };
+const ABOUT = { problem: "down", phase: "during", about: "down" };
 
 function said(...values: readonly string[]) {
   return values.map((value) => ({

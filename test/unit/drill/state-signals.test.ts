@@ -10,8 +10,8 @@ const MADE_MS = 1_000_000;
 const ACCEPTED_MS = 999_000;
 const DOWN_NOW: Expected = {
   ...FINE,
-  breaker: "left alone",
-  held: "circuit-open",
+  circuit: "open",
+  hold: "circuit-open",
   isFailing: true,
   isNamed: true,
   state: "on-hold",
@@ -19,9 +19,9 @@ const DOWN_NOW: Expected = {
 };
 
 interface Said {
-  readonly breaker: number;
-  readonly heldBy: string | null;
-  readonly heldSince: number;
+  readonly circuit: number;
+  readonly holdReason: string | null;
+  readonly onHoldSince: number;
   readonly failingSince: number;
   readonly accepted: number;
   readonly healthProblems: readonly string[];
@@ -31,9 +31,9 @@ interface Said {
 }
 
 const TRUE_WHILE_DOWN: Said = {
-  breaker: 2,
-  heldBy: "circuit-open",
-  heldSince: 1_001,
+  circuit: 2,
+  holdReason: "circuit-open",
+  onHoldSince: 1_001,
   failingSince: 1_000,
   accepted: 999,
   healthProblems: ["destination down: endpoint down[1] keeps failing"],
@@ -42,9 +42,9 @@ const TRUE_WHILE_DOWN: Said = {
   cause: "refused",
 };
 const TRUE_WHILE_FINE: Said = {
-  breaker: 0,
-  heldBy: null,
-  heldSince: 0,
+  circuit: 0,
+  holdReason: null,
+  onHoldSince: 0,
   failingSince: 0,
   accepted: 999,
   healthProblems: ["destination shutdown: endpoint shutdown[1] keeps failing"],
@@ -60,9 +60,9 @@ function look(said: Said): Look {
     value,
   });
   const metrics = [
-    sample("circuit_breaker_state", said.breaker),
-    ...(said.heldBy === null ? [] : [sample("destination_on_hold", 1, said.heldBy)]),
-    sample("destination_on_hold_since_timestamp_seconds", said.heldSince),
+    sample("circuit_breaker_state", said.circuit),
+    ...(said.holdReason === null ? [] : [sample("destination_on_hold", 1, said.holdReason)]),
+    sample("destination_on_hold_since_timestamp_seconds", said.onHoldSince),
     sample("destination_failing_since_timestamp_seconds", said.failingSince),
     sample("destination_last_success_timestamp_seconds", said.accepted),
   ];
@@ -97,12 +97,12 @@ test("what is true is found to be true", () => {
 });
 
 test.each<readonly [string, Partial<Said>, readonly string[]]>([
-  ["a breaker that is recovering", { breaker: 1 }, ["metrics: breaker"]],
-  ["a queue that is released between two probes", { heldBy: null }, ["metrics: on hold"]],
-  ["a time that begins anew with each probe", { heldSince: 1_030 }, ["metrics: held since"]],
+  ["a circuit that is recovering", { circuit: 1 }, ["metrics: circuit"]],
+  ["a queue that is released between two probes", { holdReason: null }, ["metrics: on hold"]],
+  ["a time that starts again with each probe", { onHoldSince: 1_030 }, ["metrics: on hold since"]],
   ["nothing that fails, between two attempts", { failingSince: 0 }, ["metrics: failing since"]],
   ["something accepted meanwhile", { accepted: 1_020 }, ["metrics: last accepted"]],
-  ["another destination's trouble", { healthProblems: TRUE_WHILE_FINE.healthProblems }, ["readyz"]],
+  ["another destination's problem", { healthProblems: TRUE_WHILE_FINE.healthProblems }, ["readyz"]],
   ["another state", { state: "delivering" }, ["/status: state", "status: state"]],
   ["a state that nobody knows", { state: "not-owned" }, ["/status: state", "status: state"]],
   ["another cause", { cause: "timeout" }, ["log: last attempt"]],
@@ -112,9 +112,9 @@ test.each<readonly [string, Partial<Said>, readonly string[]]>([
 
 test("all that is said of a destination that is down is false of one that is fine", () => {
   expect(wrong(TRUE_WHILE_DOWN, FINE)).toEqual([
-    "metrics: breaker",
+    "metrics: circuit",
     "metrics: on hold",
-    "metrics: held since",
+    "metrics: on hold since",
     "metrics: failing since",
     "readyz",
     "/status: state",

@@ -7,13 +7,13 @@ import { ABSENT, type Comparison, counted, dated, worded } from "./comparison.ts
 import { DrilledWorld, fineOf, type Said } from "./drilled-world.ts";
 import type { Row } from "./judge.ts";
 import { type Look, metric } from "./look.ts";
-import type { DrillOptions, LoneHealthProblem } from "./trouble.ts";
+import type { DrillOptions, LoneHealthProblem } from "./problem.ts";
 
-const NAME = "kafka-away";
+const NAME = "kafka-unreachable";
 const FINE_LIMIT_MS = 30_000;
-const AWAY_LIMIT_MS = 45_000;
+const OUTAGE_LIMIT_MS = 45_000;
 /** Longer than the interval between two log lines about the outage. */
-const AWAY_LEAST_MS = 80_000;
+const OUTAGE_LEAST_MS = 80_000;
 const BACK_LIMIT_MS = 60_000;
 /** The time for which a gauge may be wrong. */
 const NOTICED_MS = 15_000;
@@ -22,17 +22,17 @@ const CONSUMERS_MAX = 100;
 const STAGES_WITH_LAG = ["route", "deliver", "delay", "audience", "deletion"];
 const STAGES = [...STAGES_WITH_LAG, "ingest"];
 
-export const KAFKA_AWAY: LoneHealthProblem = {
+export const KAFKA_UNREACHABLE: LoneHealthProblem = {
   kind: "alone",
   name: NAME,
   summary: "the only broker is killed, and comes back after a minute",
-  run: drillKafkaAway,
+  run: drillKafkaUnreachable,
 };
 
 /** @param leastMs the minimum duration of the outage. */
-async function drillKafkaAway(
+async function drillKafkaUnreachable(
   options: DrillOptions,
-  leastMs = AWAY_LEAST_MS,
+  leastMs = OUTAGE_LEAST_MS,
 ): Promise<readonly Row[]> {
   await using kafka = await startKafka({ private: true, log: options.say });
   await using world = await DrilledWorld.start([], { ...options, brokers: kafka.brokers });
@@ -43,13 +43,13 @@ async function drillKafkaAway(
   ]);
   await options.hooks?.onFine?.(product);
   options.say("the broker is killed");
-  const awayAtMs = Date.now();
+  const killedAtMs = Date.now();
   await kafka.kill();
   if (await answers(kafka.brokers[0] ?? "")) throw new Error("the killed broker answers");
   const during = await world.settle(
-    "in trouble",
-    AWAY_LIMIT_MS,
-    (look) => [said(whileAway(look, kafka, awayAtMs))],
+    "during",
+    OUTAGE_LIMIT_MS,
+    (look) => [said(whileUnreachable(look, kafka, killedAtMs))],
     leastMs,
   );
   await options.hooks?.onHealthProblem?.(product, [NAME]);
@@ -58,23 +58,23 @@ async function drillKafkaAway(
   const backAtMs = Date.now();
   const after = await world.settle("mended", BACK_LIMIT_MS, (look) => [
     ...fine(look),
-    said([...isBack(look, kafka), reportedBack(look, { awayAtMs, backAtMs })]),
+    said([...isBack(look, kafka), reportedBack(look, { killedAtMs, backAtMs })]),
   ]);
   await options.hooks?.onMended?.(product, [NAME]);
   return [...before, ...during, ...after];
 }
 
-const fine = (look: Look) => fineOf(look, { trouble: NAME, isAlways: false });
+const fine = (look: Look) => fineOf(look, { problem: NAME, isAlways: false });
 
 function said(comparisons: readonly Comparison[]): Said {
-  return { trouble: NAME, about: NAME, comparisons, isAlways: false };
+  return { problem: NAME, about: NAME, comparisons, isAlways: false };
 }
 
 function isBack(look: Look, { brokers: [broker = ""] }: PrivateKafka): readonly Comparison[] {
   return [
     counted("metrics: connected", metric(look, METRICS.kafkaConnected, { broker }), exactly(1)),
     counted(
-      "metrics: away since",
+      "metrics: unreachable since",
       metric(look, METRICS.brokerUnreachableSince, { broker }),
       exactly(0),
     ),
@@ -82,22 +82,26 @@ function isBack(look: Look, { brokers: [broker = ""] }: PrivateKafka): readonly 
   ];
 }
 
-function whileAway(look: Look, kafka: PrivateKafka, awayAtMs: number): readonly Comparison[] {
+function whileUnreachable(
+  look: Look,
+  kafka: PrivateKafka,
+  killedAtMs: number,
+): readonly Comparison[] {
   const [broker = ""] = kafka.brokers;
   const since = metric(look, METRICS.brokerUnreachableSince, { broker }) ?? 0;
   const { out, err } = look.status;
   const namesBroker = `${out}${err}`.includes(broker);
   const lags = look.metrics.filter(({ name }) => name === METRICS.lag.name);
   const parts = STAGES.filter((stage) =>
-    (look.ready?.parts[stage] ?? []).some((trouble) => trouble.includes(broker)),
+    (look.ready?.parts[stage] ?? []).some((problem) => problem.includes(broker)),
   );
-  const reported = look.lines.filter(({ msg, atMs }) => isAwayLine(msg) && atMs >= awayAtMs);
+  const reported = look.lines.filter(({ msg, atMs }) => isOutageLine(msg) && atMs >= killedAtMs);
   const lastAgoMs = look.toMs - (reported.at(-1)?.atMs ?? 0);
   return [
     counted("metrics: connected", metric(look, METRICS.kafkaConnected, { broker }), exactly(0)),
-    dated("metrics: away since", since === 0 ? null : since * 1_000, {
-      from: awayAtMs - NOTICED_MS,
-      to: awayAtMs + NOTICED_MS,
+    dated("metrics: unreachable since", since === 0 ? null : since * 1_000, {
+      from: killedAtMs - NOTICED_MS,
+      to: killedAtMs + NOTICED_MS,
     }),
     worded("metrics: lags", lags.length === 0 ? ABSENT : `${lags.length} of them`, [ABSENT]),
     counted("metrics: consumers with unknown lag", metric(look, METRICS.lagUnknown), {
@@ -119,21 +123,21 @@ function whileAway(look: Look, kafka: PrivateKafka, awayAtMs: number): readonly 
 
 function reportedBack(
   { lines }: Look,
-  { awayAtMs, backAtMs }: { readonly awayAtMs: number; readonly backAtMs: number },
+  { killedAtMs, backAtMs }: { readonly killedAtMs: number; readonly backAtMs: number },
 ): Comparison {
   const line = lines.findLast(({ msg }) => msg === "kafka.broker.reachable");
   const tookMs = Number(line?.unreachableForMs ?? Number.NaN);
-  const truthMs = backAtMs - awayAtMs;
+  const truthMs = backAtMs - killedAtMs;
   const isNear = tookMs >= truthMs - NOTICED_MS && tookMs <= truthMs + 2 * NOTICED_MS;
   return {
-    signal: "log: how long it was away",
+    signal: "log: how long it was unreachable",
     said: line === undefined ? ABSENT : `${Math.round(tookMs / 1_000)} s`,
     truth: `${Math.round(truthMs / 1_000)} s`,
     ok: line !== undefined && isNear,
   };
 }
 
-function isAwayLine(msg: string): boolean {
+function isOutageLine(msg: string): boolean {
   return msg === "kafka.broker.unreachable";
 }
 

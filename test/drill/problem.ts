@@ -1,4 +1,4 @@
-/** The two kinds of troubles, and the arguments of their drills. */
+/** The two kinds of problems, and the arguments of their drills. */
 
 import type { DestinationId } from "../../src/domain/ids.ts";
 import type { Comparison } from "./comparison.ts";
@@ -7,7 +7,7 @@ import type { Row } from "./judge.ts";
 import type { Look } from "./look.ts";
 import type { DestinationNeed, Product } from "./product.ts";
 
-/** A trouble of one destination, which has the trouble's name. Several of these troubles are drilled concurrently. */
+/** A problem of one destination, which has the problem's name. Several of these problems are drilled concurrently. */
 export interface DestinationHealthProblem {
   readonly kind: "destination";
   readonly name: string;
@@ -20,7 +20,7 @@ export interface DestinationHealthProblem {
   readonly mend: (product: Product, id: DestinationId) => Promise<void>;
 }
 
-/** A trouble of the whole program or of its cluster, which is drilled alone. */
+/** A problem of the whole program or of its cluster, which is drilled alone. */
 export interface LoneHealthProblem {
   readonly kind: "alone";
   readonly name: string;
@@ -31,7 +31,7 @@ export interface LoneHealthProblem {
 export type HealthProblem = DestinationHealthProblem | LoneHealthProblem;
 
 export interface DrillOptions {
-  /** The brokers of the Kafka cluster that troubles share. */
+  /** The brokers of the Kafka cluster that problems share. */
   readonly brokers: readonly string[];
   /** The factor by which a signal may take longer than promised, on a busy machine. */
   readonly patience: number;
@@ -42,10 +42,10 @@ export interface DrillOptions {
   readonly hooks?: DrillHooks;
 }
 
-/** Hooks for callers that check the program themselves, while there is no trouble or after all signals have settled. */
+/** Hooks for callers that check the program themselves, while there is no problem or after all signals have settled. */
 export interface DrillHooks {
   readonly onFine?: (product: Product) => Promise<void>;
-  /** @param names the names of the current troubles. */
+  /** @param names the names of the current problems. */
   readonly onHealthProblem?: (product: Product, names: readonly string[]) => Promise<void>;
   readonly onMended?: (product: Product, names: readonly string[]) => Promise<void>;
 }

@@ -1,18 +1,18 @@
-/** All troubles that are drilled. */
+/** All problems that are drilled. */
 
 import { CLOCK_SKEW } from "./clock-skew.ts";
-import { DESTINATION_TROUBLES } from "./destination-troubles.ts";
+import { DESTINATION_PROBLEMS } from "./destination-problems.ts";
 import { FOREIGN_MEMBER } from "./foreign-member.ts";
 import { FULL_DISK } from "./full-disk.ts";
 import { HALF_A_ROLLOUT } from "./half-a-rollout.ts";
-import { KAFKA_AWAY } from "./kafka-away.ts";
+import { KAFKA_UNREACHABLE } from "./kafka-unreachable.ts";
 import { PERMISSION_LOST } from "./permission-lost.ts";
-import { BAD_CONFIG, STOPPED } from "./program-troubles.ts";
-import type { HealthProblem } from "./trouble.ts";
+import type { HealthProblem } from "./problem.ts";
+import { BAD_CONFIG, STOPPED } from "./program-problems.ts";
 import { WRONG_PASSWORD } from "./wrong-password.ts";
 
-export const TROUBLES: readonly HealthProblem[] = [
-  ...DESTINATION_TROUBLES,
+export const PROBLEMS: readonly HealthProblem[] = [
+  ...DESTINATION_PROBLEMS,
   BAD_CONFIG,
   STOPPED,
   FULL_DISK,
@@ -20,6 +20,6 @@ export const TROUBLES: readonly HealthProblem[] = [
   HALF_A_ROLLOUT,
   PERMISSION_LOST,
   FOREIGN_MEMBER,
-  KAFKA_AWAY,
+  KAFKA_UNREACHABLE,
   WRONG_PASSWORD,
 ];

@@ -1,7 +1,7 @@
 /**
- * The troubles of single destinations.
+ * The problems of single destinations.
  *
- *   trouble       its endpoint, or its settings            what is true then
+ *   problem       its endpoint, or its settings            what is true then
  *   down          its port is closed                       nothing is accepted, and its circuit opens
  *   silent        takes requests, never responds           the same
  *   self-signed   shows a self-signed certificate          the same, and no request arrives
@@ -18,22 +18,22 @@ import { METRICS } from "../../src/telemetry/metrics.ts";
 import { counted } from "./comparison.ts";
 import { type Expected, type Failures, FINE } from "./expected.ts";
 import { type Look, metric } from "./look.ts";
+import type { DestinationHealthProblem } from "./problem.ts";
 import type { Product } from "./product.ts";
 import { ACCEPTS, type Manner } from "./receiver.ts";
 import { TOPIC_GONE } from "./topic-gone.ts";
-import type { DestinationHealthProblem } from "./trouble.ts";
 
 const FAILING: Expected = {
   ...FINE,
-  breaker: "left alone",
-  held: "circuit-open",
+  circuit: "open",
+  hold: "circuit-open",
   isFailing: true,
   isNamed: true,
   state: "on-hold",
 };
 const SLOW_MS = 1_000;
 
-export const DESTINATION_TROUBLES: readonly DestinationHealthProblem[] = [
+export const DESTINATION_PROBLEMS: readonly DestinationHealthProblem[] = [
   endpoint("down", "its port is closed", { kind: "down" }, failing("refused", "warn")),
   endpoint("silent", "it never answers", { kind: "silent" }, failing("timeout", "error")),
   {
@@ -72,7 +72,7 @@ export const DESTINATION_TROUBLES: readonly DestinationHealthProblem[] = [
       { kind: "status", status: 429, headers: { "Retry-After": "40" } },
       {
         ...FINE,
-        held: "retry-after",
+        hold: "retry-after",
         // There is one attempt in 40 s, and with the third failure, the destination is failing.
         isFailing: null,
         state: "on-hold",
@@ -84,12 +84,12 @@ export const DESTINATION_TROUBLES: readonly DestinationHealthProblem[] = [
   },
   {
     ...settings("disabled", "it is disabled", { enabled: false }),
-    expected: { ...FINE, held: "disabled", state: "on-hold" },
+    expected: { ...FINE, hold: "disabled", state: "on-hold" },
     also: skipped,
   },
   {
     ...settings("paused", "it is paused", { paused: true }),
-    expected: { ...FINE, held: "paused", isNamed: true, state: "on-hold" },
+    expected: { ...FINE, hold: "paused", isNamed: true, state: "on-hold" },
   },
   TOPIC_GONE,
 ];
@@ -132,5 +132,5 @@ function skipped(look: Look, id: DestinationId, madeAtMs: number) {
   // The file is read within two seconds.
   const applied = traffic.acknowledged(madeAtMs + 5_000) - traffic.acknowledged(madeAtMs);
   const from = Math.max(0, since(look.fromMs - 3_000) - applied);
-  return [counted("metrics: calls left out", said, { from, to: since(look.toMs) })];
+  return [counted("metrics: calls skipped", said, { from, to: since(look.toMs) })];
 }

@@ -1,7 +1,7 @@
 /**
- * The troubles of the program itself.
+ * The problems of the program itself.
  *
- *   trouble          what is true then
+ *   problem          what is true then
  *   bad-config       the file on disk is invalid, and the previous configuration stays in use
  *   stopped          nothing is delivered, and records that are written wait
  */
@@ -13,8 +13,8 @@ import { trueLag } from "./destination-signals.ts";
 import { DrilledWorld, fineOf, type Said } from "./drilled-world.ts";
 import type { Row } from "./judge.ts";
 import { type Look, metric, statusRow } from "./look.ts";
+import type { DrillOptions, LoneHealthProblem } from "./problem.ts";
 import { IDLE, type Product, type ProductOptions, WELL } from "./product.ts";
-import type { DrillOptions, LoneHealthProblem } from "./trouble.ts";
 
 const LIMIT_MS = 30_000;
 const NOTICED_MS = 10_000;
@@ -27,7 +27,7 @@ export const BAD_CONFIG = lone(
   {
     make: (product) => Promise.resolve(product.writeConfig("kafka: { brokers: 17 }\n")),
     said: (look, madeAtMs) => [
-      ...fineOf(look, { trouble: "bad-config", isAlways: true }),
+      ...fineOf(look, { problem: "bad-config", isAlways: true }),
       own("bad-config", [...configSignals(look, madeAtMs)]),
     ],
     mend: (product) => Promise.resolve(product.writeConfig(null)),
@@ -51,7 +51,7 @@ export const STOPPED = lone("stopped", "the only process is stopped", {
 
 export interface Lone {
   readonly product?: Partial<ProductOptions>;
-  /** Time limit for all signals to be correct, during the trouble and after it; by default half a minute. */
+  /** Time limit for all signals to be correct, during the problem and after it; by default half a minute. */
   readonly limitMs?: number;
   readonly make: (product: Product) => Promise<void>;
   readonly said: (look: Look, madeAtMs: number) => readonly Said[];
@@ -68,13 +68,13 @@ export function lone(
   const run = async (options: DrillOptions): Promise<readonly Row[]> => {
     await using world = await DrilledWorld.start(more.destinations ?? [], options, more);
     const { product } = world;
-    const fine = (look: Look) => fineOf(look, { trouble: name, isAlways: false });
+    const fine = (look: Look) => fineOf(look, { problem: name, isAlways: false });
     const before = await world.settle("before", LIMIT_MS, fine);
     await options.hooks?.onFine?.(product);
     options.say("made");
     const madeAtMs = Date.now();
     await make(product);
-    const during = await world.settle("in trouble", limitMs, (look) => said(look, madeAtMs));
+    const during = await world.settle("during", limitMs, (look) => said(look, madeAtMs));
     await options.hooks?.onHealthProblem?.(product, [name]);
     options.say("mended");
     await mend(product);
@@ -86,7 +86,7 @@ export function lone(
 }
 
 export function own(name: string, comparisons: readonly Comparison[]): Said {
-  return { trouble: name, about: name, comparisons, isAlways: false };
+  return { problem: name, about: name, comparisons, isAlways: false };
 }
 
 function configSignals(look: Look, madeAtMs: number): readonly Comparison[] {
