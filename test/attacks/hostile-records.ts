@@ -173,7 +173,7 @@ const RECORDS: readonly Hostile[] = [
       delivered.flatMap(({ body }) => (body.includes('"userId":"u"') ? [] : ["another user"])),
   },
   {
-    name: "ids and events that would steer a header, a log or a terminal",
+    name: "ids and events that would control a header, a log or a terminal",
     records: [
       { value: track({ messageId: NASTY, userId: NASTY, event: NASTY }) },
       { value: track({ messageId: "m".repeat(10_000) }) },

@@ -40,7 +40,7 @@ const SETTLED_LIMIT_MS = 120_000;
  */
 const CALLS_LIMITS_MS = [0, 2_000, 8_000];
 /** Maximum number of violations that are shown for each law. */
-const TOLD_MAX = 5;
+const SHOWN_MAX = 5;
 
 /**
  * No deliveries are made here, so endpoints cannot fail. The main faults are kills, which the audience stage must
@@ -197,7 +197,7 @@ async function judge(
     (law) => `${law} = ${violations.filter((each) => each.law === law).length}`,
   );
   const shown = AUDIENCE_LAWS.flatMap((law) =>
-    violations.filter((each) => each.law === law).slice(0, TOLD_MAX),
+    violations.filter((each) => each.law === law).slice(0, SHOWN_MAX),
   );
   const broken = [...failures, ...shown.map(({ law, says }) => `${law}: ${says}`)];
   return {

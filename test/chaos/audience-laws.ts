@@ -3,14 +3,14 @@
  * `audience-model.ts` computes the expected calls from the same records.
  *
  *   law        for each user and trait, counting repeated calls once         unless
- *   untold     there is a call for every change                              overtaken
+ *   missing    there is a call for every change                              overtaken
  *   unwanted   there are no other calls: incomplete syncs remove nobody       overtaken
  *   order      true and false are in the order of the records                overtaken
  *   last       the last call, including repeated ones, is correct             overtaken
  *   identity   calls with the same message ID are equal                      -
  *
  *   law        for the run                                                  unless
- *   letter     all invalid records, and no others, are dead letters         -
+ *   invalid    all invalid records, and no others, are dead letters         -
  *   state      the compacted changelog contains the members                 overtaken
  *
  * Overtaken: if a process was frozen or unreachable for longer than the session timeout, it may finish writing a step
@@ -46,20 +46,20 @@ export interface Evidence {
 }
 
 export type AudienceLaw =
-  | "untold"
+  | "missing"
   | "unwanted"
   | "order"
   | "last"
   | "identity"
-  | "letter"
+  | "invalid"
   | "state";
 export const AUDIENCE_LAWS: readonly AudienceLaw[] = [
-  "untold",
+  "missing",
   "unwanted",
   "order",
   "last",
   "identity",
-  "letter",
+  "invalid",
   "state",
 ];
 
@@ -101,12 +101,12 @@ export function judgeAudiences(
     const law = difference(wanted, reported);
     if (law !== null) say(law, `${about}: ${firstDifference(wanted, reported)}`);
     else if (calls.at(-1)?.value !== wanted.at(-1)) {
-      say("last", `${about}: told ${calls.at(-1)?.value} last, expected ${wanted.at(-1)}`);
+      say("last", `${about}: reported ${calls.at(-1)?.value} last, expected ${wanted.at(-1)}`);
     }
   }
   for (const says of ambiguous(evidence.calls)) say("identity", says);
   for (const says of differing("dead letter", expected.deadLetters, evidence.deadLetters)) {
-    say("letter", says);
+    say("invalid", says);
   }
   for (const [id, wanted] of expected.members) {
     const kept = evidence.members.get(id) ?? new Set();
@@ -142,7 +142,7 @@ function isOvertaken(calls: readonly ReportedCall[], exposures: readonly Exposur
 }
 
 function difference(wanted: readonly string[], reported: readonly string[]): AudienceLaw | null {
-  if (wanted.length > reported.length) return "untold";
+  if (wanted.length > reported.length) return "missing";
   if (wanted.length < reported.length) return "unwanted";
   if (wanted.every((value, index) => value === reported[index])) return null;
   const isSame = [...wanted].sort().join() === [...reported].sort().join();

@@ -25,7 +25,7 @@ export type Answer =
 
 const REJECTED = 400;
 
-type Fate =
+type FinalState =
   | { readonly kind: "accepted"; readonly failures: number }
   | { readonly kind: "rejected"; readonly failures: number };
 
@@ -99,13 +99,15 @@ export function scriptedAnswer(
   messageId: string,
   attempt: number,
 ): Answer {
-  const fate = fateOf(createPrng(hash(`${seed} ${endpoint} ${messageId}`)));
+  const finalState = finalStateOf(createPrng(hash(`${seed} ${endpoint} ${messageId}`)));
   const random = createPrng(hash(`${seed} ${endpoint} ${messageId} ${attempt}`));
-  if (attempt <= fate.failures) return failure(random);
-  return fate.kind === "accepted" ? healthyAnswer(random) : status(REJECTED, random.integer(0, 50));
+  if (attempt <= finalState.failures) return failure(random);
+  return finalState.kind === "accepted"
+    ? healthyAnswer(random)
+    : status(REJECTED, random.integer(0, 50));
 }
 
-function fateOf(random: Prng): Fate {
+function finalStateOf(random: Prng): FinalState {
   const share = random.fraction();
   if (share < 0.7) return { kind: "accepted", failures: 0 };
   if (share < 0.88) return { kind: "accepted", failures: random.integer(1, 3) };

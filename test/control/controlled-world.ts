@@ -53,7 +53,7 @@ export class ControlledWorld implements AsyncDisposable {
   readonly #brokers: readonly string[];
   readonly #kafka: Kafka;
   readonly #producer: Producer;
-  readonly #directory = mkdtempSync(join(tmpdir(), "switchyard-steer-"));
+  readonly #directory = mkdtempSync(join(tmpdir(), "switchyard-control-"));
   readonly #programs: Program[] = [];
   #processes: readonly OwnProcess[] = [];
 
@@ -61,8 +61,8 @@ export class ControlledWorld implements AsyncDisposable {
     this.#brokers = brokers;
     this.patience = patience;
     this.say = say;
-    this.topics = topicNames(uniquePrefix("steer"));
-    const connection = { brokers, clientId: "steer", tls: null, sasl: null };
+    this.topics = topicNames(uniquePrefix("control"));
+    const connection = { brokers, clientId: "control", tls: null, sasl: null };
     this.#kafka = createKafka(
       { ...connection, sessionTimeoutMs: 10_000, recordMaxBytes: () => READ_BYTES },
       createLog("error", { write: () => undefined }),

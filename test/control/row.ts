@@ -68,12 +68,12 @@ export function comparedCalls(
   return { text: parts.join("; "), isSame: parts.length === 1 };
 }
 
-const TOLD_MAX = 3;
+const SHOWN_MAX = 3;
 
 function reported(what: string, ids: readonly string[]): readonly string[] {
   if (ids.length === 0) return [];
-  const more = ids.length > TOLD_MAX ? ", …" : "";
-  return [`${ids.length} ${what} (${ids.slice(0, TOLD_MAX).join(", ")}${more})`];
+  const more = ids.length > SHOWN_MAX ? ", …" : "";
+  return [`${ids.length} ${what} (${ids.slice(0, SHOWN_MAX).join(", ")}${more})`];
 }
 
 function callCount(count: number): string {

@@ -96,7 +96,7 @@ export class DrilledWorld implements AsyncDisposable {
         judge.wrong.map(({ signal, ...each }) => ({ ...each, signal: `${said.about}: ${signal}` })),
       );
       settled = wrong.length === 0 ? settled + 1 : 0;
-      this.#tell(phase, startedAtMs, wrong);
+      this.#report(phase, startedAtMs, wrong);
       await timer(LOOK_SPACING_MS);
     }
     return [...judges.values()].flatMap(({ said, judge }) =>
@@ -104,7 +104,7 @@ export class DrilledWorld implements AsyncDisposable {
     );
   }
 
-  #tell(phase: string, startedAtMs: number, wrong: readonly Comparison[]): void {
+  #report(phase: string, startedAtMs: number, wrong: readonly Comparison[]): void {
     const seconds = Math.round((Date.now() - startedAtMs) / 1_000);
     const [first] = wrong;
     const most = first && `, such as ${first.signal}: ${first.said}, is ${first.truth}`;

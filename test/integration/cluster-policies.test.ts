@@ -114,7 +114,7 @@ async function deadLetterOf(kafka: Kafka) {
   const range = { topic, partition: 0, from: 0, to: 1, maxBytes: MIB, signal };
   for await (const [deadLetter] of kafka.read(range))
     if (deadLetter !== undefined) return deadLetter;
-  throw new Error("no letter");
+  throw new Error("no dead letter");
 }
 
 const reasonOf = (headers: readonly (readonly [string, Buffer | null])[]) =>

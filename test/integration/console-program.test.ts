@@ -394,7 +394,7 @@ test(
     await flow.page.getByText(LIVE).waitFor();
     // A query in progress would count toward the limit of the queries below.
     await destination.page.locator('.scroll[aria-label="Last attempts"]').waitFor();
-    kafka.takeAway();
+    kafka.disconnect();
     await flow.page.getByText(/^▲ Kafka is unreachable$/).waitFor({ timeout: SOON.timeout });
     await flow.page.getByText(/Kafka is unreachable: /).waitFor();
     await destination.page.getByText(/Kafka is unreachable: /).waitFor({ timeout: SOON.timeout });
@@ -409,7 +409,7 @@ test(
         expect(await alert.textContent(), path).toMatch(/Kafka/);
       }),
     );
-    kafka.bringBack();
+    kafka.reconnect();
     await flow.page.getByText(LIVE).waitFor({ timeout: SOON.timeout });
     expect(await scriptsRun(flow.page)).toEqual([]);
   },

@@ -30,7 +30,7 @@ beforeAll(async () => {
   front = await damagingFront("intact", "broken");
   broker = await startKafka({ private: true, fronts: [front.address] });
   front.behind = broker.behind[0] ?? "";
-  const options = { brokers: [front.address], clientId: "damaged", tls: null, sasl: null };
+  const options = { brokers: [front.address], clientId: "corrupt", tls: null, sasl: null };
   const limits = { sessionTimeoutMs: 6_000, recordMaxBytes: () => 1_000_000 };
   kafka = createKafka({ ...options, ...limits }, new LogLines().log);
   const take = async (request: IncomingMessage) => {

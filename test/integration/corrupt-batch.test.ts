@@ -25,7 +25,7 @@ beforeAll(async () => {
   front.behind = broker.behind[0] ?? "";
   kafka = createKafka(
     {
-      ...{ brokers: [front.address], clientId: "damaged", tls: null, sasl: null },
+      ...{ brokers: [front.address], clientId: "corrupt", tls: null, sasl: null },
       ...{ sessionTimeoutMs: 6_000, recordMaxBytes: () => 1_000_000 },
     },
     new LogLines().log,

@@ -33,7 +33,7 @@ test("each of its metrics is on /metrics, and has values there", async () => {
   const declared = (name: string) => metrics.includes(`# TYPE ${name.replace(/_bucket$/, "")} `);
   const hasValues = (name: string) => new RegExp(`^${name}[{ ]`, "m").test(metrics);
   expect([...used].filter((name) => !declared(name))).toEqual([]);
-  const empty = [...used].filter((name) => !(hasValues(name) || OF_TROUBLE.includes(name)));
+  const empty = [...used].filter((name) => !(hasValues(name) || OF_PROBLEMS.includes(name)));
   expect(empty).toEqual([]);
 });
 

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RunningIngest } from "../../src/ingest/stage.ts";
 import { headerTexts } from "../support/build/calls.ts";
-import { FAILURES, FATES, type FinalState } from "../support/servers/client-fates.ts";
+import { FAILURES, FINAL_STATES, type FinalState } from "../support/servers/client-final-states.ts";
 import {
   type ClientCall,
   type ClientLibrary,
@@ -148,7 +148,7 @@ async function checkRestart(library: ClientLibrary): Promise<void> {
 }
 
 async function checkFinalStates(library: ClientLibrary): Promise<void> {
-  const expected = FATES[library.name.replace(" with gzip", "")];
+  const expected = FINAL_STATES[library.name.replace(" with gzip", "")];
   const finalStates = await Promise.all(
     Object.entries(FAILURES).map(async ([name, failures]) => [
       name,

@@ -281,8 +281,8 @@ test(
     const different = () => new Set(ledger.map((each) => Object.values(each).join(" "))).size;
     await expect.poll(different, POLL).toBe(4 * calls);
     const reported = async () => (await countOf("written")) + (await countOf("dropped"));
-    const untold = async () => ledger.length - (await reported());
-    await expect.poll(untold, POLL).toBe(0);
+    const unreported = async () => ledger.length - (await reported());
+    await expect.poll(unreported, POLL).toBe(0);
     await publish(world, [track("m-last")]);
     await expect
       .poll(async () => story(await traced(world, "m-last"), "flaky"), POLL)

@@ -201,7 +201,7 @@ test("the pause before SIGTERM is there where Kubernetes has it, and where inges
   expect(await sleeps("separate", "1.33.0")).toHaveLength(1);
 });
 
-test("probes: start-up and liveness need no Kafka, readiness tells of service", async () => {
+test("probes: start-up and liveness need no Kafka, readiness reports service", async () => {
   for (const { spec } of workloads(await resources("separate"))) {
     const [container] = spec.template.spec.containers;
     expect(container.startupProbe.httpGet).toEqual({ path: "/livez", port: "admin" });

@@ -52,7 +52,7 @@ const FAILING = destinationSnapshot("flaky-hook", {
   last: { at: SINCE, outcome: "retry", cause: "503", endpoint: "flaky-hook[1] example.com" },
 });
 
-const LETTER: DeadLetterView = {
+const DEAD_LETTER: DeadLetterView = {
   at: SINCE,
   stage: "deliver",
   reason: "expired",
@@ -64,7 +64,7 @@ const LETTER: DeadLetterView = {
   replayedAt: null,
 };
 
-function tellEverything(): void {
+function showEverything(): void {
   site.data.snapshot = snapshot(
     [
       FAILING,
@@ -86,7 +86,10 @@ function tellEverything(): void {
     counts: [{ destination: "flaky-hook", reason: "expired", count: 3, replayed: 1 }],
     total: 3,
     replayed: 1,
-    samples: [LETTER, { ...LETTER, from: "switchyard.delays.10s/0/6", replayedAt: SINCE }],
+    samples: [
+      DEAD_LETTER,
+      { ...DEAD_LETTER, from: "switchyard.delays.10s/0/6", replayedAt: SINCE },
+    ],
     isCut: false,
   };
   site.data.call = {
@@ -193,7 +196,7 @@ for (const [path, words] of VIEWS) {
     skip,
   }) => {
     if (browser === null) return skip(NO_CHROMIUM);
-    tellEverything();
+    showEverything();
     await using opened = await open(path);
     const { page } = opened;
     await page.getByText(words).first().waitFor();
@@ -207,7 +210,7 @@ test("a sync awaiting approval names the command where nobody may act; a plot sa
   skip,
 }) => {
   if (browser === null) return skip(NO_CHROMIUM);
-  tellEverything();
+  showEverything();
   await using opened = await open("/audiences");
   await opened.page
     .getByText("If this is correct: switchyard audience approve vip")
@@ -227,7 +230,7 @@ test("a view that breaks a rule of WCAG is found", async ({ skip }) => {
 
 test("rates and plots follow the counters", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
-  tellEverything();
+  showEverything();
   countOn();
   await using opened = await open("/");
   const rate = opened.page.locator('[data-node="calls"] .rate b');
@@ -314,7 +317,7 @@ test("names, sentences and values that want to be scripts are only read", async 
     delayTopics: [{ delay: HOSTILE, waiting: 1, dueAt: null, retired: true }],
     deadLetters: { retained: 1, lastDay: 1, byReason: { [HOSTILE]: 1 } },
   });
-  const deadLetter = { ...LETTER, reason: HOSTILE, error: HOSTILE, destination: HOSTILE };
+  const deadLetter = { ...DEAD_LETTER, reason: HOSTILE, error: HOSTILE, destination: HOSTILE };
   site.data.deadLetters = {
     counts: [{ destination: HOSTILE, reason: HOSTILE, count: 1, replayed: 0 }],
     total: 1,
@@ -369,7 +372,7 @@ test("names, sentences and values that want to be scripts are only read", async 
 
 test("the calls of a user are found, and the id gets into no address", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
-  tellEverything();
+  showEverything();
   await using opened = await open("/");
   const { page } = opened;
   const asked: string[] = [];
@@ -394,7 +397,7 @@ test("the calls of a user are found, and the id gets into no address", async ({ 
 
 test("the latest calls appear while the list is open", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
-  tellEverything();
+  showEverything();
   const call = { at: SINCE, messageId: "m-1", type: "track", event: null, source: "web" };
   site.data.latestCalls = { calls: [call], scanned: 1, since: SINCE, isCut: false };
   await using opened = await open("/calls");
@@ -412,7 +415,7 @@ test("the overview lists what needs attention, and an unknown address leads on",
   skip,
 }) => {
   if (browser === null) return skip(NO_CHROMIUM);
-  tellEverything();
+  showEverything();
   await using opened = await open("/nothing/here");
   const { page } = opened;
   await page.getByText("This page does not exist.").waitFor();
@@ -425,7 +428,7 @@ test("the overview lists what needs attention, and an unknown address leads on",
 
 test("on a phone no cell of a table covers another one", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
-  tellEverything();
+  showEverything();
   await using opened = await open("/destinations");
   const { page } = opened;
   await page.setViewportSize({ width: 375, height: 700 });
@@ -447,7 +450,7 @@ test("on a phone no cell of a table covers another one", async ({ skip }) => {
 
 test("what a file would change is said, of a file that is chosen or pasted", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
-  tellEverything();
+  showEverything();
   await using opened = await open("/configuration");
   const { page } = opened;
   const sent: (string | null)[] = [];
@@ -475,7 +478,7 @@ test("past calls by another file: progress, a stop, the result, and its problems
   skip,
 }) => {
   if (browser === null) return skip(NO_CHROMIUM);
-  tellEverything();
+  showEverything();
   site.data.isComparing = true;
   await using opened = await open("/configuration");
   const { page } = opened;
@@ -525,7 +528,7 @@ test("past calls by another file: progress, a stop, the result, and its problems
 
 test("a destination whose attempts are not written down says so", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
-  tellEverything();
+  showEverything();
   await using opened = await open("/destinations/flaky-hook");
   await opened.page.getByText("flaky-hook[1] 503 in 21 ms").waitFor();
   site.data.attempts = { isOn: false, attempts: [], since: null, isCut: false };
@@ -535,7 +538,7 @@ test("a destination whose attempts are not written down says so", async ({ skip 
 
 test("dead letters that were replayed differ from those that wait", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
-  tellEverything();
+  showEverything();
   await using opened = await open("/dead-letters");
   await opened.page.getByText("3 found: 2 waiting, 1 replayed").waitFor();
   expect(await opened.page.getByText("● Replayed").count()).toBe(1);
@@ -560,7 +563,7 @@ test("Kafka unreachable is said on every view that needs it, and its end is seen
   }
   await using opened = await open("/");
   await opened.page.getByText(/^▲ Kafka is unreachable$/).waitFor();
-  tellEverything();
+  showEverything();
   await opened.page.getByText(LIVE).waitFor();
 });
 

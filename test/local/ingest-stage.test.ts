@@ -393,7 +393,7 @@ test("calls over TLS", async () => {
   expect(world.records()).toHaveLength(1);
 });
 
-test("asked to stop, it answers on for the handover, tells connections to close, then is gone", async () => {
+test("asked to stop, it responds during the handover, closes connections, then stops", async () => {
   world = await ingestWorld({ handoverMs: 3_000 });
   const base = `http://127.0.0.1:${world.stage.port}`;
   expect((await world.post("/v1/batch", { batch: [call(1)] })).headers.get("connection")).toBe(

@@ -39,7 +39,7 @@ export async function runDemo(
   signal: AbortSignal,
 ): Promise<number> {
   const story = createStory();
-  story.tell(`Kafka     ${local.brokers.join(", ")}`);
+  story.print(`Kafka     ${local.brokers.join(", ")}`);
   const failures = { [FLAKY.id]: FLAKY.failures };
   const journal = createJournal(EXPECTED_CALLS, EXPECTED_DEAD_LETTERS, failures);
   const complete = Promise.withResolvers<void>();
@@ -52,11 +52,11 @@ export async function runDemo(
       [FLAKY.path]: { secret: FLAKY.secret, failures: FLAKY.failures },
     },
     (received) => {
-      tellReceived(story, journal, received);
+      printReceived(story, journal, received);
       changed();
     },
   );
-  story.tell(
+  story.print(
     `Receivers ${HEALTHY.id} responds 200 and gets batches; ${FLAKY.id} responds 503 twice, then 200`,
   );
 
@@ -71,13 +71,13 @@ export async function runDemo(
   mkdirSync(DIRECTORY, { recursive: true });
   writeFileSync(CONFIG_FILE, demoConfig(options));
   const args = ["--stages", STAGE_NAMES.join(",")];
-  const program = startProgram(CONFIG_FILE, (line) => tellLog(story, journal, line), { args });
+  const program = startProgram(CONFIG_FILE, (line) => printLog(story, journal, line), { args });
   const topics = topicNames(prefix);
   const kafka = demoKafka(local.brokers);
   try {
     await Promise.race([program.ready, aborted(signal)]);
     if (signal.aborted) return 130;
-    story.tell(`Switchyard runs all stages. Console: http://127.0.0.1:${consolePort}/`);
+    story.print(`Switchyard runs all stages. Console: http://127.0.0.1:${consolePort}/`);
     await watchTopics(
       kafka,
       `${prefix}demo`,
@@ -97,13 +97,13 @@ export async function runDemo(
         },
         onDeadLetter: (reason, error, from) => {
           journal.deadLetter(reason);
-          story.tell(`dead letter  ${from}: ${reason}: ${error}`, "bad");
+          story.print(`dead letter  ${from}: ${reason}: ${error}`, "bad");
           changed();
         },
       },
     ).joined;
     await publish(kafka, topics.calls, story);
-    story.tell(await publishSyncs(kafka, topics.audienceSyncs));
+    story.print(await publishSyncs(kafka, topics.audienceSyncs));
     const ended = program.ended.then((status) => {
       throw new Error(`Switchyard ended with status ${status}.`);
     });
@@ -137,7 +137,7 @@ function demoKafka(brokers: readonly string[]): Kafka {
 async function publish(kafka: Kafka, topic: string, story: Story): Promise<void> {
   const lines = readFileSync(CALLS_FILE, "utf8").trimEnd().split("\n");
   const headers = [["source-id", Buffer.from(SOURCE)]] as const;
-  story.tell(`${lines.length} lines of ${relative(ROOT, CALLS_FILE)} published to ${topic}`);
+  story.print(`${lines.length} lines of ${relative(ROOT, CALLS_FILE)} published to ${topic}`);
   const producer = kafka.producer();
   await producer.send(
     lines.map((line) => ({ topic, key: Buffer.from("demo"), value: Buffer.from(line), headers })),
@@ -145,7 +145,7 @@ async function publish(kafka: Kafka, topic: string, story: Story): Promise<void>
   await producer.close(5_000);
 }
 
-function tellReceived(story: Story, journal: Journal, received: Received): void {
+function printReceived(story: Story, journal: Journal, received: Received): void {
   const { path, messageId, type, said, status, verified, together } = received;
   const { id } = path === FLAKY.path ? FLAKY : HEALTHY;
   if (status !== 200) {
@@ -158,12 +158,12 @@ function tellReceived(story: Story, journal: Journal, received: Received): void 
   const signature = verified ? "signature verified" : "SIGNATURE WRONG";
   const batch = together === 1 ? "" : `, in a batch of ${together}`;
   const response = `200, ${signature}${batch}`;
-  story.tell(`${id.padEnd(12)} ${type.padEnd(8)} ${name.padEnd(22)} ${response}`, "good");
+  story.print(`${id.padEnd(12)} ${type.padEnd(8)} ${name.padEnd(22)} ${response}`, "good");
 }
 
-function tellLog(story: Story, journal: Journal, line: LogLine): void {
+function printLog(story: Story, journal: Journal, line: LogLine): void {
   if (line.msg === "ready.partial") {
-    story.tell("Some stages have not joined their groups yet; continuing", "bad");
+    story.print("Some stages have not joined their groups yet; continuing", "bad");
   }
   if (line.msg !== "delivery.attempted" || line.decision !== "retry") return;
   const destination = String(line.destination);

@@ -25,7 +25,7 @@ interface Gathered {
 export function createStory(): Story {
   const beganAt = performance.now();
   const gathered = new Map<string, Gathered>();
-  const tell = (text: string, tone: Tone = "plain") => {
+  const print = (text: string, tone: Tone = "plain") => {
     const seconds = ((performance.now() - beganAt) / 1_000).toFixed(1).padStart(6);
     say(`${tint(`${seconds} s`, "dim")}  ${tint(text, tone)}`);
   };
@@ -34,10 +34,10 @@ export function createStory(): Story {
     if (found === undefined) return;
     gathered.delete(key);
     clearTimeout(found.timer);
-    tell(found.text(found.count), found.tone);
+    print(found.text(found.count), found.tone);
   };
   return {
-    tell,
+    print,
     gather: (key, text, tone = "plain") => {
       const found = gathered.get(key);
       if (found !== undefined) {

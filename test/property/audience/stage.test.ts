@@ -313,10 +313,10 @@ test("of syncs that follow each other, those who entered and left are reported, 
       const expected: Record<string, string[]> = {};
       for (const [index, now] of sets.entries()) {
         const before = sets[index - 1] ?? [];
-        const tell = (userId: string, value: boolean) =>
+        const reportMember = (userId: string, value: boolean) =>
           add(expected, { userId, trait: "a", value });
-        for (const userId of now) if (!before.includes(userId)) tell(userId, true);
-        for (const userId of before) if (!now.includes(userId)) tell(userId, false);
+        for (const userId of now) if (!before.includes(userId)) reportMember(userId, true);
+        for (const userId of before) if (!now.includes(userId)) reportMember(userId, false);
       }
       expect(reportedTo(world)).toEqual(expected);
       // No arrivals of syncs that have ended are left.

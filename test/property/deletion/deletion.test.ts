@@ -76,7 +76,7 @@ test(
 );
 
 test(
-  "no bytes throw, and a value that is no object with a userId tells nobody",
+  "no bytes throw, and a value that is not an object with a userId notifies no destination",
   () => {
     fc.assert(
       fc.property(fc.oneof(anyJson, fc.string()), (given) => {
@@ -94,7 +94,7 @@ test(
 );
 
 test(
-  "told is each enabled webhook of each affected source, once, as a delivery",
+  "each enabled webhook of each affected source is notified, once, as a delivery",
   () => {
     fc.assert(
       fc.property(

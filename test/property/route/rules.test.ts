@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { JsonValue } from "../../../src/route/rules/json-value.ts";
-import { fateOf } from "../../support/build/ruled-call.ts";
+import { ruledCall } from "../../support/build/ruled-call.ts";
 
 const NAMES = ["a", "email", "é", "__proto__", "constructor", "1", ""];
 const name = fc.constantFrom(...NAMES);
@@ -55,7 +55,7 @@ test("dropping a name equals JSON.parse without it, and no spelling of it stays"
       object(json),
       fc.constantFrom("a", "email", "é", "constructor", "1"),
       (traits, dropped) => {
-        const { value } = fateOf(
+        const { value } = ruledCall(
           `filters: [{ name: f, dropProperties: { traits: [${JSON.stringify(dropped)}] } }]`,
           callOf(traits),
         );
@@ -72,7 +72,7 @@ test("dropping a name equals JSON.parse without it, and no spelling of it stays"
 test("the digits of all numbers that stay are kept", () => {
   fc.assert(
     fc.property(fc.array(number, { minLength: 1 }), (numbers) => {
-      const { value } = fateOf(
+      const { value } = ruledCall(
         "map: [{ set: traits.z, value: x }, { remove: traits.a }]",
         callOf(`{"a":1,"n":[${numbers.join(", ")}]}`),
       );
@@ -100,7 +100,7 @@ map:
   - { move: traits.constructor, to: traits.new.b }`;
   fc.assert(
     fc.property(object(json), (traits) => {
-      expect(fateOf(rules, callOf(traits)).reason).toBe("by-default");
+      expect(ruledCall(rules, callOf(traits)).reason).toBe("by-default");
     }),
   );
 });

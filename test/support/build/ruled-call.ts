@@ -32,7 +32,7 @@ export function rulesOf(rules: string, more = ""): Partial<DestinationRules> {
   return crm;
 }
 
-export interface Fate {
+export interface RuledCall {
   /** Null if crm does not get the call. */
   readonly value: string | null;
   readonly key: string | null;
@@ -44,7 +44,12 @@ export interface Fate {
 }
 
 /** Routes a call by these rules. The call is an object or its JSON. */
-export function fateOf(rules: string, call: object | string, more = "", source = "web"): Fate {
+export function ruledCall(
+  rules: string,
+  call: object | string,
+  more = "",
+  source = "web",
+): RuledCall {
   const { sources, defaultSource, destinations } = config(rulesYaml(rules, more));
   const routing = createRouting(sources, defaultSource, destinations, topicNames(""));
   const text = typeof call === "string" ? call : JSON.stringify(call);
@@ -72,6 +77,6 @@ export function fateOf(rules: string, call: object | string, more = "", source =
 
 /** The value that crm gets, parsed with JSON.parse. */
 export function sentFor(rules: string, call: object | string): unknown {
-  const { value } = fateOf(rules, call);
+  const { value } = ruledCall(rules, call);
   return value === null ? null : JSON.parse(value);
 }

@@ -373,7 +373,7 @@ function testLife(bench: Bench): void {
     await consumer.stop();
   });
 
-  test("progress tells position, end, what is in hand and how old it is", async () => {
+  test("progress has the position, the end, what is in flight and how old it is", async () => {
     const kafka = bench.connect();
     const topic = await bench.topic(kafka, 1);
     await bench.fill(kafka, topic, 5);

@@ -66,9 +66,9 @@ export class MemoryProducer implements WatchedProducer {
     if (this.#isClosed) return Promise.reject(closed());
     const refused: RejectedRecord[] = [];
     const left = records.flatMap(unbundled).filter((record) => {
-      const isVain = giveBack && this.#isVain(record.topic);
-      if (isVain) refused.push(missing(record));
-      return !isVain;
+      const isMissing = giveBack && this.#isMissing(record.topic);
+      if (isMissing) refused.push(missing(record));
+      return !isMissing;
     });
     if (left.length === 0) return Promise.resolve(refused);
     return new Promise((resolve, reject) => {
@@ -89,7 +89,7 @@ export class MemoryProducer implements WatchedProducer {
   }
 
   /** Sometimes, a record may check whether the topic exists again. */
-  #isVain(topic: string): boolean {
+  #isMissing(topic: string): boolean {
     const nowMs = this.#broker.clock.nowMs();
     const found = this.#missing.get(topic);
     if (found === undefined || nowMs - found.sinceMs < BLOCK_AFTER_MS) return false;

@@ -19,7 +19,7 @@ const entries = Array.from(
   (_, index) => [`k${index}`, "x".repeat(100)] as const,
 );
 
-async function tell(work: string, act: () => Promise<unknown>): Promise<void> {
+async function printResult(work: string, act: () => Promise<unknown>): Promise<void> {
   try {
     await act();
     process.stdout.write(`${work}: fine\n`);
@@ -46,8 +46,8 @@ async function closed(): Promise<void> {
 
 async function read(): Promise<void> {
   const level = await openLevelStore(store);
-  await tell("getMany", () => level.getMany(["k0", "k1000", "k1999"]));
-  await tell("pieces", async () => {
+  await printResult("getMany", () => level.getMany(["k0", "k1000", "k1999"]));
+  await printResult("pieces", async () => {
     for await (const _ of level.pieces("a", "z"));
   });
   await level.close();
@@ -60,18 +60,18 @@ await closed();
 if (wrong === "full") {
   const level = await openLevelStore(store);
   fillDisk(disk);
-  for (const work of ["write", "again"]) await tell(work, () => level.write(entries));
-  await tell("close", () => level.close());
-  await tell("open", openAndClose);
+  for (const work of ["write", "again"]) await printResult(work, () => level.write(entries));
+  await printResult("close", () => level.close());
+  await printResult("open", openAndClose);
   freeDisk(disk);
-  await tell("open", openAndClose);
+  await printResult("open", openAndClose);
   await read();
 }
 if (wrong === "read-only") {
   mount("-o", "remount,ro");
-  await tell("open", openAndClose);
+  await printResult("open", openAndClose);
   mount("-o", "remount,rw");
-  await tell("open", openAndClose);
+  await printResult("open", openAndClose);
 }
 if (wrong === "cut") {
   for (const table of tables()) truncateSync(join(store, table), 3_000);

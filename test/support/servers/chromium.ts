@@ -107,10 +107,10 @@ function pageOf(script: string, loadsIt: boolean): string {
   return `<!doctype html><meta charset="utf-8"><title>A page</title>
 ${loadsIt ? "" : '<script src="/library.js"></script>'}
 <script>
-const told = (what) => fetch("/done", { method: "POST", body: JSON.stringify(what) });
+const report = (what) => fetch("/done", { method: "POST", body: JSON.stringify(what) });
 (async () => { ${script} })().then(
-  (result) => told({ result: result ?? null }),
-  (error) => told({ error: String(error?.stack ?? error) }),
+  (result) => report({ result: result ?? null }),
+  (error) => report({ error: String(error?.stack ?? error) }),
 );
 </script>`;
 }

@@ -72,7 +72,7 @@ export class AudienceModel {
     const audience = this.#audiences.get(audienceId);
     if (type === "delete") {
       for (const member of audience?.members ?? [])
-        this.#tell(audienceId, member, false, `${offset}`);
+        this.#report(audienceId, member, false, `${offset}`);
       this.#audiences.delete(audienceId);
       return;
     }
@@ -123,7 +123,7 @@ export class AudienceModel {
       open.arrived.add(userId);
       if (members.has(userId)) continue;
       members.add(userId);
-      this.#tell(id, userId, true, open.syncId);
+      this.#report(id, userId, true, open.syncId);
     }
   }
 
@@ -149,7 +149,7 @@ export class AudienceModel {
     audience.over.add(open.syncId);
     for (const userId of leaving) {
       members.delete(userId);
-      this.#tell(id, userId, false, open.syncId);
+      this.#report(id, userId, false, open.syncId);
     }
   }
 
@@ -161,7 +161,7 @@ export class AudienceModel {
     for (const userId of awaitingApproval.judged) {
       if (!members.has(userId) || open?.arrived.has(userId)) continue;
       members.delete(userId);
-      this.#tell(id, userId, false, awaitingApproval.syncId);
+      this.#report(id, userId, false, awaitingApproval.syncId);
     }
   }
 
@@ -182,10 +182,10 @@ export class AudienceModel {
     if (JSON.stringify(before) === JSON.stringify(value)) return;
     if (value === null) this.#traits.delete(key);
     else this.#traits.set(key, value);
-    this.#tell(name, userId, value, `${offset}`);
+    this.#report(name, userId, value, `${offset}`);
   }
 
-  #tell(audienceId: string, userId: string, value: unknown, sync: string): void {
+  #report(audienceId: string, userId: string, value: unknown, sync: string): void {
     const by = `${this.#audiences.get(audienceId)?.first} ${sync}`;
     this.calls.push({ audienceId, userId, value, by });
   }

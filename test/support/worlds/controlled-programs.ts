@@ -15,7 +15,7 @@ export const STAGES = ["--stages", "route,deliver,delay"];
 
 /** Everything ends with the test. */
 export async function controlledPrograms() {
-  const { prefix, brokers, kafka, recordsIn } = ownTopics("steering");
+  const { prefix, brokers, kafka, recordsIn } = ownTopics("control");
   const producer = kafka.producer();
   const receiver = new ControlledReceiver();
   await receiver.start();

@@ -74,11 +74,11 @@ export async function pageOnKafka() {
   const kept = started.move();
   return {
     ...{ config, world, program, admin, answers },
-    takeAway: () => {
+    disconnect: () => {
       proxy.leadTo(NOWHERE);
       proxy.cut();
     },
-    bringBack: () => proxy.leadTo(behind),
+    reconnect: () => proxy.leadTo(behind),
     /** Bytes of all requests to Kafka so far. */
     asked: () => proxy.asked(),
     url: String(url),

@@ -46,7 +46,7 @@ const RIGHT = "u1+1 u2+1 u1-2 u1+3";
 
 describe("no law is broken", () => {
   test.each([
-    ["when all is told once", RIGHT],
+    ["when each change is reported once", RIGHT],
     ["when a step is repeated as a whole", "u1+1 u2+1 u1-2 u1+3 u1+1 u1-2 u1+3"],
     ["when the last one comes again", "u1+1 u1-2 u1+3 u1+3 u2+1 u2+1"],
   ])("%s", (_name, text) => {
@@ -59,18 +59,18 @@ describe("no law is broken", () => {
 });
 
 const PLANTED: readonly (readonly [law: string, name: string, given: Evidence])[] = [
-  ["untold", "a user who entered is not told", evidence("u1+1 u1-2 u1+3")],
-  ["untold", "a removal is lost", evidence("u1+1 u1+3 u2+1")],
+  ["missing", "a user who entered is not reported", evidence("u1+1 u1-2 u1+3")],
+  ["missing", "a removal is lost", evidence("u1+1 u1+3 u2+1")],
   ["unwanted", "a sync that was cut short removes somebody", evidence(`${RIGHT} u2-2`)],
   ["unwanted", "a repeat has another message id", evidence(`${RIGHT} u2+9`)],
-  ["unwanted", "somebody is told who is in no sync", evidence(`${RIGHT} u3+1`)],
-  ["unwanted", "something else is told", evidence("u1+1 u1-2 u1-3 u2+1")],
+  ["unwanted", "a user who is in no sync is reported", evidence(`${RIGHT} u3+1`)],
+  ["unwanted", "something else is reported", evidence("u1+1 u1-2 u1-3 u2+1")],
   ["order", "true and false are swapped", evidence("u1-2 u1+1 u1+3 u2+1")],
   ["last", "an old call is repeated alone", evidence(`${RIGHT} u1-2`)],
   ["identity", "one message id says two things", evidence("u1+1 u1-2 u1+3 u2+1 u1-3 u1+3")],
-  ["letter", "what cannot be used is passed over", evidence(RIGHT, { deadLetters: new Set() })],
+  ["invalid", "what cannot be used is passed over", evidence(RIGHT, { deadLetters: new Set() })],
   [
-    "letter",
+    "invalid",
     "what can be used is given up",
     evidence(RIGHT, { deadLetters: new Set(["0/7", "0/8"]) }),
   ],

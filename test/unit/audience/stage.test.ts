@@ -6,7 +6,7 @@ import type { SourceId } from "../../../src/domain/ids.ts";
 import { listsOf } from "../../support/build/lists.ts";
 import { AudienceWorld, topics } from "../../support/worlds/audience-world.ts";
 
-test("a first sync tells everybody, a repeated one nobody, a changed one those who changed", async () => {
+test("a first sync reports all members, a repeated one none, a changed one those who changed", async () => {
   const world = new AudienceWorld();
   const process = await world.start();
   world.sync("a1", "s1", ["u1", "u2", "u3", "u4"], "VIP Customers");

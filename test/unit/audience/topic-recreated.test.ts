@@ -151,7 +151,7 @@ test("a changelog of a version that noted no topic: one that is shorter than wha
   expect(origins(world)).toEqual([{ topicId: expect.stringMatching(/./), base: 9 }]);
 });
 
-test("brokers that know no ids: offsets beyond the log tell; an id that is known later is noted", async () => {
+test("brokers that know no ids: offsets beyond the log show it; an id that is known later is noted", async () => {
   let knows = false;
   const { world, stores } = await anew({ knowsIds: () => knows });
   const without = await world.start(stores);

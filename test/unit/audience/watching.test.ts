@@ -31,7 +31,7 @@ test("a sync that awaits approval is in /readyz until it is approved or replaced
   await process.close();
 });
 
-test("syncs are counted by how they ended, with their duration, and users by what they were told", async () => {
+test("syncs are counted by how they ended, with their duration, and users by what was reported of them", async () => {
   const world = new AudienceWorld({ defaults: { approvalShare: 0.5, approvalMinimum: 1 } });
   const process = await world.start();
   const sync = { audienceId: "a", audienceName: "VIP" };

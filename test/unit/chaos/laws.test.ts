@@ -71,7 +71,7 @@ function broken(
 const FAILED = { status: 503 } as const;
 const KILL: Exposure = { kind: "kill", fromMs: T - 1_000, toMs: T + 500 };
 
-test("what Retry-After asked of one copy of a delivery, the other was not told", () => {
+test("what Retry-After asked of one copy of a delivery does not apply to the other", () => {
   const made = entry([
     request(0, FAILED),
     request(1_100, { attempt: 2 }),

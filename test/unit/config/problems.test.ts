@@ -144,7 +144,7 @@ const ROWS: readonly Row[] = [
   ["session", kafka("sessionTimeout: 5s"), "kafka.sessionTimeout", '"5s"', "from 6s to 5m"],
   ["no unit", kafka("sessionTimeout: 10"), "kafka.sessionTimeout", "10", "with its unit"],
   [
-    "damaged batches",
+    "corrupt batches",
     kafka("onCorruptBatch: { calls: ignore }"),
     "kafka.onCorruptBatch.calls",
     '"ignore"',

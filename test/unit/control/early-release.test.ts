@@ -22,7 +22,7 @@ const recordOf = (more: Partial<Releasable>): Releasable => {
   return { destination: crm, ...times, ...more };
 };
 
-describe("a pull is about a record that", () => {
+describe("an early release is about a record that", () => {
   test.each([
     ["was written before it", {}, true, true],
     ["was received too late", { receivedAtMs: AT_MS - 100 }, true, false],

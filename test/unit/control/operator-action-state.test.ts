@@ -43,7 +43,7 @@ test("the later pause counts", () => {
   expect(known.pauseOf(crm, 200)).toEqual(pauseOf({ by: "console" }));
 });
 
-test("pulls count in parallel, until they are forgotten", () => {
+test("early releases count in parallel, until they are forgotten", () => {
   const known = new KnownOperatorActions();
   for (const id of ["a", "b"]) known.apply({ kind: "release", earlyRelease: earlyReleaseOf(id) });
   known.apply({ kind: "release", earlyRelease: earlyReleaseOf("c", { destination: other }) });

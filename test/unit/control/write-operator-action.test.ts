@@ -46,7 +46,7 @@ test("a pause is known until it is resumed or over", async () => {
   expect(new Set(written.map(({ key }) => `${key}`)).size).toBe(1);
 });
 
-test("what is pulled and forgotten has a key of its own", async () => {
+test("what is released early and forgotten has a key of its own", async () => {
   const { operating, written } = world();
   const earlyRelease = { kind: "retry", destination: crm, id: "p-1", atMs: T } as const;
   await releaseEarly(operating, { ...earlyRelease, receivedBeforeMs: null, by: "command" });

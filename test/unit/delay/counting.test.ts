@@ -139,7 +139,7 @@ describe("processes", () => {
   });
 });
 
-describe("what is not known is not told", () => {
+describe("what is not known is not reported", () => {
   test("before the partitions were looked at, and with each of them counted", async () => {
     const world = new CountingWorld();
     retryAll(world);
@@ -182,7 +182,7 @@ describe("what is not known is not told", () => {
     const process = await world.start({
       kafka: {
         read: (range) => {
-          if (isBroken && range.topic === topicOf("10m")) throw new Error("the batch is damaged");
+          if (isBroken && range.topic === topicOf("10m")) throw new Error("the batch is corrupt");
           return process.kafka.read(range);
         },
       },
@@ -191,7 +191,7 @@ describe("what is not known is not told", () => {
     expect(await process.waiting()).toEqual({ "crm/60m": 20 });
     expect(await process.unknown()).toEqual({ "10m": 1, "60m": 0 });
     expect(process.stage.healthProblems()).toEqual([
-      "the count of partition 0 of sw.delays.10m is unknown: the batch is damaged",
+      "the count of partition 0 of sw.delays.10m is unknown: the batch is corrupt",
     ]);
     isBroken = false;
     await world.clock.advance(COUNTED_MS);

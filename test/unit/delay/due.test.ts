@@ -123,7 +123,7 @@ test.each([
   });
 });
 
-test("a record tells its destination and when it was first attempted, if it was", () => {
+test("a record has its destination and when it was first attempted, if it was", () => {
   expect(waiting({ firstAttemptAtMs: 77 })).toMatchObject({
     destination: "crm",
     firstAttemptAtMs: 77,

@@ -83,7 +83,7 @@ test("what a stage has returned and committed does not count", async () => {
   expect(ten?.destinations.get(CRM)?.count).toBe(4);
 });
 
-test("it stops at the records that are allowed, and tells how many it did not read", async () => {
+test("it stops at the records that are allowed, and reports how many it did not read", async () => {
   const world = new CountingWorld();
   world.scheduleRetry(CRM, "10m", 30);
   world.scheduleRetry(CRM, "60m", 30);
@@ -107,14 +107,14 @@ test("a partition that cannot be read is reported, and the others are counted", 
   const [ten] = await ask(world, {
     kafka: {
       read: (range) => {
-        if (range.partition === 0) throw new Error("the batch is damaged");
+        if (range.partition === 0) throw new Error("the batch is corrupt");
         return kafka.read(range);
       },
     },
   });
   const read = ten?.destinations.get(CRM)?.count ?? 0;
   expect(read).toBe(world.cluster.endOf(topicOf("10m"), 1));
-  expect(ten).toMatchObject({ unread: 40 - read, errors: ["the batch is damaged"] });
+  expect(ten).toMatchObject({ unread: 40 - read, errors: ["the batch is corrupt"] });
 });
 
 /** Creates one partition, so that offsets are known, and the commit of its group. */

@@ -200,7 +200,7 @@ test("a destination whose topic is gone: its retries are given up as they would 
   expect(cancelled()).toEqual([["unknown-destination", "m0"]]);
 });
 
-test("what was pulled from a topic counts for none that has its name later", async () => {
+test("what was released early from a topic does not count for a later topic with its name", async () => {
   const { world, scheduleRetry, earlyRelease, cancelled, start } = await worldOf();
   const stop = await start();
   scheduleRetry(CRM, 3);

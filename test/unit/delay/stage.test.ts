@@ -13,7 +13,7 @@ const large = { value: Buffer.alloc(2_000), headers: [["trace", Buffer.alloc(2_0
 const LETTER_BYTES = 1_000;
 
 function small(...names: readonly string[]) {
-  return (topic: string) => (names.includes(topic) ? LETTER_BYTES : 1_048_576);
+  return (topic: string) => (names.includes(topic) ? DEAD_LETTER_BYTES : 1_048_576);
 }
 
 test("what is due is not done before its write is acknowledged", async () => {

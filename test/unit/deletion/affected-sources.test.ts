@@ -35,7 +35,7 @@ const DESTINATIONS = [
   files,
 ];
 
-test("every destination that is not told is named, with the reason", () => {
+test("every destination that is not notified is named, with the reason", () => {
   const sources = [source("web", "hook", "off", "files"), source("ios", "ios-only")];
   const listeners = listenersBySource(sources, DESTINATIONS, topicNames(""));
   const notReportedBy = (ids: readonly string[] | null) => {

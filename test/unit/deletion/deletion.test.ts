@@ -111,7 +111,7 @@ test.each([
   expect(parseRequest(recordValue(value))).toMatchObject({ kind: "refused", reason });
 });
 
-test("no refusal tells who the user is", () => {
+test("no rejection shows who the user is", () => {
   const refused = json('{"userId":"jane@example.com","sourceIds":["jane@example.com",null]}');
   expect(JSON.stringify(refused)).not.toContain("jane");
 });

@@ -102,7 +102,7 @@ test("a graceful stop in the middle repeats nothing and loses nothing", async ()
   expect(world.notified("hook")).toHaveLength(6_000);
 });
 
-test("whenever a process dies, nobody committed is untold or unforgotten, and repeats have the same ids", async () => {
+test("whenever a process dies, each committed request is reported and applied, and repeats have the same ids", async () => {
   world = new DeletionWorld();
   world.cluster.loseAcknowledgements(0.2);
   world.appendRequests(3_000);

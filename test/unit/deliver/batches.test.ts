@@ -283,8 +283,8 @@ test("the same key on two partitions is two keys", () => {
 });
 
 test("`bytes` ends a batch, and a larger call goes alone as a list of one", () => {
-  const long = (letters: number) =>
-    `{"type":"track","event":"${"x".repeat(letters)}","userId":"u"}`;
+  const long = (characters: number) =>
+    `{"type":"track","event":"${"x".repeat(characters)}","userId":"u"}`;
   const world = new World({}, { bytes: 1_024 });
   world.fetched([
     recordAt(0, { value: long(500) }),
@@ -378,7 +378,7 @@ test("413: a poison call costs only itself, within one slot and one attempt", ()
     ["6", "7"],
     ["8", "9", "10", "11", "12", "13", "14", "15"],
   ]);
-  expect(world.fates).toEqual({ "0/5": "dead-letter" });
+  expect(world.finalStates).toEqual({ "0/5": "dead-letter" });
   expect(world.finished.toSorted()).toEqual(range(0, 8).map(({ offset }) => `0/${offset}`));
   // There is one record for each call, according to its last request.
   expect(world.attempted.map(({ delivery }) => delivery.messageId)).toEqual(
@@ -397,7 +397,7 @@ test("the calls of a half that fails are retried, and the other half is sent", (
     ["0", "1"],
     ["2", "3"],
   ]);
-  expect(world.fates).toEqual({ "0/0": "retry", "0/1": "retry" });
+  expect(world.finalStates).toEqual({ "0/0": "retry", "0/1": "retry" });
   expect(world.attempted.map(({ delivery }) => delivery.attempt)).toEqual([0, 0, 0, 0]);
 });
 
@@ -438,7 +438,7 @@ test("with `responses: each` each call has its own decision", () => {
     { status: 500 },
   ];
   world.answer(response(207, body, "60"));
-  expect(world.fates).toEqual({ "0/1": "dead-letter", "0/2": "retry", "0/3": "retry" });
+  expect(world.finalStates).toEqual({ "0/1": "dead-letter", "0/2": "retry", "0/3": "retry" });
   expect(world.finished.toSorted()).toEqual(["0/0", "0/1", "0/2", "0/3"]);
   const notBefore = world.written.flatMap(({ kind, outgoing }) => {
     const read = readDelivery({ ...outgoing, headers: outgoing.headers ?? [] });
@@ -475,7 +475,7 @@ test("`any`: what another endpoint accepts is not sent again, and the rest of a 
   // Call 3 was rejected by both, call 1 awaits a retry at the other endpoint.
   expect(world.sent.slice(3).map(({ url, calls }) => [url, calls])).toEqual([[A, ["3"]]]);
   world.answer(response(400));
-  expect(world.fates).toEqual({ "0/1": "retry", "0/3": "dead-letter" });
+  expect(world.finalStates).toEqual({ "0/1": "retry", "0/3": "dead-letter" });
 });
 
 test("`every`: each endpoint decides for itself, and all offsets are finished together", () => {
@@ -486,7 +486,7 @@ test("`every`: each endpoint decides for itself, and all offsets are finished to
   expect(world.finished).toEqual([]);
   world.answer(response(422));
   expect(world.finished).toEqual(["0/0", "0/1"]);
-  expect(world.fates).toEqual({ "0/1": "dead-letter" });
+  expect(world.finalStates).toEqual({ "0/1": "dead-letter" });
 });
 
 test("`every`: a call that one endpoint fails is retried there alone", () => {
@@ -570,7 +570,11 @@ test("a cancel dead-letters what was put together", () => {
     receivedBeforeMs: null,
   };
   world.work.cancel([release]);
-  expect(world.fates).toEqual({ "0/0": "dead-letter", "0/1": "dead-letter", "0/2": "dead-letter" });
+  expect(world.finalStates).toEqual({
+    "0/0": "dead-letter",
+    "0/1": "dead-letter",
+    "0/2": "dead-letter",
+  });
   expect(world.finished).toEqual(["0/0", "0/2", "0/1"]);
   world.advance(10_000);
   expect(world.calls).toEqual([]);

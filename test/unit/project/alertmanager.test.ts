@@ -151,7 +151,7 @@ test("what expired is reported once its receiver accepts again", () => {
   expect(reported([of("DeliveriesExpired", CRM)])).toEqual(["SwitchyardDeliveriesExpired"]);
 });
 
-test("Kafka unreachable is one page for each process, and loss is always told", () => {
+test("Kafka unreachable is one page for each process, and loss is always reported", () => {
   const instance = { instance: "a:9464", severity: "critical" };
   const firing = [
     of("KafkaUnreachable", instance),

@@ -14,7 +14,7 @@ import {
   SOURCE_CONFIG_PATH,
 } from "../../../src/ingest/paths.ts";
 import { ANSWERS } from "../../../src/ingest/responses.ts";
-import { FATES, finalStateTable } from "../../support/servers/client-fates.ts";
+import { FINAL_STATES, finalStateTable } from "../../support/servers/client-final-states.ts";
 
 interface OperatorAction {
   readonly responses: Readonly<Record<string, unknown>>;
@@ -89,10 +89,10 @@ test("the page names each library with the version that tests run", () => {
     "analytics-node",
     "@rudderstack/rudder-sdk-node",
   ]) {
-    expect(Object.keys(FATES)).toContain(`${name} ${versions[name]}`);
+    expect(Object.keys(FINAL_STATES)).toContain(`${name} ${versions[name]}`);
   }
   const third = versions["segment-analytics-node-3"]?.replace(/^npm:(.+)@/, "$1 ");
-  expect(Object.keys(FATES)).toContain(third);
+  expect(Object.keys(FINAL_STATES)).toContain(third);
   for (const name of ["@segment/analytics-next", "@rudderstack/analytics-js"]) {
     expect(page).toContain(`\`${name}\` ${versions[name]}`);
   }

@@ -106,7 +106,7 @@ test("a corrupt batch halts the stage: it is named, and tried again", async () =
   await stage[Symbol.asyncDispose]();
 });
 
-test("told to skip, it passes a corrupt batch, and says which", async () => {
+test("configured to skip, it passes a corrupt batch, and says which", async () => {
   const { stage, started, lines, metrics } = world("skip");
   if (CORRUPT.at !== null) started[0]?.onSkipped?.({ ...CORRUPT.at, behind: 50 });
   expect(lines.lines).toMatchObject([
@@ -125,11 +125,14 @@ test("told to skip, it passes a corrupt batch, and says which", async () => {
   await stage[Symbol.asyncDispose]();
 });
 
-test.each([undefined, "stop" as const])("told %s, it passes none", async (onCorruptBatch) => {
-  const { stage, started } = world(onCorruptBatch);
-  expect(started[0]).not.toHaveProperty("onSkipped");
-  await stage[Symbol.asyncDispose]();
-});
+test.each([undefined, "stop" as const])(
+  "configured with %s, it passes none",
+  async (onCorruptBatch) => {
+    const { stage, started } = world(onCorruptBatch);
+    expect(started[0]).not.toHaveProperty("onSkipped");
+    await stage[Symbol.asyncDispose]();
+  },
+);
 
 test("any other failure ends the program, once", async () => {
   const { stage, started, clock, lines, fatal } = world();

@@ -136,8 +136,8 @@ test("one that gives up is started again only when its topic was gone", async ()
   started[0]?.options.onCrash(new Error("gone"));
   await clock.advance(0);
   expect(started).toHaveLength(2);
-  started[1]?.options.onCrash(new Error("a damaged batch"));
+  started[1]?.options.onCrash(new Error("a corrupt batch"));
   await clock.advance(100_000);
-  expect([started.length, ends]).toEqual([2, ["a damaged batch"]]);
+  expect([started.length, ends]).toEqual([2, ["a corrupt batch"]]);
   await kept.stop();
 });

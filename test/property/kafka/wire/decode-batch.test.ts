@@ -110,7 +110,7 @@ test("no flipped bit behind the magic byte goes unnoticed", async () => {
   );
 });
 
-test("with a right checksum, no bytes make it do anything but read or report damage", async () => {
+test("with a right checksum, no bytes make it do anything but read or report a corrupt batch", async () => {
   await fc.assert(
     fc.asyncProperty(
       messages,

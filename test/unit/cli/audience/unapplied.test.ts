@@ -152,7 +152,7 @@ test("a missing permission is reported at once", async () => {
   expect(passedMs()).toBe(0);
 });
 
-test("an outage is waited for, and told after a minute", async () => {
+test("an outage is waited for, and reported after a minute", async () => {
   const { wait, admin, passedMs } = world([["vip"]], () => [commit(0, 1)]);
   const { committedOf } = admin;
   let tries = 0;
@@ -169,9 +169,9 @@ test("an outage is waited for, and told after a minute", async () => {
 test("a partition that cannot be read is reported at once", async () => {
   const { wait, kafka, passedMs } = world([["vip"]], () => []);
   kafka.read = () => {
-    throw new Error("the batch is damaged");
+    throw new Error("the batch is corrupt");
   };
-  expect(await wait()).toEqual({ kind: "unknown", error: "the batch is damaged" });
+  expect(await wait()).toEqual({ kind: "unknown", error: "the batch is corrupt" });
   expect(passedMs()).toBe(0);
 });
 

@@ -154,7 +154,7 @@ test("replay sends, and says what it did not send and why", async () => {
   expect(err).toContain("1 not replayed: the destination gone is not configured");
 });
 
-test("a second replay sends nothing, --include-replayed sends; list and --json tell replayed from waiting", async () => {
+test("a second replay sends nothing, --include-replayed sends; list and --json distinguish replayed from waiting", async () => {
   const world = new ReplayWorld();
   await world.fill(5, (number) => ({ reason: number < 2 ? "rejected" : "expired" }));
   const plan = { filter: EVERY_DEAD_LETTER, limit: null, perSecond: null };

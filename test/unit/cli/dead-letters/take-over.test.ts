@@ -9,7 +9,7 @@ import type { MemoryKafka } from "../../../support/memory-kafka/memory-kafka.ts"
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";
 import { ReplayWorld, topics } from "../../../support/worlds/replay-world.ts";
 
-const LETTERS = 3_000;
+const DEAD_LETTERS = 3_000;
 const PLAN = { filter: EVERY_DEAD_LETTER, limit: null, perSecond: null };
 const TAKEN = "another process has taken the replay over";
 
@@ -36,7 +36,7 @@ function replayCommand(world: ReplayWorld, kafka: MemoryKafka, resume: string | 
 
 /** Starts a process that replays, and resolves when it has sent some of the records. */
 async function underWay(world: ReplayWorld) {
-  await world.fill(LETTERS);
+  await world.fill(DEAD_LETTERS);
   const kafka = world.cluster.connect();
   const command = replayCommand(world, kafka, null);
   await world.clock.advanceUntil(() => world.delivered().length > 400, 60_000);
@@ -45,8 +45,8 @@ async function underWay(world: ReplayWorld) {
 
 function expectAllAndFewTwice(world: ReplayWorld): void {
   const delivered = world.delivered();
-  expect(new Set(delivered).size).toBe(LETTERS);
-  expect(delivered.length - LETTERS).toBeLessThanOrEqual(500);
+  expect(new Set(delivered).size).toBe(DEAD_LETTERS);
+  expect(delivered.length - DEAD_LETTERS).toBeLessThanOrEqual(500);
 }
 
 /** Makes commits or reads of `kafka` wait until the gate is open. */
@@ -124,7 +124,7 @@ test("a replay that was done before it was taken over stays done", async () => {
   expect(await world.finish(first.ended)).toBe(0);
   expect(await world.finish(second.ended)).toBe(2);
   expect(second.shell.errors()).toContain("it is done");
-  expect(world.delivered()).toHaveLength(LETTERS);
+  expect(world.delivered()).toHaveLength(DEAD_LETTERS);
   const third = replayCommand(world, world.cluster.connect(), first.name());
   expect(await world.finish(third.ended)).toBe(2);
 });

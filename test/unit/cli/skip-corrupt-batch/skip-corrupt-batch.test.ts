@@ -18,7 +18,7 @@ test.each([
   ["a whole batch", 42, null, /the batch there is intact/],
   ["a record before the batch", 41, null, /records before the batch have not been processed/],
   ["a record behind the batch", 50, null, /has already passed offset 42/],
-  ["another damaged batch", 7, { ...corrupt, offset: 7 }, /begins at 7, not at 42/],
+  ["another corrupt batch", 7, { ...corrupt, offset: 7 }, /begins at 7, not at 42/],
 ])("the group is at %s", (_what, offset, found, refusal) => {
   const refused = refusalOf(options, { partition: 3, offset, metadata: "" }, found);
   if (refusal === null) expect(refused).toBeNull();

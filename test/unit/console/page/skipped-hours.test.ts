@@ -26,7 +26,7 @@ test("there is a column for each reason that occurred, and a row for each hour, 
   ]);
 });
 
-test("nothing skipped is told from nothing measured", () => {
+test("nothing skipped differs from nothing measured", () => {
   expect(reasonsOf(series({ filtered: [null, 0] }))).toEqual([]);
   const nulls = SKIP_REASONS.map((name) => [name, [null, null]] as const);
   expect(reasonsOf(series(Object.fromEntries(nulls)))).toBeNull();

@@ -15,7 +15,7 @@ function record(atMs: number, over: Partial<ClaimedAudience> | null = {}) {
 
 const ended = (syncId: string, endedAtMs: number) => ({ last: { syncId, endedAtMs } });
 
-test("members stay as they were told, until they are reported again", () => {
+test("members stay as they were reported, until they are reported again", () => {
   const past = new AudienceHistory();
   past.take([record(T), record(T + 10 * MINUTE, { members: 5 })]);
   past.take([record(T + 30 * MINUTE, { members: 3 })]);

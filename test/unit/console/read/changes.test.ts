@@ -74,7 +74,7 @@ const STEALING = [
   ["a default", SMALL.replace("[hook]", `[${TAKEN.replace("}", ":-x}")}]`)],
 ] as const;
 
-test.each(STEALING)("what the file takes from a variable is not told by %s", (_, yaml) => {
+test.each(STEALING)("what the file takes from a variable is not shown by %s", (_, yaml) => {
   expect(parse(yaml, ENV).taken).toContain(SECRET);
   expect(JSON.stringify(reported(yaml))).not.toContain(SECRET.slice(0, 12));
 });

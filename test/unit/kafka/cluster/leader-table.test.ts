@@ -83,7 +83,7 @@ function int32(value: number): Buffer {
   return buffer;
 }
 
-test("all members' topics are asked for together, and each lookup tells all of them", async () => {
+test("all members' topics are asked for together, and each lookup asks for all of them", async () => {
   const { state, table, member } = world();
   const [one, other] = [member("a", "b"), member("c")];
   await vi.advanceTimersByTimeAsync(LOOK_MS);

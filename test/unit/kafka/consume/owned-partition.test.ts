@@ -224,7 +224,7 @@ describe("what was finished and not committed", () => {
     expect(partition.toCommit()).not.toBeNull();
   });
 
-  test("is not used where the broker tells no topic ids: it may be another topic", () => {
+  test("is not used if the broker reports no topic ids: it may be another topic", () => {
     const partition = owned(100, { offset: 1, metadata: "" });
     partition.committedAt({ topic: "t", partition: 0, topicId: null, offset: 1, metadata: "" });
     const unknown = { offset: 3, metadata: "sw1:3::BB", topicId: "" };

@@ -251,7 +251,7 @@ test("what was committed in an earlier topic of the same name is not gone on fro
 
 const CORRUPT = { topic: TOPIC, partition: PARTITION, offset: 5, behind: 8, isEndKnown: true };
 
-test("a batch that is corrupt twice is passed: exactly its offsets, and told of once", async () => {
+test("a batch that is corrupt twice is passed: exactly its offsets, and reported once", async () => {
   const skipped: CorruptBatch[] = [];
   const { taker, offsets, ownership, commits, fetch } = world({
     onSkipped: (batch) => skipped.push(batch),

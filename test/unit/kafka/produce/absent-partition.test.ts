@@ -54,7 +54,7 @@ test("one that is to come back comes back", async () => {
   expect(cluster.written).toEqual([["a0"], ["b0"]]);
 });
 
-test("a partition that a broker does not show yet is not told", async () => {
+test("a partition that a broker does not show yet is not reported", async () => {
   const cluster = new NumberingCluster();
   cluster.leaders.pop();
   await ended(cluster.send(0, "a0"));

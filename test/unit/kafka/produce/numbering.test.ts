@@ -184,7 +184,7 @@ function steps(finalStates: readonly FinalState[]) {
       count: fc.integer({ min: 1, max: 3 }),
     }),
     fc.record({
-      kind: fc.constant("fate" as const),
+      kind: fc.constant("final-state" as const),
       node,
       finalState: fc.constantFrom(...finalStates),
     }),
@@ -213,7 +213,7 @@ async function played(all: readonly Step[]) {
       const values = Array.from({ length: step.count }, (_, index) => `${sends.length}.${index}`);
       sent[step.partition]?.push(...values);
       sends.push(cluster.send(step.partition, ...values));
-    } else if (step.kind === "fate") {
+    } else if (step.kind === "final-state") {
       cluster.finalStates.set(step.node, [
         ...(cluster.finalStates.get(step.node) ?? []),
         step.finalState,

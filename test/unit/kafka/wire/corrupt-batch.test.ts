@@ -70,7 +70,7 @@ test("batches before a corrupt one are read, and it is left for the next fetch",
   await expect(decodeRecords(broken, ALL_WANTED, old)).rejects.toThrow("is corrupt");
 });
 
-test("a version that does not exist is damage", async () => {
+test("a version that does not exist is corruption", async () => {
   const old = () => Promise.reject(new Error("taken for an old message set"));
   const strange = changed((batch) => batch.writeUInt8(7, 16));
   await expect(decodeRecords(strange, ALL_WANTED, old)).rejects.toThrow("its version is 7");

@@ -89,7 +89,7 @@ test("where corrupt batches are passed, one comes as no records", async () => {
   expect(corruptInPlaceOf(await decode(await encodeBatch(MESSAGES)))).toBeNull();
 });
 
-test("a batch whose end nobody can tell is an error all the same", async () => {
+test("a batch whose end is unknown is an error all the same", async () => {
   const batch = await corruptBatch();
   batch.writeInt32BE(1_000, 23);
   await expect(decode(batch, { from: 41, skipsCorrupt: true })).rejects.toMatchObject({
@@ -97,7 +97,7 @@ test("a batch whose end nobody can tell is an error all the same", async () => {
   });
 });
 
-test("a place that the broker cannot read is damage", async () => {
+test("a place that the broker cannot read is corruption", async () => {
   const given = { from: 41, skipsCorrupt: true, errorCode: CORRUPT_MESSAGE };
   await expect(decode(Buffer.alloc(0), given)).rejects.toMatchObject({
     name: "CorruptBatchError",

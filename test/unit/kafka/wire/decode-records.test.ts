@@ -18,7 +18,8 @@ async function corruptionOf(records: Buffer): Promise<string> {
     () => null,
     (thrown: unknown) => thrown,
   );
-  if (!(error instanceof CorruptBatchError)) throw new Error("no damage found", { cause: error });
+  if (!(error instanceof CorruptBatchError))
+    throw new Error("no corruption found", { cause: error });
   return error.message;
 }
 

@@ -155,7 +155,7 @@ test("a part that is asked for again is the same", async () => {
   expect(again.messages).toHaveLength(first.messages.length);
 });
 
-test("bytes that end too early are damage", async () => {
+test("bytes that end too early are corruption", async () => {
   const whole = await encodeBatch([large], {});
   const cut = Buffer.from(whole.subarray(0, 61 + PART_MAX_BYTES + 1));
   for (const [, type] of CODECS) {

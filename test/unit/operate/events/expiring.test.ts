@@ -29,9 +29,9 @@ test.each<[string, number, ReturnType<typeof reported>, boolean]>([
   ["not near its end", NEAR_MS + 1, reported(), false],
   ["near its end", NEAR_MS, reported(), true],
   ["past its end", T - 5 * HOUR_MS, reported(), true],
-  ["near, attempted before it was told", NEAR_MS, reported(EXPIRING), false],
+  ["near, attempted before it was reported", NEAR_MS, reported(EXPIRING), false],
   [
-    "near, attempted after it was told",
+    "near, attempted after it was reported",
     NEAR_MS,
     reported(event("deliveries.expiring", T - 9 * HOUR_MS)),
     true,
@@ -77,7 +77,7 @@ test.each<[string, number, ReturnType<typeof reported>, boolean]>([
   expect(found).toEqual(isReported ? [{ destination: "crm", firstAttemptAtMs }] : []);
 });
 
-test("those that are not told by name are nobody's", () => {
+test("those that are not reported by name belong to no destination", () => {
   expect(newlyExpiring(new Map([["", NEAR_MS]]), WINDOW_MS, reported(), T)).toEqual([]);
 });
 

@@ -66,9 +66,9 @@ test.each<[string, Observation, ReturnType<typeof reported>, readonly (string | 
     reported(OPEN_REFUSED),
     [null],
   ],
-  ["awaiting approval, and its sync was told", AWAITING, reported(syncReported("s2")), []],
+  ["awaiting approval, and its sync was reported", AWAITING, reported(syncReported("s2")), []],
   [
-    "awaiting approval, and another sync was told",
+    "awaiting approval, and another sync was reported",
     AWAITING,
     reported(syncReported("s1")),
     ["audience.approval_required"],
@@ -96,7 +96,7 @@ test("begin and end are under one key, and the end says since when it was so", (
   });
 });
 
-test("an incident has the same id whoever tells of it", () => {
+test("an incident has the same id whichever process reports it", () => {
   const [one] = writings([FAILING], reported(), SOURCE);
   const [other] = writings([{ ...FAILING, data: { cause: "timeout" } }], reported(), SOURCE);
   const [later] = writings([{ ...FAILING, sinceMs: T + 1 }], reported(), SOURCE);

@@ -136,7 +136,7 @@ test("an incident is reported once: over looks, processes and restarts", async (
   ]);
 });
 
-test("a speaker that did not tell of the begin tells of the end", async () => {
+test("a speaker that did not report the start reports the end", async () => {
   const world = new World();
   const one = world.process();
   const two = world.process();

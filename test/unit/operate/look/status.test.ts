@@ -641,7 +641,7 @@ test("a refused file, and what waits for a restart or for topics, is reported of
   ]);
 });
 
-test("a process that a broker does not respond tells it, and since when", () => {
+test("a process to which a broker does not respond reports this, and since when", () => {
   const nothing: Count = () => undefined;
   const outage = { broker: "k:2", since: "2026-03-01T09:30:15.000Z", error: "no answer" };
   const report = found([polledProcess(nothing, nothing, { unreachableBrokers: [outage] })]);

@@ -60,7 +60,7 @@ function deadLetter(value: Buffer | null, headers: RecordHeaders = []) {
 const idOf = async (schemas: DeadLetterSchemas, ...given: Parameters<typeof deadLetter>) =>
   messageIdOf(await schemas.read(deadLetter(...given)));
 
-test("a letter that takes no schema is as it was, and nothing is asked", async () => {
+test("a dead letter that takes no schema is as it was, and nothing is asked", async () => {
   const { schemas, asked, said } = world();
   const header = ["switchyard-message-id", Buffer.from("m-1")] as const;
   for (const given of [

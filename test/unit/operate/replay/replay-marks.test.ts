@@ -21,7 +21,7 @@ function taken(deadLetters: readonly ReturnType<typeof place>[]): ReplayMarks {
   return marks;
 }
 
-test("a letter with its place and its time is replayed, every other one waits", () => {
+test("a dead letter with its place and its time is replayed, every other one waits", () => {
   const marks = taken([place(0, 5), place(0, 9), place(1, 5)]);
   expect(marks.of(place(0, 5))).toEqual({ replay: "r", atMs: BY.atMs });
   expect(marks.of(place(1, 5))).not.toBeNull();
@@ -91,7 +91,7 @@ test.each([40, 200, 333, 520])(
   },
 );
 
-test("killed and resumed, a limit counts what its own marks tell, and so does the count", async () => {
+test("killed and resumed, a limit counts what its own marks show, and so does the count", async () => {
   const world = new ReplayWorld();
   await world.fill(700);
   const first = world.process("one");

@@ -83,7 +83,7 @@ test("a quiet partition is read on as long as it may have a later one", async ()
   expect(rare.looked).toBe(1_204);
 });
 
-test("one that is ended tells what it has, and that it is not all", async () => {
+test("one that is ended reports what it has, and that this is not all", async () => {
   const { append, latest } = world(1);
   for (let number = 0; number < 700; number += 1) await append(0, `r${number}`);
   const end = new AbortController();

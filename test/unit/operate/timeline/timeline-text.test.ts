@@ -223,7 +223,7 @@ test("a gap says how it would be known", () => {
   expect(said.join("")).not.toMatch(CONTROL);
 });
 
-test("as JSON instants are texts, and fates and gaps are reported apart", () => {
+test("as JSON instants are texts, and final states and gaps are reported apart", () => {
   const finalState: FinalState = {
     destination: "crm",
     kind: "accepted",
@@ -248,7 +248,7 @@ test("as JSON instants are texts, and fates and gaps are reported apart", () => 
   ]);
 });
 
-test("as JSON every line names the message id, and steps and fates are in order of time", () => {
+test("as JSON every line names the message id, and steps and final states are in order of time", () => {
   const finalStates = [T + 20, T + 90].map(
     (atMs): FinalState => ({ destination: "crm", kind: "due", atMs, attempts: 1, tookMs: null }),
   );

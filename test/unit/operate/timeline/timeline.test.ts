@@ -192,7 +192,7 @@ test("without the topic of attempts those that failed are known by what followed
   expect(gaps).toEqual([{ kind: "no-attempts-topic" }]);
 });
 
-test("an attempt that both tell of is one", () => {
+test("an attempt that both report is one", () => {
   const all = {
     queued: [on("deliveries.crm", T)],
     scheduledRetries: [scheduled(T + 20)],
@@ -308,7 +308,7 @@ test.each<[string, Partial<Evidence>, number, Partial<FinalState>]>([
     T + 10,
     { kind: "waiting", atMs: T + 10_009 },
   ],
-])("fate: %s", (_name, more, nowMs, expected) => {
+])("final state: %s", (_name, more, nowMs, expected) => {
   expect(finalState({ queued: [on("deliveries.crm", T + 1)], ...more }, nowMs)).toMatchObject(
     expected,
   );
@@ -351,7 +351,7 @@ test("written to its line again: a replay after a dead letter, else a repetition
   expect(kinds({ ...twice, deadLetters: [other] })).toContain("requeued crm");
 });
 
-test("a call that came twice is received twice, and told of once", () => {
+test("a call that came twice is received twice, and reported once", () => {
   const { steps } = traceOf({ calls: [call(T + 50), call(T)] });
   expect(steps).toMatchObject([
     { kind: "received", atMs: T, isRepeated: false },

@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 
 import { hasConsent } from "../../../../src/route/rules/consent.ts";
-import { fateOf } from "../../../support/build/ruled-call.ts";
+import { ruledCall } from "../../../support/build/ruled-call.ts";
 
 const RULE = { categories: ["Ads", "Share"], match: "all", required: false } as const;
 const prefer = (categoryPreferences: unknown) => ({ consent: { categoryPreferences } });
@@ -72,19 +72,21 @@ const with_ = (context: object, integrations = {}) => ({ ...CALL, context, integ
 test("consent is decided before `integrations`", () => {
   const rules = "consent: [Ads]";
   const granted = prefer({ Ads: true });
-  expect(fateOf(rules, with_(prefer({}), { CRM: true })).reason).toBe("no-consent");
-  expect(fateOf(rules, with_(prefer({}), { CRM: false })).reason).toBe("no-consent");
-  expect(fateOf(rules, with_(granted, { CRM: false })).reason).toBe("named-false");
-  expect(fateOf(rules, with_(granted, { All: false })).reason).toBe("all-false");
-  expect(fateOf(rules, with_(granted)).reason).toBe("by-default");
-  expect(fateOf(rules, with_(prefer({}))).plain).not.toBeNull();
+  expect(ruledCall(rules, with_(prefer({}), { CRM: true })).reason).toBe("no-consent");
+  expect(ruledCall(rules, with_(prefer({}), { CRM: false })).reason).toBe("no-consent");
+  expect(ruledCall(rules, with_(granted, { CRM: false })).reason).toBe("named-false");
+  expect(ruledCall(rules, with_(granted, { All: false })).reason).toBe("all-false");
+  expect(ruledCall(rules, with_(granted)).reason).toBe("by-default");
+  expect(ruledCall(rules, with_(prefer({}))).plain).not.toBeNull();
 });
 
 test("required consent is that of the configuration, unless the destination says otherwise", () => {
   const required = "consent: { required: true }";
-  expect(fateOf("consent: [Ads]", CALL, required).reason).toBe("no-consent");
-  expect(fateOf("consent: [Ads]", CALL, required).plain).not.toBeNull();
-  expect(fateOf("consent: { categories: [Ads], required: true }", CALL).reason).toBe("no-consent");
+  expect(ruledCall("consent: [Ads]", CALL, required).reason).toBe("no-consent");
+  expect(ruledCall("consent: [Ads]", CALL, required).plain).not.toBeNull();
+  expect(ruledCall("consent: { categories: [Ads], required: true }", CALL).reason).toBe(
+    "no-consent",
+  );
   const not = "consent: { categories: [Ads], required: false }";
-  expect(fateOf(not, CALL, required).reason).toBe("by-default");
+  expect(ruledCall(not, CALL, required).reason).toBe("by-default");
 });

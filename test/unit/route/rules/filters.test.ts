@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 
-import { fateOf, sentFor } from "../../../support/build/ruled-call.ts";
+import { ruledCall, sentFor } from "../../../support/build/ruled-call.ts";
 
 const TRACK = {
   ...{ type: "track", messageId: "m-1", userId: "u", event: "Order" },
@@ -13,31 +13,31 @@ const TRACK = {
 const DROP = `filters: [{ name: no orders, if: "event = 'Order'", drop: true }]`;
 
 test("a filter that matches drops the call, and its name is reported", () => {
-  expect(fateOf(DROP, TRACK)).toMatchObject({
+  expect(ruledCall(DROP, TRACK)).toMatchObject({
     reason: "filtered",
     filter: "no orders",
     value: null,
   });
-  expect(fateOf(DROP, { ...TRACK, event: "Other" })).toMatchObject({ reason: "by-default" });
-  expect(fateOf(DROP, TRACK).plain).toBe(JSON.stringify(TRACK));
+  expect(ruledCall(DROP, { ...TRACK, event: "Other" })).toMatchObject({ reason: "by-default" });
+  expect(ruledCall(DROP, TRACK).plain).toBe(JSON.stringify(TRACK));
 });
 
 test("a filter without a condition is for all calls, one that is not enabled for none", () => {
-  expect(fateOf("filters: [{ name: all, drop: true }]", TRACK).reason).toBe("filtered");
+  expect(ruledCall("filters: [{ name: all, drop: true }]", TRACK).reason).toBe("filtered");
   const off = "filters: [{ name: all, drop: true, enabled: false }]";
-  expect(fateOf(off, TRACK).reason).toBe("by-default");
+  expect(ruledCall(off, TRACK).reason).toBe("by-default");
 });
 
 test("a filter with sources is for their calls alone", () => {
   const app = "filters: [{ name: app, sources: [app], drop: true }]";
-  expect(fateOf(app, TRACK).reason).toBe("by-default");
-  expect(fateOf(app, TRACK, "", "app").reason).toBe("filtered");
+  expect(ruledCall(app, TRACK).reason).toBe("by-default");
+  expect(ruledCall(app, TRACK, "", "app").reason).toBe("filtered");
 });
 
 test("integrations come before filters, and sampling before dropping", () => {
-  expect(fateOf(DROP, { ...TRACK, integrations: { CRM: false } }).reason).toBe("named-false");
+  expect(ruledCall(DROP, { ...TRACK, integrations: { CRM: false } }).reason).toBe("named-false");
   const both = "filters: [{ name: b, drop: true }, { name: a, sample: { share: 0 } }]";
-  expect(fateOf(both, TRACK)).toMatchObject({ reason: "sampled-out", filter: "a" });
+  expect(ruledCall(both, TRACK)).toMatchObject({ reason: "sampled-out", filter: "a" });
 });
 
 test("two filters that each send only something else send nothing", () => {
@@ -45,7 +45,7 @@ test("two filters that each send only something else send nothing", () => {
   - { name: only orders, if: "!(event = 'Order')", drop: true }
   - { name: only visits, if: "!(event = 'Visit')", drop: true }`;
   for (const event of ["Order", "Visit"]) {
-    expect(fateOf(two, { ...TRACK, event }).reason).toBe("filtered");
+    expect(ruledCall(two, { ...TRACK, event }).reason).toBe("filtered");
   }
 });
 
@@ -54,7 +54,7 @@ test("properties are dropped one level deep, and of all matching filters", () =>
   - { name: a, dropProperties: { properties: [email], context.traits: [phone] } }
   - { name: b, dropProperties: { properties: [total, none] } }`;
   const call = { ...TRACK, context: { traits: { phone: 1, name: { phone: 2 } }, phone: 3 } };
-  expect(fateOf(rules, call)).toMatchObject({
+  expect(ruledCall(rules, call)).toMatchObject({
     value: JSON.stringify({
       ...TRACK,
       properties: { plan: "pro" },
@@ -77,7 +77,7 @@ test("of a list, each object loses its properties", () => {
 test("an allow list keeps only what it names, and touches no other object", () => {
   const rules = "filters: [{ name: a, allowProperties: { properties: [plan, none] } }]";
   const call = { ...TRACK, context: { ip: "1" } };
-  expect(fateOf(rules, call)).toMatchObject({
+  expect(ruledCall(rules, call)).toMatchObject({
     value: JSON.stringify({ ...call, properties: { plan: "pro" } }),
     changed: ["properties.email", "properties.total"],
   });
@@ -105,7 +105,7 @@ test("two allow lists of one object keep what both name, and drop lists come fir
 test("names of the top level can be dropped", () => {
   const rules = `filters: [{ name: a, dropProperties: { "": [context, anonymousId] } }]`;
   const call = { ...TRACK, anonymousId: "a", context: { ip: "1" } };
-  expect(fateOf(rules, call).value).toBe(JSON.stringify(TRACK));
+  expect(ruledCall(rules, call).value).toBe(JSON.stringify(TRACK));
 });
 
 test("rules for traits apply to context.traits of an identify that has its traits only there", () => {
@@ -156,7 +156,7 @@ test("nothing to change: the same buffer for both destinations", () => {
   - { name: a, dropProperties: { properties: [none], traits: [email] } }
   - { name: b, allowProperties: { properties: [email, plan, total] } }`;
   const text = ` { "type":"track","type" : "track", "userId":"u","event":"E","big":12345678901234567890 } `;
-  expect(fateOf(rules, text)).toMatchObject({ value: text, plain: text, changed: [] });
+  expect(ruledCall(rules, text)).toMatchObject({ value: text, plain: text, changed: [] });
 });
 
 function first8(json: string): number {
@@ -164,7 +164,7 @@ function first8(json: string): number {
 }
 
 function isKept(by: string, share: number, call: object | string): boolean {
-  return fateOf(`filters: [{ name: a, sample: { share: ${share}${by} } }]`, call).value !== null;
+  return ruledCall(`filters: [{ name: a, sample: { share: ${share}${by} } }]`, call).value !== null;
 }
 
 test.each([

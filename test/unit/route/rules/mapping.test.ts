@@ -3,7 +3,7 @@
 import { createHash, createHmac } from "node:crypto";
 import { expect, test } from "vitest";
 
-import { fateOf, sentFor } from "../../../support/build/ruled-call.ts";
+import { ruledCall, sentFor } from "../../../support/build/ruled-call.ts";
 
 const CALL = {
   ...{ type: "track", messageId: "m", userId: "u-1", event: "Order Completed" },
@@ -19,11 +19,11 @@ const properties = (map: string, given: object = CALL) =>
 
 test("an event gets another name, and no other event does", () => {
   const rules = `map: [{ event: "Order Completed", to: purchase }, { event: Visit, to: visit }]`;
-  expect(fateOf(rules, CALL)).toMatchObject({
+  expect(ruledCall(rules, CALL)).toMatchObject({
     value: JSON.stringify({ ...CALL, event: "purchase" }),
     changed: ["event"],
   });
-  expect(fateOf(rules, { ...CALL, event: "order completed" }).changed).toEqual([]);
+  expect(ruledCall(rules, { ...CALL, event: "order completed" }).changed).toEqual([]);
 });
 
 test("a value is moved, copied, set and removed; new keys come last, in the order of their paths", () => {
@@ -34,7 +34,7 @@ test("a value is moved, copied, set and removed; new keys come last, in the orde
   - { set: context.page.url, value: null }
   - { remove: properties.list }
   - { set: properties.id, value: new }`;
-  expect(fateOf(rules, CALL)).toMatchObject({
+  expect(ruledCall(rules, CALL)).toMatchObject({
     value:
       '{"type":"track","messageId":"m","userId":"u-1","event":"Order Completed",' +
       '"properties":{"revenue":10,"id":"new","total":10,"z":[1,{"a":null}]},' +
@@ -66,7 +66,7 @@ test.each([
   ["a value that is there already", "{ set: properties.id, value: 7 }"],
 ])("%s changes nothing", (_, entry) => {
   const call = { ...CALL, properties: { ...CALL.properties, nothing: null } };
-  expect(fateOf(`map: [${entry}]`, call)).toMatchObject({
+  expect(ruledCall(`map: [${entry}]`, call)).toMatchObject({
     value: JSON.stringify(call),
     changed: [],
   });
@@ -80,7 +80,7 @@ test("null is a value: it is moved", () => {
 test("string turns numbers and booleans into their JSON text, in each object of a list, and leaves the rest", () => {
   const map = "{ string: properties.id }, { string: properties.list.id }, { string: properties.o }";
   const text = `{"type":"track","userId":"u","event":"E","properties":{"id":1.50,"list":[{"id":12345678901234567890},{"id":true},{"id":null},3],"o":{}}}`;
-  const { value } = fateOf(`map: [${map}]`, text);
+  const { value } = ruledCall(`map: [${map}]`, text);
   expect(value).toBe(
     `{"type":"track","userId":"u","event":"E","properties":{"id":"1.50","list":[{"id":"12345678901234567890"},{"id":"true"},{"id":null},3],"o":{}}}`,
   );
@@ -105,7 +105,7 @@ test.each([
   ["with a secret", `"a"`, `, algorithm: hmac-sha256, secret: "${SECRET}"`, `"${hmac("a")}"`],
 ])("%s is hashed", (_, json, options, expected) => {
   const text = `{"type":"track","userId":"u","event":"E","properties":{"x":${json}}}`;
-  const { value } = fateOf(`map: [{ hash: properties.x${options} }]`, text);
+  const { value } = ruledCall(`map: [{ hash: properties.x${options} }]`, text);
   expect(JSON.parse(value ?? "").properties.x).toEqual(JSON.parse(expected));
 });
 
@@ -157,8 +157,8 @@ test.each([
   ["set", "{ set: userId, value: other }", "other"],
   ["replaced by a long number", "{ copy: properties.id, to: userId }", "7"],
 ])("a user ID that is %s is the key of the record", (_, entry, key) => {
-  expect(fateOf(`map: [${entry}]`, CALL).key).toBe(key);
-  expect(fateOf(`map: [${entry}]`, CALL).plain).toBe(JSON.stringify(CALL));
+  expect(ruledCall(`map: [${entry}]`, CALL).key).toBe(key);
+  expect(ruledCall(`map: [${entry}]`, CALL).plain).toBe(JSON.stringify(CALL));
 });
 
 test("if two entries write the same place of a call, the one that names it wins", () => {
@@ -174,7 +174,7 @@ test("if two entries write the same place of a call, the one that names it wins"
 test("a name that is removed and written again comes last, and a copy reads what the filters left", () => {
   const rules = `filters: [{ name: a, dropProperties: { properties: [revenue], traits: [email] } }]
 map: [{ set: properties.revenue, value: 1 }, { copy: traits, to: properties.who }]`;
-  expect(fateOf(rules, CALL).value).toBe(
+  expect(ruledCall(rules, CALL).value).toBe(
     '{"type":"track","messageId":"m","userId":"u-1","event":"Order Completed",' +
       '"properties":{"id":7,"list":[{"id":1},{"id":true},3],"revenue":1,"who":{}},"traits":{}}',
   );
@@ -185,11 +185,13 @@ test("repeated names that an entry reads, writes or removes leave none of their 
     `{"type":"track","userId":"u","event":"E","properties":{${properties}}}`;
   const given = call(`"a":"canary","a":1,"p":{"b":"canary"},"p":{"b":"canary","b":2}`);
   const rest = `"p":{"b":"canary","b":2}`;
-  expect(fateOf("map: [{ set: properties.a, value: 1 }]", given).value).toBe(call(`"a":1,${rest}`));
-  expect(fateOf("map: [{ move: properties.a, to: properties.z }]", given).value).toBe(
+  expect(ruledCall("map: [{ set: properties.a, value: 1 }]", given).value).toBe(
+    call(`"a":1,${rest}`),
+  );
+  expect(ruledCall("map: [{ move: properties.a, to: properties.z }]", given).value).toBe(
     call(`${rest},"z":1`),
   );
   for (const entry of ["set: properties.p.b, value: 2", "string: properties.p.b"]) {
-    expect(fateOf(`map: [{ ${entry} }]`, given).value).not.toContain("canary");
+    expect(ruledCall(`map: [{ ${entry} }]`, given).value).not.toContain("canary");
   }
 });

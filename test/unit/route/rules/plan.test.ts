@@ -9,7 +9,7 @@ import { routeRecord } from "../../../../src/route/route-record.ts";
 import { createRouting } from "../../../../src/route/routing.ts";
 import { compileRules, hasRules } from "../../../../src/route/rules/plan.ts";
 import { aRecord, aSource, aTopicDestination } from "../../../support/build/calls.ts";
-import { fateOf, rulesOf, sentFor } from "../../../support/build/ruled-call.ts";
+import { ruledCall, rulesOf, sentFor } from "../../../support/build/ruled-call.ts";
 
 const CALL = { type: "track", userId: "user-1", anonymousId: "anon-1", event: "E" };
 const web = "web" as SourceId;
@@ -18,21 +18,23 @@ const NO_USER = `filters: [{ name: a, sources: [web], dropProperties: { "": [use
 const NOBODY = `filters: [{ name: a, sources: [web], dropProperties: { "": [userId, anonymousId] } }]`;
 
 test("a dropped user ID leaves neither in its place, and its key is the same for all of its calls", () => {
-  const { key, value } = fateOf(NOBODY, CALL);
+  const { key, value } = ruledCall(NOBODY, CALL);
   expect(value).toBe('{"type":"track","event":"E"}');
   expect(key).toMatch(/^[\da-f]{64}$/);
-  expect(fateOf(NOBODY, { ...CALL, anonymousId: "anon-2", event: "F" }).key).toBe(key);
-  expect(fateOf(NO_USER, { ...CALL, anonymousId: "anon-2" }).key).toBe(key);
-  expect(fateOf(NOBODY, { ...CALL, userId: "user-2" }).key).not.toBe(key);
+  expect(ruledCall(NOBODY, { ...CALL, anonymousId: "anon-2", event: "F" }).key).toBe(key);
+  expect(ruledCall(NO_USER, { ...CALL, anonymousId: "anon-2" }).key).toBe(key);
+  expect(ruledCall(NOBODY, { ...CALL, userId: "user-2" }).key).not.toBe(key);
   expect(key).not.toBe(createHash("sha256").update("user-1").digest("hex"));
-  expect(fateOf(NO_USER, CALL).value).toBe('{"type":"track","anonymousId":"anon-1","event":"E"}');
+  expect(ruledCall(NO_USER, CALL).value).toBe(
+    '{"type":"track","anonymousId":"anon-1","event":"E"}',
+  );
 });
 
 test("without a user ID, the key is the anonymous ID as the rules leave it", () => {
   const { userId: _, ...call } = CALL;
-  expect(fateOf(NO_USER, call)).toMatchObject({ key: "anon-1", changed: [] });
-  expect(fateOf("map: [{ set: anonymousId, value: x }]", call).key).toBe("x");
-  expect(fateOf(NOBODY, call).key).toMatch(/^[\da-f]{64}$/);
+  expect(ruledCall(NO_USER, call)).toMatchObject({ key: "anon-1", changed: [] });
+  expect(ruledCall("map: [{ set: anonymousId, value: x }]", call).key).toBe("x");
+  expect(ruledCall(NOBODY, call).key).toMatch(/^[\da-f]{64}$/);
 });
 
 test("the keys of dropped IDs differ by destination and by the configuration's secrets", () => {
@@ -73,7 +75,7 @@ test("destinations with equal rules share the bytes and not the key, and every r
 test("a call that a rule cannot be evaluated for goes nowhere, and says nothing of it", () => {
   const deep = `${"[".repeat(200_000)}${"]".repeat(200_000)}`;
   const call = `{"type":"track","userId":"u","event":"E","odd":${deep}}`;
-  expect(fateOf("map: [{ hash: odd }]", call)).toMatchObject({
+  expect(ruledCall("map: [{ hash: odd }]", call)).toMatchObject({
     ...{ reason: "rule-failed", value: null, key: null },
     plain: call,
   });
@@ -81,10 +83,10 @@ test("a call that a rule cannot be evaluated for goes nowhere, and says nothing 
 
 test("removed names are gone in every spelling, and of a repeated one no value stays", () => {
   const call = String.raw`{"type":"identify","userId":"u","tra\u0069ts":{"email":"a@x","em\u0061il":"b@x","n":1.0},"traits":{"emai\u006c":"c@x","n":9007199254740993,"2":0,"1":0}}`;
-  expect(fateOf("filters: [{ name: a, dropProperties: { traits: [email] } }]", call).value).toBe(
+  expect(ruledCall("filters: [{ name: a, dropProperties: { traits: [email] } }]", call).value).toBe(
     `{"type":"identify","userId":"u","traits":{"n":9007199254740993,"2":0,"1":0}}`,
   );
-  const hashed = fateOf(
+  const hashed = ruledCall(
     "map: [{ hash: userId }]",
     `{"type":"identify","userId":"raw","userId":null,"anonymousId":"a"}`,
   );
@@ -95,11 +97,11 @@ test("own properties alone count", () => {
   const call = `{"type":"identify","userId":"u","traits":{"__proto__":{"a":1},"constructor":2,"b":3}}`;
   const rules = `filters:
   - { name: a, dropProperties: { traits: [__proto__, constructor, toString], traits.__proto__: [a] } }`;
-  expect(fateOf(rules, call)).toMatchObject({
+  expect(ruledCall(rules, call)).toMatchObject({
     value: `{"type":"identify","userId":"u","traits":{"b":3}}`,
     changed: ["traits.__proto__", "traits.constructor"],
   });
-  expect(fateOf("map: [{ copy: traits.toString, to: traits.c }]", call).changed).toEqual([]);
+  expect(ruledCall("map: [{ copy: traits.toString, to: traits.c }]", call).changed).toEqual([]);
 });
 
 test("a byte-order mark before the call is not in the way", () => {

@@ -38,7 +38,7 @@ function journalOfAll(left: number): Journal {
   return journal;
 }
 
-test("the table has words for its columns, and tells calls of the file from those of the audience", () => {
+test("the table has words for its columns, and separates calls of the file from those of the audience", () => {
   const { isFine, text } = printed(journalOfAll(0));
   const rows = text.split("\n").map((row) => row.trim().split(/ {2,}/));
   expect(rows.filter((row) => row.length > 1)).toEqual([

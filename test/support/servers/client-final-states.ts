@@ -30,7 +30,7 @@ const retried: Omit<FinalStates, "503 five times"> = {
   "response dropped": "twice",
 };
 
-export const FATES: Readonly<Record<string, FinalStates>> = {
+export const FINAL_STATES: Readonly<Record<string, FinalStates>> = {
   "@segment/analytics-node 2.3.0": { ...retried, "401": "delivered", "503 five times": "lost" },
   "@segment/analytics-node 3.1.0": { ...retried, "503 five times": "delivered" },
   "analytics-node 6.2.0": { ...retried, "503 five times": "lost" },
@@ -45,7 +45,7 @@ export const FATES: Readonly<Record<string, FinalStates>> = {
 export function finalStateTable(): string {
   const names = Object.keys(FAILURES) as (keyof typeof FAILURES)[];
   const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
-  const rows = Object.entries(FATES).map(([library, finalStates]) =>
+  const rows = Object.entries(FINAL_STATES).map(([library, finalStates]) =>
     line([`\`${library}\``, ...names.map((name) => finalStates[name])]),
   );
   return [line(["Library", ...names]), line(["---", ...names.map(() => "---")]), ...rows].join(
