@@ -54,7 +54,7 @@ function dueInAYear(product: Product): Promise<AttackRow> {
 }
 
 /** If it were returned to the delay topic, it would be due again immediately, without end. */
-function returnToTheTier(product: Product): Promise<AttackRow> {
+function returnToTheDelayTopic(product: Product): Promise<AttackRow> {
   const retryTopic = delayOf(product);
   const headers = headersOf({ dueAtMs: Date.now(), retryTopic });
   return beforeAnHonestOne(product, "returns to its own delay topic", headers, 2);
@@ -156,7 +156,7 @@ async function countedBeyondMeasure(product: Product): Promise<AttackRow> {
 }
 
 /** Returns the headers of the broken destination's record in the delay topic; null if the record never got there. */
-async function parkedOf(
+async function scheduledOf(
   product: Product,
   given: Partial<Delivery>,
 ): Promise<ReadonlyMap<string, string> | null> {

@@ -52,7 +52,7 @@ const FAILING = destinationSnapshot("flaky-hook", {
   last: { at: SINCE, outcome: "retry", cause: "503", endpoint: "flaky-hook[1] example.com" },
 });
 
-const DEAD_LETTER: DeadLetterView = {
+const EXPIRED: DeadLetterView = {
   at: SINCE,
   stage: "deliver",
   reason: "expired",
@@ -86,10 +86,7 @@ function showEverything(): void {
     counts: [{ destination: "flaky-hook", reason: "expired", count: 3, replayed: 1 }],
     total: 3,
     replayed: 1,
-    samples: [
-      DEAD_LETTER,
-      { ...DEAD_LETTER, from: "switchyard.delays.10s/0/6", replayedAt: SINCE },
-    ],
+    samples: [EXPIRED, { ...EXPIRED, from: "switchyard.delays.10s/0/6", replayedAt: SINCE }],
     isCut: false,
   };
   site.data.call = {
@@ -317,7 +314,7 @@ test("names, sentences and values that want to be scripts are only read", async 
     delayTopics: [{ delay: HOSTILE, waiting: 1, dueAt: null, retired: true }],
     deadLetters: { retained: 1, lastDay: 1, byReason: { [HOSTILE]: 1 } },
   });
-  const deadLetter = { ...DEAD_LETTER, reason: HOSTILE, error: HOSTILE, destination: HOSTILE };
+  const deadLetter = { ...EXPIRED, reason: HOSTILE, error: HOSTILE, destination: HOSTILE };
   site.data.deadLetters = {
     counts: [{ destination: HOSTILE, reason: HOSTILE, count: 1, replayed: 0 }],
     total: 1,
