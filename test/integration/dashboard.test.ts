@@ -11,7 +11,7 @@ import { ROWS } from "../../tools/dashboard/render.ts";
 const ROOT = join(import.meta.dirname, "../..");
 
 /** These have no values while everything works, or they are not part of the demonstration. */
-const OF_TROUBLE = [
+const OF_PROBLEMS = [
   // Shown since the first reading that found waiting records. The last calls of the demonstration have arrived.
   "switchyard_deliveries_awaiting_retry",
   "switchyard_deliveries_next_expiry_timestamp_seconds",

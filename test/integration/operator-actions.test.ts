@@ -86,7 +86,7 @@ test(
       await expect.poll(() => new Set(idsOf(receiver.accepted(id))).size, SOON).toBe(line(id));
       // If a process is killed before it has scheduled the retry of a failed delivery, the other process attempts the
       // delivery.
-      const parked = async () => {
+      const scheduled = async () => {
         const all = await headersIn("delays.10m");
         const own = all.filter((headers) => headers["switchyard-destination"] === id);
         return sortedSet(own.map((headers) => headers["switchyard-message-id"]));

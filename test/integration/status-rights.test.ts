@@ -141,7 +141,7 @@ interface Case {
   /** Destinations whose BACKLOG is unknown. */
   readonly unknown?: readonly string[];
   /** True if AWAITING RETRY is unknown. */
-  readonly isTiersUnknown?: boolean;
+  readonly isAwaitingUnknown?: boolean;
 }
 
 const all = (topic: string) => grantOf("topic", [topic], "Read", "Describe");
