@@ -76,12 +76,12 @@ export function isExcused(
     (latest, each) => (latest === undefined || each.atMs >= latest.atMs ? each : latest),
     undefined,
   );
-  const isInLine =
+  const isQueued =
     last === undefined ||
     last.place.startsWith(`${topics.deliveries(destination as DestinationId)}/`);
   const lastAtMs = last?.atMs ?? sentAtMs;
   return losses.some(
-    (loss) => loss.destination === destination && isInLine && lastAtMs <= loss.toMs,
+    (loss) => loss.destination === destination && isQueued && lastAtMs <= loss.toMs,
   );
 }
 

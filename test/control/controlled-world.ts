@@ -146,7 +146,7 @@ export class ControlledWorld implements AsyncDisposable {
    * Returns why `crm` is on hold, as each process reports it: `command`, `configuration`, `breaker`; `-` if it is not
    * on hold.
    */
-  async heldBy(): Promise<string> {
+  async holdReasons(): Promise<string> {
     const each = this.#processes.map(async ({ adminPort }) => {
       const answer = await fetch(`http://127.0.0.1:${adminPort}/status`);
       const { destinations } = (await answer.json()) as {

@@ -427,7 +427,7 @@ test(
     await program.kill();
     await using world = programWorld(config);
     const url = await consoleOf(world, []);
-    const isLeftAlone = async () => {
+    const isUnavailable = async () => {
       let before = Number.NaN;
       const askedMeanwhile = () => {
         const bytes = asked() - before;
@@ -436,7 +436,7 @@ test(
       };
       await expect.poll(askedMeanwhile, { ...SOON, interval: RHYTHMS_MS }).toBe(0);
     };
-    await isLeftAlone();
+    await isUnavailable();
 
     const closing = new AbortController();
     const path = "/api/events?of=destinations";
@@ -453,7 +453,7 @@ test(
     await delivery("good", USER);
     expect(await waits(before)).toBe((before ?? 0) + 1);
     closing.abort();
-    await isLeftAlone();
+    await isUnavailable();
   },
   TEST_LIMIT_MS,
 );

@@ -330,7 +330,7 @@ test("partitions with a backlog advance together when the receiver is slow", asy
   expect(spreadMax).toBeLessThanOrEqual(1.5 * perPartition);
 });
 
-test("a paused destination's line waits in its topic, and goes out when it is started otherwise", async () => {
+test("a paused destination's queue waits in its topic, and goes out when it is started otherwise", async () => {
   await using hook = await receiver(status(200));
   await using flow = await pipeline(hook.url, { paused: true });
   await flow.publish(600);

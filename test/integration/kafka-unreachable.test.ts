@@ -82,9 +82,9 @@ test("Kafka unreachable and back: all its signals report it, and no others", asy
   const gauge = `switchyard_kafka_broker_reachable{broker="${broker.brokers[0]}"}`;
   await expect.poll(connected, SIGNAL).toEqual([`${gauge} 1`]);
   // The call has been processed as far as possible: from now on, no lag changes.
-  const isHeld = async () => (await lags()).filter((line) => !line.endsWith(" 0"));
-  const held = 'switchyard_consumer_lag_records{stage="deliver",destination="hook"} 1';
-  await expect.poll(isHeld, SIGNAL).toEqual([held]);
+  const lagging = async () => (await lags()).filter((line) => !line.endsWith(" 0"));
+  const expectedLag = 'switchyard_consumer_lag_records{stage="deliver",destination="hook"} 1';
+  await expect.poll(lagging, SIGNAL).toEqual([expectedLag]);
   // For each stage that reads records.
   await expect.poll(async () => (await lags()).length, SIGNAL).toBe(STAGES.length - 1);
   const lagsBefore = new Set(await lags());

@@ -159,11 +159,11 @@ test("one that sent Retry-After is on hold until then", async () => {
 });
 
 test("one that is down is on hold by its circuit, also through probes", async () => {
-  const isHeld = async () => {
+  const holdReason = async () => {
     await publish(30, { All: false, Dead: true });
     return (await of("dead"))?.hold?.reason;
   };
-  await expect.poll(isHeld, PATIENCE).toBe("circuit-open");
+  await expect.poll(holdReason, PATIENCE).toBe("circuit-open");
   await publish(10, { All: false, Dead: true });
   await expect.poll(async () => (await of("dead"))?.waiting, PATIENCE).toBeGreaterThan(0);
   let first: DestinationReport | undefined;

@@ -18,10 +18,10 @@ const TIMEOUT = { timeout: 90_000, interval: 250 };
 test.concurrent("deliveries of two destinations in two delay topics are counted as in Kafka, also by the next process", async ({
   expect,
 }) => {
-  const { scheduledMs, scheduleRetry, startProcess, held } = await waitingWorld(brokers);
+  const { scheduledMs, scheduleRetry, startProcess, awaiting } = await waitingWorld(brokers);
   const [scheduledFromMs, scheduledToMs] = scheduledMs;
   // The coordinator of a broker that has just started may still be loading its groups.
-  await expect.poll(held, TIMEOUT).toEqual(AWAITING);
+  await expect.poll(awaiting, TIMEOUT).toEqual(AWAITING);
   const first = await startProcess();
   await expect.poll(first.waiting, TIMEOUT).toEqual(AWAITING);
   expect(await first.unknown()).toEqual({ "10m": 0, "60m": 0 });
@@ -42,7 +42,7 @@ test.concurrent("deliveries of two destinations in two delay topics are counted 
 
   const second = await startProcess();
   await expect.poll(second.waiting, TIMEOUT).toEqual(more);
-  await expect.poll(held, TIMEOUT).toEqual(more);
+  await expect.poll(awaiting, TIMEOUT).toEqual(more);
   await second.stop();
   expect([...first.failures, ...second.failures]).toEqual([]);
 });

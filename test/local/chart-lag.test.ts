@@ -29,7 +29,7 @@ beforeEach((context) => {
 type Series = readonly [metric: string, labels: Readonly<Record<string, string>>, value: string];
 
 const AGE = "switchyard_consumer_oldest_unprocessed_age_seconds";
-const HELD = "switchyard_destination_on_hold";
+const ON_HOLD = "switchyard_destination_on_hold";
 const LATE = "switchyard_delay_overdue_seconds_bucket";
 
 const deliver = (destination: string, seconds: number): Series => [
@@ -37,8 +37,8 @@ const deliver = (destination: string, seconds: number): Series => [
   { stage: "deliver", destination },
   `${seconds}x20`,
 ];
-const held = (destination: string): Series => [
-  HELD,
+const onHold = (destination: string): Series => [
+  ON_HOLD,
   { destination, reason: "circuit-open" },
   "1x20",
 ];
@@ -50,9 +50,14 @@ const late = (le: string, perMinute: number): Series => [
 
 test.each<readonly [row: string, stage: string, series: readonly Series[], answer: number | null]>([
   ["the oldest of all destinations", "deliver", [deliver("a", 5), deliver("b", 90)], 90],
-  ["a held line does not count", "deliver", [deliver("a", 5), deliver("b", 90), held("b")], 5],
-  ["all lines are held", "deliver", [deliver("b", 90), held("b")], 0],
-  ["a line is held, and no lag is known", "deliver", [held("b")], null],
+  [
+    "a queue on hold does not count",
+    "deliver",
+    [deliver("a", 5), deliver("b", 90), onHold("b")],
+    5,
+  ],
+  ["all queues are on hold", "deliver", [deliver("b", 90), onHold("b")], 0],
+  ["a queue is on hold, and no lag is known", "deliver", [onHold("b")], null],
   ["no lag is known", "route", [], null],
   ["lag of route", "route", [[AGE, { stage: "route", destination: "" }, "40x20"]], 40],
   ["records come back late", "delay", [late("10", 0), late("60", 6), late("+Inf", 6)], 59.5],

@@ -79,7 +79,7 @@ async function makeWait(world: ControlledWorld): Promise<void> {
   await both();
   await world.until(() => receiver.refused("crm").length > refusedBefore);
   await world.command("pause", "crm");
-  await world.until(async () => (await world.heldBy()) === "command, command");
+  await world.until(async () => (await world.holdReasons()) === "command, command");
   receiver.refusing.delete("crm");
   await both();
 }

@@ -9,12 +9,12 @@ const CALLS = 100;
 export async function configuredPause(world: ControlledWorld): Promise<Rows> {
   const rows = new Rows("paused: true");
   const { ledger, receiver } = world;
-  const held = async (about: string, by: string) => {
-    await world.until(async () => (await world.heldBy()) === by);
-    rows.same(about, by, await world.heldBy());
+  const shownReasons = async (about: string, by: string) => {
+    await world.until(async () => (await world.holdReasons()) === by);
+    rows.same(about, by, await world.holdReasons());
   };
   world.configure({ paused: true });
-  await held("why crm is held", "configuration, configuration");
+  await shownReasons("why crm is on hold", "configuration, configuration");
   const resumed = await world.command("resume", "crm");
   const says = "crm is still paused: the configuration has `paused: true`.\n";
   rows.same("resume says", says.trim(), resumed.err.trim());
@@ -28,7 +28,7 @@ export async function configuredPause(world: ControlledWorld): Promise<Rows> {
   rows.calls("arrived at crm", [], ofThem("crm"));
   await world.command("pause", "crm");
   world.configure({});
-  await held("after the configuration, a command holds it", "command, command");
+  await shownReasons("after the configuration, a command holds it", "command, command");
   rows.calls("arrived at crm still", [], ofThem("crm"));
   await world.command("resume", "crm");
   await world.until(() => ofThem("crm").length >= CALLS);

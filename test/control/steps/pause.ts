@@ -34,8 +34,12 @@ export async function pauseAndResume(world: ControlledWorld): Promise<Rows> {
   const pausedAtMs = await lastOperationAtMs(world);
   const from = ledger.all.length;
   await world.until(() => Date.now() > pausedAtMs + PAUSED_FOR_MS);
-  await world.until(async () => (await world.heldBy()) === "command, command");
-  rows.same("why crm is held, as each process says", "command, command", await world.heldBy());
+  await world.until(async () => (await world.holdReasons()) === "command, command");
+  rows.same(
+    "why crm is on hold, as each process reports",
+    "command, command",
+    await world.holdReasons(),
+  );
   await load[Symbol.asyncDispose]();
   const meanwhile = idsOf(ledger.all.slice(from));
   const arrived = () => {
@@ -53,7 +57,7 @@ export async function pauseAndResume(world: ControlledWorld): Promise<Rows> {
   load = ledger.load();
   const resumed = await world.command("resume", "crm");
   rows.same("resume: exit status", 0, resumed.status ?? -1);
-  await world.until(async () => (await world.heldBy()) === "-, -");
+  await world.until(async () => (await world.holdReasons()) === "-, -");
   await reportedOnce(world, rows, "switchyard.destination.resumed");
   await load[Symbol.asyncDispose]();
   for (const id of DESTINATIONS) {

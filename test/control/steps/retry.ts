@@ -24,14 +24,14 @@ export async function retryAndDrain(world: ControlledWorld): Promise<Rows> {
   receiver.refusing.clear();
   const refusedTo = ledger.all.length;
   // The queue continues after a successful probe of the circuit breaker. Deliveries that failed await retry.
-  const lineArrived = (id: DestinationName) => {
+  const queueArrived = (id: DestinationName) => {
     const came = arrivedAt(world, id);
     const refused = new Set(idsOf(receiver.refused(id)));
     return ledger.all
       .slice(0, refusedTo)
       .every((call) => came.has(call.id) || refused.has(call.id));
   };
-  await world.until(() => DESTINATIONS.every(lineArrived));
+  await world.until(() => DESTINATIONS.every(queueArrived));
   const [crm, other] = [waitingAt(world, "crm"), waitingAt(world, "other")];
 
   const retried = await world.outcome("retry", "crm");

@@ -14,7 +14,7 @@ const RUNS = costlyInputs(40, 400);
 const USERS = ["u0", "u1", "u2", "u3", "u4", "u5"];
 const MANY = Array.from({ length: 12 }, (_, index) => `u${index}`);
 const AUDIENCES = ["a", "b"];
-const HELD = { approvalShare: 0.5, approvalMinimum: 1 };
+const APPROVAL = { approvalShare: 0.5, approvalMinimum: 1 };
 
 const users = fc.subarray(USERS);
 const audienceId = fc.constantFrom(...AUDIENCES);
@@ -162,7 +162,7 @@ interface Ran {
 }
 
 async function run({ records, stops, seed, room }: Plan): Promise<Ran> {
-  const world = new AudienceWorld({ seed, defaults: HELD, arrivalPieces: room });
+  const world = new AudienceWorld({ seed, defaults: APPROVAL, arrivalPieces: room });
   const machines = [new MemoryStores(), new MemoryStores()];
   let machine = 0;
   let process = await world.start(machines[machine]);
@@ -192,7 +192,7 @@ async function run({ records, stops, seed, room }: Plan): Promise<Ran> {
 }
 
 function modelOf(records: readonly ModelRecord[]): AudienceModel {
-  const model = new AudienceModel(HELD);
+  const model = new AudienceModel(APPROVAL);
   for (const [offset, record] of records.entries()) model.apply(record, offset);
   return model;
 }

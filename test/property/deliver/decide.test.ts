@@ -51,15 +51,15 @@ interface Step {
   readonly results: readonly SendResult[];
   readonly tookMs: number;
   readonly lateMs: number;
-  readonly heldMs: number;
+  readonly onHoldMs: number;
 }
-const NO_STEP: Step = { results: [], tookMs: 0, lateMs: 0, heldMs: 0 };
+const NO_STEP: Step = { results: [], tookMs: 0, lateMs: 0, onHoldMs: 0 };
 const steps = fc.array(
   fc.record({
     results: fc.tuple(result, result, result),
     tookMs: fc.nat({ max: 5_000 }),
     lateMs: fc.nat({ max: 2_000 }),
-    heldMs: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, fc.nat({ max: 5_000_000 })),
+    onHoldMs: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, fc.nat({ max: 5_000_000 })),
   }),
   { minLength: 1, maxLength: 20 },
 );
@@ -94,9 +94,9 @@ function live(
   // Each iteration except the first one ends a hold, or waits for at least the shortest delay. This is enough for twice
   // the windows.
   for (let turn = 0, step = 0; turn < 1_000; turn += 1) {
-    const { results, tookMs, lateMs, heldMs } = script[step % script.length] ?? NO_STEP;
+    const { results, tookMs, lateMs, onHoldMs } = script[step % script.length] ?? NO_STEP;
     // The hold that was waited for is over, and the next hold starts with the next step.
-    onHoldUntilMs ??= nowMs + heldMs;
+    onHoldUntilMs ??= nowMs + onHoldMs;
     const untilMs = onHoldUntilMs;
     const isNew = attemptsAtMs.length === 0;
     // The queue is on hold until then.

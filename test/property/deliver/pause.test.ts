@@ -27,7 +27,7 @@ const FIRST = [
   { kind: "wait", ms: 1_000 },
 ] as const;
 
-test("no attempt begins in a pause that is known, and a resumed line loses nothing", async () => {
+test("no attempt begins in a pause that is known, and a resumed queue loses nothing", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 12 }), fc.nat(3), async (steps, failures) => {
       const crm = webhookDestination({ urls: ["http://crm.test/"], messageIdHeader: true });

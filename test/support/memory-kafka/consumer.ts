@@ -283,9 +283,9 @@ export class MemoryConsumer implements Consumer, Member {
 }
 
 function hasRoom(owned: readonly OwnedPartition[], bytes: number, maxBytes: number): boolean {
-  let held = 0;
-  for (const { inFlightBytes } of owned) held += inFlightBytes;
-  return held === 0 || held + bytes <= maxBytes;
+  let inFlight = 0;
+  for (const { inFlightBytes } of owned) inFlight += inFlightBytes;
+  return inFlight === 0 || inFlight + bytes <= maxBytes;
 }
 
 function noTopic(topic: string): Error {

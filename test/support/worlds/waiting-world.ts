@@ -28,7 +28,7 @@ export interface WaitingWorld {
   /** @param labels destination and retry delay, as in `AWAITING`. */
   scheduleRetry(labels: string, count: number): Promise<void>;
   startProcess(): ReturnType<typeof startCounting>;
-  held(): Promise<Record<string, number>>;
+  awaiting(): Promise<Record<string, number>>;
 }
 
 /** Topics with a separate prefix that contain the deliveries of `AWAITING`. */
@@ -57,7 +57,7 @@ export async function waitingWorld(brokers: readonly string[]): Promise<WaitingW
     scheduledMs: [fromMs, Date.now()],
     scheduleRetry,
     startProcess: () => startCounting(connect(brokers), prefix),
-    held: () => withKafka((kafka) => heldIn(kafka, prefix)),
+    awaiting: () => withKafka((kafka) => awaitingIn(kafka, prefix)),
   };
 }
 
@@ -134,19 +134,19 @@ async function startCounting(kafka: Kafka, prefix: string) {
 }
 
 /** The number of records in Kafka, read without our code. */
-async function heldIn(kafka: Kafka, prefix: string): Promise<Record<string, number>> {
+async function awaitingIn(kafka: Kafka, prefix: string): Promise<Record<string, number>> {
   const { signal } = new AbortController();
   const asked = { delays: DELAYS, topics: topicNames(prefix), groups: groupNames(prefix), signal };
-  const held: Record<string, number> = {};
+  const awaiting: Record<string, number> = {};
   const read = await eachWaiting(
     { kafka, clock: systemClock },
     { ...asked, operatorActions: NO_OPERATOR_ACTIONS, recordsMax: 100_000 },
     (waiting, delay) => {
       const place = `${waiting.kind === "waiting" ? waiting.destination : ""}/${delay}`;
-      held[place] = (held[place] ?? 0) + 1;
+      awaiting[place] = (awaiting[place] ?? 0) + 1;
     },
   );
   const left = read.flatMap(({ unread, errors }) => [...errors, ...(unread === 0 ? [] : [unread])]);
   if (left.length > 0) throw new Error(`not all of it is read: ${left.join()}`);
-  return held;
+  return awaiting;
 }

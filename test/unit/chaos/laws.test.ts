@@ -345,18 +345,18 @@ test("scheduled for retry: nothing that was never attempted, unless it is the sh
 
 describe("what a topic that is deleted excuses", () => {
   const losses = [{ destination: "hook", toMs: T + 100 }];
-  const inLine = (atMs: number) =>
+  const queued = (atMs: number) =>
     written("delivery", atMs, { place: "chaos.deliveries.hook/0/1" });
   const gone = (records: Written[]) => isExcused({ ...entry([]), written: records }, T, losses);
 
   test("is a delivery that lay there, or was not seen anywhere yet", () => {
-    expect(gone([inLine(50)])).toBe(true);
+    expect(gone([queued(50)])).toBe(true);
     expect(gone([])).toBe(true);
   });
 
   test("is none that came there later, or waited elsewhere", () => {
-    expect(gone([inLine(101)])).toBe(false);
-    expect(gone([inLine(50), written("delay", 60, { place: "chaos.delays.1s/0/1" })])).toBe(false);
+    expect(gone([queued(101)])).toBe(false);
+    expect(gone([queued(50), written("delay", 60, { place: "chaos.delays.1s/0/1" })])).toBe(false);
   });
 });
 

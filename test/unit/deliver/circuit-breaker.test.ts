@@ -150,7 +150,7 @@ function admitted(breaker: CircuitBreaker, nowMs: number): Ticket {
   return admission.ticket;
 }
 
-test("a retry goes out while it is open, one at a time, and the line waits for its response", () => {
+test("a retry goes out while it is open, one at a time, and the queue waits for its response", () => {
   const breaker = opened();
   const retry = admitted(breaker, 1_001);
   expect(breaker.admit(1_002, "retry").kind).toBe("wait");

@@ -296,7 +296,7 @@ test("every: each endpoint that failed continues by itself", () => {
   });
 });
 
-test("every: a held endpoint's share is scheduled for retry without an attempt, climbing to 2 minutes", () => {
+test("every: the share of an endpoint on hold is scheduled for retry without an attempt, climbing to 2 minutes", () => {
   const results = [resultAt(A, response(200), NOW_MS), resultAt(B, SKIPPED)];
   const share = (scheduled: number) =>
     decide({ ...started, retryCount: scheduled }, "every", [A, B], results, POLICY, NOW_MS).outputs;
@@ -306,14 +306,14 @@ test("every: a held endpoint's share is scheduled for retry without an attempt, 
   expect(share(5)).toMatchObject([{ delayMs: 120_000, delivery: { notBeforeMs: null } }]);
 });
 
-test("any: a held endpoint counts as failed and does not delay the other", () => {
+test("any: an endpoint on hold counts as failed and does not delay the other", () => {
   const results = [resultAt(A, SKIPPED), resultAt(B, refused, NOW_MS)];
   expect(decide(started, "any", [A, B], results, POLICY, NOW_MS).outputs).toMatchObject([
     { kind: "retry", delayMs: 10_000, delivery: { lastOutcome: `${A}=skipped,${B}=refused` } },
   ]);
 });
 
-test("every: what was held is scheduled for retry as long as the window is open", () => {
+test("every: what was on hold is scheduled for retry as long as the window is open", () => {
   const results = [resultAt(A, refused, NOW_MS), resultAt(B, SKIPPED)];
   const late = { ...started, firstAttemptAtMs: NOW_MS - POLICY.retryWindowMs + 12_000 };
   expect(decide(late, "every", [A, B], results, POLICY, NOW_MS).outputs).toMatchObject([

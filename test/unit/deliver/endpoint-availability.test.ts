@@ -34,7 +34,7 @@ test("the longest Retry-After counts: a response that asks for less takes nothin
   expect(made.unavailableUntilMs(KEY, NOW_MS + 5_000)).toBe(NOW_MS + 105_000);
 });
 
-test("nobody is held for longer than the window", () => {
+test("no endpoint is on hold for longer than the retry window", () => {
   const { made, asked } = gates();
   asked("86400", NOW_MS);
   expect(made.unavailableUntilMs(KEY, NOW_MS)).toBe(NOW_MS + WINDOW_MS);
@@ -56,13 +56,13 @@ function open(made: EndpointGates<string>, key = KEY): void {
   }
 }
 
-test("the line goes while one endpoint may be asked", () => {
+test("the queue proceeds while one endpoint is available", () => {
   const made = two();
   open(made);
   expect(made.queue(NOW_MS + 1_000)).toEqual({ kind: "goes" });
 });
 
-test("the line is held while all are away, until the first of them is not", () => {
+test("the queue is on hold while all are unavailable, until the first of them is available", () => {
   const made = two();
   open(made);
   const ticket = made.admit(OTHER, NOW_MS, "queue") ?? -1;
@@ -72,20 +72,20 @@ test("the line is held while all are away, until the first of them is not", () =
     judge({ ...SERVER_ERROR, status: 503, retryAfter: "2" }, NOW_MS),
     NOW_MS,
   );
-  const held = { kind: "on-hold", untilMs: NOW_MS + 2_000 };
-  expect(made.queue(NOW_MS + 1_000)).toEqual(held);
+  const onHold = { kind: "on-hold", untilMs: NOW_MS + 2_000 };
+  expect(made.queue(NOW_MS + 1_000)).toEqual(onHold);
   expect(made.queue(NOW_MS + 2_000)).toEqual({ kind: "goes" });
 });
 
-test("the line waits for a response where that alone can let it go", () => {
+test("the queue waits for a response if only a response can end the hold", () => {
   const made = two();
   open(made);
   open(made, OTHER);
-  const heldMs = NOW_MS + 6_000;
-  expect(made.queue(NOW_MS + 1_000)).toEqual({ kind: "on-hold", untilMs: heldMs });
-  made.admit(KEY, heldMs, "queue");
-  made.admit(OTHER, heldMs, "queue");
-  expect(made.queue(heldMs)).toEqual({ kind: "waits" });
+  const endMs = NOW_MS + 6_000;
+  expect(made.queue(NOW_MS + 1_000)).toEqual({ kind: "on-hold", untilMs: endMs });
+  made.admit(KEY, endMs, "queue");
+  made.admit(OTHER, endMs, "queue");
+  expect(made.queue(endMs)).toEqual({ kind: "waits" });
 });
 
 test("one that waits goes when its endpoint may be asked, or when its time is over", () => {
@@ -124,7 +124,7 @@ function probeFails(made: EndpointGates<string>, atMs: number, key = KEY): void 
   );
 }
 
-test("held by a breaker since it opened: a probe that is in progress, or failed, ends nothing", () => {
+test("on hold for an open circuit since it opened: a probe that is in progress, or failed, ends nothing", () => {
   const limits = { concurrency: 4, retryWindowMs: WINDOW_MS };
   const made = new EndpointGates<string>([KEY], limits, () => undefined);
   expect(made.hold(NOW_MS)).toBeNull();
@@ -153,7 +153,7 @@ test("a breaker that nothing comes to probe holds nothing, and its next opening 
   expect(made.hold(NOW_MS + 3_600_100)).toMatchObject({ sinceMs: NOW_MS + 3_600_000 });
 });
 
-test("held by Retry-After since the endpoint asked, also when it asks again meanwhile", () => {
+test("on hold for Retry-After since the endpoint sent it, also if it sends it again meanwhile", () => {
   const { made, asked } = gates();
   asked("100", NOW_MS);
   asked("100", NOW_MS + 50_000);
@@ -165,7 +165,7 @@ test("held by Retry-After since the endpoint asked, also when it asks again mean
   expect(made.hold(NOW_MS + 150_000)).toBeNull();
 });
 
-test("several endpoints hold the line since the last of them was left alone, by the first to end", () => {
+test("several endpoints put the queue on hold since the last of them was unavailable, until the first of them is available", () => {
   const made = two();
   open(made);
   expect(made.hold(NOW_MS + 1_000)).toBeNull();
@@ -230,7 +230,7 @@ test("Retry-After is reported once a second, and counts for those who hear of it
   expect(made.unavailableUntilMs(KEY, NOW_MS)).toBe(NOW_MS + 30_000);
 });
 
-test("another process's acceptance ends a line that is held", () => {
+test("another process's acceptance ends a hold", () => {
   const { made } = progressOutput();
   open(made);
   expect(made.queue(NOW_MS + 1_001).kind).toBe("on-hold");

@@ -187,7 +187,7 @@ test("the share of an endpoint that is away: it is tried if it was attempted, an
   expect(prepared(given, { turn: "retry", gates: asked(A) })).toMatchObject(away);
 });
 
-test("what comes from the line and finds its endpoints away is scheduled for retry for 2 minutes at most", () => {
+test("what comes from the queue while its endpoints are unavailable is scheduled for retry for 2 minutes at most", () => {
   const given = { ...ATTEMPTED, retryCount: 7, rejected: [B] };
   expect(prepared(given, { gates: open(A) })).toMatchObject({ kind: "retry", delayMs: 120_000 });
   // Its retry window has not started.

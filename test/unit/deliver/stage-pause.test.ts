@@ -46,7 +46,7 @@ async function worldOf(answer: (sent: Sent, earlier: number) => Answer = () => 2
   return { world, operatorActions, start, append, pause, resume, sent };
 }
 
-test("a paused line waits in order, others continue, and it resumes where it was", async () => {
+test("a paused queue waits in order, others continue, and it resumes where it was", async () => {
   const { world, start, append, pause, resume, sent } = await worldOf();
   const { deliver } = await start();
   append(1);

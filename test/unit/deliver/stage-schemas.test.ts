@@ -58,7 +58,7 @@ test("a value with a schema is delivered as its JSON, also after it was schedule
   expect(made.deadLetters()).toEqual([]);
 });
 
-test("an outage holds the line behind such a value, no other destination, and costs no window", async () => {
+test("an outage puts the queue behind such a value on hold, no other destination, and costs no window", async () => {
   const schemas = new MemorySchemas();
   const made = await world(schemas);
   made.append({}, { value: FRAMED });

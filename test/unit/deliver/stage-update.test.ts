@@ -162,7 +162,7 @@ test("a destination of another type leaves its group, and starts again with a se
 test.each([
   ["paused", { paused: true }],
   ["disabled", { enabled: false }],
-])("%s and back: the line is held, and continues in order", async (because, still) => {
+])("%s and back: the queue is on hold, and continues in order", async (because, still) => {
   const { world, deliver, append } = await worldOf([crm({ concurrency: 1 })]);
   await update(world, deliver, [crm({ concurrency: 1, ...still })]);
   append(3);

@@ -61,7 +61,7 @@ const scheduled = (clock: ManualClock) => {
 beforeEach(() => vi.useFakeTimers({ toFake: ["Date"] }));
 afterEach(() => vi.useRealTimers());
 
-test("line, returns and retry delays of this destination count, and of no other", async () => {
+test("the queue, the retry topic and the delay topics of this destination count, and of no other", async () => {
   const { clock, topics, delay, looking, append, finish } = world();
   append(topics.deliveries(hook));
   append(topics.deliveries(hook));
@@ -91,7 +91,7 @@ test("what is received after the beginning is not waited for", async () => {
   });
 });
 
-test("a destination whose line stands still says why", async () => {
+test("a destination whose queue stalls reports why", async () => {
   const disabled = world("enabled: false,");
   const still = ({ looking, clock, finish }: ReturnType<typeof world>) =>
     finish(stillText(looking, clock.nowMs()));

@@ -52,10 +52,10 @@ test.each<[DestinationStatus["hold"], string]>([
   [{ reason: "token", since: AGO(9_999), until: null }, "unknown"],
   [{ reason: "paused", since: AGO(60_000), until: null }, "not-so"],
   [null, "not-so"],
-])("on hold by %j: token missing is %s", (held, is) => {
-  const { token } = seen({ hold: held });
+])("on hold by %j: token missing is %s", (hold, is) => {
+  const { token } = seen({ hold: hold });
   expect(token).toMatchObject({ kind: "destination.token_missing", subject: "crm", is });
-  expect(token?.data).toEqual(held?.error === undefined ? {} : { error: "No token" });
+  expect(token?.data).toEqual(hold?.error === undefined ? {} : { error: "No token" });
 });
 
 test.each<[DestinationStatus["hold"], string]>([
@@ -63,8 +63,8 @@ test.each<[DestinationStatus["hold"], string]>([
   [{ reason: "circuit-open", since: AGO(5), until: null }, "not-so"],
   [{ reason: "disabled", since: AGO(5), until: null }, "not-so"],
   [null, "not-so"],
-])("held by %j: paused is %s", (held, is) => {
-  expect(seen({ hold: held }).paused).toMatchObject({ kind: "destination.paused", is });
+])("on hold by %j: paused is %s", (hold, is) => {
+  expect(seen({ hold: hold }).paused).toMatchObject({ kind: "destination.paused", is });
 });
 
 test.each([

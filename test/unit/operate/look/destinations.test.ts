@@ -63,7 +63,7 @@ test.each([
   ["none has tried", [reported({ state: "idle" })], "idle"],
   ["one fails", [reported(), reported({ state: "failing", failingSince: at(5) })], "failing"],
   [
-    "one holds its line",
+    "one is on hold",
     [reported({ state: "failing" }), reported({ state: "on-hold", hold })],
     "on-hold",
   ],
@@ -177,7 +177,7 @@ const TROUBLES = [
   destinationReport({ destination: "q", state: "delivering" }),
 ];
 
-test("those in problem come first, of those the longer lines", () => {
+test("destinations with a problem come first, of those the longer queues", () => {
   expect(TROUBLES.map(severityOf)).toEqual([0, 1, 1, 2, 3, 4, 5, 6, 6]);
   const sorted = bySeverity(TROUBLES.toReversed());
   expect(sorted.map(({ destination }) => destination).join("")).toBe("hbfepduoq");

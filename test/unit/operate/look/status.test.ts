@@ -171,7 +171,7 @@ test("retry delays: what waits, when the next is due, and those that are retired
   });
 });
 
-test("retries that are due count with their line, and one that is disabled says what that means", async () => {
+test("retries that are due count with their queue, and one that is disabled says what that means", async () => {
   const { append, show } = world(...ALL, "retries.crm", "retries.late");
   append("deliveries.crm");
   append("retries.crm");

@@ -34,7 +34,7 @@ test.each([
   expect(step).toEqual({ kind: "dead-letter", reason, error: expect.stringContaining(error) });
 });
 
-test("a paused destination's call waits in line", () => {
+test("a paused destination's call waits in the queue", () => {
   const step = firstStep(webhookDestination({ paused: true }), copyOf(VALUE), POLICY, NOW_MS);
   expect(step).toEqual({ kind: "wait", because: "paused" });
 });

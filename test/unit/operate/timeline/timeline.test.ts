@@ -291,8 +291,8 @@ test.each<[string, Partial<Evidence>, number, Partial<FinalState>]>([
     T + 11_000,
     { kind: "waiting", atMs: T + 99_000 },
   ],
-  ["in line", { isFinished: () => false }, NOW_MS, { kind: "queued" }],
-  ["in line, as far as is known", { isFinished: () => null }, NOW_MS, { kind: "queued" }],
+  ["queued", { isFinished: () => false }, NOW_MS, { kind: "queued" }],
+  ["queued, as far as is known", { isFinished: () => null }, NOW_MS, { kind: "queued" }],
   ["finished", { isFinished: () => true }, NOW_MS, { kind: "finished" }],
   ["for somebody else", { topicDestinations: new Set(["crm"]) }, NOW_MS, { kind: "written" }],
   [
@@ -341,7 +341,7 @@ test("a destination whose topic took nothing is reached by way of a delay", () =
   expect(finalState(all)).toMatchObject({ kind: "accepted" });
 });
 
-test("written to its line again: a replay after a dead letter, else a repetition", () => {
+test("written to its queue again: a replay after a dead letter, else a repetition", () => {
   const twice = { queued: [on("deliveries.crm", T + 1), on("deliveries.crm", T + 5_000)] };
   expect(kinds({ ...twice, deadLetters: [deadLetter(T + 900)] })).toContain("replayed crm");
   expect(kinds({ ...twice, deadLetters: [deadLetter(T + 6_000)] })).toContain("requeued crm");
