@@ -1,5 +1,5 @@
 /**
- * A program that responds to requests as `hostile-answers.ts` defines, in plaintext and over TLS. It is a separate
+ * A program that responds to requests as `hostile-responses.ts` defines, in plaintext and over TLS. It is a separate
  * process, so that the cost for the attacked process can be measured.
  *
  * Its only argument is JSON with the certificate and the key. It prints its two ports as one line of JSON, and ends
@@ -12,7 +12,7 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 import { createServer as createTlsServer, TLSSocket } from "node:tls";
 
-import { HOSTILE_ANSWERS, type HostileAnswer } from "./hostile-answers.ts";
+import { HOSTILE_RESPONSES, type HostileResponse } from "./hostile-responses.ts";
 
 const WRITE_BYTES = 32_768;
 /** The number of single bytes that are written before other connections get their turn. */
@@ -20,7 +20,7 @@ const BYTES_A_TURN = 256;
 /** Maximum bytes in a socket that the other side has not read yet. */
 const HELD_MAX_BYTES = 1_024;
 
-const byPath = new Map(HOSTILE_ANSWERS.map((answer) => [`/${answer.name}`, answer]));
+const byPath = new Map(HOSTILE_RESPONSES.map((answer) => [`/${answer.name}`, answer]));
 const credentials = JSON.parse(process.argv[2] ?? "{}") as { cert: string; key: string };
 
 /** TCP sockets by the port of the other side. */
@@ -55,7 +55,7 @@ function serve(socket: Socket): void {
   });
 }
 
-function give(socket: Socket, { start, more, write, end }: HostileAnswer): void {
+function give(socket: Socket, { start, more, write, end }: HostileResponse): void {
   const say = write === "byte" ? sayBytes : sayWhole;
   say(socket, Buffer.from(start, "latin1"), () => {
     if (more !== null) flood(socket, more, say);

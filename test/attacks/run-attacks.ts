@@ -1,7 +1,7 @@
 /** Makes the attacks one after the other, with a separate product for each group. */
 
 import { table } from "../../src/words/table.ts";
-import { answerAttacks, prepareAnswers } from "./answers.ts";
+import { responseAttacks, prepareResponses } from "./responses.ts";
 import type { AttackOptions, AttackRow } from "./attack-row.ts";
 import { inflatingAttacks } from "./inflating.ts";
 import { ingestAttacks } from "./ingest.ts";
@@ -27,7 +27,7 @@ export const ATTACKS: readonly Attacks[] = [
   { name: "producers", run: producerAttacks },
   { name: "inflating", run: inflatingAttacks, isCostly: true },
   { name: "callers", run: ({ ingestUrl: url }) => ingestAttacks({ url, writeKey: WRITE_KEY }) },
-  { name: "answers", prepare: prepareAnswers, run: answerAttacks },
+  { name: "answers", prepare: prepareResponses, run: responseAttacks },
   { name: "inner topics", run: innerTopicAttacks },
   { name: "secrets", run: secretAttacks },
   { name: "stop", run: stopAttacks },

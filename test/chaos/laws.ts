@@ -119,9 +119,9 @@ function beforeRetryAfter(entry: ChaosEntry, recipient: Recipient, policy: Retry
       (each) => each.attempt === next.attempt - 1 && each.atMs < next.atMs && isOfSame(each),
     );
     const asked = before.reduce((most, { retryAfterMs }) => Math.max(most, retryAfterMs), 0);
-    const answeredMs = Math.max(...before.map(({ endAtMs }) => endAtMs));
-    const isCut = answeredMs + longestMs + CUT_MARGIN_MS > beganMs + policy.retryWindowMs;
-    if (asked === 0 || isCut || next.atMs >= answeredMs + asked) return [];
+    const respondedMs = Math.max(...before.map(({ endAtMs }) => endAtMs));
+    const isCut = respondedMs + longestMs + CUT_MARGIN_MS > beganMs + policy.retryWindowMs;
+    if (asked === 0 || isCut || next.atMs >= respondedMs + asked) return [];
     if (next.atMs >= splitAtMs) return [];
     return [`attempt ${next.attempt} came before the ${asked} ms that an endpoint had asked for`];
   });

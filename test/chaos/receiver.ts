@@ -44,16 +44,16 @@ export async function startReceiver(
     const path = request.url ?? "/";
     const calls = callsOf(request.headers);
     let replied: Reply | null = null;
-    let isAnswered = false;
+    let isResponded = false;
     let isOver = false;
     const over = () => {
       if (isOver) return;
       isOver = true;
-      if (isAnswered && replied?.isSplit === true) return;
+      if (isResponded && replied?.isSplit === true) return;
       const endAtMs = Date.now();
       calls.forEach((call, index) => {
         const [status, retryAfterMs] =
-          isAnswered && replied !== null ? answerFor(replied, index) : [null, 0];
+          isResponded && replied !== null ? responseFor(replied, index) : [null, 0];
         onRequest({ ...call, path, atMs, endAtMs, status, retryAfterMs });
       });
     };
@@ -63,7 +63,7 @@ export async function startReceiver(
     request.once("end", () => {
       replied = reply(path, readCalls(request, calls, Buffer.concat(chunks)));
       act(replied, request, response, () => {
-        isAnswered = true;
+        isResponded = true;
         // The request is recorded when the response is sent, because the next attempt may arrive before the end of the
         // connection is detected.
         over();
@@ -104,7 +104,7 @@ function readCalls(
   throw new Error(`a body has ${length} calls, and the headers name ${calls.length}`);
 }
 
-function answerFor({ answer, each }: Reply, index: number): [status: number, retryAfterMs: number] {
+function responseFor({ answer, each }: Reply, index: number): [status: number, retryAfterMs: number] {
   if (answer.kind !== "status") throw new Error("a request that gets no answer was answered");
   const status = each?.[index] ?? answer.status;
   const isAsked = each === null || status === 429 || status === 503;

@@ -12,7 +12,7 @@
 import type { Batch } from "../../src/destinations/webhook/settings.ts";
 import { createPrng, type Prng } from "../support/clock/prng.ts";
 
-export type Answer =
+export type ScriptedResponse =
   | {
       readonly kind: "status";
       readonly status: number;
@@ -31,7 +31,7 @@ type FinalState =
 
 /** The response to a request with one or several calls. */
 export interface Reply {
-  readonly answer: Answer;
+  readonly answer: ScriptedResponse;
   /** The status of each call, in the body of the response; null if the response's status applies to all calls. */
   readonly each: readonly number[] | null;
   /** True if the calls are sent again immediately, in halves, so that nothing is decided for any of them. */
@@ -44,7 +44,7 @@ export interface Reply {
  *
  * @param responses the setting of the destination's `batch`; null if it has no batches.
  */
-export function replyTo(answers: readonly Answer[], responses: Batch["responses"] | null): Reply {
+export function replyTo(answers: readonly ScriptedResponse[], responses: Batch["responses"] | null): Reply {
   const [first] = answers;
   if (first === undefined) throw new Error("a request has no calls");
   if (responses === null || first.kind !== "status") {
@@ -63,47 +63,47 @@ export function replyTo(answers: readonly Answer[], responses: Batch["responses"
 }
 
 /** The response of an endpoint that fails all requests at the moment. */
-export function sickAnswer(random: Prng): Answer {
+export function sickResponse(random: Prng): ScriptedResponse {
   return random.chance(0.2) ? { kind: "hang" } : status(random.pick([500, 502, 503]), 5);
 }
 
-export function healthyAnswer(random: Prng): Answer {
+export function healthyResponse(random: Prng): ScriptedResponse {
   return status(random.pick([200, 202, 204]), random.integer(0, 150));
 }
 
 /** @param attempt counted from 1. */
-export function secondTryAnswer(random: Prng, attempt: number): Answer {
-  return attempt === 1 ? status(503, random.integer(0, 50)) : healthyAnswer(random);
+export function secondTryResponse(random: Prng, attempt: number): ScriptedResponse {
+  return attempt === 1 ? status(503, random.integer(0, 50)) : healthyResponse(random);
 }
 
 /**
  * One call in 25 is always rejected, and for another one in 25, the first attempt fails.
  * @param attempt counted from 1.
  */
-export function poisonAnswer(
+export function poisonResponse(
   seed: number,
   endpoint: string,
   messageId: string,
   attempt: number,
-): Answer {
+): ScriptedResponse {
   const random = createPrng(hash(`${seed} ${endpoint} ${messageId}`));
   const share = random.fraction();
   if (share < 0.04) return status(REJECTED, random.integer(0, 50));
-  return share < 0.08 ? secondTryAnswer(random, attempt) : healthyAnswer(random);
+  return share < 0.08 ? secondTryResponse(random, attempt) : healthyResponse(random);
 }
 
 /** @param attempt counted from 1. */
-export function scriptedAnswer(
+export function scriptedResponse(
   seed: number,
   endpoint: string,
   messageId: string,
   attempt: number,
-): Answer {
+): ScriptedResponse {
   const finalState = finalStateOf(createPrng(hash(`${seed} ${endpoint} ${messageId}`)));
   const random = createPrng(hash(`${seed} ${endpoint} ${messageId} ${attempt}`));
   if (attempt <= finalState.failures) return failure(random);
   return finalState.kind === "accepted"
-    ? healthyAnswer(random)
+    ? healthyResponse(random)
     : status(REJECTED, random.integer(0, 50));
 }
 
@@ -121,7 +121,7 @@ function finalStateOf(random: Prng): FinalState {
  * `Retry-After` of 1 to 3 s (once, that was 4 % of the failures here), no more than about 60 requests per second are
  * possible, which is the rate of the rounds.
  */
-function failure(random: Prng): Answer {
+function failure(random: Prng): ScriptedResponse {
   const share = random.fraction();
   if (share < 0.1) return { kind: "hang" };
   if (share < 0.25) return { kind: "reset" };
@@ -135,7 +135,7 @@ function status(
   code: number,
   afterMs: number,
   retryAfterSeconds: number | null = null,
-): Extract<Answer, { readonly kind: "status" }> {
+): Extract<ScriptedResponse, { readonly kind: "status" }> {
   return { kind: "status", status: code, retryAfterSeconds, afterMs };
 }
 

@@ -4,14 +4,14 @@ import type { Batch } from "../../src/destinations/webhook/settings.ts";
 import type { Prng } from "../support/clock/prng.ts";
 import type { RequestedCall } from "./receiver.ts";
 import {
-  type Answer,
-  healthyAnswer,
-  poisonAnswer,
+  type ScriptedResponse,
+  healthyResponse,
+  poisonResponse,
   type Reply,
   replyTo,
-  scriptedAnswer,
-  secondTryAnswer,
-  sickAnswer,
+  scriptedResponse,
+  secondTryResponse,
+  sickResponse,
 } from "./scripts.ts";
 import type { ChaosDestination } from "./setup.ts";
 
@@ -37,17 +37,17 @@ export function createTempers(seed: number, random: Prng) {
       isDoomed = value;
     },
     reply: (path: string, calls: readonly RequestedCall[]): Reply => {
-      const answers = calls.map(({ messageId, attempt }) => answerTo(path, messageId, attempt));
+      const answers = calls.map(({ messageId, attempt }) => responseTo(path, messageId, attempt));
       return replyTo(answers, responsesOf.get(path) ?? null);
     },
   };
 
-  function answerTo(path: string, messageId: string, attempt: number): Answer {
+  function responseTo(path: string, messageId: string, attempt: number): ScriptedResponse {
     const temper = tempers.get(path);
-    if (temper === "healthy" || (temper === "doomed" && !isDoomed)) return healthyAnswer(random);
-    if (temper === "doomed" || (temper === "sick" && isSick)) return sickAnswer(random);
-    if (temper === "second-try") return secondTryAnswer(random, attempt);
-    if (temper === "poison") return poisonAnswer(seed, path, messageId, attempt);
-    return scriptedAnswer(seed, path, messageId, attempt);
+    if (temper === "healthy" || (temper === "doomed" && !isDoomed)) return healthyResponse(random);
+    if (temper === "doomed" || (temper === "sick" && isSick)) return sickResponse(random);
+    if (temper === "second-try") return secondTryResponse(random, attempt);
+    if (temper === "poison") return poisonResponse(seed, path, messageId, attempt);
+    return scriptedResponse(seed, path, messageId, attempt);
   }
 }

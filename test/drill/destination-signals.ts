@@ -39,22 +39,22 @@ function ledgerSignals(
   { failures }: Expected,
 ): readonly Comparison[] {
   const attempts = metric(look, METRICS.attempts, { destination: id, outcome: "accepted" });
-  const accepted = counted("metrics: accepted attempts", attempts ?? 0, answers(look, id, 200));
+  const accepted = counted("metrics: accepted attempts", attempts ?? 0, responses(look, id, 200));
   if (failures === null) return [accepted];
   const { outcome, status } = failures;
   const signal = `metrics: requests ${outcome}`;
   const said = metric(look, METRICS.requests, { destination: id, outcome });
   // If no requests arrive, only the program counts them.
   const isSome = { signal, said: `${said ?? 0}`, truth: "above 0", ok: (said ?? 0) > 0 };
-  return [accepted, status === null ? isSome : counted(signal, said, answers(look, id, status))];
+  return [accepted, status === null ? isSome : counted(signal, said, responses(look, id, status))];
 }
 
 /** The responses to the current process, whose counters started at 0. */
-function answers({ fromMs, toMs, truth }: Look, id: DestinationId, status: number): Range {
+function responses({ fromMs, toMs, truth }: Look, id: DestinationId, status: number): Range {
   const { product } = truth;
   const all = product
     .receiver(id)
-    .answers.filter((each) => each.status === status && each.atMs >= product.startedAtMs);
+    .responses.filter((each) => each.status === status && each.atMs >= product.startedAtMs);
   const until = (ms: number) => all.filter(({ atMs }) => atMs <= ms).length;
   return { from: until(fromMs - COUNTING_MS), to: until(toMs) };
 }

@@ -34,7 +34,7 @@ const ARRIVAL_MS = 100;
 const ACCEPTED = 200;
 export const ACCEPTS: Manner = { kind: "status", status: ACCEPTED };
 
-export interface Answered {
+export interface Responded {
   readonly atMs: number;
   /** Null if the request arrived, but never got a response. */
   readonly status: number | null;
@@ -43,7 +43,7 @@ export interface Answered {
 export class Receiver implements AsyncDisposable {
   readonly #server: Server | TlsServer;
   readonly #certificate: Certificate | null;
-  readonly #answers: Answered[] = [];
+  readonly #responses: Responded[] = [];
   readonly #accepted = new Set<string>();
   readonly #underWay = new Set<Promise<void>>();
   #port = 0;
@@ -76,8 +76,8 @@ export class Receiver implements AsyncDisposable {
   }
 
   /** The responses, the oldest first. */
-  get answers(): readonly Answered[] {
-    return this.#answers;
+  get responses(): readonly Responded[] {
+    return this.#responses;
   }
 
   /** Message IDs of the calls to which it has responded 200. */
@@ -113,11 +113,11 @@ export class Receiver implements AsyncDisposable {
   async #answer(response: ServerResponse, messageId: string): Promise<void> {
     const manner = this.#manner;
     if (manner.kind !== "status") {
-      this.#answers.push({ atMs: Date.now(), status: null });
+      this.#responses.push({ atMs: Date.now(), status: null });
       return;
     }
     await timer(manner.afterMs ?? 0);
-    this.#answers.push({ atMs: Date.now(), status: manner.status });
+    this.#responses.push({ atMs: Date.now(), status: manner.status });
     if (manner.status === ACCEPTED) this.#accepted.add(messageId);
     response.writeHead(manner.status, manner.headers).end();
   }

@@ -77,7 +77,7 @@ function lastAccepted({ fromMs, toMs, truth }: Look, id: DestinationId): Range |
   const { product } = truth;
   const accepted = product
     .receiver(id)
-    .answers.filter(({ status, atMs }) => status === 200 && atMs >= product.startedAtMs);
+    .responses.filter(({ status, atMs }) => status === 200 && atMs >= product.startedAtMs);
   const [first, last] = [accepted[0], accepted.at(-1)];
   if (first === undefined || last === undefined) return null;
   const counted = accepted.findLast(({ atMs }) => atMs <= fromMs - COUNTING_MS) ?? first;

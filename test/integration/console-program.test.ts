@@ -30,7 +30,7 @@ const TAKEN = "'$" + "{HOME}'";
 const SCRIPT_ID = "m-<script>document.title='run'</script>";
 
 /** The limit of a view that is not updated automatically. */
-const ANSWER_LIMIT_MS = 5_000;
+const RESPONSE_LIMIT_MS = 5_000;
 const TRIES = 10;
 const YES = () => true;
 const NO = () => false;
@@ -63,7 +63,7 @@ async function opened(path: string, words: string | RegExp): Promise<OpenedView>
   // On a busy machine, every reading may take longer than its limit.
   const isThere = (timeout: number) =>
     view.page.getByText(words).first().waitFor({ timeout }).then(YES, NO);
-  for (let tries = 0; !(await isThere((tries + 1) * ANSWER_LIMIT_MS)); tries += 1) {
+  for (let tries = 0; !(await isThere((tries + 1) * RESPONSE_LIMIT_MS)); tries += 1) {
     if (tries === TRIES) throw new Error(`${path} has no ${words}: ${view.errors.join()}`);
     await view.page.reload();
   }

@@ -13,7 +13,7 @@ import {
   programWorld,
   type RunningProgram,
 } from "../support/servers/program.ts";
-import { answeringServer, json } from "../support/servers/token-server.ts";
+import { respondingServer, json } from "../support/servers/token-server.ts";
 import { ownTopics } from "../support/worlds/own-topics.ts";
 
 const UNTIL = { timeout: 60_000, interval: 250 };
@@ -32,7 +32,7 @@ async function servers({ onTestFinished }: TestContext) {
   const tokens = new Map<string, number>();
   const accepted: string[] = [];
   const counts = { unauthorized: 0, foreign: 0 };
-  const id = await answeringServer((response, _request, earlier) => {
+  const id = await respondingServer((response, _request, earlier) => {
     if (!state.isUp) {
       json(response, 503, { error: "temporarily_unavailable" });
       return;
@@ -41,7 +41,7 @@ async function servers({ onTestFinished }: TestContext) {
     tokens.set(token, 0);
     json(response, 200, { access_token: token, token_type: "Bearer", expires_in: LIFE_S });
   });
-  const receiver = await answeringServer((response, { headers, body }) => {
+  const receiver = await respondingServer((response, { headers, body }) => {
     const token = headers.authorization?.replace("Bearer ", "") ?? "";
     const used = tokens.get(token);
     if (used === undefined) counts.foreign += 1;

@@ -9,7 +9,7 @@ import { createKafka } from "../../src/kafka/kafka.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { encoded, framed } from "../support/build/avro.ts";
 import { deliveryOf } from "../support/build/webhook-destination.ts";
-import { answerJson, registryStandIn } from "../support/servers/registry-stand-in.ts";
+import { respondWithJson, registryStandIn } from "../support/servers/registry-stand-in.ts";
 import { startProgramWithRegistry } from "../support/worlds/program-with-registry.ts";
 
 const LIMIT = { timeout: 60_000 };
@@ -24,8 +24,8 @@ const CALL = {
 test("a partition waits for a schema; the destination's other partitions and its retries continue", async () => {
   let isAway = true;
   await using registry = await registryStandIn((_request, response) => {
-    if (isAway) answerJson(response, 503, { error_code: 50_001, message: "away" });
-    else answerJson(response, 200, { schema: JSON.stringify(CALL) });
+    if (isAway) respondWithJson(response, 503, { error_code: 50_001, message: "away" });
+    else respondWithJson(response, 200, { schema: JSON.stringify(CALL) });
   });
   await using program = await startProgramWithRegistry("waits-for-schema", registry.url);
   const prefix = program.topic.slice(0, -"calls".length);

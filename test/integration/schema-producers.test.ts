@@ -6,8 +6,8 @@ import { buffer } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, type TestContext, test } from "vitest";
 
 import {
-  type Answering,
-  answerJson,
+  type Responding,
+  respondWithJson,
   type RegistryStandIn,
   registryStandIn,
 } from "../support/servers/registry-stand-in.ts";
@@ -49,7 +49,7 @@ const GUID = "00000000-0000-4000-8000-";
 
 /** Serves Apicurio with GUIDs, which it does not support. Each GUID is computed from the ID. */
 function frontWithGuids(registry: string): Promise<RegistryStandIn> {
-  const pass: Answering = (request, response) => {
+  const pass: Responding = (request, response) => {
     const path = request.url?.replace(
       new RegExp(`/schemas/guids/${GUID}(\\d+)`),
       (_, id) => `/schemas/ids/${Number(id)}`,
@@ -60,7 +60,7 @@ function frontWithGuids(registry: string): Promise<RegistryStandIn> {
       const status = answer.statusCode ?? 500;
       const body = bytes.length === 0 ? {} : (JSON.parse(bytes.toString()) as { id?: unknown });
       const guid = `${GUID}${String(body.id).padStart(12, "0")}`;
-      answerJson(response, status, typeof body.id === "number" ? { ...body, guid } : body);
+      respondWithJson(response, status, typeof body.id === "number" ? { ...body, guid } : body);
     };
     const to = new URL(path ?? "", registry);
     const onward = requestHttp(to, { method, headers }, (answer) => void give(answer));

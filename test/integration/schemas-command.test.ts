@@ -9,7 +9,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { runProgram } from "../../src/cli/program.ts";
 import { issue } from "../support/build/certificates.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
-import { type Answering, registryStandIn } from "../support/servers/registry-stand-in.ts";
+import { type Responding, registryStandIn } from "../support/servers/registry-stand-in.ts";
 import { sharedRegistry } from "../support/servers/schema-registry.ts";
 import { fakeShell } from "../support/worlds/fake-shell.ts";
 
@@ -110,7 +110,7 @@ test("by https with a client certificate and a token, as the program requests it
   const ca = issue({ name: "ca", isCa: true });
   const server = issue({ name: "registry", hosts: ["127.0.0.1"], by: ca });
   const client = issue({ name: "switchyard", by: ca });
-  const pass: Answering = (request, response) => {
+  const pass: Responding = (request, response) => {
     if (request.headers.authorization !== "Bearer t1") {
       response.writeHead(401, { "content-type": "application/json" });
       response.end(JSON.stringify({ error_code: 40_101, message: "no" }));

@@ -10,12 +10,12 @@ import { issue } from "../support/build/certificates.ts";
 import { outcome } from "../support/servers/http-client.ts";
 import { openedSender } from "../support/servers/opened-sender.ts";
 import { rawServer } from "../support/servers/raw-server.ts";
-import { type AnsweringServer, answeringServer, json } from "../support/servers/token-server.ts";
+import { type RespondingServer, respondingServer, json } from "../support/servers/token-server.ts";
 
 const SECRET = "client-secret-x7";
 const NEVER_MS = 500;
 
-function oauth(server: Pick<AnsweringServer, "url">, more: Partial<OAuth2> = {}): OAuth2 {
+function oauth(server: Pick<RespondingServer, "url">, more: Partial<OAuth2> = {}): OAuth2 {
   return {
     type: "oauth2",
     tokenUrl: `${server.url}/token`,
@@ -36,11 +36,11 @@ function issuing(response: ServerResponse, _request: unknown, earlier: number): 
 }
 
 const takes = (response: ServerResponse) => response.end("ok");
-const headersOf = ({ taken }: AnsweringServer) => taken.map(({ headers }) => headers.authorization);
+const headersOf = ({ taken }: RespondingServer) => taken.map(({ headers }) => headers.authorization);
 
 test("a token is requested once, in the form of RFC 6749, and sent with each request", async () => {
-  await using id = await answeringServer(issuing);
-  await using receiver = await answeringServer(takes);
+  await using id = await respondingServer(issuing);
+  await using receiver = await respondingServer(takes);
   const auth = oauth(id, { scope: "a b", parameters: { audience: "https://api/" } });
   await using crm = await openedSender({ auth, urls: [receiver.url] });
   await crm.changed;
@@ -57,7 +57,7 @@ test("a token is requested once, in the form of RFC 6749, and sent with each req
 });
 
 test("a 401 fetches a new token and repeats the request once, and many need one request", async () => {
-  await using id = await answeringServer(issuing);
+  await using id = await respondingServer(issuing);
   const receives = (
     response: ServerResponse,
     { headers }: { headers: Record<string, unknown> },
@@ -65,7 +65,7 @@ test("a 401 fetches a new token and repeats the request once, and many need one 
     response.statusCode = headers.authorization === "Bearer t1" ? 401 : 200;
     response.end("no");
   };
-  await using receiver = await answeringServer((response, request) => receives(response, request));
+  await using receiver = await respondingServer((response, request) => receives(response, request));
   await using crm = await openedSender({ auth: oauth(id), urls: [receiver.url] });
   await crm.changed;
   const results = await Promise.all(Array.from({ length: 8 }, () => crm.post()));
@@ -75,8 +75,8 @@ test("a 401 fetches a new token and repeats the request once, and many need one 
 });
 
 test("a second 401 is the result, and is retried later; a 403 is not repeated, and rejects", async () => {
-  await using id = await answeringServer(issuing);
-  await using receiver = await answeringServer((response, _request, earlier) => {
+  await using id = await respondingServer(issuing);
+  await using receiver = await respondingServer((response, _request, earlier) => {
     response.statusCode = earlier < 2 ? 401 : 403;
     response.end();
   });
@@ -90,10 +90,10 @@ test("a second 401 is the result, and is retried later; a 403 is not repeated, a
 });
 
 test("a token with a life of 1 s is replaced while calls are sent", async () => {
-  await using id = await answeringServer((response, _request, earlier) => {
+  await using id = await respondingServer((response, _request, earlier) => {
     json(response, 200, { access_token: `t${earlier + 1}`, expires_in: "1" });
   });
-  await using receiver = await answeringServer(takes);
+  await using receiver = await respondingServer(takes);
   await using crm = await openedSender({ auth: oauth(id), urls: [receiver.url] });
   await crm.changed;
   const endAtMs = Date.now() + 2_500;
@@ -145,8 +145,8 @@ test.each<readonly [name: string, answer: (response: ServerResponse) => void, er
 ])(
   "a token endpoint that answers with %s gives no token",
   async (_name, answer, error) => {
-    await using id = await answeringServer((response) => answer(response));
-    await using receiver = await answeringServer(takes);
+    await using id = await respondingServer((response) => answer(response));
+    await using receiver = await respondingServer(takes);
     await using crm = await openedSender({ auth: oauth(id), urls: [receiver.url] });
     await crm.changed;
     expect(crm.sender.readiness?.isReady()).toBe(false);
@@ -172,7 +172,7 @@ test("a token endpoint that never responds is given up after 5 s", async () => {
 }, 15_000);
 
 test("a token endpoint at a private address is not requested", async () => {
-  await using id = await answeringServer(issuing);
+  await using id = await respondingServer(issuing);
   const crm = await openedSender({ auth: oauth(id), urls: ["http://localhost:1/"] }, { allow: [] });
   await crm.changed;
   expect(crm.sender.readiness?.hold()?.error).toContain("no response, address");
@@ -188,8 +188,8 @@ const TLS = { key: server.key, cert: server.cert };
 const MUTUAL = { ...TLS, ca: ca.cert, requestCert: true, rejectUnauthorized: true };
 
 test("with mTLS the token endpoint and the endpoint get the client certificate, and the token", async () => {
-  await using id = await answeringServer(issuing, MUTUAL);
-  await using receiver = await answeringServer(takes, MUTUAL);
+  await using id = await respondingServer(issuing, MUTUAL);
+  await using receiver = await respondingServer(takes, MUTUAL);
   const tls = { ca: ca.cert, cert: client.cert, key: client.key };
   await using crm = await openedSender({ auth: oauth(id), urls: [receiver.url], tls });
   await crm.changed;
@@ -206,7 +206,7 @@ test.each([
   ["an unknown CA is not", null, "no response, tls-unknown-ca"],
   ["another CA is not", otherCa.cert, "no response, tls"],
 ])("token endpoint: %s", async (_name, trusted, error) => {
-  await using id = await answeringServer(issuing, TLS);
+  await using id = await respondingServer(issuing, TLS);
   await using crm = await openedSender(
     { auth: oauth(id), urls: ["http://localhost:1/"] },
     { ca: trusted },
@@ -224,7 +224,7 @@ test.each<readonly [auth: WebhookAuth, header: string]>([
 ])(
   "with %j the header is sent, a 401 is not repeated, and is retried later",
   async (auth, header) => {
-    await using receiver = await answeringServer((response) => response.writeHead(401).end());
+    await using receiver = await respondingServer((response) => response.writeHead(401).end());
     await using crm = await openedSender({ auth, urls: [receiver.url] });
     const result = await crm.post();
     expect(headersOf(receiver)).toEqual([header]);
@@ -234,10 +234,10 @@ test.each<readonly [auth: WebhookAuth, header: string]>([
 
 test("what an endpoint returns of the authentication is masked", async () => {
   const token = `eyJ${"a1b2c3d4".repeat(20)}`;
-  await using id = await answeringServer((response) =>
+  await using id = await respondingServer((response) =>
     json(response, 200, { access_token: token }),
   );
-  await using receiver = await answeringServer((response, { headers }) => {
+  await using receiver = await respondingServer((response, { headers }) => {
     response.writeHead(500).end(`${JSON.stringify(headers)} ${SECRET}`);
   });
   await using crm = await openedSender({ auth: oauth(id), urls: [receiver.url] });
@@ -253,7 +253,7 @@ test("what an endpoint returns of the authentication is masked", async () => {
 });
 
 test("once closed, nothing more is requested", async () => {
-  await using id = await answeringServer((response) => json(response, 500, {}));
+  await using id = await respondingServer((response) => json(response, 500, {}));
   const crm = await openedSender({ auth: oauth(id), urls: ["http://localhost:1/"] });
   await crm.changed;
   await crm[Symbol.asyncDispose]();

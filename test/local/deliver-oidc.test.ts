@@ -10,7 +10,7 @@ import { expect, test } from "vitest";
 import type { OAuth2 } from "../../src/destinations/webhook/auth-settings.ts";
 import { outcome } from "../support/servers/http-client.ts";
 import { openedSender } from "../support/servers/opened-sender.ts";
-import { answeringServer } from "../support/servers/token-server.ts";
+import { respondingServer } from "../support/servers/token-server.ts";
 
 /** The part of the package that is used; it has no types. */
 interface Provider {
@@ -96,7 +96,7 @@ test.each([
   async (clientId, credentialsIn) => {
     await using id = await identityServer();
     const known: string[] = [];
-    await using receiver = await answeringServer((response, { headers }) => {
+    await using receiver = await respondingServer((response, { headers }) => {
       const token = headers.authorization?.replace("Bearer ", "") ?? "";
       void id.provider.ClientCredentials.find(token).then((found) => {
         if (found?.scope === "events.write") known.push(token);
@@ -117,7 +117,7 @@ test.each([
 
 test("with a resource it issues a JWT for it", async () => {
   await using id = await identityServer();
-  await using receiver = await answeringServer((response) => response.end());
+  await using receiver = await respondingServer((response) => response.end());
   const auth = authOf(id.url, "by:header", { parameters: { resource: RESOURCE } });
   await using crm = await openedSender({ auth, urls: [receiver.url] });
   await crm.changed;
@@ -134,7 +134,7 @@ test.each(["by-rsa", "by-ec"] as const)(
   "client %s signs a JWT instead of a secret",
   async (name) => {
     await using id = await identityServer();
-    await using receiver = await answeringServer((response) => response.end());
+    await using receiver = await respondingServer((response) => response.end());
     const key = { clientSecret: null, privateKey: PRIVATE[name], keyId: "k1" };
     await using crm = await openedSender({ auth: authOf(id.url, name, key), urls: [receiver.url] });
     await crm.changed;

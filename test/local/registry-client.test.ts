@@ -8,15 +8,15 @@ import type { RegistryConnection } from "../../src/registry/port.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { issue } from "../support/build/certificates.ts";
 import {
-  type Answering,
-  answerJson,
+  type Responding,
+  respondWithJson,
   type RegistryStandIn,
   registryStandIn,
 } from "../support/servers/registry-stand-in.ts";
 
 const never = new AbortController().signal;
 const SECRET = "hunter2";
-const found: Answering = (_, response) => answerJson(response, 200, { schema: '"string"' });
+const found: Responding = (_, response) => respondWithJson(response, 200, { schema: '"string"' });
 const FOUND = {
   kind: "found",
   schema: { type: "AVRO", text: '"string"', references: [] },
@@ -50,15 +50,15 @@ function html(response: ServerResponse, status: number): void {
   response.end(`<title>Log in, ${SECRET}</title>`);
 }
 
-const OUTAGES: readonly (readonly [string, Answering, RegExp])[] = [
+const OUTAGES: readonly (readonly [string, Responding, RegExp])[] = [
   ["a login page", (_, response) => html(response, 200), /with text\/html/],
   ["a redirect to it", (_, response) => html(response, 302), /redirects \(302\)/],
   [
     "401",
-    (_, response) => answerJson(response, 401, { error_code: 40_101 }),
+    (_, response) => respondWithJson(response, 401, { error_code: 40_101 }),
     /credentials \(401\)/,
   ],
-  ["403", (_, response) => answerJson(response, 403, { error_code: 40_301 }), /permission to read/],
+  ["403", (_, response) => respondWithJson(response, 403, { error_code: 40_301 }), /permission to read/],
   ["404 of a proxy", (_, response) => html(response, 404), /the path in registry\.url/],
   ["502 of a proxy", (_, response) => html(response, 502), /responds 502/],
   [
@@ -155,12 +155,12 @@ test("OAuth 2: a token for all lookups, another one when it is rejected", async 
   let tokens = 0;
   await using issuer = await registryStandIn((_, response) => {
     tokens += 1;
-    answerJson(response, 200, { access_token: `t${tokens}`, expires_in: 3_600 });
+    respondWithJson(response, 200, { access_token: `t${tokens}`, expires_in: 3_600 });
   });
   await using registry = await registryStandIn((request, response) => {
     const isCurrent = request.headers.authorization === `Bearer t${tokens}` && tokens !== 1;
     if (isCurrent) found(request, response);
-    else answerJson(response, 401, { error_code: 40_101 });
+    else respondWithJson(response, 401, { error_code: 40_101 });
   });
   const authentication = {
     kind: "oauth",
@@ -179,7 +179,7 @@ test("OAuth 2: a token for all lookups, another one when it is rejected", async 
 
 test("an outage: no token, so the registry is not asked", async () => {
   await using issuer = await registryStandIn((_, response) =>
-    answerJson(response, 400, { error: "invalid_client", hint: SECRET }),
+    respondWithJson(response, 400, { error: "invalid_client", hint: SECRET }),
   );
   await using registry = await registryStandIn(found);
   const credentials = { tokenUrl: issuer.url, clientId: "c", clientSecret: SECRET, scope: null };
@@ -213,7 +213,7 @@ test("TLS with a private CA and a certificate of ours, for the token endpoint to
   const { cert, key } = CLIENT;
   const tls = { ca: CA.cert, cert, key };
   await using issuer = await registryStandIn(
-    (_, response) => answerJson(response, 200, { access_token: "t1" }),
+    (_, response) => respondWithJson(response, 200, { access_token: "t1" }),
     { cert: SERVER.cert, key: SERVER.key },
   );
   await using registry = await secured();

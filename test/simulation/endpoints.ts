@@ -28,7 +28,7 @@ interface Response {
   readonly each?: readonly { readonly status: number }[];
 }
 
-type Answer = Response | "timeout" | "reset";
+type ScriptedResponse = Response | "timeout" | "reset";
 
 interface SentCall {
   readonly messageId: string;
@@ -49,7 +49,7 @@ function isPoison(messageId: string): boolean {
   return Number(messageId.slice(1)) % 5 === 0;
 }
 
-function statusOf(answer: Answer, at: number): number | null {
+function statusOf(answer: ScriptedResponse, at: number): number | null {
   if (typeof answer === "string") return null;
   return answer.each?.[at]?.status ?? answer.status;
 }
@@ -119,7 +119,7 @@ export class Endpoints {
   }
 
   /** A response with a result for each call contains separate statuses. */
-  #answerTo(key: EndpointKey, calls: readonly SentCall[], isEach: boolean): Answer {
+  #answerTo(key: EndpointKey, calls: readonly SentCall[], isEach: boolean): ScriptedResponse {
     const behaviour = this.#behaviours.get(key);
     const isPoisoned = (call: SentCall) =>
       behaviour?.kind === "poisoned" && isPoison(call.messageId);
@@ -134,7 +134,7 @@ export class Endpoints {
     return { status: 207, retryAfter: null, each };
   }
 
-  #answer(key: EndpointKey): Answer {
+  #answer(key: EndpointKey): ScriptedResponse {
     const behaviour = this.#behaviours.get(key) ?? { kind: "healthy" };
     const ok = { status: this.#random.pick([200, 202, 204]), retryAfter: null };
     switch (behaviour.kind) {
@@ -150,8 +150,8 @@ export class Endpoints {
     }
   }
 
-  #failure(): Answer {
-    return this.#random.pick<Answer>([
+  #failure(): ScriptedResponse {
+    return this.#random.pick<ScriptedResponse>([
       { status: 500, retryAfter: null },
       { status: 503, retryAfter: null },
       { status: 503, retryAfter: `${this.#random.integer(1, 5_000)}` },
@@ -162,7 +162,7 @@ export class Endpoints {
   }
 }
 
-function resultOf(answer: Answer, durationMs: number): SendResult {
+function resultOf(answer: ScriptedResponse, durationMs: number): SendResult {
   if (typeof answer === "string") return { kind: "no-response", cause: answer, durationMs };
   const { each, ...response } = answer;
   const body = each === undefined ? undefined : Buffer.from(JSON.stringify(each));

@@ -16,16 +16,16 @@ export interface RegistryStandIn extends AsyncDisposable {
   readonly authorizations: readonly (string | undefined)[];
 }
 
-export type Answering = (request: IncomingMessage, response: ServerResponse) => void;
+export type Responding = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** @param tls if not set, plain HTTP. */
 export async function registryStandIn(
-  answer: Answering,
+  answer: Responding,
   tls?: ServerOptions,
 ): Promise<RegistryStandIn> {
   const asked: string[] = [];
   const authorizations: (string | undefined)[] = [];
-  const listener: Answering = (request, response) => {
+  const listener: Responding = (request, response) => {
     asked.push(`${request.method} ${request.url}`);
     authorizations.push(request.headers.authorization);
     answer(request, response);
@@ -46,7 +46,7 @@ export async function registryStandIn(
   };
 }
 
-export function answerJson(response: ServerResponse, status: number, body: unknown): void {
+export function respondWithJson(response: ServerResponse, status: number, body: unknown): void {
   response.writeHead(status, { "content-type": "application/vnd.schemaregistry.v1+json" });
   response.end(JSON.stringify(body));
 }

@@ -17,7 +17,7 @@ export interface TakenRequest {
   readonly client: string | null;
 }
 
-export interface AnsweringServer extends AsyncDisposable {
+export interface RespondingServer extends AsyncDisposable {
   readonly url: string;
   readonly taken: readonly TakenRequest[];
 }
@@ -26,10 +26,10 @@ export interface AnsweringServer extends AsyncDisposable {
  * @param answer called with the response, the request, and the number of earlier requests.
  * @param tls if absent, HTTP is used.
  */
-export async function answeringServer(
+export async function respondingServer(
   answer: (response: ServerResponse, request: TakenRequest, earlier: number) => void,
   tls?: ServerOptions,
-): Promise<AnsweringServer> {
+): Promise<RespondingServer> {
   const taken: TakenRequest[] = [];
   const server = tls === undefined ? createHttpServer() : createHttpsServer(tls);
   server.on("request", (request, response) => {

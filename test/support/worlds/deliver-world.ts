@@ -24,8 +24,8 @@ import { ManualClock } from "../clock/manual-clock.ts";
 import { createPrng } from "../clock/prng.ts";
 import { parsedLog } from "../log/parsed-log.ts";
 import { MemoryCluster, type MemoryKafka } from "../memory-kafka/memory-kafka.ts";
-import { type Answer, ScriptedHttp, type Sent } from "./scripted-http.ts";
-import { scriptedTokens, type TokenAnswer } from "./scripted-tokens.ts";
+import { type ScriptedResponse, ScriptedHttp, type Sent } from "./scripted-http.ts";
+import { scriptedTokens, type TokenResponse } from "./scripted-tokens.ts";
 
 export const topics = topicNames("sw.");
 const groups = groupNames("sw.");
@@ -34,14 +34,14 @@ export const HOUR_MS = 3_600_000;
 
 export interface WorldOptions {
   readonly destinations: readonly WebhookDestination[];
-  readonly answer: (sent: Sent, earlier: number) => Answer;
+  readonly answer: (sent: Sent, earlier: number) => ScriptedResponse;
   readonly retryDelaysMs?: readonly number[];
   readonly retryWindowMs?: number;
   readonly partitions?: number;
   readonly recordMaxBytes?: (topic: string) => number;
   readonly schemas?: Schemas;
   /** Responds to token requests; absent if no destination needs a token. */
-  readonly tokens?: (earlier: number) => TokenAnswer;
+  readonly tokens?: (earlier: number) => TokenResponse;
   /** If present, attempts are recorded. */
   readonly attempts?: { readonly responseBytes: number | null };
 }

@@ -5,7 +5,7 @@ import type { HttpPort } from "../../../src/destinations/webhook/http-port.ts";
 import type { ManualClock } from "../clock/manual-clock.ts";
 
 /** A status, or the cause of a missing response. */
-export type Answer =
+export type ScriptedResponse =
   | number
   | Cause
   | { readonly status: number; readonly retryAfter?: string; readonly afterMs?: number }
@@ -29,10 +29,10 @@ export class ScriptedHttp implements HttpPort {
   underWayMax = 0;
   readonly #sentTo = new Map<string, number>();
   readonly #clock: ManualClock;
-  readonly #answer: (sent: Sent, earlier: number) => Answer;
+  readonly #answer: (sent: Sent, earlier: number) => ScriptedResponse;
 
   /** @param answer called for each request, with the number of earlier requests to the same URL. */
-  constructor(clock: ManualClock, answer: (sent: Sent, earlier: number) => Answer) {
+  constructor(clock: ManualClock, answer: (sent: Sent, earlier: number) => ScriptedResponse) {
     this.#clock = clock;
     this.#answer = answer;
   }
@@ -75,7 +75,7 @@ export class ScriptedHttp implements HttpPort {
   };
 }
 
-function resultOf(answer: Answer, durationMs: number): SendResult {
+function resultOf(answer: ScriptedResponse, durationMs: number): SendResult {
   if (typeof answer === "string") return { kind: "no-response", cause: answer, durationMs };
   if (typeof answer === "object" && "cause" in answer) {
     return { kind: "no-response", cause: answer.cause, durationMs };

@@ -5,14 +5,14 @@ import { Tokens } from "../../../src/destinations/webhook/authorized.ts";
 import type { ManualClock } from "../clock/manual-clock.ts";
 
 /** The token, or the status of a response without one. */
-export type TokenAnswer = string | number;
+export type TokenResponse = string | number;
 
-const ANSWERED_AFTER_MS = 1;
+const RESPONDS_AFTER_MS = 1;
 
 /** @param answer called for each request, with the number of earlier ones. */
 export function scriptedTokens(
   clock: ManualClock,
-  answer: (earlier: number) => TokenAnswer,
+  answer: (earlier: number) => TokenResponse,
   expiresIn = 3_600,
 ) {
   const requests: { readonly url: string; readonly atMs: number; readonly form: string }[] = [];
@@ -26,8 +26,8 @@ export function scriptedTokens(
           const token = { access_token: given, expires_in: expiresIn };
           const status = typeof given === "string" ? 200 : given;
           const response = status === 200 ? Buffer.from(JSON.stringify(token)) : undefined;
-          clock.schedule(ANSWERED_AFTER_MS, () =>
-            done(responded(status, null, ANSWERED_AFTER_MS, phases, response)),
+          clock.schedule(RESPONDS_AFTER_MS, () =>
+            done(responded(status, null, RESPONDS_AFTER_MS, phases, response)),
           );
         },
         update: () => undefined,

@@ -6,11 +6,11 @@ import { parseAttemptRecord } from "../../../src/domain/attempt-record.ts";
 import type { MessageId } from "../../../src/domain/ids.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { DeliverWorld, topics } from "../../support/worlds/deliver-world.ts";
-import type { Answer } from "../../support/worlds/scripted-http.ts";
+import type { ScriptedResponse } from "../../support/worlds/scripted-http.ts";
 
 const URLS = ["http://a.test/secret"];
 
-async function worldOf(answer: (earlier: number) => Answer) {
+async function worldOf(answer: (earlier: number) => ScriptedResponse) {
   const world = new DeliverWorld({
     destinations: [webhookDestination({ urls: URLS })],
     answer: (_sent, earlier) => answer(earlier),

@@ -56,22 +56,22 @@ function worldOf(destination: WebhookDestination, answer: SendResult) {
   const finish = (offset: number) => finished.push(offset);
   const line = work.own({ finish }, "queue");
   const retries = work.own({ finish }, "retry");
-  const answerAll = () => {
+  const respondToAll = () => {
     for (let next = answers.shift(); next !== undefined; next = answers.shift()) next();
   };
-  return { time, timers, work, line, retries, answerAll, finished, sent: () => sent };
+  return { time, timers, work, line, retries, respondToAll, finished, sent: () => sent };
 }
 
 test("a timer that is early does not leave a queue on hold for good", () => {
-  const { time, timers, line, answerAll, sent, work } = worldOf(
+  const { time, timers, line, respondToAll, sent, work } = worldOf(
     webhookDestination({ concurrency: 1 }),
     FAILED,
   );
   line.take(Array.from({ length: 19 }, (_, offset) => recordAt(offset)));
-  answerAll();
+  respondToAll();
   time.nowMs += 1_000;
   line.take([recordAt(19), recordAt(20)]);
-  answerAll();
+  respondToAll();
   expect(work.hold()?.reason).toBe("circuit-open");
   expect(sent()).toBe(20);
   const [first] = timers.splice(0);
@@ -89,7 +89,7 @@ test("a timer that is early does not leave a queue on hold for good", () => {
 test("retries that wait for the end of a pause, and for their rate then, all go", () => {
   const destination = webhookDestination({ requestsPerSecond: 2 });
   const paused = { ...destination, paused: true };
-  const { time, timers, work, retries, answerAll, finished } = worldOf(paused, ACCEPTED);
+  const { time, timers, work, retries, respondToAll, finished } = worldOf(paused, ACCEPTED);
   const offsets = Array.from({ length: 8 }, (_, offset) => offset);
   retries.take(offsets.map(recordAt));
   expect(finished).toEqual([]);
@@ -97,11 +97,11 @@ test("retries that wait for the end of a pause, and for their rate then, all go"
   // The same settings are applied again, as in a reload of the configuration.
   work.update(destination);
   for (let next = timers.shift(); next !== undefined; next = timers.shift()) {
-    answerAll();
+    respondToAll();
     time.nowMs = Math.max(time.nowMs, next.atMs);
     next.then();
     timers.sort((one, other) => one.atMs - other.atMs);
   }
-  answerAll();
+  respondToAll();
   expect(finished.toSorted((one, other) => one - other)).toEqual(offsets);
 });

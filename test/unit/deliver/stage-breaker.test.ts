@@ -15,7 +15,7 @@ import {
   topics,
   type WorldOptions,
 } from "../../support/worlds/deliver-world.ts";
-import type { Answer, Sent } from "../../support/worlds/scripted-http.ts";
+import type { ScriptedResponse, Sent } from "../../support/worlds/scripted-http.ts";
 
 const A = "https://a.example.com/hook";
 const B = "https://b.example.com/hook";
@@ -23,7 +23,7 @@ const B = "https://b.example.com/hook";
 /** Runs the deliver and delay stages for one destination. Each call has a different key. */
 async function worldOf(
   given: Partial<WebhookDestination> & { readonly urls: readonly string[] },
-  answer: (sent: Sent, earlier: number) => Answer,
+  answer: (sent: Sent, earlier: number) => ScriptedResponse,
   more: Partial<WorldOptions> = {},
 ) {
   const destination = webhookDestination({ concurrency: 8, ...given });

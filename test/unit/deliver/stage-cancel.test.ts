@@ -9,12 +9,12 @@ import {
 import type { DestinationId, MessageId } from "../../../src/domain/ids.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { DeliverWorld, HOUR_MS, topics } from "../../support/worlds/deliver-world.ts";
-import type { Answer, Sent } from "../../support/worlds/scripted-http.ts";
+import type { ScriptedResponse, Sent } from "../../support/worlds/scripted-http.ts";
 
 const CRM = "crm" as DestinationId;
 const idOf = ({ headers }: Sent) => headers["X-Switchyard-Message-Id"];
 
-async function worldOf(answer: (sent: Sent, earlier: number) => Answer = () => 200) {
+async function worldOf(answer: (sent: Sent, earlier: number) => ScriptedResponse = () => 200) {
   const crm = webhookDestination({ urls: ["http://crm.test/"], messageIdHeader: true });
   const world = new DeliverWorld({ destinations: [crm], answer });
   await world.control();

@@ -7,10 +7,10 @@ import type { WebhookDestination } from "../../../src/destinations/webhook/setti
 import { endpointKey } from "../../../src/domain/destination.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { DeliverWorld, HOUR_MS } from "../../support/worlds/deliver-world.ts";
-import type { Answer } from "../../support/worlds/scripted-http.ts";
+import type { ScriptedResponse } from "../../support/worlds/scripted-http.ts";
 
 const NAMES = ["a", "b", "c", "d", "e"] as const;
-type Script = Readonly<Record<(typeof NAMES)[number], readonly Answer[]>>;
+type Script = Readonly<Record<(typeof NAMES)[number], readonly ScriptedResponse[]>>;
 
 const urlOf = (name: string) => `http://${name}.test/`;
 

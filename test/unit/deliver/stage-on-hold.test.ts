@@ -12,7 +12,7 @@ import {
   RETRY_DELAYS_MS,
   topics,
 } from "../../support/worlds/deliver-world.ts";
-import type { Answer, Sent } from "../../support/worlds/scripted-http.ts";
+import type { ScriptedResponse, Sent } from "../../support/worlds/scripted-http.ts";
 
 const A = "https://a.example.com/hook";
 const B = "https://b.example.com/hook";
@@ -26,7 +26,7 @@ const MINUTE_MS = 60 * S;
  */
 async function worldOf(
   given: Partial<WebhookDestination> & { readonly urls?: readonly string[] },
-  answer: (sent: Sent, sinceStartMs: number) => Answer,
+  answer: (sent: Sent, sinceStartMs: number) => ScriptedResponse,
 ) {
   const destination = webhookDestination({ urls: [A], messageIdHeader: true, ...given });
   const world: DeliverWorld = new DeliverWorld({

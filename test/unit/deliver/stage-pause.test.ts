@@ -5,7 +5,7 @@ import { pauseRecord, resumeRecord } from "../../../src/control/operator-actions
 import type { DestinationId, MessageId } from "../../../src/domain/ids.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { DeliverWorld, HOUR_MS, topics } from "../../support/worlds/deliver-world.ts";
-import type { Answer, Sent } from "../../support/worlds/scripted-http.ts";
+import type { ScriptedResponse, Sent } from "../../support/worlds/scripted-http.ts";
 
 const CRM = "crm" as DestinationId;
 const OTHER = "other" as DestinationId;
@@ -13,7 +13,7 @@ const idOf = ({ headers }: Sent) => headers["X-Switchyard-Message-Id"];
 /** A round trip, and the time until the topic is read again. */
 const READ_MS = 500;
 
-async function worldOf(answer: (sent: Sent, earlier: number) => Answer = () => 200) {
+async function worldOf(answer: (sent: Sent, earlier: number) => ScriptedResponse = () => 200) {
   const crm = webhookDestination({ urls: ["http://crm.test/"], messageIdHeader: true });
   const other = webhookDestination({ id: OTHER, urls: ["http://other.test/"] });
   const world = new DeliverWorld({ destinations: [crm, other], answer });

@@ -9,7 +9,7 @@ import { encoded, framed } from "../../support/build/avro.ts";
 import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";
 import { DeliverWorld, HOUR_MS, topics } from "../../support/worlds/deliver-world.ts";
 import { MemorySchemas, UNKNOWN } from "../../support/worlds/memory-schemas.ts";
-import type { Answer } from "../../support/worlds/scripted-http.ts";
+import type { ScriptedResponse } from "../../support/worlds/scripted-http.ts";
 
 const CALL = {
   type: "record",
@@ -22,7 +22,7 @@ const CRM = "crm" as DestinationId;
 
 async function world(
   schemas: MemorySchemas,
-  answer: (earlier: number) => Answer = () => 200,
+  answer: (earlier: number) => ScriptedResponse = () => 200,
   partitions = 1,
 ) {
   const destinations = ["crm", "other"].map((id) =>

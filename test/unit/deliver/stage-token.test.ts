@@ -6,8 +6,8 @@ import type { OAuth2 } from "../../../src/destinations/webhook/auth-settings.ts"
 import type { MessageId } from "../../../src/domain/ids.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { DeliverWorld, HOUR_MS } from "../../support/worlds/deliver-world.ts";
-import type { Answer, Sent } from "../../support/worlds/scripted-http.ts";
-import type { TokenAnswer } from "../../support/worlds/scripted-tokens.ts";
+import type { ScriptedResponse, Sent } from "../../support/worlds/scripted-http.ts";
+import type { TokenResponse } from "../../support/worlds/scripted-tokens.ts";
 
 const AUTH: OAuth2 = {
   type: "oauth2",
@@ -29,8 +29,8 @@ const tokenOf = ({ headers }: Sent) => headers.Authorization?.replace("Bearer ",
 const idOf = ({ headers }: Sent) => headers["X-Switchyard-Message-Id"];
 
 async function worldOf(
-  token: (earlier: number) => TokenAnswer,
-  answer: (sent: Sent, earlier: number) => Answer = () => 200,
+  token: (earlier: number) => TokenResponse,
+  answer: (sent: Sent, earlier: number) => ScriptedResponse = () => 200,
   destinations = [DESTINATION],
 ) {
   const world = new DeliverWorld({ destinations, answer, tokens: token });

@@ -13,7 +13,7 @@ import {
   RETRY_DELAYS_MS,
   topics,
 } from "../../support/worlds/deliver-world.ts";
-import type { Answer, Sent } from "../../support/worlds/scripted-http.ts";
+import type { ScriptedResponse, Sent } from "../../support/worlds/scripted-http.ts";
 
 const A = "http://a.test/";
 const B = "http://b.test/";
@@ -25,7 +25,7 @@ const crm = (given: Parameters<typeof webhookDestination>[0] = {}) =>
 
 async function worldOf(
   destinations: readonly WebhookDestination[],
-  answer: (sent: Sent, earlier: number) => Answer = () => 200,
+  answer: (sent: Sent, earlier: number) => ScriptedResponse = () => 200,
 ) {
   const world = new DeliverWorld({ destinations, answer });
   const deliver = await world.startDeliver();

@@ -8,13 +8,13 @@ import type { DestinationId, MessageId } from "../../../src/domain/ids.ts";
 import { headerTexts } from "../../support/build/calls.ts";
 import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";
 import { DeliverWorld, HOUR_MS, topics } from "../../support/worlds/deliver-world.ts";
-import type { Answer } from "../../support/worlds/scripted-http.ts";
+import type { ScriptedResponse } from "../../support/worlds/scripted-http.ts";
 
 const URL_A = "http://a.test/";
 const URL_B = "http://b.test/";
 
 async function world(
-  answer: (url: string, earlier: number) => Answer,
+  answer: (url: string, earlier: number) => ScriptedResponse,
   given: Parameters<typeof webhookDestination>[0] = {},
 ) {
   const destinations = [webhookDestination({ urls: [URL_A], ...given })];

@@ -14,7 +14,7 @@ import { clockDriver } from "../../../support/clock/clock-driver.ts";
 import { ManualClock } from "../../../support/clock/manual-clock.ts";
 import { createPrng } from "../../../support/clock/prng.ts";
 import { MemoryCluster } from "../../../support/memory-kafka/memory-kafka.ts";
-import { answeredSchemas, foundSchema } from "../../../support/worlds/answered-schemas.ts";
+import { scriptedSchemas, foundSchema } from "../../../support/worlds/scripted-schemas.ts";
 import { deadLetterRecord } from "../../../support/worlds/replay-world.ts";
 
 const SECRET = "hunter2-of-the-header";
@@ -66,7 +66,7 @@ function world(given: Given = {}) {
     load: () => ({ kind: "invalid", problems: [], files: [], taken: [] }),
     admins: [],
     useKafka: (work) => work(kafka),
-    ...(answer !== undefined && { openSchemas: async () => answeredSchemas(answer) }),
+    ...(answer !== undefined && { openSchemas: async () => scriptedSchemas(answer) }),
   });
   const append = (topic: string, key: string, value: object | null, headers = noHeaders()) => {
     const isBytes = value === null || Buffer.isBuffer(value);

@@ -141,12 +141,12 @@ async function connected() {
   await vi.advanceTimersByTimeAsync(READ_MS * 2);
   await first;
   const askAll = (questions: readonly ReturnType<typeof heartbeat>[]) => {
-    const answeredMs: number[] = [];
+    const respondedMs: number[] = [];
     const beganMs = performance.now();
     for (const request of questions) {
-      void shared.sendDirect(request).then(() => answeredMs.push(performance.now() - beganMs));
+      void shared.sendDirect(request).then(() => respondedMs.push(performance.now() - beganMs));
     }
-    return answeredMs;
+    return respondedMs;
   };
   return { broker, askAll };
 }
@@ -156,9 +156,9 @@ const all = (count: number) => Array.from({ length: count }, (_, at) => at);
 test("heartbeats of many members share one connection while no response is throttled", async () => {
   const { broker, askAll } = await connected();
   const before = broker.connections;
-  const answeredMs = askAll(all(300).map(heartbeat));
+  const respondedMs = askAll(all(300).map(heartbeat));
   await vi.advanceTimersByTimeAsync(300 * READ_MS + 10);
-  expect(answeredMs).toHaveLength(300);
+  expect(respondedMs).toHaveLength(300);
   expect(broker.connections).toBe(before);
 });
 
@@ -167,9 +167,9 @@ test.each([20, 60, 250])(
   async (count) => {
     const { broker, askAll } = await connected();
     broker.throttleMs = MUTED_MS;
-    const answeredMs = askAll(all(count).map(heartbeat));
+    const respondedMs = askAll(all(count).map(heartbeat));
     await vi.advanceTimersByTimeAsync(5_000);
-    expect(answeredMs).toHaveLength(count);
+    expect(respondedMs).toHaveLength(count);
     expect(broker.connections).toBeLessThan(count);
   },
 );
@@ -201,8 +201,8 @@ test("a commit is sent once, and heartbeats come back to one connection", async 
   askAll(all(100).map(heartbeat));
   await vi.advanceTimersByTimeAsync(10_000);
   const { connections } = broker;
-  const answeredMs = askAll(all(100).map(heartbeat));
+  const respondedMs = askAll(all(100).map(heartbeat));
   await vi.advanceTimersByTimeAsync(1_000);
-  expect(answeredMs).toHaveLength(100);
+  expect(respondedMs).toHaveLength(100);
   expect(broker.connections).toBe(connections);
 });

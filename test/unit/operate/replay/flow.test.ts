@@ -12,13 +12,13 @@ import { replay } from "../../../../src/operate/replay/replay.ts";
 import { planReplay, ReplayStore } from "../../../../src/operate/replay/replay-store.ts";
 import { webhookDestination } from "../../../support/build/webhook-destination.ts";
 import { DeliverWorld, HOUR_MS, topics } from "../../../support/worlds/deliver-world.ts";
-import type { Answer } from "../../../support/worlds/scripted-http.ts";
+import type { ScriptedResponse } from "../../../support/worlds/scripted-http.ts";
 
 const URL_A = "http://a.test/";
 const URL_B = "http://b.test/";
 
 async function flow(
-  answer: (url: string) => Answer,
+  answer: (url: string) => ScriptedResponse,
   given: Parameters<typeof webhookDestination>[0] = {},
 ) {
   const destination = webhookDestination({ urls: [URL_A, URL_B], ...given });

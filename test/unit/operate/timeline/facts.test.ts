@@ -7,7 +7,7 @@ import { factsBy, factsWith } from "../../../../src/operate/timeline/facts.ts";
 import type { Lookup } from "../../../../src/registry/port.ts";
 import { encoded, framed } from "../../../support/build/avro.ts";
 import { config } from "../../../support/build/config-source.ts";
-import { answeredSchemas, foundSchema } from "../../../support/worlds/answered-schemas.ts";
+import { scriptedSchemas, foundSchema } from "../../../support/worlds/scripted-schemas.ts";
 
 const CALL = {
   type: "record",
@@ -19,7 +19,7 @@ const NOW_MS = Date.UTC(2026, 2, 1);
 const FOUND = foundSchema(CALL);
 
 function facts(answer: Lookup, value: Buffer) {
-  const schemas = answeredSchemas(() => answer);
+  const schemas = scriptedSchemas(() => answer);
   const of = config(`
 kafka: { brokers: [k:9092] }
 defaultSource: web

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { decide, type Outcome, retryAfterMs } from "../../../../src/sdk/client/retry.ts";
 
 const NOW_MS = Date.parse("2026-11-21T08:00:00Z");
-const NO_ANSWER: Outcome = { kind: "no-response", cause: new Error("fetch failed") };
+const NO_RESPONSE: Outcome = { kind: "no-response", cause: new Error("fetch failed") };
 
 function answer(status: number, retryAfter: string | null = null): Outcome {
   return { kind: "response", status, retryAfter, explanation: null };
@@ -18,7 +18,7 @@ test.each([301, 307, 400, 401, 403, 404, 409, 413, 425, 600])("%i is not repeate
   expect(decision).toMatchObject({ kind: "give-up", loss: { reason: "rejected", status } });
 });
 
-test.each([answer(408), answer(429), answer(500), answer(503), answer(599), NO_ANSWER])(
+test.each([answer(408), answer(429), answer(500), answer(503), answer(599), NO_RESPONSE])(
   "%j is tried again while attempts are left",
   (outcome) => {
     expect(decide(outcome, 2, 3, NOW_MS, 0.5).kind).toBe("retry");
@@ -31,7 +31,7 @@ test.each([answer(408), answer(429), answer(500), answer(503), answer(599), NO_A
 
 test("the delay is drawn from the whole range, which doubles up to 30 s", () => {
   const delay = (attempt: number, random: number) => {
-    const decision = decide(NO_ANSWER, attempt, 100, NOW_MS, random);
+    const decision = decide(NO_RESPONSE, attempt, 100, NOW_MS, random);
     return decision.kind === "retry" ? decision.delayMs : null;
   };
   expect([1, 2, 3, 7, 50].map((attempt) => delay(attempt, 0))).toEqual([0, 0, 0, 0, 0]);

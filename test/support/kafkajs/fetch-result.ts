@@ -1,6 +1,6 @@
 /** A Fetch response of version 11 with these partitions. */
 
-export interface AnsweredPartition {
+export interface ResultPartition {
   readonly topic: string;
   readonly partition?: number;
   readonly errorCode?: number;
@@ -8,8 +8,8 @@ export interface AnsweredPartition {
   readonly records?: Buffer;
 }
 
-export function fetchAnswer(
-  partitions: readonly AnsweredPartition[],
+export function fetchResult(
+  partitions: readonly ResultPartition[],
   { sessionId = 1, errorCode = 0 } = {},
 ): Buffer {
   return Buffer.concat([

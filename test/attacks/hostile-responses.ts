@@ -9,7 +9,7 @@
  *   timeout      no response: the deadline has passed
  */
 
-export interface HostileAnswer {
+export interface HostileResponse {
   /** The name is also the path at which the server sends this response. */
   readonly name: string;
   readonly start: string;
@@ -37,7 +37,7 @@ function floods(
   start: string,
   more: string,
   ...outcomes: readonly Outcome[]
-): HostileAnswer {
+): HostileResponse {
   return { name, start, more: () => more, write: "much", end: "wait", outcomes };
 }
 
@@ -46,12 +46,12 @@ function counts(
   start: string,
   more: (number: number) => string,
   outcome: Outcome,
-): HostileAnswer {
+): HostileResponse {
   return { name, start, more, write: "much", end: "wait", outcomes: [outcome] };
 }
 
 /** Writes the same bytes one at a time. On a busy machine, this may last until the deadline. */
-function drips(answer: HostileAnswer, name: string): HostileAnswer {
+function drips(answer: HostileResponse, name: string): HostileResponse {
   return { ...answer, name, write: "byte", outcomes: [...answer.outcomes, "timeout"] };
 }
 
@@ -59,13 +59,13 @@ function says(
   name: string,
   start: string,
   outcome: Outcome,
-  end: HostileAnswer["end"] = "wait",
-): HostileAnswer {
+  end: HostileResponse["end"] = "wait",
+): HostileResponse {
   return { name, start, more: null, write: "much", end, outcomes: [outcome] };
 }
 
 /** On a busy machine, the deadline may pass before the status is read. */
-function lasts(name: string, start: string, ...outcomes: readonly Outcome[]): HostileAnswer {
+function lasts(name: string, start: string, ...outcomes: readonly Outcome[]): HostileResponse {
   return { name, start, more: null, write: "much", end: "wait", outcomes, lasts: true };
 }
 
@@ -74,7 +74,7 @@ function numbered(count: number): string {
   return Array.from({ length: count }, (_, number) => `${number.toString(36)}:\r\n`).join("");
 }
 
-const IN_HEAD: readonly HostileAnswer[] = [
+const IN_HEAD: readonly HostileResponse[] = [
   floods("tiny-headers", HEAD, "a:\r\n", 200),
   counts("new-headers", HEAD, (number) => `${number.toString(36)}:\r\n`, 200),
   counts("retry-afters", HEAD, (number) => `Retry-After: ${number}\r\n`, 200),
@@ -97,7 +97,7 @@ const IN_HEAD: readonly HostileAnswer[] = [
   floods("high-bytes", `${HEAD}a: `, "\xff", 200),
 ];
 
-const INTERIM: readonly HostileAnswer[] = [
+const INTERIM: readonly HostileResponse[] = [
   floods("continues", "", "HTTP/1.1 100 Continue\r\n\r\n", "protocol"),
   floods("processings", "", "HTTP/1.1 102 \r\n\r\n", "protocol"),
   floods("hints", "", `${HINTS}Link: x\r\n\r\n`, "protocol"),
@@ -108,7 +108,7 @@ const INTERIM: readonly HostileAnswer[] = [
   says("few-hints-then-answer", `${`${HINTS}Link: x\r\n\r\n`.repeat(50)}${OK}`, 200),
 ];
 
-const IN_FRAMING: readonly HostileAnswer[] = [
+const IN_FRAMING: readonly HostileResponse[] = [
   floods("tiny-chunks", CHUNKED, "1\r\nx\r\n", 200),
   floods("tiny-extensions", CHUNKED, "1;a\r\nx\r\n", 200),
   floods("many-extensions", `${CHUNKED}2`, ";a=b", 200),
@@ -121,7 +121,7 @@ const IN_FRAMING: readonly HostileAnswer[] = [
   says("no-chunk-size", `${CHUNKED}xyz\r\n`, 200),
 ];
 
-const IN_BODY: readonly HostileAnswer[] = [
+const IN_BODY: readonly HostileResponse[] = [
   floods("endless-body", `${HEAD}\r\n`, "more", 200),
   floods("endless-length", `${HEAD}Content-Length: 999999999999\r\n\r\n`, "more", 200),
   floods("endless-chunks", CHUNKED, `1000\r\n${"x".repeat(4_096)}\r\n`, 200),
@@ -129,14 +129,14 @@ const IN_BODY: readonly HostileAnswer[] = [
 ];
 
 /** The next request over the same connection may get the rest of the previous response. */
-const AFTER: readonly HostileAnswer[] = [
+const AFTER: readonly HostileResponse[] = [
   floods("second-answers", OK, OK, 200),
   floods("blank-lines-after", OK, "\r\n", 200, "protocol"),
   floods("hints-after", OK, `${HINTS}\r\n`, 200, "protocol"),
 ];
 
 /** Faults that honest servers also have. */
-const FAULTS: readonly HostileAnswer[] = [
+const FAULTS: readonly HostileResponse[] = [
   says("equal-lengths", `${HEAD}Content-Length: 2\r\nContent-Length: 2\r\n\r\nok`, 200),
   says(
     "length-and-chunks",
@@ -147,7 +147,7 @@ const FAULTS: readonly HostileAnswer[] = [
   says("different-lengths", `${HEAD}Content-Length: 2\r\nContent-Length: 3\r\n\r\nok`, "protocol"),
 ];
 
-const OTHERS: readonly HostileAnswer[] = [
+const OTHERS: readonly HostileResponse[] = [
   says("closes", "", "reset", "close"),
   says("resets", "", "reset", "reset"),
   says("cut-short", `${HEAD}Content-Length: 9\r\n\r\nhalf`, 200, "close"),
@@ -160,7 +160,7 @@ const OTHERS: readonly HostileAnswer[] = [
   says("ssh", "SSH-2.0-OpenSSH_9.6\r\n", "protocol"),
 ];
 
-const WHOLE: readonly HostileAnswer[] = [
+const WHOLE: readonly HostileResponse[] = [
   ...IN_HEAD,
   ...INTERIM,
   ...IN_FRAMING,
@@ -183,7 +183,7 @@ const IN_BYTES = [
   "endless-body",
 ];
 
-export const HOSTILE_ANSWERS: readonly HostileAnswer[] = [
+export const HOSTILE_RESPONSES: readonly HostileResponse[] = [
   ...WHOLE,
   ...WHOLE.filter(({ name }) => IN_BYTES.includes(name)).map((answer) =>
     drips(answer, `${answer.name}-in-bytes`),

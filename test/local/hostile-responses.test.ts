@@ -1,18 +1,18 @@
 /**
  * Hostile responses of endpoints, over plaintext connections and TLS: each response has the right result, before any
- * deadline, and leaves nothing behind. `npm run attack:answers` tests 100,000 such responses.
+ * deadline, and leaves nothing behind. `npm run attack:responses` tests 100,000 such responses.
  */
 
 import { expect, test } from "vitest";
 
 import type { SendResult } from "../../src/destinations/port.ts";
-import { HOSTILE_ANSWERS, type HostileAnswer } from "../attacks/hostile-answers.ts";
+import { HOSTILE_RESPONSES, type HostileResponse } from "../attacks/hostile-responses.ts";
 import { startHostileServer } from "../attacks/start-hostile-server.ts";
 import { endpointOf } from "../support/build/webhook-destination.ts";
 import { httpClient, outcome } from "../support/servers/http-client.ts";
 import { measureMemory } from "../support/servers/soak.ts";
 
-const ANSWERS = Number(process.env.SWITCHYARD_HOSTILE_ANSWERS ?? 400);
+const RESPONSES = Number(process.env.SWITCHYARD_HOSTILE_RESPONSES ?? 400);
 const AT_A_TIME = 16;
 /** The deadline for responses that only a deadline ends. The others must not come near their deadline. */
 const SHORT_MS = 50;
@@ -22,14 +22,14 @@ const MEASURED_AT = [0.25, 0.5, 0.75, 1];
 const GROWTH_MAX_BYTES = 8 * 1_024 * 1_024;
 
 interface Attack {
-  readonly answer: HostileAnswer;
+  readonly answer: HostileResponse;
   readonly post: () => Promise<SendResult>;
 }
 
-test(`${ANSWERS} hostile answers`, { timeout: 7_200_000 }, async () => {
+test(`${RESPONSES} hostile answers`, { timeout: 7_200_000 }, async () => {
   await using server = await startHostileServer();
   await using clients = new AsyncDisposableStack();
-  const attacks = HOSTILE_ANSWERS.flatMap((answer) =>
+  const attacks = HOSTILE_RESPONSES.flatMap((answer) =>
     [server.plainUrl, server.tlsUrl].map((url): Attack => {
       // No two responses use the same connection, because the rest of a response would count as part of the next one.
       const timeoutMs = answer.lasts === true ? SHORT_MS : LONG_MS;
@@ -53,7 +53,7 @@ test(`${ANSWERS} hostile answers`, { timeout: 7_200_000 }, async () => {
     }
   };
   for (const share of MEASURED_AT) {
-    await Promise.all(Array.from({ length: AT_A_TIME }, () => giveUntil(ANSWERS * share)));
+    await Promise.all(Array.from({ length: AT_A_TIME }, () => giveUntil(RESPONSES * share)));
     used.push((await measureMemory(given)).usedBytes);
   }
   expect(attacks.length).toBeGreaterThanOrEqual(80);

@@ -1,10 +1,10 @@
 /**
- * Attacks by responses: an endpoint responds to each request as `hostile-answers.ts` defines. Each response must lead
+ * Attacks by responses: an endpoint responds to each request as `hostile-responses.ts` defines. Each response must lead
  * to the right outcome, and the honest destination must get its calls.
  */
 
 import type { AttackOptions, AttackRow } from "./attack-row.ts";
-import { HOSTILE_ANSWERS, type HostileAnswer } from "./hostile-answers.ts";
+import { HOSTILE_RESPONSES, type HostileResponse } from "./hostile-responses.ts";
 import { until } from "./producers.ts";
 import type { MoreDestination, Product } from "./product.ts";
 import { startHostileServer } from "./start-hostile-server.ts";
@@ -19,27 +19,27 @@ interface Prepared extends AsyncDisposable {
 }
 
 /** Prepares an endpoint and a destination for each kind of response. */
-export async function prepareAnswers(): Promise<Prepared> {
+export async function prepareResponses(): Promise<Prepared> {
   const server = await startHostileServer();
   return {
     destinations: () =>
-      HOSTILE_ANSWERS.map(({ name }) => ({ id: name, url: `${server.plainUrl}/${name}` })),
+      HOSTILE_RESPONSES.map(({ name }) => ({ id: name, url: `${server.plainUrl}/${name}` })),
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 }
 
-export async function answerAttacks(
+export async function responseAttacks(
   product: Product,
   { isBrief }: AttackOptions,
 ): Promise<AttackRow[]> {
   const rows: AttackRow[] = [];
-  for (const answer of HOSTILE_ANSWERS) {
-    if (!isBrief || BRIEF.includes(answer.name)) rows.push(await attackByAnswer(product, answer));
+  for (const answer of HOSTILE_RESPONSES) {
+    if (!isBrief || BRIEF.includes(answer.name)) rows.push(await attackByResponse(product, answer));
   }
   return rows;
 }
 
-async function attackByAnswer(product: Product, answer: HostileAnswer): Promise<AttackRow> {
+async function attackByResponse(product: Product, answer: HostileResponse): Promise<AttackRow> {
   const { name, outcomes } = answer;
   const labels = [...new Set(outcomes.map(labelOf))];
   const marker = `beside ${name}`;
@@ -63,7 +63,7 @@ async function attackByAnswer(product: Product, answer: HostileAnswer): Promise<
 }
 
 /** Returns the label in the metric of requests. */
-function labelOf(outcome: HostileAnswer["outcomes"][number]): string {
+function labelOf(outcome: HostileResponse["outcomes"][number]): string {
   return typeof outcome === "number" ? `${Math.floor(outcome / 100)}xx` : outcome;
 }
 

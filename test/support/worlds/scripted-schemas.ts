@@ -5,7 +5,7 @@ import { CommandSchemas } from "../../../src/operate/connect/command-schemas.ts"
 import { compileSchema } from "../../../src/registry/compile.ts";
 import type { Lookup } from "../../../src/registry/port.ts";
 
-export function answeredSchemas(answer: (ref: SchemaRef) => Lookup): CommandSchemas {
+export function scriptedSchemas(answer: (ref: SchemaRef) => Lookup): CommandSchemas {
   const source = {
     lookup: (ref: SchemaRef) => Promise.resolve(answer(ref)),
     [Symbol.asyncDispose]: () => Promise.resolve(),
