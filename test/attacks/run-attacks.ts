@@ -1,13 +1,13 @@
 /** Makes the attacks one after the other, with a separate product for each group. */
 
 import { table } from "../../src/words/table.ts";
-import { responseAttacks, prepareResponses } from "./responses.ts";
 import type { AttackOptions, AttackRow } from "./attack-row.ts";
 import { inflatingAttacks } from "./inflating.ts";
 import { ingestAttacks } from "./ingest.ts";
 import { innerTopicAttacks } from "./inner-topics.ts";
 import { producerAttacks } from "./producers.ts";
 import { type MoreDestination, type Product, startProduct, WRITE_KEY } from "./product.ts";
+import { prepareResponses, responseAttacks } from "./responses.ts";
 import { secretAttacks, stopAttacks } from "./secrets.ts";
 
 export interface Attacks {

@@ -104,7 +104,10 @@ function readCalls(
   throw new Error(`a body has ${length} calls, and the headers name ${calls.length}`);
 }
 
-function responseFor({ answer, each }: Reply, index: number): [status: number, retryAfterMs: number] {
+function responseFor(
+  { answer, each }: Reply,
+  index: number,
+): [status: number, retryAfterMs: number] {
   if (answer.kind !== "status") throw new Error("a request that gets no answer was answered");
   const status = each?.[index] ?? answer.status;
   const isAsked = each === null || status === 429 || status === 503;

@@ -21,7 +21,7 @@ import type { Exposure, Violation } from "./violation.ts";
 
 /** The limit for each fault. */
 const TIMES_MAX = 4;
-const IN_HAND_MAX = 256;
+const IN_FLIGHT_MAX = 256;
 
 /** A step of a delivery that was repeated. */
 export interface Repetition {
@@ -202,8 +202,8 @@ export function tooMany(
   }
   return [...counts].flatMap(([{ kind }, ofFault]) =>
     [...ofFault].flatMap(([partition, count]) => {
-      if (count <= IN_HAND_MAX) return [];
-      const says = `a ${kind} has repeated attempts of ${count} records of ${partition}; at most ${IN_HAND_MAX} are in hand`;
+      if (count <= IN_FLIGHT_MAX) return [];
+      const says = `a ${kind} has repeated attempts of ${count} records of ${partition}; at most ${IN_FLIGHT_MAX} are in hand`;
       return [{ law: "repeated" as const, says }];
     }),
   );

@@ -44,7 +44,10 @@ export interface Reply {
  *
  * @param responses the setting of the destination's `batch`; null if it has no batches.
  */
-export function replyTo(answers: readonly ScriptedResponse[], responses: Batch["responses"] | null): Reply {
+export function replyTo(
+  answers: readonly ScriptedResponse[],
+  responses: Batch["responses"] | null,
+): Reply {
   const [first] = answers;
   if (first === undefined) throw new Error("a request has no calls");
   if (responses === null || first.kind !== "status") {

@@ -4,11 +4,11 @@ import type { Batch } from "../../src/destinations/webhook/settings.ts";
 import type { Prng } from "../support/clock/prng.ts";
 import type { RequestedCall } from "./receiver.ts";
 import {
-  type ScriptedResponse,
   healthyResponse,
   poisonResponse,
   type Reply,
   replyTo,
+  type ScriptedResponse,
   scriptedResponse,
   secondTryResponse,
   sickResponse,

@@ -13,7 +13,7 @@ import {
   programWorld,
   type RunningProgram,
 } from "../support/servers/program.ts";
-import { respondingServer, json } from "../support/servers/token-server.ts";
+import { json, respondingServer } from "../support/servers/token-server.ts";
 import { ownTopics } from "../support/worlds/own-topics.ts";
 
 const UNTIL = { timeout: 60_000, interval: 250 };

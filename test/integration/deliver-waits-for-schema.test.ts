@@ -9,7 +9,7 @@ import { createKafka } from "../../src/kafka/kafka.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { encoded, framed } from "../support/build/avro.ts";
 import { deliveryOf } from "../support/build/webhook-destination.ts";
-import { respondWithJson, registryStandIn } from "../support/servers/registry-stand-in.ts";
+import { registryStandIn, respondWithJson } from "../support/servers/registry-stand-in.ts";
 import { startProgramWithRegistry } from "../support/worlds/program-with-registry.ts";
 
 const LIMIT = { timeout: 60_000 };
@@ -22,9 +22,9 @@ const CALL = {
 };
 
 test("a partition waits for a schema; the destination's other partitions and its retries continue", async () => {
-  let isAway = true;
+  let isUnavailable = true;
   await using registry = await registryStandIn((_request, response) => {
-    if (isAway) respondWithJson(response, 503, { error_code: 50_001, message: "away" });
+    if (isUnavailable) respondWithJson(response, 503, { error_code: 50_001, message: "unavailable" });
     else respondWithJson(response, 200, { schema: JSON.stringify(CALL) });
   });
   await using program = await startProgramWithRegistry("waits-for-schema", registry.url);
@@ -70,7 +70,7 @@ test("a partition waits for a schema; the destination's other partitions and its
   await expect.poll(() => missing("later"), LIMIT).toEqual([]);
   expect(missing("comes-back-as-avro")).toHaveLength(1);
 
-  isAway = false;
+  isUnavailable = false;
   await expect.poll(() => missing(...named("avro"), "comes-back-as-avro"), LIMIT).toEqual([]);
   await producer.close(5_000);
   await kafka.close();

@@ -112,12 +112,12 @@ async function serveTokens(): Promise<string> {
 const tokensOf = (client: string) => tokens.get(client) ?? 0;
 
 /** Returns the settings for authentication with tokens. The client's secret is "s" until a test changes it. */
-function tokenLogIn(clientId: string, clientSecret = "s") {
+function tokenSasl(clientId: string, clientSecret = "s") {
   if (!secrets.has(clientId)) secrets.set(clientId, clientSecret);
   return { mechanism: "oauthbearer", tokenUrl, clientId, clientSecret, scope: null } as const;
 }
 
-const passwordLogIn = (mechanism: "plain" | "scram-sha-256" | "scram-sha-512"): KafkaSasl => ({
+const passwordSasl = (mechanism: "plain" | "scram-sha-256" | "scram-sha-512"): KafkaSasl => ({
   mechanism,
   username: "alice",
   password: PASSWORD,
@@ -137,7 +137,7 @@ function connection(sasl: () => KafkaSasl): KafkaConnection {
 }
 
 function openKafka(): Kafka {
-  const open = { ...connection(() => passwordLogIn("plain")), brokers: [openAddress], sasl: null };
+  const open = { ...connection(() => passwordSasl("plain")), brokers: [openAddress], sasl: null };
   return createKafka(open, new LogLines().log);
 }
 
@@ -263,12 +263,12 @@ describe.skipIf(java === null)("a broker that ends sessions after 3 s (needs Jav
     expect,
   }) => {
     using atStart = countConnections();
-    const passwords = (["plain", "scram-sha-256", "scram-sha-512"] as const).map(passwordLogIn);
-    const logIns = [...passwords, tokenLogIn("steady")];
+    const passwords = (["plain", "scram-sha-256", "scram-sha-512"] as const).map(passwordSasl);
+    const sasls = [...passwords, tokenSasl("steady")];
     const traffic = await Promise.all(
-      logIns.map((authenticateToBroker) => startTraffic(expect, () => authenticateToBroker)),
+      sasls.map((authenticateToBroker) => startTraffic(expect, () => authenticateToBroker)),
     );
-    expect(atStart.opened()).toBeGreaterThan(logIns.length * 3);
+    expect(atStart.opened()).toBeGreaterThan(sasls.length * 3);
     await unnoticed(expect, () => workFor(PERIODS, traffic), traffic);
     const restAndWork = async () => {
       await sleep(SESSION_MS * 2);
@@ -282,10 +282,10 @@ describe.skipIf(java === null)("a broker that ends sessions after 3 s (needs Jav
   test.concurrent("a client secret that is rotated is used for the next token, under traffic", async ({
     expect,
   }) => {
-    let sasl = tokenLogIn("rotates");
+    let sasl = tokenSasl("rotates");
     const traffic = await startTraffic(expect, () => sasl);
     secrets.set("rotates", "rotated");
-    sasl = tokenLogIn("rotates", "rotated");
+    sasl = tokenSasl("rotates", "rotated");
     const before = tokensOf("rotates");
     const isGiven = async () => {
       await workFor(1, [traffic]);
@@ -298,7 +298,7 @@ describe.skipIf(java === null)("a broker that ends sessions after 3 s (needs Jav
   test.concurrent("without tokens for a while nothing is lost, and it continues when there are some", async ({
     expect,
   }) => {
-    const authenticateToBroker = tokenLogIn("without");
+    const authenticateToBroker = tokenSasl("without");
     const traffic = await startTraffic(expect, () => authenticateToBroker);
     secrets.set("without", "refused to everybody");
     const work = workFor(2, [traffic]);
@@ -336,7 +336,7 @@ async function runWithSecretFile({ expect }: { readonly expect: ExpectStatic }):
   const directory = mkdtempSync(join(tmpdir(), "switchyard-secret-"));
   cleanUp.defer(() => rmSync(directory, { recursive: true }));
   const [file, secret] = [join(directory, "switchyard.yaml"), join(directory, "secret")];
-  const sasl = { ...tokenLogIn("program"), clientSecret: "${file:secret}" };
+  const sasl = { ...tokenSasl("program"), clientSecret: "${file:secret}" };
   const options = {
     kafka: { brokers: [`127.0.0.1:${port}`], topicPrefix: "rotated.", partitions: 1, sasl },
     sources: [{ id: "web", destinations: ["left"] }],

@@ -103,14 +103,14 @@ test("a broker that never responds is unreachable, although it accepts connectio
   const lines = new LogLines();
   const kafka = connect(lines);
   const view = kafka.watch();
-  const away = () => view.brokers().map((each) => [each.broker, each.outage?.error ?? null]);
+  const outages = () => view.brokers().map((each) => [each.broker, each.outage?.error ?? null]);
   await expect.poll(() => view.endsAtMs(), TIMEOUT).not.toBeNull();
-  expect(away()).toEqual([[proxy.address, null]]);
+  expect(outages()).toEqual([[proxy.address, null]]);
   proxy.hold("everything");
-  await expect.poll(away, TIMEOUT).toEqual([[proxy.address, "no response within 4 s"]]);
+  await expect.poll(outages, TIMEOUT).toEqual([[proxy.address, "no response within 4 s"]]);
   await lines.until("kafka.broker.unreachable");
   proxy.release();
-  await expect.poll(away, TIMEOUT).toEqual([[proxy.address, null]]);
+  await expect.poll(outages, TIMEOUT).toEqual([[proxy.address, null]]);
   expect(lines.seen).toEqual(["kafka.broker.unreachable", "kafka.broker.reachable"]);
   await kafka.close();
 });
@@ -122,22 +122,22 @@ test("a broker that does not respond to fetches alone is named, and left for a n
   const taker = new Taker({ finishesAtOnce: true });
   kafka.consume(narrow(topic, taker, "hold"));
   const view = kafka.watch();
-  const away = () => view.brokers().map((each) => each.outage?.error ?? null);
+  const outages = () => view.brokers().map((each) => each.outage?.error ?? null);
   await taker.untilTaken(1);
   proxy.hold("fetches");
   await write(kafka, topic, 1);
   const error = "no response to a Fetch request within 10 s";
-  await expect.poll(away, { ...TIMEOUT, timeout: 20_000 }).toEqual([error]);
+  await expect.poll(outages, { ...TIMEOUT, timeout: 20_000 }).toEqual([error]);
   // Other requests get responses, and new connections are opened, but the broker is still reported.
   const endsAtMs = view.endsAtMs() ?? 0;
   await expect.poll(() => view.endsAtMs() ?? 0, TIMEOUT).toBeGreaterThan(endsAtMs);
-  expect(away()).toEqual([error]);
+  expect(outages()).toEqual([error]);
   expect(taker.taken).toHaveLength(1);
   // Current connections stay dead, and new connections work.
   proxy.silence("fetches");
   proxy.release();
   await taker.untilTaken(2);
-  await expect.poll(away, TIMEOUT).toEqual([null]);
+  await expect.poll(outages, TIMEOUT).toEqual([null]);
   expect(lines.seen).toEqual(["kafka.broker.unreachable", "kafka.broker.reachable"]);
   await kafka.close();
 });

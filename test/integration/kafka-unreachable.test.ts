@@ -58,8 +58,9 @@ interface Readiness {
 /** Returns the stages that report an unreachable broker as a health problem. */
 async function stagesInHealthProblem(): Promise<readonly string[]> {
   const { stages } = JSON.parse((await ask("/readyz")).body) as Readiness;
-  const isAway = (text: string) => text.includes(`${broker.brokers[0]} has been unreachable since`);
-  return Object.keys(stages).filter((name) => stages[name]?.healthProblems.some(isAway));
+  const isUnreachable = (text: string) =>
+    text.includes(`${broker.brokers[0]} has been unreachable since`);
+  return Object.keys(stages).filter((name) => stages[name]?.healthProblems.some(isUnreachable));
 }
 
 const samples = async (name: string): Promise<readonly string[]> =>

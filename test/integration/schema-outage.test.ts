@@ -96,8 +96,8 @@ test("unknown, replayed; unreachable, waited for; others continue", async () => 
   expect(metrics).toMatch(/switchyard_registry_pending_schemas [1-9]/);
   expect(metrics).toMatch(/switchyard_registry_unreachable_since_timestamp_seconds [1-9]/);
 
-  const away = await find("too-early");
-  expect(away).toMatch(/^No dead letters match\.\nThe message ID of \d+ dead/);
+  const unavailable = await find("too-early");
+  expect(unavailable).toMatch(/^No dead letters match\.\nThe message ID of \d+ dead/);
 
   await registry.restart();
   await untilArrived("waits", "behind");

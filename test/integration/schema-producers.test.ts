@@ -6,10 +6,10 @@ import { buffer } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, type TestContext, test } from "vitest";
 
 import {
-  type Responding,
-  respondWithJson,
   type RegistryStandIn,
+  type Responding,
   registryStandIn,
+  respondWithJson,
 } from "../support/servers/registry-stand-in.ts";
 import {
   CODECS,

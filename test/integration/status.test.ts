@@ -276,14 +276,14 @@ test("a process that runs another configuration than the file is named", async (
 });
 
 test("with Kafka unreachable it prints what the processes report, and fails", async () => {
-  await using away = programWorld(configOf([gone]));
+  await using unreachable = programWorld(configOf([gone]));
   const args = ["status", "--admin", admin, "--kafka-timeout", "1s"];
   await expect
-    .poll(() => away.command(args), PATIENCE)
+    .poll(() => unreachable.command(args), PATIENCE)
     .toMatchObject({ status: 1, out: expect.stringMatching(/^fails +- .* failing since /m) });
-  const { out } = await away.command(args);
+  const { out } = await unreachable.command(args);
   expect(out).toContain("Kafka is unreachable: ");
-  const alone = await away.command(["status", "--kafka-timeout", "1s"]);
+  const alone = await unreachable.command(["status", "--kafka-timeout", "1s"]);
   expect(alone).toMatchObject({ status: 1, out: "" });
 });
 

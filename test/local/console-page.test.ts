@@ -548,9 +548,14 @@ test("Kafka unreachable is said on every view that needs it, and its end is seen
   skip,
 }) => {
   if (browser === null) return skip(NO_CHROMIUM);
-  const away = { kafkaError: "no broker answers", deadLetters: null, stages: [], delayTopics: [] };
+  const unreachable = {
+    kafkaError: "no broker answers",
+    deadLetters: null,
+    stages: [],
+    delayTopics: [],
+  };
   site.data.snapshot = snapshot([FAILING], {
-    ...away,
+    ...unreachable,
     healthProblems: [{ level: "bad", text: "Kafka is unreachable: no broker answers", link: null }],
   });
   for (const path of ["/", "/destinations", "/destinations/flaky-hook"]) {

@@ -10,7 +10,7 @@ import { issue } from "../support/build/certificates.ts";
 import { outcome } from "../support/servers/http-client.ts";
 import { openedSender } from "../support/servers/opened-sender.ts";
 import { rawServer } from "../support/servers/raw-server.ts";
-import { type RespondingServer, respondingServer, json } from "../support/servers/token-server.ts";
+import { json, type RespondingServer, respondingServer } from "../support/servers/token-server.ts";
 
 const SECRET = "client-secret-x7";
 const NEVER_MS = 500;
@@ -36,7 +36,8 @@ function issuing(response: ServerResponse, _request: unknown, earlier: number): 
 }
 
 const takes = (response: ServerResponse) => response.end("ok");
-const headersOf = ({ taken }: RespondingServer) => taken.map(({ headers }) => headers.authorization);
+const headersOf = ({ taken }: RespondingServer) =>
+  taken.map(({ headers }) => headers.authorization);
 
 test("a token is requested once, in the form of RFC 6749, and sent with each request", async () => {
   await using id = await respondingServer(issuing);

@@ -8,10 +8,10 @@ import type { RegistryConnection } from "../../src/registry/port.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { issue } from "../support/build/certificates.ts";
 import {
-  type Responding,
-  respondWithJson,
   type RegistryStandIn,
+  type Responding,
   registryStandIn,
+  respondWithJson,
 } from "../support/servers/registry-stand-in.ts";
 
 const never = new AbortController().signal;
@@ -58,7 +58,11 @@ const OUTAGES: readonly (readonly [string, Responding, RegExp])[] = [
     (_, response) => respondWithJson(response, 401, { error_code: 40_101 }),
     /credentials \(401\)/,
   ],
-  ["403", (_, response) => respondWithJson(response, 403, { error_code: 40_301 }), /permission to read/],
+  [
+    "403",
+    (_, response) => respondWithJson(response, 403, { error_code: 40_301 }),
+    /permission to read/,
+  ],
   ["404 of a proxy", (_, response) => html(response, 404), /the path in registry\.url/],
   ["502 of a proxy", (_, response) => html(response, 502), /responds 502/],
   [

@@ -19,7 +19,7 @@ const REFUSED_RECORDS = `${PROGRAM}: invalid records become dead letters`;
 const CONNECTING = "integration/kafka-connecting.test.ts: run logs kafka.waiting";
 const PERMISSIONS = "integration/kafka-permissions.test.ts";
 const THROTTLED = "integration/kafka-quotas.test.ts: above a quota all the time";
-const AWAY = "integration/kafka-unreachable.test.ts: Kafka unreachable and back";
+const UNREACHABLE = "integration/kafka-unreachable.test.ts: Kafka unreachable and back";
 const DRILL = "integration/drill.test.ts: down, rejects or is disabled";
 /** Compares the metric with the decisions of `explain`, for all reasons. */
 const SKIPS = "property/route/count-routed.test.ts: each call has one reason";
@@ -92,7 +92,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["BACKLOG, and no PROCESS", NOBODY],
   ],
   "All destinations are late": [
-    ["switchyard_kafka_broker_reachable", AWAY],
+    ["switchyard_kafka_broker_reachable", UNREACHABLE],
     ["switchyard_kafka_throttle", THROTTLED],
     ["OLDEST of `route`", NOBODY],
     [
@@ -101,10 +101,10 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ],
     ["NEXT RETRY", NOBODY],
     ["switchyard_delay_overdue", "unit/delay/stage.test.ts: what is due is not done before"],
-    ["switchyard_consumers_with_unknown_lag", AWAY],
+    ["switchyard_consumers_with_unknown_lag", UNREACHABLE],
   ],
   "Kafka is unreachable": [
-    ["kafka.broker.unreachable", AWAY],
+    ["kafka.broker.unreachable", UNREACHABLE],
     ["kafka.produce.failing", "unit/kafka/produce/rounds.test.ts: of a topic is reported as"],
     [
       "INVALID_TIMESTAMP",

@@ -24,7 +24,7 @@ import { ManualClock } from "../clock/manual-clock.ts";
 import { createPrng } from "../clock/prng.ts";
 import { parsedLog } from "../log/parsed-log.ts";
 import { MemoryCluster, type MemoryKafka } from "../memory-kafka/memory-kafka.ts";
-import { type ScriptedResponse, ScriptedHttp, type Sent } from "./scripted-http.ts";
+import { ScriptedHttp, type ScriptedResponse, type Sent } from "./scripted-http.ts";
 import { scriptedTokens, type TokenResponse } from "./scripted-tokens.ts";
 
 export const topics = topicNames("sw.");

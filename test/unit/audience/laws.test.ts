@@ -71,7 +71,7 @@ const PLANTED: readonly (readonly [law: string, name: string, given: Evidence])[
   ["invalid", "what cannot be used is passed over", evidence(RIGHT, { deadLetters: new Set() })],
   [
     "invalid",
-    "what can be used is given up",
+    "what can be used is dead-lettered",
     evidence(RIGHT, { deadLetters: new Set(["0/7", "0/8"]) }),
   ],
   ["state", "a member is lost", evidence(RIGHT, { members: new Map([["a", new Set(["u1"])]]) })],

@@ -54,15 +54,15 @@ test("while the registry is unreachable a partition's syncs wait, and another's 
 });
 
 test("a stop while the registry is unreachable leaves the sync to the next owner", async () => {
-  const away = new MemorySchemas();
-  const world = new AudienceWorld({ schemas: away });
+  const unavailable = new MemorySchemas();
+  const world = new AudienceWorld({ schemas: unavailable });
   const process = await world.start();
   const snapshot = { type: "snapshot", audienceName: s("VIP"), userIds: users("u1") };
   world.append(avro(7, { ...snapshot, audienceId: s("a1"), syncId: s("s1") }), 0);
-  await world.until(() => away.waiting === 1);
+  await world.until(() => unavailable.waiting === 1);
   await process.close();
   expect(process.failures).toEqual([]);
-  away.learnAvro(7, SCHEMA);
+  unavailable.learnAvro(7, SCHEMA);
   const second = await world.start(process.stores);
   await world.settle();
   expect(world.reported()).toEqual(["u1 vip=true"]);

@@ -197,12 +197,12 @@ test("a fault may repeat a delay record four times, and no more", () => {
   expect(broken(made(scheduled(60, 0)), [KILL])).toEqual(["repeated"]);
 });
 
-test("a first attempt is late when the window has ended that began with a parking", () => {
-  const parked = written("delay", 20, { retryCount: 1, endpoint: KEY });
-  expect(broken(entry([request(12_000)], [parked]))).toEqual([]);
-  expect(broken(entry([request(12_100)], [parked]))).toEqual(["late"]);
+test("a first attempt is late when the window has ended that began with a scheduled retry", () => {
+  const scheduled = written("delay", 20, { retryCount: 1, endpoint: KEY });
+  expect(broken(entry([request(12_000)], [scheduled]))).toEqual([]);
+  expect(broken(entry([request(12_100)], [scheduled]))).toEqual(["late"]);
   // If it is done twice, it may belong to the other half, which was never scheduled for retry.
-  expect(broken(entry([request(12_100)], [parked, parked]), [KILL])).toEqual([]);
+  expect(broken(entry([request(12_100)], [scheduled, scheduled]), [KILL])).toEqual([]);
 });
 
 test("a first attempt that a fault has repeated at another endpoint has a window of its own", () => {

@@ -9,7 +9,7 @@ import { TopicReader } from "../../chaos/read-topics.ts";
 import { topics } from "../../chaos/setup.ts";
 
 const TOPIC = topics.deadLetters;
-const AWAY = new Error("there is no leader for this partition");
+const NO_LEADER = new Error("there is no leader for this partition");
 
 /**
  * Creates one partition with ten records, two in each response. Every third response fails, and so does the first
@@ -21,7 +21,7 @@ function world() {
   const read = async function* ({ from, to }: ReadRange) {
     for (let offset = from; offset < to; offset += 2) {
       answers += 1;
-      if (answers % 3 === 0) throw AWAY;
+      if (answers % 3 === 0) throw NO_LEADER;
       const pair = [offset, offset + 1].filter((each) => each < to);
       yield pair.map((each) => ({ topic: TOPIC, partition: 0, offset: each }) as IncomingRecord);
     }
@@ -31,7 +31,7 @@ function world() {
     deleteTopics: async () => undefined,
     offsets: async () => {
       looks += 1;
-      if (looks === 1) throw AWAY;
+      if (looks === 1) throw NO_LEADER;
       return [{ partition: 0, first: 0, end: 10 }];
     },
   };

@@ -2,9 +2,13 @@
 
 import { expect, test } from "vitest";
 
-import { type ScriptedResponse, replyTo } from "../../chaos/scripts.ts";
+import { replyTo, type ScriptedResponse } from "../../chaos/scripts.ts";
 
-function status(code: number, retryAfterSeconds: number | null = null, afterMs = 5): ScriptedResponse {
+function status(
+  code: number,
+  retryAfterSeconds: number | null = null,
+  afterMs = 5,
+): ScriptedResponse {
   return { kind: "status", status: code, retryAfterSeconds, afterMs };
 }
 
@@ -12,7 +16,9 @@ const RESET: ScriptedResponse = { kind: "reset" };
 const HANG: ScriptedResponse = { kind: "hang" };
 const NOT_SPLIT = { each: null, isSplit: false };
 
-test.each<[string, readonly ScriptedResponse[], "whole" | "each" | null, ReturnType<typeof replyTo>]>([
+test.each<
+  [string, readonly ScriptedResponse[], "whole" | "each" | null, ReturnType<typeof replyTo>]
+>([
   ["without batches", [status(503, 2)], null, { answer: status(503, 2), ...NOT_SPLIT }],
   ["all accepted", [status(200), status(204)], "whole", { answer: status(200), ...NOT_SPLIT }],
   ["one fails", [status(200), status(503)], "whole", { answer: status(503), ...NOT_SPLIT }],

@@ -94,14 +94,14 @@ test("tables, audiences and the status", () => {
   shell.out(audienceTable([{ ...audience, openSyncId: EVIL, last: null, awaitingApproval: null }]));
   const deadLetters = { retained: 1, lastDay: 1, byReason: { [EVIL]: 1 }, replayed: 0 };
   const last = { at: AT, outcome: "retry", cause: EVIL, endpoint: EVIL } as const;
-  const away = {
+  const unavailable = {
     failingSince: null,
     failedShare: null,
     unavailableUntil: null,
     breaker: null,
     last,
   };
-  const endpoint = { name: EVIL, key: EVIL as EndpointKey, origin: EVIL, ...away };
+  const endpoint = { name: EVIL, key: EVIL as EndpointKey, origin: EVIL, ...unavailable };
   const destination = { destination: EVIL, note: EVIL, last, endpoints: [endpoint] };
   const evil = { error: EVIL, configHash: EVIL, version: EVIL };
   const report = {

@@ -32,10 +32,10 @@ function world(
   const { log, lines } = parsedLog();
   const driver = clockDriver(clock);
   const kafka = kafkaOf(cluster.connect());
-  const away = { now: false };
+  const unreachable = { now: false };
   const start = () => {
     const operatorActions = followOperatorActions(
-      { kafka, clock, log, isUnreachable: () => away.now },
+      { kafka, clock, log, isUnreachable: () => unreachable.now },
       TOPIC,
     );
     onTestFinished(() => operatorActions[Symbol.dispose]());
@@ -45,7 +45,7 @@ function world(
     cluster.append(
       pauseRecord(TOPIC, { destination: crm, sinceMs: clock.nowMs(), by: "command", untilMs }),
     );
-  return { clock, cluster, lines, driver, away, start, pause };
+  return { clock, cluster, lines, driver, unreachable, start, pause };
 }
 
 test("it is known when the topic was read whole, and each record soon after it is written", async () => {
@@ -109,7 +109,7 @@ test("a topic that cannot be read is reported, keeps what is known, and is read 
   const refuse = () => {
     if (isRefused) throw new Error("Not authorized to access topics");
   };
-  const { away, cluster, clock, lines, driver, start, pause } = world((kafka) => ({
+  const { unreachable, cluster, clock, lines, driver, start, pause } = world((kafka) => ({
     admin: kafka.admin,
     read: (range) => {
       refuse();
@@ -125,14 +125,14 @@ test("a topic that cannot be read is reported, keeps what is known, and is read 
   isRefused = true;
   pause();
   // For an unreachable broker, there is a separate log line.
-  away.now = true;
+  unreachable.now = true;
   const operatorActions = start();
   await driver.during(operatorActions.known);
   expect(operatorActions.pauseOf(crm)).toBeNull();
   expect(operatorActions.healthProblems()).toEqual([expect.stringContaining("Not authorized")]);
   await clock.advance(60_000);
   expect(lines.filter(({ msg }) => msg === "operator-actions.read-failed")).toEqual([]);
-  away.now = false;
+  unreachable.now = false;
   await clock.advance(60_000);
   expect(lines.filter(({ msg }) => msg === "operator-actions.read-failed")).toHaveLength(1);
   isRefused = false;

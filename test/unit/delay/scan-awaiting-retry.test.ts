@@ -118,8 +118,8 @@ test("a partition that cannot be read is reported, and the others are counted", 
 });
 
 /** Creates one partition, so that offsets are known, and the commit of its group. */
-async function committed(parked: () => CountingWorld, metadata: (id: string) => string) {
-  const world = parked();
+async function committed(scheduled: () => CountingWorld, metadata: (id: string) => string) {
+  const world = scheduled();
   const { admin } = world.cluster.connect();
   const { during } = clockDriver(world.clock);
   const topic = topicOf("10m");

@@ -190,7 +190,7 @@ test("what is due when nobody ran is cancelled, too", async () => {
   expect(cancelled()).toHaveLength(2);
 });
 
-test("a destination whose topic is gone: its retries are given up as they would be when due", async () => {
+test("a destination whose topic is gone: its retries are dead-lettered as they would be when due", async () => {
   const { world, scheduleRetry, earlyRelease, cancelled, start } = await worldOf();
   await start();
   const gone = "gone" as DestinationId;
@@ -214,7 +214,7 @@ test("what was released early from a topic does not count for a later topic with
   const deleted = world.cluster.connect().admin.deleteTopics([DELAY_TOPIC]);
   await world.settle(1_000);
   await deleted;
-  world.cluster.createTopic(TIER, 1);
+  world.cluster.createTopic(DELAY_TOPIC, 1);
   // It was being attempted when it was canceled, and now awaits its retry.
   const delivery = deliveryOf({
     ...{ destination: CRM, attempt: 1, messageId: "m3" as MessageId },

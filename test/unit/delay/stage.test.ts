@@ -10,7 +10,7 @@ import { DELAY_MS, delaying, destination, topics } from "../../support/worlds/de
 const gone = { destination: "gone" as DestinationId };
 const large = { value: Buffer.alloc(2_000), headers: [["trace", Buffer.alloc(2_000)]] as const };
 /** The maximum size of a record in `dead-letters` in these tests. */
-const LETTER_BYTES = 1_000;
+const DEAD_LETTER_BYTES = 1_000;
 
 function small(...names: readonly string[]) {
   return (topic: string) => (names.includes(topic) ? DEAD_LETTER_BYTES : 1_048_576);

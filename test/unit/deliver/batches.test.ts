@@ -181,7 +181,7 @@ class World {
   }
 
   /** Returns the message IDs of the written deliveries, with their current state. */
-  get fates(): Readonly<Record<string, string>> {
+  get finalStates(): Readonly<Record<string, string>> {
     const named = this.written.map(({ kind, outgoing }) => {
       const read = readDelivery({ ...outgoing, headers: outgoing.headers ?? [] });
       return [read.kind === "delivery" ? read.delivery.messageId : "?", kind] as const;

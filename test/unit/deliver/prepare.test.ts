@@ -177,14 +177,14 @@ test("a retry is attempted although the breakers are open: it is the probe", () 
 
 test("the share of an endpoint that is away: it is tried if it was attempted, and scheduled for retry in place of waiting", () => {
   const given = { ...ATTEMPTED, retryCount: 7, endpoint: A };
-  const away = { kind: "retry", delayMs: 120_000, delivery: { attempt: 1, retryCount: 8 } };
+  const scheduled = { kind: "retry", delayMs: 120_000, delivery: { attempt: 1, retryCount: 8 } };
   const retry = { turn: "retry", gates: open(A) } as const;
-  expect(prepared(given, retry)).toMatchObject({ endpoints: [{ key: A }], otherwise: away });
+  expect(prepared(given, retry)).toMatchObject({ endpoints: [{ key: A }], otherwise: scheduled });
   expect(prepared({ ...given, attempt: 0 }, retry)).toMatchObject({
     kind: "retry",
     delivery: { attempt: 0 },
   });
-  expect(prepared(given, { turn: "retry", gates: asked(A) })).toMatchObject(away);
+  expect(prepared(given, { turn: "retry", gates: asked(A) })).toMatchObject(scheduled);
 });
 
 test("what comes from the queue while its endpoints are unavailable is scheduled for retry for 2 minutes at most", () => {

@@ -61,7 +61,7 @@ function accepted(world: DeliverWorld): Set<unknown> {
 }
 
 /** Returns the deliveries that were written to delay topics, in any order. */
-function parkings(world: DeliverWorld) {
+function scheduledRetries(world: DeliverWorld) {
   return RETRY_DELAYS_MS.flatMap((delayMs) =>
     world.cluster.records(topics.delays(delayMs)).map(headerTexts),
   );

@@ -45,7 +45,7 @@ function look(said: Readonly<Record<string, number>>, commits: readonly number[]
     value,
   }));
   // This is the count of `switchyard status`. The tests are about the other values.
-  const inTiers = Math.max(0, 2 - (commits.at(-1) ?? 0));
+  const awaitingRetry = Math.max(0, 2 - (commits.at(-1) ?? 0));
   const truth = { samples, records, product: { topics, groups } };
   const row = { destination: CRM, awaitingRetry };
   const status = { report: { destinations: [row] } };

@@ -134,15 +134,15 @@ test("while the registry is unreachable a partition that needs it waits, and the
 
 test("a stop while the registry is unreachable ends at once, and loses and repeats nothing", async () => {
   world = new RouteWorld();
-  const away = new MemorySchemas();
-  const first = await world.start(["d0"], away);
+  const unavailable = new MemorySchemas();
+  const first = await world.start(["d0"], unavailable);
   world.append(trackCall(0));
   world.append(framed(7, avroCall(1)));
   world.append(trackCall(2));
-  await world.until(() => away.waiting === 1 && world.deliveries("d0").length === 1);
+  await world.until(() => unavailable.waiting === 1 && world.deliveries("d0").length === 1);
   await first.close();
   expect(await world.committed()).toBe(1);
-  expect(away.waiting).toBe(0);
+  expect(unavailable.waiting).toBe(0);
 
   const there = new MemorySchemas();
   there.learnAvro(7, CALL);

@@ -10,7 +10,7 @@ import { ManualClock } from "../../support/clock/manual-clock.ts";
 import { LogLines } from "../../support/log/log-lines.ts";
 
 const TOPIC = "sw.operator-actions";
-type Broker = "measures" | "keeps-own-times" | "refuses" | "is-away";
+type Broker = "measures" | "keeps-own-times" | "refuses" | "unreachable";
 
 function world(skewMs = 0, firstBroker: Broker = "measures") {
   const time = new ManualClock();
@@ -25,7 +25,7 @@ function world(skewMs = 0, firstBroker: Broker = "measures") {
   const written: { readonly key: string; readonly value: string | null }[] = [];
   const producer = {
     send: async (records: readonly { key: Uint8Array | string | null; value: unknown }[]) => {
-      if (state.broker === "is-away") throw new Error("away");
+      if (state.broker === "unreachable") throw new Error("unreachable");
       if (state.broker === "refuses") {
         return [{ record: records[0] as never, error: "INVALID_TIMESTAMP" }];
       }
@@ -82,7 +82,7 @@ test.each<[name: string, skewMs: number, broker: Broker, lines: readonly string[
   ["5 h behind", -18_000_000, "measures", ["clock.wrong"]],
   ["not measured", 18_000_000, "keeps-own-times", ["clock.unknown"]],
   ["of a process whose records are refused", 18_000_000, "refuses", []],
-  ["of a process without brokers", 18_000_000, "is-away", []],
+  ["of a process without brokers", 18_000_000, "unreachable", []],
 ])("a clock that is %s", async (_name, skewMs, broker, expected) => {
   const { time, start, shown, lines } = world(skewMs, broker);
   const announcing = start();

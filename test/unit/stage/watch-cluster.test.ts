@@ -8,11 +8,11 @@ import {
 } from "../../../src/stage/watch-cluster.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
 
-const AWAY: BrokerState = { broker: "b:2", outage: { sinceMs: 5_000, error: "no answer" } };
+const UNREACHABLE: BrokerState = { broker: "b:2", outage: { sinceMs: 5_000, error: "no answer" } };
 
 test("each broker is shown, those that have left the cluster no longer", async () => {
   const metrics = createMetrics();
-  let brokers: readonly BrokerState[] = [{ broker: "a:1", outage: null }, AWAY];
+  let brokers: readonly BrokerState[] = [{ broker: "a:1", outage: null }, UNREACHABLE];
   let endsAtMs: number | null = null;
   const view = { brokers: () => brokers, endsAtMs: () => endsAtMs, throttledMs: () => new Map() };
   let nowMs = 10_000;
@@ -28,7 +28,7 @@ test("each broker is shown, those that have left the cluster no longer", async (
     'switchyard_kafka_broker_unreachable_since_timestamp_seconds{broker="b:2"} 5\n',
   );
   expect(before).toContain("switchyard_consumer_lag_age_seconds 2\n");
-  brokers = [AWAY];
+  brokers = [UNREACHABLE];
   endsAtMs = 11_500;
   const after = await metrics.text();
   expect(after).not.toContain('broker="a:1"');
@@ -38,7 +38,7 @@ test("each broker is shown, those that have left the cluster no longer", async (
 });
 
 test("a sentence for each broker that is away says since when, and what fails", () => {
-  expect(clusterHealthProblems([{ broker: "a:1", outage: null }, AWAY])).toEqual([
+  expect(clusterHealthProblems([{ broker: "a:1", outage: null }, UNREACHABLE])).toEqual([
     "Kafka broker b:2 has been unreachable since 1970-01-01T00:00:05.000Z: no answer",
   ]);
 });

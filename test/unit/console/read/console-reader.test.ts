@@ -14,8 +14,8 @@ import { clockDriver } from "../../../support/clock/clock-driver.ts";
 import { ManualClock } from "../../../support/clock/manual-clock.ts";
 import { createPrng } from "../../../support/clock/prng.ts";
 import { MemoryCluster } from "../../../support/memory-kafka/memory-kafka.ts";
-import { scriptedSchemas, foundSchema } from "../../../support/worlds/scripted-schemas.ts";
 import { deadLetterRecord } from "../../../support/worlds/replay-world.ts";
+import { foundSchema, scriptedSchemas } from "../../../support/worlds/scripted-schemas.ts";
 
 const SECRET = "hunter2-of-the-header";
 const HOUR = 3_600_000;

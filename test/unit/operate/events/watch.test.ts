@@ -173,15 +173,15 @@ test("a refused configuration is one incident for all processes, and is closed w
 test("an outage of Kafka is reported when it is over, and a short one is not", async () => {
   const world = new World();
   const { sees } = world.process();
-  const away = () => [
+  const unreachable = () => [
     { broker: "b:9092", outage: { sinceMs: world.clock.nowMs(), error: "down" } },
   ];
-  sees.brokers = away();
+  sees.brokers = unreachable();
   await world.clock.advance(30_000);
   sees.brokers = [FINE];
   await world.clock.advance(20_000);
   expect(world.types()).toEqual([]);
-  sees.brokers = away();
+  sees.brokers = unreachable();
   await world.clock.advance(90_000);
   expect(world.types()).toEqual([]);
   sees.brokers = [FINE];

@@ -165,7 +165,7 @@ function endpointReport(given: Partial<EndpointStatus> = {}): EndpointReport {
   return { ...endpoint(A, given), failedShare: null };
 }
 
-const TROUBLES = [
+const PROBLEMS = [
   destinationReport({ destination: "h", halted: [{ topic: "t", partition: 0, offset: 1 }] }),
   destinationReport({ destination: "b", hold, state: "on-hold", waiting: 10 }),
   destinationReport({ destination: "f", failingSince: at(1), waiting: 5 }),
@@ -178,13 +178,13 @@ const TROUBLES = [
 ];
 
 test("destinations with a problem come first, of those the longer queues", () => {
-  expect(TROUBLES.map(severityOf)).toEqual([0, 1, 1, 2, 3, 4, 5, 6, 6]);
-  const sorted = bySeverity(TROUBLES.toReversed());
+  expect(PROBLEMS.map(severityOf)).toEqual([0, 1, 1, 2, 3, 4, 5, 6, 6]);
+  const sorted = bySeverity(PROBLEMS.toReversed());
   expect(sorted.map(({ destination }) => destination).join("")).toBe("hbfepduoq");
 });
 
 test("--failing omits those that somebody paused or disabled, and those without problem", () => {
-  const shown = TROUBLES.filter(isFailing).map(({ destination }) => destination);
+  const shown = PROBLEMS.filter(isFailing).map(({ destination }) => destination);
   expect(shown).toEqual(["h", "b", "f", "e"]);
 });
 

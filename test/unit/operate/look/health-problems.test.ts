@@ -165,8 +165,11 @@ test("without processes, it is clear what is unknown and what to do", () => {
 });
 
 test("bad problems come first", () => {
-  const away = { ...PROCESS, unreachableBrokers: [{ broker: "kafka-1:9092", since: SINCE }] };
+  const unreachable = {
+    ...PROCESS,
+    unreachableBrokers: [{ broker: "kafka-1:9092", since: SINCE }],
+  };
   const failing = destination({ failingSince: SINCE });
-  const levels = healthProblemsOf(report({ processes: [away], destinations: [failing] }));
+  const levels = healthProblemsOf(report({ processes: [unreachable], destinations: [failing] }));
   expect(levels.map(({ level }) => level)).toEqual(["bad", "warn"]);
 });

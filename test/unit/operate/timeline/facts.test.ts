@@ -7,7 +7,7 @@ import { factsBy, factsWith } from "../../../../src/operate/timeline/facts.ts";
 import type { Lookup } from "../../../../src/registry/port.ts";
 import { encoded, framed } from "../../../support/build/avro.ts";
 import { config } from "../../../support/build/config-source.ts";
-import { scriptedSchemas, foundSchema } from "../../../support/worlds/scripted-schemas.ts";
+import { foundSchema, scriptedSchemas } from "../../../support/worlds/scripted-schemas.ts";
 
 const CALL = {
   type: "record",
@@ -40,15 +40,15 @@ test("a value with a schema is read by it", async () => {
 
 test("JSON needs no registry, and waits for none", () => {
   const value = Buffer.from('{"type":"track","event":"Order","userId":"u","messageId":"m-1"}');
-  expect(facts({ kind: "outage", error: "away" }, value)).toMatchObject({
+  expect(facts({ kind: "outage", error: "unavailable" }, value)).toMatchObject({
     ...{ kind: "call", messageId: "m-1" },
   });
 });
 
 test("without its schema it is reported as unusable, with the reason", async () => {
-  const away = "the registry refuses connections";
-  expect(await facts({ kind: "outage", error: away }, framed(7, AVRO))).toEqual({
-    ...{ kind: "unusable", reason: "schema not known", error: away },
+  const refused = "the registry refuses connections";
+  expect(await facts({ kind: "outage", error: refused }, framed(7, AVRO))).toEqual({
+    ...{ kind: "unusable", reason: "schema not known", error: refused },
   });
   const unknown = "the registry does not know schema 7";
   expect(await facts({ kind: "unknown", error: unknown }, framed(7, AVRO))).toEqual({

@@ -247,7 +247,7 @@ test.each<[string, Partial<Evidence>, number, Partial<FinalState>]>([
     { kind: "accepted", atMs: T + 9, tookMs: 14 },
   ],
   [
-    "given up",
+    "dead-lettered",
     { deadLetters: [deadLetter(T + 9)] },
     NOW_MS,
     { kind: "dead-lettered", atMs: T + 9, tookMs: null },
