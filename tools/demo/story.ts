@@ -8,7 +8,7 @@ const MOMENT_MS = 250;
 
 export interface Story {
   /** Prints one line now, after the seconds since the start. */
-  tell(text: string, tone?: Tone): void;
+  print(text: string, tone?: Tone): void;
   /** Combines lines with the same key within a short time into the line `text(count)`. */
   gather(key: string, text: (count: number) => string, tone?: Tone): void;
   /** Prints the lines that have been collected. */

@@ -127,7 +127,7 @@ test("a second 401 is retried later and may expire; a 403 rejects", async () => 
   );
   append("m0", "m1");
   await world.settle(5 * HOUR_MS);
-  const reasons = world.deadLetters().map((letter) => letter["switchyard-reason"]);
+  const reasons = world.deadLetters().map((deadLetter) => deadLetter["switchyard-reason"]);
   expect(reasons.toSorted()).toEqual(["expired", "rejected"]);
   const [first] = world.attempts();
   expect(first).toMatchObject({ messageId: "m0", attempt: 1, decision: "retry" });

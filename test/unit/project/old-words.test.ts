@@ -36,8 +36,13 @@ const OLD: Readonly<Record<string, string>> = {
   fate: "final state",
   sighting: "observation",
 };
-/** Names in which the word has its usual meaning, or that belong to somebody else. */
-const RIGHT: ReadonlySet<string> = new Set(["letter"]);
+/** Names in which the word has its usual meaning, or that belong to somebody else: letters of the alphabet. */
+const RIGHT: ReadonlySet<string> = new Set([
+  "letter",
+  "letters",
+  "fifteen-letters",
+  "sixteen-letters",
+]);
 const COMMENTS = /\/\*[\s\S]*?\*\/|(?<!["'`:])\/\/.*$/gm;
 /** Their words are for people, if there are several. */
 const STRING = /"(?:[^"\\\n]|\\.)*"/g;
@@ -74,10 +79,18 @@ function found(path: string, code: string): readonly string[] {
   );
 }
 
-const code = projectTexts().filter(({ path }) => /^(src|tools|bench)\/.*\.tsx?$/.test(path));
+/** These list old words themselves: what must not come back, and where a page was before. */
+const LISTS: ReadonlySet<string> = new Set([
+  "test/support/project/moved-anchors.ts",
+  "test/unit/project/old-words.test.ts",
+  "test/unit/project/style.test.ts",
+]);
+const code = projectTexts().filter(
+  ({ path }) => /^(src|test|tools|bench)\/.*\.tsx?$/.test(path) && !LISTS.has(path),
+);
 
 test("no name in code has an old word", () => {
-  expect(code.length).toBeGreaterThan(400);
+  expect(code.length).toBeGreaterThan(1000);
   expect(code.flatMap(({ path, text }) => found(path, text))).toEqual([]);
 });
 

@@ -53,7 +53,7 @@ test("every stage that reads topics counts what it takes and what it rejects", (
       .map((file) => readFileSync(join(folder, file), "utf8"));
     expect(uncounted(sources.join("\n")), stage).toEqual([]);
   }
-  expect(uncounted('letterWriter(deps, "attic", topics.deadLetters)')).toHaveLength(2);
+  expect(uncounted('deadLetterWriter(deps, "attic", topics.deadLetters)')).toHaveLength(2);
   expect(uncounted("metrics.recordsIn.bind({ stage })")).toEqual(["counts what it refuses"]);
 });
 
