@@ -24,7 +24,8 @@ const CALL = {
 test("a partition waits for a schema; the destination's other partitions and its retries continue", async () => {
   let isUnavailable = true;
   await using registry = await registryStandIn((_request, response) => {
-    if (isUnavailable) respondWithJson(response, 503, { error_code: 50_001, message: "unavailable" });
+    if (isUnavailable)
+      respondWithJson(response, 503, { error_code: 50_001, message: "unavailable" });
     else respondWithJson(response, 200, { schema: JSON.stringify(CALL) });
   });
   await using program = await startProgramWithRegistry("waits-for-schema", registry.url);
