@@ -51,8 +51,8 @@ function counts(
 }
 
 /** Writes the same bytes one at a time. On a busy machine, this may last until the deadline. */
-function drips(answer: HostileResponse, name: string): HostileResponse {
-  return { ...answer, name, write: "byte", outcomes: [...answer.outcomes, "timeout"] };
+function drips(response: HostileResponse, name: string): HostileResponse {
+  return { ...response, name, write: "byte", outcomes: [...response.outcomes, "timeout"] };
 }
 
 function says(
@@ -185,7 +185,7 @@ const IN_BYTES = [
 
 export const HOSTILE_RESPONSES: readonly HostileResponse[] = [
   ...WHOLE,
-  ...WHOLE.filter(({ name }) => IN_BYTES.includes(name)).map((answer) =>
-    drips(answer, `${answer.name}-in-bytes`),
+  ...WHOLE.filter(({ name }) => IN_BYTES.includes(name)).map((response) =>
+    drips(response, `${response.name}-in-bytes`),
   ),
 ];

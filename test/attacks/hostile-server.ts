@@ -20,7 +20,7 @@ const BYTES_A_TURN = 256;
 /** Maximum bytes in a socket that the other side has not read yet. */
 const HELD_MAX_BYTES = 1_024;
 
-const byPath = new Map(HOSTILE_RESPONSES.map((answer) => [`/${answer.name}`, answer]));
+const byPath = new Map(HOSTILE_RESPONSES.map((response) => [`/${response.name}`, response]));
 const credentials = JSON.parse(process.argv[2] ?? "{}") as { cert: string; key: string };
 
 /** TCP sockets by the port of the other side. */
@@ -50,8 +50,8 @@ function serve(socket: Socket): void {
   socket.on("error", () => undefined);
   socket.on("data", (chunk) => {
     const [, path = ""] = chunk.toString("latin1").split(" ", 2);
-    const answer = byPath.get(path);
-    if (answer !== undefined) give(socket, answer);
+    const response = byPath.get(path);
+    if (response !== undefined) give(socket, response);
   });
 }
 

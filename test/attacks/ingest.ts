@@ -53,7 +53,7 @@ async function withHalfBodies(
   const head = `POST /v1/batch HTTP/1.1\r\nHost: a\r\n${headers}Content-Length: 400000\r\n\r\n`;
   await using open = await connections(target, 216);
   await Promise.all(open.sockets.map((socket) => written(socket, head, bytes)));
-  const honest = await honestAnswers(target, 5);
+  const honest = await honestResponses(target, 5);
   const seen = `honest callers got ${honest.join(", ")}`;
   return { name, expected: "honest callers get 200", seen, ok: isAll(honest, 200) };
 }
@@ -61,19 +61,19 @@ async function withHalfBodies(
 /** Sends 10 KB that decompress to 3.4 million calls. */
 async function manyTinyCalls(target: IngestTarget): Promise<AttackRow> {
   const body = gzipSync(`{"batch":[${"[],".repeat(3_400_000)}[]]}`);
-  const answers = await Promise.all(Array.from({ length: 4 }, () => post(target, body)));
-  const statuses = answers.map(({ status }) => status);
+  const responses = await Promise.all(Array.from({ length: 4 }, () => post(target, body)));
+  const statuses = responses.map(({ status }) => status);
   const name = `${body.length} bytes of gzip with 3.4 million calls`;
-  const seen = `${statuses.join(", ")} after ${slowest(answers)} ms`;
+  const seen = `${statuses.join(", ")} after ${slowest(responses)} ms`;
   return { name, expected: "413", seen, ok: isAll(statuses, 413) };
 }
 
 /** The size at the end of the gzip is 20 bytes, but the parts before it are 10 MiB. */
 async function lyingGzip(target: IngestTarget): Promise<AttackRow> {
   const parts = [gzipSync(`{"batch":[${" ".repeat(10 * MIB)}`), gzipSync("]}")];
-  const answers = [await post(target, Buffer.concat(parts))];
-  const statuses = answers.map(({ status }) => status);
-  const seen = `${statuses.join(", ")} after ${slowest(answers)} ms`;
+  const responses = [await post(target, Buffer.concat(parts))];
+  const statuses = responses.map(({ status }) => status);
+  const seen = `${statuses.join(", ")} after ${slowest(responses)} ms`;
   return {
     name: "gzip that says less than it is",
     expected: "413",
@@ -123,7 +123,7 @@ export function hostileBodies(): readonly Buffer[] {
 /** Opens connections without sending anything. */
 async function idleConnections(target: IngestTarget): Promise<AttackRow> {
   await using _open = await connections(target, 300);
-  const statuses = await honestAnswers(target, 5);
+  const statuses = await honestResponses(target, 5);
   return {
     name: "300 idle connections",
     expected: "honest callers get 200",
@@ -133,13 +133,13 @@ async function idleConnections(target: IngestTarget): Promise<AttackRow> {
 }
 
 async function noHost(target: IngestTarget): Promise<AttackRow> {
-  const text = await rawAnswer(target, "GET /v1/health HTTP/1.1\r\nConnection: close\r\n\r\n");
-  const answers = text.match(/HTTP\/1\.1 \d{3}/g) ?? [];
+  const text = await rawResponse(target, "GET /v1/health HTTP/1.1\r\nConnection: close\r\n\r\n");
+  const responses = text.match(/HTTP\/1\.1 \d{3}/g) ?? [];
   return {
     name: "a request without Host",
     expected: "one answer, 400",
-    seen: answers.join(", "),
-    ok: answers.length === 1 && answers[0] === "HTTP/1.1 400",
+    seen: responses.join(", "),
+    ok: responses.length === 1 && responses[0] === "HTTP/1.1 400",
   };
 }
 
@@ -171,16 +171,16 @@ function isAll(statuses: readonly number[], status: number): boolean {
   return statuses.every((one) => one === status);
 }
 
-function slowest(answers: readonly { readonly ms: number }[]): string {
-  return Math.max(...answers.map(({ ms }) => ms)).toFixed(0);
+function slowest(responses: readonly { readonly ms: number }[]): string {
+  return Math.max(...responses.map(({ ms }) => ms)).toFixed(0);
 }
 
-interface Answered {
+interface Responded {
   readonly status: number;
   readonly ms: number;
 }
 
-async function post({ url, writeKey }: IngestTarget, gzip: Buffer): Promise<Answered> {
+async function post({ url, writeKey }: IngestTarget, gzip: Buffer): Promise<Responded> {
   const startedAtMs = performance.now();
   const response = await fetch(`${url}/v1/batch`, {
     method: "POST",
@@ -191,7 +191,7 @@ async function post({ url, writeKey }: IngestTarget, gzip: Buffer): Promise<Answ
   return { status: response.status, ms: performance.now() - startedAtMs };
 }
 
-async function honest({ url, writeKey }: IngestTarget): Promise<Answered> {
+async function honest({ url, writeKey }: IngestTarget): Promise<Responded> {
   const startedAtMs = performance.now();
   const response = await fetch(`${url}/v1/track`, {
     method: "POST",
@@ -202,7 +202,7 @@ async function honest({ url, writeKey }: IngestTarget): Promise<Answered> {
   return { status: response.status, ms: performance.now() - startedAtMs };
 }
 
-async function honestAnswers(target: IngestTarget, count: number): Promise<number[]> {
+async function honestResponses(target: IngestTarget, count: number): Promise<number[]> {
   const statuses: number[] = [];
   for (let at = 0; at < count; at += 1) statuses.push((await honest(target)).status);
   return statuses;
@@ -243,7 +243,7 @@ async function written(socket: Socket, ...parts: readonly (string | Buffer)[]): 
   await Promise.race([sent, pause(1_000)]);
 }
 
-async function rawAnswer(target: IngestTarget, text: string): Promise<string> {
+async function rawResponse(target: IngestTarget, text: string): Promise<string> {
   await using open = await connections(target, 1);
   const [socket] = open.sockets;
   if (socket === undefined) return "";

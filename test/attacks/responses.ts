@@ -33,14 +33,15 @@ export async function responseAttacks(
   { isBrief }: AttackOptions,
 ): Promise<AttackRow[]> {
   const rows: AttackRow[] = [];
-  for (const answer of HOSTILE_RESPONSES) {
-    if (!isBrief || BRIEF.includes(answer.name)) rows.push(await attackByResponse(product, answer));
+  for (const response of HOSTILE_RESPONSES) {
+    if (!isBrief || BRIEF.includes(response.name))
+      rows.push(await attackByResponse(product, response));
   }
   return rows;
 }
 
-async function attackByResponse(product: Product, answer: HostileResponse): Promise<AttackRow> {
-  const { name, outcomes } = answer;
+async function attackByResponse(product: Product, response: HostileResponse): Promise<AttackRow> {
+  const { name, outcomes } = response;
   const labels = [...new Set(outcomes.map(labelOf))];
   const marker = `beside ${name}`;
   await sendCalls(product, name, marker);

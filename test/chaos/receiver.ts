@@ -118,7 +118,7 @@ function act(
   { answer, each }: Reply,
   request: IncomingMessage,
   response: ServerResponse,
-  answered: () => void,
+  responded: () => void,
 ): void {
   if (answer.kind === "hang") return;
   if (answer.kind === "reset") {
@@ -129,7 +129,7 @@ function act(
   setTimeout(() => {
     if (response.destroyed) return;
     if (retryAfterSeconds !== null) response.setHeader("Retry-After", `${retryAfterSeconds}`);
-    answered();
+    responded();
     response.writeHead(status).end(each === null ? "" : bodyOf(each));
   }, afterMs);
 }

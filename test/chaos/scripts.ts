@@ -57,12 +57,12 @@ export function replyTo(
   const codes = statuses.map((each) => each.status);
   const waitSeconds = Math.max(...statuses.map(({ retryAfterSeconds }) => retryAfterSeconds ?? 0));
   const afterMs = Math.max(...statuses.map((each) => each.afterMs));
-  const answered = (code: number) => status(code, afterMs, waitSeconds || null);
-  if (responses === "each") return { answer: answered(200), each: codes, isSplit: false };
+  const responded = (code: number) => status(code, afterMs, waitSeconds || null);
+  if (responses === "each") return { answer: responded(200), each: codes, isSplit: false };
   const rejected = codes.find((code) => code === REJECTED);
   const failed = codes.find((code) => code >= 300);
   const isSplit = rejected !== undefined && answers.length > 1;
-  return { answer: answered(rejected ?? failed ?? 200), each: null, isSplit };
+  return { answer: responded(rejected ?? failed ?? 200), each: null, isSplit };
 }
 
 /** The response of an endpoint that fails all requests at the moment. */

@@ -148,8 +148,8 @@ export class ControlledWorld implements AsyncDisposable {
    */
   async holdReasons(): Promise<string> {
     const each = this.#processes.map(async ({ adminPort }) => {
-      const answer = await fetch(`http://127.0.0.1:${adminPort}/status`);
-      const { destinations } = (await answer.json()) as {
+      const response = await fetch(`http://127.0.0.1:${adminPort}/status`);
+      const { destinations } = (await response.json()) as {
         readonly destinations: readonly {
           readonly id: string;
           readonly hold: { readonly reason: string; readonly by?: string } | null;

@@ -106,11 +106,11 @@ export class Receiver implements AsyncDisposable {
   }
 
   #take(response: ServerResponse, messageId: string): void {
-    const answer = this.#answer(response, messageId).finally(() => this.#underWay.delete(answer));
+    const answer = this.#respond(response, messageId).finally(() => this.#underWay.delete(answer));
     this.#underWay.add(answer);
   }
 
-  async #answer(response: ServerResponse, messageId: string): Promise<void> {
+  async #respond(response: ServerResponse, messageId: string): Promise<void> {
     const manner = this.#manner;
     if (manner.kind !== "status") {
       this.#responses.push({ atMs: Date.now(), status: null });

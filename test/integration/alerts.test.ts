@@ -99,7 +99,7 @@ function post(integrations: Readonly<Record<string, boolean>>, writeKey = "k"): 
     method: "POST",
     headers: { authorization: `Basic ${btoa(`${writeKey}:`)}`, "content-type": "application/json" },
     body: JSON.stringify({ userId: "u1", event: "Order Completed", integrations }),
-  }).then(({ status: answered }) => answered);
+  }).then(({ status: responded }) => responded);
 }
 
 /** Returns the samples of stages whose consumers have an unknown lag. */
@@ -183,8 +183,8 @@ test.skipIf(found.kind === "none")(
     await expect.poll(prometheus.firing, PATIENCE).toEqual(["SwitchyardAbsent"]);
     await expect.poll(prometheus.firing, PATIENCE).toEqual([]);
     for (let round = 0; round < ROUNDS; round += 1) {
-      const answers = await Promise.all(Array.from({ length: 20 }, () => post(only("Webhooks"))));
-      expect(new Set(answers)).toEqual(new Set([200]));
+      const responses = await Promise.all(Array.from({ length: 20 }, () => post(only("Webhooks"))));
+      expect(new Set(responses)).toEqual(new Set([200]));
       // A short problem, such as a slow scrape or a late response, must not cause an alert yet.
       await expect.poll(prometheus.firing, MOMENT).toEqual([]);
       const now = Date.now();

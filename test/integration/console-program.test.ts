@@ -182,8 +182,8 @@ test(
 test(
   "dead letters that were replayed differ from those that wait",
   async ({ skip }) => {
-    const { world, answers } = there(skip);
-    answers.set("picky", 200);
+    const { world, responses } = there(skip);
+    responses.set("picky", 200);
     const replayed = await world.command(["dead-letters", "replay", "--message-id", "m-1"]);
     expect(replayed).toMatchObject({ status: 0 });
     await using view = await opened(

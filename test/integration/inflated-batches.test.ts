@@ -176,8 +176,8 @@ async function mixedBatch(): Promise<Buffer> {
 
 /** Returns true if the stage has joined its group and fetches records. */
 async function hasJoined(port: number): Promise<boolean> {
-  const answer = await fetch(`http://127.0.0.1:${port}/metrics`).catch(() => null);
-  const text = (await answer?.text()) ?? "";
+  const response = await fetch(`http://127.0.0.1:${port}/metrics`).catch(() => null);
+  const text = (await response?.text()) ?? "";
   return /^switchyard_consumer_last_heartbeat_timestamp_seconds\{stage="route".*\} [1-9]/m.test(
     text,
   );

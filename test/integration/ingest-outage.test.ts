@@ -19,13 +19,13 @@ afterAll(() => broker?.stop());
 const authorization = `Basic ${Buffer.from(`${KEY}:`).toString("base64")}`;
 const CONNECTIONS = 32;
 
-interface Answered {
+interface Responded {
   readonly status: number;
   readonly retryAfter: string | undefined;
   readonly body: unknown;
 }
 
-function post(port: number, agent: Agent, batch: readonly object[]): Promise<Answered> {
+function post(port: number, agent: Agent, batch: readonly object[]): Promise<Responded> {
   return new Promise((resolve, reject) => {
     const options = { port, agent, method: "POST", path: "/v1/batch", headers: { authorization } };
     const sent = request(options, (response) => {
@@ -47,7 +47,7 @@ function post(port: number, agent: Agent, batch: readonly object[]): Promise<Ans
 function startLoad(port: number) {
   const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
   const acknowledged: string[] = [];
-  const refusals: Answered[] = [];
+  const refusals: Responded[] = [];
   const looks = new Set<() => void>();
   let isOver = false;
   let batches = 0;
@@ -62,12 +62,12 @@ function startLoad(port: number) {
         messageId: `m${number}-${at}`,
       }));
       for (let isTaken = false; !(isTaken || isOver); ) {
-        const answered = await post(port, agent, batch);
-        isTaken = answered.status === 200;
+        const responded = await post(port, agent, batch);
+        isTaken = responded.status === 200;
         if (isTaken) acknowledged.push(...batch.map(({ messageId }) => messageId));
-        else refusals.push(answered);
+        else refusals.push(responded);
         for (const look of [...looks]) look();
-        if (!isTaken) await timer(Number(answered.retryAfter) * 1_000);
+        if (!isTaken) await timer(Number(responded.retryAfter) * 1_000);
       }
     }
   };

@@ -75,8 +75,8 @@ test("batches of one request have ids and sequences of their own", async () => {
     }));
     const options = { acks: -1, timeout: 10_000, topicData: [{ topic, partitions: data }] };
     const { topics } = await sendProduce<Produced>(leader, options as ProduceRequest);
-    const answers = topics[0]?.partitions ?? [];
-    const codes = new Map(answers.map(({ partition, errorCode }) => [partition, errorCode]));
+    const responses = topics[0]?.partitions ?? [];
+    const codes = new Map(responses.map(({ partition, errorCode }) => [partition, errorCode]));
     return partitions.map((partition) => codes.get(partition));
   };
   const one = await brokers.initProducerId();

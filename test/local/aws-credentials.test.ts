@@ -22,14 +22,14 @@ interface Asked {
   readonly body: string;
 }
 let asked: Asked[] = [];
-let answers: Record<string, unknown> = {};
+let responses: Record<string, unknown> = {};
 const server = createServer((request, response) => {
   const { method = "", url: path = "", headers } = request;
   const chunks: Buffer[] = [];
   request.on("data", (chunk: Buffer) => chunks.push(chunk));
   request.on("end", () => {
     asked.push({ method, path, headers, body: Buffer.concat(chunks).toString() });
-    const answer = answers[`${method} ${path}`];
+    const answer = responses[`${method} ${path}`];
     if (answer === undefined) response.writeHead(404);
     response.end(typeof answer === "string" ? answer : JSON.stringify(answer));
   });
@@ -74,7 +74,7 @@ test("of a service account's role, by STS", async () => {
     ...{ ...KEYS, SessionToken: "hunter2-session" },
     Expiration: EXPECTED.expiresAtMs / 1_000,
   };
-  answers = {
+  responses = {
     "POST /sts": {
       AssumeRoleWithWebIdentityResponse: { AssumeRoleWithWebIdentityResult: { Credentials } },
     },
@@ -98,7 +98,7 @@ test("of a service account's role, by STS", async () => {
 const ISO = { ...KEYS, Token: "hunter2-session", Expiration: "2026-03-01T10:30:15Z" };
 
 test("of the container, with the token of its file", async () => {
-  answers = { "GET /v1/credentials": ISO };
+  responses = { "GET /v1/credentials": ISO };
   const env = {
     AWS_CONTAINER_CREDENTIALS_FULL_URI: `${origin}/v1/credentials`,
     AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: tokenFile,
@@ -109,14 +109,14 @@ test("of the container, with the token of its file", async () => {
 
 test("of the instance, by a session of its metadata; fetched again before they end", async () => {
   const roles = "/latest/meta-data/iam/security-credentials/";
-  answers = {
+  responses = {
     "PUT /latest/api/token": "session",
     [`GET ${roles}`]: "my-role\n",
     [`GET ${roles}my-role`]: ISO,
   };
   const source = find({ AWS_EC2_METADATA_SERVICE_ENDPOINT: origin });
   expect(await Promise.all([source(), source()])).toEqual([EXPECTED, EXPECTED]);
-  expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual(Object.keys(answers));
+  expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual(Object.keys(responses));
   expect(asked[1]?.headers["x-aws-ec2-metadata-token"]).toBe("session");
   await clock.advance(54 * 60_000);
   await source();
@@ -154,7 +154,7 @@ test.each<[string, () => AwsEnvironment, RegExp]>([
     /none cannot be read/,
   ],
 ])("%s: an error that counts as an outage, and quotes no secret", async (_name, env, problem) => {
-  answers = { "GET /html": "<html>hunter2", "GET /empty": { Code: "hunter2" } };
+  responses = { "GET /html": "<html>hunter2", "GET /empty": { Code: "hunter2" } };
   const error = await find(env())().catch((cause: unknown) => cause);
   expect(error).toMatchObject({ name: "TokenError", retriable: true });
   expect(String(error)).toMatch(problem);

@@ -248,17 +248,17 @@ test("what fails for now is sent again, and the order stays", async () => {
 test("Retry-After is waited for", async () => {
   const { endpoint, requests } = await listen(status(503, { "retry-after": "1" }), ok);
   const { analytics } = client(endpoint);
-  let answeredAtMs = 0;
+  let respondedAtMs = 0;
   server?.on("request", (_, response: ServerResponse) => {
     response.once("finish", () => {
-      answeredAtMs ||= performance.now();
+      respondedAtMs ||= performance.now();
     });
   });
   analytics.track({ userId: "u", event: "a" });
   await analytics.close();
   expect(requests).toHaveLength(2);
   // Only a lower bound is checked: timers may be late and, because of rounding, a millisecond early.
-  expect(performance.now() - answeredAtMs).toBeGreaterThanOrEqual(990);
+  expect(performance.now() - respondedAtMs).toBeGreaterThanOrEqual(990);
 });
 
 test.each([400, 401, 413, 302])("a batch answered %i is reported, not repeated", async (code) => {

@@ -22,20 +22,20 @@ const MEASURED_AT = [0.25, 0.5, 0.75, 1];
 const GROWTH_MAX_BYTES = 8 * 1_024 * 1_024;
 
 interface Attack {
-  readonly answer: HostileResponse;
+  readonly response: HostileResponse;
   readonly post: () => Promise<SendResult>;
 }
 
 test(`${RESPONSES} hostile answers`, { timeout: 7_200_000 }, async () => {
   await using server = await startHostileServer();
   await using clients = new AsyncDisposableStack();
-  const attacks = HOSTILE_RESPONSES.flatMap((answer) =>
+  const attacks = HOSTILE_RESPONSES.flatMap((response) =>
     [server.plainUrl, server.tlsUrl].map((url): Attack => {
       // No two responses use the same connection, because the rest of a response would count as part of the next one.
-      const timeoutMs = answer.lasts === true ? SHORT_MS : LONG_MS;
+      const timeoutMs = response.lasts === true ? SHORT_MS : LONG_MS;
       const http = clients.use(httpClient({ timeoutMs, ca: server.ca }));
-      const endpoint = endpointOf(`${url}/${answer.name}`);
-      return { answer, post: () => http.post(endpoint) };
+      const endpoint = endpointOf(`${url}/${response.name}`);
+      return { response, post: () => http.post(endpoint) };
     }),
   );
   const wrong: string[] = [];
@@ -45,7 +45,7 @@ test(`${RESPONSES} hostile answers`, { timeout: 7_200_000 }, async () => {
     while (given < end) {
       const attack = attacks[given++ % attacks.length];
       if (attack === undefined) return;
-      const { name, outcomes } = attack.answer;
+      const { name, outcomes } = attack.response;
       const seen = outcome(await attack.post());
       if (!outcomes.some((wanted) => wanted === seen)) {
         wrong.push(`${name}: ${seen} instead of ${outcomes.join(" or ")}`);

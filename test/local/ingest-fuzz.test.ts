@@ -190,9 +190,9 @@ test(`${REQUESTS} requests of every kind`, { timeout: 3_600_000 }, async () => {
   let heapAtFirstMib = 0;
   for (let seed = 0; seed * AT_A_TIME < REQUESTS; seed += 1) {
     const round = fc.sample(fuzzed, { numRuns: AT_A_TIME, seed });
-    const answers = await Promise.all(round.map((one) => send(world.stage.port, agent, one)));
+    const responses = await Promise.all(round.map((one) => send(world.stage.port, agent, one)));
     const owed: string[] = [];
-    for (const [at, { status, text }] of answers.entries()) {
+    for (const [at, { status, text }] of responses.entries()) {
       const one = round[at];
       if (one === undefined) continue;
       statuses.set(status, (statuses.get(status) ?? 0) + 1);

@@ -69,8 +69,8 @@ test("settings send every call here", async () => {
     metrics: { sampleRate: 0 },
   });
   const basic = { authorization: `Basic ${btoa(`${KEY}:`)}` };
-  for (const answer of [get("/sourceConfig/", basic), get(`/sourceConfig?writeKey=${KEY}`)]) {
-    expect(await (await answer).json()).toMatchObject({
+  for (const response of [get("/sourceConfig/", basic), get(`/sourceConfig?writeKey=${KEY}`)]) {
+    expect(await (await response).json()).toMatchObject({
       source: { id: "web", enabled: true, destinations: [], config: {} },
     });
   }
@@ -81,8 +81,8 @@ test("settings send every call here", async () => {
 
 test("behind a proxy that ends TLS, settings name https", async () => {
   world = await ingestWorld();
-  const answer = await get(`/v1/projects/${KEY}/settings`, { "x-forwarded-proto": "https" });
-  expect(await answer.json()).toMatchObject({
+  const response = await get(`/v1/projects/${KEY}/settings`, { "x-forwarded-proto": "https" });
+  expect(await response.json()).toMatchObject({
     integrations: { "Segment.io": { protocol: "https" } },
   });
 });

@@ -45,9 +45,9 @@ test.each([
   ["chunks that stop", `${head("Transfer-Encoding: chunked\r\n")}5\r\n{"bat\r\n`],
 ])("%s: 408 and the end", async (_, text) => {
   world = await ingestWorld({ times: QUICK });
-  const answer = await endOf(text);
-  expect(answer).toMatch(/^HTTP\/1.1 408 /);
-  expect(answer).toContain('"code":"request-timeout"');
+  const response = await endOf(text);
+  expect(response).toMatch(/^HTTP\/1.1 408 /);
+  expect(response).toContain('"code":"request-timeout"');
   await untilZero("switchyard_ingest_in_flight_bytes");
 });
 
@@ -107,9 +107,9 @@ test.each([
   ["headers that are too large", head(`A: ${"b".repeat(20_000)}\r\n`), 431, "headers-too-large"],
 ] as const)("%s: %s", async (_, bytes, status, code) => {
   world = await ingestWorld();
-  const answer = await endOf(bytes);
-  expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
-  expect(JSON.parse(answer.slice(answer.indexOf("\r\n\r\n")))).toMatchObject({
+  const response = await endOf(bytes);
+  expect(response).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  expect(JSON.parse(response.slice(response.indexOf("\r\n\r\n")))).toMatchObject({
     success: false,
     code,
   });
@@ -241,8 +241,8 @@ test.each([
   ["without one", "GET /v1/health HTTP/1.1\r\n\r\n"],
 ])("a request without Host gets one answer, %s", async (_, text) => {
   world = await ingestWorld();
-  const answer = await endOf(text);
-  expect(answer.match(/HTTP\/1.1 /g)).toHaveLength(1);
-  expect(answer).toMatch(/^HTTP\/1.1 400 .*"code":"invalid-request"/s);
+  const response = await endOf(text);
+  expect(response.match(/HTTP\/1.1 /g)).toHaveLength(1);
+  expect(response).toMatch(/^HTTP\/1.1 400 .*"code":"invalid-request"/s);
   expect(world.records()).toHaveLength(0);
 });

@@ -16,14 +16,14 @@ const by = (key: string, more: object = {}) => ({
 
 /** Returns the status, and the code and message in the body. */
 async function refused(response: Promise<Response>) {
-  const answered = await response;
-  const { code, message } = (await answered.json()) as { code: string; message: string };
+  const responded = await response;
+  const { code, message } = (await responded.json()) as { code: string; message: string };
   const counted = await world.metric(`switchyard_ingest_requests_total{code="${code}"}`);
   const logged = world.lines.filter(
     (line) => line.msg === "ingest.request-rejected" && line.code === code,
   );
   expect([counted, logged.length]).toEqual(["1", 1]);
-  return [answered.status, code, message];
+  return [responded.status, code, message];
 }
 
 const statusOf = async (response: Promise<Response>) => (await response).status;

@@ -86,7 +86,7 @@ export class Endpoints {
       send: (endpoint, request, done) => {
         if (!process.alive) return;
         const calls = callsOf(request.headers);
-        const answer = this.#answerTo(endpoint.key, calls, request.readsResponse === true);
+        const answer = this.#responseTo(endpoint.key, calls, request.readsResponse === true);
         const durationMs = answer === "timeout" ? TIMEOUT_MS : this.#random.integer(2, 400);
         const atMs = this.#clock.nowMs();
         const endAtMs = atMs + durationMs;
@@ -119,22 +119,22 @@ export class Endpoints {
   }
 
   /** A response with a result for each call contains separate statuses. */
-  #answerTo(key: EndpointKey, calls: readonly SentCall[], isEach: boolean): ScriptedResponse {
+  #responseTo(key: EndpointKey, calls: readonly SentCall[], isEach: boolean): ScriptedResponse {
     const behaviour = this.#behaviours.get(key);
     const isPoisoned = (call: SentCall) =>
       behaviour?.kind === "poisoned" && isPoison(call.messageId);
-    const answer = this.#answer(key);
+    const answer = this.#responseOf(key);
     if (!isEach || typeof answer === "string" || this.#random.chance(0.2)) {
       return calls.some(isPoisoned) ? { status: 400, retryAfter: null } : answer;
     }
     const each = calls.map((call) => {
-      const own = isPoisoned(call) ? 400 : this.#answer(key);
+      const own = isPoisoned(call) ? 400 : this.#responseOf(key);
       return { status: typeof own === "number" ? own : typeof own === "string" ? 500 : own.status };
     });
     return { status: 207, retryAfter: null, each };
   }
 
-  #answer(key: EndpointKey): ScriptedResponse {
+  #responseOf(key: EndpointKey): ScriptedResponse {
     const behaviour = this.#behaviours.get(key) ?? { kind: "healthy" };
     const ok = { status: this.#random.pick([200, 202, 204]), retryAfter: null };
     switch (behaviour.kind) {

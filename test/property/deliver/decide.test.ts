@@ -116,11 +116,11 @@ function live(
     if (planned.kind === "attempt") {
       attemptsAtMs.push(nowMs);
       nowMs += tookMs;
-      const answers = planned.endpoints.flatMap(({ key }, index) => {
-        const answer = results[index];
-        return answer === undefined ? [] : [resultAt(key, answer, nowMs)];
+      const responses = planned.endpoints.flatMap(({ key }, index) => {
+        const response = results[index];
+        return response === undefined ? [] : [resultAt(key, response, nowMs)];
       });
-      const decision = decide(planned.delivery, "any", keys, answers, retry, nowMs);
+      const decision = decide(planned.delivery, "any", keys, responses, retry, nowMs);
       output = decision.outputs[0];
       if (output === undefined) return { attemptsAtMs, waits, end: "accepted" };
       const retryDelayMs =
@@ -171,8 +171,8 @@ test("an endpoint that asks for less time than there is gets at least that", () 
       let delivery: Delivery = deliveryOf({ firstAttemptAtMs: START_MS });
       const [key] = URLS.map(endpointKey);
       if (key === undefined) return;
-      const answers = [resultAt(key, { ...status, retryAfter: `${seconds}` })];
-      const decision = decide(delivery, "any", [key], answers, retry, START_MS);
+      const responses = [resultAt(key, { ...status, retryAfter: `${seconds}` })];
+      const decision = decide(delivery, "any", [key], responses, retry, START_MS);
       let nowMs = START_MS;
       let [output] = decision.outputs;
       const destination = webhookDestination({ urls: URLS.slice(0, 1) });

@@ -26,7 +26,7 @@ export interface ApiServer extends AsyncDisposable {
 export async function apiServer(secrets: Secrets, kubeconfig: string): Promise<ApiServer> {
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? "/", "http://localhost");
-    const answer = answerTo(pathname, secrets);
+    const answer = responseTo(pathname, secrets);
     const body = JSON.stringify(
       answer ?? { kind: "Status", apiVersion: "v1", code: 404, reason: "NotFound" },
     );
@@ -55,7 +55,7 @@ export async function apiServer(secrets: Secrets, kubeconfig: string): Promise<A
 }
 
 /** Null if the object does not exist. */
-function answerTo(path: string, secrets: Secrets): object | null {
+function responseTo(path: string, secrets: Secrets): object | null {
   if (path === "/version") return { major: "1", minor: "33", gitVersion: "v1.33.0" };
   if (path === "/api") return { kind: "APIVersions", versions: ["v1"] };
   if (path === "/apis") {

@@ -159,7 +159,7 @@ export class MemoryAdmin implements Admin {
     return topic;
   }
 
-  #ask<Answer>(question: () => Answer): Promise<Answer> {
+  #ask<BrokerResponse>(question: () => BrokerResponse): Promise<BrokerResponse> {
     const { network } = this.#broker;
     return new Promise((resolve, reject) => {
       network.toBroker(this.#party, () => {

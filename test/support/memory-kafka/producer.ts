@@ -31,7 +31,7 @@ interface Send {
 }
 
 /** The records of a request that were written, and those that the brokers rejected for their size. */
-interface Answer {
+interface BrokerResponse {
   readonly send: Send;
   readonly written: ReadonlySet<OutgoingRecord>;
   readonly refused: readonly RejectedRecord[];
@@ -125,7 +125,7 @@ export class MemoryProducer implements WatchedProducer {
 
   #arrive(sends: readonly Send[]): void {
     const { topics, network, random, lostAcknowledgements } = this.#broker;
-    const answers = sends.map((send): Answer => {
+    const responses = sends.map((send): BrokerResponse => {
       const here = send.records.filter(({ topic }) => topics.find(topic) !== undefined);
       return {
         send,
@@ -140,7 +140,7 @@ export class MemoryProducer implements WatchedProducer {
     );
     const isLost = lacking.size === 0 && random.chance(lostAcknowledgements);
     const extraMs = lacking.size > 0 || isLost ? RETRY_MS : 0;
-    network.toClient(this.#party, () => this.#answered(isLost ? [] : answers, lacking), extraMs);
+    network.toClient(this.#party, () => this.#responded(isLost ? [] : responses, lacking), extraMs);
   }
 
   #write(record: OutgoingRecord): RejectedRecord[] {
@@ -156,7 +156,7 @@ export class MemoryProducer implements WatchedProducer {
     return [];
   }
 
-  #answered(answers: readonly Answer[], lacking: ReadonlySet<string>): void {
+  #responded(responses: readonly BrokerResponse[], lacking: ReadonlySet<string>): void {
     const nowMs = this.#broker.clock.nowMs();
     for (const topic of lacking) {
       const since = this.#missing.get(topic)?.sinceMs ?? nowMs;
@@ -164,7 +164,7 @@ export class MemoryProducer implements WatchedProducer {
         this.#missing.set(topic, { sinceMs: since, probedAtMs: nowMs });
       if (nowMs - since >= BLOCK_AFTER_MS) this.#onMissing(topic);
     }
-    for (const { send, written, refused } of answers) this.#settle(send, written, refused, nowMs);
+    for (const { send, written, refused } of responses) this.#settle(send, written, refused, nowMs);
     this.#isUnderWay = false;
     if (this.#sends.size === 0) this.#onIdle?.();
     this.#request();

@@ -30,7 +30,7 @@ export async function pageOnKafka() {
   started.defer(() => broker.stop());
   const [behind = ""] = broker.behind;
   proxy.leadTo(behind);
-  const answers = new Map([
+  const responses = new Map([
     ["good", 200],
     ["down", 503],
     ["picky", 400],
@@ -39,7 +39,7 @@ export async function pageOnKafka() {
     request.resume();
     request.on("end", () => {
       const path = (request.url ?? "").slice(1);
-      response.writeHead(answers.get(path) ?? 404).end(`no, because of ${HOSTILE}`);
+      response.writeHead(responses.get(path) ?? 404).end(`no, because of ${HOSTILE}`);
     });
   });
   receiver.listen(0, "127.0.0.1");
@@ -73,7 +73,7 @@ export async function pageOnKafka() {
   };
   const kept = started.move();
   return {
-    ...{ config, world, program, admin, answers },
+    ...{ config, world, program, admin, responses },
     disconnect: () => {
       proxy.leadTo(NOWHERE);
       proxy.cut();
