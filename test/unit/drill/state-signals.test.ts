@@ -71,7 +71,7 @@ function look(said: Said): Look {
     said.cause === ""
       ? []
       : [{ ...attempted, atMs: MADE_MS + 5_000, requests: [{ cause: said.cause }] }];
-  const receiver = () => ({ answers: [{ atMs: ACCEPTED_MS, status: 200 }] });
+  const receiver = () => ({ responses: [{ atMs: ACCEPTED_MS, status: 200 }] });
   return {
     fromMs: MADE_MS + 5_000,
     toMs: MADE_MS + 8_000,
