@@ -203,7 +203,7 @@ export function tooMany(
   return [...counts].flatMap(([{ kind }, ofFault]) =>
     [...ofFault].flatMap(([partition, count]) => {
       if (count <= IN_FLIGHT_MAX) return [];
-      const says = `a ${kind} has repeated attempts of ${count} records of ${partition}; at most ${IN_FLIGHT_MAX} are in hand`;
+      const says = `a ${kind} has repeated attempts of ${count} records of ${partition}; at most ${IN_FLIGHT_MAX} are in flight`;
       return [{ law: "repeated" as const, says }];
     }),
   );

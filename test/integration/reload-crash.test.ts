@@ -152,7 +152,7 @@ test.each(Object.keys(ADDED_MOMENTS))(
 
 const REMOVED_MOMENTS: Readonly<Record<string, (program: RunningProgram) => Promise<unknown>>> = {
   "when the file has been written": () => Promise.resolve(),
-  "while its attempts in hand end": (program) => program.logged("config.applied"),
+  "while its attempts in flight end": (program) => program.logged("config.applied"),
 };
 
 test.each(Object.keys(REMOVED_MOMENTS))(

@@ -322,7 +322,7 @@ function testRoom(bench: Bench, whenFull: (typeof FULL_MODES)[number]): void {
     await consumer.stop();
   });
 
-  test("at most so many records of a partition are in hand, and all of them come", async () => {
+  test("the records of a partition that are in flight are limited, and all of them come", async () => {
     const kafka = bench.connect();
     const topic = await bench.topic(kafka, 1);
     await bench.fill(kafka, topic, 30);
@@ -340,7 +340,7 @@ function testRoom(bench: Bench, whenFull: (typeof FULL_MODES)[number]): void {
     await consumer.stop();
   });
 
-  test("at most so many bytes are in hand, but one record in any case", async () => {
+  test("the bytes in flight are limited, but one record is always allowed", async () => {
     const kafka = bench.connect();
     const topic = await bench.topic(kafka, 1);
     const sizes = [1_000, 1_000, 50_000, 1_000, 1_000, 1_000];

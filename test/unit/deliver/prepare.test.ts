@@ -99,7 +99,7 @@ test.each([
 test.each([
   ["the destination is paused", { destination: { ...both, paused: true } }, "paused"],
   ["the destination is disabled", { destination: { ...both, enabled: false } }, "disabled"],
-  ["an endpoint asks to be left alone", { gates: asked(A) }, "retry-after"],
+  ["an endpoint sent Retry-After", { gates: asked(A) }, "retry-after"],
   ["an endpoint keeps failing", { gates: open(B) }, "circuit-open"],
   ["nothing is in its way", {}, "late"],
 ] as const)("expired where %s: it waited for that", (_name, more, waited) => {
@@ -147,7 +147,7 @@ test("its own not-before beyond the window is cut to the last attempt that fits"
   });
 });
 
-test.each(["queue", "retry"] as const)("%s: an endpoint that is away is left alone", (turn) => {
+test.each(["queue", "retry"] as const)("%s: an unavailable endpoint is not attempted", (turn) => {
   for (const gates of [open(A), asked(A)]) {
     expect(prepared(ATTEMPTED, { turn, gates })).toMatchObject({
       kind: "attempt",
@@ -175,7 +175,7 @@ test("a retry is attempted although the breakers are open: it is the probe", () 
   });
 });
 
-test("the share of an endpoint that is away: it is tried if it was attempted, and scheduled for retry in place of waiting", () => {
+test("the share of an unavailable endpoint: it is tried if it was attempted, and scheduled for retry instead of waiting", () => {
   const given = { ...ATTEMPTED, retryCount: 7, endpoint: A };
   const scheduled = { kind: "retry", delayMs: 120_000, delivery: { attempt: 1, retryCount: 8 } };
   const retry = { turn: "retry", gates: open(A) } as const;

@@ -45,7 +45,7 @@ async function worldOf(
   return { world, append };
 }
 
-test("an endpoint that is dead is left alone: most records wait without a request", async () => {
+test("an endpoint that is down gets no requests: most records wait without a request", async () => {
   const { world, append } = await worldOf({ urls: [A] }, () => ({ status: 503, afterMs: 100 }));
   append(2_000);
   await world.clock.advance(8_000);

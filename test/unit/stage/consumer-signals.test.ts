@@ -15,7 +15,7 @@ function at(own: Partial<PartitionProgress>): PartitionProgress {
 test.each([
   ["all is done", [at({})], 0, 0],
   ["owns nothing", [], 0, 0],
-  ["has records in hand", [at({ end: 15, oldestUnfinishedMs: NOW_MS - 4_000 })], 5, 4_000],
+  ["has records in flight", [at({ end: 15, oldestUnfinishedMs: NOW_MS - 4_000 })], 5, 4_000],
   ["has more unread", [at({ end: 15 })], 5, 10_000],
   [
     "several partitions",
@@ -31,7 +31,7 @@ test.each([
   ["an end of 15 s ago", [at({ endAtMs: NOW_MS - 15_000 })], 0, 0],
   ["an older end", [at({ endAtMs: NOW_MS - 15_001 })], null, null],
   [
-    "an older end, and records in hand",
+    "an older end, and records in flight",
     [at({ endAtMs: NOW_MS - 15_001, oldestUnfinishedMs: NOW_MS - 60_000 })],
     null,
     60_000,

@@ -97,7 +97,7 @@ class Model {
   }
 
   #finishOne(offset: number): void {
-    if (this.#completion.finish(offset) !== 1) throw new Error(`${offset} was not in hand`);
+    if (this.#completion.finish(offset) !== 1) throw new Error(`${offset} was not in flight`);
     this.#finished.add(offset);
   }
 
