@@ -48,12 +48,12 @@ function commandsOf(file: string) {
     child.stderr.setEncoding("utf8").on("data", (chunk: string) => said.push(chunk));
     child.stdout.resume();
     child.stdin.end(text);
-    // On a busy machine, the command takes long enough to show its progress.
-    const err = () => said.join("").replaceAll(/^.* \.\.\.\n/gm, "");
     const ended = once(child, "close").then(([status]) => {
-      return { status: status as number | null, err: err() };
+      // On a busy machine, the command takes long enough to show its progress.
+      const err = said.join("").replaceAll(/^.* \.\.\.\n/gm, "");
+      return { status: status as number | null, err };
     });
-    return { child, err, ended };
+    return { child, err: () => said.join(""), ended };
   };
   return {
     start,

@@ -88,6 +88,7 @@ test("Kafka unreachable and back: all its signals report it, and no others", asy
   await expect.poll(lagging, SIGNAL).toEqual([expectedLag]);
   // For each stage that reads records.
   await expect.poll(async () => (await lags()).length, SIGNAL).toBe(STAGES.length - 1);
+  await program.logged("audience.store.opened");
   const lagsBefore = new Set(await lags());
   const before = program.lines.length;
 

@@ -81,7 +81,7 @@ test.skipIf(!hasScript)(
     await expect.poll(plain, PATIENCE).toContain("Kafka is unreachable: ");
     expect(shown.indexOf("\u001b[?1049h")).toBeGreaterThanOrEqual(0);
     // The page is redrawn.
-    const pages = () => shown.split("Ctrl-C ends.").length - 1;
+    const pages = () => shown.split("Press Ctrl-C to stop.").length - 1;
     const before = pages();
     await expect.poll(pages, PATIENCE).toBeGreaterThan(before);
     child.stdin.write("\u0003");

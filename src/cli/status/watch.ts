@@ -63,7 +63,7 @@ export function pageOf(text: string, { rows, columns }: Screen): string {
   const room = Math.max(1, rows - 1);
   const hidden = lines.length - room;
   const shown = lines.slice(0, room).map((line) => cut(line, columns));
-  const more = hidden > 0 ? `${hidden} more lines. Press Ctrl-C to stop.` : "Ctrl-C ends.";
+  const more = hidden > 0 ? `${hidden} more lines. Press Ctrl-C to stop.` : "Press Ctrl-C to stop.";
   return `${HOME}${[...shown, cut(more, columns)].join(`${REST_OF_LINE}\n`)}${REST_OF_LINE}${REST_OF_SCREEN}`;
 }
 

@@ -9,7 +9,11 @@ import { pageOf } from "../../../../src/cli/status/watch.ts";
 const lines = (page: string) => stripVTControlCharacters(page).split("\n");
 
 test("a short page is shown whole", () => {
-  expect(lines(pageOf("a\nb\n", { rows: 24, columns: 80 }))).toEqual(["a", "b", "Ctrl-C ends."]);
+  expect(lines(pageOf("a\nb\n", { rows: 24, columns: 80 }))).toEqual([
+    "a",
+    "b",
+    "Press Ctrl-C to stop.",
+  ]);
 });
 
 test("a long page is cut to the rows of the terminal, and says what is omitted", () => {
