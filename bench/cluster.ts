@@ -199,8 +199,8 @@ function text(costs: readonly Cost[], rolled: Waits, killed: Waits): string {
   }));
   const waitRow = (what: string, { stillMs, longestMs, repeated, deliveries }: Waits) => ({
     "four processes": what,
-    "a destination stood still": seconds(stillMs),
-    "longest wait": seconds(longestMs),
+    "longest time without deliveries": seconds(stillMs),
+    "longest delay": seconds(longestMs),
     repeated: `${repeated}`,
     deliveries: `${deliveries}`,
   });

@@ -52,7 +52,7 @@ export const PAGES: readonly Page[] = [
 
 /** The parts of `bench/RESULTS.md` that people cite. */
 function renderBenchmarks(): string {
-  const parts = ["router-isolation", "peers"].map((name) => {
+  const parts = ["router-isolation", "cluster", "peers"].map((name) => {
     const missing = `These figures have not been measured yet: \`npm run bench -- ${name} --write\`.`;
     return [name, results().get(name) ?? missing];
   });
