@@ -3,9 +3,9 @@
  * ordinary load: ten destinations and few calls. Measures the time of a delivery from the append of its call to the
  * receiver, and its CPU, in the first, the second and, with `--long`, the tenth minute of a process.
  *
- * The CPU of a delivery is compared with the CPU for the same calls at full speed, in the same run. At a low rate, code
- * and data are no longer in the processor's caches when the next call arrives, so every program needs several times as
- * much CPU. Decision 0029 has the figures of a simple loop with kafkajs and undici.
+ * The CPU of a delivery is compared with the CPU for the same calls at full speed, in the same run. At a low rate, every
+ * program needs several times as much CPU per call, because its code and data are no longer in the processor's caches
+ * when the next call arrives. Decision 0029 has the figures of a simple loop with kafkajs and undici.
  *
  * Goals: the process is ready after 1.5 s of CPU; at 300 deliveries per second, the p99 is 25 ms, and a delivery takes
  * 4 times the CPU that it takes at full speed. In the first minute, V8 is still compiling.

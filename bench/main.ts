@@ -217,7 +217,7 @@ if (unknown !== undefined || (asked !== null && (!Number.isInteger(asked) || ask
   const problem =
     unknown === undefined
       ? `--rounds is ${values.rounds}; it must be an integer of at least 1`
-      : `there is no bench ${unknown}. Benches: ${names.join(", ")}, all`;
+      : `unknown bench ${unknown}; expected all, or one of: ${names.join(", ")}`;
   process.stderr.write(`${problem}\n`);
   process.exit(2);
 }

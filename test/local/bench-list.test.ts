@@ -24,6 +24,8 @@ test("without a name each measurement has a line, and nothing is started", async
 test("an unknown name is rejected, with those that there are", async () => {
   await expect(bench("all", "rout")).rejects.toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("there is no bench rout. Benches: product, everyday, "),
+    stderr: expect.stringContaining(
+      "unknown bench rout; expected all, or one of: product, everyday, ",
+    ),
   });
 });

@@ -8,6 +8,7 @@ import { Option } from "commander";
 import type { Loaded } from "../../config/load.ts";
 import { visibleCell, visibleLines } from "../../domain/escape-control.ts";
 import { problemText } from "../../settings/problem.ts";
+import { counted } from "../../words/count.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 import type { Shell } from "./shell.ts";
 
@@ -59,7 +60,7 @@ export function explained(loaded: Loaded, name: string, shell: Shell): LoadedCon
   const { bold, red } = shell.errColors;
   if (loaded.kind === "invalid") {
     const { problems } = loaded;
-    const count = problems.length === 1 ? "1 problem" : `${problems.length} problems`;
+    const count = counted(problems.length, "problem");
     shell.err(`${red(bold(`${visibleCell(name)} cannot be used: ${count}.`))}\n\n`);
     for (const problem of problems) shell.err(`${visibleLines(problemText(problem))}\n\n`);
     return null;
