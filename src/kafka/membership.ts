@@ -99,6 +99,9 @@ export interface OffsetToCommit {
   readonly metadata: string;
 }
 
+/** The fetched offset of a partition whose committed offset is not in the log any more. */
+export const OUT_OF_RANGE = -2;
+
 export interface FetchedOffset {
   readonly topic: string;
   /** Distinguishes the topic from an earlier topic with the same name; null if the broker has no topic IDs. */

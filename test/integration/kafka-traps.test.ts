@@ -162,14 +162,14 @@ test("200,000 tiny records in one batch are handed over, at most 1,000 at once",
   await consumer.stop();
 });
 
-test("an offset that retention has overtaken is reset to the first record, logged and counted", async () => {
+test("an offset that retention has overtaken is reset to the first record, logged and counted, and what was finished above it is not repeated", async () => {
   const kafka = bench.connect();
   const topic = await bench.topic(kafka, 1);
   await bench.fill(kafka, topic, 10);
   const before = new Taker();
   const first = bench.consume(kafka, before, { groupId: topic, topics: [topic] });
   await before.untilTaken(10);
-  for (const taken of before.taken.slice(0, 2)) before.finish(taken);
+  for (const [at, taken] of before.taken.entries()) if (at < 2 || at === 7) before.finish(taken);
   await first.stop();
 
   const admin = new KafkajsClient({ brokers, logLevel: logLevel.NOTHING }).admin();
@@ -181,8 +181,8 @@ test("an offset that retention has overtaken is reset to the first record, logge
 
   const after = new Taker({ finishesAtOnce: true });
   const second = bench.consume(kafka, after, { groupId: topic, topics: [topic] });
-  await after.untilTaken(4);
-  expect(values(after.taken)).toEqual(["6", "7", "8", "9"]);
+  await after.untilTaken(3);
+  expect(values(after.taken)).toEqual(["6", "8", "9"]);
   expect(second.offsetResets()).toBe(1);
   await second.stop();
   expect(lines.seen).toContain("kafka.offset.out-of-range");

@@ -17,11 +17,11 @@
 
 import type { CorruptBatch } from "../../domain/corrupt-batch.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
-import type { FetchedBatch, FetchedOffset } from "../membership.ts";
+import { type FetchedBatch, type FetchedOffset, OUT_OF_RANGE } from "../membership.ts";
 import type { PartitionHandler, PartitionProgress } from "../port.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import { Completion } from "./completion.ts";
-import { encodeHeld, withFinished, withoutRanges } from "./finished-ranges.ts";
+import { encodeHeld, finishedIn, withFinished, withoutRanges } from "./finished-ranges.ts";
 
 const TAKE_MAX = 1_000;
 
@@ -69,6 +69,8 @@ export class OwnedPartition {
   readonly #backlog: Backlog[] = [];
   #completion: Completion | null = null;
   #committed: Commit | null = null;
+  /** The commit whose offset is not in the log any more; null if there is none. */
+  #outOfRange: Commit | null = null;
   #end = 0;
   #endAtMs: number | null = null;
   /** The offset at which the next fetch starts. */
@@ -130,6 +132,8 @@ export class OwnedPartition {
 
   /** Sets the group's committed offset. Called before the first `offer`, and after an offset was out of range. */
   committedAt(fetched: FetchedOffset): void {
+    if (fetched.offset !== OUT_OF_RANGE) this.#outOfRange = null;
+    else if (this.#committed?.offset !== OUT_OF_RANGE) this.#outOfRange = this.#committed;
     this.fetched = fetched;
     this.hasReadSince = false;
     this.#committed = { offset: fetched.offset, metadata: fetched.metadata };
@@ -175,11 +179,21 @@ export class OwnedPartition {
       remembered.topicId === topicId &&
       topicId !== "" &&
       remembered.offset <= this.#end;
-    const { offset, metadata } = isUsable
-      ? withFinished(committed, remembered, topicId)
-      : committed;
+    const known = isUsable ? withFinished(committed, remembered, topicId) : committed;
+    const { offset, metadata } = this.#withFinishedAbove(known, start);
     this.#committed = committed;
     this.#completion = new Completion({ offset, metadata, topicId, recordsMax: this.#recordsMax });
+  }
+
+  /**
+   * If retention deleted the records at the committed offset, the processed records above it are still in the log. If
+   * the log was truncated instead, its offsets belong to other records.
+   */
+  #withFinishedAbove(known: Commit, start: number): Commit {
+    const before = this.#outOfRange;
+    if (before === null || before.offset >= start) return known;
+    const isInLog = finishedIn(before, this.topicId).every(([, to]) => to <= this.#end);
+    return isInLog ? withFinished(known, before, this.topicId) : known;
   }
 
   /**

@@ -5,7 +5,13 @@
 
 import { atMost, type Signal } from "../../runtime/signal.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { Assignment, FetchedBatch, FetchedOffset, Member } from "../membership.ts";
+import {
+  type Assignment,
+  type FetchedBatch,
+  type FetchedOffset,
+  type Member,
+  OUT_OF_RANGE,
+} from "../membership.ts";
 import type { ConsumeOptions, PartitionProgress } from "../port.ts";
 import { BackPressure } from "./back-pressure.ts";
 import { ByteBudget } from "./byte-budget.ts";
@@ -17,7 +23,6 @@ import { OwnedPartition, type Remembered } from "./owned-partition.ts";
 import type { SessionLease } from "./session-lease.ts";
 
 /** The offset that the driver reports as committed before it resets a partition. */
-const OUT_OF_RANGE = -2;
 const NOT_COMMITTED = -1;
 
 const ASK_AGAIN_MS = 250;

@@ -15,12 +15,11 @@ import type { LeaderTable } from "../cluster/leader-table.ts";
 import { EARLIEST, listOffsets } from "../cluster/offsets.ts";
 import type { Address } from "../kafkajs/address.ts";
 import type { SharedConnections } from "../kafkajs/shared-connections.ts";
-import type { FetchedOffset } from "../membership.ts";
+import { type FetchedOffset, OUT_OF_RANGE } from "../membership.ts";
 import type { Coordinator } from "./coordinator.ts";
 import { stepAfter } from "./partition-error.ts";
 
 const AGAIN_MS = 300;
-const OUT_OF_RANGE = -2;
 
 interface Place {
   readonly topic: string;

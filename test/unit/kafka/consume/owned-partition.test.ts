@@ -125,6 +125,26 @@ describe("an owned partition", () => {
   });
 });
 
+test.each([
+  ["retention has deleted a finished record, too", 7, 100, [8]],
+  ["retention has deleted the unfinished record", 6, 100, [8]],
+  ["retention has deleted everything that was finished", 8, 100, [8]],
+  ["the log was truncated and written again", 3, 100, [3, 4, 5, 6, 7, 8]],
+  ["the log ends before what was finished", 6, 7, [6, 7, 8]],
+])("after a reset, when %s, skips what is certainly finished", (_name, start, end, expected) => {
+  const partition = owned(100, { offset: 5, metadata: `sw1:5:${TOPIC_ID}:BC` });
+  for (let looks = 0; looks < 2; looks += 1) {
+    const reset = { offset: -2, metadata: "" };
+    partition.committedAt({ topic: "t", partition: 0, topicId: TOPIC_ID, ...reset });
+  }
+  const offsets = [3, 4, 5, 6, 7, 8].filter((offset) => offset >= start);
+  partition.offer(batch(start, offsets, { end }), null);
+  partition.handOver();
+  expect(taken).toEqual(expected);
+  for (const offset of expected) partition.finish(offset);
+  expect(partition.toCommit()).toMatchObject({ offset: 9 });
+});
+
 test("held at an offset a partition is committed no further, and says to where records were worked on", () => {
   const partition = owned();
   partition.offer(batch(0, [0, 1, 2, 3, 4]), null);
