@@ -3,7 +3,8 @@
  * thousands of topics, has the limit for each step that it reports.
  *
  * The session's connections are closed when they are unused, or when a call has failed. Unless they were new, the call
- * is then repeated once with new ones. While a partition moves to another leader, calls are repeated for a few seconds.
+ * is then repeated once with new ones. While a partition moves to another leader, or a group to another coordinator, calls
+ * are repeated for some seconds.
  * Because of these repetitions, every call must be idempotent.
  */
 
@@ -13,7 +14,7 @@ import { asError } from "../../runtime/as-error.ts";
 import { ClosedError, MissingPermissionError } from "../port.ts";
 import { Brokers } from "./brokers.ts";
 import type { Client, Clients } from "./connection.ts";
-import { errorSentence, errorTypes } from "./kafka-error.ts";
+import { errorSentence, errorTypes, NO_COORDINATOR } from "./kafka-error.ts";
 import { withPermission } from "./permission.ts";
 
 const CALL_LIMIT_MS = 30_000;
@@ -22,7 +23,7 @@ const IDLE_LIMIT_MS = 1_000;
 /** The waits between attempts to connect to any broker; callers handle longer outages. */
 const CONNECT_WAITS_MS = [300, 600, 1_200];
 /**
- * Errors that end soon: a leader or controller is being elected, or kafkajs has started to authenticate on a connection
+ * Errors that end soon: a leader, controller or coordinator is being elected, or kafkajs has started to authenticate on a connection
  * that is already authenticating.
  */
 const PASSING = [
@@ -30,8 +31,10 @@ const PASSING = [
   "LEADER_NOT_AVAILABLE",
   "NOT_CONTROLLER",
   "ILLEGAL_SASL_STATE",
+  ...NO_COORDINATOR,
 ];
-const ELECTION_LIMIT_MS = 5_000;
+/** On a new cluster, the first group waits for the creation of the topic of committed offsets. */
+const ELECTION_LIMIT_MS = 10_000;
 const ELECTION_STEP_MS = 500;
 
 type Act<Result> = (brokers: Brokers, onStep: () => void) => Promise<Result>;

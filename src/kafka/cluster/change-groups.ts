@@ -1,30 +1,15 @@
-/**
- * Changes groups without joining them. Both functions wait until the group has a coordinator; the caller limits the
- * time.
- *
- *   the coordinator                  then
- *   is being found, loads the group  the request is sent again after 100 ms, to the coordinator of that time
- *   or has moved
- *   returns another error            throws
- */
+/** Changes groups without joining them. The admin session repeats a call while a group has no coordinator. */
 
-import { setTimeout as sleep } from "node:timers/promises";
 import { type Broker, request } from "../kafkajs/internals.ts";
 import type { CommittedOffset } from "../port.ts";
 import type { Brokers } from "./brokers.ts";
-import { errorTypes, protocolError } from "./kafka-error.ts";
+import { protocolError } from "./kafka-error.ts";
 
 /** The generation of a commit by a process that is not a member. */
 const NO_GENERATION = -1;
 const NO_MEMBER = "";
 /** GROUP_ID_NOT_FOUND. */
 const NO_GROUP = 69;
-const WAIT_MS = 100;
-const PASSING = new Set([
-  "GROUP_COORDINATOR_NOT_AVAILABLE",
-  "GROUP_LOAD_IN_PROGRESS",
-  "NOT_COORDINATOR_FOR_GROUP",
-]);
 
 interface CommitResponse {
   readonly responses: readonly {
@@ -58,21 +43,13 @@ export async function deleteGroup(brokers: Brokers, groupId: string): Promise<vo
   });
 }
 
-/** @param send returns the results with their error codes. It may be called several times. */
+/** @param send returns the results with their error codes. */
 async function atCoordinator(
   brokers: Brokers,
   groupId: string,
   send: (coordinator: Broker) => Promise<readonly { readonly errorCode: number }[]>,
 ): Promise<void> {
-  for (;;) {
-    try {
-      const results = await send(await brokers.coordinator(groupId));
-      const failed = results.find(({ errorCode }) => errorCode !== 0);
-      if (failed === undefined) return;
-      throw protocolError(failed.errorCode);
-    } catch (error) {
-      if (![...errorTypes(error)].some((type) => PASSING.has(type))) throw error;
-      await sleep(WAIT_MS);
-    }
-  }
+  const results = await send(await brokers.coordinator(groupId));
+  const failed = results.find(({ errorCode }) => errorCode !== 0);
+  if (failed !== undefined) throw protocolError(failed.errorCode);
 }

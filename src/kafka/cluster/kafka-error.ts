@@ -42,6 +42,13 @@ export function errorSentence(error: unknown): string {
   return `${message}: ${parts.join("; ")}`;
 }
 
+/** A group has no coordinator at the moment: it is being created or elected, loads the group, or has moved. */
+export const NO_COORDINATOR: readonly string[] = [
+  "NOT_COORDINATOR_FOR_GROUP",
+  "GROUP_COORDINATOR_NOT_AVAILABLE",
+  "GROUP_LOAD_IN_PROGRESS",
+];
+
 type ErrorKind =
   /** Ends without action: brokers are unreachable, restarting, electing or slow, or no token is available. */
   | "outage"

@@ -16,7 +16,7 @@
 import { hostAndPort } from "../../runtime/listening.ts";
 import type { Signal } from "../../runtime/signal.ts";
 import type { Brokers } from "../cluster/brokers.ts";
-import { errorTypes, protocolError } from "../cluster/kafka-error.ts";
+import { errorTypes, NO_COORDINATOR, protocolError } from "../cluster/kafka-error.ts";
 import type { DirectRequest } from "../kafkajs/broker-connection.ts";
 import { DRIVER_OUTAGE } from "../kafkajs/error-names.ts";
 import type { RequestName } from "../kafkajs/internals.ts";
@@ -35,11 +35,6 @@ import { PROTOCOL } from "./assignment.ts";
 
 /** After a regular handover, brokers can name the new coordinator within a second or two. */
 const WAITS_MS = [0, 100, 300, 600, 1_000];
-const ELSEWHERE = [
-  "NOT_COORDINATOR_FOR_GROUP",
-  "GROUP_COORDINATOR_NOT_AVAILABLE",
-  "GROUP_LOAD_IN_PROGRESS",
-];
 const UNREACHABLE: ReadonlySet<string> = new Set(DRIVER_OUTAGE);
 const MEMBER_ID_REQUIRED = 79;
 const CONSUMER = "consumer";
@@ -256,6 +251,6 @@ function sent({ apiKey, apiName, versions }: RequestKind) {
 
 function isElsewhere(error: unknown): boolean {
   const types = errorTypes(error);
-  if (ELSEWHERE.some((type) => types.has(type))) return true;
+  if (NO_COORDINATOR.some((type) => types.has(type))) return true;
   return error instanceof Error && UNREACHABLE.has(error.name);
 }
