@@ -4,9 +4,11 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { orderSchemas } from "../../src/cli/schemas/schema-files.ts";
-import { code, pageWith } from "./page.ts";
+import { code, pageWith, table } from "./page.ts";
 
 const FOLDER = join(import.meta.dirname, "../../schemas");
+/** The page only names these files, because few readers need their fields. */
+const ONLY_NAMED = ["attempt.avsc", "operator-action.schema.json", "switchyard.schema.json"];
 
 interface Field {
   readonly name: string;
@@ -16,9 +18,6 @@ interface Field {
 }
 
 interface Schema {
-  readonly type: string;
-  readonly name: string;
-  readonly namespace?: string;
   readonly doc?: string;
   readonly fields?: readonly Field[];
   readonly symbols?: readonly string[];
@@ -31,7 +30,6 @@ interface JsonSchema {
   readonly format?: string;
   readonly enum?: readonly string[];
   readonly const?: string | number;
-  readonly oneOf?: readonly JsonSchema[];
   readonly required?: readonly string[];
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly items?: JsonSchema;
@@ -44,7 +42,9 @@ export function renderSchemas(): string {
     .map((file) => ({ file, text: readFileSync(join(FOLDER, file), "utf8") }));
   const ordered = orderSchemas(files);
   if (ordered.kind === "invalid") throw new Error(ordered.problems.join("; "));
-  const sections = ordered.schemas.map(({ file, name, text }) => section(file, name, text));
+  const sections = ordered.schemas
+    .filter(({ file }) => !ONLY_NAMED.includes(file))
+    .map(({ file, name, text }) => section(file, name, text));
   return pageWith("docs/schemas.md", {
     Avro: sections.join("\n"),
     JSON: jsonSections().join("\n"),
@@ -52,12 +52,14 @@ export function renderSchemas(): string {
 }
 
 function jsonSections(): readonly string[] {
-  const files = readdirSync(FOLDER).filter((file) => file.endsWith(".schema.json"));
+  const files = readdirSync(FOLDER).filter(
+    (file) => file.endsWith(".schema.json") && !ONLY_NAMED.includes(file),
+  );
   return files.sort().map((file) => {
     const schema = JSON.parse(readFileSync(join(FOLDER, file), "utf8")) as JsonSchema;
-    const [head, ...inner] = titled(schema);
-    const first = jsonBody(head ?? schema, `## ${head?.title}\n\nFile: \`schemas/${file}\`.`);
-    return `${first}${inner.map((each) => jsonBody(each, `\n### ${each.title}\n\n`)).join("")}`;
+    const [head = schema, ...inner] = titled(schema);
+    const about = `## ${head.title}\n\nFile: \`schemas/${file}\`. ${head.description}\n`;
+    return `${about}${jsonTable(head)}${inner.map((each) => `\n### ${each.title}\n${jsonTable(each)}`).join("")}`;
   });
 }
 
@@ -65,20 +67,21 @@ function jsonSections(): readonly string[] {
 function titled(schema: JsonSchema): readonly JsonSchema[] {
   const inner = [
     ...Object.values(schema.properties ?? {}),
-    ...(schema.oneOf ?? []),
     ...(schema.items ? [schema.items] : []),
   ];
   return [...(schema.title === undefined ? [] : [schema]), ...inner.flatMap(titled)];
 }
 
-function jsonBody({ description, properties = {}, required = [] }: JsonSchema, head: string) {
+function jsonTable({ properties = {}, required = [] }: JsonSchema): string {
   const rows = Object.entries(properties).map(([name, each]) => {
-    const presence = required.includes(name) ? "always" : "may be absent";
-    return `| ${code(name)} | ${jsonType(each)} | ${presence} | ${each.description ?? ""} |`;
+    const presence = required.includes(name) ? "" : "optional";
+    return [code(name), jsonType(each), presence, each.description ?? ""];
   });
-  const table = `\n| Field | Type | | Meaning |\n|---|---|---|---|\n${rows.join("\n")}\n`;
-  const gap = head.endsWith("\n") ? "" : " ";
-  return `${head}${gap}${description ?? ""}\n${rows.length === 0 ? "" : table}`;
+  return fieldTable(rows);
+}
+
+function fieldTable(rows: readonly (readonly string[])[]): string {
+  return `\n${table(["Field", "Type", "", "Meaning"], rows)}\n`;
 }
 
 function jsonType(schema: JsonSchema): string {
@@ -87,45 +90,25 @@ function jsonType(schema: JsonSchema): string {
   if (choices !== undefined) return choices.map(code).join(", ");
   if (items !== undefined) return `array of ${jsonType(items)}`;
   if (title !== undefined) return code(title);
-  return format === undefined ? code(type) : `${type}, ${code(format)}`;
+  return code(format ?? type);
 }
 
 function section(file: string, name: string, text: string): string {
-  const schema = JSON.parse(text) as Schema;
-  const inner = nested(schema).map((each) => body(each, `\n### ${each.name}\n`));
-  return `${body(schema, `## ${name}\n\nFile: \`schemas/${file}\`.`)}${inner.join("")}`;
-}
-
-function body({ doc, fields, symbols }: Schema, head: string): string {
-  const about = `${head}${head.endsWith("\n") ? "\n" : " "}${doc ?? ""}\n`;
+  const { doc, fields = [], symbols } = JSON.parse(text) as Schema;
+  const about = `## ${name}\n\nFile: \`schemas/${file}\`. ${doc}\n`;
   if (symbols !== undefined) return `${about}\nOne of: ${symbols.map(code).join(", ")}.\n`;
-  const rows = (fields ?? []).map(
-    ({ name, type, doc: said = "", default: fallback }) =>
-      `| ${code(name)} | ${typeText(type)} | ${fallback === undefined ? "required" : "optional"} | ${said} |`,
-  );
-  return `${about}\n| Field | Type | | Meaning |\n|---|---|---|---|\n${rows.join("\n")}\n`;
-}
-
-/** Returns the nested records and enums. */
-function nested({ fields = [] }: Schema): readonly Schema[] {
-  return fields.flatMap(({ type }) => definitions(type));
-}
-
-function definitions(type: unknown): readonly Schema[] {
-  if (Array.isArray(type)) return type.flatMap(definitions);
-  if (typeof type !== "object" || type === null) return [];
-  const { type: kind, items, values } = { ...type } as Record<string, unknown>;
-  if (kind === "record" || kind === "enum") return [type as Schema];
-  return [items, values].flatMap(definitions);
+  const rows = fields.map(({ name, type, doc: said = "", default: fallback }) => {
+    const presence = fallback === undefined ? "" : "optional";
+    return [code(name), typeText(type), presence, said];
+  });
+  return `${about}${fieldTable(rows)}`;
 }
 
 function typeText(type: unknown): string {
   if (typeof type === "string") return code(type);
   if (Array.isArray(type)) {
     const branches = type.filter((branch) => branch !== "null");
-    return branches.length > 2
-      ? "a value of any type, at most two levels deep"
-      : branches.map(typeText).join(" or ");
+    return branches.length > 2 ? "any" : branches.map(typeText).join(" or ");
   }
   const {
     type: kind,
@@ -133,8 +116,10 @@ function typeText(type: unknown): string {
     logicalType,
     items,
     values,
+    symbols,
   } = { ...(type as object) } as Record<string, unknown>;
-  if (typeof logicalType === "string") return `${String(kind)}, ${code(logicalType)}`;
+  if (typeof logicalType === "string") return code(logicalType);
+  if (Array.isArray(symbols)) return symbols.map(code).join(", ");
   if (kind === "array") return `array of ${typeText(items)}`;
   if (kind === "map") return `map of ${typeText(values)}`;
   return code(String(name));
