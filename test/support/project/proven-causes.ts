@@ -28,10 +28,7 @@ const FLOWS = "unit/audience/flows.test.ts";
 export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
   "It does not start": [
     ["exit status 2", "local/program.test.ts: bin/switchyard.js %j ends with %i"],
-    ["it rejected the authentication with", CONNECTING],
-    ["its certificate is from an authority that is not trusted", CONNECTING],
-    ["it closes connections without TLS", CONNECTING],
-    ["it does not respond without authentication", CONNECTING],
+    ["kafka.waiting", CONNECTING],
     [
       "topics.waiting",
       "integration/run.test.ts: without permission to create topics, it waits for them",
@@ -101,7 +98,6 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ],
     ["NEXT RETRY", NOBODY],
     ["switchyard_delay_overdue", "unit/delay/stage.test.ts: what is due is not done before"],
-    ["switchyard_consumers_with_unknown_lag", UNREACHABLE],
   ],
   "Kafka is unreachable": [
     ["kafka.broker.unreachable", UNREACHABLE],
@@ -110,10 +106,10 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
       "INVALID_TIMESTAMP",
       "integration/process-clock.test.ts: a process 5 h ahead that cannot see the brokers' clock reports why",
     ],
-    ["kafka.produce.permission-missing", `${PERMISSIONS}: a producer of`],
     ["kafka.produce.topic-missing", "integration/kafka-traps.test.ts: records for a missing topic"],
     [
       "consumer.crashed",
+      `${PERMISSIONS}: a producer of`,
       "unit/stage/consuming-stage.test.ts: any other failure ends the program",
       "unit/deliver/stage.test.ts: a crashed consumer is started again",
     ],
