@@ -16,8 +16,8 @@ export interface TopicState {
   /** The values of the requested keys, including defaults, as strings. */
   readonly config: Readonly<Record<string, string>>;
   /**
-   * The missing permission, if any; `config` is then empty. If `Describe` is missing, `partitions` is also empty, and
-   * it is unknown whether the topic exists.
+   * The missing permission, if any; `config` is then empty. If `Describe` is missing, `partitions` is 0, and it is
+   * unknown whether the topic exists.
    */
   readonly lacks?: "Describe" | "DescribeConfigs";
 }

@@ -21,7 +21,7 @@ import { KafkaProducer } from "./produce/producer.ts";
 
 const NEEDED = ["request-queue", "sessions"];
 
-/** The version of the driver, and the parts of it that are replaced. They are logged at startup. */
+/** The version of kafkajs, and the parts of it that are replaced. They are logged at startup. */
 export const driverInUse = kafkajsInUse;
 
 /** Connects when first used. The caller must close it. */

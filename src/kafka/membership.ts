@@ -56,16 +56,16 @@ export interface GroupEvents {
   readonly fetched: (batch: FetchedBatch) => Promise<void> | undefined;
   /** Wraps each heartbeat. */
   readonly heartbeat: (member: Member, send: () => Promise<void>) => Promise<void>;
-  /** Called when the member has stopped reading its partitions and does not join again by itself. */
+  /** Called when the member has stopped reading its partitions and will not join again. */
   readonly failed: (error: Error) => void;
 }
 
 export interface Membership {
-  /** Joins and starts to fetch. Resolves when the member has joined, or has failed for good. */
+  /** Joins and starts to fetch. Resolves when the member has joined, or has failed permanently. */
   run(): Promise<void>;
   /**
-   * The time of the last response to a fetch that is still in flight, in milliseconds since the epoch; null if there is
-   * no such fetch.
+   * The time of the last response to a request for one of the partitions that are being fetched, in milliseconds since
+   * the epoch; null if there is none.
    */
   fetchRespondedAtMs(): number | null;
   /** Stops fetching, and leaves the group. The member then does not join again. */
@@ -133,10 +133,7 @@ export interface FetchedBatch {
   readonly last: number | null;
   /** The batch, if there are no records because it is corrupt; otherwise null. */
   readonly corrupt: CorruptBatch | null;
-  /**
-   * The number of records to process. `last` also covers control records, aborted records, and records before the
-   * offset that was requested.
-   */
+  /** The number of records to process. */
   readonly count: number;
   recordAt(index: number): FetchedRecord;
 }

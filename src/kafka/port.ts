@@ -1,5 +1,5 @@
 /**
- * The interface through which the stages use Kafka. `kafkajs/` implements this port. Tests have a second implementation
+ * The interface through which the stages use Kafka. `kafka.ts` implements this port. Tests have a second implementation
  * in memory with a manual clock, and one contract suite runs against both.
  *
  * Records are consumed at least once. They are passed on in offset order, and may be processed in any order.

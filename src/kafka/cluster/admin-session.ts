@@ -1,11 +1,10 @@
 /**
- * Runs admin calls one at a time, each with a time limit. A call of many requests, such as the creation of
- * thousands of topics, has the limit for each step that it reports.
+ * Runs admin calls one at a time, each with a time limit. A call of many requests, such as the creation of thousands of
+ * topics, has this limit for each step that it reports.
  *
  * The session's connections are closed when they are unused, or when a call has failed. Unless they were new, the call
- * is then repeated once with new ones. While a partition moves to another leader, or a group to another coordinator, calls
- * are repeated for some seconds.
- * Because of these repetitions, every call must be idempotent.
+ * is then repeated once with new ones. While a partition moves to another leader, or a group to another coordinator,
+ * calls are repeated for at most 10 s. Because of these repetitions, every call must be idempotent.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -23,8 +22,8 @@ const IDLE_LIMIT_MS = 1_000;
 /** The waits between attempts to connect to any broker; callers handle longer outages. */
 const CONNECT_WAITS_MS = [300, 600, 1_200];
 /**
- * Errors that end soon: a leader, controller or coordinator is being elected, or kafkajs has started to authenticate on a connection
- * that is already authenticating.
+ * Errors that end soon: a leader, controller or coordinator is being elected, or kafkajs has started to authenticate on
+ * a connection that is already authenticating.
  */
 const PASSING = [
   "NOT_LEADER_FOR_PARTITION",

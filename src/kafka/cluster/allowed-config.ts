@@ -6,9 +6,9 @@
  *   the settings                              as few settings as possible are omitted
  *   `max.message.bytes` among them            the largest allowed value is searched for, in steps of
  *                                             1 KiB, above the topic's value without the setting
- *   the rest, whichever are omitted           the largest allowed value below the planned one is searched
- *                                             for; the other settings stay
- *   every combination                         nothing is allowed
+ *   any part of the settings                  the largest allowed value of `max.message.bytes` below the
+ *                                             planned one is searched for; the other settings stay
+ *   that, too                                 nothing is allowed
  */
 
 import type { RejectedSetting } from "../port.ts";
@@ -92,7 +92,7 @@ async function rejectedOf(
   return rejected;
 }
 
-/** The largest allowed size above `least` and below `refused`; null if there is none. */
+/** The largest allowed size above `least` and below `rejected`; null if there is none. */
 async function largest(
   least: number,
   rejected: number,

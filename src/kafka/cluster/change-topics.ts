@@ -1,6 +1,5 @@
 /**
- * Creates and deletes topics through the controller, whatever state the other topics of the cluster are in, and changes
- * topics' settings.
+ * Creates and deletes topics through the controller, and changes topics' settings.
  */
 
 import { type Broker, Decoder, Encoder, request } from "../kafkajs/internals.ts";

@@ -14,8 +14,8 @@
  *   bytes that are not TLS                        tls, brokers                    yes
  *   a close before TLS, or before any response    tls, brokers                    if the broker responds
  *                                                                                 with TLS on or off
- *   a close on the first request, without         sasl                            if it continues for a
- *     authentication                                                              while
+ *   a close on the first request, without         sasl                            if it continues for 3 s
+ *     authentication
  *   a request without a common version            the versions of both            yes
  *   no token from its endpoint                    sasl                            no
  *   a name without an address                     brokers                         no
@@ -35,7 +35,7 @@ export interface ConnectCause {
   readonly check: string;
   /**
    * `true` if the cause is permanent. `ask`: permanent if a broker responds after TLS has been switched on or off.
-   * `while`: permanent if the failure continues for a few seconds.
+   * `while`: permanent if the failure continues for 3 s.
    */
   readonly lasts: boolean | "ask" | "while";
 }

@@ -1,5 +1,5 @@
 /**
- * Creates the driver's clients for a `KafkaConnection`, with its addresses, TLS, SASL, sockets and logging.
+ * Creates clients for a `KafkaConnection`, with its addresses, TLS, SASL, sockets and logging.
  *
  * All consumers, and requests that any broker can serve, use the same connections
  * (`kafkajs/shared-connections.ts`). Sockets are tracked here, because kafkajs waits for open requests before

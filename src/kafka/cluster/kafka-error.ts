@@ -50,7 +50,7 @@ export const NO_COORDINATOR: readonly string[] = [
 ];
 
 type ErrorKind =
-  /** Ends without action: brokers are unreachable, restarting, electing or slow, or no token is available. */
+  /** Ends by itself: brokers are unreachable, restarting, electing or slow, or no token is available. */
   | "outage"
   /** Another member joined or left, or this member did not send a heartbeat for too long. */
   | "rebalance"

@@ -1,13 +1,14 @@
 /**
- * The leaders of the topics that this process's members read, looked up for all members together. Each member
- * hears of every lookup, and moves its cursors to the leaders.
+ * The leaders of the topics that this process's members read, looked up for all members together. After each lookup,
+ * members move their cursors to the leaders.
  *
  *   a lookup                             is made
  *   of all watched topics                every 5 s, 500 topics per request
  *                                        every 30 s while the brokers throttle this process
  *   of topics whose leader may have      at once, but at least 250 ms after the last such lookup
  *   moved
- *   of a member's topics, as it joins    at once; members that ask in one turn share a request
+ *   of a member's topics, as it joins    at once, in one request with others in the same turn of the event
+ *                                        loop
  *
  * If a lookup fails, or takes longer than 4 s, the next one uses another address.
  */
@@ -111,7 +112,7 @@ export class LeaderTable {
     return this.#asked.done;
   }
 
-  /** Called when leaders of these topics may have moved. */
+  /** Call when leaders of these topics may have moved. */
   refresh(topics: Iterable<string>): void {
     for (const topic of topics) this.#stale.add(topic);
     if (this.#refreshing !== undefined || this.#isClosed) return;
@@ -141,7 +142,7 @@ export class LeaderTable {
 
   async #live(): Promise<void> {
     this.#queries ??= queriesFor([...this.#watching].flatMap(({ topics }) => topics));
-    // The members' requests fail, too, and report it.
+    // The members' own requests also fail, and report the outage.
     await this.#query(this.#queries).catch(() => undefined);
     this.#timer = undefined;
     if (this.#watching.size > 0) this.#schedule();

@@ -124,7 +124,7 @@ export async function offsetsAt(
   });
 }
 
-/** The partitions of a topic. A broker may not know a new topic yet, so it is queried several times. */
+/** The partitions of a topic. A missing topic is queried again, because it may be new and not in all metadata yet. */
 async function existing(brokers: Brokers, topic: string): Promise<readonly Led[]> {
   for (let left = AGAIN; ; left -= 1) {
     const led = (await partitionsOf(brokers, [topic], ALL_KNOWN)).get(topic);
@@ -162,7 +162,7 @@ export async function committedOf(
   return found;
 }
 
-/** Topic IDs by name; topics that do not exist, that have no ID, or that the process has no permission to describe are omitted. */
+/** Topic IDs by name, without topics that do not exist, have no ID, or are hidden from this process. */
 export async function topicIdsOf(
   brokers: Brokers,
   topics: readonly string[],
@@ -328,7 +328,7 @@ function chunks<Item>(items: readonly Item[], size: number): readonly (readonly 
   return Array.from({ length: count }, (_, at) => items.slice(at * size, (at + 1) * size));
 }
 
-/** Requests the log end offset instead of the offset at a time. */
+/** Requests the end (`wire/list-offsets.ts`) instead of the offset at a time. */
 export const LATEST = -1;
 /** Requests the first offset instead of the offset at a time. */
 export const EARLIEST = -2;

@@ -55,7 +55,7 @@ function keyOf(text: string): string {
   return text.replaceAll(NUMBERS, "#");
 }
 
-/** A line that the driver logs. */
+/** A line that kafkajs logs. */
 interface DriverLogLine {
   readonly namespace: string;
   readonly level: number;

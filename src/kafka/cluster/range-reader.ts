@@ -3,9 +3,9 @@
  *
  *   the response                                   then
  *   batches                                        their records; continues after the last batch
- *   nothing                                        tries again: the cause is an open transaction or a quota. While the
- *                                                  brokers throttle this process, `follow` waits for
- *                                                  5 s first
+ *   nothing                                        tries again: nothing was written yet, a transaction is
+ *                                                  open, or a quota is exceeded. While the brokers throttle
+ *                                                  this process, `follow` waits for 5 s first
  *   the offset is below the first one              continues at the first one
  *   the offset is after the log end offset         done: the requested records are gone
  *   the topic is missing, no permission, a         throws

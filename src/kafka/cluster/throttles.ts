@@ -1,10 +1,7 @@
 /**
  * Counts and logs the pauses that brokers request when a client exceeds a quota, and returns whether a broker is
- * currently throttling.
- *
- *   a broker throttles                     log line
- *   after a minute without throttling      warn   kafka.throttled
- *   and continues                          the same, once a minute, with the sum since the last line
+ * currently throttling. For each broker, `kafka.throttled` is logged at most once a minute, with the sum of the pauses
+ * since the last line.
  */
 
 import type { Clock } from "../../runtime/clock.ts";

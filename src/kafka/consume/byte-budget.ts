@@ -4,8 +4,8 @@
  *   the next record                                        may be taken
  *   arrives while nothing is in flight                     yes, even if it is larger than the limits
  *   fits the consumer's own share                          yes
- *   exceeds that, and consumers share a common budget      if what the consumer has in flight is less than the
- *                                                          free part of the budget
+ *   exceeds that, and consumers share a common budget      if the consumer's bytes in flight, including this record,
+ *                                                          do not exceed the free part of the budget
  *
  * The last row is a dynamic threshold: a single consumer gets up to half of the common budget, n busy
  * consumers get 1/(n + 1) of it each, and a part always remains free for a consumer that becomes busy.

@@ -5,7 +5,7 @@
  *   a consumer with something to commit         commits
  *   while at most 200 per second commit         a second later, on the next tick of the clock
  *   while more than 200 per second commit       in its turn, 200 per second
- *   that has waited for 4 s                     on the next tick
+ *   that has been due for 4 s                   on the next tick
  *   while the brokers throttle the process      five seconds later
  *
  * A commit costs the process and the coordinator as much for one record as for many. With 1,000 busy

@@ -3,9 +3,9 @@
  * in flight at a time.
  *
  *   the commit fails because           then
- *   the group is rebalancing           nothing: the member joins again, which commits first
- *   the metadata exceeds the broker's  a warning is logged once. From then on, only the topic's ID is
- *   `offset.metadata.max.bytes`        committed, or nothing, so a restart repeats records that were
+ *   the group is rebalancing           the member commits again before it joins
+ *   the metadata exceeds the broker's  a warning is logged once. From then on, the metadata has only the
+ *   `offset.metadata.max.bytes`        topic's ID, or is empty, so a restart repeats records that were
  *                                      processed out of order
  *   of any other error                 it is retried with the next commit
  *
@@ -32,7 +32,7 @@ const NOT_A_MEMBER: ReadonlySet<string> = new Set([
   "ILLEGAL_GENERATION",
   "FENCED_INSTANCE_ID",
 ]);
-/** If more records than this are processed, they are committed without waiting for the interval. */
+/** After this many processed records, the next commit does not wait for its turn. */
 const PROGRESS_MAX = 20_000;
 
 interface Change {
@@ -155,7 +155,7 @@ export class Committer {
     this.#error = asError(error);
     this.#onFailed();
     this.#log.debug({ group, error: this.#error.message }, "kafka.commit.failed");
-    // Commits again the partitions that are still owned. After a rebalance, none are.
+    // Covers only partitions that are still owned then. After a rebalance, none are.
     if (this.#cancel === null) this.#commitInTurn();
   }
 }

@@ -7,9 +7,8 @@
  *   leaving    not fetched     drain; then commit; then fence
  *   over       not fetched     stop, crash
  *
- * Some problems stay until somebody acts: a corrupt batch, a missing permission. If one occurs, the run
- * commits as for a stop. Otherwise the next run would start where this one started and deliver the same
- * records again, and so would each later run.
+ * Some problems last until somebody fixes them: a corrupt batch, a missing permission. If one occurs, the run also
+ * drains and commits. Otherwise each later run would start at the same offset and pass on the same records again.
  */
 
 import { atMost, Signal } from "../../runtime/signal.ts";
@@ -190,15 +189,14 @@ export class ConsumerRun {
 }
 
 /**
- * Counts failed joins in a row, and decides when there were so many that the failure counts as permanent.
+ * Counts failed joins in a row, and decides when the run ends instead of joining again.
  *
  *   the failure                                 another join    at most
- *   a broker reports an unknown topic: one      a second later  4 times
- *   that restarts does not know its topics
- *   immediately, and brokers learn of a new
- *   topic one after another
- *   a join is cut off: its coordinator stops,   300 ms later    9 times
- *   and the next one is not known immediately
+ *   the topic is unknown: the broker has just   a second later  4 times
+ *   restarted, or the topic is new and the
+ *   broker does not have its metadata yet
+ *   any other that may pass: the coordinator    300 ms later    9 times
+ *   stops, and the next one is not found yet
  */
 class FailedJoins {
   #times = 0;

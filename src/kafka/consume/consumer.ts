@@ -3,10 +3,10 @@
  *
  *   a run ends because of                       then
  *   `stop()`                                    done
- *   an outage, a rebalance that went wrong      another run after 0.5 to 5 seconds, without a limit
+ *   an outage, a failed rebalance               another run after 0.25 to 5 s, without a limit
  *   a permanent problem: a corrupt batch; a     onCrash, once
  *   missing permission, which is named
- *   anything else, after five failed joins      onCrash, once
+ *   anything else, five times without a join    onCrash, once
  *   anything else                               another run
  */
 
@@ -63,7 +63,7 @@ export class KafkaConsumer implements Consumer {
   #run: ConsumerRun | null = null;
   #rebalances = 0;
   #offsetResets = 0;
-  /** The number of consecutive runs that have not joined the group. */
+  /** The number of runs that have ended since the last join. */
   #failures = 0;
 
   constructor(world: ConsumerWorld, options: ConsumeOptions) {
@@ -104,7 +104,7 @@ export class KafkaConsumer implements Consumer {
     };
   }
 
-  /** Corrects a time from the driver, which uses the system clock. That clock may be wrong. */
+  /** Corrects a time that was taken from the system clock, which may be wrong. */
   #instant(systemMs: number | null): number | null {
     return systemMs === null ? null : this.#world.clock.nowMs() - (Date.now() - systemMs);
   }

@@ -6,13 +6,13 @@
  *   where reading stopped           reading continues
  *   above that, because retention   the records in between are skipped
  *   deleted records
+ *   below that, because the log     the object is unusable, and `Ownership` replaces it
+ *   was truncated
  *
- * The fetched offset is also lower in a late response to an earlier fetch; `Ownership` drops such responses.
+ * `Ownership` drops late responses to earlier fetches.
  *
- * A record that the handler does not admit yet is kept here, and so are the records behind it. Such records do
- * not use any of the room that partitions share.
- *
- * Fetched records are kept until they are passed on, and the partition is not fetched meanwhile.
+ * Fetched records are kept here until they are passed on, and the partition is not fetched meanwhile. Records behind
+ * one that the handler does not admit yet do not use any of the room that partitions share.
  */
 
 import type { CorruptBatch } from "../../domain/corrupt-batch.ts";
@@ -318,7 +318,7 @@ export class OwnedPartition {
 }
 
 /**
- * Queries the handler whether the next record of a partition can be passed on.
+ * Calls the handler's `admit` to find out whether the next record of a partition can be passed on.
  *
  *   the handler returns   the record           and its partition
  *   a record              is passed on         continues

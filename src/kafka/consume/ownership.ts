@@ -22,7 +22,7 @@ import { topicIdIn } from "./finished-ranges.ts";
 import { OwnedPartition, type Remembered } from "./owned-partition.ts";
 import type { SessionLease } from "./session-lease.ts";
 
-/** The offset that the driver reports as committed before it resets a partition. */
+/** The committed offset of a partition without a commit. */
 const NOT_COMMITTED = -1;
 
 const ASK_AGAIN_MS = 250;
@@ -274,7 +274,7 @@ export class Ownership {
   }
 }
 
-/** `true` if a reset is new. A reset that is found at the first check has been counted by an earlier owner. */
+/** `true` if a reset is new. If nothing was read since the last one, the same reset is reported again. */
 function isNews(owned: OwnedPartition, before: FetchedOffset): boolean {
   return before.offset !== OUT_OF_RANGE || owned.hasReadSince;
 }

@@ -1,7 +1,6 @@
 /**
- * Decides whether the coordinator may have removed this member. If the coordinator does not receive a heartbeat within
- * the session timeout, it removes the member and assigns the member's partitions to others without notifying the
- * member.
+ * Decides whether the coordinator may have removed this member. A coordinator that receives no heartbeat within the
+ * session timeout removes the member, and assigns its partitions to others without notifying it.
  *
  *   the response to a heartbeat                 this process was certainly a member
  *   success                                     when the heartbeat was sent, not later
@@ -27,7 +26,7 @@ const HEARTBEATS_MAX = 2;
 export class SessionLease {
   readonly #certainMs: number;
   readonly #nowMs: () => number;
-  /** When the heartbeat in flight was sent. The driver returns its response to all concurrent callers. */
+  /** When the heartbeat in flight was sent. All concurrent callers get its response. */
   #sentAtMs: number | null = null;
   #knownAtMs = Number.NEGATIVE_INFINITY;
 
@@ -46,7 +45,7 @@ export class SessionLease {
   async heartbeat(member: Pick<Member, "heardAtMs">, send: () => Promise<void>): Promise<void> {
     this.#sentAtMs ??= this.#nowMs();
     const sentAtMs = this.#sentAtMs;
-    // Without this, the driver would not send a heartbeat until the clock has caught up.
+    // Without this, the member would not send a heartbeat until the clock has caught up.
     if (member.heardAtMs > this.#nowMs()) member.heardAtMs = 0;
     const before = member.heardAtMs;
     try {

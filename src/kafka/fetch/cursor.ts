@@ -7,8 +7,8 @@
  *   no pause                               back-pressure
  *   no records on their way to the member  the source takes it out, and the member returns it
  *
- * So a partition has at most one fetch that is not passed on, and its next fetch starts where the member has
- * moved it.
+ * So a partition has at most one fetch that is not passed on, and its next fetch starts at the position that the member
+ * has set.
  */
 
 import type { FetchedBatch } from "../membership.ts";
@@ -34,18 +34,18 @@ interface Source {
 export class Cursor {
   readonly topic: string;
   readonly partition: number;
-  /** As of `keyOf`, because a new text for each fetch would cost more than the rest. */
+  /** The result of `keyOf`. A new string for each fetch would cost more than the rest. */
   readonly key: string;
   readonly owner: CursorOwner;
   readonly policy: FetchPolicy;
   /** Limit of one response. */
   readonly maxBytes: number;
-  /** Null until it is known. Changed by the member. */
+  /** Null until it is known. Set by the member. */
   #position: number | null = null;
   #source: Source | null = null;
   #isPaused = false;
   #isOut = false;
-  /** `true` while the source requests it, at the position that it had. */
+  /** `true` while the source requests the partition. */
   #isWanted = false;
   #hasMoved = false;
   #turn = 0;
@@ -71,7 +71,7 @@ export class Cursor {
     return this.#source;
   }
 
-  /** Changes with everything after which earlier records must not be passed on. */
+  /** Changes when records that were fetched so far must not be passed on any more. */
   get turn(): number {
     return this.#turn;
   }
@@ -114,13 +114,13 @@ export class Cursor {
     this.#update();
   }
 
-  /** Called by the member when it is done with what it got. */
+  /** Called by the member when it has handled the batch or the error. */
   give(): void {
     this.#isOut = false;
     this.#update();
   }
 
-  /** The member does not own the partition any more. */
+  /** Called when the member does not own the partition any more. */
   close(): void {
     this.#position = null;
     this.#leave();

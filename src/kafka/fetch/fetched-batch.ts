@@ -1,4 +1,4 @@
-/** What a member gets of one partition of a response. */
+/** One partition of a response, decoded, as a member gets it. */
 
 import type { CorruptBatch } from "../../domain/corrupt-batch.ts";
 import type { FetchedBatch, FetchedRecord } from "../membership.ts";
@@ -14,7 +14,6 @@ import { withoutAborted } from "../wire/without-aborted.ts";
 
 type Message = (WireRecord | OldMessage) & { readonly isControlRecord?: boolean };
 
-/** Creates each record only when it is read, because thousands of records of a fetch wait for their turn. */
 export class DecodedBatch implements FetchedBatch {
   readonly topic: string;
   readonly partition: number;
@@ -33,7 +32,7 @@ export class DecodedBatch implements FetchedBatch {
     this.corrupt = corruptInPlaceOf(decoded);
     const behind = this.corrupt?.behind ?? behindOf(messages, from);
     this.last = behind === null ? null : behind - 1;
-    // If records are appended while the broker reads, they arrive with the log end offset from before.
+    // Records that are appended while the broker reads arrive with the log end offset from before.
     this.end = Math.max(set.end, behind ?? 0);
     this.#messages = visible(messages, set, from);
   }

@@ -23,8 +23,8 @@
  *
  *   a request with                       the broker waits at most
  *   all partitions that are read here    a second: a new partition's first fetch waits for the response
- *   except one that had records, or is   as long as no record has arrived, at least 10 ms, at most a
- *   on hold or paused                    second: that fetch may start at any moment, and has to wait
+ *   except one that had records, or is   the time since the last record, at least 10 ms, at most a
+ *   on hold or paused                    second: its fetch may be due at any moment, and then waits
  */
 
 const SPACING_MS = 10;

@@ -1,13 +1,13 @@
 /**
- * Plans a process's fetches from one broker: decides which partitions are in which request, and what a
- * response means. A cursor is one partition with an offset. All cursors share one fetch session (KIP-227), in
- * which the broker remembers what was requested.
+ * Plans a process's fetches from one broker: decides which partitions are in which request, and what a response means.
+ * A cursor is one partition with an offset. All cursors share one fetch session (KIP-227), whose partitions the broker
+ * stores.
  *
  *   a partition, when a request is built       in the request
- *   of a cursor, new to the session            requested
- *   of a cursor, with another offset or limit  requested again
- *   of a cursor, unchanged                     nothing: the broker remembers it
- *   in the session, without a cursor           forgotten: one on hold or paused costs nothing
+ *   has a cursor, is new to the session        requested
+ *   has a cursor with another offset or limit  requested again
+ *   has a cursor, is unchanged                 omitted: the broker has stored it
+ *   is in the session, without a cursor        forgotten, so it costs nothing while it is on hold or paused
  *   when a session starts                      requested, if it has a cursor
  *
  *   in a response                              then
@@ -15,7 +15,7 @@
  *   epoch
  *   another error of the whole response        a new session, and the error
  *   session ID 0                               the broker has no session: the next request is whole again
- *   a partition without a cursor, or at        it is dropped: it responds to an earlier request
+ *   a partition without a cursor, or at        it is dropped: it belongs to an earlier request
  *   another offset
  *   any other partition                        its cursor gets the records, the error, or the log end offset
  *
@@ -38,11 +38,11 @@ interface Place {
 }
 
 export interface PlannedCursor extends Place {
-  /** As of `keyOf`. */
+  /** The result of `keyOf`. */
   readonly key: string;
 }
 
-/** A partition that has a cursor, or that the broker remembers. */
+/** A partition that has a cursor, or is in the broker's session. */
 interface Slot<C> {
   readonly key: string;
   /** Null if the partition is not fetched at the moment. */
@@ -53,9 +53,9 @@ interface Slot<C> {
   turn: number;
   /** The number of the last request before the cursor was added or moved. */
   after: number;
-  /** The partition as the broker remembers it; null if it is not in the session. */
+  /** The partition as the broker has stored it; null if it is not in the session. */
   known: RequestedPartition | null;
-  /** `true` if the partition is in the list of those that may differ from what the broker remembers. */
+  /** `true` if the partition is in `#changed`: it may differ from what the broker has stored. */
   isChanged: boolean;
 }
 
@@ -64,11 +64,11 @@ export type Planned = Pick<
   "sessionId" | "sessionEpoch" | "requested" | "forgotten"
 >;
 
-/** What the response says about a cursor's partition. */
+/** The part of a response that belongs to a cursor. */
 export interface Given<C> {
   readonly cursor: C;
   readonly set: FetchedSet;
-  /** The offset that the broker was asked for. */
+  /** The requested offset. */
   readonly from: number;
 }
 

@@ -1,14 +1,14 @@
 /**
- * Detects a broker that does not respond to Fetch requests, although it may respond to other requests. A
- * broker waits at most a second for records (`fetch-schedule.ts`), so a missing response after that time does
- * not mean that there are no records.
+ * Detects a broker that does not respond to Fetch requests, although it may respond to other requests. A broker waits
+ * at most a second for records (`schedule.ts`), so a missing response after that time does not mean that there are no
+ * records.
  *
  *   since the last check                         the broker is
- *   no request was in flight for some time       working
+ *   the request has changed, or there is none    working
  *   bytes of a response arrived                  working, even if they arrive slowly
  *   the request has not been sent: the broker    working: a quota was exceeded
  *     requested a pause
- *   this process itself was late                 working: responses may wait to be read
+ *   the check itself was late                    working: responses may wait to be read
  *   none of these, for SILENT_MS                 silent. The connection is closed, which ends its
  *                                                request; the next one uses a new connection
  *

@@ -10,13 +10,11 @@
  *   an error that lasts: no permission, an old   all cursors get it
  *     broker, rejected credentials; or an
  *     unexpected one, five times in a row
- *   any other error, a connection that breaks,   all cursors stay, and the request is repeated in a while.
+ *   any other error, a connection that breaks,   all cursors stay, and the request is repeated after 300 ms.
  *     a silent broker                            Leaders are looked up: the partitions may have moved
  *
  * A batch of a few kilobytes may inflate to hundreds of megabytes. Its cursor is then set aside, and the
  * others continue meanwhile.
- *
- * This code commits nothing, and requests only offsets to which a member has moved its cursor.
  */
 
 import { asError } from "../../runtime/as-error.ts";

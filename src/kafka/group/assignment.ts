@@ -1,13 +1,13 @@
 /**
- * How a group shares out its partitions, in the format and with the algorithm of kafkajs' round-robin
- * assigner, so that members of both kinds understand each other.
+ * Assigns a group's partitions to its members, in the format and with the algorithm of kafkajs' round-robin assigner,
+ * so that members that still use kafkajs can be in the same group.
  *
  * Only Switchyard's processes get partitions. Otherwise another program that joins one of Switchyard's groups
  * would read and commit calls, so that these would never be delivered.
  *
  *   the leader of the group is      a member that is another program     reported to
  *   a Switchyard process            gets no partitions                   the leader
- *   another program                 gets what that program assigns       all processes, only about the leader
+ *   another program                 gets what that program assigns       every process, if it is that leader
  */
 
 import { AssignerProtocol } from "../kafkajs/kafkajs.ts";
@@ -70,7 +70,7 @@ export function shareOut(
   };
 }
 
-/** @param topics the topics that this member reads: others are omitted, whatever another leader assigns. */
+/** @param topics the topics that this member reads. Any other topic that another leader assigns is omitted. */
 export function readAssignment(bytes: Buffer, topics: readonly string[]): Assignment {
   const assignment = MemberAssignment.decode(bytes)?.assignment ?? {};
   return Object.fromEntries(Object.entries(assignment).filter(([topic]) => topics.includes(topic)));

@@ -1,13 +1,12 @@
 /**
- * Sends a member's requests to its group's coordinator. The coordinator moves to another broker whenever the
- * leader of its partition does, as when a broker restarts or a leader is elected.
+ * Sends a member's requests to its group's coordinator, which is the leader of a partition of `__consumer_offsets`. It
+ * therefore changes when a broker restarts or another leader is elected.
  *
- *   the coordinator                        then
+ *   the broker                             then
  *   responds                               done
- *   is another broker, by its response     the new coordinator is found, and gets the request
- *   is unreachable                         the same
- *   is loading the group                   the request is sent again
- *   lacks a version of a request           the member fails, with an error that names the request
+ *   is not the coordinator any more, is    the coordinator is looked up, and gets the request
+ *   unreachable, or is loading the group
+ *   accepts no version of the request      the member fails, with an error that names the request
  *
  * Members keep their partitions when their coordinator moves. Otherwise all members of the group would lose
  * their partitions, and everything that was processed but not committed yet would be repeated.
@@ -33,7 +32,7 @@ import { COMMIT, HEARTBEAT } from "../wire/request-kinds.ts";
 import { commonVersion, type RequestKind } from "../wire/request-version.ts";
 import { PROTOCOL } from "./assignment.ts";
 
-/** After a regular handover, brokers can name the new coordinator within a second or two. */
+/** After a regular handover, brokers return the new coordinator within a second or two. */
 const WAITS_MS = [0, 100, 300, 600, 1_000];
 const UNREACHABLE: ReadonlySet<string> = new Set(DRIVER_OUTAGE);
 const MEMBER_ID_REQUIRED = 79;
@@ -86,7 +85,7 @@ interface CoordinatorOptions {
   readonly groupId: string;
   readonly brokers: Pick<Brokers, "coordinatorOf">;
   readonly connections: Pick<SharedConnections, "broker">;
-  /** Aborted when the member is stopped: joins end. */
+  /** Aborted when the member is stopped, which ends joins in progress. */
   readonly signal: AbortSignal;
   /** Fired when waits must not last any longer. */
   readonly wake: Signal;
@@ -170,7 +169,7 @@ export class Coordinator {
     });
   }
 
-  /** The group's commits: -1 where there is none. */
+  /** Returns the group's committed offsets; -1 for a partition without a commit. */
   async offsets(
     topics: readonly { readonly topic: string; readonly partitions: readonly number[] }[],
   ): Promise<readonly OffsetToCommit[]> {
@@ -198,7 +197,7 @@ export class Coordinator {
     if (broker === null || memberId === "") return;
     const { groupId } = this.#options;
     const never = new AbortController().signal;
-    // Without a response, the group waits until this member's session is over.
+    // If this request is lost, the group waits until this member's session expires.
     await broker.request("LeaveGroup", { groupId, memberId }, never).catch(() => undefined);
   }
 

@@ -9,8 +9,8 @@
  *
  *   a process                                  also sends
  *   without a rebalance                        two heartbeats per 100 ms, in one write, for its groups in
- *                                              turn; none for a group that has sent one within half a
- *                                              second; none while the brokers throttle the process
+ *                                              turn, except for a group that got a response within the last
+ *                                              half second; none while the brokers throttle the process
  *   with a group that rebalances, and for      one for each group at once, and then every 200 ms, or
  *   3 s after the last rebalance started       2 ms per group if that is more, or every second while
  *                                              the brokers throttle the process

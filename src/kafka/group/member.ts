@@ -2,26 +2,28 @@
  * A member of a consumer group, with the classic protocol.
  *
  *   step                                        if the process crashes after it
- *   1  `beforeJoin`: drain, commit, fence       the group goes on from these commits
+ *   1  `beforeJoin`: drain, commit, fence       the group continues from these commits
  *   2  leaders of the topics are looked up      the same
- *   3  JoinGroup; the leader shares out         the group waits until this member's session is over
+ *   3  JoinGroup; the leader assigns the        the group waits until this member's session expires
+ *      partitions
  *   4  SyncGroup; `assigned`                    the same; the next owner reads from the commits of step 1
- *   5  commits and topic IDs are read;          the same: nothing was read yet
- *      `offsetsFetched` says which ones count
+ *   5  commits and topic IDs are read;          the same: no record was read yet
+ *      `offsetsFetched` decides which apply
  *   6  cursors are fetched; `fetched`           what was processed and not committed is repeated
  *   7  `commit`, about once a second            nothing is repeated
  *
  *   what happens                                then
  *   the group rebalances                        cursors close at once; steps 1 to 6
- *   the coordinator is lost                     the member stays; the next one is found (`coordinator.ts`)
+ *   the coordinator is lost                     the next one is looked up (`coordinator.ts`)
  *   ... for longer than the session             the member fails: others may own the partitions by now
- *   this member was removed                     the same as a rebalance, as a new member
+ *   this member was removed                     the same as a rebalance, but it joins as a new member
  *   a leader has moved                          the cursor moves to it; nothing else stops (`leader-table.ts`)
  *   a topic has more partitions                 the group's leader joins again, which rebalances the group
  *   a topic was recreated                       steps 1 to 6: step 5 compares its ID with that in the commits
  *   a broker is frozen                          its connection is closed after 10 s (`fetch/silence.ts`), and
  *                                               its cursors stay until leaders move
- *   the member is stopped                       it leaves the group, so that nobody waits for its session
+ *   the member is stopped                       it leaves the group, which then does not wait for its
+ *                                               session to expire
  *
  * Connections belong to the process (`kafkajs/shared-connections.ts`): one to each broker for fetches, one for
  * commits, one for short requests such as heartbeats, and one for each join that waits.
@@ -80,9 +82,9 @@ export class GroupMember implements Membership, Member {
   readonly #wake = new Signal();
   readonly #watching: WatchingTopics;
   readonly #watched: WatchedGroup;
-  /** The identity of the latest join. It is kept during the next one, because commits come before it. */
+  /** The identity from the latest join. Kept until the next join is done, because that starts with a commit. */
   #identity = NOT_JOINED;
-  /** Null while this member owns nothing. */
+  /** Null while this member has no assignment. */
   #tenure: Tenure | null = null;
   #joining: Promise<void> | null = null;
   /** The heartbeat in flight. */
@@ -131,7 +133,7 @@ export class GroupMember implements Membership, Member {
     try {
       await this.#events.heartbeat(this, () => this.#sendHeartbeat(agoMs));
     } catch (error) {
-      // What is heard about an earlier assignment does not matter any more.
+      // A response that concerns an earlier assignment does not matter any more.
       if (tenure !== null && this.#tenure === tenure) this.#heartbeatFailed(asError(error));
       throw error;
     }
@@ -200,14 +202,14 @@ export class GroupMember implements Membership, Member {
       sessionTimeoutMs,
       rebalanceTimeoutMs,
       subscription: encodeSubscription(topics),
-      // So that this member can leave although the group still waits for others.
+      // Set early, so that this member can leave while the group still waits for others.
       onMemberId: (given) => this.#setMemberId(given),
     });
     const { memberId, generationId, leaderId } = joined;
     const identity = { memberId, generationId };
     this.#identity = identity;
     const isLeader = leaderId === memberId;
-    // The leader must know of partitions that were added while the group waited for its members.
+    // Partitions may have been added while the group waited for its members.
     const partitions = isLeader ? await this.#loadLeaders() : new Map<string, number>();
     const shares = isLeader ? this.#shareOut(joined, partitions) : [];
     const assignment = readAssignment(await this.#coordinator.sync(identity, shares), topics);
@@ -238,7 +240,7 @@ export class GroupMember implements Membership, Member {
 
   #start({ assignment, shared }: JoinedAs): void {
     this.heardAtMs = Date.now();
-    // The response to a heartbeat of an earlier assignment says nothing about this one.
+    // A heartbeat of an earlier assignment proves nothing about this one.
     this.#beat = null;
     const tenure: Tenure = new Tenure(assignment, {
       options: this.#options,
@@ -290,7 +292,7 @@ export class GroupMember implements Membership, Member {
       void this.#join();
       this.#world.groups.startAlarm();
     } else if (errorKind(error) === "fatal") this.#failedInTenure(error);
-    // By now others may own the partitions.
+    // Other members may own the partitions by now.
     else if (Date.now() - this.heardAtMs >= this.#options.sessionTimeoutMs)
       this.#failedInTenure(error);
   }
@@ -305,7 +307,7 @@ export class GroupMember implements Membership, Member {
     this.#events.failed(error);
   }
 
-  /** Nothing is fetched any more. */
+  /** Ends the tenure, which stops all fetching. */
   #giveUp(): void {
     const tenure = this.#tenure;
     this.#tenure = null;

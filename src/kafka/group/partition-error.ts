@@ -5,10 +5,9 @@
  *   the offset is out of range           reading starts at the log's first offset, and that is counted
  *   the leader has moved, or there is    leaders are looked up, and the partition is fetched from its leader
  *   none
- *   the topic is unknown: a broker that  the same, if the topic's ID is still the same; otherwise the member
- *   restarts does not know its topics    joins again, which compares the ID with that of the commits
- *   immediately
- *   another one that ends by itself      the partition is fetched again
+ *   the topic is unknown, as after a     the same, if the topic's ID is still the same; otherwise the member
+ *   broker's restart                     joins again, which compares the ID with that of the commits
+ *   any other temporary one              the partition is fetched again
  *   anything else                        the member fails
  */
 

@@ -6,7 +6,7 @@
  *   no commit, or one of an earlier  the log's first offset
  *   topic of the same name
  *
- * What ends by itself (a broker that restarts, a partition without a leader) is waited for.
+ * Temporary errors (a broker restarts, a partition has no leader) are retried without a limit.
  */
 
 import type { Signal } from "../../runtime/signal.ts";
@@ -32,7 +32,7 @@ export class StartOffsets {
   readonly #connections: Pick<SharedConnections, "broker">;
   /** Fired when waits must not last any longer. */
   readonly #wake: Signal;
-  /** As of the last time that commits were read. */
+  /** Updated when commits are read, and when an offset is out of range. */
   #topicIds: ReadonlyMap<string, string> = new Map();
 
   constructor(
@@ -47,7 +47,7 @@ export class StartOffsets {
     this.#connections = connections;
   }
 
-  /** The group's commits. @param isWanted `false` ends the attempts. */
+  /** Reads the group's commits. @param isWanted `false` ends the attempts. */
   async committed(
     places: readonly Place[],
     isWanted: () => boolean,
@@ -70,7 +70,7 @@ export class StartOffsets {
     return [];
   }
 
-  /** The partition's entry after its offset was out of range. */
+  /** Returns the entry for a partition whose offset was out of range. */
   async outOfRange({ topic, partition }: Place): Promise<FetchedOffset> {
     const ids = await this.#leaders.brokers.topicIds([topic]).catch(() => this.#topicIds);
     this.#topicIds = new Map([...this.#topicIds, ...ids]);

@@ -31,7 +31,7 @@ interface TenureOptions {
   /** Fired when waits must not last any longer. */
   readonly wake: Signal;
   readonly commit: (offsets: readonly OffsetToCommit[]) => Promise<void>;
-  /** The number of partitions of each topic, as this member has shared them out; empty if it does not lead. */
+  /** The number of partitions of each topic that this member has assigned; empty if it is not the group's leader. */
   readonly shared: ReadonlyMap<string, number>;
   /** Called when the member has to join again. */
   readonly onStale: () => void;
@@ -43,7 +43,7 @@ export class Tenure {
   /** By topic and partition. */
   readonly #cursors: ReadonlyMap<string, Cursor>;
   #isOver = false;
-  /** What was known of leaders when all cursors were placed; null if one has no source. */
+  /** The leaders with which all cursors were placed; null if a cursor has no source. */
   #placedBy: readonly unknown[] | null = null;
   /** `true` while leaders are about to be looked up again. */
   #isWaitingForLeader = false;
@@ -71,7 +71,7 @@ export class Tenure {
     return this.#cursors.get(`${topic}/${partition}`);
   }
 
-  /** When a broker last responded to a fetch that is still in flight, in epoch milliseconds. */
+  /** When a broker last responded to a request for one of these partitions, in epoch milliseconds. */
   respondedAtMs(): number | null {
     const known = [...this.#cursors.values()].flatMap((cursor) => cursor.respondedAtMs() ?? []);
     return known.length === 0 ? null : Math.max(...known);
@@ -107,7 +107,7 @@ export class Tenure {
     if (this.#placedBy?.every((each, at) => each === known[at]) === true) return;
     let isWhole = true;
     for (const cursor of this.#cursors.values()) {
-      // Without a leader, the cursor stays where it is: that broker reports what is wrong.
+      // Without a leader, the cursor keeps its source: that broker's response has the error.
       const errorCode = leaders.of(cursor.topic)?.errorCode ?? 0;
       const leader = errorCode === 0 ? leaders.leaderOf(cursor.topic, cursor.partition) : null;
       if (leader !== null) sources.place(cursor, leader);
@@ -125,7 +125,7 @@ export class Tenure {
     if ([...shared].some(hasMore)) onStale();
   }
 
-  /** Nothing is fetched any more. */
+  /** Stops all fetching. */
   close(): void {
     this.#isOver = true;
     for (const cursor of this.#cursors.values()) cursor.close();
@@ -160,7 +160,7 @@ export class Tenure {
     else setTimeout(() => cursor.give(), fetchSpacingMs);
   }
 
-  /** The cursor is out until its partition can be read. Never rejects. */
+  /** Returns the cursor to its source once the partition can be read. Never rejects. */
   async #partitionFailed(cursor: Cursor, error: Error): Promise<void> {
     const { leaders, starts, wake, onStale } = this.#options;
     const step = stepAfter(error);
@@ -187,7 +187,7 @@ export class Tenure {
     await starts.first([cursor], this.#isWanted, (_, offset) => {
       cursor.moveTo(offset);
       cursor.give();
-      // Otherwise the next owner would be out of range, too, and count it again.
+      // Otherwise the next owner would also be out of range, and count the reset again.
       commit([{ topic, partition, offset, metadata: "" }]).catch(() => undefined);
     });
   }

@@ -1,4 +1,4 @@
-/** Addresses of brokers, from the texts in the configuration. */
+/** Parses the addresses of brokers in the configuration. */
 
 import { withoutBrackets } from "../../domain/addresses.ts";
 

@@ -4,9 +4,9 @@
  *
  *   the authentication                      kafkajs               here
  *   is rejected                             rejected credentials  the same
- *   is cut off, or gets no response         rejected credentials  the actual error: waiting helps
- *   finds the connection authenticating     rejected credentials  the actual error: another connection works
- *   already
+ *   is cut off, or gets no response         rejected credentials  the actual error, which is temporary
+ *   starts while another one is in          rejected credentials  the actual error: another connection works
+ *   progress on the connection
  *
  * A broker that stops or starts cuts off authentications, so these are retried. Credentials stay rejected until an
  * operator changes them, so rejected credentials end a startup or a stage.

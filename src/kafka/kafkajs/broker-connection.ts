@@ -1,7 +1,6 @@
 /**
- * One connection to a broker, which many callers share. The connection is opened when it is first needed, and opened
- * again after it broke; concurrent callers wait for the same attempt. An unused connection is closed after some time,
- * and is opened again for the next request.
+ * One connection to a broker, which many callers share. The connection is opened for the first request, and again for
+ * the first request after it broke or was closed; concurrent callers wait for the same attempt.
  */
 
 import type { Socket } from "node:net";
@@ -28,7 +27,6 @@ export interface DirectRequest<Result> {
   read(payload: Buffer): Result;
 }
 
-/** A request that waits for its response. */
 interface Waiting {
   readonly again: () => void;
 }
@@ -55,7 +53,7 @@ export class BrokerConnection {
   #inFlight = 0;
   #usedAtMs = performance.now();
   readonly #elsewhere: BrokerConnectionOptions["elsewhere"];
-  /** Requests that wait for a response and may be sent twice. */
+  /** Repeatable requests that wait for a response. */
   readonly #waiting = new Set<Waiting>();
 
   constructor(
@@ -134,7 +132,7 @@ export class BrokerConnection {
    */
   sendDirect<Result>(request: DirectRequest<Result>): Promise<Result> {
     const connection = this.isOpen ? this.#connection : undefined;
-    // kafkajs does the authentication.
+    // `send` opens the connection, and lets kafkajs authenticate.
     if (connection === undefined || (connection.sasl != null && !connection.isAuthenticated()))
       return this.send(protocolOf(request));
     if (this.#isGathered) this.#cork(connection.socket);

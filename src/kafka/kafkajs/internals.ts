@@ -23,7 +23,7 @@ export interface Protocol {
   readonly requestTimeout?: number;
 }
 
-/** Builds the fields of a request, big-endian. Arrays contain encoders or plain values. */
+/** Builds the fields of a request, big-endian. */
 export interface Encoder {
   writeInt8(value: number): this;
   writeInt32(value: number): this;
@@ -81,7 +81,7 @@ export interface Broker {
   protocolOf(name: RequestName, options: object): Protocol;
 }
 
-/** Creates a broker at an address, which connects when told to. */
+/** Creates a broker object for an address, without connecting. */
 export type CreateBroker = (address: Address) => Broker;
 
 export const { createErrorFromCode } = loadInternal("src/protocol/error.js") as {

@@ -4,7 +4,7 @@
  * kafkajs is no longer maintained, and its defects and slow parts are in internal modules. A replacement is put into
  * Node's require cache before kafkajs is loaded, so that `require` returns the replacement to kafkajs itself. This is
  * safe only with the exact version for which the replacements were written. With any other version, all replacements
- * are omitted, and kafkajs runs unchanged.
+ * are omitted, and `createKafka` throws.
  */
 
 import { createRequire } from "node:module";

@@ -54,11 +54,8 @@ export async function rawRequest<Result>(
 }
 
 /**
- * Reads topic IDs through one of kafkajs' connections. kafkajs itself supports Metadata only up to version 6,
- * which has no IDs.
- *
- * Returns the IDs of existing topics, by name, as UUIDs. Empty if the broker is too old to have IDs. Does not
- * create any topic.
+ * Returns the IDs of existing topics, by name, as UUIDs. Empty if the broker is too old to have IDs. Does not create
+ * any topic. kafkajs supports Metadata only up to version 6, which has no IDs.
  */
 export async function readTopicIds(
   broker: RawTarget,

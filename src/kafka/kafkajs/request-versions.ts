@@ -13,7 +13,7 @@
  *
  *   request          kafkajs   and here   which adds
  *   CreateTopics     0 to 3    4          nothing in these bytes
- *   DeleteTopics     0, 1      2, 3       an error code
+ *   DeleteTopics     0, 1      2, 3       a new error code
  */
 
 import { hostAndPort } from "../../runtime/listening.ts";

@@ -7,16 +7,16 @@
  *                                       authenticates 10 s before
  *                                       the end
  *   later                               authenticates               authenticates
- *   later, but within 1.1 s             authenticates, is rejected  waits for 1.1 s, authenticates
+ *   later, but within 1.1 s             authenticates, is rejected  waits until 1.1 s have passed
  *
  * kafkajs alone cannot use sessions of less than 10 s, such as those of a token that is about to expire:
  * brokers reject an authentication within a second of the previous one. The percentage is different for each
  * connection, so that connections that were opened together do not authenticate at the same time.
  *
- * During an authentication a broker accepts no other request on the connection. Other requests wait until the
- * authentication is done. Without this code, kafkajs would send requests that it was already encoding. A failed
- * authentication, including the first, leaves the connection unusable: the connection is closed, and its requests are
- * repeated on another one with the current credentials. A connection is also closed if any of its requests times out.
+ * During an authentication, a broker accepts no other request on the connection, so other requests wait. Without this
+ * code, kafkajs would send those that it is already encoding. A failed authentication, including the first, leaves the
+ * connection unusable: it is closed, and its requests are repeated on another one with the current credentials. A
+ * connection is also closed if any of its requests times out.
  */
 
 import assert from "node:assert/strict";

@@ -10,12 +10,12 @@
  *   any other (heartbeats, leaving,  no time                        one for all of these
  *   committed offsets, metadata)
  *
- * After each response, a broker that throttles a client stops reading from the connection for up to a second. Fetches
- * wait until it reads again. Requests for which the connection for commits, or the one for all others, is blocked use
- * another connection, so that a thousand heartbeats do not wait for one another until their sessions end. Heartbeats
- * that the broker has not read yet are sent again on that connection.
+ * After each response, a broker that throttles a client stops reading from the connection for the throttle time.
+ * Fetches wait until it reads again. If the connection for commits, or the one for all other requests, is blocked,
+ * further requests use a spare connection, so that a thousand heartbeats do not wait for one another until their
+ * sessions expire. Heartbeats that the broker has not read yet are sent again on a spare connection.
  *
- * Unused connections are closed: connections for joins almost immediately, the others after a minute.
+ * Unused connections are closed: those for joins after 250 ms, the others after a minute.
  */
 
 import { hostAndPort } from "../../runtime/listening.ts";
@@ -40,7 +40,10 @@ const UNUSED_MS = 60_000;
 const UNUSED_JOIN_MS = 250;
 /** Maximum connections to one broker: a thousand members that start together should not open a thousand connections. */
 const CONNECTIONS_MAX = 256;
-/** The limit while a broker throttles, because each connection handles only about one request per second then. */
+/**
+ * How many requests may wait for each connection while the broker throttles. A connection then handles only about one
+ * request per second.
+ */
 const WAITING_PER_CONNECTION = 1;
 
 export class SharedConnections {
@@ -92,7 +95,7 @@ export class SharedConnections {
     }
   }
 
-  /** @param after the address that failed: others may have moved on already. */
+  /** @param after the position of the address that failed. If another caller has moved on already, nothing changes. */
   nextSeed(after: number = this.#seed): void {
     if (this.#seed === after) this.#seed += 1;
   }

@@ -4,8 +4,8 @@
  *   error                                             outcome
  *   none, DUPLICATE_SEQUENCE_NUMBER                   acknowledged; a duplicate, by an earlier attempt
  *   MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE          too large: split, or reject a single record
- *   the broker does not lead the partition, or does   retry, with new metadata; may be written: a
- *   not know it                                       broker that waits for replicas also returns this
+ *   the broker does not lead the partition, or has    retry, with new metadata; may be written: a
+ *   no metadata of it                                 broker that waits for replicas also returns this
  *   our producer ID or sequence is not accepted       retry, with a new producer ID
  *   written, but not replicated in time               retry the same batch unchanged: it may be written
  *   anything else                                     retry

@@ -86,7 +86,7 @@ export function unbundled({ record, call }: WaitingRecord): readonly WaitingReco
 
 /**
  * All empty buffers share this array. Otherwise, each buffer's array would reach the old generation while the buffer is
- * empty, and would keep former records in memory (0043).
+ * empty, and would keep former records in memory (docs/decisions/0043-a-thousand-members.md#an-empty-array-that-waits).
  */
 const EMPTY: never[] = [];
 

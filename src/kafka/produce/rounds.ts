@@ -26,7 +26,7 @@ import { BLOCK_AFTER_MS } from "./write-failures.ts";
 
 /** Maximum bytes of one request; the broker's `socket.request.max.bytes` is 100 MB. */
 const REQUEST_MAX_BYTES = 8_000_000;
-/** How long brokers wait for the replicas; shorter than the driver's request timeout. */
+/** How long brokers wait for the replicas; shorter than the request timeout. */
 const ACKNOWLEDGE_LIMIT_MS = 20_000;
 const ALL_IN_SYNC = -1;
 /** In a response, this append time means that the topic's records have the producer's time. */

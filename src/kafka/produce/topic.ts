@@ -83,7 +83,7 @@ export class ProduceTopic {
     return this.#absence.isBlocked(nowMs) ? this.#named : null;
   }
 
-  /** `true` if a write was rejected by the topic and will be retried. */
+  /** `true` if the topic has rejected a write that will be retried, or one of its partitions has no leader. */
   get isRejecting(): boolean {
     if (this.block.sinceMs !== null || this.#absence.sinceMs !== null) return true;
     return this.#current.some(({ leader }) => leader === null);
@@ -212,8 +212,8 @@ export class ProduceTopic {
   }
 
   /**
-   * Call when the broker accepts only smaller batches. The limit never becomes smaller than half of the broker's limit,
-   * because the batches that are rejected here have several records.
+   * Call when the broker accepts only smaller batches. The new limit is at least half of the broker's limit, because
+   * only larger batches are rejected.
    */
   batchWasTooLarge(bytes: number): void {
     this.#batchMaxBytes = Math.min(this.#batchMaxBytes, bytes / 2);

@@ -35,7 +35,7 @@ interface ProduceTopicsOptions {
   readonly onRejected: (topic: ProduceTopic) => void;
   /** Called with buffers that have records and a leader, after each lookup of leaders. */
   readonly onLeaders: (buffers: readonly PartitionBuffer[]) => void;
-  /** Called before a buffer whose batch may have been written drops its records. */
+  /** Called before a buffer is dropped, or drops a batch that may have been written. */
   readonly dropId: (buffer: PartitionBuffer) => void;
 }
 

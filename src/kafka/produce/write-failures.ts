@@ -1,11 +1,11 @@
 /**
  * Tracks whether a topic, or one of its partitions, is writable (docs/isolation.md#a-topic-that-is-not-writable).
  *
- *   state     starts with                            records that may be returned
- *   taking    an acknowledgment; metadata that       wait for their acknowledgment
- *             contains the topic, or a leader
- *   refusing  an error response, while taking        wait
- *   blocked   2 s of refusing                        are returned immediately; one is sent every 2 s if
+ *   state      starts with                           records that may be returned
+ *   writable   an acknowledgment; metadata that      wait for their acknowledgment
+ *              contains the topic, or a leader
+ *   rejecting  an error response, while writable     wait
+ *   blocked    2 s of rejecting                      are returned immediately; one is sent every 2 s if
  *                                                    only a write can show that the topic is writable
  *
  * Only error responses count: the topic is missing, there is no leader, or another error occurred. A missing response

@@ -145,10 +145,7 @@ class History {
   }
 }
 
-/**
- * All writers of Snappy compress 64 KiB at a time. The format allows distances above this limit, but here such a
- * distance is an error.
- */
+/** The format allows larger distances, but all writers of Snappy compress 64 KiB at a time. */
 const SNAPPY_DISTANCE_MAX = 1024 * 1024;
 
 const XERIAL_MAGIC = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0]);

@@ -1,11 +1,11 @@
 /**
- * Inflates record batches in all compressions of Kafka. Switchyard itself compresses a record only if the record would
- * otherwise be too large (docs/decisions/0003-compression.md).
+ * Inflates record batches with any of Kafka's compression types. Switchyard itself compresses a record only if the
+ * record would otherwise be too large (docs/decisions/0003-compression.md).
  *
  *   type     written by clients as
  *   gzip     one gzip stream
  *   snappy   Java: xerial framing (a header, then blocks with their lengths); librdkafka: one raw block
- *   lz4      LZ4 frames, with blocks independent of each other
+ *   lz4      LZ4 frames
  *   zstd     zstd frames, with or without the content's size
  *
  * A batch within the size limit of a topic can inflate to a thousand times its size. Kafka does not limit this:

@@ -5,8 +5,7 @@
  *   has a wrong CRC-32C, or an invalid length        `CorruptBatchError`
  *   has lost records at its end to compaction        one control record represents them
  *
- * The driver does not pass on this control record, but its position moves past the batch. Without a control
- * record, the driver would request a batch without records again and again, as fast as the broker responds.
+ * Control records are not passed on to consumers.
  */
 
 import { crc32c } from "@node-rs/crc32";

@@ -1,4 +1,4 @@
-/** Decodes the records that a Fetch response contains for one partition, and names a batch that is corrupt. */
+/** Decodes the records that a Fetch response contains for one partition, and finds where a corrupt batch ends. */
 
 import { CorruptBatchError } from "../../domain/corrupt-batch.ts";
 import { corruptOffsets, noRecordsOf } from "./corrupt-batch.ts";
@@ -12,7 +12,7 @@ export const CORRUPT_MESSAGE = 2;
 export interface FetchPolicy {
   /** A larger compressed record is returned in part (`inflation.ts`). */
   readonly recordMaxBytes: number;
-  /** `true`: a corrupt batch whose end is known is returned without records. Any other one is an error. */
+  /** If `true`, a corrupt batch whose end is known is returned without records. Any other one is an error. */
   readonly skipsCorrupt: boolean;
 }
 

@@ -8,15 +8,15 @@
  *   a batch that inflates to more than the limit     its first part, from the requested offset on; the next
  *                                                    fetch starts after that
  *   more, after the partition's share is used up     left for the next fetch
- *   a message set of Kafka before 0.11               the driver decodes it
+ *   a message set of Kafka before 0.11               kafkajs decodes it
  *   anything else                                    `CorruptBatchError` if it is first; after other
  *                                                    batches it is left for the next fetch
  *
  * The limit of a fetch counts compressed bytes, and a kilobyte can inflate to megabytes. So the inflated bytes of all
  * partitions of a response have a common limit, and each partition has an equal share of it. Without shares, a
  * partition that used up the whole limit would be read far ahead of the others. Because batches are decoded completely,
- * a partition can exceed its share at the cost of later partitions. Therefore each request starts with another
- * partition.
+ * a partition can exceed its share at the cost of later partitions. `fetch/source.ts` therefore starts each response at
+ * a random partition.
  */
 
 import { CorruptBatchError } from "../../domain/corrupt-batch.ts";

@@ -1,6 +1,6 @@
 /**
- * A fetched record. The same object is the driver's message and the record that the stages get, because thousands of
- * records of a fetch may be in memory at the same time.
+ * A fetched record. The decoder creates the object that the stages get, because thousands of records of a fetch may be
+ * in memory at the same time.
  */
 
 import type { IncomingRecord, Omitted, RecordHeaders, VisitHeader } from "../../domain/record.ts";
@@ -22,7 +22,7 @@ export interface RecordBatch {
   readonly isControlBatch: boolean;
   /** By offset delta, records that were read in part. Null if there are none. */
   readonly omitted: ReadonlyMap<number, Omitted> | null;
-  /** Set after decoding, because the topic is unknown during decoding. */
+  /** Set by `recordOf`. */
   topic: string;
   partition: number;
 }
@@ -96,7 +96,7 @@ export class FetchedRecord implements IncomingRecord {
     return omitted === null ? undefined : omitted.get(this.offset - firstOffset);
   }
 
-  /** `true` for control records, which the driver does not pass on. */
+  /** `true` for control records, which are not passed on to consumers. */
   get isControlRecord(): boolean {
     return this.#start === REMOVED || this.#batch.isControlBatch;
   }
@@ -115,7 +115,7 @@ export class FetchedRecord implements IncomingRecord {
 
 const NO_HEADERS: RecordHeaders = [];
 
-/** A message from a message set of Kafka before 0.11, as decoded by the driver. Such messages have no headers. */
+/** A message from a message set of Kafka before 0.11, as decoded by kafkajs. Such messages have no headers. */
 export interface OldMessage {
   readonly offset: string;
   readonly timestamp: string;

@@ -2,10 +2,10 @@
  * Selects the headers of a record that fit into the limit together with key and value, and keeps them in their original
  * order. Headers arrive one at a time, and only headers that may be kept are in memory.
  *
- *   a header                                     then
- *   fits in addition to the kept ones            it is kept
- *   does not, and is larger than all kept headers it is omitted
- *   does not, and a kept one is larger           the largest is omitted instead
+ *   a header                                       then
+ *   fits in addition to the kept ones              it is kept
+ *   does not, and is larger than all kept headers  it is omitted
+ *   does not, and a kept one is larger             the largest is omitted instead
  */
 
 import type { CutHeaders } from "../../domain/record.ts";
@@ -69,8 +69,8 @@ export class FittingHeaders {
   }
 
   /**
-   * `true` if there is no room even for a small header, so that all further headers, of which there may be millions,
-   * can be skipped.
+   * `true` if little room is left and no kept header may be omitted. All further headers, of which there may be
+   * millions, are then skipped, even if a small one would fit.
    */
   get isFull(): boolean {
     return this.#large.size === 0 && this.#left < LARGE_BYTES;

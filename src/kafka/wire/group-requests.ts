@@ -1,6 +1,6 @@
 /**
- * Encodes the two requests that group members send all the time, and reads their responses: Heartbeat
- * version 3 and OffsetCommit version 5. Brokers of Kafka 2.3 and later accept both.
+ * Encodes the two requests that group members send most often, and reads their responses: Heartbeat version 3 and
+ * OffsetCommit version 5. Brokers of Kafka 2.3 and later accept both.
  */
 
 const NULL_TEXT = -1;

@@ -12,7 +12,7 @@
  * between two fetches. Only a few inflations are suspended at a time; any other is dropped, and starts again with the
  * next fetch.
  *
- * This code commits nothing. Each record of the batch has its own offset, so a commit may be within the batch:
+ * Each record of the batch has its own offset, so a commit may be within the batch:
  *
  *   a crash                                    the next owner
  *   while the first part is inflated, or its   reads the batch again, and repeats nothing
@@ -35,7 +35,7 @@ export const PART_MAX_BYTES = 4 * 1024 * 1024;
 const WAITING_MAX = 2;
 /** The number of pieces after which other work can run, because some codecs inflate in this thread. */
 const PIECES_AT_ONCE = 8;
-/** Attributes, two varlongs and a varint. */
+/** Attributes, a varlong (the timestamp delta) and two varints (the offset delta and the key's length). */
 const PREFIX_MAX_BYTES = 1 + 10 + 5 + 5;
 
 interface BatchToInflate {

@@ -12,9 +12,9 @@ const WITH_EPOCH = 4;
 const NO_EPOCH = -1;
 
 const NO_REPLICA = -1;
-/** The log end offset is the end of all records, including those of open transactions. */
+/** The end is the log end offset, after all records, including those of open transactions. */
 export const READ_UNCOMMITTED = 0;
-/** The log end offset is the start of the first open transaction, where a reader stops. */
+/** The end is the last stable offset, where a reader stops: the start of the first open transaction, if any. */
 export const READ_COMMITTED = 1;
 const PARTITION_BYTES = 4 + 8;
 
