@@ -16,7 +16,6 @@ import {
   CALL_MAX_BYTES as CLIENT_CALL_MAX_BYTES,
 } from "../../../src/sdk/client/encode.ts";
 import { readOptions } from "../../../src/sdk/client/options.ts";
-import { cell, measured } from "../../../tools/docs/sizing.ts";
 import { ROOT } from "../../support/project/tracked-texts.ts";
 
 const page = (name: string) =>
@@ -99,16 +98,3 @@ test.each([
 test("the window is the four hours that pages speak of", () => {
   expect(delivery.retryWindowMs).toBe(4 * 3_600_000);
 });
-
-test.each(["first", "unchanged", "1 % in, 1 % out"])(
-  "docs/audiences.md has the measurement of ten million members: %s",
-  (sync) => {
-    const part = measured("audience-10m");
-    const of = (column: string) => cell(part, { sync }, column);
-    const whole = (column: string) => Math.round(Number(of(column)));
-    const name = sync === "unchanged" ? "the same again" : sync;
-    expect(page("audiences.md")).toContain(
-      `| ${name} | ${whole("s")} | ${of("CPU ms / 1,000")} | ${of("peak MB")} | ${whole("loop delay p99 ms")} ms |`,
-    );
-  },
-);
