@@ -9,7 +9,7 @@ import { markdown } from "./measure.ts";
 import { PIPELINE } from "./program.ts";
 import { startReceiver } from "./receiver.ts";
 import { callRecord, webhooksAt } from "./work.ts";
-import { tell, Workbench } from "./workbench.ts";
+import { report, Workbench } from "./workbench.ts";
 
 const CALLS = 1_000_000;
 const SAMPLE_MS = 500;
@@ -41,7 +41,7 @@ export async function benchBacklog(brokers: string): Promise<string> {
     if (delivered > before) movedAtMs = Date.now();
     if (Date.now() - movedAtMs > STALLED_MS)
       throw new Error(`no progress for a minute: ${delivered} were delivered`);
-    if (samples.length % 20 === 0) tell(`  ${delivered} of ${CALLS} delivered`);
+    if (samples.length % 20 === 0) report(`  ${delivered} of ${CALLS} delivered`);
   }
   const wallS = (Date.now() - startedAtMs) / 1_000;
   return table(samples, program.cpuMs(), wallS);

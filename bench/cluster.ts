@@ -18,7 +18,7 @@ import { startCluster } from "../tools/kafka/cluster.ts";
 import { markdown } from "./measure.ts";
 import { PIPELINE, type Program } from "./program.ts";
 import { type Arrival, type Receiver, startReceiver } from "./receiver.ts";
-import { tell, Workbench } from "./workbench.ts";
+import { report, Workbench } from "./workbench.ts";
 
 const PARTITIONS = 12;
 const PROCESSES = [1, 2, 4] as const;
@@ -48,7 +48,7 @@ interface Waits {
 
 export async function benchCluster(): Promise<string> {
   await using stack = new AsyncDisposableStack();
-  const cluster = stack.use(await startCluster({ log: tell }));
+  const cluster = stack.use(await startCluster({ log: report }));
   const bench = stack.use(new Workbench(cluster.brokers.join()));
   const receivers = await Promise.all(DESTINATIONS.map(() => startReceiver({ journal: true })));
   for (const receiver of receivers) stack.use(receiver);

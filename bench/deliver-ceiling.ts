@@ -43,7 +43,7 @@ async function post(content: object): Promise<void> {
     body,
   });
   await response.body.text();
-  if (response.statusCode !== 200) throw new Error(`the receiver answered ${response.statusCode}`);
+  if (response.statusCode !== 200) throw new Error(`the receiver responded ${response.statusCode}`);
 }
 
 async function caller(): Promise<void> {

@@ -18,7 +18,7 @@ import { bootstrapped, markdown } from "./measure.ts";
 import { concurrencyFor, PIPELINE, type Program, percentOfCore } from "./program.ts";
 import { type Receiver, startReceiver } from "./receiver.ts";
 import { idOf, turnOf, webhooksAt } from "./work.ts";
-import { tell, Workbench } from "./workbench.ts";
+import { report, Workbench } from "./workbench.ts";
 
 const [MANY, FEW] = [1_000, 10] as const;
 const CALLS_PER_SECOND = 150;
@@ -52,7 +52,7 @@ export async function benchDestinations(brokers: string, pairs: number): Promise
   const spans: { readonly large: Span; readonly small: Span }[] = [];
   for (let pair = 1 - WARM_UP; pair <= pairs; pair += 1) {
     const [one, other] = [await span(large), await span(small)];
-    tell(`  pair ${pair}/${pairs}: ${us(one)} and ${us(other)} us CPU each`);
+    report(`  pair ${pair}/${pairs}: ${us(one)} and ${us(other)} us CPU each`);
     if (pair >= 1) spans.push({ large: one, small: other });
   }
   await sleep(SETTLE_MS);
@@ -93,7 +93,7 @@ export async function benchDestinations(brokers: string, pairs: number): Promise
 
 /** The leaders of all topics are distributed over three brokers. Each topic has one replica. */
 export async function benchDestinationsCluster(pairs: number): Promise<string> {
-  await using cluster = await startCluster({ log: tell });
+  await using cluster = await startCluster({ log: report });
   return await benchDestinations(cluster.brokers.join(), pairs);
 }
 

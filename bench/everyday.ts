@@ -18,7 +18,7 @@ import { markdown, median, quantile } from "./measure.ts";
 import type { Program } from "./program.ts";
 import { type Receiver, startReceiver } from "./receiver.ts";
 import { idOf, webhooksAt } from "./work.ts";
-import { tell, Workbench } from "./workbench.ts";
+import { report, Workbench } from "./workbench.ts";
 
 const DESTINATIONS = 10;
 /** The number of destinations of each call. All destinations get calls in turn. */
@@ -68,10 +68,10 @@ export async function benchEveryday(
   const rows: Readonly<Record<string, string>>[] = [];
   for (const load of isWhole ? LOADS : LOADS.slice(0, 1)) {
     const full = await fullSpeed(bench, image, load);
-    tell(`  ${load.title}: at full speed ... ${full.toFixed(1)} ms CPU per 1,000`);
+    report(`  ${load.title}: at full speed ... ${full.toFixed(1)} ms CPU per 1,000`);
     for (const minute of await everyday(bench, image, load, MINUTES[isLong ? "long" : "short"])) {
       const row = rowOf(load.title, minute, full);
-      tell(`  ${Object.values(row).join(" | ")}`);
+      report(`  ${Object.values(row).join(" | ")}`);
       rows.push(row);
     }
   }

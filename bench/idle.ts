@@ -11,7 +11,7 @@ import { freePort } from "../tools/kafka/free-port.ts";
 import { markdown } from "./measure.ts";
 import { PIPELINE, percentOfCore } from "./program.ts";
 import { idOf, webhooksAt } from "./work.ts";
-import { tell, Workbench } from "./workbench.ts";
+import { report, Workbench } from "./workbench.ts";
 
 const COUNTS = [10, 1_000, 1_010, 3_000];
 /** By then, the consumers have joined and have their first metadata. */
@@ -31,7 +31,7 @@ export async function benchIdle(brokers: string): Promise<string> {
     await sleep(SETTLE_MS);
     const cpu = (await percentOfCore(program, IDLE_MS)).toFixed(1);
     const mb = program.rssMb().toFixed(0);
-    tell(`  ${count}: ${cpu} %, ${mb} MB`);
+    report(`  ${count}: ${cpu} %, ${mb} MB`);
     rows.push({ "idle destinations": `${count}`, "% of a core": cpu, MB: mb });
   }
   return (

@@ -29,7 +29,7 @@ const warmUpBatches = Number(warmUp);
 const all = warmUpBatches + Number(batches);
 const tookMs: number[] = [];
 let sent = 0;
-let answered = 0;
+let responded = 0;
 
 function caller(): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -53,12 +53,12 @@ function caller(): Promise<void> {
     socket.on("close", () => (isLast ? undefined : reject(new Error("the server closed"))));
     socket.on("data", (chunk) => {
       if (chunk.indexOf(END) < 0) {
-        reject(new Error(`answered: ${chunk.toString("latin1", 0, 200)}`));
+        reject(new Error(`response: ${chunk.toString("latin1", 0, 200)}`));
         return;
       }
-      answered += 1;
-      if (answered > warmUpBatches) tookMs.push(performance.now() - sentAt);
-      if (answered === warmUpBatches) process.stdout.write("warm\n");
+      responded += 1;
+      if (responded > warmUpBatches) tookMs.push(performance.now() - sentAt);
+      if (responded === warmUpBatches) process.stdout.write("warm\n");
       next();
     });
   });

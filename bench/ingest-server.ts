@@ -66,7 +66,7 @@ async function ours() {
 }
 
 async function http() {
-  const answer = '{"success":true}';
+  const body = '{"success":true}';
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -77,9 +77,9 @@ async function http() {
       if (batch.length !== calls) throw new Error(`a batch of ${batch.length}`);
       response.writeHead(200, {
         "content-type": "application/json",
-        "content-length": answer.length,
+        "content-length": body.length,
       });
-      response.end(answer);
+      response.end(body);
     });
   });
   server.listen(0, "127.0.0.1");

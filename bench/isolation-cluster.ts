@@ -10,27 +10,27 @@
 import { type ClusterBroker, startCluster } from "../tools/kafka/cluster.ts";
 import { benchIsolation, type IsolationBench } from "./isolation.ts";
 import type { Surroundings } from "./isolation-run.ts";
-import { tell } from "./workbench.ts";
+import { report } from "./workbench.ts";
 
 const PARTITIONS = 3;
 
 export async function benchIsolationCluster(
   bench: Omit<IsolationBench, "states">,
 ): Promise<string> {
-  await using cluster = await startCluster({ log: tell });
+  await using cluster = await startCluster({ log: report });
   const third = cluster.nodes.find(({ id }) => id === 3);
   if (third === undefined) throw new Error("there is no third broker");
   const prepare: Surroundings["prepare"] = async (health, { calls, sick }) => {
-    tell("  the third broker starts anew");
+    report("  the third broker starts anew");
     await startAnew(third);
     await cluster.look.untilInSync([calls]);
     if (health === "leader") await cluster.look.create(sick, Array(PARTITIONS).fill([third.id]));
-    tell("  all copies are in sync");
+    report("  all copies are in sync");
   };
   const fall = async () => {
-    tell("  the third broker stops");
+    report("  the third broker stops");
     await third.stop();
-    tell("  it has stopped");
+    report("  it has stopped");
   };
   return await benchIsolation(
     cluster.brokers.join(),

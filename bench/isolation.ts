@@ -22,7 +22,7 @@ import {
 } from "./isolation-run.ts";
 import { markdown, median, quantile } from "./measure.ts";
 import { type Health, SICKNESSES } from "./sick-server.ts";
-import { tell } from "./workbench.ts";
+import { report } from "./workbench.ts";
 
 const STATES: readonly Health[] = ["healthy", ...SICKNESSES];
 const CAPACITY_SHARE = 0.25;
@@ -58,14 +58,14 @@ export async function benchIsolation(
   await using runs = await IsolationRuns.create(brokers, destinations, surroundings);
   const capacity = await runs.capacity(bench.calls);
   const load = { callsPerSecond: capacity * CAPACITY_SHARE, seconds: bench.seconds };
-  tell(`  capacity: ${capacity.toFixed(0)} calls a second`);
+  report(`  capacity: ${capacity.toFixed(0)} calls a second`);
   const figures = new Map<Health, IsolationFigures[]>(states.map((state) => [state, []]));
   for (let round = 1; round <= rounds; round += 1) {
     for (const index of states.keys()) {
       const health = states[(index + round) % states.length] ?? "healthy";
       const measured = await runs.run(health, load);
       figures.get(health)?.push(measured);
-      tell(`  round ${round}/${rounds}: sick: ${TITLES[health]} ... ${progressOf(measured)}`);
+      report(`  round ${round}/${rounds}: sick: ${TITLES[health]} ... ${progressOf(measured)}`);
     }
   }
   return (

@@ -20,7 +20,7 @@ import { createInterface } from "node:readline";
 const delayMs = Number(process.argv[2] ?? 0);
 const failEvery = Number(process.argv[3] ?? 0);
 const keepsJournal = process.argv[4] === "true";
-let answered = 0;
+let responded = 0;
 let journal: [messageId: string, atMs: number][] = [];
 let span = { accepted: 0, others: 0, firstMs: 0, lastMs: 0 };
 let sick: { readonly hangs: readonly string[]; readonly fails: readonly string[] } = {
@@ -35,8 +35,8 @@ const server = createServer((request, response) => {
       span.others += 1;
       return;
     }
-    answered += 1;
-    const isFailing = sick.fails.includes(path) || (failEvery > 0 && answered % failEvery === 0);
+    responded += 1;
+    const isFailing = sick.fails.includes(path) || (failEvery > 0 && responded % failEvery === 0);
     const status = isFailing ? 503 : 200;
     const messageId = request.headers["x-switchyard-message-id"];
     // This has a higher resolution than Date.now().
@@ -48,9 +48,9 @@ const server = createServer((request, response) => {
       span.firstMs ||= nowMs;
     }
     if (keepsJournal && status === 200) journal.push([`${messageId}`, nowMs]);
-    const answer = () => response.writeHead(status, { "content-length": 2 }).end("ok");
-    if (delayMs === 0) answer();
-    else setTimeout(answer, delayMs);
+    const respond = () => response.writeHead(status, { "content-length": 2 }).end("ok");
+    if (delayMs === 0) respond();
+    else setTimeout(respond, delayMs);
   });
 });
 server.keepAliveTimeout = 60_000;
@@ -60,11 +60,11 @@ process.stdout.write(`${(server.address() as AddressInfo).port}\n`);
 const lines = createInterface({ input: process.stdin });
 lines.on("line", (line) => {
   if (line === "reset") {
-    answered = 0;
+    responded = 0;
     span = { accepted: 0, others: 0, firstMs: 0, lastMs: 0 };
   }
   if (line.startsWith("sick ")) sick = JSON.parse(line.slice("sick ".length));
-  const reply = line === "journal" ? journal : line === "span" ? span : answered;
+  const reply = line === "journal" ? journal : line === "span" ? span : responded;
   process.stdout.write(`${JSON.stringify(reply)}\n`);
   if (line === "journal") journal = [];
 });

@@ -61,13 +61,13 @@ export async function startReceiver({
   const child = spawn(process.execPath, argv, { stdio: ["pipe", "pipe", "inherit"] });
   const waiting: PromiseWithResolvers<string>[] = [];
   const next = () => {
-    const answer = Promise.withResolvers<string>();
-    waiting.push(answer);
-    return answer.promise;
+    const response = Promise.withResolvers<string>();
+    waiting.push(response);
+    return response.promise;
   };
-  const answers = createInterface({ input: child.stdout });
-  answers.on("line", (line) => waiting.shift()?.resolve(line));
-  answers.on("close", () => {
+  const responses = createInterface({ input: child.stdout });
+  responses.on("line", (line) => waiting.shift()?.resolve(line));
+  responses.on("close", () => {
     for (const { reject } of waiting.splice(0)) reject(new Error("the receiver has ended"));
   });
   const url = `http://127.0.0.1:${await next()}/`;

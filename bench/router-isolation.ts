@@ -16,7 +16,7 @@ import { markdown, median } from "./measure.ts";
 import { concurrencyFor } from "./program.ts";
 import { type Sick, type Span, startReceiver } from "./receiver.ts";
 import { benchDelivery, idOf } from "./work.ts";
-import { tell, Workbench } from "./workbench.ts";
+import { report, Workbench } from "./workbench.ts";
 
 const DELIVERIES = 200_000;
 const COUNTS = [10, 100, 500, 1_000] as const;
@@ -48,7 +48,7 @@ export async function benchRouterIsolation(brokers: string, rounds: number): Pro
     for (let round = 1; round <= rounds; round += 1) {
       for (const state of STATES) {
         const run = await measure(bench, count, state, image);
-        tell(`  ${count} destinations, ${state}: ${JSON.stringify(run)}`);
+        report(`  ${count} destinations, ${state}: ${JSON.stringify(run)}`);
         runs.get(state)?.push(run);
         for (const [at, id] of ids.entries()) {
           await bench.forgetGroups([`${bench.topics.prefix}deliver.${id}`, topics[at] ?? ""]);

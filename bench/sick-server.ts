@@ -32,7 +32,7 @@ export interface SickServer extends Disposable {
 
 /** Starts a healthy endpoint, which fails in this way after `fall`. The caller disposes it. */
 export async function startSickServer(health: Health): Promise<SickServer> {
-  let listener = answersOk;
+  let listener = respondsOk;
   const server = createServer((request, response) => listener(request, response));
   // This is long enough for the connection to last through each phase of a run.
   server.keepAliveTimeout = 60_000;
@@ -68,13 +68,13 @@ async function end(hostile: HostileServer | null): Promise<void> {
   await hostile?.[Symbol.asyncDispose]();
 }
 
-const answersOk: RequestListener = (request, response) => {
+const respondsOk: RequestListener = (request, response) => {
   request.resume();
   request.on("end", () => response.writeHead(200, { "content-length": 0 }).end());
 };
 
 const LISTENERS: Readonly<Record<Exclude<Health, "refuses" | "floods">, RequestListener>> = {
-  healthy: answersOk,
+  healthy: respondsOk,
   hangs: (request) => request.resume(),
   drips: (request, response) => {
     request.resume();
@@ -87,6 +87,6 @@ const LISTENERS: Readonly<Record<Exclude<Health, "refuses" | "floods">, RequestL
     request.resume();
     request.on("end", () => response.writeHead(503, { "content-length": 0 }).end());
   },
-  topic: answersOk,
-  leader: answersOk,
+  topic: respondsOk,
+  leader: respondsOk,
 };

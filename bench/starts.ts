@@ -11,7 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type ImageStart, imageStart } from "./image.ts";
 import { markdown, median } from "./measure.ts";
 import { callRecord, DESTINATIONS, webhooksAt } from "./work.ts";
-import { tell, Workbench } from "./workbench.ts";
+import { report, Workbench } from "./workbench.ts";
 
 const CALLS = 60_000;
 const LOOK_EVERY_MS = 25;
@@ -33,7 +33,7 @@ export async function benchStarts(brokers: string, starts: number): Promise<stri
   const runs: Run[] = [];
   for (let start = 1; start <= starts; start += 1) {
     const run = await routeAll(bench, image);
-    tell(`  start ${start}/${starts} ... ${run.callsPerSecond.toFixed(0)} calls / s`);
+    report(`  start ${start}/${starts} ... ${run.callsPerSecond.toFixed(0)} calls / s`);
     runs.push(run);
   }
   const middle = (figure: keyof Run) => median(runs.map((run) => run[figure]));

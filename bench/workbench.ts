@@ -102,7 +102,7 @@ export class Workbench implements AsyncDisposable {
       const records = Array.from({ length: size }, (_, at) => record(from + at));
       const [refused] = await this.#producer.send(records);
       if (refused !== undefined) throw new Error(`the broker refused a record: ${refused.error}`);
-      if ((from / BATCH) % 50 === 49) tell(`  ${from + size} of ${count} written`);
+      if ((from / BATCH) % 50 === 49) report(`  ${from + size} of ${count} written`);
     }
   }
 
@@ -196,6 +196,6 @@ export class Workbench implements AsyncDisposable {
 }
 
 /** Prints progress. */
-export function tell(line: string): void {
+export function report(line: string): void {
   process.stderr.write(`${line}\n`);
 }

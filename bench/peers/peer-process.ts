@@ -16,7 +16,7 @@ import { findJava } from "../../tools/kafka/java-home.ts";
 import type { ImageStart } from "../image.ts";
 import { cpuMsOf, type MeasuredProcess, memoryMb } from "../program.ts";
 import { idOf } from "../work.ts";
-import { tell, type Workbench } from "../workbench.ts";
+import { report, type Workbench } from "../workbench.ts";
 
 const JAVA = join(import.meta.dirname, "java");
 const POM = join(JAVA, "pom.xml");
@@ -139,7 +139,7 @@ async function compileJava(): Promise<string> {
       },
     },
     new AbortController().signal,
-    tell,
+    report,
   );
   const classes = join(jars, "classes");
   const sources = readdirSync(JAVA).filter((name) => name.endsWith(".java"));

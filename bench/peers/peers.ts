@@ -17,7 +17,7 @@ import { markdown, median, quantile } from "../measure.ts";
 import type { MeasuredProcess } from "../program.ts";
 import { type Arrival, type Receiver, startReceiver } from "../receiver.ts";
 import { benchDelivery, idOf } from "../work.ts";
-import { tell, Workbench } from "../workbench.ts";
+import { report, Workbench } from "../workbench.ts";
 import { allPeers, type Peer, type PeerWork, peerVersions } from "./peer-process.ts";
 
 const PER_SECOND = 300;
@@ -57,11 +57,11 @@ export async function benchPeers(brokers: string, rounds: number): Promise<strin
       for (const peer of round % 2 === 1 ? peers : peers.toReversed()) {
         const measured = await inWorld(brokers, destinations, (world) => run(peer, world)).catch(
           (error: unknown): Figures => {
-            tell(`  ${peer.name} failed: ${error}`);
+            report(`  ${peer.name} failed: ${error}`);
             return {};
           },
         );
-        tell(`  ${title}, ${round}/${rounds}: ${peer.name}: ${JSON.stringify(measured)}`);
+        report(`  ${title}, ${round}/${rounds}: ${peer.name}: ${JSON.stringify(measured)}`);
         figures.get(peer.name)?.push(measured);
       }
     }

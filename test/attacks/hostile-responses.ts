@@ -104,8 +104,8 @@ const INTERIM: readonly HostileResponse[] = [
   floods("hint-headers", HINTS, "a:\r\n", "protocol"),
   counts("new-hint-headers", HINTS, (number) => `${number.toString(36)}:\r\n`, "protocol"),
   floods("hint-value", `${HINTS}a: `, "b", "protocol"),
-  says("hints-then-answer", `${`${HINTS}Link: x\r\n\r\n`.repeat(5_000)}${OK}`, "protocol"),
-  says("few-hints-then-answer", `${`${HINTS}Link: x\r\n\r\n`.repeat(50)}${OK}`, 200),
+  says("hints-then-response", `${`${HINTS}Link: x\r\n\r\n`.repeat(5_000)}${OK}`, "protocol"),
+  says("few-hints-then-response", `${`${HINTS}Link: x\r\n\r\n`.repeat(50)}${OK}`, 200),
 ];
 
 const IN_FRAMING: readonly HostileResponse[] = [
@@ -130,7 +130,7 @@ const IN_BODY: readonly HostileResponse[] = [
 
 /** The next request over the same connection may get the rest of the previous response. */
 const AFTER: readonly HostileResponse[] = [
-  floods("second-answers", OK, OK, 200),
+  floods("second-responses", OK, OK, 200),
   floods("blank-lines-after", OK, "\r\n", 200, "protocol"),
   floods("hints-after", OK, `${HINTS}\r\n`, 200, "protocol"),
 ];

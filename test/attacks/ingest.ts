@@ -137,7 +137,7 @@ async function noHost(target: IngestTarget): Promise<AttackRow> {
   const responses = text.match(/HTTP\/1\.1 \d{3}/g) ?? [];
   return {
     name: "a request without Host",
-    expected: "one answer, 400",
+    expected: "one response, 400",
     seen: responses.join(", "),
     ok: responses.length === 1 && responses[0] === "HTTP/1.1 400",
   };
@@ -158,7 +158,7 @@ async function drippingBody(target: IngestTarget): Promise<AttackRow> {
   return {
     name: "a body of ten bytes a second",
     expected: "408, long before the body's end",
-    seen: `${text.slice(9, 12) || "no answer"} after ${seconds} s`,
+    seen: `${text.slice(9, 12) || "no response"} after ${seconds} s`,
     ok: text.startsWith("HTTP/1.1 408"),
   };
 }

@@ -27,7 +27,7 @@ export const ATTACKS: readonly Attacks[] = [
   { name: "producers", run: producerAttacks },
   { name: "inflating", run: inflatingAttacks, isCostly: true },
   { name: "callers", run: ({ ingestUrl: url }) => ingestAttacks({ url, writeKey: WRITE_KEY }) },
-  { name: "answers", prepare: prepareResponses, run: responseAttacks },
+  { name: "responses", prepare: prepareResponses, run: responseAttacks },
   { name: "inner topics", run: innerTopicAttacks },
   { name: "secrets", run: secretAttacks },
   { name: "stop", run: stopAttacks },

@@ -105,27 +105,27 @@ function readCalls(
 }
 
 function responseFor(
-  { answer, each }: Reply,
+  { scripted, each }: Reply,
   index: number,
 ): [status: number, retryAfterMs: number] {
-  if (answer.kind !== "status") throw new Error("a request that gets no answer was answered");
-  const status = each?.[index] ?? answer.status;
+  if (scripted.kind !== "status") throw new Error("a request that must get no response got one");
+  const status = each?.[index] ?? scripted.status;
   const isAsked = each === null || status === 429 || status === 503;
-  return [status, isAsked ? (answer.retryAfterSeconds ?? 0) * 1_000 : 0];
+  return [status, isAsked ? (scripted.retryAfterSeconds ?? 0) * 1_000 : 0];
 }
 
 function act(
-  { answer, each }: Reply,
+  { scripted, each }: Reply,
   request: IncomingMessage,
   response: ServerResponse,
   responded: () => void,
 ): void {
-  if (answer.kind === "hang") return;
-  if (answer.kind === "reset") {
+  if (scripted.kind === "hang") return;
+  if (scripted.kind === "reset") {
     request.socket.resetAndDestroy();
     return;
   }
-  const { status, retryAfterSeconds, afterMs } = answer;
+  const { status, retryAfterSeconds, afterMs } = scripted;
   setTimeout(() => {
     if (response.destroyed) return;
     if (retryAfterSeconds !== null) response.setHeader("Retry-After", `${retryAfterSeconds}`);

@@ -129,7 +129,7 @@ export function history({ entry, violation }: Broken, injected: readonly Injecte
   const lines = [
     ...entry.requests.map(({ atMs, endAtMs, path, attempt, status }) => ({
       atMs,
-      says: `attempt ${attempt} at ${path}: ${status ?? "no answer"} after ${endAtMs - atMs} ms`,
+      says: `attempt ${attempt} at ${path}: ${status ?? "no response"} after ${endAtMs - atMs} ms`,
     })),
     ...entry.written.map(({ atMs, place, retryCount, attempt, dueAtMs, reason, endpoint }) => ({
       atMs,

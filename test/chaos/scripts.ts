@@ -31,7 +31,7 @@ type FinalState =
 
 /** The response to a request with one or several calls. */
 export interface Reply {
-  readonly answer: ScriptedResponse;
+  readonly scripted: ScriptedResponse;
   /** The status of each call, in the body of the response; null if the response's status applies to all calls. */
   readonly each: readonly number[] | null;
   /** True if the calls are sent again immediately, in halves, so that nothing is decided for any of them. */
@@ -45,24 +45,24 @@ export interface Reply {
  * @param responses the setting of the destination's `batch`; null if it has no batches.
  */
 export function replyTo(
-  answers: readonly ScriptedResponse[],
+  planned: readonly ScriptedResponse[],
   responses: Batch["responses"] | null,
 ): Reply {
-  const [first] = answers;
+  const [first] = planned;
   if (first === undefined) throw new Error("a request has no calls");
   if (responses === null || first.kind !== "status") {
-    return { answer: first, each: null, isSplit: false };
+    return { scripted: first, each: null, isSplit: false };
   }
-  const statuses = answers.map((each) => (each.kind === "status" ? each : status(503, 0)));
+  const statuses = planned.map((each) => (each.kind === "status" ? each : status(503, 0)));
   const codes = statuses.map((each) => each.status);
   const waitSeconds = Math.max(...statuses.map(({ retryAfterSeconds }) => retryAfterSeconds ?? 0));
   const afterMs = Math.max(...statuses.map((each) => each.afterMs));
   const responded = (code: number) => status(code, afterMs, waitSeconds || null);
-  if (responses === "each") return { answer: responded(200), each: codes, isSplit: false };
+  if (responses === "each") return { scripted: responded(200), each: codes, isSplit: false };
   const rejected = codes.find((code) => code === REJECTED);
   const failed = codes.find((code) => code >= 300);
-  const isSplit = rejected !== undefined && answers.length > 1;
-  return { answer: responded(rejected ?? failed ?? 200), each: null, isSplit };
+  const isSplit = rejected !== undefined && planned.length > 1;
+  return { scripted: responded(rejected ?? failed ?? 200), each: null, isSplit };
 }
 
 /** The response of an endpoint that fails all requests at the moment. */

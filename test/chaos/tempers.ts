@@ -37,8 +37,8 @@ export function createTempers(seed: number, random: Prng) {
       isDoomed = value;
     },
     reply: (path: string, calls: readonly RequestedCall[]): Reply => {
-      const answers = calls.map(({ messageId, attempt }) => responseTo(path, messageId, attempt));
-      return replyTo(answers, responsesOf.get(path) ?? null);
+      const responses = calls.map(({ messageId, attempt }) => responseTo(path, messageId, attempt));
+      return replyTo(responses, responsesOf.get(path) ?? null);
     },
   };
 

@@ -35,7 +35,7 @@ const SLOW_MS = 1_000;
 
 export const DESTINATION_PROBLEMS: readonly DestinationHealthProblem[] = [
   endpoint("down", "its port is closed", { kind: "down" }, failing("refused", "warn")),
-  endpoint("silent", "it never answers", { kind: "silent" }, failing("timeout", "error")),
+  endpoint("silent", "it never responds", { kind: "silent" }, failing("timeout", "error")),
   {
     ...endpoint(
       "self-signed",
@@ -47,7 +47,7 @@ export const DESTINATION_PROBLEMS: readonly DestinationHealthProblem[] = [
   },
   endpoint(
     "refuses",
-    "it answers 400",
+    "it responds 400",
     { kind: "status", status: 400 },
     {
       ...FINE,

@@ -1,7 +1,7 @@
 /** The only broker of a cluster is killed, and is restarted later. */
 
 import { METRICS } from "../../src/telemetry/metrics.ts";
-import { answers } from "../../tools/kafka/probe.ts";
+import { responds } from "../../tools/kafka/probe.ts";
 import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
 import { ABSENT, type Comparison, counted, dated, worded } from "./comparison.ts";
 import { DrilledWorld, fineOf, type Said } from "./drilled-world.ts";
@@ -45,7 +45,7 @@ async function drillKafkaUnreachable(
   options.say("the broker is killed");
   const killedAtMs = Date.now();
   await kafka.kill();
-  if (await answers(kafka.brokers[0] ?? "")) throw new Error("the killed broker answers");
+  if (await responds(kafka.brokers[0] ?? "")) throw new Error("the killed broker responds");
   const during = await world.settle(
     "during",
     OUTAGE_LIMIT_MS,

@@ -106,8 +106,10 @@ export class Receiver implements AsyncDisposable {
   }
 
   #take(response: ServerResponse, messageId: string): void {
-    const answer = this.#respond(response, messageId).finally(() => this.#underWay.delete(answer));
-    this.#underWay.add(answer);
+    const responding = this.#respond(response, messageId).finally(() =>
+      this.#underWay.delete(responding),
+    );
+    this.#underWay.add(responding);
   }
 
   async #respond(response: ServerResponse, messageId: string): Promise<void> {

@@ -131,8 +131,8 @@ test("rejected, listed, replayed with an interruption, delivered; status all the
   running.child.stdout.resume();
   running.child.stderr.resume();
   const isReady = async () => {
-    const answer = await fetch(`http://127.0.0.1:${adminPort}/readyz`).catch(() => null);
-    return answer?.ok;
+    const response = await fetch(`http://127.0.0.1:${adminPort}/readyz`).catch(() => null);
+    return response?.ok;
   };
   await expect.poll(isReady, POLL).toBe(true);
   expect(await switchyard(["publish"], calls(CALLS))).toMatchObject({ status: 0 });

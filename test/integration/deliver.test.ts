@@ -42,8 +42,8 @@ interface Received {
   readonly atMs: number;
 }
 
-/** Starts a receiver that responds with `answer`, which gets the number of earlier requests. */
-async function receiver(answer: (earlier: number, response: ServerResponse) => void) {
+/** Starts a receiver that calls `respond` with the response, which gets the number of earlier requests. */
+async function receiver(respond: (earlier: number, response: ServerResponse) => void) {
   const received: Received[] = [];
   const server = createServer((request: IncomingMessage, response) => {
     const chunks: Buffer[] = [];
@@ -53,7 +53,7 @@ async function receiver(answer: (earlier: number, response: ServerResponse) => v
       const body = Buffer.concat(chunks).toString();
       const earlier = received.length;
       received.push({ body, signature: [signature].flat()[0], atMs: Date.now() });
-      answer(earlier, response);
+      respond(earlier, response);
     });
   });
   server.listen(0, "127.0.0.1");
@@ -150,7 +150,7 @@ async function pipeline(
     /** Returns the lag of the deliver stage's consumer. */
     lag: async () => Number(LAG.exec(await metrics.text())?.[1] ?? Number.NaN),
     /** Returns the number of requests that were not accepted. */
-    unanswered: async () => unanswered(await metrics.text()),
+    pending: async () => pending(await metrics.text()),
     /**
      * Returns the committed offset of each partition. A partition without a commit counts as 0, because it may be the
      * one that is stalled.
@@ -172,7 +172,7 @@ async function pipeline(
   };
 }
 
-function unanswered(metrics: string): number {
+function pending(metrics: string): number {
   return [...metrics.matchAll(REQUESTS)].reduce(
     (sum, [, outcome, count]) => sum + (outcome === "2xx" ? 0 : Number(count)),
     0,
@@ -239,9 +239,9 @@ test("a healthy receiver gets every delivery once, signed", async () => {
   }
   // Delivery is at least once: a request without a timely response is repeated, although it was received. The only
   // cause here is a stall of this process, which is also the receiver. A rebalance is not a cause.
-  const unanswered = await flow.unanswered();
-  expect(hook.received.length).toBeLessThanOrEqual(200 + unanswered);
-  if (stalls.longestMs() < STALL_MS) expect(unanswered).toBe(0);
+  const pending = await flow.pending();
+  expect(hook.received.length).toBeLessThanOrEqual(200 + pending);
+  if (stalls.longestMs() < STALL_MS) expect(pending).toBe(0);
 });
 
 test("two 503 cost two waits, then it is accepted with the same bytes", async () => {

@@ -9,12 +9,12 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 import { prepareBroker, startBroker } from "../../tools/kafka/java.ts";
 import { findJava } from "../../tools/kafka/java-home.ts";
-import { answers } from "../../tools/kafka/probe.ts";
+import { responds } from "../../tools/kafka/probe.ts";
 import { startKafka } from "../../tools/kafka/start.ts";
 
 const START = new URL("../../tools/kafka/start.ts", import.meta.url).href;
 const UNTIL_GONE = { interval: 100 };
-/** A broker that has just started may be slow to answer. */
+/** A broker that has just started may be slow to respond. */
 const SLOW_MS = 30_000;
 
 let temporary = "";
@@ -26,21 +26,21 @@ afterEach(() => rmSync(temporary, { recursive: true, force: true }));
 test("a killed broker comes back at the same address, and stopping it ends it", async () => {
   const kafka = await startKafka({ private: true });
   const [address = ""] = kafka.brokers;
-  expect(await answers(address, SLOW_MS)).toBe(true);
+  expect(await responds(address, SLOW_MS)).toBe(true);
   await kafka.kill();
-  expect(await answers(address)).toBe(false);
+  expect(await responds(address)).toBe(false);
   await kafka.restart();
-  expect(await answers(address, SLOW_MS)).toBe(true);
+  expect(await responds(address, SLOW_MS)).toBe(true);
   await kafka.stop();
-  expect(await answers(address)).toBe(false);
+  expect(await responds(address)).toBe(false);
 });
 
 // The guard is the same for every way to end. test/local/guarded-process.test.ts has the other ways.
 test("a parent that ends with SIGKILL takes its broker and the data along", async () => {
   const [parent, address] = await parentWithBroker();
-  expect(await answers(address, SLOW_MS)).toBe(true);
+  expect(await responds(address, SLOW_MS)).toBe(true);
   parent.kill("SIGKILL");
-  await expect.poll(() => answers(address), UNTIL_GONE).toBe(false);
+  await expect.poll(() => responds(address), UNTIL_GONE).toBe(false);
   await expect.poll(() => readdirSync(temporary), UNTIL_GONE).toEqual([]);
 });
 

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { bringUp, look, type Place, placeIn, takeDown } from "../../tools/kafka/kept.ts";
 import { REGISTRY } from "../../tools/kafka/kept-services.ts";
-import { registryAnswers } from "../../tools/kafka/registry-java.ts";
+import { registryResponds } from "../../tools/kafka/registry-java.ts";
 import { registerSchema } from "../support/servers/schema-registry.ts";
 
 const never = new AbortController().signal;
@@ -33,7 +33,7 @@ test("it stays until it is taken down, and a killed one comes back with its sche
   if (kept.how !== "java") return context.skip("on Docker it is the engine that keeps it");
 
   for (const pid of kept.pids) process.kill(pid, "SIGKILL");
-  await expect.poll(() => registryAnswers(kept.address)).toBe(false);
+  await expect.poll(() => registryResponds(kept.address)).toBe(false);
   expect(await look(REGISTRY, place)).toMatchObject({ isUp: false });
   const back = await bringUp(REGISTRY, place, never, silent);
   expect(back.kept.address).toBe(kept.address);
@@ -43,5 +43,5 @@ test("it stays until it is taken down, and a killed one comes back with its sche
   expect(await takeDown(place, never, silent)).toEqual(back.kept);
   expect(await look(REGISTRY, place)).toBeNull();
   expect(existsSync(place.directory)).toBe(false);
-  await expect.poll(() => registryAnswers(kept.address)).toBe(false);
+  await expect.poll(() => registryResponds(kept.address)).toBe(false);
 });

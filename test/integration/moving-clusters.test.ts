@@ -71,12 +71,12 @@ admin: { host: 127.0.0.1, port: ${admin} }
     world,
     send: async (ids) => {
       const batch = ids.map((id) => ({ type: "track", userId: "u1", event: "e", messageId: id }));
-      const answer = await fetch(`http://127.0.0.1:${ingest}/v1/batch`, {
+      const response = await fetch(`http://127.0.0.1:${ingest}/v1/batch`, {
         method: "POST",
         headers: { authorization: `Basic ${btoa("k:")}`, "content-type": "application/json" },
         body: JSON.stringify({ batch }),
       });
-      expect(answer.status).toBe(200);
+      expect(response.status).toBe(200);
     },
     start: async () => {
       const program = world.start();

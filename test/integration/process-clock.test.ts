@@ -156,7 +156,7 @@ test("brokers accept what a process 5 h ahead writes, and calls have the time of
   const ahead = world.start(["--stages", "ingest,route,deliver,delay"], wrongClock(5 * HOUR_MS));
   await ahead.logged("ready");
   const { port } = await ahead.logged("ingest.listening");
-  const answer = await fetch(`http://127.0.0.1:${port}/v1/track`, {
+  const response = await fetch(`http://127.0.0.1:${port}/v1/track`, {
     method: "POST",
     headers: {
       authorization: `Basic ${Buffer.from("a-write-key-of-tests:").toString("base64")}`,
@@ -164,7 +164,7 @@ test("brokers accept what a process 5 h ahead writes, and calls have the time of
     },
     body: JSON.stringify({ userId: "u1", event: "e", messageId: "m1" }),
   });
-  expect(answer.status).toBe(200);
+  expect(response.status).toBe(200);
   await expect.poll(() => hook.arrivals.length, POLL).toBe(1);
   const { timestamp } = JSON.parse(hook.arrivals[0]?.body ?? "{}") as { timestamp: string };
   expect(Math.abs(Date.parse(timestamp) - Date.now())).toBeLessThan(60_000);
@@ -190,7 +190,7 @@ test("a process 5 h ahead that cannot see the brokers' clock reports why they re
   expect(error).toEqual(wrong);
   await ahead.logged("ready");
   const { port } = await ahead.logged("ingest.listening");
-  const answer = fetch(`http://127.0.0.1:${port}/v1/track`, {
+  const response = fetch(`http://127.0.0.1:${port}/v1/track`, {
     method: "POST",
     headers: {
       authorization: `Basic ${Buffer.from("a-write-key-of-tests:").toString("base64")}`,
@@ -198,7 +198,7 @@ test("a process 5 h ahead that cannot see the brokers' clock reports why they re
     },
     body: JSON.stringify({ userId: "u1", event: "e", messageId: "m1" }),
   });
-  answer.catch(() => undefined);
+  response.catch(() => undefined);
   const failing = () => ahead.lines.filter(({ msg }) => msg === "kafka.produce.failing");
   const ofCalls = { topic: `${prefix}calls`, error: wrong };
   await expect.poll(failing, POLL).toContainEqual(expect.objectContaining(ofCalls));

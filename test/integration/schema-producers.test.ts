@@ -55,15 +55,15 @@ function frontWithGuids(registry: string): Promise<RegistryStandIn> {
       (_, id) => `/schemas/ids/${Number(id)}`,
     );
     const { method, headers } = request;
-    const give = async (answer: IncomingMessage) => {
-      const bytes = await buffer(answer);
-      const status = answer.statusCode ?? 500;
+    const give = async (upstream: IncomingMessage) => {
+      const bytes = await buffer(upstream);
+      const status = upstream.statusCode ?? 500;
       const body = bytes.length === 0 ? {} : (JSON.parse(bytes.toString()) as { id?: unknown });
       const guid = `${GUID}${String(body.id).padStart(12, "0")}`;
       respondWithJson(response, status, typeof body.id === "number" ? { ...body, guid } : body);
     };
     const to = new URL(path ?? "", registry);
-    const onward = requestHttp(to, { method, headers }, (answer) => void give(answer));
+    const onward = requestHttp(to, { method, headers }, (upstream) => void give(upstream));
     request.pipe(onward);
   };
   return registryStandIn(pass);

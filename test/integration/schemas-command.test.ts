@@ -117,9 +117,9 @@ test("by https with a client certificate and a token, as the program requests it
       return;
     }
     const { method, headers } = request;
-    const to = requestHttp(new URL(request.url ?? "", url), { method, headers }, (answer) => {
-      response.writeHead(answer.statusCode ?? 500, answer.headers);
-      answer.pipe(response);
+    const to = requestHttp(new URL(request.url ?? "", url), { method, headers }, (upstream) => {
+      response.writeHead(upstream.statusCode ?? 500, upstream.headers);
+      upstream.pipe(response);
     });
     request.pipe(to);
   };

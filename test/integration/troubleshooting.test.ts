@@ -33,7 +33,7 @@ afterAll(async () => {
 async function startReceiver() {
   const accepted: string[] = [];
   const state = { isMended: false };
-  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+  const respond = async (request: IncomingMessage, response: ServerResponse) => {
     const path = request.url?.slice(1) ?? "";
     const { userId } = (await json(request)) as { readonly userId: string };
     const status = state.isMended ? 200 : Number(path.slice(0, 3)) || 200;
@@ -43,7 +43,7 @@ async function startReceiver() {
     const later = path === "503-later" ? { "retry-after": "3600" } : {};
     response.writeHead(status, later).end();
   };
-  const server = createServer((request, response) => void answer(request, response));
+  const server = createServer((request, response) => void respond(request, response));
   server.listen(0, HOST);
   await once(server, "listening");
   cleanUps.push(() => {

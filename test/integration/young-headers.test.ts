@@ -21,7 +21,7 @@ function parserOf(socket: Socket): Parser {
 
 test("a connection that is used again has another array for headers, and reads them", async () => {
   const server = createServer((_request, response) => {
-    response.setHeader("x-answer", "yes").end();
+    response.setHeader("x-response", "yes").end();
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
@@ -45,7 +45,7 @@ test("a connection that is used again has another array for headers, and reads t
   expect(parserOf(socket).headers).toEqual([]);
   const { headers, body } = await ask();
   await body.dump();
-  expect(headers).toMatchObject({ "x-answer": "yes" });
+  expect(headers).toMatchObject({ "x-response": "yes" });
   await client.close();
   server.close();
 });

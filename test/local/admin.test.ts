@@ -72,7 +72,7 @@ test("for programs, status has the metrics of the table that are marked for it",
   expect(values).not.toHaveProperty("switchyard_delay_records");
 });
 
-test("livez answers whatever the state", async () => {
+test("livez responds whatever the state", async () => {
   const { url } = await started();
   expect((await fetch(`${url}/livez`)).status).toBe(200);
 });
@@ -106,7 +106,7 @@ test.each([
   ["GET", "/nothing", 404],
   ["POST", "/metrics", 405],
   ["HEAD", "/metrics?x=1", 200],
-])("%s %s answers %i", async (method, path, status) => {
+])("%s %s responds %i", async (method, path, status) => {
   const { url } = await started();
   expect((await fetch(url + path, { method })).status).toBe(status);
 });

@@ -29,9 +29,9 @@ const server = createServer((request, response) => {
   request.on("data", (chunk: Buffer) => chunks.push(chunk));
   request.on("end", () => {
     asked.push({ method, path, headers, body: Buffer.concat(chunks).toString() });
-    const answer = responses[`${method} ${path}`];
-    if (answer === undefined) response.writeHead(404);
-    response.end(typeof answer === "string" ? answer : JSON.stringify(answer));
+    const given = responses[`${method} ${path}`];
+    if (given === undefined) response.writeHead(404);
+    response.end(typeof given === "string" ? given : JSON.stringify(given));
   });
 });
 let origin = "";
@@ -133,12 +133,12 @@ test.each<[string, () => AwsEnvironment, RegExp]>([
     /status 404/,
   ],
   [
-    "an answer that is no JSON",
+    "a response that is not JSON",
     () => ({ AWS_CONTAINER_CREDENTIALS_FULL_URI: `${origin}/html` }),
     /is not JSON/,
   ],
   [
-    "an answer without keys",
+    "a response without keys",
     () => ({ AWS_CONTAINER_CREDENTIALS_FULL_URI: `${origin}/empty` }),
     /contains none/,
   ],

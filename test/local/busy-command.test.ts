@@ -8,14 +8,14 @@ import { ask, reasonOf } from "../../src/operate/connect/admin-port.ts";
 import { inTime } from "../../src/operate/look/keep-connected.ts";
 
 /**
- * A server in a separate thread: it responds to `/answers` while this thread is blocked, and never to anything else.
+ * A server in a separate thread: it responds to `/responses` while this thread is blocked, and never to anything else.
  */
 const SERVER = `
 const { createServer } = require("node:http");
 const { parentPort } = require("node:worker_threads");
 const server = createServer((request, response) => {
   parentPort.postMessage("asked");
-  if (request.url === "/answers") setTimeout(() => response.end("well"), 30);
+  if (request.url === "/responses") setTimeout(() => response.end("well"), 30);
 });
 server.listen(0, "127.0.0.1", () => parentPort.postMessage(server.address().port));
 `;
@@ -36,12 +36,12 @@ function block(ms: number): void {
 
 const never = new AbortController().signal;
 
-test("a process that answers in 30 ms has answered, also if the command was blocked for 4 s", async () => {
+test("a process that responds in 30 ms has responded, also if the command was blocked for 4 s", async () => {
   const { address, asked } = await startServer();
-  const answer = ask(address, "/answers", never);
+  const response = ask(address, "/responses", never);
   await asked;
   block(4_000);
-  await expect(answer).resolves.toEqual({ status: 200, body: "well" });
+  await expect(response).resolves.toEqual({ status: 200, body: "well" });
 });
 
 test("a process that does not respond is said not to", async () => {
@@ -57,10 +57,10 @@ test.each([
   ["a question to a broker", (work: Promise<string>) => inTimeOfKafka(work, 500)],
 ])("the same for %s", async (_name, limited) => {
   const { address, asked } = await startServer();
-  const work = fetch(`http://${address}/answers`).then((response) => response.text());
-  const answer = limited(work);
+  const work = fetch(`http://${address}/responses`).then((response) => response.text());
+  const response = limited(work);
   await asked;
   block(1_500);
-  await expect(answer).resolves.toBe("well");
+  await expect(response).resolves.toBe("well");
   await expect(limited(new Promise(() => undefined))).rejects.toThrow("no response within 0.5 s");
 });

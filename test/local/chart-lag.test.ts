@@ -48,7 +48,9 @@ const late = (le: string, perMinute: number): Series => [
   `0+${perMinute}x20`,
 ];
 
-test.each<readonly [row: string, stage: string, series: readonly Series[], answer: number | null]>([
+test.each<
+  readonly [row: string, stage: string, series: readonly Series[], expected: number | null]
+>([
   ["the oldest of all destinations", "deliver", [deliver("a", 5), deliver("b", 90)], 90],
   [
     "a queue on hold does not count",
@@ -62,7 +64,7 @@ test.each<readonly [row: string, stage: string, series: readonly Series[], answe
   ["lag of route", "route", [[AGE, { stage: "route", destination: "" }, "40x20"]], 40],
   ["records come back late", "delay", [late("10", 0), late("60", 6), late("+Inf", 6)], 59.5],
   ["nothing comes back", "delay", [], 0],
-])("%s: %s", async (_row, stage, series, answer) => {
+])("%s: %s", async (_row, stage, series, expected) => {
   const all = await resources("keda");
   const { query } = only(all, "ScaledObject", `rel-switchyard-${stage}`).spec.triggers[0].metadata;
   const where = { namespace: "ns", pod: `rel-switchyard-${stage}-abc-1` };
@@ -90,7 +92,7 @@ test.each<readonly [row: string, stage: string, series: readonly Series[], answe
             {
               expr: query,
               eval_time: "10m",
-              exp_samples: answer === null ? [] : [{ labels: "{}", value: answer }],
+              exp_samples: expected === null ? [] : [{ labels: "{}", value: expected }],
             },
           ],
         },

@@ -31,20 +31,20 @@ interface Batch {
   readonly sentAt: string;
 }
 
-type Answer = (response: ServerResponse) => void;
+type Respond = (response: ServerResponse) => void;
 
-const ok: Answer = (response) => {
+const ok: Respond = (response) => {
   response.writeHead(200, { "content-type": "application/json" }).end('{"success":true}');
 };
 const status =
-  (code: number, headers: Readonly<Record<string, string>> = {}, body = ""): Answer =>
+  (code: number, headers: Readonly<Record<string, string>> = {}, body = ""): Respond =>
   (response) => {
     response.writeHead(code, headers).end(body);
   };
-const drop: Answer = (response) => {
+const drop: Respond = (response) => {
   response.socket?.destroy();
 };
-const never: Answer = () => {};
+const never: Respond = () => {};
 
 let server: Server | null = null;
 
@@ -61,7 +61,7 @@ interface Endpoint {
 }
 
 /** Responds to requests with the given responses in turn, then with 200. */
-async function listen(...answers: readonly Answer[]): Promise<Endpoint> {
+async function listen(...responses: readonly Respond[]): Promise<Endpoint> {
   const batches: Batch[] = [];
   const requests: IncomingMessage[] = [];
   server = createServer((request, response) => {
@@ -70,7 +70,7 @@ async function listen(...answers: readonly Answer[]): Promise<Endpoint> {
     request.on("end", () => {
       requests.push(request);
       batches.push(JSON.parse(Buffer.concat(chunks).toString()) as Batch);
-      (answers[requests.length - 1] ?? ok)(response);
+      (responses[requests.length - 1] ?? ok)(response);
     });
   });
   await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
@@ -180,15 +180,15 @@ test("a call alone is awaited until it is flushed, and hastens nothing", async (
   await analytics.close();
 });
 
-test.each<[string, Answer, AnalyticsOptions, object]>([
+test.each<[string, Respond, AnalyticsOptions, object]>([
   ["rejected", status(401, {}, '{"message":"wrong write key"}'), {}, { status: 401, attempts: 1 }],
   ["attempts-exhausted", status(503), { attemptsMax: 1 }, { status: 503, attempts: 1 }],
   ["attempts-exhausted", drop, { attemptsMax: 1 }, { status: null, cause: expect.any(Error) }],
   ["closed", never, {}, { status: null, attempts: 1 }],
 ])(
   "a call that is abandoned rejects with its reason: %s",
-  async (reason, answer, options, more) => {
-    const { endpoint } = await listen(answer);
+  async (reason, respond, options, more) => {
+    const { endpoint } = await listen(respond);
     const { analytics, lost } = client(endpoint, options);
     const call = analytics.track({ userId: "u", event: "a", messageId: "m" });
     await analytics.close({ timeoutMs: reason === "closed" ? 50 : 10_000 });
@@ -261,18 +261,21 @@ test("Retry-After is waited for", async () => {
   expect(performance.now() - respondedAtMs).toBeGreaterThanOrEqual(990);
 });
 
-test.each([400, 401, 413, 302])("a batch answered %i is reported, not repeated", async (code) => {
-  const body = '{"success":false,"code":"x","message":"the reason"}';
-  const { endpoint, requests } = await listen(status(code, { location: "/elsewhere" }, body));
-  const { analytics, lost } = client(endpoint);
-  analytics.track({ userId: "u", event: "a" });
-  analytics.track({ userId: "u", event: "b" });
-  await analytics.close();
-  expect(requests).toHaveLength(1);
-  expect(lost.map(({ call }) => call.event)).toEqual(["a", "b"]);
-  expect(lost[0]).toMatchObject({ reason: "rejected", status: code, attempts: 1 });
-  expect(lost[0]?.message).toContain("the reason");
-});
+test.each([400, 401, 413, 302])(
+  "a batch with the response %i is reported, not repeated",
+  async (code) => {
+    const body = '{"success":false,"code":"x","message":"the reason"}';
+    const { endpoint, requests } = await listen(status(code, { location: "/elsewhere" }, body));
+    const { analytics, lost } = client(endpoint);
+    analytics.track({ userId: "u", event: "a" });
+    analytics.track({ userId: "u", event: "b" });
+    await analytics.close();
+    expect(requests).toHaveLength(1);
+    expect(lost.map(({ call }) => call.event)).toEqual(["a", "b"]);
+    expect(lost[0]).toMatchObject({ reason: "rejected", status: code, attempts: 1 });
+    expect(lost[0]?.message).toContain("the reason");
+  },
+);
 
 test("a response that does not come ends the attempt, then the calls are reported", async () => {
   const { endpoint, requests } = await listen(never, never);
@@ -471,14 +474,14 @@ test("closeOnExit as the first process of a container sends what is queued, and 
 /** Responds like `node-fetch`: the body is a Node stream, which has no `getReader`. */
 const nodeFetch: Fetch = (url, { method, headers, body }) =>
   new Promise((resolve, reject) => {
-    const sent = request(url, { method, headers }, (answer) => {
-      const get = (name: string) => [answer.headers[name]].flat()[0] ?? null;
-      resolve({ status: answer.statusCode ?? 0, headers: { get }, body: answer });
+    const sent = request(url, { method, headers }, (response) => {
+      const get = (name: string) => [response.headers[name]].flat()[0] ?? null;
+      resolve({ status: response.statusCode ?? 0, headers: { get }, body: response });
     });
     sent.on("error", reject);
     sent.end(body);
   });
-const answering =
+const responding =
   (body: unknown, headers: FetchResponse["headers"] = new Headers()): Fetch =>
   async (...given) => ({ ...(await nodeFetch(...given)), headers, body });
 
@@ -489,15 +492,15 @@ async function* failing(): AsyncGenerator<Buffer> {
 
 test.each<[string, Fetch]>([
   ["a stream of Node", nodeFetch],
-  ["no body", answering(undefined)],
-  ["null", answering(null)],
-  ["a text", answering("{}")],
-  ["a stream that fails", answering(Readable.from(failing()))],
-  ["a stream that never ends", answering(new Readable({ read: () => undefined }))],
-  ["a web stream that is read already", answering({ getReader: () => "locked" })],
+  ["no body", responding(undefined)],
+  ["null", responding(null)],
+  ["a text", responding("{}")],
+  ["a stream that fails", responding(Readable.from(failing()))],
+  ["a stream that never ends", responding(new Readable({ read: () => undefined }))],
+  ["a web stream that is read already", responding({ getReader: () => "locked" })],
   [
     "headers that cannot be read",
-    answering(null, {
+    responding(null, {
       get: () => {
         throw new Error("none");
       },
@@ -513,7 +516,7 @@ test.each<[string, Fetch]>([
       }),
   ],
 ])(
-  "a fetch that answers with %s: the status decides, and each batch is posted once",
+  "a fetch that responds with %s: the status decides, and each batch is posted once",
   async (_what, fetch) => {
     const { endpoint, requests } = await listen();
     const { analytics, lost } = client(endpoint, { fetch, requestTimeoutMs: 300 });
@@ -529,11 +532,11 @@ test.each([
   ["nothing", undefined],
 ])("a fetch that gives Retry-After as %s: the batch is posted again", async (_what, wait) => {
   const { endpoint, requests } = await listen();
-  let answered = 0;
+  let responded = 0;
   const fetch: Fetch = async (...given) => {
-    const answer = await nodeFetch(...given);
-    answered += 1;
-    return answered > 1 ? answer : { status: 503, headers: { get: () => wait as never } };
+    const response = await nodeFetch(...given);
+    responded += 1;
+    return responded > 1 ? response : { status: 503, headers: { get: () => wait as never } };
   };
   const { analytics, lost } = client(endpoint, { fetch });
   analytics.track({ userId: "u", event: "a" });
@@ -541,7 +544,7 @@ test.each([
   expect({ requests: requests.length, lost }).toEqual({ requests: 2, lost: [] });
 });
 
-test("a fetch that never answers, and heeds no signal, does not hold the client up", async () => {
+test("a fetch that never responds, and heeds no signal, does not hold the client up", async () => {
   const fetch: Fetch = () => new Promise(() => undefined);
   const { analytics, lost } = client("http://127.0.0.1:1", {
     fetch,

@@ -267,7 +267,7 @@ test("another site that is open in the same browser cannot act", async ({ skip }
         { method: "POST", body, credentials: "include" },
       ];
       return await Promise.all(tries.map((each) =>
-        fetch(url, each).then((answer) => answer.type, () => "refused")));
+        fetch(url, each).then((response) => response.type, () => "refused")));
     })()`,
   );
   expect(tried).toEqual(["refused", "refused", "refused"]);

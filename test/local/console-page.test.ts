@@ -549,18 +549,20 @@ test("Kafka unreachable is said on every view that needs it, and its end is seen
 }) => {
   if (browser === null) return skip(NO_CHROMIUM);
   const unreachable = {
-    kafkaError: "no broker answers",
+    kafkaError: "no broker responds",
     deadLetters: null,
     stages: [],
     delayTopics: [],
   };
   site.data.snapshot = snapshot([FAILING], {
     ...unreachable,
-    healthProblems: [{ level: "bad", text: "Kafka is unreachable: no broker answers", link: null }],
+    healthProblems: [
+      { level: "bad", text: "Kafka is unreachable: no broker responds", link: null },
+    ],
   });
   for (const path of ["/", "/destinations", "/destinations/flaky-hook"]) {
     await using opened = await open(path);
-    await opened.page.getByText("Kafka is unreachable: no broker answers").waitFor();
+    await opened.page.getByText("Kafka is unreachable: no broker responds").waitFor();
     await opened.page.getByText(/^▲ Kafka is unreachable$/).waitFor();
   }
   await using opened = await open("/");
@@ -620,9 +622,9 @@ async function proxyBelowPath(target: string): Promise<Disposable & { readonly u
     const onward = httpRequest(
       new URL(url.slice(prefix.length), target),
       { method, headers: own },
-      (answer) => {
-        response.writeHead(answer.statusCode ?? 502, answer.headers);
-        answer.pipe(response);
+      (upstream) => {
+        response.writeHead(upstream.statusCode ?? 502, upstream.headers);
+        upstream.pipe(response);
       },
     );
     onward.on("error", () => response.destroy());

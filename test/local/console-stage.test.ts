@@ -161,7 +161,7 @@ test("reading ends for a page that leaves, and others may read then", async () =
   expect((await send(page.url, "/api/audiences")).status).toBe(200);
 });
 
-test("every answer forbids what is not its own", async () => {
+test("every response forbids what is not its own", async () => {
   await using page = await startTestConsole({ token: TOKEN });
   for (const path of ["/", "/assets/none.js", "/api/session", "/api/audiences", "/nothing"]) {
     const { headers } = await send(page.url, path);
@@ -234,7 +234,7 @@ test("another page can neither read nor write, and no foreign name leads here", 
   expect(headers["access-control-allow-origin"]).toBeUndefined();
 });
 
-test("nothing else is answered", async () => {
+test("nothing else gets a response", async () => {
   await using page = await startTestConsole();
   expect((await send(page.url, "/api/audiences", { method: "POST", headers: OWN })).status).toBe(
     405,

@@ -14,12 +14,12 @@ const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const CLOSING = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
 
 /** A name server that returns the next of these results for each lookup, and the last result for all later lookups. */
-function names(...answers: readonly (readonly string[])[]) {
+function names(...responses: readonly (readonly string[])[]) {
   const asked: string[] = [];
   const resolve: Resolve = (name, found) => {
-    const answer = answers[Math.min(asked.length, answers.length - 1)] ?? [];
+    const response = responses[Math.min(asked.length, responses.length - 1)] ?? [];
     asked.push(name);
-    const addresses: LookupAddress[] = answer.map((address) => ({
+    const addresses: LookupAddress[] = response.map((address) => ({
       address,
       family: isIP(address),
     }));
@@ -102,7 +102,7 @@ test("of several addresses only those that may be requested are tried", async ()
   expect(forbidden.connections()).toBe(0);
 });
 
-test("the first of several addresses is given time to answer", async () => {
+test("the first of several addresses is given time to respond", async () => {
   await using server = await lateServer();
   const { resolve } = names(["127.0.0.1", "::1"]);
   await using http = httpClient({ resolve });

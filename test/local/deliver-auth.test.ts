@@ -109,7 +109,7 @@ test("a token with a life of 1 s is replaced while calls are sent", async () => 
 
 const BIG = "x".repeat(10_000_000);
 
-test.each<readonly [name: string, answer: (response: ServerResponse) => void, error: string]>([
+test.each<readonly [name: string, respond: (response: ServerResponse) => void, error: string]>([
   ["HTML", (response) => response.end("<html>sign in</html>"), "status 200 without a JSON object"],
   [
     "10 MB",
@@ -144,9 +144,9 @@ test.each<readonly [name: string, answer: (response: ServerResponse) => void, er
   ],
   ["nothing", (response) => response.socket?.destroy(), "no response, reset"],
 ])(
-  "a token endpoint that answers with %s gives no token",
-  async (_name, answer, error) => {
-    await using id = await respondingServer((response) => answer(response));
+  "a token endpoint that responds with %s gives no token",
+  async (_name, respond, error) => {
+    await using id = await respondingServer((response) => respond(response));
     await using receiver = await respondingServer(takes);
     await using crm = await openedSender({ auth: oauth(id), urls: [receiver.url] });
     await crm.changed;

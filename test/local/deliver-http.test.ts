@@ -16,8 +16,8 @@ import { rawServer } from "../support/servers/raw-server.ts";
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /** Returns the result of one request that gets this response. */
-async function answered(answer: (socket: Socket) => void, timeoutMs = LONG_MS) {
-  await using server = await rawServer(answer);
+async function responded(respond: (socket: Socket) => void, timeoutMs = LONG_MS) {
+  await using server = await rawServer(respond);
   await using http = httpClient({ timeoutMs });
   return await http.post(endpointOf(`${server.url}/hook`));
 }
@@ -73,13 +73,13 @@ test.each([
   ["100 Continue twice", `HTTP/1.1 100 C\r\nA: b\r\n\r\nHTTP/1.1 100 C\r\n\r\n${OK}`, 200],
   ["early hints first", `HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n${OK}`, 200],
   ["both", `HTTP/1.1 103 E\r\n\r\nHTTP/1.1 100 C\r\n\r\nHTTP/1.1 102 P\r\n\r\n${OK}`, 200],
-])("%s", async (_name, answer, status) => {
-  const result = await answered(says(answer));
+])("%s", async (_name, response, status) => {
+  const result = await responded(says(response));
   expect(result).toMatchObject({ kind: "response", status });
 });
 
 test("a body that begins like a response, after hints in the same piece, is a body", async () => {
-  const result = await answered((socket) => {
+  const result = await responded((socket) => {
     socket.write("HTTP/1.1 103 E\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n");
     setTimeout(() => socket.write("H"), 20);
     setTimeout(() => socket.write("T"), 40);
@@ -96,7 +96,7 @@ test("a 100 Continue in pieces is skipped", async () => {
     "\nHTTP/1.1 20",
     "1 Created\r\nContent-Length: 0\r\n\r\n",
   ];
-  const result = await answered((socket) => {
+  const result = await responded((socket) => {
     const next = () => {
       const piece = pieces.shift();
       if (piece !== undefined) socket.write(piece, () => setTimeout(next, 5));
@@ -107,7 +107,7 @@ test("a 100 Continue in pieces is skipped", async () => {
 });
 
 test("Retry-After is handed on as it came", async () => {
-  const result = await answered(
+  const result = await responded(
     says("HTTP/1.1 503 S\r\nRetry-After: 120\r\nContent-Length: 0\r\n\r\n"),
   );
   expect(result).toMatchObject({ status: 503, retryAfter: "120" });
@@ -118,8 +118,8 @@ test.each([
   ["one byte more drops the connection", 1, 2],
 ])("%s", async (_name, more, connections) => {
   const bytes = RESPONSE_BODY_MAX_BYTES + more;
-  const answer = `HTTP/1.1 200 OK\r\nContent-Length: ${bytes}\r\n\r\n${"x".repeat(bytes)}`;
-  await using server = await rawServer(says(answer));
+  const response = `HTTP/1.1 200 OK\r\nContent-Length: ${bytes}\r\n\r\n${"x".repeat(bytes)}`;
+  await using server = await rawServer(says(response));
   await using http = httpClient();
   const endpoint = endpointOf(`${server.url}/hook`);
   expect(await http.post(endpoint)).toMatchObject({ status: 200 });
@@ -141,8 +141,8 @@ test.each([
   ["an unsuccessful one", 400, 10, null, 1],
   ["none", 200, 0, 0, 1],
 ])("a request that needs the response gets %s", async (_name, status, sent, read, connections) => {
-  const answer = `HTTP/1.1 ${status} S\r\nContent-Length: ${sent}\r\n\r\n${"x".repeat(sent)}`;
-  await using server = await rawServer(says(answer));
+  const response = `HTTP/1.1 ${status} S\r\nContent-Length: ${sent}\r\n\r\n${"x".repeat(sent)}`;
+  await using server = await rawServer(says(response));
   await using http = httpClient({ destination: { batch: EACH } });
   const endpoint = endpointOf(`${server.url}/hook`);
   for (let request = 0; request < 2; request += 1) {
@@ -192,8 +192,8 @@ test.each([
       more();
     },
   ],
-])("%s until the deadline is a timeout", async (_name, answer) => {
-  const result = await answered(answer, 100);
+])("%s until the deadline is a timeout", async (_name, respond) => {
+  const result = await responded(respond, 100);
   expect(result).toMatchObject({ kind: "no-response", cause: "timeout" });
   expect(result.durationMs).toBeGreaterThanOrEqual(100);
 });
@@ -213,8 +213,8 @@ test.each([
     200,
     null,
   ],
-])("%s until the deadline: the status counts", async (_name, answer, status, retryAfter) => {
-  expect(await answered(answer, 1_000)).toMatchObject({ kind: "response", status, retryAfter });
+])("%s until the deadline: the status counts", async (_name, respond, status, retryAfter) => {
+  expect(await responded(respond, 1_000)).toMatchObject({ kind: "response", status, retryAfter });
 });
 
 test.each([
@@ -226,8 +226,8 @@ test.each([
     says("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok"),
     "protocol",
   ],
-])("%s is a failure without a response", async (_name, answer, cause) => {
-  expect(await answered(answer)).toMatchObject({ kind: "no-response", cause });
+])("%s is a failure without a response", async (_name, respond, cause) => {
+  expect(await responded(respond)).toMatchObject({ kind: "no-response", cause });
 });
 
 test.each([
@@ -235,7 +235,7 @@ test.each([
   ["a body", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", 200],
   ["a chunked body", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n", 200],
 ])("%s cut short: the status counts", async (_name, text, status) => {
-  const result = await answered((socket) => socket.end(text));
+  const result = await responded((socket) => socket.end(text));
   expect(result).toMatchObject({ kind: "response", status });
 });
 
@@ -280,18 +280,18 @@ test("a connection that the endpoint closed between requests costs nothing", asy
 });
 
 test("after a failure of each kind the next request is none the worse", async () => {
-  const answers = [
+  const responses = [
     (socket: Socket) => socket.resetAndDestroy(),
     says("nonsense\r\n\r\n"),
     () => undefined,
     says(OK),
   ];
   let turn = 0;
-  await using server = await rawServer((socket) => answers[turn++]?.(socket));
+  await using server = await rawServer((socket) => responses[turn++]?.(socket));
   await using http = httpClient({ timeoutMs: 1_500 });
   const endpoint = endpointOf(server.url);
   const results = [];
-  for (const _ of answers) results.push(await http.post(endpoint));
+  for (const _ of responses) results.push(await http.post(endpoint));
   expect(results.map(outcome)).toEqual(["reset", "protocol", "timeout", 200]);
 });
 

@@ -17,7 +17,7 @@ const CHUNKED = `${HEAD}Transfer-Encoding: chunked\r\n\r\n`;
 const LENGTH = "Content-Length: 2\r\n";
 
 /** Responses for which the parser reports an error. */
-const TAKEN: readonly (readonly [name: string, answer: string, status: number])[] = [
+const TAKEN: readonly (readonly [name: string, response: string, status: number])[] = [
   ["two equal lengths", `${HEAD}${LENGTH}${LENGTH}\r\nok`, 200],
   ["two equal lengths in one header", `${HEAD}Content-Length: 2, 2\r\n\r\nok`, 200],
   [
@@ -60,7 +60,7 @@ const TAKEN: readonly (readonly [name: string, answer: string, status: number])[
 ];
 
 /** Responses that still count as failures. */
-const REFUSED: readonly (readonly [name: string, answer: string])[] = [
+const REFUSED: readonly (readonly [name: string, response: string])[] = [
   ["two different lengths", `${HEAD}${LENGTH}Content-Length: 3\r\n\r\nok`],
   ["two different lengths in one header", `${HEAD}Content-Length: 2, 3\r\n\r\nok`],
   ["a status of four digits", `HTTP/1.1 2000 OK\r\n${LENGTH}\r\nok`],
@@ -71,10 +71,10 @@ const REFUSED: readonly (readonly [name: string, answer: string])[] = [
 ];
 
 const writes = {
-  "in one piece": (socket: Socket, answer: string) => socket.write(answer, "latin1"),
-  "in bytes": (socket: Socket, answer: string) => {
+  "in one piece": (socket: Socket, response: string) => socket.write(response, "latin1"),
+  "in bytes": (socket: Socket, response: string) => {
     socket.setNoDelay(true);
-    const bytes = [...Buffer.from(answer, "latin1")];
+    const bytes = [...Buffer.from(response, "latin1")];
     const next = () => {
       const byte = bytes.shift();
       if (byte !== undefined && socket.writable) {
@@ -89,10 +89,10 @@ const WAYS = Object.keys(writes) as (keyof typeof writes)[];
 
 const authority = issue({ name: "an authority", isCa: true });
 const { cert, key } = issue({ name: "odd", hosts: ["127.0.0.1"], by: authority });
-let answerTo: (socket: Socket) => void = () => undefined;
+let respondTo: (socket: Socket) => void = () => undefined;
 const secure = createTlsServer({ cert, key }, (socket) => {
   socket.on("error", () => undefined);
-  socket.once("data", () => answerTo(socket));
+  socket.once("data", () => respondTo(socket));
 });
 
 beforeAll(async () => {
@@ -104,10 +104,10 @@ afterAll(() => {
   secure.close();
 });
 
-async function results(answer: string, way: keyof typeof writes) {
-  answerTo = (socket) => writes[way](socket, answer);
+async function results(response: string, way: keyof typeof writes) {
+  respondTo = (socket) => writes[way](socket, response);
   const { port } = secure.address() as AddressInfo;
-  await using plain = await rawServer(answerTo);
+  await using plain = await rawServer(respondTo);
   await using http = httpClient({ ca: authority.cert });
   const seen: SendResult[] = [];
   for (const url of [plain.url, `https://127.0.0.1:${port}`]) {
@@ -119,12 +119,12 @@ async function results(answer: string, way: keyof typeof writes) {
 }
 
 for (const way of WAYS) {
-  test.each(TAKEN)(`%s, ${way}: the status counts`, async (_name, answer, status) => {
-    expect((await results(answer, way)).map(outcome)).toEqual([status, status]);
+  test.each(TAKEN)(`%s, ${way}: the status counts`, async (_name, response, status) => {
+    expect((await results(response, way)).map(outcome)).toEqual([status, status]);
   });
 
-  test.each(REFUSED)(`%s, ${way}: no response`, async (_name, answer) => {
-    expect((await results(answer, way)).map(outcome)).toEqual(["protocol", "protocol"]);
+  test.each(REFUSED)(`%s, ${way}: no response`, async (_name, response) => {
+    expect((await results(response, way)).map(outcome)).toEqual(["protocol", "protocol"]);
   });
 
   test.each([
@@ -133,8 +133,8 @@ for (const way of WAYS) {
     ["folded", `Retry-After:\r\n 7\r\n${LENGTH}`, "7"],
     ["twice", `${LENGTH}nothing\r\nRetry-After: 7\r\nRetry-After: 8\r\n`, "7,8"],
   ])(`Retry-After %s, ${way}, is read`, async (_name, headers, retryAfter) => {
-    const answer = `HTTP/1.1 503 S\r\n${headers}\r\nno`;
-    expect(await results(answer, way)).toMatchObject([{ retryAfter }, { retryAfter }]);
+    const response = `HTTP/1.1 503 S\r\n${headers}\r\nno`;
+    expect(await results(response, way)).toMatchObject([{ retryAfter }, { retryAfter }]);
   });
 }
 

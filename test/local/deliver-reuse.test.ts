@@ -100,7 +100,7 @@ test("closed at the very moment of sending: it was written, so it may have arriv
   expect(server.connections()).toBe(1);
 });
 
-test("a request that arrived and was not answered is not sent again", async () => {
+test("a request that arrived and got no response is not sent again", async () => {
   const { server, endpoint } = await world({ closesAt: 2 });
   await using _ = server;
   await using http = httpClient();
@@ -116,7 +116,7 @@ test("an endpoint that closes every new connection is asked once per attempt", a
   expect(server.connections()).toBe(1);
 });
 
-test("whenever a connection ends, no request arrives twice or is taken for answered", async () => {
+test("whenever a connection ends, no request arrives twice or is taken for done", async () => {
   const { server, sockets, endpoint } = await world();
   await using _ = server;
   await using http = httpClient({ destination: { messageIdHeader: true } });

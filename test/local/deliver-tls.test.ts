@@ -33,7 +33,7 @@ const intermediate = issue({ name: "intermediate", isCa: true, by: ca });
 const good = issue({ name: "good", hosts: HOSTS, by: ca });
 const selfSigned = issue({ name: "self-signed", hosts: HOSTS });
 
-function answers({ cert, key }: Certificate, more: TlsOptions = {}) {
+function serverWith({ cert, key }: Certificate, more: TlsOptions = {}) {
   return tlsServer({ cert, key, ...more });
 }
 
@@ -51,7 +51,7 @@ async function using<T extends AsyncDisposable, R>(resource: T, use: (resource: 
 test.each(["localhost", "127.0.0.1"])(
   "a good certificate for %s: the request goes",
   async (host) => {
-    await using server = await answers(good);
+    await using server = await serverWith(good);
     expect(outcome(await post(server, {}, host))).toBe(200);
     expect(server.received()).toContain("POST /hook HTTP/1.1");
   },
@@ -60,7 +60,7 @@ test.each(["localhost", "127.0.0.1"])(
 test("of a server that is many hosts, the certificate of the endpoint's own is asked for", async () => {
   const other = issue({ name: "other host", hosts: ["other.example.com"], by: ca });
   const byName: Record<string, Certificate> = { localhost: good };
-  await using server = await answers(other, {
+  await using server = await serverWith(other, {
     SNICallback: (name, done) => done(null, createSecureContext(byName[name] ?? other)),
   });
   expect(outcome(await post(server, {}))).toBe(200);
@@ -70,7 +70,7 @@ test.each([
   ["localhost", "localhost"],
   ["127.0.0.1", null],
 ])("TLS to %s says the name %j", async (host, serverName) => {
-  await using server = await answers(good);
+  await using server = await serverWith(good);
   expect(outcome(await post(server, {}, host))).toBe(200);
   expect(server.handshakes).toMatchObject([{ serverName }]);
 });
@@ -86,7 +86,7 @@ test("destinations that name the same files share what is made of them", () => {
 
 test("a chain with an intermediate that the endpoint sends along is good", async () => {
   const leaf = issue({ name: "leaf", hosts: HOSTS, by: intermediate });
-  await using server = await answers(leaf, { cert: leaf.cert + intermediate.cert });
+  await using server = await serverWith(leaf, { cert: leaf.cert + intermediate.cert });
   expect(outcome(await post(server, {}))).toBe(200);
 });
 
@@ -168,14 +168,14 @@ test.each<[string, ClientOptions]>([
   ["the destination's tls.ca", { destination: { tls: { ca: ca.cert, cert: null, key: null } } }],
   ["both", { ca: otherCa.cert, destination: { tls: { ca: ca.cert, cert: null, key: null } } }],
 ])("a private CA in %s is good", async (_name, options) => {
-  await using server = await answers(good);
+  await using server = await serverWith(good);
   expect(outcome(await post(server, { ca: null, ...options }))).toBe(200);
 });
 
 test("client certificates belong to their destination", async () => {
   const client = issue({ name: "switchyard", by: otherCa });
   const other = issue({ name: "other", by: otherCa });
-  await using server = await answers(good, { requestCert: true, ca: otherCa.cert });
+  await using server = await serverWith(good, { requestCert: true, ca: otherCa.cert });
   const shows = (tls: { cert: string; key: string } | null) =>
     post(server, { destination: { tls: tls === null ? null : { ca: null, ...tls } } });
   expect(outcome(await shows(client))).toBe(200);
@@ -187,7 +187,7 @@ test("client certificates belong to their destination", async () => {
 
 test("destinations of one process show no certificates of each other's", async () => {
   const client = issue({ name: "switchyard", by: otherCa });
-  await using server = await answers(good, { requestCert: true, rejectUnauthorized: false });
+  await using server = await serverWith(good, { requestCert: true, rejectUnauthorized: false });
   const open = httpProcess({ ca: ca.cert });
   const files = { ca: null, cert: client.cert, key: client.key };
   for (const tls of [null, files, null]) {
@@ -199,7 +199,7 @@ test("destinations of one process show no certificates of each other's", async (
 });
 
 test("sessions are resumed, and a resumed one is as good as it was", async () => {
-  await using server = await answers(good);
+  await using server = await serverWith(good);
   await using http = httpClient({ ca: ca.cert });
   const endpoint = endpointOf(`https://localhost:${server.port}/`);
   expect(outcome(await http.post(endpoint))).toBe(200);
@@ -209,7 +209,7 @@ test("sessions are resumed, and a resumed one is as good as it was", async () =>
 });
 
 test("a session is not resumed once the certificate it was made with has run out", async () => {
-  await using server = await answers(good);
+  await using server = await serverWith(good);
   const options: SocketOptions = {
     allowAddress: () => true,
     resolve: systemResolve,
@@ -250,10 +250,10 @@ async function inProcess(env: Record<string, string>, ports: readonly number[]) 
 }
 
 test("NODE_TLS_REJECT_UNAUTHORIZED=0 changes nothing", async () => {
-  await using refused = await answers(selfSigned);
-  await using unknownCa = await answers(unknown);
-  await using wrongHost = await answers(elsewhere);
-  await using accepted = await answers(good);
+  await using refused = await serverWith(selfSigned);
+  await using unknownCa = await serverWith(unknown);
+  await using wrongHost = await serverWith(elsewhere);
+  await using accepted = await serverWith(good);
   const servers = [refused, unknownCa, wrongHost, accepted];
   const ports = servers.map(({ port }) => port);
   expect(await inProcess({ NODE_TLS_REJECT_UNAUTHORIZED: "0" }, ports)).toEqual([
@@ -271,8 +271,8 @@ test("a private CA is added to the public roots, not put in their place", async 
     // The certificates in the file that this variable names count as public roots.
     const file = join(directory, "root.pem");
     writeFileSync(file, otherCa.cert);
-    await using ofPublic = await answers(unknown);
-    await using ofPrivate = await answers(good);
+    await using ofPublic = await serverWith(unknown);
+    await using ofPrivate = await serverWith(good);
     const ports = [ofPublic.port, ofPrivate.port];
     expect(await inProcess({ NODE_EXTRA_CA_CERTS: file }, ports)).toEqual([200, 200]);
   } finally {

@@ -35,12 +35,12 @@ function open(first: WebhookDestination) {
 }
 
 test("connections to a URL that is gone are closed: free ones at once, one in use after its response", async () => {
-  const answers = Promise.withResolvers<() => void>();
+  const responses = Promise.withResolvers<() => void>();
   let requests = 0;
   await using old = await rawServer((socket) => {
     requests += 1;
     if (requests === 1) socket.write(OK);
-    else answers.resolve(() => socket.write(OK));
+    else responses.resolve(() => socket.write(OK));
   });
   await using other = await rawServer((socket) => socket.write(OK));
   const before = webhookDestination({ urls: [`${old.url}/a`] });
@@ -48,13 +48,13 @@ test("connections to a URL that is gone are closed: free ones at once, one in us
   // There are two connections: one is unused while the other is in use.
   const [first, slow] = [post(before), post(before)];
   expect(await first).toBe(200);
-  const answer = await answers.promise;
+  const respond = await responses.promise;
   const after = webhookDestination({ urls: [`${other.url}/b`] });
   expect(old.open()).toBe(2);
   connections.update(after);
   expect(await post(after)).toBe(200);
   await expect.poll(old.open).toBe(1);
-  answer();
+  respond();
   expect(await slow).toBe(200);
   await expect.poll(old.open).toBe(0);
   expect(other.open()).toBe(1);

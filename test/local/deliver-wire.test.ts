@@ -12,22 +12,22 @@ const HEAD = "HTTP/1.1 200 OK\r\n";
 const OK = `${HEAD}Content-Length: 2\r\n\r\nok`;
 const CHUNKED = `${HEAD}Transfer-Encoding: chunked\r\n\r\n`;
 
-type Answer = (socket: Socket) => void;
+type Respond = (socket: Socket) => void;
 
-function says(text: string | Buffer): Answer {
+function says(text: string | Buffer): Respond {
   return (socket) => {
     socket.write(text, "latin1");
   };
 }
 
-function saysAndResets(text: string): Answer {
+function saysAndResets(text: string): Respond {
   return (socket) => {
     socket.write(text, () => socket.resetAndDestroy());
   };
 }
 
 /** Writes as fast as the other side reads. */
-function floods(start: string, more: string): Answer {
+function floods(start: string, more: string): Respond {
   return (socket) => {
     socket.write(start);
     const chunk = more.repeat(Math.ceil(4_096 / more.length));
@@ -38,7 +38,7 @@ function floods(start: string, more: string): Answer {
   };
 }
 
-test.each<[string, Answer, number | string]>([
+test.each<[string, Respond, number | string]>([
   ["a reset before the response", (socket) => socket.resetAndDestroy(), "reset"],
   ["a reset within the status line", saysAndResets("HTTP/1."), "reset"],
   ["a reset within the headers", saysAndResets(`${HEAD}Content-`), 200],
@@ -90,14 +90,14 @@ test.each<[string, Answer, number | string]>([
   ["empty lines without end", floods("", "\r\n"), "protocol"],
   ["a body without end", floods(CHUNKED, "4\r\nmore\r\n"), 200],
   ["a body without end and length", floods(`${HEAD}\r\n`, "more"), 200],
-])("%s: %3$s, and the connection is given back", async (_name, answer, expected) => {
-  await using server = await rawServer(answer);
+])("%s: %3$s, and the connection is given back", async (_name, respond, expected) => {
+  await using server = await rawServer(respond);
   await using http = httpClient({ timeoutMs: 5_000 });
   expect(outcome(await http.post(endpointOf(server.url)))).toBe(expected);
   await expect.poll(server.open).toBe(0);
 });
 
-test.each<[string, Answer, number]>([
+test.each<[string, Respond, number]>([
   ["HTTP/1.0 with a length", says("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok"), 200],
   ["HTTP/1.0 that ends by closing", (socket) => socket.end("HTTP/1.0 201 C\r\n\r\ntext"), 201],
   [
@@ -114,8 +114,8 @@ test.each<[string, Answer, number]>([
     200,
   ],
   ["a status above 599", says("HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n"), 999],
-])("%s: the status counts", async (_name, answer, status) => {
-  await using server = await rawServer(answer);
+])("%s: the status counts", async (_name, respond, status) => {
+  await using server = await rawServer(respond);
   const http = httpClient();
   expect(outcome(await http.post(endpointOf(server.url)))).toBe(status);
   await http.close();

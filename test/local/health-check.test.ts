@@ -12,7 +12,7 @@ const DOCKERFILE = readFileSync(join(import.meta.dirname, "../../deploy/Dockerfi
 test.each([
   [200, 0],
   [503, 1],
-])("answered with %i, it exits with %i", async (statusCode, exitStatus) => {
+])("with the response %i, it exits with %i", async (statusCode, exitStatus) => {
   const server = createServer((_, response) => response.writeHead(statusCode).end());
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();

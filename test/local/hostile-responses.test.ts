@@ -26,7 +26,7 @@ interface Attack {
   readonly post: () => Promise<SendResult>;
 }
 
-test(`${RESPONSES} hostile answers`, { timeout: 7_200_000 }, async () => {
+test(`${RESPONSES} hostile responses`, { timeout: 7_200_000 }, async () => {
   await using server = await startHostileServer();
   await using clients = new AsyncDisposableStack();
   const attacks = HOSTILE_RESPONSES.flatMap((response) =>

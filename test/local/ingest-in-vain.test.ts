@@ -59,7 +59,7 @@ test.each([
   ["an unknown write key in the body", '{"batch":[],"writeKey":"no"}', { authorization: "" }],
   ["a batch without calls", '{"batch":[]}', {}],
   ["a batch of what are no calls", '{"batch":[[],{}]}', {}],
-] as const)("the answer waits: %s", async (_, body, headers) => {
+] as const)("the response waits: %s", async (_, body, headers) => {
   await using world = await ingest();
   const status = world.post(body, headers);
   await world.waited();
@@ -72,7 +72,7 @@ test.each([
   ["a call", '{"batch":[{"type":"track","userId":"u","event":"e"}]}', {}, 200],
   ["a call beside others", '{"batch":[{},{"type":"track","userId":"u","event":"e"}]}', {}, 200],
   ["a wrong key in the header", "{", { authorization: `Basic ${btoa("no:")}` }, 401],
-] as const)("the answer comes at once: %s", async (_, body, headers, status) => {
+] as const)("the response comes at once: %s", async (_, body, headers, status) => {
   await using world = await ingest();
   expect(await world.post(body, headers)).toBe(status);
 });

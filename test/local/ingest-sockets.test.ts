@@ -123,7 +123,7 @@ test("what is broken behind a request in flight is not taken for its response", 
   expect(await raw.closed).toBe("");
 });
 
-test("requests in a row on one connection are answered in a row", async () => {
+test("requests in a row on one connection get their responses in a row", async () => {
   world = await ingestWorld();
   const raw = world.raw();
   raw.write(request(1) + request(2) + request(3, "Connection: close\r\n"));
@@ -162,7 +162,7 @@ async function untilZero(metric: string): Promise<void> {
   while ((await world.metric(metric)) !== "0") await new Promise(setImmediate);
 }
 
-test("Expect: 100-continue is answered, then the request", async () => {
+test("Expect: 100-continue gets a response, then the request does", async () => {
   world = await ingestWorld();
   const raw = world.raw();
   raw.write(
@@ -174,7 +174,7 @@ test("Expect: 100-continue is answered, then the request", async () => {
   raw.socket.destroy();
 });
 
-test("a wrong key in the header is answered before the body has come", async () => {
+test("a wrong key in the header gets a response before the body has come", async () => {
   world = await ingestWorld();
   const raw = world.raw();
   const wrong = `Authorization: Basic ${btoa("wrong:")}\r\n`;
@@ -239,7 +239,7 @@ test("an address with too many connections gives up the one that has waited long
 test.each([
   ["with a body", `POST /v1/track HTTP/1.1\r\nContent-Length: ${body(1).length}\r\n\r\n${body(1)}`],
   ["without one", "GET /v1/health HTTP/1.1\r\n\r\n"],
-])("a request without Host gets one answer, %s", async (_, text) => {
+])("a request without Host gets one response, %s", async (_, text) => {
   world = await ingestWorld();
   const response = await endOf(text);
   expect(response.match(/HTTP\/1.1 /g)).toHaveLength(1);

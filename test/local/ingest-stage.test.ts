@@ -29,14 +29,14 @@ const calls = (count: number, more: object = {}) =>
   Array.from({ length: count }, (_, at) => call(at, more));
 const noKey = { headers: { authorization: "" } };
 
-async function answer(response: Response) {
+async function bodyOf(response: Response) {
   return {
     status: response.status,
     ...((await response.json()) as { code?: string; message?: string }),
   };
 }
 
-test("a batch is answered when it is written, in order, with its source and without its key", async () => {
+test("a batch gets its response when it is written, in order, with its source and without its key", async () => {
   world = await ingestWorld();
   const body = {
     batch: calls(50, { writeKey: KEY }),
@@ -111,7 +111,7 @@ test.each([
     "content-type": "application/x-www-form-urlencoded",
   };
   const response = await world.post("/v1/batch", body, { headers });
-  expect(await answer(response)).toMatchObject(code === undefined ? { status } : { status, code });
+  expect(await bodyOf(response)).toMatchObject(code === undefined ? { status } : { status, code });
   expect(world.records()).toHaveLength(status === 200 ? 1 : 0);
 });
 
@@ -120,7 +120,7 @@ test("a gzip bomb is unpacked no further than the limit", async () => {
   const bomb = gzipSync(Buffer.alloc(200 * 1_024 * 1_024, " "));
   expect(bomb.length).toBeLessThan(300_000);
   const response = await world.post("/v1/batch", bomb, { headers: { "content-encoding": "gzip" } });
-  expect(await answer(response)).toMatchObject({ status: 413, code: "body-too-large" });
+  expect(await bodyOf(response)).toMatchObject({ status: 413, code: "body-too-large" });
   expect(await world.metric("switchyard_ingest_in_flight_bytes")).toBe("0");
 });
 
@@ -131,7 +131,7 @@ test("10 MiB are taken, a byte more is not", async () => {
   const exactly = await world.post("/v1/batch", empty + " ".repeat(limit - empty.length));
   expect(exactly.status).toBe(200);
   const over = await world.post("/v1/batch", empty + " ".repeat(limit + 1 - empty.length));
-  expect(await answer(over)).toMatchObject({ status: 413, code: "body-too-large" });
+  expect(await bodyOf(over)).toMatchObject({ status: 413, code: "body-too-large" });
 });
 
 test("a batch of analytics-go's size: 250 calls of 31 KB", async () => {
@@ -143,7 +143,7 @@ test("a batch of analytics-go's size: 250 calls of 31 KB", async () => {
   expect(world.records()).toHaveLength(250);
 });
 
-test("a batch as analytics-go sends it, and again after a lost answer", async () => {
+test("a batch as analytics-go sends it, and again after a lost response", async () => {
   world = await ingestWorld();
   const body = readFileSync(join(import.meta.dirname, "../golden/analytics-go-batch.json"));
   const first = await world.post("/v1/batch", body);
@@ -200,7 +200,7 @@ test("what a batch adds to its calls is bounded too", async () => {
   world = await ingestWorld();
   const context = { text: "x".repeat(30_000) };
   const response = await world.post("/v1/batch", { batch: calls(5_000), context });
-  expect(await answer(response)).toMatchObject({ status: 413, code: "body-too-large" });
+  expect(await bodyOf(response)).toMatchObject({ status: 413, code: "body-too-large" });
   expect(world.records()).toHaveLength(0);
   expect(await world.metric("switchyard_ingest_in_flight_bytes")).toBe("0");
 });
@@ -223,7 +223,7 @@ test("calls that are not valid cost only themselves; alone they are a 400", asyn
   const counted = "switchyard_ingest_calls_rejected_total";
   expect(await world.metric(`${counted}{source="web",reason="invalid-call"}`)).toBe("1");
   expect(await world.metric(`${counted}{source="web",reason="too-large"}`)).toBe("1");
-  expect(await answer(await world.post("/v1/track", { userId: "u" }))).toMatchObject({
+  expect(await bodyOf(await world.post("/v1/track", { userId: "u" }))).toMatchObject({
     status: 400,
     code: "invalid-call",
     message: "event is missing, but a track requires it. Correct the call.",
@@ -233,7 +233,7 @@ test("calls that are not valid cost only themselves; alone they are a 400", asyn
     event: "e",
     properties: { a: "x".repeat(40_000) },
   });
-  expect(await answer(large)).toMatchObject({ status: 400, code: "call-too-large" });
+  expect(await bodyOf(large)).toMatchObject({ status: 400, code: "call-too-large" });
   const empty = await world.post("/v1/batch", { batch: [] });
   expect(empty.status).toBe(200);
   expect(world.records()).toHaveLength(2);
@@ -252,7 +252,7 @@ test.each([
   world = await ingestWorld();
   const response = await world.post("/v1/batch", body, init);
   expect(response.headers.get("www-authenticate")).toBeNull();
-  expect(await answer(response)).toMatchObject({ status: 401, code });
+  expect(await bodyOf(response)).toMatchObject({ status: 401, code });
   expect(await world.metric(`switchyard_ingest_requests_total{code="${code}"}`)).toBe("1");
   expect(world.records()).toHaveLength(0);
   expect(JSON.stringify(world.lines)).not.toContain("wrong-secret");
@@ -274,7 +274,7 @@ test("a source over its rate is reported when to come back", async () => {
   expect((await world.post("/v1/batch", { batch: calls(5) }, slow)).status).toBe(200);
   const response = await world.post("/v1/batch", { batch: calls(1) }, slow);
   expect(Number(response.headers.get("retry-after"))).toBeGreaterThanOrEqual(2);
-  expect(await answer(response)).toMatchObject({ status: 429, code: "rate-limited" });
+  expect(await bodyOf(response)).toMatchObject({ status: 429, code: "rate-limited" });
   expect((await world.post("/v1/batch", { batch: calls(9) })).status).toBe(200);
 });
 
@@ -306,7 +306,7 @@ test("without brokers: 503 in time, then at once; what was handed over is writte
   expect(tookMs).toBeLessThan(8_000);
   const seconds = Number(first.headers.get("retry-after"));
   expect(seconds >= 1 && seconds <= 30).toBe(true);
-  expect(await answer(first)).toMatchObject({ status: 503, code: "kafka-unavailable" });
+  expect(await bodyOf(first)).toMatchObject({ status: 503, code: "kafka-unavailable" });
   const second = await world.post("/v1/batch", { batch: [call(2)] });
   expect(second.status).toBe(503);
   expect(world.stage.healthProblems()).toEqual([
@@ -324,7 +324,7 @@ test("without brokers: 503 in time, then at once; what was handed over is writte
   expect(await world.metric("switchyard_ingest_in_flight_bytes")).toBe("0");
 });
 
-test("a producer that was closed is no reason to answer 200", async () => {
+test("a producer that was closed is no reason to respond 200", async () => {
   world = await ingestWorld();
   await world.producer.close(0);
   expect((await world.post("/v1/track", call(1))).status).toBe(503);
@@ -340,13 +340,13 @@ test("a record that the topic does not take is omitted and counted; alone it is 
   expect(await world.metric(reason)).toBe("1");
   expect(await world.metric('switchyard_ingest_calls_total{source="web"}')).toBe("2");
   const alone = await world.post("/v1/track", large);
-  expect(await answer(alone)).toMatchObject({ status: 400, code: "call-too-large" });
+  expect(await bodyOf(alone)).toMatchObject({ status: 400, code: "call-too-large" });
 });
 
 test("health, preflight and what is not there", async () => {
   world = await ingestWorld({ corsOrigins: ["https://app.example.com"] });
   const base = `http://127.0.0.1:${world.stage.port}`;
-  expect(await answer(await fetch(`${base}/v1/health`))).toEqual({ status: 200, success: true });
+  expect(await bodyOf(await fetch(`${base}/v1/health`))).toEqual({ status: 200, success: true });
   const headers = {
     origin: "https://app.example.com",
     "access-control-request-headers": "authorization",
@@ -358,7 +358,7 @@ test("health, preflight and what is not there", async () => {
   expect(posted.headers.get("access-control-allow-origin")).toBe("https://app.example.com");
   const wrong = await fetch(`${base}/v1/batch`);
   expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, "POST, OPTIONS"]);
-  expect(await answer(await world.post("/v2/batch", {}))).toMatchObject({
+  expect(await bodyOf(await world.post("/v2/batch", {}))).toMatchObject({
     status: 404,
     code: "unknown-path",
   });

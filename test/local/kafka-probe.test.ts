@@ -4,17 +4,17 @@ import { type AddressInfo, createServer } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";
 
 import { freePort } from "../../tools/kafka/free-port.ts";
-import { answers } from "../../tools/kafka/probe.ts";
+import { responds } from "../../tools/kafka/probe.ts";
 import { startKafka } from "../../tools/kafka/start.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 
 test("a port where nothing listens does not respond", async () => {
-  expect(await answers(`127.0.0.1:${await freePort()}`)).toBe(false);
+  expect(await responds(`127.0.0.1:${await freePort()}`)).toBe(false);
 });
 
 test.each(["nonsense", "127.0.0.1:99999", ""])("%j does not respond", async (address) => {
-  expect(await answers(address)).toBe(false);
+  expect(await responds(address)).toBe(false);
 });
 
 test.each([
@@ -27,7 +27,7 @@ test.each([
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  expect(await answers(`127.0.0.1:${port}`)).toBe(expected);
+  expect(await responds(`127.0.0.1:${port}`)).toBe(expected);
   server.close();
 });
 

@@ -90,8 +90,8 @@ const OUTAGES: readonly (readonly [string, Responding, RegExp])[] = [
   ],
 ];
 
-test.each(OUTAGES)("an outage: %s", async (_, answer, sentence) => {
-  await using registry = await registryStandIn(answer);
+test.each(OUTAGES)("an outage: %s", async (_, respond, sentence) => {
+  await using registry = await registryStandIn(respond);
   const url = `${registry.url}/${SECRET}`;
   const authentication = { kind: "basic", username: "u", password: SECRET } as const;
   const outcome = await lookup({ urls: [url], authentication });
@@ -132,7 +132,7 @@ test("more than 1 MiB is not read", async () => {
   expect(written).toBeLessThan(50 * 1_048_576);
 });
 
-test("the next URL answers for one that does not, and goes first from then on", async () => {
+test("the next URL responds for one that does not, and goes first from then on", async () => {
   await using down = await registryStandIn((_, response) => html(response, 503));
   await using up = await registryStandIn(found);
   await using source = createSchemaSource({

@@ -98,7 +98,7 @@ async function serve(
     const url = `http://127.0.0.1:${port}/hook`;
     return (await fetch(url, { method: "POST", headers: signed, body })).status;
   };
-  const answer = () => post("{}", null).catch(() => `${child.exitCode ?? "starting"} ${output}`);
-  await expect.poll(answer, { timeout: 90_000, interval: 200 }).toBe(401);
+  const respond = () => post("{}", null).catch(() => `${child.exitCode ?? "starting"} ${output}`);
+  await expect.poll(respond, { timeout: 90_000, interval: 200 }).toBe(401);
   return post;
 }

@@ -49,9 +49,9 @@ function isPoison(messageId: string): boolean {
   return Number(messageId.slice(1)) % 5 === 0;
 }
 
-function statusOf(answer: ScriptedResponse, at: number): number | null {
-  if (typeof answer === "string") return null;
-  return answer.each?.[at]?.status ?? answer.status;
+function statusOf(scripted: ScriptedResponse, at: number): number | null {
+  if (typeof scripted === "string") return null;
+  return scripted.each?.[at]?.status ?? scripted.status;
 }
 
 export class Endpoints {
@@ -86,24 +86,24 @@ export class Endpoints {
       send: (endpoint, request, done) => {
         if (!process.alive) return;
         const calls = callsOf(request.headers);
-        const answer = this.#responseTo(endpoint.key, calls, request.readsResponse === true);
-        const durationMs = answer === "timeout" ? TIMEOUT_MS : this.#random.integer(2, 400);
+        const scripted = this.#responseTo(endpoint.key, calls, request.readsResponse === true);
+        const durationMs = scripted === "timeout" ? TIMEOUT_MS : this.#random.integer(2, 400);
         const atMs = this.#clock.nowMs();
         const endAtMs = atMs + durationMs;
         const unit = this.#requests;
         this.#requests += 1;
         for (const [at, { messageId, attempt }] of calls.entries()) {
-          const status = statusOf(answer, at);
+          const status = statusOf(scripted, at);
           // Several calls that are rejected together are sent again immediately, until each of them has a separate
           // result.
-          if (calls.length > 1 && typeof answer !== "string" && answer.status === 400) break;
+          if (calls.length > 1 && typeof scripted !== "string" && scripted.status === 400) break;
           this.#ledger
             .entry(messageId, destination.id)
             .requests.push({ endpoint: endpoint.key, attempt, atMs, endAtMs, status, unit });
         }
         const scheduled = this.#clock.schedule(durationMs, () => {
           underWay.delete(scheduled);
-          if (process.alive) done(resultOf(answer, durationMs));
+          if (process.alive) done(resultOf(scripted, durationMs));
         });
         underWay.set(scheduled, done);
       },
@@ -123,9 +123,9 @@ export class Endpoints {
     const behaviour = this.#behaviours.get(key);
     const isPoisoned = (call: SentCall) =>
       behaviour?.kind === "poisoned" && isPoison(call.messageId);
-    const answer = this.#responseOf(key);
-    if (!isEach || typeof answer === "string" || this.#random.chance(0.2)) {
-      return calls.some(isPoisoned) ? { status: 400, retryAfter: null } : answer;
+    const scripted = this.#responseOf(key);
+    if (!isEach || typeof scripted === "string" || this.#random.chance(0.2)) {
+      return calls.some(isPoisoned) ? { status: 400, retryAfter: null } : scripted;
     }
     const each = calls.map((call) => {
       const own = isPoisoned(call) ? 400 : this.#responseOf(key);
@@ -162,9 +162,9 @@ export class Endpoints {
   }
 }
 
-function resultOf(answer: ScriptedResponse, durationMs: number): SendResult {
-  if (typeof answer === "string") return { kind: "no-response", cause: answer, durationMs };
-  const { each, ...response } = answer;
+function resultOf(scripted: ScriptedResponse, durationMs: number): SendResult {
+  if (typeof scripted === "string") return { kind: "no-response", cause: scripted, durationMs };
+  const { each, ...response } = scripted;
   const body = each === undefined ? undefined : Buffer.from(JSON.stringify(each));
   return { kind: "response", ...response, durationMs, body };
 }

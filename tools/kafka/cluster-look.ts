@@ -131,7 +131,7 @@ export class ClusterLook {
   }
 
   /** Uses a new client each time, because the admin client of kafkajs cannot handle recreated topics. */
-  async #ask<Answer>(act: (admin: KafkajsAdmin) => Promise<Answer>): Promise<Answer> {
+  async #ask<Result>(act: (admin: KafkajsAdmin) => Promise<Result>): Promise<Result> {
     const client = new Kafka({
       brokers: [...this.#brokers],
       connectionTimeout: CONNECT_LIMIT_MS,
@@ -148,7 +148,7 @@ export class ClusterLook {
   }
 
   /** Sends a request to a broker directly, because the admin client of kafkajs throws if a partition has no leader. */
-  async #askBroker<Answer>(act: (broker: Broker) => Promise<Answer>): Promise<Answer> {
+  async #askBroker<Result>(act: (broker: Broker) => Promise<Result>): Promise<Result> {
     const seeds = this.#brokers.map(addressOf);
     const connections = new SharedConnections(this.#createBroker, seeds, () => false);
     try {

@@ -1,7 +1,7 @@
 /** Runs services as containers of pinned images, with testcontainers. */
 
 import { freePort } from "./free-port.ts";
-import { untilAnswers } from "./probe.ts";
+import { untilResponds } from "./probe.ts";
 import { NO_SECURITY } from "./security.ts";
 import { imageEnvironment, KAFKA_VERSION, nodeSettings } from "./settings.ts";
 
@@ -28,7 +28,7 @@ export interface ContainerPlan {
   readonly ports: readonly { readonly container: number; readonly host: number }[];
   /** If false, testcontainers removes the container when this process ends, however that happens. */
   readonly isKept: boolean;
-  readonly untilAnswers: (signal: AbortSignal) => Promise<void>;
+  readonly untilResponds: (signal: AbortSignal) => Promise<void>;
 }
 
 export interface DockerBroker extends Container {
@@ -58,8 +58,8 @@ export async function startContainer(plan: ContainerPlan): Promise<Container> {
     .withLabels({ "switchyard.local-kafka": "true" })
     .withStartupTimeout(START_LIMIT_MS)
     .start();
-  const untilItAnswers = () => plan.untilAnswers(AbortSignal.timeout(RESTART_LIMIT_MS));
-  await untilItAnswers();
+  const untilItResponds = () => plan.untilResponds(AbortSignal.timeout(RESTART_LIMIT_MS));
+  await untilItResponds();
   const handle = (await getContainerRuntimeClient()).container.getById(container.getId());
   return {
     id: container.getId(),
@@ -69,7 +69,7 @@ export async function startContainer(plan: ContainerPlan): Promise<Container> {
     },
     restart: async () => {
       await handle.start();
-      await untilItAnswers();
+      await untilItResponds();
     },
     freeze: async () => void (await handle.pause()),
     thaw: async () => void (await handle.unpause()),
@@ -110,7 +110,7 @@ export async function startBrokerContainer(
     environment: { ...imageEnvironment(settings), KAFKA_HEAP_OPTS: "-Xmx768m" },
     ports: [{ container: CLIENT_PORT, host: port }, ...fronted],
     isKept,
-    untilAnswers: (signal) => untilAnswers(address, signal),
+    untilResponds: (signal) => untilResponds(address, signal),
   });
   return { ...container, address, behind: fronted.map((each) => `${host}:${each.host}`) };
 }

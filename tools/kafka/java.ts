@@ -14,7 +14,7 @@ import { join } from "node:path";
 import type { JavaChoice } from "./choose.ts";
 import { freePort } from "./free-port.ts";
 import { exited, killProgram, lastLines, startProgram } from "./java-process.ts";
-import { untilAnswers } from "./probe.ts";
+import { untilResponds } from "./probe.ts";
 import { type ClientSecurity, isPlain, NO_SECURITY, scramArguments } from "./security.ts";
 import { type Listener, nodeSettings, propertiesText } from "./settings.ts";
 
@@ -167,7 +167,7 @@ export async function startBroker(
       ...javaArguments(broker, "kafka.Kafka"),
       join(broker.directory, "server.properties"),
     ],
-    untilReady: (limit: AbortSignal) => untilAnswers(broker.address, limit),
+    untilReady: (limit: AbortSignal) => untilResponds(broker.address, limit),
   };
   return await startProgram(program, mode, signal, onLaunch);
 }

@@ -4,13 +4,13 @@ import { chooseJava, dockerOrJava, environmentBrokers } from "./choose.ts";
 import { KAFKA_IMAGE, startBrokerContainer } from "./docker.ts";
 import { BRIEF_OPTIONS, LASTING_OPTIONS, prepareNodes, startBroker } from "./java.ts";
 import type { Kept, Service } from "./kept.ts";
-import { answers, untilAnswers } from "./probe.ts";
+import { responds, untilResponds } from "./probe.ts";
 import { environmentRegistry, REGISTRY_IMAGE, startRegistryContainer } from "./registry.ts";
 import {
   prepareRegistry,
-  registryAnswers,
+  registryResponds,
   startJavaRegistry,
-  untilRegistryAnswers,
+  untilRegistryResponds,
 } from "./registry-java.ts";
 import { type ClientSecurity, isPlain, NO_SECURITY } from "./security.ts";
 
@@ -55,8 +55,8 @@ export function kafkaService(brokers: number, security: ClientSecurity): Service
     kind,
     portPreferred: 9092,
     portsOf: (address) => address.split(",").map((one) => Number(one.split(":").at(-1))),
-    answers,
-    untilAnswers,
+    responds,
+    untilResponds,
     start,
   };
 }
@@ -74,8 +74,8 @@ export const REGISTRY: Service = {
   kind: REGISTRY_KIND,
   portPreferred: 8081,
   portsOf: (address) => [Number(new URL(address).port)],
-  answers: registryAnswers,
-  untilAnswers: untilRegistryAnswers,
+  responds: registryResponds,
+  untilResponds: untilRegistryResponds,
   start: (directory, [port = 0], signal, log, onLaunch) =>
     dockerOrJava("the schema registry", REGISTRY_IMAGE, signal, log, {
       docker: async (host): Promise<Kept> => {

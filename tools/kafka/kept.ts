@@ -57,8 +57,8 @@ export interface Service {
   readonly portPreferred: number;
   /** The ports of its addresses. */
   readonly portsOf: (address: string) => readonly number[];
-  readonly answers: (address: string) => Promise<boolean>;
-  readonly untilAnswers: (address: string, signal: AbortSignal) => Promise<void>;
+  readonly responds: (address: string) => Promise<boolean>;
+  readonly untilResponds: (address: string, signal: AbortSignal) => Promise<void>;
   /**
    * Starts the service and returns when it responds.
    *
@@ -107,7 +107,7 @@ export async function bringUp(
   }
   if (before !== null && (await isRunning(place, before))) {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(START_LIMIT_MS)]);
-    await Promise.all(probesOf(before).map((address) => service.untilAnswers(address, limit)));
+    await Promise.all(probesOf(before).map((address) => service.untilResponds(address, limit)));
     return { kept: before, already: true };
   }
   // Some brokers of the cluster may still be running.
@@ -140,8 +140,8 @@ export async function look(service: Service, place: Place) {
   const kept = readState(place);
   if (kept === null) return null;
   if (!(await isRunning(place, kept))) return { kept, isUp: false };
-  const answering = await Promise.all(probesOf(kept).map((address) => service.answers(address)));
-  return { kept, isUp: !answering.includes(false) };
+  const responding = await Promise.all(probesOf(kept).map((address) => service.responds(address)));
+  return { kept, isUp: !responding.includes(false) };
 }
 
 function probesOf({ address, probes }: Kept): readonly string[] {

@@ -144,12 +144,12 @@ async function statusOf(service: Service): Promise<number> {
 
 async function statusOfGiven(service: Service): Promise<number> {
   const addresses = service.given();
-  const answering = await Promise.all(addresses.map((address) => service.answers(address)));
+  const responding = await Promise.all(addresses.map((address) => service.responds(address)));
   const lines = addresses.map(
-    (address, index) => `  ${address}  ${answering[index] ? "responds" : "does not respond"}`,
+    (address, index) => `  ${address}  ${responding[index] ? "responds" : "does not respond"}`,
   );
   print(`${service.variable} is set, so it is used and none is started:`, ...lines);
-  return answering.includes(true) ? 0 : 1;
+  return responding.includes(true) ? 0 : 1;
 }
 
 function placeOf(service: Service): Place {

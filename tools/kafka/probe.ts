@@ -8,7 +8,7 @@ const CORRELATION_ID = 0x53_57_59_44;
 const INTERVAL_MS = 100;
 
 /** Resolves with true if a broker responds. Plaintext only. `address` is `host:port`. Never throws. */
-export async function answers(address: string, limitMs = 2_000): Promise<boolean> {
+export async function responds(address: string, limitMs = 2_000): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = open(address);
   const received: Buffer[] = [];
@@ -29,8 +29,8 @@ export async function answers(address: string, limitMs = 2_000): Promise<boolean
 }
 
 /** Resolves when a broker responds. If the signal aborts before that, rejects with the signal's reason. */
-export async function untilAnswers(address: string, signal: AbortSignal): Promise<void> {
-  while (!(await answers(address))) await sleep(INTERVAL_MS, undefined, { signal });
+export async function untilResponds(address: string, signal: AbortSignal): Promise<void> {
+  while (!(await responds(address))) await sleep(INTERVAL_MS, undefined, { signal });
 }
 
 function open(address: string): Socket {

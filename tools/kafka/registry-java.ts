@@ -101,7 +101,7 @@ export async function startJavaRegistry(
       ...Object.entries(settings).map(([key, value]) => `-D${key}=${value}`),
       ...["-jar", join(home, RUNNER)],
     ],
-    untilReady: (limit: AbortSignal) => untilRegistryAnswers(url, limit),
+    untilReady: (limit: AbortSignal) => untilRegistryResponds(url, limit),
   };
   return await startProgram(program, mode, signal, onLaunch);
 }
@@ -125,7 +125,7 @@ function registryLog(directory: string): string {
 }
 
 /** Resolves with true if a registry's Confluent API responds at the URL. Never throws. */
-export async function registryAnswers(url: string, limitMs = 2_000): Promise<boolean> {
+export async function registryResponds(url: string, limitMs = 2_000): Promise<boolean> {
   try {
     const response = await fetch(`${url}/subjects`, { signal: AbortSignal.timeout(limitMs) });
     await response.arrayBuffer();
@@ -135,8 +135,8 @@ export async function registryAnswers(url: string, limitMs = 2_000): Promise<boo
   }
 }
 
-export async function untilRegistryAnswers(url: string, signal: AbortSignal): Promise<void> {
-  while (!(await registryAnswers(url))) await sleep(INTERVAL_MS, undefined, { signal });
+export async function untilRegistryResponds(url: string, signal: AbortSignal): Promise<void> {
+  while (!(await registryResponds(url))) await sleep(INTERVAL_MS, undefined, { signal });
 }
 
 /** Returns the error if none of the three is available. */

@@ -22,10 +22,10 @@ import {
   prepareRegistry,
   REGISTRY_PATH,
   REGISTRY_VERSION,
-  registryAnswers,
+  registryResponds,
   registrySettings,
   startJavaRegistry,
-  untilRegistryAnswers,
+  untilRegistryResponds,
 } from "./registry-java.ts";
 
 export const REGISTRY_IMAGE = `apicurio/apicurio-registry:${REGISTRY_VERSION}`;
@@ -58,7 +58,7 @@ export interface StartOptions {
 export async function startRegistry(options: StartOptions = {}): Promise<LocalRegistry> {
   const given = environmentRegistry();
   if (given === null) return await startPrivateRegistry(options);
-  if (!(await registryAnswers(given))) {
+  if (!(await registryResponds(given))) {
     throw new Error(
       `SWITCHYARD_REGISTRY_URL is ${given}, but no schema registry responds there without authentication. ` +
         "Start it, correct the URL (with its path), or unset the variable to have one started.",
@@ -102,7 +102,7 @@ export async function startRegistryContainer(
     environment: { ...Object.fromEntries(variables), JAVA_OPTS_APPEND: "-Xmx128m" },
     ports: [{ container: REGISTRY_PORT, host: port }],
     isKept,
-    untilAnswers: (limit) => untilRegistryAnswers(url, limit),
+    untilResponds: (limit) => untilRegistryResponds(url, limit),
   });
   return { ...container, url };
 }

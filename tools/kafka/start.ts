@@ -14,7 +14,7 @@ import { startNodes } from "./cluster.ts";
 import { KAFKA_IMAGE, startBrokerContainer } from "./docker.ts";
 import type { Progress } from "./download.ts";
 import { BRIEF_OPTIONS, LASTING_OPTIONS } from "./java.ts";
-import { answers } from "./probe.ts";
+import { responds } from "./probe.ts";
 
 export interface LocalKafka extends AsyncDisposable {
   readonly how: "environment" | "docker" | "java";
@@ -67,7 +67,7 @@ export async function startKafka(options: Options = {}): Promise<LocalKafka> {
 }
 
 async function useBrokers(brokers: readonly string[]): Promise<LocalKafka> {
-  const reached = await Promise.all(brokers.map((address) => answers(address)));
+  const reached = await Promise.all(brokers.map((address) => responds(address)));
   if (!reached.includes(true)) {
     throw new Error(
       `SWITCHYARD_KAFKA_BROKERS is ${brokers.join(",")}, but no Kafka broker responds there in plaintext. ` +

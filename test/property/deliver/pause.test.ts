@@ -35,7 +35,7 @@ test("no attempt begins in a pause that is known, and a resumed queue loses noth
       let operatorActions: Awaited<ReturnType<DeliverWorld["control"]>> | null = null;
       const world: DeliverWorld = new DeliverWorld({
         destinations: [crm],
-        answer: (_, earlier) => {
+        respond: (_, earlier) => {
           if (operatorActions?.pauseOf(CRM)) early.push(world.clock.nowMs());
           return earlier < failures ? 503 : 200;
         },

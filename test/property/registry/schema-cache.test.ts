@@ -7,7 +7,7 @@ import { SchemaCache } from "../../../src/registry/schema-cache.ts";
 const LIMITS = { schemas: 8, characters: 100 };
 const FOR_EVER = Number.POSITIVE_INFINITY;
 
-function answer(ref: number, characters: number) {
+function responseOf(ref: number, characters: number) {
   const known: KnownSchema = { kind: "refused", reason: "undecodable", error: `${ref}` };
   return { known, characters, untilMs: FOR_EVER };
 }
@@ -22,7 +22,7 @@ test("never more than there is room for; the one put last is there, and no respo
       for (const { ref, characters, isPut } of steps) {
         if (isPut) {
           sizes.set(ref, characters);
-          cache.put(ref, answer(ref, characters));
+          cache.put(ref, responseOf(ref, characters));
         }
         const found = cache.get(ref, () => 0);
         if (isPut && found === null) return false;
@@ -42,9 +42,9 @@ test("the ones used last stay: a quarter of the room at the least", () => {
   fc.assert(
     fc.property(fc.array(fc.nat(1_000)), fc.nat(1_000), (others, ref) => {
       const cache = new SchemaCache(LIMITS);
-      cache.put(ref, answer(ref, 1));
+      cache.put(ref, responseOf(ref, 1));
       return others.every((other) => {
-        cache.put(other, answer(other, 1));
+        cache.put(other, responseOf(other, 1));
         return cache.get(ref, () => 0) !== null;
       });
     }),

@@ -26,11 +26,11 @@ export interface ApiServer extends AsyncDisposable {
 export async function apiServer(secrets: Secrets, kubeconfig: string): Promise<ApiServer> {
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? "/", "http://localhost");
-    const answer = responseTo(pathname, secrets);
+    const found = responseTo(pathname, secrets);
     const body = JSON.stringify(
-      answer ?? { kind: "Status", apiVersion: "v1", code: 404, reason: "NotFound" },
+      found ?? { kind: "Status", apiVersion: "v1", code: 404, reason: "NotFound" },
     );
-    response.writeHead(answer === null ? 404 : 200, { "content-type": "application/json" });
+    response.writeHead(found === null ? 404 : 200, { "content-type": "application/json" });
     response.end(body);
   });
   await once(server.listen(0, "127.0.0.1"), "listening");

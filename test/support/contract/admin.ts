@@ -92,8 +92,8 @@ export function testAdmin(bench: Bench): void {
       // The broker hears from the controller of it a moment later.
       await expect.poll(() => kafka.admin.topics()).not.toContain(gone);
       await expect(kafka.admin.offsets(gone)).rejects.toThrow();
-      const answers = await Promise.all([...Array(8)].map(() => kafka.admin.offsets(topic)));
-      expect(answers.every(([partition]) => partition?.end === 0)).toBe(true);
+      const responses = await Promise.all([...Array(8)].map(() => kafka.admin.offsets(topic)));
+      expect(responses.every(([partition]) => partition?.end === 0)).toBe(true);
     });
   });
 }

@@ -1,5 +1,5 @@
 /**
- * What a group's member meets, with one partition: a coordinator, leaders, and a broker that answers a fetch
+ * What a group's member meets, with one partition: a coordinator, leaders, and a broker that responds to a fetch
  * when the test says so.
  */
 
@@ -33,7 +33,7 @@ class Coordinator {
   readonly joinedAs: string[] = [];
   isLeader = false;
   partitions: readonly number[] = [PARTITION];
-  /** Called before it answers. */
+  /** Called before it responds. */
   onJoin: () => void | Promise<void> = () => undefined;
   onSync: () => void | Promise<void> = () => undefined;
   onHeartbeat: () => void | Promise<void> = () => undefined;
@@ -134,7 +134,7 @@ export class GroupWorld {
     this.#found();
   }
 
-  /** The broker has the request for the partition; each of the answers is what it gives. */
+  /** The broker has the request for the partition; each of the responses is what it gives. */
   fetch() {
     const [cursor] = [...this.cursors].slice(-1);
     if (cursor === undefined) throw new Error("nothing is fetched");
@@ -143,7 +143,7 @@ export class GroupWorld {
     const { turn } = cursor;
     const isInTime = (): boolean => cursor.turn === turn;
     return {
-      answered: (offsets: readonly number[], end = 1_000): void => {
+      responded: (offsets: readonly number[], end = 1_000): void => {
         if (!isInTime()) return;
         cursor.take();
         const last = offsets.at(-1) ?? null;

@@ -1,4 +1,4 @@
-/** A member with one partition, whose coordinator and brokers answer when the test says so. */
+/** A member with one partition, whose coordinator and brokers respond when the test says so. */
 
 import type { FetchedBatch, Member, OffsetToCommit } from "../../../src/kafka/membership.ts";
 import { fetchedBatch } from "./fetched-batch.ts";
@@ -49,7 +49,7 @@ export class OnePartition implements Member {
     this.pauses.push("resume");
   }
 
-  /** The broker is asked from the current position on; what it answers may come later. */
+  /** The broker is asked from the current position on; its response may come later. */
   fetch(): (offsets: readonly number[], end?: number) => FetchedBatch {
     const from = this.position ?? 0;
     return (offsets, end = 1_000) =>

@@ -140,12 +140,12 @@ export class NumberingCluster {
         host: "broker",
         port: 9092,
         pool: [],
-        send: ({ request }) => this.#answer(nodeId, request as unknown as Request),
+        send: ({ request }) => this.#respond(nodeId, request as unknown as Request),
       },
     };
   }
 
-  async #answer(nodeId: number, { apiKey, options }: Request): Promise<unknown> {
+  async #respond(nodeId: number, { apiKey, options }: Request): Promise<unknown> {
     if (apiKey === API.Metadata) return this.#metadata(options.topics);
     if (apiKey === API.InitProducerId) {
       if (this.idFailures > 0) {

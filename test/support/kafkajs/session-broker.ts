@@ -43,7 +43,7 @@ export class SessionBroker {
     return `${topic}/${partition}`;
   }
 
-  answer(request: Planned): {
+  respond(request: Planned): {
     readonly response: FetchResponse;
     readonly looked: RequestedPartition[];
   } {

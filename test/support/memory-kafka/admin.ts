@@ -164,8 +164,8 @@ export class MemoryAdmin implements Admin {
     return new Promise((resolve, reject) => {
       network.toBroker(this.#party, () => {
         try {
-          const answer = question();
-          network.toClient(this.#party, () => resolve(answer));
+          const response = question();
+          network.toClient(this.#party, () => resolve(response));
         } catch (error) {
           network.toClient(this.#party, () => reject(error as Error));
         }

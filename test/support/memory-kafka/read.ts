@@ -17,7 +17,7 @@ export async function* readRange(
 ): AsyncGenerator<readonly IncomingRecord[], void, undefined> {
   const { signal } = range;
   for (let position = range.from; position < range.to && !signal.aborted; ) {
-    const step = await answered(broker, party, signal, () => stepOf(broker, range, position));
+    const step = await responded(broker, party, signal, () => stepOf(broker, range, position));
     if (step === null) return;
     position = step.next;
     if (step.records.length > 0) yield step.records;
@@ -61,7 +61,7 @@ function stepOf(broker: MemoryBroker, range: ReadRange, position: number): Step 
 }
 
 /** Null if the signal aborted first. */
-function answered(
+function responded(
   { network }: MemoryBroker,
   party: Party,
   signal: AbortSignal,
@@ -70,17 +70,17 @@ function answered(
   return new Promise((resolve, reject) => {
     const onAbort = () => resolve(null);
     signal.addEventListener("abort", onAbort, { once: true });
-    const answer = (tell: () => void) =>
+    const respond = (done: () => void) =>
       network.toClient(party, () => {
         signal.removeEventListener("abort", onAbort);
-        tell();
+        done();
       });
     network.toBroker(party, () => {
       try {
         const step = ask();
-        answer(() => resolve(step));
+        respond(() => resolve(step));
       } catch (error) {
-        answer(() => reject(error as Error));
+        respond(() => reject(error as Error));
       }
     });
   });

@@ -16,7 +16,7 @@ export const FAILURES = {
   "503": [503],
   "503 five times": [503, 503, 503, 503, 503],
   "connection dropped": ["drop"],
-  "response dropped": ["drop-answer"],
+  "response dropped": ["drop-response"],
 } as const satisfies Record<string, readonly Failure[]>;
 
 type FinalStates = Readonly<Record<keyof typeof FAILURES, FinalState>>;

@@ -32,7 +32,7 @@ export async function setQuota(
       rawRequest(broker, ALTER_CLIENT_QUOTAS, {
         encode,
         // The throttle time and the number of entries come first.
-        read: (answer) => answer.readInt16BE(8),
+        read: (response) => response.readInt16BE(8),
       }),
     );
     if (errorCode !== 0) throw new Error(`the broker rejected the quota with error ${errorCode}`);

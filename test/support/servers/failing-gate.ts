@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 /**
  * A status of the ingest stage, or the end of the connection before or after the ingest stage has received the request.
  */
-export type Failure = number | "drop" | "drop-answer";
+export type Failure = number | "drop" | "drop-response";
 
 export interface FailingGate extends AsyncDisposable {
   readonly endpoint: string;
@@ -27,7 +27,7 @@ export async function failingGate(
     if (incoming.method === "POST") requests += 1;
     if (failure === "drop") incoming.socket.destroy();
     else if (typeof failure === "number") refuse(incoming, response, failure);
-    else pass(ingestPort, incoming, response, failure === "drop-answer");
+    else pass(ingestPort, incoming, response, failure === "drop-response");
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -59,13 +59,13 @@ function pass(
   isDropped: boolean,
 ): void {
   const { method, url: path, headers } = incoming;
-  const onward = request({ port, method, path, headers, agent: false }, (answer) => {
+  const onward = request({ port, method, path, headers, agent: false }, (upstream) => {
     if (isDropped) {
-      answer.resume().on("end", () => incoming.socket.destroy());
+      upstream.resume().on("end", () => incoming.socket.destroy());
       return;
     }
-    response.writeHead(answer.statusCode ?? 0, answer.headers);
-    answer.pipe(response);
+    response.writeHead(upstream.statusCode ?? 0, upstream.headers);
+    upstream.pipe(response);
   });
   onward.on("error", () => response.destroy());
   incoming.pipe(onward);

@@ -20,7 +20,7 @@ export type Responding = (request: IncomingMessage, response: ServerResponse) =>
 
 /** @param tls if not set, plain HTTP. */
 export async function registryStandIn(
-  answer: Responding,
+  respond: Responding,
   tls?: ServerOptions,
 ): Promise<RegistryStandIn> {
   const asked: string[] = [];
@@ -28,7 +28,7 @@ export async function registryStandIn(
   const listener: Responding = (request, response) => {
     asked.push(`${request.method} ${request.url}`);
     authorizations.push(request.headers.authorization);
-    answer(request, response);
+    respond(request, response);
   };
   const server: Server = tls ? createTlsServer(tls, listener) : createServer(listener);
   server.listen(0, "127.0.0.1");

@@ -23,11 +23,11 @@ export interface RespondingServer extends AsyncDisposable {
 }
 
 /**
- * @param answer called with the response, the request, and the number of earlier requests.
+ * @param respond called with the response, the request, and the number of earlier requests.
  * @param tls if absent, HTTP is used.
  */
 export async function respondingServer(
-  answer: (response: ServerResponse, request: TakenRequest, earlier: number) => void,
+  respond: (response: ServerResponse, request: TakenRequest, earlier: number) => void,
   tls?: ServerOptions,
 ): Promise<RespondingServer> {
   const taken: TakenRequest[] = [];
@@ -40,7 +40,7 @@ export async function respondingServer(
       const body = Buffer.concat(chunks).toString();
       const one = { headers: request.headers, body, client: client ?? null };
       taken.push(one);
-      answer(response, one, taken.length - 1);
+      respond(response, one, taken.length - 1);
     });
   });
   server.listen(0, "127.0.0.1");

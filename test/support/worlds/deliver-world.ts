@@ -34,7 +34,7 @@ export const HOUR_MS = 3_600_000;
 
 export interface WorldOptions {
   readonly destinations: readonly WebhookDestination[];
-  readonly answer: (sent: Sent, earlier: number) => ScriptedResponse;
+  readonly respond: (sent: Sent, earlier: number) => ScriptedResponse;
   readonly retryDelaysMs?: readonly number[];
   readonly retryWindowMs?: number;
   readonly partitions?: number;
@@ -74,7 +74,7 @@ export class DeliverWorld {
     this.#delaysMs = retryDelaysMs;
     const limit = recordMaxBytes === undefined ? {} : { recordMaxBytes };
     this.cluster = new MemoryCluster({ clock: this.clock, random: createPrng(7), ...limit });
-    this.http = new ScriptedHttp(this.clock, options.answer);
+    this.http = new ScriptedHttp(this.clock, options.respond);
     this.#tokens = scriptedTokens(this.clock, options.tokens ?? (() => 404));
     this.kafka = this.cluster.connect();
     this.cluster.createTopic(topics.deadLetters, 1);

@@ -29,12 +29,12 @@ export class ScriptedHttp implements HttpPort {
   underWayMax = 0;
   readonly #sentTo = new Map<string, number>();
   readonly #clock: ManualClock;
-  readonly #answer: (sent: Sent, earlier: number) => ScriptedResponse;
+  readonly #respond: (sent: Sent, earlier: number) => ScriptedResponse;
 
-  /** @param answer called for each request, with the number of earlier requests to the same URL. */
-  constructor(clock: ManualClock, answer: (sent: Sent, earlier: number) => ScriptedResponse) {
+  /** @param respond called for each request, with the number of earlier requests to the same URL. */
+  constructor(clock: ManualClock, respond: (sent: Sent, earlier: number) => ScriptedResponse) {
     this.#clock = clock;
-    this.#answer = answer;
+    this.#respond = respond;
   }
 
   /** Certificates are not checked here. */
@@ -59,11 +59,11 @@ export class ScriptedHttp implements HttpPort {
         this.sent.push(sent);
         this.underWay += 1;
         this.underWayMax = Math.max(this.underWayMax, this.underWay);
-        const answer = this.#answer(sent, earlier);
-        const afterMs = typeof answer === "object" ? (answer.afterMs ?? 1) : 1;
+        const response = this.#respond(sent, earlier);
+        const afterMs = typeof response === "object" ? (response.afterMs ?? 1) : 1;
         this.#clock.schedule(afterMs, () => {
           this.underWay -= 1;
-          done(resultOf(answer, afterMs));
+          done(resultOf(response, afterMs));
         });
       },
       update: () => undefined,
@@ -75,11 +75,12 @@ export class ScriptedHttp implements HttpPort {
   };
 }
 
-function resultOf(answer: ScriptedResponse, durationMs: number): SendResult {
-  if (typeof answer === "string") return { kind: "no-response", cause: answer, durationMs };
-  if (typeof answer === "object" && "cause" in answer) {
-    return { kind: "no-response", cause: answer.cause, durationMs };
+function resultOf(response: ScriptedResponse, durationMs: number): SendResult {
+  if (typeof response === "string") return { kind: "no-response", cause: response, durationMs };
+  if (typeof response === "object" && "cause" in response) {
+    return { kind: "no-response", cause: response.cause, durationMs };
   }
-  const { status, retryAfter = null } = typeof answer === "number" ? { status: answer } : answer;
+  const { status, retryAfter = null } =
+    typeof response === "number" ? { status: response } : response;
   return { kind: "response", status, retryAfter, durationMs };
 }

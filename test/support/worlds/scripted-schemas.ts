@@ -5,9 +5,9 @@ import { CommandSchemas } from "../../../src/operate/connect/command-schemas.ts"
 import { compileSchema } from "../../../src/registry/compile.ts";
 import type { Lookup } from "../../../src/registry/port.ts";
 
-export function scriptedSchemas(answer: (ref: SchemaRef) => Lookup): CommandSchemas {
+export function scriptedSchemas(respond: (ref: SchemaRef) => Lookup): CommandSchemas {
   const source = {
-    lookup: (ref: SchemaRef) => Promise.resolve(answer(ref)),
+    lookup: (ref: SchemaRef) => Promise.resolve(respond(ref)),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
   return new CommandSchemas({ source, compile: compileSchema }, new AbortController().signal);

@@ -9,10 +9,10 @@ export type TokenResponse = string | number;
 
 const RESPONDS_AFTER_MS = 1;
 
-/** @param answer called for each request, with the number of earlier ones. */
+/** @param respond called for each request, with the number of earlier ones. */
 export function scriptedTokens(
   clock: ManualClock,
-  answer: (earlier: number) => TokenResponse,
+  respond: (earlier: number) => TokenResponse,
   expiresIn = 3_600,
 ) {
   const requests: { readonly url: string; readonly atMs: number; readonly form: string }[] = [];
@@ -21,7 +21,7 @@ export function scriptedTokens(
       trust: () => false,
       open: () => ({
         send: ({ url }, { body }, done, phases) => {
-          const given = answer(requests.length);
+          const given = respond(requests.length);
           requests.push({ url, atMs: clock.nowMs(), form: body.toString() });
           const token = { access_token: given, expires_in: expiresIn };
           const status = typeof given === "string" ? 200 : given;

@@ -17,11 +17,11 @@ const NO_LEADER = new Error("there is no leader for this partition");
  */
 function world() {
   const seen: number[] = [];
-  let [looks, answers] = [0, 0];
+  let [looks, responses] = [0, 0];
   const read = async function* ({ from, to }: ReadRange) {
     for (let offset = from; offset < to; offset += 2) {
-      answers += 1;
-      if (answers % 3 === 0) throw NO_LEADER;
+      responses += 1;
+      if (responses % 3 === 0) throw NO_LEADER;
       const pair = [offset, offset + 1].filter((each) => each < to);
       yield pair.map((each) => ({ topic: TOPIC, partition: 0, offset: each }) as IncomingRecord);
     }

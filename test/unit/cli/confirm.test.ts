@@ -15,8 +15,8 @@ test.each([
   ["n\ny\n", false],
   ["\n", false],
   ["", false],
-])("the response %j is %s", async (answer, isYes) => {
-  const shell = fakeShell([answer]);
+])("the response %j is %s", async (response, isYes) => {
+  const shell = fakeShell([response]);
   expect(await confirmed("Send it?", shell, never)).toBe(isYes);
   expect(shell.errors()).toBe("Send it? [y/N] ");
 });

@@ -62,7 +62,7 @@ test("a destination has its rates, its share and how long attempts take", () => 
   expect(rates("shop").acceptedPerMinute).toBe(0);
 });
 
-test("answers over time are by class; a destination that did nothing has none", () => {
+test("responses over time are by class; a destination that did nothing has none", () => {
   const history = new History();
   history.add(counted(0, { crm: [8, 2], shop: [0, 0] }), 60_000, START + 60_000);
   const { values, stepMs, fromMs } = history.responses("crm", START + 60_000);

@@ -156,9 +156,9 @@ test("one that is stopped says so, with the replay that can be resumed", async (
 
 test("one that fails says why; one that was done before it was stopped is done", async () => {
   jobs.begin(waitFor("crm"), SENDER);
-  last().fail(new Error("no broker answers"));
+  last().fail(new Error("no broker responds"));
   await ended();
-  expect(jobs.views()[0]).toMatchObject({ state: "failed", messages: ["no broker answers"] });
+  expect(jobs.views()[0]).toMatchObject({ state: "failed", messages: ["no broker responds"] });
   const second = jobs.begin(waitFor("crm"), SENDER);
   if (second.kind === "rejected") throw new Error(second.why);
   jobs.stop(second.job.id);

@@ -39,10 +39,10 @@ function scanning(read: (range: ReadRange) => { offsets: number[]; afterMs: numb
       async *read(range) {
         const { partition, from, signal } = range;
         steps.push({ atMs: clock.nowMs() - begunAtMs, partition, from });
-        const answer = read(range);
-        if (answer instanceof Error) throw answer;
-        await clock.sleep(answer.afterMs, signal).catch(() => undefined);
-        if (!signal.aborted) yield answer.offsets.map((offset) => ({ offset }) as IncomingRecord);
+        const response = read(range);
+        if (response instanceof Error) throw response;
+        await clock.sleep(response.afterMs, signal).catch(() => undefined);
+        if (!signal.aborted) yield response.offsets.map((offset) => ({ offset }) as IncomingRecord);
       },
     },
     partitions: () => counts.all(),

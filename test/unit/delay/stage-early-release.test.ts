@@ -16,7 +16,7 @@ const DELAY_TOPIC = topics.delays(HOUR_MS);
 const DESTINATIONS = [CRM, OTHER].map((id) => webhookDestination({ id }));
 
 async function worldOf() {
-  const world = new DeliverWorld({ destinations: DESTINATIONS, answer: () => 200 });
+  const world = new DeliverWorld({ destinations: DESTINATIONS, respond: () => 200 });
   await world.control();
   let number = 0;
   const scheduleRetry = (

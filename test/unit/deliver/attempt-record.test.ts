@@ -33,7 +33,7 @@ const POLICY = { retryDelaysMs: [10_000, 30_000], retryWindowMs: 3_600_000 };
 const BATCH: UnitName = { id: "0b35c5ba-6a5c-5f3c-9d0a-1c2d3e4f5a6b", calls: 100 };
 const REUSED: Phases = { sentMs: 0.31, headMs: 20.02 };
 
-function answer(status: number, phases: Phases = REUSED): SendResult {
+function responseOf(status: number, phases: Phases = REUSED): SendResult {
   return { kind: "response", status, retryAfter: null, durationMs: 21.26, phases };
 }
 
@@ -62,7 +62,7 @@ function resultOf(endpoint: typeof FIRST, result: EndpointResult["result"]): End
 }
 
 test("an accepted attempt, as people see it", () => {
-  const { json } = recordOf([resultOf(FIRST, answer(204))]);
+  const { json } = recordOf([resultOf(FIRST, responseOf(204))]);
   expect(json).toEqual({
     time: "2026-03-01T09:30:20.007Z",
     messageId: "m-1",
@@ -85,7 +85,7 @@ test("an accepted attempt, as people see it", () => {
 test.each<[string, SendResult, object]>([
   [
     "a new connection by name, with TLS",
-    answer(200, {
+    responseOf(200, {
       ...{ openedMs: 0.2, isName: true, isSecure: true, lookedUpMs: 3.2, connectedMs: 8.2 },
       ...{ securedMs: 15.4, sentMs: 15.5, headMs: 20 },
     }),
@@ -100,7 +100,7 @@ test.each<[string, SendResult, object]>([
     { connectMs: 4_999 },
   ],
   [
-    "an answer that never came",
+    "a response that never came",
     { kind: "no-response", cause: "timeout", durationMs: 5_000, phases: { sentMs: 1 } },
     { firstByteMs: 4_999 },
   ],
@@ -114,21 +114,21 @@ test.each<[string, SendResult, object]>([
 });
 
 test.each<[EndpointResult["result"], object]>([
-  [answer(200), { outcome: "accepted", status: 200 }],
-  [answer(503), { outcome: "retry", status: 503 }],
-  [answer(410), { outcome: "rejected", status: 410 }],
+  [responseOf(200), { outcome: "accepted", status: 200 }],
+  [responseOf(503), { outcome: "retry", status: 503 }],
+  [responseOf(410), { outcome: "rejected", status: 410 }],
   [
     { kind: "no-response", cause: "tls-expired", durationMs: 3 },
     { outcome: "retry", cause: "tls-expired" },
   ],
   [{ kind: "skipped" }, { outcome: "skipped" }],
 ])("%j says %j", (result, said) => {
-  const other = resultOf(SECOND, answer(500));
+  const other = resultOf(SECOND, responseOf(500));
   expect(recordOf([resultOf(FIRST, result), other]).json.requests).toMatchObject([said, {}]);
 });
 
 test("a scheduled for retry attempt says where it waits and until when", () => {
-  const { read } = recordOf([resultOf(FIRST, answer(503)), resultOf(SECOND, answer(500))]);
+  const { read } = recordOf([resultOf(FIRST, responseOf(503)), resultOf(SECOND, responseOf(500))]);
   expect(read).toMatchObject({
     decision: "retry",
     next: [{ retryDelay: "10s", atMs: NOW_MS + 10_000, endpoint: null }],
@@ -136,21 +136,21 @@ test("a scheduled for retry attempt says where it waits and until when", () => {
 });
 
 test("with every, each part has a wait of its own", () => {
-  const results = [resultOf(FIRST, answer(503)), resultOf(SECOND, answer(200))];
+  const results = [resultOf(FIRST, responseOf(503)), resultOf(SECOND, responseOf(200))];
   expect(recordOf(results, { deliver: "every" }).read?.next).toEqual([
     { retryDelay: "10s", atMs: NOW_MS + 10_000, endpoint: "crm[1] crm.example.com:8443" },
   ]);
 });
 
 test("what is abandoned has no next attempt", () => {
-  const results = [resultOf(FIRST, answer(410)), resultOf(SECOND, answer(404))];
+  const results = [resultOf(FIRST, responseOf(410)), resultOf(SECOND, responseOf(404))];
   expect(recordOf(results).json).toMatchObject({ decision: "rejected" });
   expect(recordOf(results).json).not.toHaveProperty("next");
 });
 
 test("an id of odd characters, and an endpoint that is gone, are written whole", () => {
   const messageId = 'a"b\\c\u0007é\u202e' as MessageId;
-  const gone = resultOf("0123456789abcdef" as NonNullable<typeof FIRST>, answer(500));
+  const gone = resultOf("0123456789abcdef" as NonNullable<typeof FIRST>, responseOf(500));
   const decision: Decision = { name: "expired", outputs: [] };
   const { read } = recordOf([gone], { decision }, { messageId });
   expect(read).toMatchObject({
@@ -159,17 +159,17 @@ test("an id of odd characters, and an endpoint that is gone, are written whole",
   });
 });
 
-test("the head of a refused answer is there when it was kept", () => {
+test("the head of a rejected response is there when it was kept", () => {
   const kept = [Buffer.from('{"error":"'), Buffer.from('no\u001b[2J"}')];
-  const { read } = recordOf([resultOf(FIRST, answer(410, { ...REUSED, kept }))]);
+  const { read } = recordOf([resultOf(FIRST, responseOf(410, { ...REUSED, kept }))]);
   expect(read?.requests[0]?.response).toBe('{"error":"no\u001b[2J"}');
-  expect(recordOf([resultOf(FIRST, answer(410))]).json.requests).not.toMatchObject([
+  expect(recordOf([resultOf(FIRST, responseOf(410))]).json.requests).not.toMatchObject([
     { response: "" },
   ]);
 });
 
 test("nothing secret is in it: neither path nor query of a URL, nor the shared secret", () => {
-  const { text } = recordOf([resultOf(FIRST, answer(503)), resultOf(SECOND, answer(500))]);
+  const { text } = recordOf([resultOf(FIRST, responseOf(503)), resultOf(SECOND, responseOf(500))]);
   expect(text).not.toMatch(/secret|token|t0|s3cr3t|other/);
 });
 
@@ -194,7 +194,7 @@ test("an attempt that is written as bytes is the same as text", () => {
   const durations = [0, 0.04, 0.05, 0.96, 1, 9.95, 10, 12.34, 100, 4_999.99];
   for (const at of [...times, ...times, Date.UTC(10_000, 0), Date.UTC(10_000, 0) + 1]) {
     for (const durationMs of durations) {
-      const result = { ...answer(200, { sentMs: 0.3, headMs: durationMs / 2 }), durationMs };
+      const result = { ...responseOf(200, { sentMs: 0.3, headMs: durationMs / 2 }), durationMs };
       const given = { messageId: `m-${at}` as MessageId };
       const whole = bytesOf(result, given, at);
       expect(whole?.bytes).toBe(whole?.text);
@@ -206,25 +206,25 @@ test("an attempt that is written as bytes is the same as text", () => {
 
 test("a batch is named in both forms, and each record names its own", () => {
   for (const batch of [BATCH, { ...BATCH, calls: 7 }, null, BATCH]) {
-    const written = bytesOf(answer(200), {}, NOW_MS, batch);
+    const written = bytesOf(responseOf(200), {}, NOW_MS, batch);
     expect(written?.bytes).toBe(written?.text);
     const read: unknown = JSON.parse(written?.bytes ?? "");
     expect(read).toMatchObject(batch === null ? { decision: "accepted" } : { batch });
     expect(Object.hasOwn(read as object, "batch")).toBe(batch !== null);
   }
-  const { json, read } = recordOf([resultOf(FIRST, answer(503))], { batch: BATCH });
+  const { json, read } = recordOf([resultOf(FIRST, responseOf(503))], { batch: BATCH });
   expect(json).toMatchObject({ decision: "retry", batch: BATCH });
   expect(read).toMatchObject({ batch: BATCH });
 });
 
 test.each<[string, SendResult, Parameters<typeof deliveryOf>[0]]>([
-  ["a later attempt", answer(200), { attempt: 1 }],
-  ["a new connection", answer(200, { ...REUSED, openedMs: 0.1 }), {}],
-  ["an answer that was kept", answer(200, { ...REUSED, kept: [] }), {}],
-  ["no answer", { kind: "no-response", cause: "timeout", durationMs: 3, phases: REUSED }, {}],
-  ["an endpoint that did not accept it", answer(503), {}],
-  ["an id with a quote", answer(200), { messageId: 'a"b' as MessageId }],
-  ["an id that is not ASCII", answer(200), { messageId: "é" as MessageId }],
+  ["a later attempt", responseOf(200), { attempt: 1 }],
+  ["a new connection", responseOf(200, { ...REUSED, openedMs: 0.1 }), {}],
+  ["a response that was kept", responseOf(200, { ...REUSED, kept: [] }), {}],
+  ["no response", { kind: "no-response", cause: "timeout", durationMs: 3, phases: REUSED }, {}],
+  ["an endpoint that did not accept it", responseOf(503), {}],
+  ["an id with a quote", responseOf(200), { messageId: 'a"b' as MessageId }],
+  ["an id that is not ASCII", responseOf(200), { messageId: "é" as MessageId }],
 ])("%s is not written as bytes", (_name, result, delivery) => {
   expect(bytesOf(result, delivery)).toBeNull();
 });
@@ -233,7 +233,7 @@ test.each([[200], [503]])("what is written after %i takes nothing of what was be
   const out = new ByteText();
   const messageId = "odd\u0007" as MessageId;
   const delivery = deliveryOf({ messageId });
-  const results = [resultOf(FIRST, answer(status))];
+  const results = [resultOf(FIRST, responseOf(status))];
   const decision: Decision = { name: "accepted", outputs: [] };
   const attempted = { delivery, results, decision, endedAtMs: NOW_MS, batch: null };
   attemptWriter(DESTINATION)(attempted, out);

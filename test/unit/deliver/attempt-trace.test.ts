@@ -91,7 +91,7 @@ test("an attempt has a trace of its own, linked to the one of its record", () =>
 
 test.each([
   ["a refusal", REFUSED, "503"],
-  ["no answer", HUNG, "timeout"],
+  ["no response", HUNG, "timeout"],
 ])("%s is in both spans", (_name, result, error) => {
   const [deliver, post] = attempt(recordedSpans(), aTrace(), false, result).spans;
   expect(deliver?.error).toBe("retry");
@@ -205,7 +205,7 @@ test.each<[string, Phases, string]>([
     { isName: false, isSecure: true, openedMs: 1, connectedMs: 3 },
     "connect 1-3, tls 3-40",
   ],
-  ["no answer", { sentMs: 1 }, "wait 1-40"],
+  ["no response", { sentMs: 1 }, "wait 1-40"],
   ["nothing was begun", {}, ""],
 ])("phases: %s", (_name, phases, expected) => {
   const spans = phaseSpans(phases, 40).map(({ name, fromMs, toMs }) => `${name} ${fromMs}-${toMs}`);

@@ -10,10 +10,10 @@ import type { ScriptedResponse } from "../../support/worlds/scripted-http.ts";
 
 const URLS = ["http://a.test/secret"];
 
-async function worldOf(answer: (earlier: number) => ScriptedResponse) {
+async function worldOf(respond: (earlier: number) => ScriptedResponse) {
   const world = new DeliverWorld({
     destinations: [webhookDestination({ urls: URLS })],
-    answer: (_sent, earlier) => answer(earlier),
+    respond: (_sent, earlier) => respond(earlier),
     attempts: { responseBytes: null },
   });
   const deliver = await world.startDeliver();

@@ -149,7 +149,7 @@ class World {
   }
 
   /** Ends the oldest request in flight. */
-  answer(result: SendResult): this {
+  respond(result: SendResult): this {
     const [next] = this.open.splice(0, 1);
     if (next === undefined) throw new Error("no request is in flight");
     next.done(result);
@@ -215,7 +215,7 @@ test("a call that waited for a slot does not wait again", () => {
   const world = new World({ concurrency: 1 }).fetched(range(0, 3)).queue(range(3, 1));
   world.advance(300);
   expect(world.calls).toEqual([["0", "1", "2"]]);
-  world.answer(response(200));
+  world.respond(response(200));
   expect(world.calls).toEqual([["0", "1", "2"], ["3"]]);
 });
 
@@ -223,9 +223,9 @@ test("`concurrency` counts requests, and a batch that waits for a slot fills", (
   const world = new World({ concurrency: 1 }).fetched(range(0, 4)).advance(300);
   world.queue(range(4, 3));
   expect(world.calls).toEqual([["0", "1", "2"]]);
-  world.answer(response(200));
+  world.respond(response(200));
   expect(world.calls[1]).toEqual(["3", "4", "5"]);
-  world.answer(response(200));
+  world.respond(response(200));
   expect(world.calls).toHaveLength(2);
   world.advance(250);
   expect(world.calls[2]).toEqual(["6"]);
@@ -249,7 +249,7 @@ test("calls of several partitions share a batch, each in order of its offsets", 
     recordAt(8, { partition: 1 }),
   ]);
   expect(world.calls).toEqual([["0", "7", "1", "8"]]);
-  world.answer(response(200));
+  world.respond(response(200));
   expect(world.finished).toEqual(["0/0", "1/7", "0/1", "1/8"]);
 });
 
@@ -265,11 +265,11 @@ test("calls with the same key are never in two requests at the same time", () =>
   world.fetched([...range(0, 5, { key: "u" }), recordAt(5, { key: "v" })]);
   world.queue(range(6, 1, { key: "u" })).advance(300);
   expect(world.calls).toEqual([["0", "1"], ["5"]]);
-  world.answer(response(200));
+  world.respond(response(200));
   expect(world.calls[2]).toEqual(["2", "3"]);
-  world.answer(response(200)).answer(response(500));
+  world.respond(response(200)).respond(response(500));
   expect(world.calls[3]).toEqual(["4", "6"]);
-  world.answer(response(200));
+  world.respond(response(200));
   expect(world.finished.toSorted()).toEqual(["0/0", "0/1", "0/2", "0/3", "0/4", "0/5", "0/6"]);
 });
 
@@ -304,9 +304,9 @@ test("a delete notification goes alone, after the calls before it with its key",
   // This ends the batch for which it has to wait.
   expect(world.calls).toEqual([["0", "1"]]);
   world.queue([recordAt(3, { key: "u" })]);
-  world.answer(response(200));
+  world.respond(response(200));
   expect(world.calls).toEqual([["0", "1"], ["delete"]]);
-  world.answer(response(200)).advance(250);
+  world.respond(response(200)).advance(250);
   expect(world.calls[2]).toEqual(["3"]);
 });
 
@@ -330,7 +330,7 @@ test.each([
   (_name, result) => {
     const world = new World();
     const retried = { attempt: 2, firstAttemptAtMs: START_MS - 60_000 };
-    world.fetched([...range(0, 2), recordAt(2, { delivery: retried })]).answer(result);
+    world.fetched([...range(0, 2), recordAt(2, { delivery: retried })]).respond(result);
     expect(world.written.map(({ kind }) => kind)).toEqual(["retry", "retry", "retry"]);
     const attempts = world.written.map(({ outgoing }) => {
       const read = readDelivery({ ...outgoing, headers: outgoing.headers ?? [] });
@@ -342,7 +342,7 @@ test.each([
 );
 
 test("the retry window begins when the request is sent", () => {
-  const world = new World().queue(range(0, 1)).advance(250).answer(response(500));
+  const world = new World().queue(range(0, 1)).advance(250).respond(response(500));
   expect(world.attempted[0]?.delivery.firstAttemptAtMs).toBe(START_MS + 250);
 });
 
@@ -366,7 +366,7 @@ test("413: a poison call costs only itself, within one slot and one attempt", ()
   const isPoisoned = () => world.open[0]?.calls.includes("5") === true;
   while (world.open[0]?.calls.some((event) => Number(event) < 8) === true) {
     expect(world.open).toHaveLength(1);
-    world.answer(response(isPoisoned() ? 413 : 200));
+    world.respond(response(isPoisoned() ? 413 : 200));
   }
   expect(world.calls.slice(0, 8)).toEqual([
     ["0", "1", "2", "3", "4", "5", "6", "7"],
@@ -391,7 +391,7 @@ test("413: a poison call costs only itself, within one slot and one attempt", ()
 
 test("the calls of a half that fails are retried, and the other half is sent", () => {
   const world = new World({}, { calls: 4 }).fetched(range(0, 4));
-  world.answer(response(400)).answer(response(503)).answer(response(200));
+  world.respond(response(400)).respond(response(503)).respond(response(200));
   expect(world.calls).toEqual([
     ["0", "1", "2", "3"],
     ["0", "1"],
@@ -406,7 +406,7 @@ test("a split counts as requests under `requestsPerSecond`", () => {
   world.fetched(range(0, 4));
   for (let count = 0; count < 3; count += 1) {
     if (world.open.length === 0) world.advance(1_500);
-    world.answer(response(world.open[0]?.calls.length === 4 ? 400 : 200));
+    world.respond(response(world.open[0]?.calls.length === 4 ? 400 : 200));
   }
   const [first, , last] = world.sent.map(({ atMs }) => atMs);
   expect((last ?? 0) - (first ?? 0)).toBeGreaterThanOrEqual(1_000);
@@ -416,15 +416,15 @@ test("a split counts as requests under `requestsPerSecond`", () => {
 test("a split in progress keeps its form when `batch` is removed", () => {
   const world = new World({}, { calls: 2 }).fetched(range(0, 2));
   world.update({ batch: null });
-  world.answer(response(413));
+  world.respond(response(413));
   expect(world.calls).toEqual([["0", "1"], ["0"]]);
   expect(world.sent[1]?.headers["X-Switchyard-Batch"]).toBe("1");
-  world.answer(response(200)).answer(response(200));
+  world.respond(response(200)).respond(response(200));
   expect(world.finished).toEqual(["0/0", "0/1"]);
 });
 
 test.each([301, 302, 307])("%i rejects all calls without a split", (status) => {
-  const world = new World().fetched(range(0, 3)).answer(response(status));
+  const world = new World().fetched(range(0, 3)).respond(response(status));
   expect(world.calls).toHaveLength(1);
   expect(world.written.map(({ kind }) => kind)).toEqual(Array(3).fill("dead-letter"));
 });
@@ -437,7 +437,7 @@ test("with `responses: each` each call has its own decision", () => {
     { status: 503 },
     { status: 500 },
   ];
-  world.answer(response(207, body, "60"));
+  world.respond(response(207, body, "60"));
   expect(world.finalStates).toEqual({ "0/1": "dead-letter", "0/2": "retry", "0/3": "retry" });
   expect(world.finished.toSorted()).toEqual(["0/0", "0/1", "0/2", "0/3"]);
   const notBefore = world.written.flatMap(({ kind, outgoing }) => {
@@ -458,7 +458,7 @@ test("with `responses: each` each call has its own decision", () => {
 
 test("a response that judges no calls counts for all, and as unreadable", () => {
   const world = new World({}, { responses: "each" }).fetched(range(0, 3));
-  world.answer(response(200, { ok: true }));
+  world.respond(response(200, { ok: true }));
   expect(world.finished).toHaveLength(3);
   expect(world.unreadable).toBe(1);
 });
@@ -466,32 +466,34 @@ test("a response that judges no calls counts for all, and as unreadable", () => 
 test("`any`: what another endpoint accepts is not sent again, and the rest of a split goes where it was split", () => {
   const world = new World({ urls: [A, B] }, { responses: "each", calls: 4 });
   world.fetched(range(0, 4));
-  world.answer(response(413));
+  world.respond(response(413));
   expect(world.calls).toHaveLength(2);
-  world.answer(response(200, [{ status: 200 }, { status: 500 }, { status: 200 }, { status: 400 }]));
+  world.respond(
+    response(200, [{ status: 200 }, { status: 500 }, { status: 200 }, { status: 400 }]),
+  );
   expect(world.finished).toEqual(["0/0", "0/2"]);
   expect(world.sent.slice(2).map(({ url, calls }) => [url, calls])).toEqual([[A, ["1"]]]);
-  world.answer(response(400));
+  world.respond(response(400));
   // Call 3 was rejected by both, call 1 awaits a retry at the other endpoint.
   expect(world.sent.slice(3).map(({ url, calls }) => [url, calls])).toEqual([[A, ["3"]]]);
-  world.answer(response(400));
+  world.respond(response(400));
   expect(world.finalStates).toEqual({ "0/1": "retry", "0/3": "dead-letter" });
 });
 
 test("`every`: each endpoint decides for itself, and all offsets are finished together", () => {
   const world = new World({ urls: [A, B], deliver: "every" }, { calls: 2 }).fetched(range(0, 2));
-  world.answer(response(200)).answer(response(422));
+  world.respond(response(200)).respond(response(422));
   expect(world.sent.slice(2).map(({ url, calls }) => [url, calls])).toEqual([[B, ["0"]]]);
-  world.answer(response(200));
+  world.respond(response(200));
   expect(world.finished).toEqual([]);
-  world.answer(response(422));
+  world.respond(response(422));
   expect(world.finished).toEqual(["0/0", "0/1"]);
   expect(world.finalStates).toEqual({ "0/1": "dead-letter" });
 });
 
 test("`every`: a call that one endpoint fails is retried there alone", () => {
   const world = new World({ urls: [A, B], deliver: "every" }, { calls: 2 }).fetched(range(0, 2));
-  world.answer(response(200)).answer(response(500));
+  world.respond(response(200)).respond(response(500));
   const endpoint = world.destination.endpoints[1]?.key ?? null;
   const retried = { attempt: 1, firstAttemptAtMs: START_MS, endpoint };
   world.fetched(range(10, 2, { delivery: retried }), "retry");
@@ -525,16 +527,16 @@ test("retries for different endpoints do not share a batch", () => {
 test("circuit breakers count requests: three failed batches do not open a circuit", () => {
   const world = new World({ concurrency: 1 }, { calls: 10 });
   for (let from = 0; from < 190; from += 10) {
-    world.fetched(range(from, 10)).answer(response(500)).advance(100);
+    world.fetched(range(from, 10)).respond(response(500)).advance(100);
   }
   expect(world.work.hold()).toBeNull();
-  world.fetched(range(190, 10)).answer(response(500));
+  world.fetched(range(190, 10)).respond(response(500));
   expect(world.work.hold()?.reason).toBe("circuit-open");
 });
 
 test("what was put together while the endpoint became unavailable waits for it", () => {
   const world = new World().fetched(range(0, 5));
-  world.answer(response(429, undefined, "30"));
+  world.respond(response(429, undefined, "30"));
   expect(world.work.hold()?.reason).toBe("retry-after");
   world.advance(29_000);
   expect(world.calls).toHaveLength(1);
@@ -589,7 +591,7 @@ test("a partition that is drained takes its calls out of an open batch, and lets
   const drained = world.handlers.get("queue/1")?.drain();
   world.advance(250);
   expect(world.calls[1]).toEqual(["2"]);
-  world.answer(response(200));
+  world.respond(response(200));
   await drained;
   expect(world.finished.slice(0, 3)).toEqual(["0/0", "1/0", "0/1"]);
 });

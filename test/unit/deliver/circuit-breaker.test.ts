@@ -134,7 +134,7 @@ test.each([
   expect(after).toBeGreaterThan(before * 0.7);
 });
 
-test("answers to requests of before it opened change nothing", () => {
+test("responses to requests from before it opened change nothing", () => {
   const breaker = new CircuitBreaker(64);
   const early = Array.from({ length: 40 }, () => send(breaker, 0));
   for (const ticket of early.slice(0, 19)) breaker.settle(ticket, false, 0);

@@ -227,8 +227,8 @@ function decided(
   given: Partial<typeof started> = {},
   deliver: "any" | "every" = "any",
 ) {
-  const answers = results.map((result, index) => resultAt(index === 0 ? A : B, result, NOW_MS));
-  return decide({ ...started, ...given }, deliver, [A, B], answers, POLICY, NOW_MS);
+  const responses = results.map((result, index) => resultAt(index === 0 ? A : B, result, NOW_MS));
+  return decide({ ...started, ...given }, deliver, [A, B], responses, POLICY, NOW_MS);
 }
 
 test.each([

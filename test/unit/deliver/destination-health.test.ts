@@ -197,7 +197,7 @@ test("the status says outcomes by name, and of a URL only the origin", () => {
   });
 });
 
-test("of endpoints that answered together, the one that decided is the last outcome", () => {
+test("of endpoints that responded together, the one that decided is the last outcome", () => {
   const one = conditionOf(any);
   one.attempted(1_000, 503, 200);
   expect(statusOf(one.condition, null, [], NOW_MS + 2_000).last).toMatchObject({ cause: "200" });

@@ -23,11 +23,11 @@ function recordAt(offset: number): IncomingRecord {
 }
 
 /** Creates one destination, which responds to each request in the same way. The test controls time and timers. */
-function worldOf(destination: WebhookDestination, answer: SendResult) {
+function worldOf(destination: WebhookDestination, response: SendResult) {
   const time = { nowMs: START_MS };
   const timers: { readonly atMs: number; readonly then: () => void }[] = [];
   let sent = 0;
-  const answers: (() => void)[] = [];
+  const responses: (() => void)[] = [];
   const policy = { retryDelaysMs: [10_000], retryWindowMs: 14_400_000 };
   const work = new DestinationWork(destination, policy, topicNames("sw."), {
     nowMs: () => time.nowMs,
@@ -37,13 +37,13 @@ function worldOf(destination: WebhookDestination, answer: SendResult) {
       open: () => ({
         send: (_endpoint, _request, done) => {
           sent += 1;
-          answers.push(() => done(answer));
+          responses.push(() => done(response));
         },
         update: () => undefined,
         close: () => Promise.resolve(),
       }),
     }).open(destination),
-    write: (_replacements, ended) => answers.push(() => ended(true)),
+    write: (_replacements, ended) => responses.push(() => ended(true)),
     partitions: 2,
     onStart: () => undefined,
     onResult: () => undefined,
@@ -57,7 +57,7 @@ function worldOf(destination: WebhookDestination, answer: SendResult) {
   const line = work.own({ finish }, "queue");
   const retries = work.own({ finish }, "retry");
   const respondToAll = () => {
-    for (let next = answers.shift(); next !== undefined; next = answers.shift()) next();
+    for (let next = responses.shift(); next !== undefined; next = responses.shift()) next();
   };
   return { time, timers, work, line, retries, respondToAll, finished, sent: () => sent };
 }

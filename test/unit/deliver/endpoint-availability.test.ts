@@ -189,9 +189,9 @@ function progressOutput() {
     (_key, { news, forMs }) => reported.push(forMs === 0 ? news : `${news} ${forMs}`),
   );
   const accepted = { ...SERVER_ERROR, status: 200 };
-  const answered = (result: SendResult, atMs: number) =>
+  const responded = (result: SendResult, atMs: number) =>
     made.settle(KEY, made.admit(KEY, atMs, "retry") ?? -1, judge(result, atMs), atMs);
-  return { reported, made, accept: (atMs: number) => answered(accepted, atMs), answered };
+  return { reported, made, accept: (atMs: number) => responded(accepted, atMs), responded };
 }
 
 test("while all is well nothing is reported", () => {
@@ -201,10 +201,10 @@ test("while all is well nothing is reported", () => {
 });
 
 test("an opening is reported, each probe that fails, and the first acceptance", () => {
-  const { reported, made, accept, answered } = progressOutput();
+  const { reported, made, accept, responded } = progressOutput();
   open(made);
   expect(reported).toEqual(["fails"]);
-  answered(SERVER_ERROR, NOW_MS + 7_000);
+  responded(SERVER_ERROR, NOW_MS + 7_000);
   expect(reported).toEqual(["fails", "fails"]);
   accept(NOW_MS + 20_000);
   accept(NOW_MS + 22_000);
@@ -220,9 +220,9 @@ test("acceptances are reported once a second for a minute since another process 
 });
 
 test("Retry-After is reported once a second, and counts for those who hear of it as if it was sent to them", () => {
-  const { reported, made, answered } = progressOutput();
+  const { reported, made, responded } = progressOutput();
   const asks = { ...SERVER_ERROR, status: 503, retryAfter: "30" };
-  answered(asks, NOW_MS);
+  responded(asks, NOW_MS);
   const heard = gates().made;
   heard.heard(KEY, { news: "asks", forMs: 30_000 }, NOW_MS + 50);
   expect(reported).toEqual(["asks 30000"]);

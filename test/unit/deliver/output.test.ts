@@ -49,7 +49,7 @@ test.each([
   },
 );
 
-test("all rejected says what the last one answered", () => {
+test("all rejected says what the last one responded", () => {
   const delivery = deliveryOf({ attempt: 1, lastOutcome: "a=404" });
   expect(allRejected(delivery)).toEqual({
     kind: "dead-letter",

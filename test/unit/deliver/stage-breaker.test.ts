@@ -23,11 +23,11 @@ const B = "https://b.example.com/hook";
 /** Runs the deliver and delay stages for one destination. Each call has a different key. */
 async function worldOf(
   given: Partial<WebhookDestination> & { readonly urls: readonly string[] },
-  answer: (sent: Sent, earlier: number) => ScriptedResponse,
+  respond: (sent: Sent, earlier: number) => ScriptedResponse,
   more: Partial<WorldOptions> = {},
 ) {
   const destination = webhookDestination({ concurrency: 8, ...given });
-  const world = new DeliverWorld({ destinations: [destination], answer, ...more });
+  const world = new DeliverWorld({ destinations: [destination], respond, ...more });
   const stages = [await world.startDeliver(), await world.startDelay()];
   onTestFinished(async () => {
     const stopped = Promise.all(stages.map((stage) => stage[Symbol.asyncDispose]()));
@@ -102,7 +102,7 @@ test("what a person has retried goes at the pace of the ramp", async () => {
   const destination = webhookDestination({ urls: [A], concurrency: 64 });
   const world = new DeliverWorld({
     destinations: [destination],
-    answer: ({ atMs }) =>
+    respond: ({ atMs }) =>
       atMs >= backAtMs ? { status: 200, afterMs: tookMs } : { status: 503, afterMs: 1_000 },
   });
   await world.control();
@@ -214,7 +214,7 @@ test.each([
     let probeAtMs = Number.POSITIVE_INFINITY;
     const world = new DeliverWorld({
       destinations: [destination],
-      answer: ({ atMs }) =>
+      respond: ({ atMs }) =>
         atMs > probeAtMs ? { status, afterMs: 4_000 } : { status: 503, afterMs: 100 },
     });
     const stage = await world.startDeliver();
@@ -248,7 +248,7 @@ test("requests a second are the destination's: a process with half of the partit
   const destination = webhookDestination({ urls: [A], concurrency: 64, requestsPerSecond: 20 });
   const world = new DeliverWorld({
     destinations: [destination],
-    answer: () => 200,
+    respond: () => 200,
     partitions: 2,
   });
   const first = await world.startDeliver();

@@ -14,9 +14,9 @@ import type { ScriptedResponse, Sent } from "../../support/worlds/scripted-http.
 const CRM = "crm" as DestinationId;
 const idOf = ({ headers }: Sent) => headers["X-Switchyard-Message-Id"];
 
-async function worldOf(answer: (sent: Sent, earlier: number) => ScriptedResponse = () => 200) {
+async function worldOf(respond: (sent: Sent, earlier: number) => ScriptedResponse = () => 200) {
   const crm = webhookDestination({ urls: ["http://crm.test/"], messageIdHeader: true });
-  const world = new DeliverWorld({ destinations: [crm], answer });
+  const world = new DeliverWorld({ destinations: [crm], respond });
   await world.control();
   await world.startDeliver();
   await world.startDelay();

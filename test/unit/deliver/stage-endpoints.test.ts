@@ -18,9 +18,10 @@ const urlOf = (name: string) => `http://${name}.test/`;
 function worldOf(deliver: WebhookDestination["deliver"], script: Script) {
   return new DeliverWorld({
     destinations: [webhookDestination({ urls: NAMES.map(urlOf), deliver })],
-    answer: ({ url }, earlier) => {
-      const answers = NAMES.flatMap((name) => (url === urlOf(name) ? [script[name]] : []))[0] ?? [];
-      return answers[Math.min(earlier, answers.length - 1)] ?? 200;
+    respond: ({ url }, earlier) => {
+      const responses =
+        NAMES.flatMap((name) => (url === urlOf(name) ? [script[name]] : []))[0] ?? [];
+      return responses[Math.min(earlier, responses.length - 1)] ?? 200;
     },
   });
 }

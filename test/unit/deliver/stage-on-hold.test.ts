@@ -26,12 +26,12 @@ const MINUTE_MS = 60 * S;
  */
 async function worldOf(
   given: Partial<WebhookDestination> & { readonly urls?: readonly string[] },
-  answer: (sent: Sent, sinceStartMs: number) => ScriptedResponse,
+  respond: (sent: Sent, sinceStartMs: number) => ScriptedResponse,
 ) {
   const destination = webhookDestination({ urls: [A], messageIdHeader: true, ...given });
   const world: DeliverWorld = new DeliverWorld({
     destinations: [destination],
-    answer: (sent) => answer(sent, sent.atMs - startMs),
+    respond: (sent) => respond(sent, sent.atMs - startMs),
   });
   const startMs = world.clock.nowMs();
   const stages = [await world.startDeliver(), await world.startDelay()];

@@ -13,10 +13,10 @@ const idOf = ({ headers }: Sent) => headers["X-Switchyard-Message-Id"];
 /** A round trip, and the time until the topic is read again. */
 const READ_MS = 500;
 
-async function worldOf(answer: (sent: Sent, earlier: number) => ScriptedResponse = () => 200) {
+async function worldOf(respond: (sent: Sent, earlier: number) => ScriptedResponse = () => 200) {
   const crm = webhookDestination({ urls: ["http://crm.test/"], messageIdHeader: true });
   const other = webhookDestination({ id: OTHER, urls: ["http://other.test/"] });
-  const world = new DeliverWorld({ destinations: [crm, other], answer });
+  const world = new DeliverWorld({ destinations: [crm, other], respond });
   const operatorActions = await world.control();
   const start = async () => {
     const deliver = await world.startDeliver();
@@ -112,7 +112,7 @@ test("it stays paused over a restart, and no attempt is made at the start", asyn
 
 test("on hold for six days with a restart each day: the age counts from the oldest record, not from the restart", async () => {
   const paused = webhookDestination({ urls: ["http://crm.test/"], paused: true });
-  const world = new DeliverWorld({ destinations: [paused], answer: () => 200 });
+  const world = new DeliverWorld({ destinations: [paused], respond: () => 200 });
   world.append();
   const startMs = world.clock.nowMs();
   for (let day = 1; day <= 6; day += 1) {

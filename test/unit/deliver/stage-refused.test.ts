@@ -12,7 +12,7 @@ async function worldOf(status: number, delayMaxBytes = 1_048_576) {
   const deadLetters = { maxBytes: 1_048_576 };
   const world = new DeliverWorld({
     destinations: [webhookDestination({ urls: ["http://a.test/"] })],
-    answer: () => status,
+    respond: () => status,
     recordMaxBytes: (topic) => {
       if (topic === topics.deadLetters) return deadLetters.maxBytes;
       return topic.includes("delays") ? delayMaxBytes : 1_048_576;

@@ -22,7 +22,7 @@ const CRM = "crm" as DestinationId;
 
 async function world(
   schemas: MemorySchemas,
-  answer: (earlier: number) => ScriptedResponse = () => 200,
+  respond: (earlier: number) => ScriptedResponse = () => 200,
   partitions = 1,
 ) {
   const destinations = ["crm", "other"].map((id) =>
@@ -32,7 +32,7 @@ async function world(
     schemas,
     destinations,
     partitions,
-    answer: (_sent, earlier) => answer(earlier),
+    respond: (_sent, earlier) => respond(earlier),
   });
   await made.startDeliver();
   await made.startDelay();

@@ -30,10 +30,10 @@ const idOf = ({ headers }: Sent) => headers["X-Switchyard-Message-Id"];
 
 async function worldOf(
   token: (earlier: number) => TokenResponse,
-  answer: (sent: Sent, earlier: number) => ScriptedResponse = () => 200,
+  respond: (sent: Sent, earlier: number) => ScriptedResponse = () => 200,
   destinations = [DESTINATION],
 ) {
-  const world = new DeliverWorld({ destinations, answer, tokens: token });
+  const world = new DeliverWorld({ destinations, respond, tokens: token });
   const deliver = await world.startDeliver();
   await world.startDelay();
   await world.settle(2_000);
@@ -97,7 +97,7 @@ test("a delivery that was attempted keeps its window while there is no token", a
   expect(world.http.sent.map(idOf)).toEqual(["m0"]);
 });
 
-test("a 401 is answered with a new token within the same attempt", async () => {
+test("a 401 is followed by a new token within the same attempt", async () => {
   const { world, append } = await worldOf(
     (earlier) => `t${earlier + 1}`,
     (sent) => (tokenOf(sent) === "t1" ? 401 : 200),

@@ -25,9 +25,9 @@ const crm = (given: Parameters<typeof webhookDestination>[0] = {}) =>
 
 async function worldOf(
   destinations: readonly WebhookDestination[],
-  answer: (sent: Sent, earlier: number) => ScriptedResponse = () => 200,
+  respond: (sent: Sent, earlier: number) => ScriptedResponse = () => 200,
 ) {
-  const world = new DeliverWorld({ destinations, answer });
+  const world = new DeliverWorld({ destinations, respond });
   const deliver = await world.startDeliver();
   const delay = await world.startDelay();
   await world.settle(2_000);
@@ -190,8 +190,8 @@ test("a retry that waits while the destination is paused goes when it is not", a
 });
 
 test("concurrency counts from the next start: fewer until enough have ended, more at once", async () => {
-  const answer = () => ({ status: 200, afterMs: 20_000 });
-  const { world, deliver, append } = await worldOf([crm({ concurrency: 4 })], answer);
+  const respond = () => ({ status: 200, afterMs: 20_000 });
+  const { world, deliver, append } = await worldOf([crm({ concurrency: 4 })], respond);
   append(20);
   await world.settle(1_000);
   expect(world.http.underWay).toBe(4);
@@ -254,7 +254,7 @@ test("a limit on requests counts from the next one, and goes when it is taken aw
 test("a reload while the partitions of limited destinations are counted starts no consumer twice", async () => {
   const world = new DeliverWorld({
     destinations: [crm({ requestsPerSecond: 5 })],
-    answer: () => 200,
+    respond: () => 200,
   });
   const deliver = await world.startDeliver();
   await update(world, deliver, [crm({ requestsPerSecond: 5 })]);
@@ -267,13 +267,13 @@ test("a reload while the partitions of limited destinations are counted starts n
 test("a limited destination starts although its partitions cannot be counted yet", async () => {
   const world = new DeliverWorld({
     destinations: [crm({ requestsPerSecond: 5 })],
-    answer: () => 200,
+    respond: () => 200,
   });
   const { describe } = world.kafka.admin;
   let asked = 0;
   world.kafka.admin.describe = async (...topics) => {
     asked += 1;
-    if (asked === 1) throw new Error("no broker answers");
+    if (asked === 1) throw new Error("no broker responds");
     return await describe.apply(world.kafka.admin, topics);
   };
   const deliver = await world.startDeliver();

@@ -14,13 +14,13 @@ const URL_A = "http://a.test/";
 const URL_B = "http://b.test/";
 
 async function world(
-  answer: (url: string, earlier: number) => ScriptedResponse,
+  respond: (url: string, earlier: number) => ScriptedResponse,
   given: Parameters<typeof webhookDestination>[0] = {},
 ) {
   const destinations = [webhookDestination({ urls: [URL_A], ...given })];
   const made = new DeliverWorld({
     destinations,
-    answer: ({ url }, earlier) => answer(url, earlier),
+    respond: ({ url }, earlier) => respond(url, earlier),
   });
   const deliver = await made.startDeliver();
   const delay = await made.startDelay();
@@ -266,7 +266,7 @@ test("a graceful stop waits for attempts in progress and starts no others", asyn
 
 test("a crashed consumer is started again, and the others do not notice", async () => {
   const destinations = [webhookDestination(), webhookDestination({ id: "two" as DestinationId })];
-  const made = new DeliverWorld({ destinations, answer: () => 200 });
+  const made = new DeliverWorld({ destinations, respond: () => 200 });
   const stage = await made.startDeliver();
   await made.settle(2_000);
   const deleting = made.kafka.admin.deleteTopics([topics.deliveries("crm" as DestinationId)]);

@@ -46,9 +46,9 @@ test("a response in any pieces comes to the same", () => {
     "HTTP",
     "x",
   );
-  const answer = fc.array(part, { maxLength: 6 }).map((parts) => parts.join(""));
+  const response = fc.array(part, { maxLength: 6 }).map((parts) => parts.join(""));
   fc.assert(
-    fc.property(answer, fc.array(fc.nat(120)), (bytes, cuts) => {
+    fc.property(response, fc.array(fc.nat(120)), (bytes, cuts) => {
       const ends = [0, ...cuts.toSorted((one, other) => one - other), bytes.length];
       const pieces = ends.slice(1).map((end, index) => bytes.slice(ends[index] ?? 0, end));
       const whole = passed([bytes]);
@@ -59,7 +59,7 @@ test("a response in any pieces comes to the same", () => {
   );
 });
 
-test("what was kept of the last answer is forgotten before the next", () => {
+test("what was kept of the last response is forgotten before the next", () => {
   const filter = new InterimFilter();
   expect(filter.take(Buffer.from("HTTP/1.1 103 E\r\nLin"))).toBeNull();
   filter.reset();

@@ -131,9 +131,9 @@ test("success is exactly one body", () => {
 test.each(Object.keys(ANSWERS) as Code[])(
   "%s has a status of its kind and says what to do",
   (code) => {
-    const answer = failure(code, "the body is a list");
-    expect([400, 401, 404, 405, 408, 413, 429, 431, 503]).toContain(statusOf(answer));
-    const body: unknown = JSON.parse(bodyOf(answer));
+    const response = failure(code, "the body is a list");
+    expect([400, 401, 404, 405, 408, 413, 429, 431, 503]).toContain(statusOf(response));
+    const body: unknown = JSON.parse(bodyOf(response));
     expect(body).toEqual({
       success: false,
       code,

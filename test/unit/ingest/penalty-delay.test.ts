@@ -15,27 +15,27 @@ test.each([
   expect(waitBeside(others)).toBe(ms);
 });
 
-test("only answers of the same address wait for longer, and only while others wait", async () => {
+test("only responses to the same address wait for longer, and only while others wait", async () => {
   const clock = new ManualClock();
   const penaltyDelay = createPenaltyDelay(clock);
-  const answered: string[] = [];
+  const responded: string[] = [];
   const wait = (name: string, address: string) =>
-    penaltyDelay.wait({}, address).then(() => answered.push(name));
+    penaltyDelay.wait({}, address).then(() => responded.push(name));
   void wait("first", "192.0.2.1");
   void wait("second", "::ffff:192.0.2.1");
   void wait("another", "192.0.2.2");
   await clock.advance(249);
-  expect(answered).toEqual([]);
+  expect(responded).toEqual([]);
   await clock.advance(1);
-  expect(answered).toEqual(["first", "another"]);
+  expect(responded).toEqual(["first", "another"]);
   await clock.advance(10);
-  expect(answered).toEqual(["first", "another", "second"]);
+  expect(responded).toEqual(["first", "another", "second"]);
   void wait("later", "192.0.2.1");
   await clock.advance(250);
-  expect(answered.at(-1)).toBe("later");
+  expect(responded.at(-1)).toBe("later");
 });
 
-test("a connection waits until the last of its answers may be given", async () => {
+test("a connection waits until the last of its responses may be sent", async () => {
   const clock = new ManualClock();
   const penaltyDelay = createPenaltyDelay(clock);
   const [one, other] = [{}, {}];

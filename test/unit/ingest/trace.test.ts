@@ -36,9 +36,9 @@ test.each([
   ["refused, which is the caller's fault", failure("invalid-json"), 400, null],
   ["not stored", failure("kafka-unavailable"), 503, "503"],
   ["nobody is there any more", null, undefined, "client-closed"],
-])("its span ends with the response: %s", (_name, answer, status, error) => {
+])("its span ends with the response: %s", (_name, response, status, error) => {
   const tracing = recordedSpans();
-  traceRequest({ tracing, parentBased: false }, request(), 5).end(answer, 9);
+  traceRequest({ tracing, parentBased: false }, request(), 5).end(response, 9);
   expect(tracing.spans[0]).toMatchObject({
     name: "POST /v1/batch",
     kind: "server",

@@ -7,7 +7,7 @@ import type { Exchanged } from "../../../src/registry/registry-request.ts";
 const URL = "https://registry.example:8081/secret-path/schemas/ids/7";
 const JSON_TYPE = "application/vnd.schemaregistry.v1+json";
 
-function answer(status: number, body: unknown, contentType = JSON_TYPE): Exchanged {
+function responseOf(status: number, body: unknown, contentType = JSON_TYPE): Exchanged {
   const text = typeof body === "string" ? body : JSON.stringify(body);
   return { kind: "response", status, contentType, body: text };
 }
@@ -25,17 +25,22 @@ test.each([
     [{ name: "a.B", subject: "b", version: 2 }],
   ],
 ])("a schema is found: %j", (body, type, references) => {
-  expect(judge(answer(200, body))).toEqual({ kind: "found", type, text: body.schema, references });
+  expect(judge(responseOf(200, body))).toEqual({
+    kind: "found",
+    type,
+    text: body.schema,
+    references,
+  });
 });
 
 test.each([40_401, 40_402, 40_403])("404 with code %d: the registry does not know it", (code) => {
-  expect(judge(answer(404, { error_code: code, message: "no" }))).toEqual({
+  expect(judge(responseOf(404, { error_code: code, message: "no" }))).toEqual({
     kind: "unknown",
     error: "the schema registry does not have schema 7",
   });
 });
 
-test("a schema that is too large is unusable; another answer that is too large is none", () => {
+test("a schema that is too large is unusable; another response that is too large is no response", () => {
   const large = { kind: "too-large", status: 200, contentType: JSON_TYPE } as const;
   expect(judge(large).kind).toBe("unusable");
   expect(judge({ ...large, contentType: "application/json;charset=utf-8" }).kind).toBe("unusable");
@@ -46,25 +51,29 @@ test("a schema that is too large is unusable; another answer that is too large i
 const HTML = "<!doctype html><title>Log in with hunter2</title>";
 
 const OUTAGES: readonly (readonly [string, Exchanged, RegExp])[] = [
-  ["HTML", answer(200, HTML, "text/html; charset=utf-8"), /text\/html.*registry\.url/],
-  ["HTML as JSON", answer(200, HTML), /not with a schema/],
-  ["JSON without a schema", answer(200, { id: 7 }), /not with a schema/],
-  ["a schema that is no text", answer(200, { schema: {} }), /not with a schema/],
-  ["references that are none", answer(200, { schema: "{}", references: [{}] }), /not with a/],
-  ["a list", answer(200, ["hunter2"]), /not with a schema/],
-  ["a content type that is none", answer(200, "", "\u001b[2Jhunter2"), /with something, not/],
-  ["204", answer(204, ""), /responds 204, a status that no schema registry uses/],
-  ["404 of a path", answer(404, { error_code: 404, message: "HTTP 404" }), /the path in registry/],
-  ["404 of a proxy", answer(404, HTML, "text/html"), /the path in registry\.url/],
-  ["404 without a body", answer(404, ""), /the path in registry\.url/],
-  ["400 with the code of an unknown one", answer(400, { error_code: 40_403 }), /responds 400/],
-  ["a redirect", answer(302, ""), /redirects \(302\)/],
-  ["401", answer(401, { error_code: 40_101 }), /the credentials \(401\).*registry\.username/],
-  ["403", answer(403, { error_code: 40_301 }), /forbids.*permission to read/],
-  ["407", answer(407, ""), /proxy/],
-  ["429", answer(429, { error_code: 42_901 }), /rate limit/],
-  ["500", answer(500, { error_code: 50_001 }), /responds 500/],
-  ["503 of a proxy", answer(503, HTML, "text/html"), /responds 503/],
+  ["HTML", responseOf(200, HTML, "text/html; charset=utf-8"), /text\/html.*registry\.url/],
+  ["HTML as JSON", responseOf(200, HTML), /not with a schema/],
+  ["JSON without a schema", responseOf(200, { id: 7 }), /not with a schema/],
+  ["a schema that is no text", responseOf(200, { schema: {} }), /not with a schema/],
+  ["references that are none", responseOf(200, { schema: "{}", references: [{}] }), /not with a/],
+  ["a list", responseOf(200, ["hunter2"]), /not with a schema/],
+  ["a content type that is none", responseOf(200, "", "\u001b[2Jhunter2"), /with something, not/],
+  ["204", responseOf(204, ""), /responds 204, a status that no schema registry uses/],
+  [
+    "404 of a path",
+    responseOf(404, { error_code: 404, message: "HTTP 404" }),
+    /the path in registry/,
+  ],
+  ["404 of a proxy", responseOf(404, HTML, "text/html"), /the path in registry\.url/],
+  ["404 without a body", responseOf(404, ""), /the path in registry\.url/],
+  ["400 with the code of an unknown one", responseOf(400, { error_code: 40_403 }), /responds 400/],
+  ["a redirect", responseOf(302, ""), /redirects \(302\)/],
+  ["401", responseOf(401, { error_code: 40_101 }), /the credentials \(401\).*registry\.username/],
+  ["403", responseOf(403, { error_code: 40_301 }), /forbids.*permission to read/],
+  ["407", responseOf(407, ""), /proxy/],
+  ["429", responseOf(429, { error_code: 42_901 }), /rate limit/],
+  ["500", responseOf(500, { error_code: 50_001 }), /responds 500/],
+  ["503 of a proxy", responseOf(503, HTML, "text/html"), /responds 503/],
   ["silence", { kind: "timeout" }, /within 5 s/],
   ["no token", { kind: "no-token", error: "No token from https://id: status 400." }, /No token/],
   ["refused", { kind: "failed", code: "ECONNREFUSED" }, /refuses connections/],

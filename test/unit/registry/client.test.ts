@@ -19,11 +19,11 @@ function uses(...names: readonly string[]) {
 }
 
 /** Responds by URL. For any other URL, the subject is unknown. */
-function scripted(answers: Readonly<Record<string, Exchanged>>) {
+function scripted(responses: Readonly<Record<string, Exchanged>>) {
   const asked: string[] = [];
   const exchange: Exchange = ({ url }) => {
     asked.push(url);
-    return Promise.resolve(answers[url] ?? json(404, { error_code: 40_401 }));
+    return Promise.resolve(responses[url] ?? json(404, { error_code: 40_401 }));
   };
   return { asked, exchange };
 }
@@ -98,19 +98,19 @@ test("too many references, and too much text, are unusable", async () => {
   expect(await source.lookup(8, signal)).toMatchObject({ kind: "unusable" });
 });
 
-test("of several URLs the next is asked on an outage, and the one that answered goes first", async () => {
-  const answers: Record<string, Exchanged> = {
+test("of several URLs the next is asked on an outage, and the one that responded goes first", async () => {
+  const responses: Record<string, Exchanged> = {
     "http://a/schemas/ids/7": DOWN,
     "http://b/schemas/ids/7": json(200, { schema: "b" }),
     "http://c/schemas/ids/7": json(200, { schema: "c" }),
   };
-  const { exchange, asked } = scripted(answers);
+  const { exchange, asked } = scripted(responses);
   const source = schemaSource(["http://a", "http://b", "http://c"], exchange);
   await source.lookup(7, signal);
   await source.lookup(7, signal);
-  answers["http://b/schemas/ids/7"] = DOWN;
+  responses["http://b/schemas/ids/7"] = DOWN;
   expect(await source.lookup(7, signal)).toMatchObject({ schema: { text: "c" } });
-  answers["http://c/schemas/ids/7"] = DOWN;
+  responses["http://c/schemas/ids/7"] = DOWN;
   const outage = await source.lookup(7, signal);
   expect(asked.map((url) => url[7]).join("")).toBe("abbbccab");
   expect(outage).toMatchObject({ kind: "outage" });
@@ -142,7 +142,7 @@ const holding = (name: string, ...types: readonly string[]) =>
   });
 const OLD = { name: "Color", subject: "color", version: 1 };
 const NEW = { ...OLD, version: 2 };
-const ANSWERS = {
+const RESPONSES = {
   "http://a/subjects/color/versions/1?deleted=true": json(200, { schema: COLOR("RED", "BLUE") }),
   "http://a/subjects/color/versions/2?deleted=true": json(200, { schema: COLOR("GREEN", "PINK") }),
   "http://a/subjects/old/versions/1?deleted=true": json(200, {
@@ -175,7 +175,7 @@ test.each<[string, readonly object[], readonly string[], string]>([
   async (_name, references, types, read) => {
     const schema = holding("Root", ...types);
     const { exchange } = scripted({
-      ...ANSWERS,
+      ...RESPONSES,
       "http://a/schemas/ids/7": json(200, { schema, references }),
     });
     const found = await schemaSource(["http://a"], exchange).lookup(7, signal);

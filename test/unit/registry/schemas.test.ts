@@ -21,7 +21,7 @@ let clock = new ManualClock();
 let lines = new LogLines();
 let metrics = createMetrics();
 /** The result of a lookup, by schema. */
-let answers = new Map<SchemaRef, Lookup>();
+let responses = new Map<SchemaRef, Lookup>();
 let asked: SchemaRef[] = [];
 /** Lookups that hang until they are released. */
 let held: (() => void)[] = [];
@@ -34,7 +34,7 @@ beforeEach(() => {
   clock = new ManualClock();
   lines = new LogLines();
   metrics = createMetrics();
-  answers = new Map();
+  responses = new Map();
   [asked, held, compiled] = [[], [], []];
   [isHeld, isClosed, chance] = [false, false, 0];
 });
@@ -71,7 +71,7 @@ function create(limits?: SchemasLimits) {
           signal.addEventListener("abort", () => resolve(), { once: true });
         });
       }
-      return answers.get(ref) ?? UNKNOWN;
+      return responses.get(ref) ?? UNKNOWN;
     },
     [Symbol.asyncDispose]: () => {
       isClosed = true;
@@ -94,7 +94,7 @@ async function counted(): Promise<readonly string[]> {
 }
 
 test("found: kept, compiled once", async () => {
-  answers.set(7, found("seven"));
+  responses.set(7, found("seven"));
   const schemas = create();
   expect(schemas.get(7)).toBeNull();
   await schemas.ready([7, 7], never);
@@ -109,8 +109,8 @@ test("found: kept, compiled once", async () => {
 });
 
 test("unusable, and a schema that cannot be compiled: rejected, and not asked for again", async () => {
-  answers.set(7, { kind: "unusable", error: "too large" });
-  answers.set(8, found("throws"));
+  responses.set(7, { kind: "unusable", error: "too large" });
+  responses.set(8, found("throws"));
   const schemas = create();
   await schemas.ready([7, 8], never);
   await clock.advance(60_000);
@@ -130,14 +130,14 @@ test("unknown: refused for 10 s, then asked for again", async () => {
   expect(asked).toEqual([7]);
   await clock.advance(1);
   expect(schemas.get(7)).toBeNull();
-  answers.set(7, found("seven"));
+  responses.set(7, found("seven"));
   await schemas.ready([7], never);
   expect(reading(schemas.get(7))).toEqual(json("seven"));
 });
 
 test("one request for a schema, whoever waits for it", async () => {
   isHeld = true;
-  answers.set(7, found("seven"));
+  responses.set(7, found("seven"));
   const schemas = create();
   const ready = [schemas.ready([7], never), schemas.ready([7, 7], never)];
   expect(asked).toEqual([7]);
@@ -147,7 +147,7 @@ test("one request for a schema, whoever waits for it", async () => {
 });
 
 test("an outage is waited out: 0.1 s, doubling to 10 s", async () => {
-  answers.set(7, OUTAGE);
+  responses.set(7, OUTAGE);
   const schemas = create();
   const ready = schemas.ready([7], never);
   const atMs: number[] = [];
@@ -158,7 +158,7 @@ test("an outage is waited out: 0.1 s, doubling to 10 s", async () => {
   const waits = atMs.slice(1).map((ms, index) => ms - (atMs[index] ?? 0));
   expect(waits).toEqual([100, 200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000]);
   expect(schemas.get(7)).toBeNull();
-  answers.set(7, found("seven"));
+  responses.set(7, found("seven"));
   await clock.advance(10_000);
   await ready;
   expect(reading(schemas.get(7))).toEqual(json("seven"));
@@ -166,35 +166,35 @@ test("an outage is waited out: 0.1 s, doubling to 10 s", async () => {
 
 test("chance takes up to half of a wait away", async () => {
   chance = 0.999;
-  answers.set(7, OUTAGE);
+  responses.set(7, OUTAGE);
   const schemas = create();
   const ready = schemas.ready([7], never);
   await clock.advance(60);
   expect(asked).toHaveLength(2);
-  answers.set(7, UNKNOWN);
+  responses.set(7, UNKNOWN);
   await clock.advance(200);
   await ready;
 });
 
 test("during an outage what is known is read by, and another schema is not held up", async () => {
-  answers.set(1, found("one"));
+  responses.set(1, found("one"));
   const schemas = create();
   await schemas.ready([1], never);
-  answers.set(7, OUTAGE);
+  responses.set(7, OUTAGE);
   const ready = schemas.ready([7], never);
   await clock.advance(5_000);
   await schemas.ready([1], never);
   expect(reading(schemas.get(1))).toEqual(json("one"));
-  answers.set(8, found("eight"));
+  responses.set(8, found("eight"));
   await schemas.ready([8], never);
   expect(reading(schemas.get(8))).toEqual(json("eight"));
-  answers.set(7, UNKNOWN);
+  responses.set(7, UNKNOWN);
   await clock.advance(10_000);
   await ready;
 });
 
 test("an outage is said: lines, metrics, a sentence for /readyz", async () => {
-  answers.set(7, OUTAGE);
+  responses.set(7, OUTAGE);
   const beganAtMs = clock.nowMs();
   const schemas = create();
   const ready = schemas.ready([7], never);
@@ -211,7 +211,7 @@ test("an outage is said: lines, metrics, a sentence for /readyz", async () => {
   ]);
   await clock.advance(45_000);
   expect(lines.seen).toEqual(["registry.unreachable", "registry.unreachable"]);
-  answers.set(7, found("seven"));
+  responses.set(7, found("seven"));
   await clock.advance(10_000);
   await ready;
   expect(lines.seen.at(-1)).toBe("registry.reachable");
@@ -221,7 +221,7 @@ test("an outage is said: lines, metrics, a sentence for /readyz", async () => {
 });
 
 test("who gives up rejects at once; a lookup that nobody waits for is abandoned", async () => {
-  answers.set(7, OUTAGE);
+  responses.set(7, OUTAGE);
   const schemas = create();
   const [one, other] = [new AbortController(), new AbortController()];
   const first = schemas.ready([7], one.signal);
@@ -249,7 +249,7 @@ test("a lookup is asked for again by one who comes after it was given up", async
   gone.abort(new Error("gone"));
   await expect(first).rejects.toThrow("gone");
   isHeld = false;
-  answers.set(7, found("seven"));
+  responses.set(7, found("seven"));
   await schemas.ready([7], never);
   expect(reading(schemas.get(7))).toEqual(json("seven"));
 });
@@ -274,7 +274,7 @@ test("kept within bounds: the ones used last stay, others are asked for again", 
   const limits = { schemas: 4, characters: 1_000, unknown: 4, maxLookups: 8 };
   const schemas = create(limits);
   for (let ref = 0; ref < 50; ref += 1) {
-    answers.set(ref, found(`${ref}`));
+    responses.set(ref, found(`${ref}`));
     await schemas.ready([ref], never);
     expect(schemas.get(0)).not.toBeNull();
   }
@@ -289,7 +289,7 @@ test("kept within bounds by size too", async () => {
   const limits = { schemas: 1_000, characters: 1_000, unknown: 4, maxLookups: 8 };
   const schemas = create(limits);
   for (let ref = 0; ref < 50; ref += 1) {
-    answers.set(ref, found("x".repeat(300)));
+    responses.set(ref, found("x".repeat(300)));
     await schemas.ready([ref], never);
   }
   expect(await counted()).toContainEqual(
@@ -299,7 +299,7 @@ test("kept within bounds by size too", async () => {
 
 test("a flood of unknown schemas pushes no known one out", async () => {
   const schemas = create({ schemas: 4, characters: 1_000, unknown: 4, maxLookups: 8 });
-  answers.set(1, found("one"));
+  responses.set(1, found("one"));
   await schemas.ready([1], never);
   await schemas.ready(
     Array.from({ length: 100 }, (_, index) => 1_000 + index),
@@ -310,16 +310,16 @@ test("a flood of unknown schemas pushes no known one out", async () => {
 
 test("a schema that changes under its id is named, and the new one counts", async () => {
   const schemas = create({ schemas: 2, characters: 1_000, unknown: 4, maxLookups: 8 });
-  answers.set(7, found("before"));
+  responses.set(7, found("before"));
   for (const ref of [7, 8, 9, 10]) {
-    if (ref !== 7) answers.set(ref, found(`${ref}`));
+    if (ref !== 7) responses.set(ref, found(`${ref}`));
     await schemas.ready([ref], never);
   }
   expect(schemas.get(7)).toBeNull();
   await schemas.ready([7], never);
   expect(lines.seen).toEqual([]);
   for (const ref of [8, 9, 10]) await schemas.ready([ref], never);
-  answers.set(7, found("after"));
+  responses.set(7, found("after"));
   await schemas.ready([7], never);
   expect(lines.seen).toEqual(["registry.schema.changed"]);
   expect(lines.lines[0]?.fields).toMatchObject({ schema: 7 });
@@ -327,7 +327,7 @@ test("a schema that changes under its id is named, and the new one counts", asyn
 });
 
 test("closing gives up what is in progress, and closes the source", async () => {
-  answers.set(7, OUTAGE);
+  responses.set(7, OUTAGE);
   const schemas = create();
   const stopped = new AbortController();
   const ready = schemas.ready([7], stopped.signal);

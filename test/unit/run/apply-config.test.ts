@@ -24,7 +24,7 @@ function world() {
       if (state.isHidden) throw new MissingPermissionError("Describe is missing", null);
     },
     topics: async () => {
-      if (state.isDown) throw new Error("no broker answers");
+      if (state.isDown) throw new Error("no broker responds");
       return state.there;
     },
     create: async (specs: readonly TopicSpec[]) => {
@@ -86,7 +86,7 @@ test("with none that is new the brokers are not asked", async () => {
 test.each([
   ["nobody may make them", "createTopics: false", {}, null],
   ["making them fails", "createTopics: true", { mayCreate: false }, "no right to create topics"],
-  ["the brokers are away", "createTopics: true", { isDown: true }, "no broker answers"],
+  ["the brokers are away", "createTopics: true", { isDown: true }, "no broker responds"],
 ])("a new destination waits for its topics while %s", async (_why, kafka, more, error) => {
   const { deps, state } = world();
   Object.assign(state, more);

@@ -48,7 +48,7 @@ test("then the configuration of now, owned partitions, and brokers that are away
     running: [route],
     brokers: [
       { broker: "k:1", outage: null },
-      { broker: "k:2", outage: { sinceMs, error: "no answer" } },
+      { broker: "k:2", outage: { sinceMs, error: "no response" } },
     ],
   });
   expect(status).toMatchObject({
@@ -57,6 +57,8 @@ test("then the configuration of now, owned partitions, and brokers that are away
       { name: "deliver", partitions: {} },
     ],
     configuration: { hash: "ffffffffffff", appliedAt: "2026-03-01T10:00:00.000Z" },
-    unreachableBrokers: [{ broker: "k:2", since: "2026-03-01T10:00:00.000Z", error: "no answer" }],
+    unreachableBrokers: [
+      { broker: "k:2", since: "2026-03-01T10:00:00.000Z", error: "no response" },
+    ],
   });
 });

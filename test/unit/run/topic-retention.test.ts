@@ -65,7 +65,7 @@ test("a topic that keeps forever bounds nothing", () => {
 test("it is looked up again, and a refusal leaves the plan", async () => {
   const metrics = createMetrics();
   const clock = new ManualClock();
-  const answers = [
+  const responses = [
     () => Promise.reject(new Error("TOPIC_AUTHORIZATION_FAILED")),
     () => Promise.resolve([topic("p.calls", "3600000")]),
     () => Promise.resolve([topic("p.calls", "-1")]),
@@ -73,7 +73,7 @@ test("it is looked up again, and a refusal leaves the plan", async () => {
   const asked: (readonly string[])[] = [];
   const describe = (names: readonly string[]) => {
     asked.push(names);
-    return answers.shift()?.() ?? Promise.resolve([]);
+    return responses.shift()?.() ?? Promise.resolve([]);
   };
   using _watch = watchRetention({ metrics, admin: { describe }, clock }, ["route"], () => inputs);
   const shown = async () => {

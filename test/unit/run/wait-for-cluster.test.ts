@@ -27,7 +27,7 @@ function failing(...errors: readonly Error[]) {
 
 test("what passes is tried again, and said once for each cause", async () => {
   const { lines, patiently } = world(60_000);
-  const [leader, gone] = [protocolError(LEADER_NOT_AVAILABLE), new Error("no answer")];
+  const [leader, gone] = [protocolError(LEADER_NOT_AVAILABLE), new Error("no response")];
   expect(await patiently(failing(leader, leader, gone, leader))).toBe("done");
   expect(lines.lines.map(({ msg, fields }) => [msg, fields.cause])).toEqual([
     ["kafka.waiting", leader.message],

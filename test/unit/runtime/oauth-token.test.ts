@@ -19,19 +19,19 @@ const CREDENTIALS = {
 
 let nowMs = 0;
 let requests: { readonly url: string; readonly init: RequestInit | undefined }[] = [];
-let answers: (() => Response | Promise<Response>)[] = [];
+let responses: (() => Response | Promise<Response>)[] = [];
 const clock = { nowMs: () => nowMs, sleep: () => Promise.resolve() };
 
 beforeEach(() => {
   nowMs = 0;
   requests = [];
-  answers = [];
+  responses = [];
 });
 
-async function answer(url: string | URL | Request, init?: RequestInit): Promise<Response> {
+async function respond(url: string | URL | Request, init?: RequestInit): Promise<Response> {
   requests.push({ url: `${url}`, init });
-  const next = answers.shift();
-  if (next === undefined) throw new Error("no answer is left");
+  const next = responses.shift();
+  if (next === undefined) throw new Error("no response is left");
   return await next();
 }
 
@@ -40,8 +40,8 @@ function token(text: string, expiresIn?: number): () => Response {
 }
 
 test("asks by client credentials, with the secret in the header", async () => {
-  answers = [token("t1", 100)];
-  expect(await tokenSource(CREDENTIALS, clock, answer)()).toBe("t1");
+  responses = [token("t1", 100)];
+  expect(await tokenSource(CREDENTIALS, clock, respond)()).toBe("t1");
   const [request] = requests;
   expect(request?.url).toBe(CREDENTIALS.tokenUrl);
   expect(request?.init?.method).toBe("POST");
@@ -52,8 +52,8 @@ test("asks by client credentials, with the secret in the header", async () => {
 });
 
 test("connections share a request and a token, which is renewed after four fifths of its life", async () => {
-  answers = [token("t1", 100), token("t2")];
-  const source = tokenSource({ ...CREDENTIALS, scope: null }, clock, answer);
+  responses = [token("t1", 100), token("t2")];
+  const source = tokenSource({ ...CREDENTIALS, scope: null }, clock, respond);
   expect(await Promise.all([source(), source(), source()])).toEqual(["t1", "t1", "t1"]);
   nowMs = 79_999;
   expect(await source()).toBe("t1");
@@ -63,8 +63,8 @@ test("connections share a request and a token, which is renewed after four fifth
 });
 
 test("a token that was fetched by a clock which was set back since then is fetched again", async () => {
-  answers = [token("t1", 100), token("t2", 100)];
-  const source = tokenSource(CREDENTIALS, clock, answer);
+  responses = [token("t1", 100), token("t2", 100)];
+  const source = tokenSource(CREDENTIALS, clock, respond);
   nowMs = 3_600_000;
   expect(await source()).toBe("t1");
   nowMs = 0;
@@ -76,12 +76,12 @@ test.each([
   ["a refusal", () => Response.json({ error: "invalid_client" }, { status: 401 }), /status 401/],
   ["no token", () => Response.json({}), /without access_token/],
   ["no JSON", () => new Response("<html>"), /without a JSON object/],
-  ["no answer", () => Promise.reject(new Error("ECONNREFUSED")), /ECONNREFUSED/],
+  ["no response", () => Promise.reject(new Error("ECONNREFUSED")), /ECONNREFUSED/],
 ])(
   "%s is an outage, without the secret in its text; the next call asks again",
   async (_name, bad, text) => {
-    answers = [bad, token("t1")];
-    const source = tokenSource(CREDENTIALS, clock, answer);
+    responses = [bad, token("t1")];
+    const source = tokenSource(CREDENTIALS, clock, respond);
     const failed = source();
     await expect(failed).rejects.toBeInstanceOf(TokenError);
     await expect(failed).rejects.toThrow(text);

@@ -26,7 +26,7 @@ function world(planned: readonly string[]) {
     },
     topics: async () => {
       state.lists += 1;
-      if (state.isDown) throw new Error("no broker answers");
+      if (state.isDown) throw new Error("no broker responds");
       return [...there];
     },
     create: async (specs: readonly TopicSpec[]) => {

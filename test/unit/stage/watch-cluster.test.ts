@@ -8,7 +8,10 @@ import {
 } from "../../../src/stage/watch-cluster.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
 
-const UNREACHABLE: BrokerState = { broker: "b:2", outage: { sinceMs: 5_000, error: "no answer" } };
+const UNREACHABLE: BrokerState = {
+  broker: "b:2",
+  outage: { sinceMs: 5_000, error: "no response" },
+};
 
 test("each broker is shown, those that have left the cluster no longer", async () => {
   const metrics = createMetrics();
@@ -39,11 +42,11 @@ test("each broker is shown, those that have left the cluster no longer", async (
 
 test("a sentence for each broker that is away says since when, and what fails", () => {
   expect(clusterHealthProblems([{ broker: "a:1", outage: null }, UNREACHABLE])).toEqual([
-    "Kafka broker b:2 has been unreachable since 1970-01-01T00:00:05.000Z: no answer",
+    "Kafka broker b:2 has been unreachable since 1970-01-01T00:00:05.000Z: no response",
   ]);
 });
 
-test("a producer's answers and repeated batches are counted", async () => {
+test("a producer's responses and repeated batches are counted", async () => {
   const metrics = createMetrics();
   const { onResponse, onRetried } = produceSignals(metrics);
   onResponse(40);

@@ -72,16 +72,16 @@ class Model {
   #take(count: number): void {
     for (let taken = 0; taken < count && this.#nextIndex < this.#log.length; taken += 1) {
       const offset = this.#log[this.#nextIndex] ?? 0;
-      const answer = this.#completion.take(offset, offset, 1);
-      if (answer === "full") {
+      const result = this.#completion.take(offset, offset, 1);
+      if (result === "full") {
         expect(this.#inFlight.length).toBeGreaterThan(0);
         return;
       }
       this.#nextIndex += 1;
       // Exactly the unfinished records are passed on.
-      const isRight = answer === (this.#finished.has(offset) ? "skipped" : "taken");
-      if (!isRight) throw new Error(`${offset} was ${answer}`);
-      if (answer === "taken") this.#inFlight.push(offset);
+      const isRight = result === (this.#finished.has(offset) ? "skipped" : "taken");
+      if (!isRight) throw new Error(`${offset} was ${result}`);
+      if (result === "taken") this.#inFlight.push(offset);
     }
   }
 

@@ -27,7 +27,7 @@ const action = fc.oneof(
     }),
   },
   { weight: 6, arbitrary: fc.record({ do: fc.constant("request" as const) }) },
-  { weight: 6, arbitrary: fc.record({ do: fc.constant("answer" as const) }) },
+  { weight: 6, arbitrary: fc.record({ do: fc.constant("respond" as const) }) },
   {
     weight: 4,
     arbitrary: fc.record({
@@ -105,11 +105,11 @@ class World {
     if (planned !== null) this.inFlight = { planned, wanted };
   }
 
-  answer(): void {
+  respond(): void {
     if (this.inFlight === null) return;
     const { planned, wanted } = this.inFlight;
     this.inFlight = null;
-    const { response, looked } = this.broker.answer(planned);
+    const { response, looked } = this.broker.respond(planned);
     // Without a failure, the broker has the session with the same epoch.
     if (response.errorCode !== 0) expect(this.isDisturbed).toBe(true);
     else expect(asText(looked)).toBe(wanted);
@@ -128,7 +128,7 @@ class World {
 
   cut(isProcessed: boolean): void {
     if (this.inFlight === null) return;
-    if (isProcessed) this.broker.answer(this.inFlight.planned);
+    if (isProcessed) this.broker.respond(this.inFlight.planned);
     this.inFlight = null;
     this.session.endSession();
   }
@@ -162,7 +162,7 @@ test("members that share a session each read their partitions whole, once and in
       for (const step of script) {
         if (step.do === "want") world.want(step.of, step.mask);
         if (step.do === "request") world.request();
-        if (step.do === "answer") world.answer();
+        if (step.do === "respond") world.respond();
         if (step.do === "append") {
           const key = `t${step.of}/${step.partition}`;
           broker.ends.set(key, (broker.ends.get(key) ?? 0) + step.count);
@@ -191,7 +191,7 @@ test("members that share a session each read their partitions whole, once and in
       for (; !world.isDone() && rounds < ROUNDS_MAX; rounds += 1) {
         for (const index of world.members.keys()) world.want(index, 7);
         world.request();
-        world.answer();
+        world.respond();
       }
       expect(world.isDone()).toBe(true);
     }),

@@ -25,13 +25,13 @@ interface Scenario {
   readonly attemptsMax: number;
   readonly callsMax: number;
   readonly maxBytes: number;
-  readonly answers: readonly Answer[];
+  readonly responses: readonly Scripted[];
   readonly steps: readonly Step[];
   readonly closeAfterMs: number | null;
 }
 
-interface Answer {
-  readonly status: number | "no answer";
+interface Scripted {
+  readonly status: number | "no response";
   readonly afterMs: number;
   readonly retryAfter: string | null;
 }
@@ -62,9 +62,18 @@ const scenario: fc.Arbitrary<Scenario> = fc.record({
   attemptsMax: fc.integer({ min: 1, max: 4 }),
   callsMax: fc.integer({ min: 5, max: 200 }),
   maxBytes: fc.integer({ min: 512_000, max: 2_000_000 }),
-  answers: fc.array(
+  responses: fc.array(
     fc.record({
-      status: fc.constantFrom<Answer["status"][]>(200, 200, 200, 400, 408, 429, 503, "no answer"),
+      status: fc.constantFrom<Scripted["status"][]>(
+        200,
+        200,
+        200,
+        400,
+        408,
+        429,
+        503,
+        "no response",
+      ),
       afterMs: fc.integer({ min: 0, max: 3_000 }),
       retryAfter: fc.constantFrom(null, null, "0", "3", "nonsense"),
     }),
@@ -86,7 +95,7 @@ interface Run {
   readonly atOnce: { most: number };
 }
 
-function start({ seed, flushAt, attemptsMax, callsMax, maxBytes, answers }: Scenario): Run {
+function start({ seed, flushAt, attemptsMax, callsMax, maxBytes, responses }: Scenario): Run {
   const clock = new ManualClock();
   const prng = createPrng(seed);
   const run = { acknowledged: [], requests: [], lost: [], timers: new Set(), atOnce: { most: 0 } };
@@ -110,20 +119,20 @@ function start({ seed, flushAt, attemptsMax, callsMax, maxBytes, answers }: Scen
   const post = async (body: string, signal: AbortSignal): Promise<Outcome> => {
     // After the timeout of close, nothing more is sent.
     expect(signal.aborted).toBe(false);
-    const answer = answers[requests.length % answers.length] as Answer;
+    const response = responses[requests.length % responses.length] as Scripted;
     requests.push(body);
     underWay += 1;
     atOnce.most = Math.max(atOnce.most, underWay);
     // An aborted request is no longer in flight.
-    await clock.sleep(answer.afterMs, signal).catch(() => {});
+    await clock.sleep(response.afterMs, signal).catch(() => {});
     underWay -= 1;
-    if (signal.aborted || answer.status === "no answer")
+    if (signal.aborted || response.status === "no response")
       return { kind: "no-response", cause: null };
-    if (answer.status === 200) acknowledged.push(numbersIn(body));
+    if (response.status === 200) acknowledged.push(numbersIn(body));
     return {
       kind: "response",
-      status: answer.status,
-      retryAfter: answer.retryAfter,
+      status: response.status,
+      retryAfter: response.retryAfter,
       explanation: null,
     };
   };

@@ -201,10 +201,10 @@ test.each([
   ["y\n", 2],
   ["no\n", 0],
   ["", 0],
-])("asked, and answered %j: sends %i", async (answer, sent) => {
+])("asked, with the reply %j: sends %i", async (response, sent) => {
   const world = new ReplayWorld();
   await world.fill(2);
-  const shell = fakeShell([answer]);
+  const shell = fakeShell([response]);
   const { destinations } = world;
   const plan = { filter: EVERY_DEAD_LETTER, limit: null, perSecond: null };
   const chosen = { kind: "new", plan } as const;

@@ -24,7 +24,7 @@ const signal = new AbortController().signal;
 interface Given {
   readonly payloads?: boolean;
   /** The result of the registry; if absent, no registry is configured. */
-  readonly answer?: (ref: SchemaRef) => Lookup;
+  readonly respond?: (ref: SchemaRef) => Lookup;
 }
 
 function yaml({ payloads = false }: Given): string {
@@ -51,7 +51,7 @@ console: { showPayloads: ${payloads} }
 
 /** Calls are written at their own time. The cluster's clock has the current time. */
 function world(given: Given = {}) {
-  const { answer } = given;
+  const { respond } = given;
   const clock = new ManualClock(1_800_000_000_000);
   vi.setSystemTime(clock.nowMs());
   const cluster = new MemoryCluster({ clock, random: createPrng(5) });
@@ -66,7 +66,7 @@ function world(given: Given = {}) {
     load: () => ({ kind: "invalid", problems: [], files: [], taken: [] }),
     admins: [],
     useKafka: (work) => work(kafka),
-    ...(answer !== undefined && { openSchemas: async () => scriptedSchemas(answer) }),
+    ...(respond !== undefined && { openSchemas: async () => scriptedSchemas(respond) }),
   });
   const append = (topic: string, key: string, value: object | null, headers = noHeaders()) => {
     const isBytes = value === null || Buffer.isBuffer(value);
@@ -217,7 +217,7 @@ test("a call's view names the reason, the filter and the changed properties, but
 });
 
 test.each([false, true])(
-  "a call's attempts have their answers with payloads: %s",
+  "a call's attempts have their responses with payloads: %s",
   async (payloads) => {
     const { reader, append, call, topics, finish } = world({ payloads });
     call({ messageId: "m-1", userId: "ada" });
@@ -239,8 +239,8 @@ const avroCall = (id: number) =>
 
 test("a call with a schema of the registry is read by it, its requests and its user, too", async () => {
   const unknown = { kind: "unknown", error: "the registry does not know schema 8" } as const;
-  const answer = (ref: SchemaRef) => (ref === 7 ? foundSchema(AVRO) : unknown);
-  const { reader, append, topics, finish } = world({ payloads: true, answer });
+  const respond = (ref: SchemaRef) => (ref === 7 ? foundSchema(AVRO) : unknown);
+  const { reader, append, topics, finish } = world({ payloads: true, respond });
   append(topics.calls, "ada", avroCall(7));
   append(topics.calls, "ada", avroCall(8));
   const reported = await finish(reader.call({ messageId: "m-1", sinceMs: HOUR }, signal));
@@ -260,7 +260,7 @@ test("a call with a schema of the registry is read by it, its requests and its u
 
 test("while the registry does not respond, a call with a schema is reported without its words", async () => {
   const { reader, append, topics, finish } = world({
-    answer: () => ({ kind: "outage", error: "the registry refuses connections" }),
+    respond: () => ({ kind: "outage", error: "the registry refuses connections" }),
   });
   append(topics.calls, "ada", avroCall(7));
   const reported = await finish(reader.call({ messageId: "m-1", sinceMs: HOUR }, signal));
@@ -288,7 +288,7 @@ function attemptRecord(messageId: string, destination: string, over: object = {}
 }
 
 test.each([false, true])(
-  "the last attempts of a destination, with answers: %s",
+  "the last attempts of a destination, with responses: %s",
   async (payloads) => {
     const { reader, append, topics, finish } = world({ payloads });
     append(topics.attempts, "m-1", attemptRecord("m-1", "hook"));

@@ -12,7 +12,7 @@ function digested(count: (metrics: ReturnType<typeof createMetrics>) => void) {
   return digest(metrics.values());
 }
 
-test("attempts are accepted or not; answers have their class", () => {
+test("attempts are accepted or not; responses have their class", () => {
   const { flow, destinations } = digested((metrics) => {
     for (const [outcome, count] of [
       ["accepted", 7],

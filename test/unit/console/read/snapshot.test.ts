@@ -63,12 +63,12 @@ test("of a process the partitions are counted; one that cannot be reached has no
     stages: stages as never,
     unreachableBrokers: [{ broker: "b:1", since: "2026-03-01T08:00:00.000Z" }],
   });
-  const unreachable = processReport({ admin: "b:9464", error: "no answer", stages: null });
+  const unreachable = processReport({ admin: "b:9464", error: "no response", stages: null });
   const found = snapshot({ processes: [reached, unreachable] }).processes;
   expect(
     found.map(({ stages: all, error, unreachableBrokers }) => [all, error, unreachableBrokers]),
   ).toEqual([
     [[{ name: "route", partitions: 3 }], null, ["b:1"]],
-    [null, "no answer", []],
+    [null, "no response", []],
   ]);
 });

@@ -82,7 +82,7 @@ test.each([
   ],
   ["nobody there", connection("ECONNREFUSED"), null, null, "kafka.brokers and", false],
   ["no address", connection("ENOTFOUND"), null, null, "kafka.brokers and", false],
-  ["silence", new Error("no answer"), null, null, "kafka.brokers and", false],
+  ["silence", new Error("no response"), null, null, "kafka.brokers and", false],
 ] as const)("%s", (_name, error, tls, sasl, check, lasts) => {
   const cause = connectCause(error, "connect", { tls, sasl });
   expect(cause.lasts).toBe(lasts);

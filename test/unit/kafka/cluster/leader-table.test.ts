@@ -31,7 +31,7 @@ function world() {
     const count = buffer.readInt32BE(0);
     state.asked.push(count);
     if (state.isSilent) return await new Promise(() => undefined);
-    return answerTo(buffer, count, state.leader);
+    return responseTo(buffer, count, state.leader);
   };
   const broker = {
     versions: { 3: { minVersion: 0, maxVersion: 13 } },
@@ -58,7 +58,7 @@ function world() {
   return { state, table, member };
 }
 
-function answerTo(request: Buffer, count: number, leader: number): Buffer {
+function responseTo(request: Buffer, count: number, leader: number): Buffer {
   const broker = (node: number) => [int32(node), text("a"), int32(9092), Buffer.alloc(2)];
   const brokers = [int32(2), ...broker(1), ...broker(2)];
   const parts: Buffer[] = [Buffer.alloc(4), ...brokers, Buffer.alloc(2 + 4), int32(count)];

@@ -64,16 +64,16 @@ describe("a broker", () => {
 describe("a broker that stays away", () => {
   test("is said once a minute, with what fails now and since when", () => {
     for (let second = 0; second < 150; second += 1) {
-      outages.recordSilence("a:1", new Error(`no answer ${second}`));
+      outages.recordSilence("a:1", new Error(`no response ${second}`));
       nowMs += 1_000;
     }
     const since = "1970-01-01T00:00:01.000Z";
     expect(lines.lines.map(({ fields }) => fields)).toEqual([
-      { broker: "a:1", error: "no answer 0", since },
-      { broker: "a:1", error: "no answer 60", since },
-      { broker: "a:1", error: "no answer 120", since },
+      { broker: "a:1", error: "no response 0", since },
+      { broker: "a:1", error: "no response 60", since },
+      { broker: "a:1", error: "no response 120", since },
     ]);
-    expect(outages.outageOf("a:1")).toMatchObject({ sinceMs: 1_000, error: "no answer 149" });
+    expect(outages.outageOf("a:1")).toMatchObject({ sinceMs: 1_000, error: "no response 149" });
     expect(outages.outageOf("b:2")).toBeNull();
     outages.recordResponse("a:1");
     expect(lines.lines.at(-1)?.fields).toEqual({ broker: "a:1", unreachableForMs: 150_000 });
@@ -81,7 +81,7 @@ describe("a broker that stays away", () => {
   });
 
   test("and takes connections all the same is back only with a response", () => {
-    outages.recordSilence("a:1", new Error("no answer"));
+    outages.recordSilence("a:1", new Error("no response"));
     outages.recordConnection("a:1");
     expect(outages.outageOf("a:1")).not.toBeNull();
     outages.recordFailure("a:1", refused);
@@ -95,7 +95,7 @@ describe("a broker that stays away", () => {
 describe("a broker that does not respond to fetches", () => {
   const hung = new Error("no response to a Fetch request within 10 s");
 
-  test("is away until it does, whatever else it answers and although connections are made", () => {
+  test("is away until it does, whatever else it responds and although connections are made", () => {
     const { reportSilence, reportResponse } = outages.fetchOutages("a:1");
     for (let times = 0; times < 6; times += 1) {
       reportSilence(hung);
@@ -120,7 +120,7 @@ describe("a broker that does not respond to fetches", () => {
 
   test("and does not respond at all is one outage", () => {
     const { reportSilence, reportResponse } = outages.fetchOutages("a:1");
-    outages.recordSilence("a:1", new Error("no answer"));
+    outages.recordSilence("a:1", new Error("no response"));
     nowMs += 1_000;
     reportSilence(hung);
     outages.recordResponse("a:1");

@@ -42,7 +42,7 @@ test.each([
   expect(text).not.toContain("topics --apply");
 });
 
-test("the topics that the brokers answered about are named, and no others", () => {
+test("the topics that the brokers reported are named, and no others", () => {
   const errors = ["x", "y", "x"].map((topic) => protocolError(TOPIC_CODE, topic));
   expect(textOf(Object.assign(new Error("many"), { errors }))).toContain("on the topics x, y is");
 });

@@ -164,7 +164,7 @@ test.each([
   },
 );
 
-test("a last commit that is not answered is waited for no longer than its time", async () => {
+test("a last commit without a response is waited for no longer than its time", async () => {
   vi.useFakeTimers();
   const silent = { commit: () => new Promise(() => undefined) } as unknown as Member;
   committer.own(silent, [partition("a", 0, { offset: 3, metadata: "" })]);

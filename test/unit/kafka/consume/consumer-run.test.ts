@@ -67,7 +67,7 @@ async function started() {
 /** Ten records are in flight, and the first five of them are finished. */
 async function halfDone() {
   const all = await started();
-  all.kafka.fetch().answered([...Array(10).keys()]);
+  all.kafka.fetch().responded([...Array(10).keys()]);
   for (const taken of all.taker.taken.slice(0, 5)) all.taker.finish(taken);
   return all;
 }
@@ -153,7 +153,7 @@ test("a join that the coordinator cuts off is tried again: the next one knows of
   };
   await vi.advanceTimersByTimeAsync(3_000);
   expect([times, run.isAssigned]).toEqual([4, true]);
-  kafka.fetch().answered([5, 6]);
+  kafka.fetch().responded([5, 6]);
   expect(taker.taken.at(-1)?.offset).toBe(6);
 });
 
@@ -189,7 +189,7 @@ test.each([
   const failure = Object.assign(typed(type), { retriable: true });
   kafka.fetch().failed(failure);
   await vi.advanceTimersByTimeAsync(400);
-  kafka.fetch().answered([10, 11]);
+  kafka.fetch().responded([10, 11]);
   expect(offsets(taker)).toHaveLength(12);
   expect([kafka.refreshes, kafka.coordinator.joinedAs.length]).toEqual([1, 2]);
 });
@@ -207,7 +207,7 @@ test("a member that was frozen while it joined asks before it hands anything ove
   kafka.coordinator.onHeartbeat = () => {
     throw typed("UNKNOWN_MEMBER_ID");
   };
-  late.answered([0, 1]);
+  late.responded([0, 1]);
   await settled();
   expect(taker.taken).toEqual([]);
   // The consumer has joined as a new member.
@@ -226,12 +226,12 @@ test.each(["REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID"])(
     const joined = Promise.withResolvers<void>();
     kafka.coordinator.onJoin = () => joined.promise;
     await vi.advanceTimersByTimeAsync(600);
-    late.answered([0, 1]);
+    late.responded([0, 1]);
     expect(taker.taken).toEqual([]);
     kafka.coordinator.onHeartbeat = () => undefined;
     joined.resolve();
     await vi.advanceTimersByTimeAsync(1);
-    kafka.fetch().answered([0, 1]);
+    kafka.fetch().responded([0, 1]);
     expect(offsets(taker)).toEqual([0, 1]);
     const isNew = kafka.coordinator.joinedAs.filter((id) => id === "").length === 2;
     expect(isNew).toBe(type === "UNKNOWN_MEMBER_ID");
@@ -246,7 +246,7 @@ test("a member that may not stay hands nothing over any more, and its run ends",
     throw typed("FENCED_INSTANCE_ID");
   };
   await vi.advanceTimersByTimeAsync(600);
-  late.answered([0, 1]);
+  late.responded([0, 1]);
   expect(taker.taken).toEqual([]);
   expect(await run.ended).toMatchObject({ type: "FENCED_INSTANCE_ID" });
 });
@@ -259,7 +259,7 @@ test("an outage that a heartbeat meets ends no fetch, and the next coordinator i
     throw CUT;
   };
   await vi.advanceTimersByTimeAsync(600);
-  kafka.fetch().answered([0, 1]);
+  kafka.fetch().responded([0, 1]);
   expect(offsets(taker)).toEqual([0, 1]);
   expect(kafka.coordinatorLookups).toBeGreaterThan(lookups);
 });
@@ -295,7 +295,7 @@ test("the word of a rebalance that comes after the next assignment counts for no
   late.reject(typed("REBALANCE_IN_PROGRESS"));
   await vi.advanceTimersByTimeAsync(1);
   expect([kafka.coordinator.joinedAs.length, run.isAssigned]).toEqual([3, true]);
-  kafka.fetch().answered([0, 1]);
+  kafka.fetch().responded([0, 1]);
   expect(offsets(taker)).toEqual([0, 1]);
 });
 

@@ -62,13 +62,13 @@ function world({ whenFull = "hold", taker = new Taker(), onSkipped }: Given = {}
   };
   join();
   const fetch = () => {
-    const answered = member.fetch();
+    const responded = member.fetch();
     return {
-      answers: (offsets: readonly number[], end?: number) =>
-        ownership.offer(member, [answered(offsets, end)]),
+      responds: (offsets: readonly number[], end?: number) =>
+        ownership.offer(member, [responded(offsets, end)]),
       isCorrupt: (batch: CorruptBatch) => {
         const corrupt = { corrupt: batch, last: batch.behind - 1 };
-        ownership.offer(member, [Object.assign(answered([]), corrupt)]);
+        ownership.offer(member, [Object.assign(responded([]), corrupt)]);
       },
       isOutOfRange: () => {
         ownership.offsetsFetched([{ ...place, topicId: null, offset: -2, metadata: "" }]);
@@ -104,15 +104,15 @@ afterEach(() => {
 });
 
 test.each([
-  ["an empty answer", []],
-  ["an answer with records", range(100, 120)],
+  ["an empty response", []],
+  ["a response with records", range(100, 120)],
 ])("%s that comes late from a former leader changes nothing", async (_name, late) => {
   const { taker, offsets, ownership, commits, fetch, lines } = world();
-  fetch().answers(range(0, 100));
+  fetch().responds(range(0, 100));
   const fromFormer = fetch();
-  fetch().answers(range(100, 200));
-  fromFormer.answers(late);
-  fetch().answers(range(200, 210));
+  fetch().responds(range(100, 200));
+  fromFormer.responds(late);
+  fetch().responds(range(200, 210));
   expect(offsets()).toEqual(range(0, 210));
   for (const taken of taker.taken) {
     if (taken.offset < 100 || taken.offset >= 200) taker.finish(taken);
@@ -124,10 +124,10 @@ test.each([
 
 test("a log that was cut off is read again from its beginning, with a new handler", async () => {
   const { taker, offsets, ownership, commits, fetch, lines, resets } = world();
-  fetch().answers(range(0, 100));
+  fetch().responds(range(0, 100));
   for (const taken of taker.taken.slice(0, 50)) taker.finish(taken);
   fetch().isOutOfRange();
-  fetch().answers(range(0, 60), 60);
+  fetch().responds(range(0, 60), 60);
   expect(taker.tenures).toHaveLength(2);
   expect(offsets().slice(100)).toEqual(range(0, 60));
   for (const offset of range(0, 100)) taker.tenures[0]?.assigned.finish(offset);
@@ -142,12 +142,12 @@ test("a log that was cut off is read again from its beginning, with a new handle
 
 test("a response from before a reset passes nothing that is read after it", async () => {
   const { taker, offsets, ownership, commits, fetch } = world();
-  fetch().answers(range(0, 100));
+  fetch().responds(range(0, 100));
   const fromFormer = fetch();
   fetch().isOutOfRange();
-  fetch().answers(range(0, 20), 60);
-  fromFormer.answers(range(100, 200));
-  fetch().answers(range(20, 60), 60);
+  fetch().responds(range(0, 20), 60);
+  fromFormer.responds(range(100, 200));
+  fetch().responds(range(20, 60), 60);
   expect(offsets().slice(100)).toEqual(range(0, 60));
   for (const taken of taker.taken) taker.finish(taken);
   await ownership.revoke();
@@ -165,10 +165,10 @@ test("a reset is counted once, however often it is reported, and the next one ag
   // These are the records that an earlier owner has left.
   for (let loop = 0; loop < 3; loop += 1) seen(-2);
   expect(resets()).toBe(0);
-  fetch().answers(range(0, 10));
+  fetch().responds(range(0, 10));
   for (let loop = 0; loop < 3; loop += 1) seen(-2);
   expect(resets()).toBe(1);
-  fetch().answers(range(10, 20));
+  fetch().responds(range(10, 20));
   seen(-2);
   expect(resets()).toBe(2);
 });
@@ -180,7 +180,7 @@ test("what is finished while a partition drains is committed before it is abando
     },
   });
   const { ownership, commits, fetch } = world({ taker });
-  fetch().answers(range(0, 5));
+  fetch().responds(range(0, 5));
   await ownership.revoke();
   expect(commits).toEqual([3]);
   taker.tenures[0]?.assigned.finish(3);
@@ -193,7 +193,7 @@ test("what was finished and could not be committed is not handed over again by t
     const fetching = fetch();
     const at = { topic: TOPIC, partition: PARTITION, topicId: "an-id", metadata: "" };
     ownership.offsetsFetched([{ ...at, offset: 0 }]);
-    fetching.answers(range(0, 5));
+    fetching.responds(range(0, 5));
   };
   await fetchAll();
   for (const taken of taker.taken.filter(({ offset }) => [0, 1, 3].includes(offset))) {
@@ -217,7 +217,7 @@ test("while the session surely lasts a partition is ours without asking", async 
 });
 
 test.each(["UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_ID"])(
-  "after that it is not ours when the coordinator answers %s",
+  "after that it is not ours when the coordinator responds %s",
   async (type) => {
     const { member, silence, isOurs } = world();
     silence.ms = 60_000;
@@ -257,12 +257,12 @@ test("a batch that is corrupt twice is passed: exactly its offsets, and reported
     onSkipped: (batch) => skipped.push(batch),
   });
   const batch = { ...CORRUPT, corruption: "its checksum is wrong" };
-  fetch().answers(range(0, 5));
+  fetch().responds(range(0, 5));
   fetch().isCorrupt(batch);
   expect([skipped, ownership.progress()[0]?.next]).toEqual([[], 5]);
   fetch().isCorrupt(batch);
   expect([skipped, ownership.progress()[0]?.next]).toEqual([[batch], 8]);
-  fetch().answers(range(8, 10));
+  fetch().responds(range(8, 10));
   expect(offsets()).toEqual([...range(0, 5), 8, 9]);
   for (const taken of taker.taken) if (taken.offset !== 3) taker.finish(taken);
   await ownership.revoke();
@@ -275,7 +275,7 @@ test("a batch that was corrupt on its way is read at the next try", async () => 
   const { offsets, fetch } = world({ onSkipped: (batch) => skipped.push(batch) });
   const batch = { ...CORRUPT, offset: 0, corruption: "its checksum is wrong" };
   fetch().isCorrupt(batch);
-  fetch().answers(range(0, 9));
+  fetch().responds(range(0, 9));
   expect([skipped, offsets()]).toEqual([[], range(0, 9)]);
 });
 

@@ -7,14 +7,14 @@ import { OnePartition } from "../../../support/kafka-group/one-partition.ts";
 /** Creates a group whose heartbeats get their responses from the test. */
 function world() {
   let nowMs = 100_000;
-  let answer: ReturnType<typeof Promise.withResolvers<void>> | null = null;
+  let response: ReturnType<typeof Promise.withResolvers<void>> | null = null;
   const lease = new SessionLease(10_000, () => nowMs);
   const member = {
     heardAtMs: 0,
     heartbeat: () =>
       lease.heartbeat(member, () => {
-        answer ??= Promise.withResolvers<void>();
-        return answer.promise;
+        response ??= Promise.withResolvers<void>();
+        return response.promise;
       }),
   };
   return {
@@ -26,17 +26,17 @@ function world() {
     ask: () => member.heartbeat(),
     accept: () => {
       member.heardAtMs = nowMs;
-      answer?.resolve();
-      answer = null;
+      response?.resolve();
+      response = null;
     },
     refuse: (type: string) => {
-      answer?.reject(Object.assign(new Error("refused"), { type }));
-      answer = null;
+      response?.reject(Object.assign(new Error("refused"), { type }));
+      response = null;
     },
     /** The last heartbeat is recent, so none is sent. */
     passOver: () => {
-      answer?.resolve();
-      answer = null;
+      response?.resolve();
+      response = null;
     },
   };
 }
@@ -51,7 +51,7 @@ test("before it has joined, nothing is certain; after that it is for most of the
   expect(lease.isCertain()).toBe(false);
 });
 
-test("an answered heartbeat counts from when it was sent, also for those who asked later", async () => {
+test("a heartbeat with a response counts from when it was sent, also for those who asked later", async () => {
   const { lease, pass, ask, accept } = world();
   lease.start();
   pass(5_000);
@@ -66,7 +66,7 @@ test("an answered heartbeat counts from when it was sent, also for those who ask
   expect(lease.isCertain()).toBe(false);
 });
 
-test("one that was not sent, or not answered, proves nothing", async () => {
+test("one that was not sent, or got no response, proves nothing", async () => {
   const { lease, pass, ask, passOver, refuse } = world();
   lease.start();
   pass(8_000);

@@ -14,9 +14,9 @@ const never = Number.NEGATIVE_INFINITY;
 
 test.each([
   ["never asked", never, never, 3, true, 0],
-  ["asked long ago, answered now", 10, 101, 3, true, 0],
+  ["asked long ago, with a response now", 10, 101, 3, true, 0],
   ["one that had records has no wish yet", 10, 100.5, 3, false, 0.5],
-  ["nor has it long after the answer", 10, 20, 3, false, 0],
+  ["nor has it long after the response", 10, 20, 3, false, 0],
   ["asked three times a moment ago", 131, 101, 0, true, 0],
   ["asked four times a moment ago", 140, 101, 0, true, 9],
   ["asked four times, many partitions", 260, 101, 3_000, true, 39],
@@ -65,8 +65,8 @@ test.each([
   ["refused again and again", Array(9).fill(refused), 1_024],
   ["records after several refusals", [refused, refused, refused, records], MIB / 64],
   ["records again and again", [refused, refused, refused, records, records, records], 4 * MIB],
-])("a response may have: %s", (_, answers, expected) => {
-  const bytes = answers.reduce(
+])("a response may have: %s", (_, responses, expected) => {
+  const bytes = responses.reduce(
     (before, last) => responseMaxBytes(before, last),
     responseMaxBytes(),
   );

@@ -21,8 +21,8 @@ function response(sets: readonly FetchedSet[] = NONE, sessionId = 7, errorCode =
   return { errorCode, sessionId, sets };
 }
 
-function givenBy(session: FetchSession<PlannedCursor>, answer: FetchResponse) {
-  const meaning = session.applyResponse(answer);
+function givenBy(session: FetchSession<PlannedCursor>, fetched: FetchResponse) {
+  const meaning = session.applyResponse(fetched);
   if (meaning.kind !== "results") throw new Error(`it is ${meaning.kind}`);
   return meaning.given.map((each) => [each.cursor, each.from]);
 }
@@ -95,8 +95,8 @@ test.each([70, 71])("after error %i a new session takes the old one's place", (e
 test("another error of the whole response is reported, and a new session begins", () => {
   const { session } = started();
   session.request();
-  const answer = response(NONE, 0, 42);
-  expect(session.applyResponse(answer)).toEqual({ kind: "failed", errorCode: 42 });
+  const fetched = response(NONE, 0, 42);
+  expect(session.applyResponse(fetched)).toEqual({ kind: "failed", errorCode: 42 });
   expect(session.request()).toMatchObject({ sessionEpoch: 0 });
 });
 
@@ -120,8 +120,8 @@ test("the partition that has waited longest comes first in a new session", () =>
 test("records, errors and ends go to the cursor of their partition", () => {
   const { session, a, b } = started();
   session.request();
-  const answer = response([set("a", "x"), set("b", "", 3), set("c", "x")]);
-  expect(givenBy(session, answer)).toEqual([
+  const fetched = response([set("a", "x"), set("b", "", 3), set("c", "x")]);
+  expect(givenBy(session, fetched)).toEqual([
     [a, 5],
     [b, 1],
   ]);
@@ -152,7 +152,7 @@ test("another cursor of the partition is not dropped with the first one", () => 
   expect([session.has(a), session.has(again), session.size]).toEqual([false, true, 2]);
 });
 
-test("a cursor was requested when a request with it has been answered", () => {
+test("a cursor was requested when a request with it has had its response", () => {
   const session = new FetchSession<PlannedCursor>();
   const a = cursor("a");
   session.want(a, 5, MAX_BYTES);

@@ -31,7 +31,7 @@ test("a request without a byte of its response for 10 s is silent, and so is the
 });
 
 test.each<[string, (look: number) => Partial<FetchObservation>]>([
-  ["requests that are answered", (look) => ({ requestNumber: look })],
+  ["requests that get responses", (look) => ({ requestNumber: look })],
   ["no request", () => ({ requestNumber: null, respondedAtMs: 1e9 })],
   ["a response that comes slowly", (look) => ({ bytesRead: look })],
   ["a request that a quota holds back", () => ({ hasPending: true })],

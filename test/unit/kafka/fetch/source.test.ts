@@ -11,7 +11,7 @@ import { fetchResult } from "../../../support/kafkajs/fetch-result.ts";
 
 /** A connection whose requests wait for responses from the test. */
 class ScriptedConnection {
-  readonly #asked: { answer(payload: Buffer): void; fail(error: Error): void }[] = [];
+  readonly #asked: { respond(payload: Buffer): void; fail(error: Error): void }[] = [];
   #arrived: (() => void) | null = null;
   inFlight = 0;
   inFlightMax = 0;
@@ -27,7 +27,7 @@ class ScriptedConnection {
     this.inFlight += 1;
     this.inFlightMax = Math.max(this.inFlight, this.inFlightMax);
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-    this.#asked.push({ answer: resolve, fail: reject });
+    this.#asked.push({ respond: resolve, fail: reject });
     this.#arrived?.();
     try {
       return await protocol.response.decode(await promise);
@@ -113,11 +113,11 @@ test("each member has the records of its own partitions, one request at a time",
   const { connection, reader } = create();
   const [one, other] = [reader("a"), reader("b")];
   const records = await batch();
-  (await connection.next()).answer(fetchResult([{ topic: "a", records }, { topic: "b" }]));
+  (await connection.next()).respond(fetchResult([{ topic: "a", records }, { topic: "b" }]));
   expect(await one.next()).toMatchObject({ topic: "a", from: 0, last: 0, count: 1, end: 9 });
   expect(await other.next()).toMatchObject({ topic: "b", last: null, count: 0, end: 9 });
   other.cursor.give();
-  (await connection.next()).answer(fetchResult([{ topic: "b", records }]));
+  (await connection.next()).respond(fetchResult([{ topic: "b", records }]));
   expect(await other.next()).toMatchObject({ topic: "b", count: 1 });
   expect(connection.inFlightMax).toBe(1);
 });
@@ -126,10 +126,10 @@ test("a partition is fetched again where its member has moved it, not before", a
   const { connection, reader, source } = create();
   const [one, other] = [reader("a"), reader("b")];
   const records = await batch();
-  (await connection.next()).answer(fetchResult([{ topic: "a", records }]));
+  (await connection.next()).respond(fetchResult([{ topic: "a", records }]));
   await one.next();
   // The member has its records.
-  (await connection.next()).answer(
+  (await connection.next()).respond(
     fetchResult([
       { topic: "a", records },
       { topic: "b", records },
@@ -139,7 +139,7 @@ test("a partition is fetched again where its member has moved it, not before", a
   expect([one.got, source.respondedAtMs(one.cursor)]).toEqual([[], null]);
   one.cursor.moveTo(1);
   one.cursor.give();
-  (await connection.next()).answer(fetchResult([{ topic: "a", records }]));
+  (await connection.next()).respond(fetchResult([{ topic: "a", records }]));
   expect(await one.next()).toMatchObject({ from: 1 });
 });
 
@@ -149,7 +149,7 @@ test("an error of a partition, and a corrupt batch, are its member's alone", asy
   const records = await batch();
   const broken = Buffer.from(records);
   broken.writeUInt8(broken.readUInt8(66) ^ 1, 66);
-  (await connection.next()).answer(
+  (await connection.next()).respond(
     fetchResult([
       { topic: "a", errorCode: 6 },
       { topic: "b", records: broken },
@@ -165,7 +165,7 @@ test("a connection that breaks loses no cursor: the next request begins a sessio
   const { connection, reader, lost } = create();
   const one = reader("a");
   (await connection.next()).fail(new Error("cut"));
-  (await connection.next()).answer(fetchResult([{ topic: "a", records: await batch() }]));
+  (await connection.next()).respond(fetchResult([{ topic: "a", records: await batch() }]));
   expect(await one.next()).toMatchObject({ from: 0, count: 1 });
   expect(lost()).toBe(1);
 });
@@ -173,15 +173,15 @@ test("a connection that breaks loses no cursor: the next request begins a sessio
 test("after a session that is lost the cursors continue in another", async () => {
   const { connection, reader } = create();
   const one = reader("a");
-  (await connection.next()).answer(fetchResult([], { errorCode: 70, sessionId: 0 }));
-  (await connection.next()).answer(fetchResult([{ topic: "a", records: await batch() }]));
+  (await connection.next()).respond(fetchResult([], { errorCode: 70, sessionId: 0 }));
+  (await connection.next()).respond(fetchResult([{ topic: "a", records: await batch() }]));
   expect(await one.next()).toMatchObject({ count: 1 });
 });
 
 test("an error of the whole response that lasts is everybody's", async () => {
   const { connection, reader } = create();
   const [one, other] = [reader("a"), reader("b")];
-  (await connection.next()).answer(fetchResult([], { errorCode: 31 }));
+  (await connection.next()).respond(fetchResult([], { errorCode: 31 }));
   expect(await one.next()).toMatchObject({ type: "CLUSTER_AUTHORIZATION_FAILED" });
   expect(await other.next()).toMatchObject({ type: "CLUSTER_AUTHORIZATION_FAILED" });
 });
@@ -217,7 +217,7 @@ test.each([
   const records = await batch();
   const asked = await connection.next();
   change(one.cursor);
-  asked.answer(
+  asked.respond(
     fetchResult([
       { topic: "a", records },
       { topic: "b", records },
@@ -245,8 +245,8 @@ test("a batch that is inflated in pieces holds up nobody else", async () => {
   const large = await inflating(64);
   const asked = await connection.next();
   const quick = reader("b");
-  asked.answer(fetchResult([{ topic: "a", records: large }]));
-  (await connection.next()).answer(fetchResult([{ topic: "b", records }]));
+  asked.respond(fetchResult([{ topic: "a", records: large }]));
+  (await connection.next()).respond(fetchResult([{ topic: "b", records }]));
   expect(await quick.next()).toMatchObject({ count: 1 });
   expect(slow.got).toEqual([]);
   expect(await slow.next()).toMatchObject({ topic: "a", count: 1 });
@@ -256,26 +256,26 @@ test("a cursor that is closed while its batch is inflated has nothing", async ()
   const { connection, reader } = create();
   const leaving = reader("a");
   const large = await inflating();
-  (await connection.next()).answer(fetchResult([{ topic: "a", records: large }]));
+  (await connection.next()).respond(fetchResult([{ topic: "a", records: large }]));
   const staying = reader("b");
   const asked = await connection.next();
   leaving.cursor.close();
-  asked.answer(fetchResult([{ topic: "b", records: await batch() }]));
+  asked.respond(fetchResult([{ topic: "b", records: await batch() }]));
   await staying.next();
   await new Promise((resolve) => setTimeout(resolve, 100));
   expect(leaving.got).toEqual([]);
 });
 
-test("a cursor that waits has been answered as often as its broker has", async () => {
+test("a cursor that waits has had as many responses as its broker has", async () => {
   const { connection, reader, source } = create();
   vi.useFakeTimers({ toFake: ["Date"], now: 1_000 });
   const { cursor } = reader("a");
   expect(source.respondedAtMs(cursor)).toBe(null);
-  (await connection.next()).answer(fetchResult([]));
+  (await connection.next()).respond(fetchResult([]));
   const second = await connection.next();
   expect(source.respondedAtMs(cursor)).toBe(1_000);
   vi.setSystemTime(5_000);
-  second.answer(fetchResult([]));
+  second.respond(fetchResult([]));
   await connection.next();
   expect(source.respondedAtMs(cursor)).toBe(5_000);
 });

@@ -19,15 +19,15 @@ function connectionError(): Error {
   return Object.assign(new Error("Closed connection"), { name: "KafkaJSConnectionClosedError" });
 }
 
-/** Creates brokers 1 and 2. `answer` returns a broker's response to a request. */
-function world(answer: (node: number) => object | Promise<object>) {
+/** Creates brokers 1 and 2. `respond` returns a broker's response to a request. */
+function world(respond: (node: number) => object | Promise<object>) {
   const state = { coordinator: 1, lookups: 0, versions: { minVersion: 0, maxVersion: 9 } };
   const sentTo: string[] = [];
   const connections = {
     broker: ({ port }: { readonly port: number }) => {
       const send = (name: string) => async (): Promise<object> => {
         sentTo.push(`${name} ${port}`);
-        return await answer(port);
+        return await respond(port);
       };
       return {
         open: async () => ({ versions: { 8: state.versions, 12: state.versions } }),
@@ -117,11 +117,11 @@ const JOIN = {
 };
 
 test("a new member joins with the ID that it is given", async () => {
-  const answers = [
+  const responses = [
     { errorCode: 79, memberId: "given", members: [] },
     { errorCode: 0, memberId: "given", generationId: 7, leaderId: "given", members: [MEMBER] },
   ];
-  const { coordinator, sentTo } = world(() => answers.shift() ?? {});
+  const { coordinator, sentTo } = world(() => responses.shift() ?? {});
   const given: string[] = [];
   const join = { ...JOIN, onMemberId: (memberId: string) => void given.push(memberId) };
   expect(await coordinator.join(join)).toMatchObject({ memberId: "given", memberIds: ["m"] });

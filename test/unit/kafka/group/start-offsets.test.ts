@@ -51,7 +51,7 @@ function world() {
     /** The leader of each partition; null if there is none at the moment. */
     leaders: [LEADER, LEADER] as (object | null)[],
     /** The responses of leaders, in this order. */
-    answers: [] as (Buffer | Error)[],
+    responses: [] as (Buffer | Error)[],
     committed: [] as (Error | readonly { readonly partition: number; readonly offset: number }[])[],
   };
   const coordinator = {
@@ -69,7 +69,7 @@ function world() {
     },
   } as unknown as LeaderTable;
   const send = async (): Promise<Buffer> => {
-    const next = state.answers.shift() ?? listed([]);
+    const next = state.responses.shift() ?? listed([]);
     if (next instanceof Error) throw next;
     return next;
   };
@@ -120,7 +120,7 @@ test("an error that lasts is not waited for, and nobody waits without partitions
 
 test("the first offsets come from the leaders, each once", async () => {
   const { state, first, found } = world();
-  state.answers = [listed([{ partition: 0, offset: 3 }, { partition: 1 }])];
+  state.responses = [listed([{ partition: 0, offset: 3 }, { partition: 1 }])];
   await first();
   expect(found).toEqual([
     [0, 3],
@@ -138,9 +138,9 @@ test.each([
     ]),
   ],
   ["says nothing of it", listed([{ partition: 0, offset: 3 }])],
-])("a partition whose leader %s is asked for again, alone", async (_what, answer) => {
+])("a partition whose leader %s is asked for again, alone", async (_what, response) => {
   const { state, first, found } = world();
-  state.answers = [answer, listed([{ partition: 1, offset: 4 }])];
+  state.responses = [response, listed([{ partition: 1, offset: 4 }])];
   const done = first();
   await vi.advanceTimersByTimeAsync(300);
   await done;
@@ -154,11 +154,11 @@ test.each([
 test("a partition without a leader, and a broker that is away, are waited for", async () => {
   const { state, first, found } = world();
   state.leaders[1] = null;
-  state.answers = [outage(), listed([{ partition: 0, offset: 3 }])];
+  state.responses = [outage(), listed([{ partition: 0, offset: 3 }])];
   const done = first();
   await vi.advanceTimersByTimeAsync(600);
   state.leaders[1] = LEADER;
-  state.answers = [listed([{ partition: 1, offset: 4 }])];
+  state.responses = [listed([{ partition: 1, offset: 4 }])];
   await vi.advanceTimersByTimeAsync(300);
   await done;
   expect(found).toEqual([
@@ -169,14 +169,17 @@ test("a partition without a leader, and a broker that is away, are waited for", 
 
 test("an error of a partition that lasts is thrown", async () => {
   const { state, first } = world();
-  state.answers = [listed([{ partition: 0, errorCode: 29 }])];
+  state.responses = [listed([{ partition: 0, errorCode: 29 }])];
   await expect(first()).rejects.toMatchObject({ type: "TOPIC_AUTHORIZATION_FAILED" });
 });
 
 test("who has given the partitions up finds nothing, and waits no longer", async () => {
   const { state, first, found } = world();
   let isWanted = true;
-  state.answers = [listed([{ partition: 0, errorCode: 6 }]), listed([{ partition: 1, offset: 4 }])];
+  state.responses = [
+    listed([{ partition: 0, errorCode: 6 }]),
+    listed([{ partition: 1, offset: 4 }]),
+  ];
   const done = first(() => isWanted);
   await vi.advanceTimersByTimeAsync(100);
   isWanted = false;

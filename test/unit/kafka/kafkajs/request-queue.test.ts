@@ -132,7 +132,7 @@ test("throttle times do not count as a part of the time that a request may take"
   queue.destroy();
 });
 
-test("with too many in flight a request is sent as soon as one is answered, in order", () => {
+test("with too many in flight a request is sent as soon as one has its response, in order", () => {
   const queue = createQueue({ maxInFlightRequests: 1 });
   push(queue, 1);
   const second = push(queue, 2);
@@ -143,7 +143,7 @@ test("with too many in flight a request is sent as soon as one is answered, in o
   queue.destroy();
 });
 
-test("answers reach their own requests, in whatever order they come", () => {
+test("responses reach their own requests, in whatever order they come", () => {
   const queue = createQueue();
   const requests = [1, 2, 3].map((id) => push(queue, id));
   for (const id of [2, 3, 1]) {

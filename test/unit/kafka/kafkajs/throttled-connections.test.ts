@@ -163,7 +163,7 @@ test("heartbeats of many members share one connection while no response is throt
 });
 
 test.each([20, 60, 250])(
-  "%i heartbeats that are in progress when the broker begins to throttle are answered within seconds",
+  "%i heartbeats that are in progress when the broker begins to throttle get their responses within seconds",
   async (count) => {
     const { broker, askAll } = await connected();
     broker.throttleMs = MUTED_MS;

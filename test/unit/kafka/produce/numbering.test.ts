@@ -90,14 +90,14 @@ test("a batch that may be written keeps its id and sequence when others get a ne
 
 test("a response under the id before does not count under the new one", async () => {
   const cluster = await begun();
-  const answer = Promise.withResolvers<void>();
-  cluster.finalStates.set(2, [{ after: answer.promise }]);
+  const response = Promise.withResolvers<void>();
+  cluster.finalStates.set(2, [{ after: response.promise }]);
   const underWay = cluster.send(1, "b1");
   await until(() => cluster.written[1]?.length === 2);
 
   cluster.finalStates.set(1, [{ isIgnored: true, errorCode: OUT_OF_ORDER }]);
   await ended(cluster.send(0, "a1"));
-  answer.resolve();
+  response.resolve();
   await ended(underWay);
   await ended(cluster.send(1, "b2"));
   expect(cluster.sent.at(-1)).toEqual({ partition: 1, id: "2", sequence: 0, values: ["b2"] });
@@ -106,15 +106,15 @@ test("a response under the id before does not count under the new one", async ()
 
 test("an id that is rejected late does not take the newer one along", async () => {
   const cluster = await begun();
-  const answer = Promise.withResolvers<void>();
+  const response = Promise.withResolvers<void>();
   const rejected = { isIgnored: true, errorCode: OUT_OF_ORDER };
-  cluster.finalStates.set(2, [{ ...rejected, after: answer.promise }]);
+  cluster.finalStates.set(2, [{ ...rejected, after: response.promise }]);
   const underWay = cluster.send(1, "b1");
   await until(() => cluster.finalStates.get(2)?.length === 0);
 
   cluster.finalStates.set(1, [rejected]);
   await ended(cluster.send(0, "a1"));
-  answer.resolve();
+  response.resolve();
   await ended(underWay);
   expect(cluster.ids).toBe(2);
   expect(cluster.written).toEqual([

@@ -82,7 +82,7 @@ test.each([
   });
 });
 
-test("a partition that answers with errors is probed with one record at a time", async () => {
+test("a partition that responds with errors is probed with one record at a time", async () => {
   const cluster = new NumberingCluster();
   cluster.finalStates.set(2, refusing(1_000));
   expect(await ended(giveBack(cluster, 1, "b0"))).toHaveLength(1);
@@ -121,7 +121,7 @@ test("a batch of which the response was lost comes back once, and the next one h
   expect(cluster.written[1]).toEqual(["b0", "b1"]);
 });
 
-test("silence is no refusal: what is not answered waits", async () => {
+test("silence is no refusal: what gets no response waits", async () => {
   const cluster = new NumberingCluster();
   cluster.finalStates.set(
     2,

@@ -79,7 +79,7 @@ test("version 3 of the request does not request documentation", () => {
 
 const NULL = [2, -1] as const;
 
-function answer(version: number): Buffer {
+function responseOf(version: number): Buffer {
   const more = version < 3 ? [] : ([[1, 2], NULL] as const);
   const entry = (name: string, value: string | typeof NULL, source: number) =>
     bytes(name, value, [1, 0], [1, source], [1, 0], [4, 1], name, "s", [1, 5], ...more);
@@ -96,7 +96,7 @@ test.each([1, 2, 3])("the response in version %d", (version) => {
     ["k", "v"],
     ["l", null],
   ]);
-  expect(readDescribedConfigs(answer(version), version)).toEqual([
+  expect(readDescribedConfigs(responseOf(version), version)).toEqual([
     { name: "t", errorCode: 0, errorMessage: null, values },
     { name: "u", errorCode: 29, errorMessage: "no right", values: new Map() },
   ]);
@@ -104,7 +104,7 @@ test.each([1, 2, 3])("the response in version %d", (version) => {
 
 test.each([1, 2])("the response in version %d is read as kafkajs reads it", async (version) => {
   const { resources } = await ofKafkajs(version, { resources: [] }).response.decode(
-    answer(version),
+    responseOf(version),
   );
   const expected = resources.map(
     ({ resourceName: name, errorCode, errorMessage, configEntries }) => {
@@ -115,5 +115,5 @@ test.each([1, 2])("the response in version %d is read as kafkajs reads it", asyn
     },
   );
   expect(expected).toHaveLength(2);
-  expect(readDescribedConfigs(answer(version), version)).toEqual(expected);
+  expect(readDescribedConfigs(responseOf(version), version)).toEqual(expected);
 });

@@ -82,7 +82,7 @@ test.each([4, 5])(
   },
 );
 
-function answer(version: number): Buffer {
+function responseOf(version: number): Buffer {
   const partition = (id: number, errorCode: number, offset: number) => {
     const buffer = Buffer.alloc(version < 4 ? 22 : 26);
     buffer.writeInt32BE(id, 0);
@@ -105,7 +105,7 @@ function answer(version: number): Buffer {
 }
 
 test.each([2, 3, 4, 5])("the response in version %d", (version) => {
-  expect(readListedOffsets(answer(version), version)).toEqual([
+  expect(readListedOffsets(responseOf(version), version)).toEqual([
     { topic: "a", partition: 3, errorCode: 0, offset: 2 ** 40 },
     { topic: "a", partition: 0, errorCode: 6, offset: -1 },
     { topic: "zwölf", partition: 1, errorCode: 0, offset: 5 },
@@ -113,7 +113,7 @@ test.each([2, 3, 4, 5])("the response in version %d", (version) => {
 });
 
 test.each([2, 3])("the response in version %d is read as kafkajs reads it", async (version) => {
-  const payload = answer(version);
+  const payload = responseOf(version);
   const { responses } = await ofKafkajs(version, { topics: [] }).response.decode(payload);
   const expected = responses.flatMap(({ topic, partitions }) =>
     partitions.map(({ partition, errorCode, offset }) => {

@@ -26,7 +26,7 @@ function topic(name: string, leaders: readonly number[], errorCode = 0): number[
   return [...int16(errorCode), ...text(name), 0, ...array(partitions.reverse())];
 }
 
-function answer(topics: readonly number[][], throttleMs = 0): Buffer {
+function responseOf(topics: readonly number[][], throttleMs = 0): Buffer {
   const broker = (rack: readonly number[]) => [
     ...int32(1),
     ...text("kafka-1"),
@@ -47,7 +47,7 @@ test("topics are asked for by name, and none is created", () => {
 });
 
 test("leaders come by partition, with the errors of topics and the addresses of brokers", () => {
-  const payload = answer([
+  const payload = responseOf([
     topic("whole", [2, 1, 3]),
     topic("lacking", [1, -1]),
     topic("gone", [], 3),
@@ -65,7 +65,7 @@ test("leaders come by partition, with the errors of topics and the addresses of 
 });
 
 test("a broker that asks for a pause says the same; other leaders are something else", () => {
-  const before = answer([topic("a", [1])]);
-  expect(isSameResponse(before, answer([topic("a", [1])], 100))).toBe(true);
-  expect(isSameResponse(before, answer([topic("a", [2])]))).toBe(false);
+  const before = responseOf([topic("a", [1])]);
+  expect(isSameResponse(before, responseOf([topic("a", [1])], 100))).toBe(true);
+  expect(isSameResponse(before, responseOf([topic("a", [2])]))).toBe(false);
 });

@@ -20,7 +20,9 @@ test("what a process of this version says is read whole", () => {
     startedAt: "2026-03-01T08:00:00.000Z",
     stages: [{ name: "deliver", partitions: { "deliveries.crm": [0, 1] } }],
     configuration: { hash: "0011aabbccdd", appliedAt: "2026-03-01T08:00:00.000Z" },
-    unreachableBrokers: [{ broker: "k:1", since: "2026-03-01T08:00:00.000Z", error: "no answer" }],
+    unreachableBrokers: [
+      { broker: "k:1", since: "2026-03-01T08:00:00.000Z", error: "no response" },
+    ],
     destinations: [statusOf(condition, hold, [], 2_000)],
     metrics: {
       switchyard_delivery_attempts_total: [

@@ -39,7 +39,7 @@ test.each<[Partial<DestinationStatus>, string]>([
   expect(seen(more).failing).toMatchObject({ kind: "destination.failing", subject: "crm", is });
 });
 
-test("it says what the last answer was, by names that hold nothing secret", () => {
+test("it says what the last response was, by names that hold nothing secret", () => {
   const last = { at: AGO(1), outcome: "retry", cause: "503", endpoint: "crm[1] a.test" } as const;
   expect(seen({ failingSince: AGO(90_000), last }).failing).toMatchObject({
     sinceMs: T - 90_000,

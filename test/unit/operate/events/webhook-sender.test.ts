@@ -24,7 +24,7 @@ class World {
   readonly clock = new ManualClock();
   readonly cluster = new MemoryCluster({ clock: this.clock, random: createPrng(7) });
   readonly posted: string[] = [];
-  answer: Posted = { kind: "accepted" };
+  response: Posted = { kind: "accepted" };
 
   constructor() {
     this.cluster.createTopic(TOPIC, 1);
@@ -54,7 +54,7 @@ class World {
         group: groupNames("sw.").operatorEvents,
         post: async ({ subject }) => {
           this.posted.push(subject);
-          return this.answer;
+          return this.response;
         },
       },
     );
@@ -90,7 +90,7 @@ test("events are posted in order, and a restart posts none again", async () => {
 
 test("one that is not taken is posted again, before the next, also by another process", async () => {
   const world = new World();
-  world.answer = RETRY;
+  world.response = RETRY;
   world.write("a");
   world.write("b");
   const first = world.start();
@@ -104,7 +104,7 @@ test("one that is not taken is posted again, before the next, also by another pr
     expect.objectContaining({ event: "destination.paused", subject: "a", cause: "503" }),
   ]);
   await first.stop();
-  world.answer = { kind: "accepted" };
+  world.response = { kind: "accepted" };
   world.posted.length = 0;
   const second = world.start();
   await world.clock.advance(30_000);
@@ -115,7 +115,7 @@ test("one that is not taken is posted again, before the next, also by another pr
 
 test("one that is rejected is abandoned, with a line", async () => {
   const world = new World();
-  world.answer = { kind: "rejected", cause: "410" };
+  world.response = { kind: "rejected", cause: "410" };
   world.write("a");
   const { posts, said, stop } = world.start();
   await world.clock.advance(60_000);
@@ -129,11 +129,11 @@ test("one that is rejected is abandoned, with a line", async () => {
 
 test("those of an outage of more than a day are passed over", async () => {
   const world = new World();
-  world.answer = RETRY;
+  world.response = RETRY;
   world.write("a");
   const { text, stop } = world.start();
   await world.clock.advance(25 * 3_600_000);
-  world.answer = { kind: "accepted" };
+  world.response = { kind: "accepted" };
   world.posted.length = 0;
   world.write("b");
   await world.clock.advance(600_000);

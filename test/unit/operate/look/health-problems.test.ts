@@ -106,7 +106,7 @@ test("of many failing destinations, four are named", () => {
 });
 
 test.each([
-  ["Kafka is unreachable: no broker answers", { kafkaError: "no broker answers\nmore" }],
+  ["Kafka is unreachable: no broker responds", { kafkaError: "no broker responds\nmore" }],
   [
     "host-1:9464 is unreachable (ECONNREFUSED): its states and rates are missing.",
     { processes: [{ ...PROCESS, error: "ECONNREFUSED", configHash: null }] },

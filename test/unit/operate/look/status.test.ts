@@ -290,9 +290,9 @@ test("--failing shows none that is only disabled", async () => {
 });
 
 test("without Kafka, and with nobody else to ask, the error is the response", async () => {
-  const use: UseKafka = () => Promise.reject(new Error("no broker answers"));
+  const use: UseKafka = () => Promise.reject(new Error("no broker responds"));
   const shown = showStatus(use, SHOWN, fakeShell(), never);
-  await expect(shown).rejects.toThrow("no broker answers");
+  await expect(shown).rejects.toThrow("no broker responds");
 });
 
 test("dead letters of the last day are counted by reason and destination", async () => {
@@ -643,7 +643,7 @@ test("a refused file, and what waits for a restart or for topics, is reported of
 
 test("a process to which a broker does not respond reports this, and since when", () => {
   const nothing: Count = () => undefined;
-  const outage = { broker: "k:2", since: "2026-03-01T09:30:15.000Z", error: "no answer" };
+  const outage = { broker: "k:2", since: "2026-03-01T09:30:15.000Z", error: "no response" };
   const report = found([polledProcess(nothing, nothing, { unreachableBrokers: [outage] })]);
   expect(report.processes[0]?.unreachableBrokers).toEqual([
     { broker: "k:2", since: "2026-03-01T09:30:15.000Z" },

@@ -150,7 +150,7 @@ test("what the brokers find too large is counted as refused", async () => {
 test("a topic that is not writable is tried again; one that is missing fails, to be resumed", async () => {
   const world = new CallReplayWorld();
   await world.fill(4);
-  let answers: ("unavailable" | "forbidden" | "missing" | null)[] = [
+  let responses: ("unavailable" | "forbidden" | "missing" | null)[] = [
     "unavailable",
     "unavailable",
     null,
@@ -159,7 +159,7 @@ test("a topic that is not writable is tried again; one that is missing fails, to
     ...deps,
     producer: {
       send: (...[records, options]: Parameters<typeof deps.producer.send>) => {
-        const blocked = answers.shift() ?? null;
+        const blocked = responses.shift() ?? null;
         if (blocked === null) return deps.producer.send(records, options);
         return Promise.resolve(records.map((record) => ({ record, error: "no leader", blocked })));
       },
@@ -170,11 +170,11 @@ test("a topic that is not writable is tried again; one that is missing fails, to
   expect(world.written()).toHaveLength(4);
   expect(world.waits.at(0)).toContain("which is not writable: no leader");
   expect(world.waits.at(-1)).toBeNull();
-  answers = ["missing"];
+  responses = ["missing"];
   await world.fill(1, () => ({}), 4);
   const failing = world.finish(world.process("two", { changed }).begin());
   await expect(failing).rejects.toThrow(/is missing\. Create it: switchyard topics --apply/);
-  answers = ["forbidden"];
+  responses = ["forbidden"];
   const forbidden = world.finish(world.process("three", { changed }).resume());
   await expect(forbidden).rejects.toThrow(/cannot be written: no leader/);
   expect(await world.finish(world.process("four").resume())).toBe("done");

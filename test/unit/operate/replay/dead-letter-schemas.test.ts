@@ -32,12 +32,12 @@ const FOUND: Readonly<Record<number, Lookup>> = {
 const OUTAGE: Lookup = { kind: "outage", error: "the registry refuses connections" };
 const never = new AbortController().signal;
 
-function world(answers = FOUND) {
+function world(responses = FOUND) {
   const asked: unknown[] = [];
   const source = {
     lookup: (ref: unknown) => {
       asked.push(ref);
-      return Promise.resolve(answers[ref as number] ?? OUTAGE);
+      return Promise.resolve(responses[ref as number] ?? OUTAGE);
     },
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };

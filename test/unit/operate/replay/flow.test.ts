@@ -18,13 +18,13 @@ const URL_A = "http://a.test/";
 const URL_B = "http://b.test/";
 
 async function flow(
-  answer: (url: string) => ScriptedResponse,
+  respond: (url: string) => ScriptedResponse,
   given: Parameters<typeof webhookDestination>[0] = {},
 ) {
   const destination = webhookDestination({ urls: [URL_A, URL_B], ...given });
   const world = new DeliverWorld({
     destinations: [destination],
-    answer: ({ url }) => answer(url),
+    respond: ({ url }) => respond(url),
   });
   world.cluster.createTopic(topics.deadLetterReplays, 1);
   await world.startDeliver();

@@ -18,8 +18,8 @@ const AVRO = encoded(CALL, { type: "track", event: "Order", user_id: "u", messag
 const NOW_MS = Date.UTC(2026, 2, 1);
 const FOUND = foundSchema(CALL);
 
-function facts(answer: Lookup, value: Buffer) {
-  const schemas = scriptedSchemas(() => answer);
+function facts(response: Lookup, value: Buffer) {
+  const schemas = scriptedSchemas(() => response);
   const of = config(`
 kafka: { brokers: [k:9092] }
 defaultSource: web

@@ -150,7 +150,7 @@ test.each<[Step, string]>([
 const HOSTILE = "\u001b[2J\u202e\r\nfake";
 const CONTROL = /(?!\n)[\p{Cc}\p{Bidi_Control}]/u;
 
-test("hostile ids, events, endpoints and answers are escaped", () => {
+test("hostile ids, events, endpoints and responses are escaped", () => {
   const [request] = ATTEMPT.requests;
   if (request === undefined) throw new Error("there is one");
   const steps: Step[] = [

@@ -65,7 +65,7 @@ test.each([
   ["k", { maxRetries: 3 }, /here it is attemptsMax/],
   ["k", { httpRequestTimeout: 1_000 }, /here it is requestTimeoutMs/],
   ["k", { nonsense: 1 }, /no option nonsense; the options are flushAt/],
-])("%j and %j, as another library has it, are answered with our way", (key, options, message) => {
+])("%j and %j, as another library has it, are rejected with our way", (key, options, message) => {
   expect(() => readOptions(key, options as AnalyticsOptions, NOTHING)).toThrow(message);
 });
 

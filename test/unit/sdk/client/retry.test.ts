@@ -5,29 +5,33 @@ import { decide, type Outcome, retryAfterMs } from "../../../../src/sdk/client/r
 const NOW_MS = Date.parse("2026-11-21T08:00:00Z");
 const NO_RESPONSE: Outcome = { kind: "no-response", cause: new Error("fetch failed") };
 
-function answer(status: number, retryAfter: string | null = null): Outcome {
+function responseOf(status: number, retryAfter: string | null = null): Outcome {
   return { kind: "response", status, retryAfter, explanation: null };
 }
 
 test.each([200, 201, 204])("%i is acknowledged", (status) => {
-  expect(decide(answer(status), 1, 3, NOW_MS, 0).kind).toBe("acknowledged");
+  expect(decide(responseOf(status), 1, 3, NOW_MS, 0).kind).toBe("acknowledged");
 });
 
 test.each([301, 307, 400, 401, 403, 404, 409, 413, 425, 600])("%i is not repeated", (status) => {
-  const decision = decide(answer(status), 1, 3, NOW_MS, 0);
+  const decision = decide(responseOf(status), 1, 3, NOW_MS, 0);
   expect(decision).toMatchObject({ kind: "give-up", loss: { reason: "rejected", status } });
 });
 
-test.each([answer(408), answer(429), answer(500), answer(503), answer(599), NO_RESPONSE])(
-  "%j is tried again while attempts are left",
-  (outcome) => {
-    expect(decide(outcome, 2, 3, NOW_MS, 0.5).kind).toBe("retry");
-    expect(decide(outcome, 3, 3, NOW_MS, 0.5)).toMatchObject({
-      kind: "give-up",
-      loss: { reason: "attempts-exhausted", attempts: 3 },
-    });
-  },
-);
+test.each([
+  responseOf(408),
+  responseOf(429),
+  responseOf(500),
+  responseOf(503),
+  responseOf(599),
+  NO_RESPONSE,
+])("%j is tried again while attempts are left", (outcome) => {
+  expect(decide(outcome, 2, 3, NOW_MS, 0.5).kind).toBe("retry");
+  expect(decide(outcome, 3, 3, NOW_MS, 0.5)).toMatchObject({
+    kind: "give-up",
+    loss: { reason: "attempts-exhausted", attempts: 3 },
+  });
+});
 
 test("the delay is drawn from the whole range, which doubles up to 30 s", () => {
   const delay = (attempt: number, random: number) => {
@@ -59,11 +63,11 @@ test.each([
   ["86401, 4", 0, 4_000],
   ["12345678901", 0, 0],
 ])("Retry-After %s with a draw of %d waits %d ms", (retryAfter, random, delayMs) => {
-  expect(decide(answer(503, retryAfter), 1, 3, NOW_MS, random)).toMatchObject({ delayMs });
+  expect(decide(responseOf(503, retryAfter), 1, 3, NOW_MS, random)).toMatchObject({ delayMs });
 });
 
 test("a short Retry-After does not shorten the delay", () => {
-  expect(decide(answer(503, "1"), 4, 9, NOW_MS, 0.5)).toMatchObject({ delayMs: 2_000 });
+  expect(decide(responseOf(503, "1"), 4, 9, NOW_MS, 0.5)).toMatchObject({ delayMs: 2_000 });
 });
 
 test.each([null, "", "-1", "86401", "99999999999", "soon 5", "2026-11-21"])(
