@@ -73,15 +73,20 @@ function titled(schema: JsonSchema): readonly JsonSchema[] {
 }
 
 function jsonTable({ properties = {}, required = [] }: JsonSchema): string {
-  const rows = Object.entries(properties).map(([name, each]) => {
-    const presence = required.includes(name) ? "" : "optional";
-    return [code(name), jsonType(each), presence, each.description ?? ""];
-  });
+  const rows = Object.entries(properties).map(([name, each]) => [
+    field(name, required.includes(name)),
+    jsonType(each),
+    each.description ?? "",
+  ]);
   return fieldTable(rows);
 }
 
 function fieldTable(rows: readonly (readonly string[])[]): string {
-  return `\n${table(["Field", "Type", "", "Meaning"], rows)}\n`;
+  return `\n${table(["Field", "Type", "Meaning"], rows)}\n`;
+}
+
+function field(name: string, isRequired: boolean): string {
+  return `${code(name)}${isRequired ? "" : "?"}`;
 }
 
 function jsonType(schema: JsonSchema): string {
@@ -97,10 +102,11 @@ function section(file: string, name: string, text: string): string {
   const { doc, fields = [], symbols } = JSON.parse(text) as Schema;
   const about = `## ${name}\n\nFile: \`schemas/${file}\`. ${doc}\n`;
   if (symbols !== undefined) return `${about}\nOne of: ${symbols.map(code).join(", ")}.\n`;
-  const rows = fields.map(({ name, type, doc: said = "", default: fallback }) => {
-    const presence = fallback === undefined ? "" : "optional";
-    return [code(name), typeText(type), presence, said];
-  });
+  const rows = fields.map(({ name, type, doc: said = "", default: fallback }) => [
+    field(name, fallback === undefined),
+    typeText(type),
+    said,
+  ]);
   return `${about}${fieldTable(rows)}`;
 }
 

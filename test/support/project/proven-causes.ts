@@ -46,8 +46,12 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["the browser's console", `${INGEST}: a page of an origin that is not allowed`],
   ],
   "A call does not arrive": [
-    ["explain", "unit/cli/explain/explain.test.ts: a call is shown with its source"],
-    ["calls_skipped_total", METRICS, "unit/route/stage.test.ts: switchyard_route_calls_skipped"],
+    [
+      "explain",
+      "unit/cli/explain/explain.test.ts: a call is shown with its source",
+      METRICS,
+      "unit/route/stage.test.ts: switchyard_route_calls_skipped",
+    ],
     ["without_destination_total", "unit/route/stage.test.ts: without_destination_total"],
     ["dead-letters list", `${PROGRAM}: dead-letters list finds the call`],
     ["BACKLOG for the destination", `${PROGRAM}: status shows that its queue has the call`],
