@@ -41,23 +41,18 @@ const options = {
   source: optional(id<SourceId>(), "The source of the calls."),
   integrations: optional(
     integrations,
-    "The `integrations` of the calls, which select their destinations. Copied into each call " +
-      "unchanged.",
+    "The `integrations` of the calls, which select their destinations.",
   ),
-  consent: optional(
-    audienceConsent,
-    "Consent object of the calls, as a map of categories to true or false. If not set, the " +
-      "calls have no consent object.",
-  ),
+  consent: optional(audienceConsent, "Consent object of the calls."),
   approvalShare: optional(
     share(),
     "Maximum share of the members that a sync may remove without approval. An empty sync also " +
-      "needs approval. If not set, no sync needs approval.",
+      "needs approval. If not set, no sync does.",
   ),
   approvalMinimum: optional(
     wholeNumber(0, 1_000_000_000),
-    "`approvalShare` does not apply to a sync that removes at most this many members. The " +
-      "value is 100 if neither the audience nor `audienceDefaults` sets it.",
+    "`approvalShare` does not apply to a sync that removes at most this many members, 100 by " +
+      "default.",
   ),
 };
 
@@ -88,6 +83,6 @@ export const audienceStage = section("The audience stage.", {
   stateDir: setting(
     textLike("a directory", /./s),
     "./state",
-    "Directory for memberships, with a subdirectory for each partition. If the directory is lost, its content is rebuilt from Kafka.",
+    "Directory for memberships. If it is lost, its content is rebuilt from Kafka.",
   ),
 });

@@ -56,32 +56,30 @@ const origin = text("an origin such as https://app.example.com, or *", testOrigi
 export const ingestSettings = section("The port on which calls are received over HTTP.", {
   host: setting(listenHost, "::", "Address to listen on. `::` means all addresses, IPv6 and IPv4."),
   port: setting(wholeNumber(0, 65_535), INGEST_PORT, "Port to listen on. 0 selects any free port."),
-  tls: optionalSection(
-    certificateAndKey(
-      "Serves HTTPS instead of HTTP. If not set, HTTP is served, for example behind a proxy.",
-    ),
-    false,
-  ),
+  tls: optionalSection(certificateAndKey("Serves HTTPS instead of HTTP."), false),
   handover: setting(
     duration(0, HANDOVER_MAX_MS),
     "5s",
-    "Time for which new connections are still accepted after SIGTERM, while a successor or a load balancer takes over.",
+    "Time for which new connections are still accepted after SIGTERM, while a successor takes " +
+      "over.",
   ),
   corsOrigins: setting(
     listOf(origin, "origins such as https://app.example.com", { min: 0, max: 1_000 }),
     [],
-    "Origins whose pages may send calls from a browser, such as `https://*.example.com` for all subdomains, `capacitor://localhost` or `null`. `*` allows all.",
+    "Origins whose pages may send calls, such as `https://*.example.com` for all subdomains, " +
+      "`capacitor://localhost` or `null`. `*` allows all.",
   ),
   maxInFlightBytes: setting(
     size(MIB, 1_024 * MIB),
     "64MiB",
-    "Maximum total size of requests being read and of calls that are not acknowledged yet. Further requests get 429.",
+    "Maximum size of all requests being read and calls not acknowledged yet. Further requests " +
+      "get 429.",
   ),
   maxUnauthenticatedBytes: setting(
     size(64 * KIB, 1_024 * MIB),
     "8MiB",
     "How much of `maxInFlightBytes` is available for bodies without a write key in the " +
-      "Authorization header. The key of such a body is known only after the body has been read.",
+      "Authorization header.",
   ),
   minBodyBytesPerSecond: setting(
     size(0, MIB),
@@ -91,12 +89,12 @@ export const ingestSettings = section("The port on which calls are received over
   maxConnections: setting(
     wholeNumber(1, 1_000_000),
     10_000,
-    "Maximum number of open connections, limited to half of the file descriptors that are " +
-      "available to the process at startup.",
+    "Maximum number of open connections, but at most half of the available file descriptors.",
   ),
   maxConnectionsPerAddress: setting(
     wholeNumber(1, 1_000_000),
     1_000,
-    "Maximum number of open connections from one IPv4 address or IPv6 /64. Behind a proxy, all connections come from the proxy's address.",
+    "Maximum number of open connections from one IPv4 address or IPv6 /64, which may be that " +
+      "of a proxy.",
   ),
 });

@@ -117,7 +117,7 @@ const mskIam = section(
 );
 
 const sasl = variants(
-  "How to authenticate to the brokers. If not set, Switchyard does not authenticate.",
+  "How to authenticate to the brokers.",
   "mechanism",
   "Authentication mechanism.",
   {
@@ -138,8 +138,7 @@ const onCorruptBatch = oneOf("stop", "skip");
 export const kafkaSettings = section("The Kafka cluster, and the topics in it.", {
   brokers: required(
     brokers,
-    "Brokers to contact first; the others are found through them. Write an IPv6 address in " +
-      "brackets: `[2001:db8::1]:9092`.",
+    "Brokers to contact first. Write an IPv6 address in brackets: `[2001:db8::1]:9092`.",
   ),
   topicPrefix: setting(
     textLike("letters, digits, dots, dashes and underscores", /^[\w.-]{0,200}$/),
@@ -173,21 +172,17 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
       deletionRequests: setting(onCorruptBatch, "stop", "For deletion requests."),
     },
   ),
-  tls: optionalSection(
-    tlsFilesAndName(
-      "TLS to the brokers: `true`, or a map with files. If not set, TLS is not used.",
-    ),
-    true,
-  ),
+  tls: optionalSection(tlsFilesAndName("TLS to the brokers."), true),
   sasl: optionalVariants(sasl),
   partitions: setting(wholeNumber(1, 10_000), 6, "Number of partitions of each new topic."),
   replicationFactor: optional(
     wholeNumber(1, 100),
-    "Number of replicas of each new topic. If not set, the brokers' default applies.",
+    "Number of replicas of each new topic, instead of the brokers' default.",
   ),
   maxMessageBytes: optional(
     size(MAX_MESSAGE_BYTES_MIN, MAX_MESSAGE_BYTES_MAX),
-    "Largest `max.message.bytes` that the cluster allows. No topic is planned with a larger value. If not set, `run` finds the largest size when the cluster rejects a topic.",
+    "Largest `max.message.bytes` that the cluster allows. If not set, `run` finds it when the " +
+      "cluster rejects a topic.",
   ),
   sessionTimeout: setting(
     duration(6_000, 300_000),

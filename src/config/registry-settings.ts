@@ -51,7 +51,8 @@ type RegistryAuthentication =
 const fields = {
   url: required(
     urls,
-    "URL of the registry, including its path if it has one, such as `/apis/ccompat/v7`. If one of several URLs does not respond, the next one is used.",
+    "URL of the registry, including its path. If one of several URLs does not respond, the " +
+      "next one is used.",
   ),
   username: optional(textLike("a user name", /^[^:]+$/), "User name. Requires `password`."),
   password: optional(secret("a password"), "Password of `username`."),
@@ -68,12 +69,7 @@ const fields = {
     }),
     false,
   ),
-  tls: optionalSection(
-    tlsFiles(
-      "TLS files for https URLs. If not set, the public roots are trusted and no client certificate is sent.",
-    ),
-    false,
-  ),
+  tls: optionalSection(tlsFiles("TLS files for https URLs."), false),
 };
 
 interface RegistryConnection {

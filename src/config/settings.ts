@@ -63,7 +63,7 @@ const operatorWebhook = section(
     ),
     sharedSecret: optional(
       secret("a string that is not empty"),
-      "Secret that signs each event, in `X-Signature` and the headers of Standard Webhooks. If not set, events are not signed.",
+      "Secret that signs each event, in `X-Signature` and the headers of Standard Webhooks.",
     ),
     previousSharedSecret: optional(
       secret("a string that is not empty"),
@@ -150,12 +150,12 @@ const consoleSettings = section(
       CONSOLE_PORT,
       "Port to listen on. 0 selects any free port.",
     ),
-    token: optional(consoleToken, "Token with which users sign in, of at least 16 characters."),
+    token: optional(consoleToken, "Token with which users sign in."),
     readOnly: setting(
       flag(),
       true,
-      "If `false`, anyone who can open the console can also pause, resume, retry, wait, " +
-        "cancel, replay and approve.",
+      "If `false`, anyone who can open the console can also pause, resume, retry, cancel, " +
+        "replay and approve.",
     ),
     showPayloads: setting(
       flag(),
@@ -175,8 +175,8 @@ const tracingSettings = optionalSection(
   section("OpenTelemetry traces. See [Traces](traces.md). If not set, there are no traces.", {
     url: required(
       webUrl("a complete http or https URL"),
-      "URL, including the path, to which spans are posted in OTLP (protobuf over HTTP), such " +
-        "as `http://collector:4318/v1/traces`.",
+      "URL to which spans are posted in OTLP (protobuf over HTTP), such as " +
+        "`http://collector:4318/v1/traces`.",
     ),
     headers: setting(
       staticHeaders,
@@ -186,14 +186,13 @@ const tracingSettings = optionalSection(
     sampleRatio: setting(
       text<number>("a share such as 1%", testShare),
       "1%",
-      "Share of traces to keep, among those that start in Switchyard. A trace that a producer " +
-        "started is kept if the producer marked it as sampled.",
+      "Share of traces to keep, among those that start in Switchyard.",
     ),
     parentBased: setting(
       flag(),
       false,
-      "If `true`, a client that sends calls over HTTP decides with the header `traceparent` " +
-        "whether a trace is kept. Do not use `true` if the ingest port is public.",
+      "If `true`, clients of ingest decide with the header `traceparent` whether a trace is " +
+        "kept. Do not use `true` if the ingest port is public.",
     ),
     serviceName: setting(
       textLike("a name", /^\S.*$/),
@@ -222,8 +221,8 @@ const attemptsSettings = section(
     ),
     responseBytes: optional(
       size(1, RESPONSES_MAX_BYTES),
-      "How much of each unsuccessful response's body is kept, from its start. If not set, " +
-        "nothing is kept. A body may repeat data from the request.",
+      "How much of each unsuccessful response's body is kept. If not set, nothing is kept. A " +
+        "body may repeat data from the request.",
     ),
   },
 );
@@ -282,7 +281,8 @@ export const SETTINGS = section("", {
       },
     ),
     [],
-    "Files with further `sources`, `destinations` and `audiences`. `*` and `?` match characters in file names. Relative paths start at the folder of the configuration file.",
+    "Files with further `sources`, `destinations` and `audiences`. `*` and `?` match " +
+      "characters in file names.",
   ),
   audienceDefaults,
   audience: audienceStage,
@@ -303,17 +303,15 @@ export const SETTINGS = section("", {
         max: DELAYS_MAX,
       }),
       ["10s", "30s", "2m", "5m", "15m", "30m", "60m"],
-      "Delay before each retry. The last delay repeats until the retry window ends. Each delay has its own topic.",
+      "Delay before each retry. The last one repeats until the retry window ends. Each delay " +
+        "has its own topic.",
     ),
     allowNetworks: setting(
       listOf(network, "networks such as 127.0.0.0/8", { min: 0, max: 1_000 }),
       [],
-      "Private networks that webhooks may be sent to. All other private networks are blocked.",
+      "Private networks that webhooks may be sent to. All others are blocked.",
     ),
-    ca: optional(
-      certificateFile,
-      "Certificates of a private CA, trusted in addition to the public roots for every destination.",
-    ),
+    ca: optional(certificateFile, "Certificates of a private CA, for every destination."),
   }),
   ingest: ingestSettings,
   admin: section("The port for metrics and health.", {
@@ -338,11 +336,9 @@ export const SETTINGS = section("", {
     destinations: setting(
       oneOf("full", "counts", "top"),
       "full",
-      "Which histograms exist: one per destination (`full`), one for all destinations together " +
-        "(`counts`), or one for each of the busiest and the most often failing destinations " +
-        "(`top`). Counters and gauges always exist for each destination. Unless the setting is " +
-        "`full`, deliveries awaiting retry are shown only for the 50 destinations that have the " +
-        "most such deliveries.",
+      "Which destinations have histograms of their own: all (`full`), none (`counts`), or the " +
+        "busiest and the most often failing ones (`top`). Unless the setting is `full`, " +
+        "deliveries awaiting retry are shown only for the 50 destinations that have the most.",
     ),
   }),
   attempts: attemptsSettings,
@@ -353,7 +349,8 @@ export const SETTINGS = section("", {
     attempts: setting(
       logAttempts,
       "all",
-      "Which of the accepted attempts are logged: `all` of them, none (`failures`), or an evenly spread share such as `1%`. Failed attempts are always logged.",
+      "Which accepted attempts are logged: `all`, none (`failures`), or an evenly spread " +
+        "share. Failed attempts are always logged.",
     ),
   }),
 });

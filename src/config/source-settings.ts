@@ -27,14 +27,13 @@ const fields = {
   ),
   callsPerSecond: optional(
     rate(1_000_000),
-    "Maximum number of calls per second that each process accepts from this source over HTTP. " +
-      "If not set, there is no limit.",
+    "Maximum number of calls per second that each process accepts from this source over HTTP.",
   ),
   correctClock: setting(
     flag(),
     true,
-    "If `true`, a call's timestamp is corrected when `sentAt` shows that the device's clock is " +
-      "wrong by more than 30 s. Applies to calls received over HTTP.",
+    "If `true`, the timestamp of a call over HTTP is corrected when `sentAt` shows that the " +
+      "device's clock is wrong by more than 30 s.",
   ),
 };
 

@@ -29,8 +29,7 @@ export const commonSettings = {
   ),
   partitions: optional(
     wholeNumber(1, 10_000),
-    "Number of partitions of the destination's topics when they are created. If not set, " +
-      "`kafka.partitions` applies.",
+    "Number of partitions of the destination's new topics, instead of `kafka.partitions`.",
   ),
   ...rulesSettings,
 };
@@ -49,7 +48,6 @@ export const attemptSettings = {
   ),
   requestsPerSecond: optional(
     rate(1_000_000),
-    "Maximum number of requests per second to this destination, counted over all processes. If " +
-      "not set, there is no limit.",
+    "Maximum number of requests per second to this destination from all processes.",
   ),
 };

@@ -30,7 +30,7 @@ const sample = section("Keeps only a share of the calls that match.", {
   by: setting(
     path,
     "messageId",
-    "Path of the value by which calls are sampled: calls with equal values are all kept or all skipped.",
+    "Path of a value: calls with equal values are all kept or all skipped.",
   ),
 });
 
@@ -68,7 +68,7 @@ const propertyLists: Decoder<readonly PropertyList[]> = {
 export const filterFields = {
   name: required(
     characters("a name", NAME_CHARACTERS_MAX),
-    "Name of the filter, unique within the destination. `explain`, `timeline` and the console show it.",
+    "Name of the filter, unique within the destination.",
   ),
   ...scope,
   enabled: setting(flag(), true, "If `false`, the filter has no effect."),
@@ -76,11 +76,12 @@ export const filterFields = {
   sample: { ...sample, isOptional: true, decode: orNull(sample.decode) },
   dropProperties: optional(
     propertyLists,
-    "Names of the properties to remove, by the path of the object that contains them.",
+    "Names of the properties to remove, by the path of their object.",
   ),
   allowProperties: optional(
     propertyLists,
-    "Names of the properties to keep, by the path of the object that contains them. All other properties of this object are removed.",
+    "Names of the properties to keep, by the path of their object. Its other properties are " +
+      "removed.",
   ),
 };
 

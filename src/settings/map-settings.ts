@@ -54,7 +54,7 @@ export const mapFields = {
   normalize: optional(
     oneOf("none", "trim", "email"),
     "Changes strings before they are hashed: `trim` removes spaces at both ends, `email` also " +
-      "converts to lower case. If not set, `none` applies.",
+      "converts to lower case.",
   ),
   algorithm: optional(
     oneOf("sha256", "hmac-sha256"),

@@ -28,10 +28,7 @@ const keyFile = pemFile(
 );
 
 const TLS_FIELDS = {
-  ca: optional(
-    certificateFile,
-    "Certificates of a private CA, trusted in addition to the public roots.",
-  ),
+  ca: optional(certificateFile, "Certificates of a private CA."),
   cert: optional(certificateFile, "Client certificate, for mutual TLS. Requires `key`."),
   key: optional(keyFile, "The private key of `cert`."),
 };
@@ -49,8 +46,7 @@ export function tlsFilesAndName(
 ): Section<TlsFiles & { readonly serverName: string | null }> {
   const serverName = optional(
     textLike("a host name", /^[\w-]+(?:\.[\w-]+)*$/),
-    "Name in the servers' certificates, if the name differs from the servers' addresses, for " +
-      "example behind a tunnel.",
+    "Name in the servers' certificates, if it differs from the servers' addresses.",
   );
   return section(doc, { ...TLS_FIELDS, serverName }, checked);
 }

@@ -21,12 +21,9 @@ export function characters(what: string, max: number): Decoder<string> {
 export const scope = {
   sources: optional(
     listOf(id<SourceId>(), "source IDs", NAMES),
-    "Applies only to calls from these sources. If not set, applies to all calls.",
+    "Applies only to calls from these sources.",
   ),
-  if: optional(
-    conditionDecoder(),
-    "Applies only to calls that match this condition. If not set, applies to all calls.",
-  ),
+  if: optional(conditionDecoder(), "Applies only to calls that match this condition."),
 };
 
 function conditionDecoder(): Decoder<string> {

@@ -31,8 +31,7 @@ const consentMap = section(
     ),
     required: optional(
       flag(),
-      "If `true`, a call without a consent object is skipped. If not set, the top-level " +
-        "`consent.required` applies.",
+      "The same as the top-level `consent.required`, for this destination.",
     ),
   },
   (values): ConsentRule => values,
@@ -74,7 +73,7 @@ export const rulesSettings = {
   consent: {
     ...optional(
       consentDecoder,
-      "Categories that a call must grant. See [Consent](rules.md#consent). If not set, no consent is required.",
+      "Categories that a call must grant. See [Consent](rules.md#consent).",
     ),
     inside: [{ isList: false, fields: consentMap.fields }],
   },

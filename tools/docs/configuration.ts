@@ -1,6 +1,5 @@
 /** `docs/configuration.md`: the example, and tables from the declarations of the settings. */
 
-import { variableName } from "../../src/config/environment.ts";
 import { SETTINGS } from "../../src/config/settings.ts";
 import type { Unit } from "../../src/settings/decoder.ts";
 import type { Node, Section, Setting } from "../../src/settings/setting.ts";
@@ -8,29 +7,37 @@ import { pageWith, readPage } from "./page.ts";
 
 export function renderConfiguration(): string {
   const { fields } = SETTINGS;
-  const sections = Object.entries(fields).filter(([, node]) => node.kind !== "setting");
-  const chapters = sections.map(([key, node]) => chapter(node, [key]));
+  const nodes = Object.entries(fields);
+  const single = Object.fromEntries(nodes.filter(([, node]) => node.kind === "setting"));
+  const sections = nodes.filter(([, node]) => node.kind !== "setting");
+  const chapters = sections.map(([key, node]) => chapter(node, key));
   return pageWith("docs/configuration.md", {
     example: `\`\`\`yaml\n${readPage("examples/switchyard.yaml").trim()}\n\`\`\``,
-    settings: [settingTable(fields, [], true), ...chapters].join("\n\n"),
+    settings: [tableOf(rowsOf(single, [])), ...chapters].join("\n\n"),
   });
 }
 
-function chapter(node: Node, path: readonly string[]): string {
-  const heading = `## \`${path.join(".")}\``;
+function chapter(node: Node, key: string): string {
+  const heading = `## \`${key}\``;
   if (node.kind === "list") return `${heading}\n\n${node.doc}\n\n${listTables(node.item)}`;
   if (node.kind !== "section") return "";
-  return `${heading}\n\n${node.doc}\n\n${settingTable(node.fields, path, true)}`;
+  return `${heading}\n\n${node.doc}\n\n${tableOf(rowsOf(node.fields, []))}`;
 }
 
 function listTables(item: Node): string {
-  if (item.kind === "section") return settingTable(item.fields, [], false);
+  if (item.kind === "section") return tableOf(rowsOf(item.fields, []));
   if (item.kind !== "variants") return "";
-  const tables = Object.entries(item.sections).map(([name, section]) => {
+  const variants = Object.entries(item.sections).map(([name, section]) => {
     const tag = row([item.tag], [`\`${name}\``, "required", section.doc]);
-    return `### \`${item.tag}: ${name}\`\n\n${settingTable(section.fields, [], false, [tag])}`;
+    return { name, rows: [tag, ...rowsOf(section.fields, [])] };
   });
-  return [...tables, ...insideTables(item)].join("\n\n");
+  const isCommon = (each: string) => variants.every(({ rows }) => rows.includes(each));
+  const common = tableOf(variants[0]?.rows.filter(isCommon) ?? []);
+  const own = variants.map(({ name, rows }) => {
+    const heading = `### \`${item.tag}: ${name}\``;
+    return `${heading}\n\n${tableOf(rows.filter((each) => !isCommon(each)))}`;
+  });
+  return [common, ...insideTables(item), ...own].join("\n\n");
 }
 
 /** Returns the settings inside the common settings of all variants, once for all variants. */
@@ -40,97 +47,61 @@ function insideTables(item: Extract<Node, { kind: "variants" }>): readonly strin
   if (having.length === 0) return [];
   const names = having.map(([key]) => `\`${key}\``);
   const heading = `### ${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
-  const intro = `The settings inside ${names.slice(0, -1).join(", ")} and ${names.at(-1)} of a destination of any type:`;
   const rows = having.flatMap(([key, node]) => {
     if (node.kind !== "setting" || node.inside === undefined) return [];
-    return node.inside.flatMap(({ isList, fields }) =>
-      rowsOf(fields, [], [isList ? `${key}[]` : key], false),
-    );
+    return node.inside.flatMap(({ isList, fields }) => rowsOf(fields, [isList ? `${key}[]` : key]));
   });
-  const head = ["| Setting | Value | Default | Meaning |", `|${"---|".repeat(4)}`];
-  return [`${heading}\n\n${intro}\n\n${[...head, ...rows].join("\n")}`];
+  return [`${heading}\n\n${tableOf(rows)}`];
 }
 
-/** @param inEnvironment true if the settings have environment variables. Settings in lists have none. */
-function settingTable(
-  fields: Section<unknown>["fields"],
-  path: readonly string[],
-  inEnvironment: boolean,
-  first: readonly string[] = [],
-): string {
-  const columns = [
-    "Setting",
-    ...(inEnvironment ? ["Environment"] : []),
-    "Value",
-    "Default",
-    "Meaning",
-  ];
-  const rows = rowsOf(fields, path, [], inEnvironment);
-  return [
-    `| ${columns.join(" | ")} |`,
-    `|${"---|".repeat(columns.length)}`,
-    ...first,
-    ...rows,
-  ].join("\n");
+function tableOf(rows: readonly string[]): string {
+  return ["| Setting | Value | Default | Meaning |", "|---|---|---|---|", ...rows].join("\n");
 }
 
-function rowsOf(
-  fields: Section<unknown>["fields"],
-  path: readonly string[],
-  below: readonly string[],
-  inEnvironment: boolean,
-): readonly string[] {
-  const isTop = path.length === 0 && below.length === 0 && inEnvironment;
+function rowsOf(fields: Section<unknown>["fields"], below: readonly string[]): readonly string[] {
   return Object.entries(fields).flatMap(([key, node]) => {
     const name = [...below, key];
-    const variable = inEnvironment ? [`\`${variableName([...path, ...name])}\``] : [];
-    if (node.kind === "setting") {
-      return [row(name, [...variable, ...valueAndDefault(node), node.doc])];
-    }
-    // At the top level, sections and lists have their own chapters.
-    if (isTop) return [];
+    if (node.kind === "setting") return [row(name, [...valueAndDefault(node), node.doc])];
     if (node.kind === "section") {
-      const own = node.takesFlag ? variable : variable.map(() => "");
       const fallback = node.isOptional ? "not set" : "";
       const value = node.takesFlag ? "true, false, or a map" : "a map";
-      const head = row(name, [...own, value, fallback, node.doc]);
-      return [head, ...rowsOf(node.fields, path, name, inEnvironment)];
+      return [row(name, [value, fallback, node.doc]), ...rowsOf(node.fields, name)];
     }
-    const blank = variable.map(() => "");
     if (node.kind === "list") {
       const { min, max } = node.length;
-      const head = row(name, [...blank, `a list of ${min} to ${max} maps`, "required", node.doc]);
+      const head = row(name, [`a list of ${min} to ${max} maps`, "required", node.doc]);
       const item = node.item.kind === "section" ? node.item.fields : {};
-      return [head, ...rowsOf(item, path, [...below, `${key}[]`], inEnvironment)];
+      return [head, ...rowsOf(item, [...below, `${key}[]`])];
     }
-    return [
-      row(name, [...blank, "a map", "not set", node.doc]),
-      ...variantRows(node, path, name, inEnvironment),
-    ];
+    return [row(name, ["a map", "not set", node.doc]), ...variantRows(node, name)];
   });
 }
 
 function variantRows(
   node: Extract<Node, { kind: "variants" }>,
-  path: readonly string[],
   name: readonly string[],
-  inEnvironment: boolean,
 ): readonly string[] {
-  const tagName = [...name, node.tag];
-  const variable = inEnvironment ? [`\`${variableName([...path, ...tagName])}\``] : [];
   const choices = Object.keys(node.sections).join(", ");
-  const tag = row(tagName, [...variable, choices, "required", node.tagDoc]);
-  const rows = Object.values(node.sections).flatMap((section) =>
-    rowsOf(section.fields, path, name, inEnvironment),
-  );
+  const tag = row([...name, node.tag], [choices, "required", node.tagDoc]);
+  const rows = Object.values(node.sections).flatMap(({ fields }) => rowsOf(fields, name));
   // Variants share fields.
   return [tag, ...new Set(rows)];
 }
 
+/** What problems spell out, and the page explains once, under "Values". */
+const EXPLAINED: readonly (readonly [RegExp, string])[] = [
+  [/ with its unit \([^)]+\),/, ""],
+  [/^a complete http or https URL/, "a URL"],
+  [/^the path of a PEM file with .*/, "a PEM file"],
+  [/^a topic name of .*/, "a topic name"],
+  [/^at most 200 lower-case letters, digits and dashes$/, "an ID"],
+];
+
 function valueAndDefault(setting: Setting<unknown, Unit>): readonly [string, string] {
   const { decoder, fallback } = setting;
-  if (fallback === undefined) return [decoder.expected, "required"];
-  return [decoder.expected, fallback === null ? "not set" : `\`${JSON.stringify(fallback)}\``];
+  const value = EXPLAINED.reduce((text, [from, to]) => text.replace(from, to), decoder.expected);
+  if (fallback === undefined) return [value, "required"];
+  return [value, fallback === null ? "not set" : `\`${JSON.stringify(fallback)}\``];
 }
 
 function row(name: readonly string[], cells: readonly string[]): string {

@@ -12,7 +12,7 @@ export const topic: DestinationType<WrittenDestination> = {
       id: idSetting,
       name: required(
         integrationName,
-        "Name of the destination in the `integrations` of calls. Required for a topic.",
+        "Name of the destination in the `integrations` of calls. Case-sensitive.",
       ),
       ...commonSettings,
     },

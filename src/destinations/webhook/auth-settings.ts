@@ -86,12 +86,10 @@ const oauth2 = section(
     ),
     privateKey: optional(
       pemFile("the path of a PEM file with a private key, without a passphrase", assertionKey),
-      "File with the client's private key, which signs a JWT that replaces the client secret (`private_key_jwt`). The key is an RSA key (RS256) or an EC key on P-256 (ES256).",
+      "RSA key (RS256) or EC key on P-256 (ES256) that signs a JWT, which replaces the client " +
+        "secret (`private_key_jwt`).",
     ),
-    keyId: optional(
-      textLike("a key ID", /./s),
-      "Key ID in the JWT's header (`kid`). If not set, the header has no key ID.",
-    ),
+    keyId: optional(textLike("a key ID", /./s), "Key ID in the JWT's header (`kid`)."),
     scope: optional(
       textLike("a scope", /./s),
       "Scope of the token. Separate several scopes with spaces.",
@@ -99,7 +97,7 @@ const oauth2 = section(
     credentialsIn: setting(
       oneOf("header", "body"),
       "header",
-      "How the client ID and secret are sent: in the header `Authorization`, or in the form. Not used with `privateKey`.",
+      "How the client ID and secret are sent: in the header `Authorization`, or in the form.",
     ),
     parameters: setting(
       parameters,
@@ -149,8 +147,7 @@ const bearer = section(
 /** Null if requests have no `Authorization` header. */
 export const authSetting = optionalVariants(
   variants(
-    "Credentials for the `Authorization` header of each request. If not set, requests are not " +
-      "authenticated.",
+    "Credentials for the `Authorization` header of each request.",
     "type",
     "Kind of authentication.",
     { oauth2, basic, bearer },

@@ -59,33 +59,30 @@ export interface Batch {
   readonly responses: "whole" | "each";
 }
 
-const batchSettings: Section<Batch> = section(
-  "Sends several calls in each request. If not set, each request contains one call.",
-  {
-    calls: setting(wholeNumber(2, 1_000), 100, "Maximum number of calls in a request."),
-    bytes: setting(
-      size(1_024, 8 * 1_048_576),
-      "512KiB",
-      "Maximum size of a body. A call that is larger is sent alone.",
-    ),
-    wait: setting(
-      duration(1, 10_000),
-      "250ms",
-      "Time after which a batch that is not full is sent, measured from the arrival of its first call.",
-    ),
-    format: setting(
-      oneOf("array", "ndjson"),
-      "array",
-      "Form of the body: a JSON array, or one call per line as `application/x-ndjson`.",
-    ),
-    responses: setting(
-      oneOf("whole", "each"),
-      "whole",
-      "Calls that a 2xx response accepts: all calls of the batch (`whole`), or the calls that " +
-        "the response body lists as accepted (`each`).",
-    ),
-  },
-);
+const batchSettings: Section<Batch> = section("Sends several calls in each request.", {
+  calls: setting(wholeNumber(2, 1_000), 100, "Maximum number of calls in a request."),
+  bytes: setting(
+    size(1_024, 8 * 1_048_576),
+    "512KiB",
+    "Maximum size of a body. A call that is larger is sent alone.",
+  ),
+  wait: setting(
+    duration(1, 10_000),
+    "250ms",
+    "Time from the arrival of the first call after which a batch that is not full is sent.",
+  ),
+  format: setting(
+    oneOf("array", "ndjson"),
+    "array",
+    "Form of the body: a JSON array, or one call per line as `application/x-ndjson`.",
+  ),
+  responses: setting(
+    oneOf("whole", "each"),
+    "whole",
+    "Calls that a 2xx response accepts: all (`whole`), or those that its body lists as " +
+      "accepted (`each`).",
+  ),
+});
 
 const ENDPOINTS = { min: 1, max: 5 };
 const endpoint = section(
@@ -114,24 +111,24 @@ const webhookFields = {
   ...commonSettings,
   sharedSecret: optional(
     secret("a string that is not empty"),
-    "Secret with which each body is signed (`X-Signature`). If not set, requests have no signature.",
+    "Secret with which each body is signed (`X-Signature`).",
   ),
   previousSharedSecret: optional(
     secret("a string that is not empty"),
     "Previous secret during a rotation, for Standard Webhooks only.",
   ),
-  endpoints: list("1 to 5 different URLs to which webhooks are posted:", endpoint, ENDPOINTS),
+  endpoints: list("Different URLs to which webhooks are posted:", endpoint, ENDPOINTS),
   payload: setting(
     oneOf("standard", "full"),
     "standard",
-    "Fields of the body: only the fields for the call's type (`standard`), or all fields of " +
-      "the call (`full`).",
+    "Fields of the body: those of the call's type (`standard`), or all fields of the call " +
+      "(`full`).",
   ),
   deliver: setting(
     oneOf("any", "every"),
     "any",
-    "With several endpoints, a call is delivered when one of them has accepted it (`any`), or " +
-      "when all of them have accepted it (`every`).",
+    "With several endpoints, a call is delivered when one of them (`any`) or all of them " +
+      "(`every`) have accepted it.",
   ),
   ...attemptSettings,
   messageIdHeader: setting(
