@@ -106,13 +106,11 @@ function within(ranges: readonly Range[], from: number, to: number): readonly Ra
     .filter(([first, end]) => first < end);
 }
 
-/** Returns the part below an offset. */
 export function partBelow(part: UnfinishedPart, offset: number): UnfinishedPart {
   const to = Math.max(part.from, Math.min(part.to, offset));
   return { ...part, to, finished: within(part.finished, part.from, to) };
 }
 
-/** Returns the part from an offset on. */
 export function partFrom(part: UnfinishedPart, offset: number): UnfinishedPart {
   const from = Math.min(part.to, Math.max(part.from, offset));
   return { ...part, from, finished: within(part.finished, from, part.to) };

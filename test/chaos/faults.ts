@@ -27,7 +27,7 @@ import { SESSION_TIMEOUT_MS, TIMEOUT_MS } from "./setup.ts";
 import type { MortalBroker } from "./surroundings.ts";
 import { type Exposure, STARVED } from "./violation.ts";
 
-/** Commits follow once a second. An attempt that started earlier is recorded at its end. */
+/** Steps this long before a fault may be uncommitted. Commits are a second apart, and attempts are recorded late. */
 export const BEFORE_MS = 4_000;
 /** A request that was sent before a kill may be recorded after it. */
 const AFTER_KILL_MS = 500;

@@ -121,8 +121,7 @@ function finalStateOf(random: Prng): FinalState {
 /**
  * `Retry-After` is rare, because it puts all deliveries of the endpoint on hold, in all processes. A destination with
  * 64 concurrent requests continues within about 20 ms after such a hold. Nevertheless, if 1.2 % of the responses have a
- * `Retry-After` of 1 to 3 s (once, that was 4 % of the failures here), no more than about 60 requests per second are
- * possible, which is the rate of the rounds.
+ * `Retry-After` of 1 to 3 s, no more than about 60 requests per second are possible, which is the rate of the rounds.
  */
 function failure(random: Prng): ScriptedResponse {
   const share = random.fraction();

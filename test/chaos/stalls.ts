@@ -20,7 +20,7 @@ export interface StallWatch extends Disposable {
 const STEP_MS = 50;
 const LONG_MS = 400;
 const CAUGHT_UP_MS = 1_000;
-/** With other delays added, such a stall may exceed the time for which a program waits for a response. */
+/** A stall of this length, with other delays added, may exceed the time for which a program waits for a response. */
 export const DEAD_LETTERED_MS = TIMEOUT_MS / 3;
 
 export function watchStalls(): StallWatch {

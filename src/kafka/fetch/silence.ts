@@ -12,7 +12,7 @@
  *   none of these, for SILENT_MS                 silent. The connection is closed, which ends its
  *                                                request; the next one uses a new connection
  *
- * The broker counts as silent until it responds to a Fetch request, or until no fetch has been sent to it for a while.
+ * The broker counts as silent until it responds to a Fetch request, or until no fetch has been sent to it for 30 s.
  */
 
 export const SILENT_MS = 10_000;

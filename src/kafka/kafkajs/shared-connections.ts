@@ -38,7 +38,7 @@ const LOOK_EVERY_MS = 2_500;
 const UNUSED_MS = 60_000;
 /** A member that has joined sends a SyncGroup next. */
 const UNUSED_JOIN_MS = 250;
-/** Maximum connections to one broker: a thousand members that start together should not open a thousand connections. */
+/** Maximum connections to a broker for joins, and the same for spare ones. A thousand members may start together. */
 const CONNECTIONS_MAX = 256;
 /**
  * How many requests may wait for each connection while the broker throttles. A connection then handles only about one

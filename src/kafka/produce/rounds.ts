@@ -5,7 +5,7 @@
  *   no request to its leader is in    its next batch is part of the next request to the leader
  *     flight
  *   a request is in flight            it waits for the response
- *   its last batch has just failed    it waits 50 ms to 2 s; the others continue
+ *   its last batch has just failed    it waits 100 ms to 2 s; the others continue
  *   it has no leader                  it waits until one is found
  */
 

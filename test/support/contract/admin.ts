@@ -30,7 +30,7 @@ export function testAdmin(bench: Bench): void {
         },
       ]);
       await admin.deleteTopics([name]);
-      // The controller has deleted the topic, but the broker that lists topics learns that later.
+      // The controller has deleted the topic, but the broker that lists topics gets this change later.
       await expect.poll(() => admin.topics()).not.toContain(name);
     });
 
@@ -38,7 +38,7 @@ export function testAdmin(bench: Bench): void {
       const kafka = bench.connect();
       const topic = await bench.topic(kafka, 1, { "retention.ms": "1000" });
       await kafka.admin.alterConfig(topic, { "cleanup.policy": "compact" });
-      // As with deletion below, the broker that describes topics learns about the change later.
+      // The broker that describes topics gets the change from the controller later.
       const config = async () => (await kafka.admin.describe([topic], KEYS))[0]?.config;
       await expect.poll(config).toEqual({ "retention.ms": "1000", "cleanup.policy": "compact" });
       await expect(
@@ -89,7 +89,7 @@ export function testAdmin(bench: Bench): void {
       const [gone, topic] = [await bench.topic(kafka, 1), await bench.topic(kafka, 1)];
       await kafka.admin.offsets(gone);
       await kafka.admin.deleteTopics([gone]);
-      // The broker hears from the controller of it a moment later.
+      // The broker that lists topics gets the deletion from the controller later.
       await expect.poll(() => kafka.admin.topics()).not.toContain(gone);
       await expect(kafka.admin.offsets(gone)).rejects.toThrow();
       const responses = await Promise.all([...Array(8)].map(() => kafka.admin.offsets(topic)));

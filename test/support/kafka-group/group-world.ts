@@ -1,6 +1,6 @@
 /**
- * What a group's member meets, with one partition: a coordinator, leaders, and a broker that responds to a fetch
- * when the test says so.
+ * The surroundings of a group member with one partition: a coordinator, a table of leaders, and a broker that responds
+ * to a fetch when the test calls for it.
  */
 
 import type { LeaderTable } from "../../../src/kafka/cluster/leader-table.ts";
@@ -23,17 +23,17 @@ interface DirectRequest {
   encode(roomBytes: number): Buffer;
 }
 
-/** The group's coordinator, with all that was asked of it. */
+/** The group's coordinator, which records the requests that it receives. */
 class Coordinator {
   readonly commits: number[] = [];
-  /** The names of kafkajs' requests, in this order. */
+  /** The names of the requests that kafkajs encodes, in order. */
   readonly requests: string[] = [];
   heartbeats = 0;
   /** The member IDs with which this process has joined. */
   readonly joinedAs: string[] = [];
   isLeader = false;
   partitions: readonly number[] = [PARTITION];
-  /** Called before it responds. */
+  /** Called before the response. */
   onJoin: () => void | Promise<void> = () => undefined;
   onSync: () => void | Promise<void> = () => undefined;
   onHeartbeat: () => void | Promise<void> = () => undefined;
@@ -92,7 +92,7 @@ class Coordinator {
 
 export class GroupWorld {
   readonly coordinator = new Coordinator();
-  /** Kafka's error code of the topic in the table of leaders. */
+  /** The topic's error code in the table of leaders. */
   topicError = 0;
   partitionCount = 1;
   topicId = "an-id";
@@ -129,12 +129,12 @@ export class GroupWorld {
     } as unknown as LeaderTable,
   };
 
-  /** A lookup of leaders has ended. */
+  /** Notifies the member that a lookup of leaders has ended. */
   found(): void {
     this.#found();
   }
 
-  /** The broker has the request for the partition; each of the responses is what it gives. */
+  /** Starts a fetch of the partition. Returns functions that respond to it. */
   fetch() {
     const [cursor] = [...this.cursors].slice(-1);
     if (cursor === undefined) throw new Error("nothing is fetched");

@@ -1,4 +1,4 @@
-/** A member with one partition, whose coordinator and brokers respond when the test says so. */
+/** A member with one partition, whose heartbeats, commits and fetches a test controls. */
 
 import type { FetchedBatch, Member, OffsetToCommit } from "../../../src/kafka/membership.ts";
 import { fetchedBatch } from "./fetched-batch.ts";
@@ -10,13 +10,13 @@ export class OnePartition implements Member {
   heardAtMs = 0;
   position: number | null = 0;
   heartbeats = 0;
-  /** What was committed, in this order. */
+  /** The committed offsets, in order. */
   readonly commits: number[] = [];
-  /** What was paused and resumed, in this order. */
+  /** The calls of `pause` and `resume`, in order. */
   readonly pauses: string[] = [];
   onCommit: () => Promise<void> = async () => undefined;
   onHeartbeat: () => void | Promise<void> = () => undefined;
-  /** As `GroupEvents` does. */
+  /** Wraps each heartbeat, like `GroupEvents.heartbeat`. */
   wrapHeartbeat: (send: () => Promise<void>) => Promise<void> = (send) => send();
 
   heartbeat(agoMs: number): Promise<void> {
@@ -49,7 +49,7 @@ export class OnePartition implements Member {
     this.pauses.push("resume");
   }
 
-  /** The broker is asked from the current position on; its response may come later. */
+  /** Starts a fetch from the current position. Returns a function that creates its response, now or later. */
   fetch(): (offsets: readonly number[], end?: number) => FetchedBatch {
     const from = this.position ?? 0;
     return (offsets, end = 1_000) =>

@@ -2,9 +2,10 @@
 const END = [0, 0, 0, 0, 0, 0, 0x10, 0];
 
 /**
- * A Fetch response of version 11 with two topics of two partitions each; the last partition has the records, and
- * the second topic's first one others.
+ * A Fetch response of version 11 with two topics of two partitions each.
  *
+ * @param records the records of the last partition
+ * @param others the records of the second topic's first partition
  * @param errorCode the error code of the last partition
  */
 export function fetchResponse(

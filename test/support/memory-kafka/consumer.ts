@@ -37,7 +37,7 @@ export class MemoryConsumer implements Consumer, Member {
   #joinedOnce: { resolve: () => void; reject: (reason: Error) => void };
   #owned: OwnedPartition[] = [];
   #generation = 0;
-  /** Assignments up to this generation are too late. */
+  /** Assignments up to this generation are ignored, because the consumer has left them to join again. */
   #deadLettered = 0;
   #rebalances = 0;
   #fetchedAtMs: number | null = null;

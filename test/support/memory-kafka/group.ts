@@ -1,8 +1,8 @@
 /**
- * A consumer group's coordinator in memory, with eager rebalancing as kafkajs does it.
+ * A consumer group's coordinator in memory, with eager rebalancing, like the classic protocol.
  *
- *   a member joins, leaves or expires     the other members learn that with the next heartbeat
- *   a member learns of a rebalance        it revokes its partitions (drain, commit) and rejoins
+ *   a member joins, leaves or expires     the other members detect the rebalance with the next heartbeat
+ *   a member detects a rebalance          it revokes its partitions (drain, commit) and rejoins
  *   all members have rejoined             a new generation; partitions are assigned in turn
  *
  * A commit is only accepted from a member of the current generation, even while others are still
@@ -28,7 +28,7 @@ export interface Member {
   readonly topics: readonly string[];
   /** The generation has ended: revoke all partitions and rejoin. */
   revoke(generation: number): void;
-  /** The coordinator does not know this member: revoke and rejoin, regardless of the generation. */
+  /** This member was removed: revoke and rejoin, regardless of the generation. */
   expired(): void;
   assign(generation: number, partitions: readonly TopicPartition[]): void;
 }
@@ -72,7 +72,7 @@ export class MemoryGroup {
     else this.#isRebalancing = false;
   }
 
-  /** Removes a live member, which learns that with its next heartbeat. */
+  /** Removes a live member, which detects that with its next heartbeat. */
   expire(member: Member): void {
     if (!this.#members.has(member)) return;
     this.#network.toClient(member.party, () => member.expired(), this.#heartbeatMs());

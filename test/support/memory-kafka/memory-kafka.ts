@@ -141,7 +141,7 @@ export class MemoryKafka implements Kafka {
     return Promise.resolve(null);
   }
 
-  /** Consumers here know the log end offsets of their partitions while the brokers are up. */
+  /** The log end offsets of consumers are always current while the brokers are up. */
   watch(): ClusterView {
     const { network, clock } = this.#broker;
     const outage = { sinceMs: 0, error: "the brokers are down" };
@@ -168,7 +168,7 @@ export class MemoryKafka implements Kafka {
     });
   }
 
-  /** Makes the coordinators remove this process, which continues and does not know that yet. */
+  /** Makes the coordinators remove this process, which continues until it detects that. */
   expire(): void {
     for (const group of this.#broker.groups()) {
       for (const member of group.members()) if (member.party === this) group.expire(member);

@@ -1,5 +1,5 @@
 /**
- * Sorts test files: long ones start first, so that no worker is still running a long one at the end. Vitest knows their
+ * Sorts test files: long ones start first, so that no worker is still running a long one at the end. Vitest has their
  * durations only if it has run them before; otherwise it starts with large files, and these long tests are in small
  * files. Files of all projects of a group then take turns, so that local tests compute while others wait for Kafka.
  */

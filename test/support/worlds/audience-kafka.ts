@@ -66,7 +66,7 @@ export class AudienceOnKafka {
     const { admin } = this.kafka;
     const name = this.topics.audienceSyncs;
     await admin.deleteTopics([name]);
-    // The controller has deleted the topic, but the broker that lists topics learns that later.
+    // The controller has deleted the topic, but the broker that lists topics gets this change later.
     while ((await admin.topics()).includes(name)) await sleep(100);
     await admin.create([{ name, partitions: this.partitions, replicationFactor: 1, config: {} }]);
   }

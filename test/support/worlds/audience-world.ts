@@ -55,7 +55,7 @@ export class AudienceWorld {
   readonly cluster: MemoryCluster;
   readonly partitions: number;
   readonly #options: WorldOptions;
-  /** Processes whose partitions belong to other processes, although they have not learned that yet. */
+  /** Processes whose partitions belong to other processes, which they have not noticed yet. */
   readonly takenForDead = new Set<MemoryKafka>();
   /** The running processes, with their progress by partition. */
   readonly #processes = new Map<
