@@ -2,13 +2,12 @@
 
 import type { Command } from "commander";
 
-import type { ExitStatus, Shell } from "../operate/connect/shell.ts";
+import type { Exit, Shell } from "../operate/connect/shell.ts";
 
-export type MakeCommand = (shell: Shell, exit: (status: ExitStatus) => void) => Command;
+export type MakeCommand = (shell: Shell, exit: Exit) => Command;
 
 export interface CommandEntry {
   readonly name: string;
-  /** The same text as the command's own summary. */
   readonly summary: string;
   readonly load: () => Promise<MakeCommand>;
 }

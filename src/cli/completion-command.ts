@@ -17,7 +17,6 @@ export function completionOf(entries: readonly CommandEntry[]): MakeCommand {
 
 function completionCommand(entries: readonly CommandEntry[], shell: Shell): Command {
   return new Command("completion")
-    .summary("print a completion script for a shell")
     .description("Prints a script with which a shell completes commands and options.")
     .addArgument(new Argument("<shell>", "bash, zsh or fish").choices(SHELLS))
     .addHelpText(

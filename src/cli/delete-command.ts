@@ -1,6 +1,6 @@
 /** `switchyard delete`: writes one deletion request, which the deletion stage carries out. */
 
-import { Command } from "commander";
+import type { Command } from "commander";
 
 import type { Config } from "../config/config.ts";
 import {
@@ -12,39 +12,27 @@ import {
 import type { OutgoingRecord } from "../domain/record.ts";
 import { isoTimestamp } from "../domain/timestamp.ts";
 import { assertTopics } from "../operate/connect/assert-topics.ts";
-import {
-  type KafkaTimeoutOption,
-  kafkaTimeoutOption,
-  withKafka,
-} from "../operate/connect/cluster.ts";
+import { type ClusterOptions, clusterCommand, withKafka } from "../operate/connect/cluster.ts";
 import { commandProducer } from "../operate/connect/command-producer.ts";
-import {
-  type ConfigOption,
-  configOption,
-  loadOrExplain,
-} from "../operate/connect/configuration.ts";
+import { configured } from "../operate/connect/configuration.ts";
 import { configuredTopics } from "../operate/connect/connection.ts";
-import type { ExitStatus, Shell } from "../operate/connect/shell.ts";
+import type { Shell } from "../operate/connect/shell.ts";
 import { tell } from "../operate/connect/tell.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { WrongUsage } from "../words/wrong-usage.ts";
 
-interface DeleteOptions extends ConfigOption, KafkaTimeoutOption {
-  readonly json?: boolean;
+interface DeleteOptions extends ClusterOptions {
   /** The sources, which may contain duplicates; if absent, every source. */
   readonly source?: readonly string[];
 }
 
-export function deleteCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
-  return new Command("delete")
-    .summary("request the deletion of a user")
+export function deleteCommand(shell: Shell): Command {
+  return clusterCommand("delete")
     .description(
       "Writes a deletion request. The webhook destinations of the affected sources are notified. " +
         "Without --source, the user is also removed from all audiences and computed traits.",
     )
     .argument("<user>", "user ID")
-    .addOption(configOption())
-    .addOption(kafkaTimeoutOption())
     .option(
       "--source <id>",
       "notify only destinations to which this source is connected (repeatable; default: all sources)",
@@ -60,9 +48,7 @@ export function deleteCommand(shell: Shell, exit: (status: ExitStatus) => void):
     )
     .action(async (user: string, options: DeleteOptions) => {
       if (user === "") throw new WrongUsage("the user ID is empty.");
-      const loaded = await loadOrExplain(options, shell);
-      if (loaded === null) return exit(2);
-      const { config } = loaded;
+      const { config } = await configured(options, shell);
       const sources = options.source === undefined ? null : [...new Set(options.source)];
       const notified = reportedOf(user, sources, config);
       if (typeof notified === "string") throw new WrongUsage(notified);

@@ -10,14 +10,14 @@ import { join } from "node:path";
 
 import { Command } from "commander";
 
-import type { ExitStatus, Shell } from "../operate/connect/shell.ts";
+import type { Exit, ExitStatus, Shell } from "../operate/connect/shell.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
-export function kafkaCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
-  const kafka = new Command("kafka")
-    .summary("start, stop or show a local Kafka for development")
-    .description("Starts, stops or shows a local Apache Kafka for development.");
+export function kafkaCommand(shell: Shell, exit: Exit): Command {
+  const kafka = new Command("kafka").description(
+    "Starts, stops or shows a local Apache Kafka for development.",
+  );
   const actions = {
     up: "start Kafka in the background and print its address",
     down: "stop Kafka and remove its data",
@@ -52,9 +52,8 @@ export function kafkaCommand(shell: Shell, exit: (status: ExitStatus) => void): 
   );
 }
 
-export function demoCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+export function demoCommand(shell: Shell, exit: Exit): Command {
   return new Command("demo")
-    .summary("deliver sample calls through a real Kafka")
     .description(
       "Starts Kafka, Switchyard and a receiver, publishes sample calls, and shows how they are " +
         "delivered, including a retry.",

@@ -4,9 +4,8 @@ import { Command, CommanderError } from "commander";
 
 import { visibleCell, visibleLines } from "../domain/escape-control.ts";
 import { programVersion } from "../operate/connect/program-version.ts";
-import type { ExitStatus, Shell } from "../operate/connect/shell.ts";
-import { WrongUsage } from "../words/wrong-usage.ts";
-import type { CommandEntry } from "./command-entry.ts";
+import type { Exit, ExitStatus, Shell } from "../operate/connect/shell.ts";
+import { InvalidConfiguration, WrongUsage } from "../words/wrong-usage.ts";
 import { COMMANDS } from "./command-table.ts";
 import { UnreadableInput } from "./input.ts";
 
@@ -32,19 +31,20 @@ export async function runProgram(args: readonly string[], shell: Shell): Promise
         "  switchyard run --config switchyard.yaml\n" +
         "  switchyard status --admin localhost:9464 --config switchyard.yaml",
     );
-  const exit = (given: ExitStatus) => {
+  const exit: Exit = (given) => {
     status = given;
   };
   try {
     const named = nameOf(args);
-    for (const entry of COMMANDS) {
-      const command = entry.name === named ? (await entry.load())(shell, exit) : inSummary(entry);
-      program.addCommand(inherit(command, program));
+    for (const { name, summary, load } of COMMANDS) {
+      const command = name === named ? (await load())(shell, exit) : new Command(name);
+      program.addCommand(inherit(command.summary(summary), program));
     }
     pointToHelp(program);
     await program.parseAsync([...args], { from: "user" });
     return status;
   } catch (error) {
+    if (error instanceof InvalidConfiguration) return 2;
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     const prefix = shell.errColors.red("error:");
     if (error instanceof WrongUsage) {
@@ -61,11 +61,6 @@ export async function runProgram(args: readonly string[], shell: Shell): Promise
 function nameOf(args: readonly string[]): string | undefined {
   const words = args.filter((arg) => !arg.startsWith("-"));
   return words[0] === "help" ? words[1] : words[0];
-}
-
-/** Returns a command that has only a name and a summary, for the program's help. */
-function inSummary({ name, summary }: CommandEntry): Command {
-  return new Command(name).summary(summary);
 }
 
 /** After a usage error, prints one line that shows how to get help. */

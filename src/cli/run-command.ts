@@ -9,9 +9,9 @@ import {
   type ConfigOption,
   configFile,
   configOption,
-  loadOrExplain,
+  configured,
 } from "../operate/connect/configuration.ts";
-import type { ExitStatus, Shell } from "../operate/connect/shell.ts";
+import type { Exit, Shell } from "../operate/connect/shell.ts";
 import { shutdownSignal } from "../runtime/shutdown.ts";
 
 interface RunOptions extends ConfigOption {
@@ -21,9 +21,8 @@ interface RunOptions extends ConfigOption {
 const DEFAULT_STAGES = STAGE_NAMES.filter((name) => STAGES[name].isDefault);
 const IN_SHORT = DEFAULT_STAGES.length === STAGE_NAMES.length ? "all" : DEFAULT_STAGES.join(",");
 
-export function runCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+export function runCommand(shell: Shell, exit: Exit): Command {
   return new Command("run")
-    .summary("run the stages")
     .description("Runs the stages until SIGTERM or Ctrl-C.")
     .addOption(configOption())
     .option(
@@ -38,8 +37,7 @@ export function runCommand(shell: Shell, exit: (status: ExitStatus) => void): Co
         "  switchyard run --stages route,deliver --config switchyard.yaml",
     )
     .action(async (options: RunOptions) => {
-      const loaded = await loadOrExplain(options, shell);
-      if (loaded === null) return exit(2);
+      const loaded = await configured(options, shell);
       const { loadConfig } = await import("../config/load.ts");
       const { run } = await import("../run/run.ts");
       const stages = options.stages ?? DEFAULT_STAGES;

@@ -27,7 +27,6 @@ interface SignOptions {
 
 export function signCommand(shell: Shell): Command {
   return new Command("sign")
-    .summary("print the X-Signature of a request body")
     .description(
       "Prints the X-Signature of a request body: the hex HMAC-SHA1 of its exact bytes, keyed with the " +
         "destination's shared secret.",

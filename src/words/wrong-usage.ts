@@ -5,3 +5,8 @@
 export class WrongUsage extends Error {
   override readonly name = "WrongUsage";
 }
+
+/** Thrown when the problems of a configuration have been printed. The program then exits with status 2. */
+export class InvalidConfiguration extends Error {
+  override readonly name = "InvalidConfiguration";
+}

@@ -12,10 +12,10 @@ import { groupNames } from "../../domain/topics.ts";
 import {
   type ConfigOption,
   configOption,
-  loadOrExplain,
+  configured,
 } from "../../operate/connect/configuration.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
-import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import type { Shell } from "../../operate/connect/shell.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 import type { RoleGrants } from "./strimzi.ts";
 
@@ -30,9 +30,8 @@ interface AclsOptions extends ConfigOption {
 
 const ROLE = "{role}";
 
-export function aclsCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+export function aclsCommand(shell: Shell): Command {
   return new Command("acls")
-    .summary("print the Kafka ACLs that each stage and command needs")
     .description(
       "Prints the minimum Kafka ACLs of each stage and command, as kafka-acls commands that create " +
         "them, or as Strimzi KafkaUser resources. Does not connect to Kafka, and changes nothing.",
@@ -73,29 +72,22 @@ export function aclsCommand(shell: Shell, exit: (status: ExitStatus) => void): C
     )
     .action(async (options: AclsOptions) => {
       const roles = rolesOf(options.roles);
-      if (roles.kind === "unknown") {
-        throw new WrongUsage(`"${roles.name}" is not a role. Roles: ${ROLE_NAMES.join(", ")}.`);
-      }
       if (options.principal.trim() === "") {
         throw new WrongUsage("--principal is empty. Set a name, such as User:switchyard.");
       }
-      const loaded = await loadOrExplain(options, shell);
-      if (loaded === null) return exit(2);
-      const rights = rightsOf(roles.names, options.principal, loaded.config);
+      const { config } = await configured(options, shell);
+      const rights = rightsOf(roles, options.principal, config);
       if (options.output === "json" || options.json === true) {
         shell.out(`${JSON.stringify({ roles: rights }, undefined, 2)}\n`);
-        return exit(0);
+        return;
       }
       if (options.output === "commands") {
-        const tool = {
-          command: options.tool,
-          bootstrapServer: loaded.config.kafka.brokers.join(","),
-        };
+        const tool = { command: options.tool, bootstrapServer: config.kafka.brokers.join(",") };
         for (const { role, principal, grants } of rights) {
           shell.out(`# ${role}\n`);
           for (const grant of grants) shell.out(`${aclCommand(grant, principal, tool)}\n`);
         }
-        return exit(0);
+        return;
       }
       const { kafkaUsers, userName } = await import("./strimzi.ts");
       const unfit = rights.find(({ principal }) => userName(principal) === null);
@@ -103,9 +95,8 @@ export function aclsCommand(shell: Shell, exit: (status: ExitStatus) => void): C
         const expected = "Expected User: and lower-case letters, digits, dashes and dots";
         throw new WrongUsage(`${unfit.principal} is not a valid name of a KafkaUser. ${expected}.`);
       }
-      const authentication = authenticationOf(loaded.config);
+      const authentication = authenticationOf(config);
       shell.out(kafkaUsers(rights, { cluster: options.cluster, authentication }));
-      return exit(0);
     });
 }
 
@@ -138,14 +129,11 @@ function authenticationOf({ kafka }: Config): "scram-sha-512" | "tls" | null {
   return kafka.tls !== null && kafka.tls.cert !== null ? "tls" : null;
 }
 
-type Roles =
-  | { readonly kind: "roles"; readonly names: readonly RoleName[] }
-  | { readonly kind: "unknown"; readonly name: string };
-
-function rolesOf(text: string | undefined): Roles {
-  if (text === undefined) return { kind: "roles", names: ROLE_NAMES };
+function rolesOf(text: string | undefined): readonly RoleName[] {
+  if (text === undefined) return ROLE_NAMES;
   const asked = text.split(",").map((name) => name.trim());
   const names = ROLE_NAMES.filter((name) => asked.includes(name));
   const unknown = asked.find((name) => !names.some((known) => known === name));
-  return unknown === undefined ? { kind: "roles", names } : { kind: "unknown", name: unknown };
+  if (unknown === undefined) return names;
+  throw new WrongUsage(`"${unknown}" is not a role. Roles: ${ROLE_NAMES.join(", ")}.`);
 }

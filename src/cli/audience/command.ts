@@ -5,25 +5,15 @@ import { Command } from "commander";
 
 import { snakeCase } from "../../audience/snake-case.ts";
 import type { OrderedStore } from "../../audience/store/ordered-store.ts";
-import type { Config } from "../../config/config.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import { groupNames, type TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { approveSync } from "../../operate/act/approve.ts";
 import { assertTopics } from "../../operate/connect/assert-topics.ts";
-import {
-  type KafkaTimeoutOption,
-  kafkaTimeoutOption,
-  withKafka,
-} from "../../operate/connect/cluster.ts";
+import { type ClusterOptions, clusterCommand, withCluster } from "../../operate/connect/cluster.ts";
 import { commandProducer } from "../../operate/connect/command-producer.ts";
-import {
-  type ConfigOption,
-  configOption,
-  loadOrExplain,
-} from "../../operate/connect/configuration.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
-import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import type { Exit, Shell } from "../../operate/connect/shell.ts";
 import { tell } from "../../operate/connect/tell.ts";
 import {
   audiencesJson,
@@ -37,23 +27,15 @@ import { checkInput, openInput } from "../input.ts";
 import { publishAudience } from "./publish.ts";
 import { untilApplied } from "./unapplied.ts";
 
-interface PublishOptions extends ConfigOption, KafkaTimeoutOption {
+interface PublishOptions extends ClusterOptions {
   readonly name: string;
   readonly audience?: string;
   readonly file?: string;
   readonly force?: boolean;
-  readonly json?: boolean;
 }
-
-interface ListOptions extends ConfigOption, KafkaTimeoutOption {
-  readonly json?: boolean;
-}
-
-type Exit = (status: ExitStatus) => void;
 
 export function audienceCommand(shell: Shell, exit: Exit): Command {
   return new Command("audience")
-    .summary("publish syncs, list audiences and their members, approve syncs")
     .description("Publishes and approves audience syncs, and shows audiences and their members.")
     .addCommand(publishSync(shell, exit))
     .addCommand(list(shell, exit))
@@ -62,7 +44,7 @@ export function audienceCommand(shell: Shell, exit: Exit): Command {
 }
 
 function publishSync(shell: Shell, exit: Exit): Command {
-  return new Command("publish")
+  return clusterCommand("publish")
     .summary("publish a complete sync from a list of user IDs")
     .description(
       "Reads user IDs, one per line, and publishes them as a complete sync: listed users become " +
@@ -84,8 +66,6 @@ function publishSync(shell: Shell, exit: Exit): Command {
       "publish the list without comparing it with the members, even if it would be rejected",
     )
     .option("--json", "print the outcome as one JSON object")
-    .addOption(configOption())
-    .addOption(kafkaTimeoutOption())
     .addHelpText(
       "after",
       "\nExit status: 0 if the sync was published; 1 if the command was interrupted, or if the list was\n" +
@@ -96,7 +76,7 @@ function publishSync(shell: Shell, exit: Exit): Command {
     .action(async (options: PublishOptions) => {
       const { name, audience, file } = options;
       await checkInput(file);
-      await withConfig(options, shell, exit, async (kafka, config, signal) => {
+      await withCluster(options, shell, exit, async (kafka, config, signal) => {
         const topics = configuredTopics(config);
         const audienceId = audience ?? snakeCase(name);
         const groupId = groupNames(config.kafka.topicPrefix).audience;
@@ -141,13 +121,11 @@ async function* membersNow(
 }
 
 function list(shell: Shell, exit: Exit): Command {
-  return new Command("list")
+  return clusterCommand("list")
     .summary("show audiences, their last syncs and syncs awaiting approval")
-    .addOption(configOption())
-    .addOption(kafkaTimeoutOption())
     .option("--json", "print one JSON object")
-    .action((options: ListOptions) =>
-      withConfig(options, shell, exit, async (kafka, config, signal) => {
+    .action((options: ClusterOptions) =>
+      withCluster(options, shell, exit, async (kafka, config, signal) => {
         const claims = await readClaims(kafka, configuredTopics(config), signal);
         const all = claims.all();
         if (options.json === true) shell.out(audiencesJson(all));
@@ -158,14 +136,12 @@ function list(shell: Shell, exit: Exit): Command {
 }
 
 function members(shell: Shell, exit: Exit): Command {
-  return new Command("members")
+  return clusterCommand("members")
     .summary("print the members of an audience, one per line")
     .argument("<id>", "ID of the audience")
-    .addOption(configOption())
-    .addOption(kafkaTimeoutOption())
     .option("--json", "print one JSON string per line")
-    .action((id: string, options: ListOptions) =>
-      withConfig(options, shell, exit, async (kafka, config, signal) => {
+    .action((id: string, options: ClusterOptions) =>
+      withCluster(options, shell, exit, async (kafka, config, signal) => {
         const topics = configuredTopics(config);
         const audience = (await readClaims(kafka, topics, signal)).of(id);
         if (audience === null) return unknown(id, shell);
@@ -183,14 +159,12 @@ function members(shell: Shell, exit: Exit): Command {
 }
 
 function approve(shell: Shell, exit: Exit): Command {
-  return new Command("approve")
+  return clusterCommand("approve")
     .summary("approve the sync that awaits approval, and remove the members that it does not list")
     .argument("<id>", "ID of the audience")
-    .addOption(configOption())
-    .addOption(kafkaTimeoutOption())
     .option("--json", "print the outcome as one JSON object")
-    .action((id: string, options: ListOptions) =>
-      withConfig(options, shell, exit, async (kafka, config, signal) => {
+    .action((id: string, options: ClusterOptions) =>
+      withCluster(options, shell, exit, async (kafka, config, signal) => {
         const topics = configuredTopics(config);
         const audience = (await readClaims(kafka, topics, signal)).of(id);
         if (audience === null) return unknown(id, shell);
@@ -215,16 +189,4 @@ function unknown(id: string, shell: Shell): 1 {
   const name = visibleCell(JSON.stringify(id));
   shell.err(`error: audience ${name} does not exist. Run \`switchyard audience list\`.\n`);
   return 1;
-}
-
-async function withConfig(
-  options: ConfigOption & KafkaTimeoutOption,
-  shell: Shell,
-  exit: Exit,
-  act: (kafka: Kafka, config: Config, signal: AbortSignal) => Promise<ExitStatus>,
-): Promise<void> {
-  const loaded = await loadOrExplain(options, shell);
-  if (loaded === null) return exit(2);
-  const { config } = loaded;
-  exit(await withKafka(config, shell, options, (kafka, signal) => act(kafka, config, signal)));
 }

@@ -4,11 +4,11 @@ import { Command } from "commander";
 import {
   type ConfigOption,
   configOption,
+  configured,
   load,
-  loadOrExplain,
   sayWarnings,
 } from "../../operate/connect/configuration.ts";
-import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import type { Exit, ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import { type LocatedProblem, pathText } from "../../settings/problem.ts";
 import { counted } from "../../words/count.ts";
 import { diffCommand } from "./diff.ts";
@@ -18,7 +18,7 @@ interface PrintOptions extends ConfigOption {
   readonly json?: boolean;
 }
 
-export function configCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+export function configCommand(shell: Shell, exit: Exit): Command {
   const check = new Command("check")
     .summary("check the configuration and list every problem")
     .description("Checks the configuration and lists every problem and warning.")
@@ -32,8 +32,7 @@ export function configCommand(shell: Shell, exit: (status: ExitStatus) => void):
     )
     .action(async (options: PrintOptions) => {
       if (options.json === true) return exit(await checkJson(options, shell));
-      const loaded = await loadOrExplain(options, shell);
-      if (loaded === null) return exit(2);
+      const loaded = await configured(options, shell);
       const { sources, destinations } = loaded.config;
       sayWarnings(loaded.reminders, shell);
       const length = loaded.warnings.length + loaded.reminders.length;
@@ -58,13 +57,11 @@ export function configCommand(shell: Shell, exit: (status: ExitStatus) => void):
     )
     .option("--json", "print JSON, without the origin of each value")
     .action(async (options: PrintOptions) => {
-      const loaded = await loadOrExplain(options, shell);
-      if (loaded === null) return exit(2);
+      const loaded = await configured(options, shell);
       const { printConfig, printJson } = await import("../../config/print.ts");
       shell.out(options.json === true ? printJson(loaded.given) : printConfig(loaded.given));
     });
   return new Command("config")
-    .summary("write, check, print or compare the configuration")
     .description("Writes, checks, prints or compares the configuration.")
     .addHelpText(
       "after",

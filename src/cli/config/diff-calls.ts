@@ -2,7 +2,7 @@
 
 import type { Config } from "../../config/config.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
-import { type KafkaTimeoutOption, withKafka } from "../../operate/connect/cluster.ts";
+import { type ClusterOptions, withKafka } from "../../operate/connect/cluster.ts";
 import { openCommandSchemas } from "../../operate/connect/command-schemas.ts";
 import { startProgress } from "../../operate/connect/progress.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
@@ -18,11 +18,10 @@ interface Configs {
   readonly after: Config;
 }
 
-interface Options extends KafkaTimeoutOption {
+interface Options extends ClusterOptions {
   /** Milliseconds since the epoch. */
   readonly since: number;
   readonly share?: number;
-  readonly json?: boolean;
 }
 
 export async function compareCalls(

@@ -5,27 +5,20 @@
  * not reveal secrets (docs/decisions/0022-comparing-configurations.md).
  */
 
-import { Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { readProcess, reasonOf } from "../../operate/connect/admin-port.ts";
-import { type KafkaTimeoutOption, kafkaTimeoutOption } from "../../operate/connect/cluster.ts";
-import {
-  type ConfigOption,
-  configFile,
-  configOption,
-  explained,
-  loadOrExplain,
-} from "../../operate/connect/configuration.ts";
+import { type ClusterOptions, clusterCommand } from "../../operate/connect/cluster.ts";
+import { configFile, configured, usable } from "../../operate/connect/configuration.ts";
 import { instant } from "../../operate/connect/option-values.ts";
-import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import type { Exit, ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import { testShare } from "../../settings/scalars.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 import { adminAddress } from "../admin-address.ts";
 import { openInput, UnreadableInput } from "../input.ts";
 import { type Diff, diffText, type ProcessRuns } from "./diff-text.ts";
 
-export interface DiffOptions extends ConfigOption, KafkaTimeoutOption {
+export interface DiffOptions extends ClusterOptions {
   readonly admin?: readonly string[];
-  readonly json?: boolean;
   /** The time from which calls are compared, in milliseconds since the epoch. */
   readonly since?: number;
   /** Share of these calls that are compared, above 0 and at most 1. */
@@ -33,8 +26,8 @@ export interface DiffOptions extends ConfigOption, KafkaTimeoutOption {
   readonly from?: string;
 }
 
-export function diffCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
-  return new Command("diff")
+export function diffCommand(shell: Shell, exit: Exit): Command {
+  return clusterCommand("diff")
     .summary("show what another file would change, and which changes need a restart")
     .description(
       "Compares a file with the current configuration (--config), using the variables of this " +
@@ -45,7 +38,6 @@ export function diffCommand(shell: Shell, exit: (status: ExitStatus) => void): C
         "properties would change. No call is sent.",
     )
     .argument("[file]", "configuration file to compare (default: standard input)")
-    .addOption(configOption())
     .option(
       "--admin <host:port>",
       "admin port of a process (repeatable, or several separated by commas)",
@@ -66,7 +58,6 @@ export function diffCommand(shell: Shell, exit: (status: ExitStatus) => void): C
       "--from <file>",
       "with --since, compare with this file instead of the current configuration",
     )
-    .addOption(kafkaTimeoutOption())
     .option("--json", "print one JSON object")
     .addHelpText(
       "after",
@@ -97,23 +88,20 @@ async function showCallDiff(
   options: DiffOptions & { readonly since: number },
   shell: Shell,
 ): Promise<ExitStatus> {
-  const current = await loadOrExplain(options, shell);
-  if (current === null) return 2;
+  const current = await configured(options, shell);
   const { from } = options;
   const before = from === undefined ? current : await proposedIn(from, options, shell);
-  const after = before === null ? null : await proposedIn(file, options, shell);
-  if (before === null || after === null) return 2;
+  const after = await proposedIn(file, options, shell);
   const { compareCalls } = await import("./diff-calls.ts");
   const configs = { current: current.config, before: before.config, after: after.config };
   return await compareCalls(configs, options, shell);
 }
 
-/** Null if the file is invalid, and its problems have been printed. */
 async function proposedIn(file: string | undefined, options: DiffOptions, shell: Shell) {
   const content = await contentOf(file, shell);
   const { loadConfig } = await import("../../config/load.ts");
   const loaded = loadConfig({ file: configFile(options, shell), env: shell.env, content });
-  return explained(loaded, file ?? "standard input", shell);
+  return usable(loaded, file ?? "standard input", shell);
 }
 
 /**
@@ -136,10 +124,8 @@ async function showDiff(
   options: DiffOptions,
   shell: Shell,
 ): Promise<ExitStatus> {
-  const current = await loadOrExplain(options, shell);
-  if (current === null) return 2;
+  const current = await configured(options, shell);
   const proposed = await proposedIn(file, options, shell);
-  if (proposed === null) return 2;
   const hashes = { current: current.hash, proposed: proposed.hash };
   const processes = await Promise.all(
     (options.admin ?? []).map((admin) => whatRuns(admin, hashes)),

@@ -5,12 +5,12 @@
 
 import { Command } from "commander";
 
-import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import type { Exit, ExitStatus, Shell } from "../../operate/connect/shell.ts";
 
 /** The same name as in `first-file.ts`. It is repeated here, because that file is loaded only when it is needed. */
 const SCHEMA_FILE = "switchyard.schema.json";
 
-export function initCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+export function initCommand(shell: Shell, exit: Exit): Command {
   return new Command("init")
     .summary("write a first configuration file with comments")
     .description(

@@ -7,9 +7,9 @@ import {
   type ConfigOption,
   configFile,
   configOption,
-  loadOrExplain,
+  configured,
 } from "../../operate/connect/configuration.ts";
-import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import type { Exit, Shell } from "../../operate/connect/shell.ts";
 import { shutdownSignal } from "../../runtime/shutdown.ts";
 import { adminAddress } from "../admin-address.ts";
 
@@ -18,9 +18,8 @@ interface ConsoleFlags extends ConfigOption {
   readonly port?: number;
 }
 
-export function consoleCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+export function consoleCommand(shell: Shell, exit: Exit): Command {
   return new Command("console")
-    .summary("serve the console")
     .description(
       "Serves a web UI with the path of calls, each destination, dead letters, audiences and the " +
         "configuration of each process. Reads Kafka and the admin ports of the processes. Runs until " +
@@ -45,8 +44,7 @@ export function consoleCommand(shell: Shell, exit: (status: ExitStatus) => void)
         "  switchyard run --stages route,deliver,delay,console --config switchyard.yaml",
     )
     .action(async (flags: ConsoleFlags) => {
-      const loaded = await loadOrExplain(flags, shell);
-      if (loaded === null) return exit(2);
+      const loaded = await configured(flags, shell);
       const { loadConfig } = await import("../../config/load.ts");
       const { serveConsole } = await import("./serve.ts");
       const [file, { env }] = [configFile(flags, shell), shell];

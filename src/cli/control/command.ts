@@ -1,29 +1,26 @@
 /** `switchyard pause` and `switchyard resume`. */
 
-import { Command } from "commander";
+import type { Command } from "commander";
 import { resumeDestination } from "../../control/write-operator-action.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import { isDestinationId } from "../../domain/ids.ts";
 import { pauseNow, stillOnHold } from "../../operate/act/control-actions.ts";
 import {
-  type ControlOptions,
-  controlOptions,
+  controlCommand,
   EXIT_HELP,
   operatingOn,
   withDestination,
 } from "../../operate/act/control-options.ts";
 import { pausedJson, pausedText, waitingOfPaused } from "../../operate/act/paused-text.ts";
 import { pausedSentence, pauseJson } from "../../operate/act/pausing.ts";
-import { withKafka } from "../../operate/connect/cluster.ts";
-import { loadOrExplain } from "../../operate/connect/configuration.ts";
+import { type ClusterOptions, withKafka } from "../../operate/connect/cluster.ts";
+import { configured } from "../../operate/connect/configuration.ts";
 import { durationWithin } from "../../operate/connect/option-values.ts";
-import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import type { Shell } from "../../operate/connect/shell.ts";
 import { tell } from "../../operate/connect/tell.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 
-type Exit = (status: ExitStatus) => void;
-
-interface PauseOptions extends ControlOptions {
+interface PauseOptions extends ClusterOptions {
   /** Milliseconds. */
   readonly for?: number;
   readonly untilResumed?: boolean;
@@ -32,9 +29,8 @@ interface PauseOptions extends ControlOptions {
 /** Maximum for --for. Without --for, a pause has no end. */
 const FOR_MAX_MS = 365 * 86_400_000;
 
-export function pauseCommand(shell: Shell, exit: Exit): Command {
-  const command = new Command("pause")
-    .summary("pause a destination")
+export function pauseCommand(shell: Shell): Command {
+  return controlCommand("pause")
     .description(
       "Pauses a destination in all processes within two seconds, until it is resumed. No requests are " +
         "sent to it. Its calls are still routed, and stay in its queue in order. The pause survives " +
@@ -46,8 +42,7 @@ export function pauseCommand(shell: Shell, exit: Exit): Command {
       "resume automatically after this time, such as 2h",
       durationWithin(1, FOR_MAX_MS),
     )
-    .option("--until-resumed", "do not resume automatically, even if the current pause has an end");
-  return controlOptions(command)
+    .option("--until-resumed", "do not resume automatically, even if the current pause has an end")
     .addHelpText(
       "after",
       `${EXIT_HELP}Examples:\n  switchyard pause crm --config switchyard.yaml\n` +
@@ -57,7 +52,7 @@ export function pauseCommand(shell: Shell, exit: Exit): Command {
       if (options.for !== undefined && options.untilResumed === true) {
         throw new WrongUsage("--for and --until-resumed cannot be combined.");
       }
-      return withDestination(id, options, shell, exit, async (looking) => {
+      return withDestination(id, options, shell, async (looking) => {
         const asked = { forMs: options.for ?? null, untilResumed: options.untilResumed === true };
         const operating = await operatingOn(looking, shell);
         const paused = await pauseNow({ looking, by: "command" }, operating, asked);
@@ -73,20 +68,16 @@ export function pauseCommand(shell: Shell, exit: Exit): Command {
     });
 }
 
-export function resumeCommand(shell: Shell, exit: Exit): Command {
-  const command = new Command("resume")
-    .summary("resume a paused destination")
+export function resumeCommand(shell: Shell): Command {
+  return controlCommand("resume")
     .description(
       "Ends a pause that was started with `switchyard pause` or in the console, in all processes " +
         "within two seconds. Queued deliveries are then delivered in order. Also works for a " +
         "destination that was removed from the configuration.",
-    );
-  return controlOptions(command)
+    )
     .addHelpText("after", `${EXIT_HELP}Example:\n  switchyard resume crm --config switchyard.yaml`)
-    .action(async (id: string, options: ControlOptions) => {
-      const loaded = await loadOrExplain(options, shell);
-      if (loaded === null) return exit(2);
-      const { config } = loaded;
+    .action(async (id: string, options: ClusterOptions) => {
+      const { config } = await configured(options, shell);
       if (!isDestinationId(id)) throw new WrongUsage(`"${id}" is not a valid destination ID.`);
       await withKafka(config, shell, options, async (kafka, signal) => {
         await resumeDestination(await operatingOn({ kafka, config, signal }, shell), id);

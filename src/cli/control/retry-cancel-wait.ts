@@ -1,34 +1,32 @@
 /** `switchyard retry`, `wait` and `cancel`, which act on the backlog of one destination. */
 
-import { Command } from "commander";
+import type { Command } from "commander";
 
 import { visibleCell } from "../../domain/escape-control.ts";
 import { cancelWaiting, retryNow, waitUntilNoneIsLeft } from "../../operate/act/control-actions.ts";
 import {
-  type ControlOptions,
-  controlOptions,
+  controlCommand,
   EXIT_HELP,
   operatingOn,
   withDestination,
 } from "../../operate/act/control-options.ts";
 import type { Looking } from "../../operate/act/remaining.ts";
 import { remainingText, stillText, sumOf } from "../../operate/act/wait.ts";
+import type { ClusterOptions } from "../../operate/connect/cluster.ts";
 import { durationWithin } from "../../operate/connect/option-values.ts";
 import { onTerminal } from "../../operate/connect/progress.ts";
-import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import type { Exit, ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import { tell } from "../../operate/connect/tell.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { counted } from "../../words/count.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 
-type Exit = (status: ExitStatus) => void;
-
-interface DrainOptions extends ControlOptions {
+interface DrainOptions extends ClusterOptions {
   /** Milliseconds. */
   readonly timeout?: number;
 }
 
-interface CancelOptions extends ControlOptions {
+interface CancelOptions extends ClusterOptions {
   /** Milliseconds. */
   readonly olderThan?: number;
   readonly dryRun?: boolean;
@@ -39,18 +37,16 @@ const YEAR_MS = 365 * 86_400_000;
 /** Recorded as the author of the operator action. */
 const BY = "command";
 
-export function retryCommand(shell: Shell, exit: Exit): Command {
-  const command = new Command("retry")
-    .summary("immediately attempt the deliveries that await retry")
+export function retryCommand(shell: Shell): Command {
+  return controlCommand("retry")
     .description(
       "Attempts the deliveries of one destination that await retry, as fast as its endpoints " +
         "accept deliveries, without waiting until the retries are due. `Retry-After` is still " +
         "respected.",
-    );
-  return controlOptions(command)
+    )
     .addHelpText("after", `${EXIT_HELP}Example:\n  switchyard retry crm --config switchyard.yaml`)
-    .action((id: string, options: ControlOptions) =>
-      withDestination(id, options, shell, exit, async (looking) => {
+    .action((id: string, options: ClusterOptions) =>
+      withDestination(id, options, shell, async (looking) => {
         const acting = { looking, progressOutput: onTerminal(shell), by: BY };
         const waiting = await retryNow(acting, await operatingOn(looking, shell));
         const done = `Retrying ${counted(waiting, "delivery", "deliveries")} of ${id} now. Run \`switchyard wait ${id}\` to wait until they are processed.\n`;
@@ -59,9 +55,8 @@ export function retryCommand(shell: Shell, exit: Exit): Command {
     );
 }
 
-export function cancelCommand(shell: Shell, exit: Exit): Command {
-  const command = new Command("cancel")
-    .summary("dead-letter the deliveries that wait for a destination")
+export function cancelCommand(shell: Shell): Command {
+  return controlCommand("cancel")
     .description(
       "Dead-letters all deliveries of a destination that are queued or await retry, with the reason " +
         "`cancelled`. `switchyard dead-letters replay --reason cancelled` sends the deliveries again.",
@@ -72,8 +67,7 @@ export function cancelCommand(shell: Shell, exit: Exit): Command {
       durationWithin(1, YEAR_MS),
     )
     .option("--dry-run", "count the deliveries without canceling them")
-    .option("--yes", "cancel the deliveries (required without --dry-run)");
-  return controlOptions(command)
+    .option("--yes", "cancel the deliveries (required without --dry-run)")
     .addHelpText(
       "after",
       `${EXIT_HELP}Examples:\n  switchyard cancel crm --older-than 2d --dry-run --config switchyard.yaml\n` +
@@ -83,7 +77,7 @@ export function cancelCommand(shell: Shell, exit: Exit): Command {
       if (options.dryRun !== true && options.yes !== true) {
         throw new WrongUsage("--yes is required. To count the deliveries first, use --dry-run.");
       }
-      return withDestination(id, options, shell, exit, async (looking) => {
+      return withDestination(id, options, shell, async (looking) => {
         const isDryRun = options.dryRun === true;
         const acting = { looking, progressOutput: onTerminal(shell), by: BY };
         const operating = isDryRun ? null : await operatingOn(looking, shell);
@@ -101,8 +95,7 @@ export function cancelCommand(shell: Shell, exit: Exit): Command {
 }
 
 export function waitCommand(shell: Shell, exit: Exit): Command {
-  const command = new Command("wait")
-    .summary("wait until a destination has no backlog")
+  return controlCommand("wait")
     .description(
       "Waits until the current backlog of a destination has been delivered or dead-lettered, " +
         "including deliveries that await retry. Does not wait for later calls.",
@@ -111,8 +104,7 @@ export function waitCommand(shell: Shell, exit: Exit): Command {
       "--timeout <duration>",
       "stop waiting after this time, such as 10m",
       durationWithin(1, YEAR_MS),
-    );
-  return controlOptions(command)
+    )
     .addHelpText(
       "after",
       "\nExit status: 0 if no deliveries are left; 1 on failure, or if deliveries are left; 2 if the usage\n" +
@@ -120,7 +112,7 @@ export function waitCommand(shell: Shell, exit: Exit): Command {
         "Example:\n  switchyard wait crm --timeout 10m --config switchyard.yaml",
     )
     .action((id: string, options: DrainOptions) =>
-      withDestination(id, options, shell, exit, async (looking) => {
+      withDestination(id, options, shell, async (looking) => {
         exit(await waitAndSay(looking, shell, options));
       }),
     );

@@ -1,26 +1,17 @@
 /** `switchyard dead-letters`: lists and replays dead letters. */
 
 import { Command } from "commander";
+import type { Config } from "../../config/config.ts";
 import { shellWord } from "../../domain/shell-word.ts";
-import { withKafka } from "../../operate/connect/cluster.ts";
-import { loadOrExplain } from "../../operate/connect/configuration.ts";
+import { withCluster } from "../../operate/connect/cluster.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
 import { perSecond, replayName } from "../../operate/connect/option-values.ts";
-import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import type { Exit, Shell } from "../../operate/connect/shell.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 import { canAsk } from "../confirm.ts";
 import { listDeadLetters } from "./list.ts";
-import {
-  addDeadLetterOptions,
-  type DeadLetterOptions,
-  FILTER_OPTIONS,
-  filterOf,
-} from "./options.ts";
+import { type DeadLetterOptions, deadLetterCommand, FILTER_OPTIONS, filterOf } from "./options.ts";
 import { type ReplayOptions, replayDeadLetters } from "./replay.ts";
-
-interface ListFlags extends DeadLetterOptions {
-  readonly json?: boolean;
-}
 
 interface ReplayFlags extends DeadLetterOptions {
   readonly dryRun?: boolean;
@@ -28,12 +19,10 @@ interface ReplayFlags extends DeadLetterOptions {
   readonly resume?: string;
   readonly includeReplayed?: boolean;
   readonly yes?: boolean;
-  readonly json?: boolean;
 }
 
-export function deadLettersCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+export function deadLettersCommand(shell: Shell, exit: Exit): Command {
   return new Command("dead-letters")
-    .summary("list and replay dead letters")
     .description("Lists and replays dead letters.")
     .addCommand(listCommand(shell, exit))
     .addCommand(replayCommand(shell, exit))
@@ -44,14 +33,11 @@ export function deadLettersCommand(shell: Shell, exit: (status: ExitStatus) => v
     );
 }
 
-function listCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
-  const list = new Command("list")
+function listCommand(shell: Shell, exit: Exit): Command {
+  const limit = "show only the newest n dead letters (default: 50; with --json, all)";
+  return deadLetterCommand("list", limit)
     .summary("list and count dead letters")
-    .description("Lists dead letters, the newest last, and counts them by destination and reason.");
-  return addDeadLetterOptions(
-    list,
-    "show only the newest n dead letters (default: 50; with --json, all)",
-  )
+    .description("Lists dead letters, the newest last, and counts them by destination and reason.")
     .option("--json", "print one JSON object per line, the oldest first")
     .addHelpText(
       "after",
@@ -60,35 +46,23 @@ function listCommand(shell: Shell, exit: (status: ExitStatus) => void): Command 
         "  switchyard dead-letters list --reason rejected --limit 10\n" +
         "  switchyard dead-letters list --message-id m-123 --json",
     )
-    .action(async (flags: ListFlags) => {
-      const loaded = await loadOrExplain(flags, shell);
-      if (loaded === null) return exit(2);
+    .action(async (flags: DeadLetterOptions) => {
       shell.onlyPrints();
-      const { config } = loaded;
-      const options = {
-        filter: filterOf(flags),
-        limit: flags.limit ?? null,
-        json: flags.json === true,
-        topics: configuredTopics(config),
-        destinations: config.destinations,
-        registry: config.registry,
-      };
-      exit(
-        await withKafka(config, shell, flags, (kafka, signal) =>
-          listDeadLetters(kafka, { ...options, signal }, shell),
-        ),
+      const filter = filterOf(flags);
+      const options = { filter, limit: flags.limit ?? null, json: flags.json === true };
+      await withCluster(flags, shell, exit, (kafka, config, signal) =>
+        listDeadLetters(kafka, { ...options, ...sourceOf(config), signal }, shell),
       );
     });
 }
 
-function replayCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
-  const replay = new Command("replay")
+function replayCommand(shell: Shell, exit: Exit): Command {
+  return deadLetterCommand("replay", "replay only the oldest n dead letters")
     .summary("replay dead letters")
     .description(
       "Replays dead letters. Deliveries go back to their destination's queue and get a new retry window; " +
         "other records go back to the topic they came from. Before it starts, prints what will be replayed.",
-    );
-  return addDeadLetterOptions(replay, "replay only the oldest n dead letters")
+    )
     .option("--dry-run", "count the matching dead letters without replaying them")
     .option("--include-replayed", "include dead letters that have already been replayed")
     .option(
@@ -114,27 +88,22 @@ function replayCommand(shell: Shell, exit: (status: ExitStatus) => void): Comman
         "  switchyard dead-letters replay --resume 20260301-093015-3f9c",
     )
     .action(async (flags: ReplayFlags, command: Command) => {
-      const chosen = chosenReplay(flags, command);
-      const asks = asksFirst(flags, command, shell);
-      const loaded = await loadOrExplain(flags, shell);
-      if (loaded === null) return exit(2);
-      const { config } = loaded;
       const options = {
-        chosen,
-        asks,
+        chosen: chosenReplay(flags, command),
+        asks: asksFirst(flags, command, shell),
         dryRun: flags.dryRun === true,
         json: flags.json === true,
-        topics: configuredTopics(config),
-        destinations: config.destinations,
-        registry: config.registry,
         resumeArguments: flags.config === undefined ? "" : ` --config ${shellWord(flags.config)}`,
       };
-      exit(
-        await withKafka(config, shell, flags, (kafka, signal) =>
-          replayDeadLetters(kafka, { ...options, signal }, shell),
-        ),
+      await withCluster(flags, shell, exit, (kafka, config, signal) =>
+        replayDeadLetters(kafka, { ...options, ...sourceOf(config), signal }, shell),
       );
     });
+}
+
+function sourceOf(config: Config) {
+  const { destinations, registry } = config;
+  return { topics: configuredTopics(config), destinations, registry };
 }
 
 /** @throws WrongUsage if confirmation is required but there is no terminal. */

@@ -2,14 +2,12 @@
 
 import { type Command, InvalidArgumentError } from "commander";
 import { DEAD_LETTER_REASONS, type DeadLetterReason } from "../../domain/dead-letter.ts";
-import { type KafkaTimeoutOption, kafkaTimeoutOption } from "../../operate/connect/cluster.ts";
-import { configOption } from "../../operate/connect/configuration.ts";
+import { type ClusterOptions, clusterCommand } from "../../operate/connect/cluster.ts";
 import { instant, repeated, wholeNumber } from "../../operate/connect/option-values.ts";
 import type { DeadLetterFilter } from "../../operate/replay/dead-letter-record.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 
-export interface DeadLetterOptions extends KafkaTimeoutOption {
-  readonly config?: string;
+export interface DeadLetterOptions extends ClusterOptions {
   readonly destination?: readonly string[];
   readonly reason?: readonly DeadLetterReason[];
   readonly messageId?: readonly string[];
@@ -23,10 +21,8 @@ export interface DeadLetterOptions extends KafkaTimeoutOption {
 export const FILTER_OPTIONS = ["destination", "reason", "messageId", "since", "until", "limit"];
 
 /** @param limit the description of `--limit` for the command. */
-export function addDeadLetterOptions(command: Command, limit: string): Command {
-  return command
-    .addOption(configOption())
-    .addOption(kafkaTimeoutOption())
+export function deadLetterCommand(name: string, limit: string): Command {
+  return clusterCommand(name)
     .option("--destination <id>", "only dead letters for this destination (repeatable)", repeated)
     .option(
       "--reason <reason>",

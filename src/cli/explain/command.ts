@@ -7,10 +7,10 @@ import { Command } from "commander";
 import {
   type ConfigOption,
   configOption,
-  loadOrExplain,
+  configured,
 } from "../../operate/connect/configuration.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
-import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import type { Shell } from "../../operate/connect/shell.ts";
 import type { ExplainedBatch } from "../../operate/timeline/explanation.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { linesOf, openInput } from "../input.ts";
@@ -23,9 +23,8 @@ interface ExplainOptions extends ConfigOption, SourceOption {
   readonly json?: boolean;
 }
 
-export function explainCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+export function explainCommand(shell: Shell): Command {
   return new Command("explain")
-    .summary("show where calls would go, and why")
     .description(
       "Shows the source of each call, which destinations would receive it and why, and the exact " +
         "requests: method, URL, headers with the signature, and body. The connection also adds Host, " +
@@ -44,18 +43,13 @@ export function explainCommand(shell: Shell, exit: (status: ExitStatus) => void)
         `  echo '{"type":"track","userId":"u1","event":"Signed Up"}' | switchyard explain --source web`,
     )
     .action(async (file: string | undefined, options: ExplainOptions) => {
-      const loaded = await loadOrExplain(options, shell);
-      if (loaded === null) return exit(2);
-      const headers = sourceHeaders(options.source, loaded.config.sources);
+      const { config } = await configured(options, shell);
+      const headers = sourceHeaders(options.source, config.sources);
       shell.onlyPrints();
       const explanations = await import("../../operate/timeline/explanation.ts");
       const json = await import("../../operate/timeline/explanation-json.ts");
       const text = await import("../../operate/timeline/explanation-text.ts");
-      const explain = explanations.createExplainer(
-        loaded.config,
-        configuredTopics(loaded.config),
-        headers,
-      );
+      const explain = explanations.createExplainer(config, configuredTopics(config), headers);
       const isJson = options.json === true;
       const batches = new explanations.BatchExplainer();
       const outBatch = (batch: ExplainedBatch) =>

@@ -21,7 +21,6 @@ type Filter = Extract<CompiledFilter, { readonly kind: "filter" }>;
 
 export function filterCommand(shell: Shell): Command {
   return new Command("filter")
-    .summary("test an expression of the filter language with calls")
     .description(
       "Tests expressions of the filter language, which filters and mappings use in `if`.",
     )

@@ -1,38 +1,25 @@
 /** `switchyard publish`: writes calls from JSON lines to the `calls` topic. */
 
-import { Command } from "commander";
+import type { Command } from "commander";
 import { assertTopics } from "../../operate/connect/assert-topics.ts";
-import {
-  type KafkaTimeoutOption,
-  kafkaTimeoutOption,
-  withKafka,
-} from "../../operate/connect/cluster.ts";
+import { type ClusterOptions, clusterCommand, withKafka } from "../../operate/connect/cluster.ts";
 import { commandProducer } from "../../operate/connect/command-producer.ts";
-import {
-  type ConfigOption,
-  configOption,
-  loadOrExplain,
-} from "../../operate/connect/configuration.ts";
+import { configured } from "../../operate/connect/configuration.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
-import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import type { Exit, Shell } from "../../operate/connect/shell.ts";
 import { checkInput, openInput } from "../input.ts";
 import { type SourceOption, sourceHeaders, sourceOption } from "../source-option.ts";
 import { publish } from "./publish.ts";
 
-interface PublishOptions extends ConfigOption, KafkaTimeoutOption, SourceOption {
-  readonly json?: boolean;
-}
+interface PublishOptions extends ClusterOptions, SourceOption {}
 
-export function publishCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
-  return new Command("publish")
-    .summary("write calls from JSON lines to the calls topic")
+export function publishCommand(shell: Shell, exit: Exit): Command {
+  return clusterCommand("publish")
     .description(
       "Reads calls, checks each of them, and writes the valid ones to the calls topic. Reports which " +
         "lines were rejected, and why.",
     )
     .argument("[file]", "file with calls, one JSON object per line (default: standard input)")
-    .addOption(configOption())
-    .addOption(kafkaTimeoutOption())
     .addOption(sourceOption())
     .option("--json", "print one JSON object per rejected line, then one for the outcome")
     .addHelpText(
@@ -43,9 +30,7 @@ export function publishCommand(shell: Shell, exit: (status: ExitStatus) => void)
         `  echo '{"type":"track","userId":"u1","event":"Hello"}' | switchyard publish --source web`,
     )
     .action(async (file: string | undefined, options: PublishOptions) => {
-      const loaded = await loadOrExplain(options, shell);
-      if (loaded === null) return exit(2);
-      const { config } = loaded;
+      const { config } = await configured(options, shell);
       const { sources, defaultSource } = config;
       const headers = sourceHeaders(options.source, sources);
       await checkInput(file);

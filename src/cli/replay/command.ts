@@ -1,32 +1,24 @@
 /** `switchyard replay`: routes past calls again, for one destination. */
 
-import { Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 
 import { CALL_TYPES, type CallType } from "../../domain/call.ts";
 import { visibleLines } from "../../domain/escape-control.ts";
 import { shellWord } from "../../domain/shell-word.ts";
 import type { Kafka } from "../../kafka/port.ts";
-import {
-  type KafkaTimeoutOption,
-  kafkaTimeoutOption,
-  withKafka,
-} from "../../operate/connect/cluster.ts";
-import {
-  type ConfigOption,
-  configOption,
-  loadOrExplain,
-} from "../../operate/connect/configuration.ts";
+import { type ClusterOptions, clusterCommand, withKafka } from "../../operate/connect/cluster.ts";
+import { configured } from "../../operate/connect/configuration.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
 import { instant, perSecond, repeated, replayName } from "../../operate/connect/option-values.ts";
 import { onTerminal } from "../../operate/connect/progress.ts";
-import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import type { Exit, ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import type { Outcome } from "../../operate/replay/call-outcome.ts";
 import type { CallReplayOptions } from "../../operate/replay/call-replay.ts";
 import type { ChosenReplay } from "../../operate/replay/replay-store.ts";
 import { type CallReplayPlan, fits } from "../../operate/replay/stored-replay.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 
-interface Flags extends ConfigOption, KafkaTimeoutOption {
+interface Flags extends ClusterOptions {
   /** Milliseconds since the epoch. */
   readonly since?: number;
   readonly until?: number;
@@ -35,7 +27,6 @@ interface Flags extends ConfigOption, KafkaTimeoutOption {
   readonly perSecond?: number;
   readonly dryRun?: boolean;
   readonly resume?: string;
-  readonly json?: boolean;
 }
 
 const HELP = `
@@ -57,16 +48,13 @@ Examples:
   switchyard replay crm-hook --since 7d --type track --event "Order Completed"
   switchyard replay --resume 20260301-093015-3f9c`;
 
-export function replayCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
-  return new Command("replay")
-    .summary("replay past calls for one destination")
+export function replayCommand(shell: Shell, exit: Exit): Command {
+  return clusterCommand("replay")
     .description(
       "Reads the calls topic from a given time, routes each call for one destination only, and writes " +
         "the deliveries to that destination's queue.",
     )
     .argument("[destination]", "the destination's ID; omit it with --resume")
-    .addOption(configOption())
-    .addOption(kafkaTimeoutOption())
     .option(
       "--since <when>",
       "written at or after this time: ISO 8601, or an age such as 2d",
@@ -86,9 +74,7 @@ export function replayCommand(shell: Shell, exit: (status: ExitStatus) => void):
     .addHelpText("after", HELP)
     .action(async (id: string | undefined, flags: Flags) => {
       assertUsage(id, flags);
-      const loaded = await loadOrExplain(flags, shell);
-      if (loaded === null) return exit(2);
-      const { config } = loaded;
+      const { config } = await configured(flags, shell);
       const chosen = chosenReplay(id, flags);
       const { routedTo } = await import("../../operate/replay/call-replay.ts");
       if (chosen.kind === "new") routedTo(config, chosen.plan.destination);

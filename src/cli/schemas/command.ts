@@ -17,9 +17,9 @@ import { Command, Option } from "commander";
 import {
   type ConfigOption,
   configOption,
-  loadOrExplain,
+  configured,
 } from "../../operate/connect/configuration.ts";
-import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import type { Exit, ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import type { SubjectSchema, Subjects } from "../../registry/subjects.ts";
 import { counted } from "../../words/count.ts";
 import { table } from "../../words/table.ts";
@@ -42,7 +42,7 @@ interface Plan {
   readonly json: boolean;
 }
 
-export function schemasCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
+export function schemasCommand(shell: Shell, exit: Exit): Command {
   const sub = (name: string, summary: string, description: string, action: Action) =>
     new Command(name)
       .summary(summary)
@@ -56,7 +56,6 @@ export function schemasCommand(shell: Shell, exit: (status: ExitStatus) => void)
       .addHelpText("after", `\nExample:\n  switchyard schemas ${name} --config switchyard.yaml`)
       .action(async (options: SchemasOptions) => exit(await withSubjects(options, shell, action)));
   return new Command("schemas")
-    .summary("register Avro schemas, or check what would be registered")
     .description(
       "Compares Avro schemas with the schema registry, and registers them. By default, these " +
         "are the schemas of calls, audience syncs, deletion requests and attempts. The subject " +
@@ -96,9 +95,7 @@ async function withSubjects(
   shell: Shell,
   action: Action,
 ): Promise<ExitStatus> {
-  const loaded = await loadOrExplain(options, shell);
-  if (loaded === null) return 2;
-  const { registry } = loaded.config;
+  const { registry } = (await configured(options, shell)).config;
   if (registry === null) {
     shell.err(`${shell.errColors.red("error:")} registry.url is not set in the configuration\n`);
     return 2;

@@ -1,29 +1,19 @@
 /** `switchyard skip-corrupt-batch`: skips one corrupt batch, so that the halted stage can continue. */
 
-import { Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { assertTopics } from "../../operate/connect/assert-topics.ts";
-import {
-  type KafkaTimeoutOption,
-  kafkaTimeoutOption,
-  withKafka,
-} from "../../operate/connect/cluster.ts";
-import {
-  type ConfigOption,
-  configOption,
-  loadOrExplain,
-} from "../../operate/connect/configuration.ts";
-import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import { type ClusterOptions, clusterCommand, withKafka } from "../../operate/connect/cluster.ts";
+import { configured } from "../../operate/connect/configuration.ts";
+import type { Exit, Shell } from "../../operate/connect/shell.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 import { groupOf, inputTopics } from "./group-of.ts";
 
-interface SkipFlags extends ConfigOption, KafkaTimeoutOption {
+interface SkipFlags extends ClusterOptions {
   readonly dryRun?: boolean;
-  readonly json?: boolean;
 }
 
-export function skipCorruptBatchCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
-  return new Command("skip-corrupt-batch")
-    .summary("skip one corrupt batch so that a halted stage can continue")
+export function skipCorruptBatchCommand(shell: Shell, exit: Exit): Command {
+  return clusterCommand("skip-corrupt-batch")
     .description(
       "Moves the consumer group of a halted stage past one corrupt batch. The records of the batch are " +
         "lost. Reads the batch first, and never skips an intact batch.",
@@ -31,8 +21,6 @@ export function skipCorruptBatchCommand(shell: Shell, exit: (status: ExitStatus)
     .argument("<topic>", "topic, as shown in the error")
     .argument("<partition>", "partition, as shown in the error", number)
     .argument("<offset>", "offset, as shown in the error", number)
-    .addOption(configOption())
-    .addOption(kafkaTimeoutOption())
     .option("--dry-run", "show what would be skipped without skipping it")
     .option("--json", "print the outcome as one JSON object")
     .addHelpText(
@@ -44,9 +32,7 @@ export function skipCorruptBatchCommand(shell: Shell, exit: (status: ExitStatus)
         "  switchyard skip-corrupt-batch switchyard.calls 3 42 --config switchyard.yaml",
     )
     .action(async (topic: string, partition: number, offset: number, flags: SkipFlags) => {
-      const loaded = await loadOrExplain(flags, shell);
-      if (loaded === null) return exit(2);
-      const { config } = loaded;
+      const { config } = await configured(flags, shell);
       const group = groupOf(topic, config);
       if (group === null) {
         const read = inputTopics(config).join(", ");

@@ -1,28 +1,19 @@
 /** `switchyard status`: the state of each destination, and the progress of each stage. */
 
-import { Command } from "commander";
-import {
-  type KafkaTimeoutOption,
-  kafkaTimeoutOption,
-  withKafka,
-} from "../../operate/connect/cluster.ts";
-import {
-  type ConfigOption,
-  configOption,
-  loadOrExplain,
-} from "../../operate/connect/configuration.ts";
+import type { Command } from "commander";
+import { type ClusterOptions, clusterCommand, withKafka } from "../../operate/connect/cluster.ts";
+import { configured } from "../../operate/connect/configuration.ts";
 import { durationWithin } from "../../operate/connect/option-values.ts";
-import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import type { Exit, ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import type { UseKafka } from "../../operate/look/look.ts";
 import { shutdownSignal } from "../../runtime/shutdown.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 import { adminAddress } from "../admin-address.ts";
 import type { ShowOptions } from "./show.ts";
 
-interface StatusFlags extends ConfigOption, KafkaTimeoutOption {
+interface StatusFlags extends ClusterOptions {
   readonly admin?: readonly string[];
   readonly rateWindow?: number;
-  readonly json?: boolean;
   readonly failing?: boolean;
   readonly destination?: string;
   readonly watch?: boolean;
@@ -30,17 +21,14 @@ interface StatusFlags extends ConfigOption, KafkaTimeoutOption {
 
 const RATE_WINDOW_DEFAULT_MS = 1_000;
 
-export function statusCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
-  return new Command("status")
-    .summary("show the state of destinations, lag, backlogs and dead letters")
+export function statusCommand(shell: Shell, exit: Exit): Command {
+  return clusterCommand("status")
     .description(
       "Shows the state of each destination (delivering, failing or on hold), its backlog, the age of its " +
         "oldest delivery, and when its next attempt is due. Destinations with problems come first. " +
         "Backlogs and dead letters are read from Kafka; states, responses and rates are read " +
         "from the admin ports of the processes.",
     )
-    .addOption(configOption())
-    .addOption(kafkaTimeoutOption())
     .option(
       "--admin <host:port>",
       "admin port of a process (repeatable, or several separated by commas)",
@@ -84,8 +72,7 @@ async function status(flags: StatusFlags, shell: Shell): Promise<ExitStatus> {
     shell.err(`--watch: ${why}. Without --watch the status is printed once.\n`);
     return 2;
   }
-  const loaded = await loadOrExplain(flags, shell);
-  if (loaded === null) return 2;
+  const loaded = await configured(flags, shell);
   const { config, hash } = loaded;
   if (destination !== null) {
     await assertKnown(

@@ -1,38 +1,27 @@
 /** `switchyard timeline`: shows what happened to one call. */
 
-import { Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 
 import type { Config } from "../../config/config.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import type { Kafka } from "../../kafka/port.ts";
-import {
-  type KafkaTimeoutOption,
-  kafkaTimeoutOption,
-  withKafka,
-} from "../../operate/connect/cluster.ts";
+import { type ClusterOptions, clusterCommand, withCluster } from "../../operate/connect/cluster.ts";
 import { openCommandSchemas } from "../../operate/connect/command-schemas.ts";
-import {
-  type ConfigOption,
-  configOption,
-  loadOrExplain,
-} from "../../operate/connect/configuration.ts";
-import { INSTANT_FORM, parseInstant } from "../../operate/connect/instant.ts";
+import { instant as parseSince } from "../../operate/connect/option-values.ts";
 import { startProgress } from "../../operate/connect/progress.ts";
-import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import type { Exit, ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import { instant } from "../../operate/timeline/sentences.ts";
 import { systemClock } from "../../runtime/clock.ts";
 
 const SINCE_DEFAULT_MS = 86_400_000;
 
-interface TraceOptions extends ConfigOption, KafkaTimeoutOption {
+interface TraceOptions extends ClusterOptions {
   /** Milliseconds since the epoch. */
   readonly since?: number;
-  readonly json?: boolean;
 }
 
-export function timelineCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
-  return new Command("timeline")
-    .summary("show what happened to one call, from receipt to its final state")
+export function timelineCommand(shell: Shell, exit: Exit): Command {
+  return clusterCommand("timeline")
     .description(
       "Shows the steps of one call in chronological order: when it was received, which destinations it was " +
         "routed to and why, each attempt, each wait, and the final state of each delivery. Reads Kafka and " +
@@ -43,12 +32,10 @@ export function timelineCommand(shell: Shell, exit: (status: ExitStatus) => void
       "<message-id>",
       "message ID of the call, or <topic>/<partition>/<offset> if it has none",
     )
-    .addOption(configOption())
-    .addOption(kafkaTimeoutOption())
     .option(
       "--since <when>",
       "read records written at or after this time: ISO 8601, or an age such as 2d (default: 1d)",
-      at,
+      parseSince,
     )
     .option(
       "--json",
@@ -63,16 +50,11 @@ export function timelineCommand(shell: Shell, exit: (status: ExitStatus) => void
         "  switchyard timeline 0190b6c4-5ae1-7f2e-9d6a-0c8b7f5e4a31\n" +
         "  switchyard timeline switchyard.calls/3/1042 --since 2d --json",
     )
-    .action(async (messageId: string, options: TraceOptions) => {
-      const loaded = await loadOrExplain(options, shell);
-      if (loaded === null) return exit(2);
-      const { config } = loaded;
-      exit(
-        await withKafka(config, shell, options, (kafka, signal) =>
-          trace(kafka, config, { messageId, ...options }, signal, shell),
-        ),
-      );
-    });
+    .action((messageId: string, options: TraceOptions) =>
+      withCluster(options, shell, exit, (kafka, config, signal) =>
+        trace(kafka, config, { messageId, ...options }, signal, shell),
+      ),
+    );
 }
 
 async function trace(
@@ -110,10 +92,4 @@ async function trace(
   if (json === true) shell.raw(timelineJson(found, names));
   else shell.out(timelineText(found, names, shell.colors));
   return found.gaps.some(({ kind }) => kind === "unread") ? 1 : 0;
-}
-
-function at(text: string): number {
-  const atMs = parseInstant(text, systemClock.nowMs());
-  if (atMs !== null) return atMs;
-  throw new InvalidArgumentError(`"${text}" is not a time. Expected ${INSTANT_FORM}.`);
 }

@@ -12,26 +12,18 @@
  *   `--brokers`                                               see `brokers.ts`
  */
 
-import { Command, Option } from "commander";
+import { type Command, Option } from "commander";
 
 import type { Config } from "../../config/config.ts";
 import type { Admin } from "../../kafka/port.ts";
-import {
-  type KafkaTimeoutOption,
-  kafkaTimeoutOption,
-  withKafka,
-} from "../../operate/connect/cluster.ts";
-import {
-  type ConfigOption,
-  configOption,
-  loadOrExplain,
-} from "../../operate/connect/configuration.ts";
+import { type ClusterOptions, clusterCommand, withKafka } from "../../operate/connect/cluster.ts";
+import { configured } from "../../operate/connect/configuration.ts";
 import {
   configuredPlan,
   configuredTopics,
   kafkaConnection,
 } from "../../operate/connect/connection.ts";
-import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import type { Exit, ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import {
   isChange,
   type TopicChange,
@@ -41,20 +33,19 @@ import {
 import { PLANNED_KEYS, type PlannedTopic } from "../../topics/topic-plan.ts";
 import { counted } from "../../words/count.ts";
 import { table } from "../../words/table.ts";
+import { WrongUsage } from "../../words/wrong-usage.ts";
 import { type Applied, appliedText, applyChanges } from "./apply.ts";
 import { differenceRow } from "./rows.ts";
 
-interface TopicsOptions extends ConfigOption, KafkaTimeoutOption {
+interface TopicsOptions extends ClusterOptions {
   readonly apply?: boolean;
   readonly brokers?: boolean;
-  readonly json?: boolean;
   readonly output: "table" | "strimzi" | "json";
   readonly cluster: string;
 }
 
-export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void): Command {
-  return new Command("topics")
-    .summary("compare the topics with the plan, and create or change them")
+export function topicsCommand(shell: Shell, exit: Exit): Command {
+  return clusterCommand("topics")
     .description(
       "Compares the topic plan with the cluster and prints the differences. With --apply, creates " +
         "missing topics and corrects settings, but never deletes a topic or changes a partition count. " +
@@ -62,8 +53,6 @@ export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void):
         "With --brokers, prints which versions of each Kafka request are sent, and which versions the " +
         "cluster accepts.",
     )
-    .addOption(configOption())
-    .addOption(kafkaTimeoutOption())
     .option("--apply", "create missing topics and correct settings")
     .option("--brokers", "print the versions of Kafka requests instead of topics")
     .addOption(
@@ -88,22 +77,16 @@ export function topicsCommand(shell: Shell, exit: (status: ExitStatus) => void):
         "  switchyard topics --output strimzi --cluster prod -c switchyard.yaml | kubectl apply -f -",
     )
     .action(async (options: TopicsOptions) => {
-      const loaded = await loadOrExplain(options, shell);
-      if (loaded === null) return exit(2);
-      const { config } = loaded;
+      const { config } = await configured(options, shell);
       const { apply = false, brokers = false, output, cluster } = options;
       if (brokers && (apply || output === "strimzi")) {
-        shell.err("error: --brokers cannot be combined with --apply or --output strimzi.\n");
-        return exit(2);
+        throw new WrongUsage("--brokers cannot be combined with --apply or --output strimzi.");
       }
       if (output === "strimzi") {
-        if (apply) {
-          shell.err("error: --apply cannot be combined with --output strimzi.\n");
-          return exit(2);
-        }
+        if (apply) throw new WrongUsage("--apply cannot be combined with --output strimzi.");
         const { kafkaTopics } = await import("./strimzi.ts");
         shell.out(kafkaTopics(configuredPlan(config), cluster));
-        return exit(0);
+        return;
       }
       const json = output === "json" || options.json === true;
       exit(

@@ -7,39 +7,30 @@ import type { Operating } from "../../control/write-operator-action.ts";
 import { type AttemptedDestination, isAttempted } from "../../domain/destination.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 import { assertTopics } from "../connect/assert-topics.ts";
-import { type KafkaTimeoutOption, kafkaTimeoutOption, withKafka } from "../connect/cluster.ts";
+import { type ClusterOptions, clusterCommand, withKafka } from "../connect/cluster.ts";
 import { commandProducer } from "../connect/command-producer.ts";
-import { type ConfigOption, configOption, loadOrExplain } from "../connect/configuration.ts";
+import { configured } from "../connect/configuration.ts";
 import { configuredTopics } from "../connect/connection.ts";
-import type { ExitStatus, Shell } from "../connect/shell.ts";
+import type { Shell } from "../connect/shell.ts";
 import type { Looking } from "./remaining.ts";
-
-export interface ControlOptions extends ConfigOption, KafkaTimeoutOption {
-  readonly json?: boolean;
-}
 
 export const EXIT_HELP =
   "\nExit status: 0 on success; 1 on failure; 2 if the usage or configuration is invalid.\n\n";
 
-export function controlOptions(command: Command): Command {
-  return command
+export function controlCommand(name: string): Command {
+  return clusterCommand(name)
     .argument("<destination>", "the destination's ID")
-    .addOption(configOption())
-    .addOption(kafkaTimeoutOption())
     .option("--json", "print the outcome as one JSON object");
 }
 
 /** Connects to Kafka, and runs `act` for a configured webhook destination. */
 export async function withDestination(
   id: string,
-  options: ControlOptions,
+  options: ClusterOptions,
   shell: Shell,
-  exit: (status: ExitStatus) => void,
   act: (looking: Looking) => Promise<void>,
 ): Promise<void> {
-  const loaded = await loadOrExplain(options, shell);
-  if (loaded === null) return exit(2);
-  const { config } = loaded;
+  const { config } = await configured(options, shell);
   const destination = attemptedOf(id, config).id;
   await withKafka(config, shell, options, async (kafka, signal) => {
     await assertTopics(kafka.admin, [configuredTopics(config).operatorActions]);

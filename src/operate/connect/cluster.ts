@@ -8,29 +8,46 @@
  *   and waiting does not help (wrong password)  the command fails immediately
  */
 
-import { Option } from "commander";
+import { Command, Option } from "commander";
 
 import type { Config } from "../../config/config.ts";
 import { visibleLines } from "../../domain/escape-control.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { shutdownSignal } from "../../runtime/shutdown.ts";
+import { type ConfigOption, configOption, configured } from "./configuration.ts";
 import { kafkaConnection } from "./connection.ts";
 import { durationWithin } from "./option-values.ts";
-import type { Shell } from "./shell.ts";
+import type { Exit, ExitStatus, Shell } from "./shell.ts";
 
 /** After this time, the command explains why it is waiting. */
 const QUIET_MS = 2_000;
 /** Short, because an operator is waiting for the command. */
 const KAFKA_TIMEOUT_MS = 10_000;
 
-export interface KafkaTimeoutOption {
+export interface ClusterOptions extends ConfigOption {
   /** Milliseconds. */
   readonly kafkaTimeout?: number;
+  readonly json?: boolean;
 }
 
-export function kafkaTimeoutOption(): Option {
+/** A command with the options that all commands need which connect to Kafka. Each describes its own `--json`. */
+export function clusterCommand(name: string): Command {
   const says = "how long to wait for Kafka (default: 10s)";
-  return new Option("--kafka-timeout <duration>", says).argParser(durationWithin(0, 86_400_000));
+  const kafkaTimeout = new Option("--kafka-timeout <duration>", says);
+  return new Command(name)
+    .addOption(configOption())
+    .addOption(kafkaTimeout.argParser(durationWithin(0, 86_400_000)));
+}
+
+/** Reads the configuration, and exits with the status that `work` returns. See also `withKafka`. */
+export async function withCluster(
+  options: ClusterOptions,
+  shell: Shell,
+  exit: Exit,
+  work: (kafka: Kafka, config: Config, signal: AbortSignal) => Promise<ExitStatus>,
+): Promise<void> {
+  const { config } = await configured(options, shell);
+  exit(await withKafka(config, shell, options, (kafka, signal) => work(kafka, config, signal)));
 }
 
 /**
@@ -43,7 +60,7 @@ export function kafkaTimeoutOption(): Option {
 export async function withKafka<Result>(
   config: Config,
   shell: Shell,
-  { kafkaTimeout }: KafkaTimeoutOption,
+  { kafkaTimeout }: ClusterOptions,
   work: (kafka: Kafka, signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const { waitForBrokers } = await import("../../kafka/cluster/wait-for-brokers.ts");

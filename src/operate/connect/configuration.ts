@@ -9,7 +9,7 @@ import type { Loaded } from "../../config/load.ts";
 import { visibleCell, visibleLines } from "../../domain/escape-control.ts";
 import { problemText } from "../../settings/problem.ts";
 import { counted } from "../../words/count.ts";
-import { WrongUsage } from "../../words/wrong-usage.ts";
+import { InvalidConfiguration, WrongUsage } from "../../words/wrong-usage.ts";
 import type { Shell } from "./shell.ts";
 
 export interface ConfigOption {
@@ -22,17 +22,9 @@ export function configOption(): Option {
 
 type LoadedConfig = Extract<Loaded, { kind: "config" }>;
 
-/**
- * Returns null if the configuration cannot be used. In this case, the reason has been printed, and the exit status
- * is 2.
- *
- * @throws WrongUsage if no file is named.
- */
-export async function loadOrExplain(
-  options: ConfigOption,
-  shell: Shell,
-): Promise<LoadedConfig | null> {
-  return explained(await load(options, shell), configFile(options, shell), shell);
+/** @throws WrongUsage if no file is named. @throws InvalidConfiguration after printing the problems. */
+export async function configured(options: ConfigOption, shell: Shell): Promise<LoadedConfig> {
+  return usable(await load(options, shell), configFile(options, shell), shell);
 }
 
 /** @throws WrongUsage if no file is named. */
@@ -52,18 +44,15 @@ export function configFile(options: ConfigOption, shell: Pick<Shell, "env">): st
   return options.config ?? shell.env.SWITCHYARD_CONFIG ?? "";
 }
 
-/**
- * Returns the configuration. If there are problems, prints them and returns null. @param name the file's name, for
- * the messages.
- */
-export function explained(loaded: Loaded, name: string, shell: Shell): LoadedConfig | null {
+/** @param name the file's name, for the messages. @throws InvalidConfiguration after printing the problems. */
+export function usable(loaded: Loaded, name: string, shell: Shell): LoadedConfig {
   const { bold, red } = shell.errColors;
   if (loaded.kind === "invalid") {
     const { problems } = loaded;
     const count = counted(problems.length, "problem");
     shell.err(`${red(bold(`${visibleCell(name)} cannot be used: ${count}.`))}\n\n`);
     for (const problem of problems) shell.err(`${visibleLines(problemText(problem))}\n\n`);
-    return null;
+    throw new InvalidConfiguration();
   }
   sayWarnings(loaded.warnings, shell);
   return loaded;

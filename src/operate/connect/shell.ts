@@ -11,6 +11,9 @@ import { visibleLines, visibleText } from "../../domain/escape-control.ts";
 /** 0: success. 1: failure. 2: invalid usage or configuration. 3: `config diff --since` found differences. */
 export type ExitStatus = 0 | 1 | 2 | 3;
 
+/** Sets the exit status of the program, which is 0 otherwise. */
+export type Exit = (status: ExitStatus) => void;
+
 export type Colors = ReturnType<typeof picocolors.createColors>;
 
 /** The size of a terminal, in characters. */

@@ -13,7 +13,7 @@ async function say(...args: string[]) {
 test.each([
   [
     "bash",
-    '    "config diff") words="--config --admin --since --share --from --kafka-timeout --json --help" ;;',
+    '    "config diff") words="--config --kafka-timeout --admin --since --share --from --json --help" ;;',
   ],
   ["zsh", "bashcompinit"],
   ["fish", `complete -c switchyard -n '__switchyard_at "config"' -f -a check`],

@@ -50,6 +50,7 @@ test.each([
   ["run --stages", 2, "argument missing"],
   [`topics -c ${BAD}`, 2, "3 problems"],
   [`publish -c ${BAD}`, 2, "3 problems"],
+  [`explain -c ${BAD}`, 2, "3 problems"],
   [`publish --source ios -c ${GOOD}`, 2, 'no source has the ID "ios". Configured sources: web.'],
   [`delete -c ${GOOD}`, 2, "missing required argument 'user'"],
   [`delete u1 -c ${BAD}`, 2, "3 problems"],

@@ -122,7 +122,7 @@ const TABLE: readonly Row[] = [
   ["cli/acls", "cli config domain operate/connect words", "commander yaml"],
   [
     "cli/audience",
-    "audience audience/store cli config domain kafka operate/act operate/connect operate/look runtime words",
+    "audience audience/store cli domain kafka operate/act operate/connect operate/look runtime words",
     "commander",
   ],
   [
@@ -138,7 +138,7 @@ const TABLE: readonly Row[] = [
   ["cli/control", "control domain operate/act operate/connect runtime words", "commander"],
   [
     "cli/dead-letters",
-    "cli domain kafka operate/connect operate/replay registry words",
+    "cli config domain kafka operate/connect operate/replay registry words",
     "commander",
   ],
   ["cli/explain", "cli operate/connect operate/timeline runtime", "commander"],
