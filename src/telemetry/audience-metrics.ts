@@ -26,31 +26,35 @@ export const AUDIENCE_METRICS = {
     name: "switchyard_audience_members",
     type: "gauge",
     labels: [],
-    help: "Members of all audiences in the partitions that this process owns. Absent while a state store of these partitions is being built or restored.",
+    help: "Members of all audiences. Absent while a state store is being built or restored.",
   },
   audienceOpenSyncs: {
     name: "switchyard_audience_syncs_open",
     type: "gauge",
     labels: [],
-    help: "Syncs that have started and have not ended, in the partitions that this process owns.",
+    help: "Syncs that have started and have not ended.",
   },
   audienceSyncsAwaitingApproval: {
     name: "switchyard_audience_syncs_awaiting_approval",
     type: "gauge",
     labels: [],
-    help: "Syncs that await approval, in the partitions that this process owns.",
+    help: "Syncs that await approval.",
   },
   audienceStoresUnavailable: {
     name: "switchyard_audience_state_stores_unavailable",
     type: "gauge",
     labels: [],
-    help: "State stores that failed and have not been reopened, by partition. Their audiences are not processed. /readyz shows the error. Alert if it is above 0.",
+    help:
+      "State stores that failed and have not been reopened. Their audiences are not processed. " +
+      "/readyz shows the error.",
     inStatus: true,
   },
   audienceStores: {
     name: "switchyard_audience_stores_opened_total",
     type: "counter",
     labels: ["state"],
-    help: "State stores that were opened, by state: current, behind, missing, or the reason for rebuilding them: stale, ahead, foreign or corrupt.",
+    help:
+      "State stores opened, by state: current, behind, missing, or the reason for a rebuild: " +
+      "stale, ahead, foreign or corrupt.",
   },
 } as const;

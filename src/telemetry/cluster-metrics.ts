@@ -7,7 +7,7 @@ export const CLUSTER_METRICS = {
     name: "switchyard_kafka_broker_reachable",
     type: "gauge",
     labels: ["broker"],
-    help: "1 while the broker responds to this process, 0 while it is unreachable; checked every 5 s. Alert on 0.",
+    help: "1 while the broker responds to this process, 0 while it is unreachable; checked every 5 s.",
   },
   brokerUnreachableSince: {
     name: "switchyard_kafka_broker_unreachable_since_timestamp_seconds",
@@ -19,16 +19,17 @@ export const CLUSTER_METRICS = {
     name: "switchyard_kafka_throttle_seconds_total",
     type: "counter",
     labels: ["broker"],
-    help: "Sum of the throttle times in responses from the broker, which throttles a connection when this process exceeds one of its quotas in Kafka. Throttle times of several connections can overlap, so the rate can be above 1.",
+    help:
+      "Sum of the throttle times in responses from the broker, because this process exceeds a " +
+      "quota in Kafka. Those of several connections can overlap, so the rate can be above 1.",
   },
   lag: {
     name: "switchyard_consumer_lag_records",
     type: "gauge",
     labels: ["stage", "destination"],
     help:
-      "Records between the committed offset and the end of the log, in the partitions that " +
-      "this process owns. At most 15 s old, and absent while unknown. The label destination is " +
-      "empty for stages that all destinations share.",
+      "Records between the committed offset and the end of the log. At most 15 s old, and " +
+      "absent while unknown.",
     inStatus: true,
   },
   oldestUnfinished: {
@@ -42,37 +43,49 @@ export const CLUSTER_METRICS = {
     name: "switchyard_consumers_with_unknown_lag",
     type: "gauge",
     labels: ["stage"],
-    help: "Number of consumers whose lag is unknown, because Kafka is unreachable or because they are joining or restarting. Alert if the number stays above 0 for several minutes.",
+    help:
+      "Consumers whose lag is unknown, because Kafka is unreachable or because they are joining " +
+      "or restarting.",
   },
   lagAge: {
     name: "switchyard_consumer_lag_age_seconds",
     type: "gauge",
     labels: [],
-    help: "Time since the log end offsets were last refreshed from all brokers, which is the age of the lags. The offsets are refreshed every 10 s.",
+    help:
+      "Age of the lags: the time since the log end offsets were refreshed from all brokers, " +
+      "every 10 s.",
   },
   topicRetention: {
     name: "switchyard_topic_retention_seconds",
     type: "gauge",
     labels: ["stage", "destination"],
-    help: "How long Kafka keeps the records that the consumer reads, looked up every 10 min; the planned value if the topic's settings cannot be read. Absent if records are kept forever.",
+    help:
+      "How long Kafka keeps the records that the consumer reads; the planned value if it cannot " +
+      "be read. Absent if records are kept forever.",
   },
   lastFetch: {
     name: "switchyard_consumer_last_fetch_timestamp_seconds",
     type: "gauge",
     labels: ["stage", "destination"],
-    help: "Unix time of the last response to a fetch; the earliest such time if there are several consumers. A consumer with enough records in flight does not fetch. 0 before the first response.",
+    help:
+      "Unix time of the last response to a fetch; 0 before the first. The earliest time if there " +
+      "are several consumers. A consumer with enough records in flight does not fetch.",
   },
   lastHeartbeat: {
     name: "switchyard_consumer_last_heartbeat_timestamp_seconds",
     type: "gauge",
     labels: ["stage", "destination"],
-    help: "Unix time at which the coordinator last confirmed that the consumer is a member; the earliest such time if there are several consumers. It increases while the consumer is alive. 0 before the first confirmation.",
+    help:
+      "Unix time at which the coordinator last confirmed that the consumer is a member; 0 before " +
+      "the first. The earliest time if there are several consumers.",
   },
   foreignMembers: {
     name: "switchyard_consumer_foreign_members",
     type: "gauge",
     labels: ["stage", "destination"],
-    help: "Other programs that are members of the consumer group, or were members in the last 2 minutes, by client ID. The process that leads the group sees all of them. Absent if there are none.",
+    help:
+      "Other programs that are, or were in the last 2 minutes, members of the consumer group. " +
+      "The process that leads the group sees all of them. Absent if there are none.",
   },
   commitFailures: {
     name: "switchyard_consumer_commit_failures_total",
@@ -84,17 +97,13 @@ export const CLUSTER_METRICS = {
     name: "switchyard_produce_errors_total",
     type: "counter",
     labels: ["error"],
-    help:
-      "Batches that were not acknowledged and are retried, by Kafka's name for the error " +
-      "(no-answer if there was no response).",
+    help: "Batches not acknowledged and retried, by Kafka's name for the error, or no-answer.",
   },
   produceDuration: {
     name: "switchyard_produce_duration_seconds",
     type: "histogram",
     labels: [],
     buckets: PRODUCE_S,
-    help:
-      "Time from a write request to the broker's response, which confirms that all in-sync " +
-      "replicas have the records.",
+    help: "Time from a write request to its acknowledgment by all in-sync replicas.",
   },
 } as const;

@@ -5,7 +5,7 @@ export const EVENT_METRICS = {
     name: "switchyard_operator_events_total",
     type: "counter",
     labels: ["kind"],
-    help: "Operator events that this process has written, by kind.",
+    help: "Operator events written, by kind.",
   },
   operatorEventPosts: {
     name: "switchyard_operator_event_posts_total",
@@ -13,13 +13,14 @@ export const EVENT_METRICS = {
     labels: ["outcome"],
     help:
       "Posts of operator events to the operator's webhook, by outcome: accepted, rejected, " +
-      "retry (the post failed and will be retried), or too-old (the event was a day old and was " +
-      "not sent).",
+      "retry (will be posted again), or too-old (a day old, not posted).",
   },
   attemptRecords: {
     name: "switchyard_attempt_records_total",
     type: "counter",
     labels: ["outcome"],
-    help: "Attempt records by outcome: written, or dropped because the topic is not writable or the records arrive too fast. Deliveries do not wait for attempt records.",
+    help:
+      "Attempt records by outcome: written, or dropped because the topic is not writable or the " +
+      "records arrive too fast.",
   },
 } as const;

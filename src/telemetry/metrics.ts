@@ -72,28 +72,28 @@ export const METRICS = {
     type: "counter",
     labels: ["destination", "reason"],
     help:
-      "Valid calls that a destination does not get, now or later, by the first reason that applies: " +
-      "not-connected, disabled, named-false, all-false, no-consent, sampled-out or filtered. " +
-      "docs/rules.md#order describes the reasons.",
+      "Valid calls that a destination does not get, by the first reason that applies: " +
+      "not-connected, disabled, named-false, all-false, no-consent, sampled-out or filtered " +
+      "(docs/rules.md#order).",
     inStatus: true,
   },
   deletesWritten: {
     name: "switchyard_deletion_notifications_total",
     type: "counter",
     labels: ["destination"],
-    help: "Number of delete notifications that the deletion stage wrote for a destination.",
+    help: "Delete notifications that the deletion stage wrote for a destination.",
   },
   deletesSkipped: {
     name: "switchyard_deletion_notifications_skipped_total",
     type: "counter",
     labels: ["destination"],
-    help: "Delete notifications that were not written, because the destination's rules remove every user ID.",
+    help: "Delete notifications not written, because the destination's rules remove every user ID.",
   },
   deletionsUnheard: {
     name: "switchyard_deletion_requests_without_destination_total",
     type: "counter",
     labels: [],
-    help: "Number of valid deletion requests that are not sent to any webhook destination.",
+    help: "Valid deletion requests that are not sent to any webhook destination.",
   },
   attempts: {
     name: "switchyard_delivery_attempts_total",
@@ -122,9 +122,7 @@ export const METRICS = {
     type: "histogram",
     labels: ["destination"],
     buckets: ATTEMPT_S,
-    help:
-      "Duration of an attempt, from when its requests are passed to connections until the " +
-      "last of them has ended.",
+    help: "Duration of an attempt, until the last of its requests has ended.",
     inStatus: true,
   },
   deliveryLatency: {
@@ -153,9 +151,9 @@ export const METRICS = {
     type: "counter",
     labels: ["destination", "reason"],
     help:
-      "Deliveries whose retry window ended while they were due and waiting, by reason: " +
-      "circuit-open, retry-after, token, paused or disabled. The reason late means that the " +
-      "delay topic returned them after the window had ended.",
+      "Deliveries whose retry window ended while they were due, by reason: circuit-open, " +
+      "retry-after, token, paused, disabled, or late (returned by the delay topic after the " +
+      "end).",
   },
   numbersRounded: {
     name: "switchyard_delivery_rounded_numbers_total",
@@ -169,7 +167,7 @@ export const METRICS = {
     name: "switchyard_delay_records",
     type: "gauge",
     labels: ["delay"],
-    help: "Records waiting in a delay topic, in the partitions that this process owns. At most 15 s old, and absent while unknown.",
+    help: "Records waiting in a delay topic. At most 15 s old, and absent while unknown.",
   },
   ...WAITING_METRICS,
   delayLateness: {
@@ -197,24 +195,22 @@ export const METRICS = {
     name: "switchyard_dead_letters_total",
     type: "counter",
     labels: ["stage", "reason", "destination"],
-    help:
-      "Dead letters that were written. The label destination is empty if the record was " +
-      "not a delivery.",
+    help: "Dead letters written. The destination is empty if the record was not a delivery.",
     inStatus: true,
   },
   rebalances: {
     name: "switchyard_consumer_rebalances_total",
     type: "counter",
     labels: ["stage", "destination"],
-    help:
-      "Partition assignments that a consumer received, including the first. The label " +
-      "destination is empty for stages that all destinations share.",
+    help: "Partition assignments that a consumer received, including the first.",
   },
   offsetResets: {
     name: "switchyard_consumer_offset_resets_total",
     type: "counter",
     labels: ["stage", "destination"],
-    help: "Number of times that records of a partition were deleted before they were read, usually by retention. These calls or deliveries are lost. Alert on any increase.",
+    help:
+      "Number of times that records of a partition were deleted before they were read, usually " +
+      "by retention. They are lost.",
   },
   consumerRestarts: {
     name: "switchyard_consumer_restarts_total",
@@ -226,7 +222,7 @@ export const METRICS = {
     name: "switchyard_consumer_halted",
     type: "gauge",
     labels: ["stage", "destination"],
-    help: "1 while a corrupt batch halts the consumer. /readyz shows the offset of the batch. Alert on 1.",
+    help: "1 while a corrupt batch halts the consumer. /readyz shows its offset.",
     isSparse: true,
   },
   haltedOffset: {
@@ -247,9 +243,9 @@ export const METRICS = {
     type: "counter",
     labels: ["code"],
     help:
-      "Requests with calls by response code: ok or a code of docs/http-apis.md. For bodies " +
-      "that are not stored, the code is ignored-metrics or ignored-merge. If the client closed " +
-      "the connection first, it is client-closed.",
+      "Requests with calls by response code: ok, a code of docs/http-apis.md, ignored-metrics " +
+      "or ignored-merge (not stored), or client-closed (the client closed the connection " +
+      "first).",
   },
   ingestCalls: {
     name: "switchyard_ingest_calls_total",
@@ -268,8 +264,8 @@ export const METRICS = {
     type: "counter",
     labels: ["source"],
     help:
-      "Calls with values that JSON does not allow: infinities and values that are not numbers, which are read as " +
-      "null, or control characters, which are read as escapes.",
+      "Calls with values that JSON does not allow: infinities and values that are not numbers, " +
+      "which are read as null, or control characters, which are read as escapes.",
   },
   ingestDuration: {
     name: "switchyard_ingest_request_duration_seconds",
@@ -301,7 +297,7 @@ export const METRICS = {
     name: "switchyard_config_reloads_total",
     type: "counter",
     labels: ["outcome"],
-    help: "Number of times that the configuration was reloaded, by outcome: applied, unchanged, invalid, failed.",
+    help: "Reloads of the configuration by outcome: applied, unchanged, invalid, failed.",
   },
   configInfo: {
     name: "switchyard_config_info",
@@ -319,7 +315,9 @@ export const METRICS = {
     name: "switchyard_config_invalid_since_timestamp_seconds",
     type: "gauge",
     labels: [],
-    help: "Unix time at which the configuration on disk became invalid; 0 if it is valid. While it is invalid, the previous configuration stays in use.",
+    help:
+      "Unix time at which the configuration on disk became invalid; 0 if it is valid. The " +
+      "previous configuration stays in use.",
     inStatus: true,
   },
   configNeedsRestart: {
@@ -333,7 +331,7 @@ export const METRICS = {
     name: "switchyard_config_destinations_pending_topics",
     type: "gauge",
     labels: [],
-    help: "Destinations in the configuration on disk that are waiting for their topics.",
+    help: "New destinations that are waiting for their topics.",
     inStatus: true,
   },
   ...PROCESS_METRICS,

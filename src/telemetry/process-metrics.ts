@@ -5,13 +5,13 @@ export const PROCESS_METRICS = {
     name: "switchyard_build_info",
     type: "gauge",
     labels: ["version", "node"],
-    help: "1, with the version of Switchyard and of Node.js as labels.",
+    help: "1, with the versions of Switchyard and of Node.",
   },
   memoryLimit: {
     name: "switchyard_memory_limit_bytes",
     type: "gauge",
     labels: [],
-    help: "Memory limit of the process's container, to compare with process_resident_memory_bytes. 0 if there is no limit.",
+    help: "Memory limit of the process's container; 0 if there is none.",
   },
   eventLoopDelay: {
     name: "switchyard_event_loop_delay_seconds",
@@ -23,22 +23,24 @@ export const PROCESS_METRICS = {
     name: "switchyard_clock_offset_seconds",
     type: "gauge",
     labels: [],
-    help: "How far the process's clock is ahead of the brokers' clock; negative if it is behind. The stages use the brokers' clock. Absent if it cannot be measured.",
+    help:
+      "How far the process's clock is ahead of the brokers' clock; negative if it is behind. " +
+      "Absent if it cannot be measured.",
     inStatus: true,
   },
   clockTimestamp: {
     name: "switchyard_clock_timestamp_seconds",
     type: "gauge",
     labels: [],
-    help: "Unix time by the process's own clock. Alerts compare it with Prometheus' clock if the brokers' clock cannot be measured.",
+    help: "Unix time by the process's own clock, for comparison with Prometheus' clock.",
   },
   routesMissing: {
     name: "switchyard_routes_missing",
     type: "gauge",
     labels: [],
     help:
-      "Destinations that get calls or deletions of a source from another process that runs " +
-      "the same stage, but not from this process.",
+      "Destinations that get calls or deletions of a source from another process, but not from " +
+      "this one.",
     inStatus: true,
   },
   tracingSpans: {

@@ -6,9 +6,9 @@ export const WAITING_METRICS = {
     type: "gauge",
     labels: ["destination", "delay"],
     help:
-      "Deliveries that await retry in a delay topic, in the partitions that this process " +
-      "owns. A series with an empty destination is the sum of all destinations that are not " +
-      "listed. Absent while the content of the delay topic is unknown.",
+      "Deliveries that await retry in a delay topic; with an empty destination, the sum of all " +
+      "destinations that are not listed. Absent while the content of the delay topic is " +
+      "unknown.",
     isSparse: true,
     inStatus: true,
   },
@@ -29,13 +29,17 @@ export const WAITING_METRICS = {
     name: "switchyard_deliveries_next_expiry_timestamp_seconds",
     type: "gauge",
     labels: ["destination"],
-    help: "Unix time at which the first retry window of the deliveries awaiting retry ends: their first attempt plus delivery.retryWindow. Absent if no delivery that was attempted is known.",
+    help:
+      "Unix time at which the next retry window of a delivery awaiting retry ends. Absent if " +
+      "none is known.",
   },
   waitingUnknown: {
     name: "switchyard_delay_uncounted_partitions",
     type: "gauge",
     labels: ["delay"],
-    help: "Partitions of a delay topic whose content is unknown, because they are still being read, cannot be read, or are not assigned yet (counted as one). Alert if it lasts for minutes.",
+    help:
+      "Partitions of a delay topic whose content is unknown, because they are still being read, " +
+      "cannot be read, or are not assigned yet (counted as one).",
     inStatus: true,
   },
 } as const;

@@ -12,16 +12,21 @@ export function renderLogs(): string {
   return pageWith("docs/logs.md", {
     process: tableOf(RUN_LINES),
     Kafka: tableOf(KAFKA_LINES),
-    stages: tableOf(STAGE_LINES),
+    stages: tableOf(STAGE_LINES, ["stage"]),
     fields: table(
       ["Field", "Holds", "Meaning"],
-      fields.map(([name, { type, meaning }]) => [code(name), type, meaning]),
+      fields.flatMap(([name, { type, meaning }]) =>
+        meaning === undefined ? [] : [[code(name), type, meaning]],
+      ),
     ),
   });
 }
 
-function tableOf(lines: LineTable): string {
-  const rows = Object.entries(lines).map(([name, spec]) => row(name, spec));
+/** @param common fields that each line has, and that the page names above the table */
+function tableOf(lines: LineTable, common: readonly string[] = []): string {
+  const rows = Object.entries(lines).map(([name, spec]) => {
+    return row(name, { ...spec, fields: spec.fields.filter((field) => !common.includes(field)) });
+  });
   return table(["Line", "Level", "Meaning", "Action", "Fields"], rows);
 }
 

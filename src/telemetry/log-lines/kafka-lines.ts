@@ -19,12 +19,10 @@ export const KAFKA_LINES = {
   },
   "kafka.broker.unreachable": {
     levels: ["warn"],
-    meaning:
-      "A broker was unreachable, or did not respond to fetches. The line is logged " +
-      "immediately, and then every minute with the current error.",
+    meaning: "A broker was unreachable, or did not respond to fetches.",
     action:
       "See [Kafka is unreachable](troubleshooting.md#kafka-is-unreachable). Processing resumes " +
-      "automatically when the brokers are reachable again.",
+      "automatically.",
     fields: ["broker", "error", "since"],
   },
   "kafka.broker.reachable": {
@@ -36,11 +34,7 @@ export const KAFKA_LINES = {
   "kafka.throttled": {
     levels: ["warn"],
     meaning:
-      "A broker throttled this process, because the process exceeds one of its quotas in " +
-      "Kafka. The line is logged immediately, and then once a minute while the broker " +
-      "throttles the process. The line contains the last throttle time, and the sum of the " +
-      "throttle " +
-      "times since the previous line.",
+      "A broker throttled this process, because the process exceeds one of its quotas in Kafka.",
     action:
       "See [The brokers throttle the " +
       "process](troubleshooting.md#the-brokers-throttle-the-process).",
@@ -48,19 +42,17 @@ export const KAFKA_LINES = {
   },
   "kafka.client": {
     levels: ["debug", "warn"],
-    meaning:
-      "kafkajs logged a line. The same text is logged at most once a minute. The level of " +
-      "lines about connections is debug.",
-    action: "Look for lines about an unreachable broker. Otherwise read the error.",
+    meaning: "kafkajs logged a line. The level of lines about connections is debug.",
+    action: "Look for lines about an unreachable broker.",
     fields: ["namespace", "message"],
     optional: ["error"],
   },
   "kafka.consumer.restarting": {
     levels: ["debug", "warn"],
     meaning:
-      "A consumer failed. It has rejoined its group, or is still trying to rejoin it. If a " +
-      "broker is unreachable, the level is debug.",
-    action: "If it happens repeatedly, read the error.",
+      "A consumer failed. It has rejoined its group, or is still trying to. If a broker is " +
+      "unreachable, the level is debug.",
+    action: "Act if it happens repeatedly.",
     fields: ["group", "error", "since"],
   },
   "kafka.commit.failed": {
@@ -72,16 +64,18 @@ export const KAFKA_LINES = {
   "kafka.commit.abandoned": {
     levels: ["warn"],
     meaning:
-      "A consumer stopped, or lost partitions in a rebalance, and could not commit everything that was processed. The next owner repeats what was processed since the last commit.",
-    action: "If it happens often, read the error.",
+      "A consumer stopped, or lost partitions in a rebalance, and could not commit. The next " +
+      "owner repeats what was processed since the last commit.",
+    action: "Act if it happens often.",
     fields: ["group", "error"],
   },
   "kafka.group.foreign-members": {
     levels: ["warn"],
     meaning:
-      "Another program was a member of one of Switchyard's consumer groups. While a Switchyard process leads the group, the program gets no partitions, but the group stops briefly each time the program joins or leaves. If the program leads the group, it can take records, which Switchyard then misses. The line is logged at most once a minute.",
-    action:
-      "Use a different group for that program. `fix` is the command that lists the members of the group with their hosts.",
+      "Another program was a member of one of Switchyard's consumer groups. If it leads the " +
+      "group, it can take records, which Switchyard then misses. Otherwise, the group stops " +
+      "briefly each time the program joins or leaves.",
+    action: "Use a different group for that program. `fix` lists the members with their hosts.",
     fields: ["group", "clients", "fix"],
   },
   "kafka.commit.metadata-rejected": {
@@ -95,7 +89,8 @@ export const KAFKA_LINES = {
   "kafka.offset.out-of-range": {
     levels: ["warn"],
     meaning:
-      "The committed offset was no longer in the log. Reading continued at the start of the log, and the records in between are lost.",
+      "The committed offset was no longer in the log. Reading continued at its start, and the " +
+      "records in between are lost.",
     action: "Alert on lag long before it reaches the topic's retention.",
     fields: ["group", "topic", "partition", "committed"],
   },
@@ -109,8 +104,9 @@ export const KAFKA_LINES = {
   "kafka.partition.truncated": {
     levels: ["warn"],
     meaning:
-      "The log was truncated below the offset that was read, so offsets now belong to other records. The partition is read from the start.",
-    action: "Check the brokers for unclean leader elections. Records are repeated.",
+      "The log was truncated below the offset that was read. The partition is read again from " +
+      "the start.",
+    action: "Check the brokers for unclean leader elections.",
     fields: ["group", "topic", "partition"],
   },
   "kafka.produce.failing": {
@@ -118,15 +114,14 @@ export const KAFKA_LINES = {
     meaning:
       "Writes failed and are retried until they succeed. If a broker is unreachable, the level " +
       "is debug.",
-    action: "Read the error. The records wait, and so do the partitions that they come from.",
+    action: "The records wait, and so do the partitions that they come from.",
     fields: ["error"],
     optional: ["topic", "brokerId"],
   },
   "kafka.produce.permission-missing": {
     levels: ["warn"],
-    meaning:
-      "The brokers did not allow this process to write to a topic. Its records wait. The line is logged once a minute.",
-    action: "Grant the missing permission: `error` contains the command.",
+    meaning: "The brokers did not allow this process to write to a topic. Its records wait.",
+    action: "Grant the missing permission.",
     fields: ["topic", "error", "hint"],
   },
   "kafka.produce.topic-missing": {
@@ -139,7 +134,7 @@ export const KAFKA_LINES = {
     levels: ["warn"],
     meaning:
       "A topic was recreated with fewer partitions, and the partition of a record is missing. " +
-      "The record waits. The line is logged once a minute.",
+      "The record waits.",
     action: "Add partitions to the topic until it has as many as before: `kafka-topics --alter`.",
     fields: ["topic", "partition", "partitions", "hint"],
   },
@@ -153,9 +148,7 @@ export const KAFKA_LINES = {
   },
   "registry.unreachable": {
     levels: ["warn"],
-    meaning:
-      "The schema registry gave no usable response. Partitions with unknown schemas wait. The " +
-      "line is logged immediately, and then every minute.",
+    meaning: "The schema registry gave no usable response. Partitions with unknown schemas wait.",
     action: "See [outages](registry.md#outages).",
     fields: ["unreachableForMs", "waiting", "error"],
   },

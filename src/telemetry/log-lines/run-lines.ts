@@ -2,31 +2,25 @@
 
 import type { LineTable } from "./line-spec.ts";
 
-const TOPICS_FIX =
-  "Run `switchyard topics --apply`. If `error` or `fix` names a missing permission, grant this " +
-  "permission instead.";
+const TOPICS_FIX = "Run `switchyard topics --apply`.";
 
 export const RUN_LINES = {
   "operator-events.write-failed": {
     levels: ["warn"],
-    meaning:
-      "Operator events could not be written or read. Switchyard retries every 5 s, and logs " +
-      "the line once a minute.",
-    action:
-      "Read the error. If the error does not name a missing permission, run `switchyard " +
-      "topics`.",
+    meaning: "Operator events could not be written or read. Switchyard retries every 5 s.",
+    action: "Run `switchyard topics`.",
     fields: ["topic", "error"],
   },
   "operator-webhook.failing": {
     levels: ["warn"],
     meaning:
-      "The operator's webhook did not accept an event. The event is posted again within 5 min. The line is logged once a minute.",
+      "The operator's webhook did not accept an event. The event is posted again within 5 min.",
     action: "Look at `cause`, and at the endpoint.",
     fields: ["event", "subject", "cause"],
   },
   "operator-webhook.rejected": {
     levels: ["warn"],
-    meaning: "The operator's webhook rejected an event, and the event is not posted again.",
+    meaning: "The operator's webhook rejected an event, which is not posted again.",
     action: "Look at the endpoint. The event is on the topic `operator-events`.",
     fields: ["event", "subject", "cause"],
   },
@@ -52,12 +46,12 @@ export const RUN_LINES = {
   "console.refresh-failed": {
     levels: ["warn"],
     meaning: "The console could not query Kafka or the processes. It retries.",
-    action: "Read the error. The stages work without the console.",
+    action: "The stages work without the console.",
     fields: ["error"],
   },
   "console.action.started": {
     levels: ["info"],
-    meaning: "An operator started an action, or a comparison of past calls, in the console.",
+    meaning: "An operator started an action or a comparison in the console.",
     action: null,
     fields: ["job", "action", "by", "from"],
     optional: ["forwardedFor"],
@@ -88,9 +82,7 @@ export const RUN_LINES = {
   },
   "ready.partial": {
     levels: ["warn"],
-    meaning:
-      "Some consumers had not joined after 30 s. `/readyz` responds 200 anyway, because " +
-      "replacing the process would not help.",
+    meaning: "Some consumers had not joined after 30 s. `/readyz` responds 200 anyway.",
     action: "Look at the body of `/readyz`.",
     fields: ["afterMs"],
   },
@@ -103,8 +95,8 @@ export const RUN_LINES = {
   "stage.stopped": {
     levels: ["info"],
     meaning:
-      "A stage has processed its records in flight, or left them to the next owner of " +
-      "their partitions.",
+      "A stage processed its records in flight, or left them to the next owner of their " +
+      "partitions.",
     action: null,
     fields: ["stage"],
   },
@@ -117,7 +109,7 @@ export const RUN_LINES = {
   "stage.failed": {
     levels: ["error"],
     meaning: "A stage failed permanently. The process ends with status 1.",
-    action: "Read the error. Records in flight are read again by the next process.",
+    action: "Records in flight are read again by the next process.",
     fields: ["err"],
   },
   "stage.halted": {
@@ -131,10 +123,10 @@ export const RUN_LINES = {
   "stage.restarting": {
     levels: ["error"],
     meaning:
-      "A stage has stopped because something that it needs failed, such as the disk of the " +
-      "audience stage's state store. The stage starts again at `retryAt`. Other stages continue.",
+      "A stage stopped because something that it needs failed, such as the disk of the state " +
+      "store. It starts again at `retryAt`. Other stages continue.",
     action:
-      "Read the error. See [The state store is " +
+      "See [The state store is " +
       "unavailable](troubleshooting.md#switchyardaudiencestatestoreunavailable).",
     fields: ["stage", "topics", "error", "retryAt"],
   },
@@ -151,7 +143,7 @@ export const RUN_LINES = {
     meaning:
       "A consumer of a stage failed. If its topics are missing, the consumer waits for them; " +
       "otherwise the process ends.",
-    action: "Read the error.",
+    action: null,
     fields: ["stage", "topics", "error"],
   },
   "topics.creating": {
@@ -163,9 +155,11 @@ export const RUN_LINES = {
   "topics.setting-rejected": {
     levels: ["warn"],
     meaning:
-      "The cluster did not allow a planned setting of a topic, for the reason in `error`. The topic was created without the setting, or with a value that the cluster allows.",
+      "The cluster did not allow a planned setting of a topic. The topic was created without " +
+      "the setting, or with a value that the cluster allows.",
     action:
-      "If the cluster allows no larger records, set `kafka.maxMessageBytes`. For any other setting, check whether the cluster's default is enough.",
+      "For the largest record, set `kafka.maxMessageBytes`. Otherwise, check whether the " +
+      "cluster's default is enough.",
     fields: ["topic", "setting", "planned", "error"],
     optional: ["instead", "fix"],
   },
@@ -199,10 +193,7 @@ export const RUN_LINES = {
     levels: ["warn"],
     meaning:
       "The clock of the process differed from the brokers' clock by 2 s or more. The stages use the brokers' clock.",
-    action:
-      "See [Clocks](troubleshooting.md#clocks), and correct the clock of the process or of the " +
-      "broker, " +
-      "whichever is wrong.",
+    action: "Correct the clock that is wrong ([Clocks](troubleshooting.md#clocks)).",
     fields: ["offsetMs"],
   },
   "clock.right": {
@@ -214,24 +205,25 @@ export const RUN_LINES = {
   "clock.unknown": {
     levels: ["warn"],
     meaning:
-      "The brokers' clock could not be determined, because the topic `operator-actions` keeps the producers' timestamps. The stages use the process's own clock.",
+      "The brokers' clock is unknown, because the topic `operator-actions` keeps the " +
+      "producers' timestamps. The stages use the process's own clock.",
     action: "Run `switchyard topics --apply`.",
     fields: ["topic"],
   },
   "process.unannounced": {
     levels: ["warn", "debug"],
     meaning:
-      "The process could not write its record to the topic `operator-actions`. Its clock is " +
-      "therefore not compared with the brokers' clock. Its routes are not compared with the " +
-      "routes of other processes. The process retries every 30 s.",
-    action:
-      "Read the error. If it names a permission, grant it (`switchyard acls`). If it names a clock, correct that clock ([Clocks](troubleshooting.md#clocks)).",
+      "The process could not write its record to the topic `operator-actions`, so its clock " +
+      "and its routes are not compared with others. It retries every 30 s.",
+    action: "If `error` names a clock, correct it ([Clocks](troubleshooting.md#clocks)).",
     fields: ["topic", "error"],
   },
   "routes.missing": {
     levels: ["warn"],
     meaning:
-      "Another process of the cluster routes calls from these sources to destinations that are unknown, disabled or not connected in this process. Calls that this process handles do not reach them.",
+      "Another process routes calls from these sources to destinations that are unknown, " +
+      "disabled or not connected in this process. Calls that this process handles do not reach " +
+      "them.",
     action:
       "Give all processes the same configuration, then run the commands that " +
       "`routes.missing-over` lists.",
@@ -240,10 +232,10 @@ export const RUN_LINES = {
   "routes.missing-over": {
     levels: ["warn"],
     meaning:
-      "The problem that `routes.missing` reported is resolved, or this process is stopping. The calls that this process handled in the meantime did not reach the missing destinations.",
+      "The problem that `routes.missing` reported is resolved, or this process is stopping. " +
+      "The calls that it handled meanwhile did not reach the missing destinations.",
     action:
-      "Run the commands in `fix`. They send the calls to these destinations, including calls " +
-      "that have already arrived.",
+      "Run the commands in `fix`, which send the calls again, including those that have arrived.",
     fields: ["destinations", "sources", "since", "until", "fix"],
   },
   "operator-actions.read-failed": {
@@ -251,9 +243,7 @@ export const RUN_LINES = {
     meaning:
       "The topic `operator-actions` could not be read. Known pauses stay in force. The process " +
       "retries every 5 s.",
-    action:
-      "Read the error. If a permission is missing, the error contains the permission and the " +
-      "command that grants it.",
+    action: "Read the error.",
     fields: ["topic", "error"],
   },
   "operator-actions.invalid-record": {
@@ -264,8 +254,7 @@ export const RUN_LINES = {
   },
   "config.applied": {
     levels: ["info"],
-    meaning:
-      "A changed configuration was applied. The line contains IDs and names of settings, but no values.",
+    meaning: "A changed configuration was applied.",
     action: null,
     fields: ["cause", "hash", "settings"],
     optional: ["destinations", "sources", "audiences"],
@@ -278,7 +267,7 @@ export const RUN_LINES = {
   },
   "config.warnings": {
     levels: ["warn"],
-    meaning: "The configuration is valid, but contains something that is probably a mistake.",
+    meaning: "The configuration contains something that is probably a mistake.",
     action: "Read the warnings.",
     fields: ["warnings"],
   },
@@ -297,15 +286,14 @@ export const RUN_LINES = {
   },
   "tracing.dropped": {
     levels: ["warn"],
-    meaning:
-      "Spans could not be posted and were dropped. Calls are not affected. The line is logged once a minute.",
+    meaning: "Spans could not be posted and were dropped. Calls are not affected.",
     action: "Check `tracing.url`, and whether the collector is running.",
     fields: ["error", "count"],
   },
   "config.apply-failed": {
     levels: ["error"],
     meaning: "A changed configuration could not be applied. The previous one stays in use.",
-    action: "Read the error, and reload the file with `SIGHUP`.",
+    action: "Reload the file with `SIGHUP`.",
     fields: ["cause", "error"],
   },
 } as const satisfies LineTable;

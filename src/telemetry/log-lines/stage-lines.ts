@@ -6,7 +6,8 @@ export const STAGE_LINES = {
   "delivery.attempted": {
     levels: ["info", "warn", "error"],
     meaning:
-      "An attempt ended. The level is error if a request timed out or a certificate was invalid, warn if the attempt failed for another reason, and info if it was accepted.",
+      "An attempt ended. The level is info if it was accepted, error if a request timed out or " +
+      "a certificate was invalid, and otherwise warn.",
     action: "See [Log lines](requests.md#log-lines).",
     fields: ["stage", "destination", "source", "messageId", "attempt", "decision", "requests"],
     optional: ["batchId", "batchCalls", "retryDelay", "retryInMs", "retryAt"],
@@ -14,7 +15,7 @@ export const STAGE_LINES = {
   "delivery.dead-lettered": {
     levels: ["warn"],
     meaning: "A delivery was dead-lettered. `topic`, `partition` and `offset` identify its record.",
-    action: "Run `switchyard dead-letters list`. When the cause is fixed, replay the dead letters.",
+    action: "Fix the cause, and [replay](control.md#replay-dead-letters) the dead letters.",
     fields: [
       ...(["stage", "destination", "reason", "error"] as const),
       ...(["topic", "partition", "offset", "omittedLines"] as const),
@@ -23,18 +24,14 @@ export const STAGE_LINES = {
   },
   "attempts.records-dropped": {
     levels: ["warn"],
-    meaning:
-      "Attempt records were dropped. `count` is the number of records dropped since the " +
-      "previous line of this kind. At most one line per minute is written. Deliveries continue.",
+    meaning: "Attempt records were dropped, `count` since the previous line. Deliveries continue.",
     action: "Run `switchyard topics`, and look at the brokers.",
     fields: ["stage", "topic", "count", "error"],
   },
   "endpoint.circuit-changed": {
     levels: ["info", "warn"],
     meaning: "An endpoint's circuit breaker changed its state. The level is warn if it opened.",
-    action:
-      "See [Circuit breakers](retries.md#circuit-breakers), and the `delivery.attempted` lines " +
-      "of the destination.",
+    action: "See [Circuit breakers](retries.md#circuit-breakers).",
     fields: ["stage", "destination", "endpointId", "endpointName", "state"],
   },
   "destination.paused": {
@@ -55,9 +52,8 @@ export const STAGE_LINES = {
   "destination.token-missing": {
     levels: ["warn"],
     meaning:
-      "There is no token for a destination's requests, so none of its deliveries are " +
-      "attempted. The line is logged again if the error changes.",
-    action: "Read the error. See [Authentication](authentication.md#without-a-token).",
+      "There is no token for a destination's requests, so none of its deliveries are attempted.",
+    action: "See [Authentication](authentication.md#without-a-token).",
     fields: ["stage", "destination", "error", "since"],
   },
   "destination.token-obtained": {
@@ -69,22 +65,20 @@ export const STAGE_LINES = {
   "destination.consumer-restarting": {
     levels: ["error"],
     meaning: "A destination's consumer failed and is being restarted. Other destinations continue.",
-    action: "Read the error.",
+    action: null,
     fields: ["stage", "destination", "error", "retryAt"],
   },
   "record.dead-lettered": {
     levels: ["warn"],
     meaning: "A stage could not use a record, and wrote it to `dead-letters`.",
-    action:
-      "Run `switchyard dead-letters list --json` to see the record, and ask its producer to " +
-      "correct it.",
+    action: "Ask the producer of the record to correct it.",
     fields: ["stage", "reason", "error", "topic", "partition", "offset", "omittedLines"],
     optional: ["messageId", "source", "destination"],
   },
   "deletion.blocked": {
     levels: ["error"],
     meaning: "Deletions are blocked, because the partitions of a topic cannot be counted.",
-    action: "Apply the fix in `fix`: create the topic, or grant the permission to describe it.",
+    action: "Create the topic, or grant the permission to describe it: see `fix`.",
     fields: ["stage", "topic", "error", "fix"],
   },
   "deletion.unknown-sources": {
@@ -103,8 +97,8 @@ export const STAGE_LINES = {
   "audience.sync.ended": {
     levels: ["info", "warn"],
     meaning:
-      "A sync ended. The level is warn if no members were removed, because the sync awaits " +
-      "approval, was abandoned, or had the wrong number of users.",
+      "A sync ended. The level is warn if it removed no members, because it awaits approval, " +
+      "was abandoned, or had the wrong number of users.",
     action: "See [Syncs awaiting approval](audiences.md#syncs-awaiting-approval).",
     fields: [
       ...(["stage", "audience", "key", "sync", "outcome"] as const),
@@ -114,10 +108,9 @@ export const STAGE_LINES = {
   "audience.topic.recreated": {
     levels: ["warn"],
     meaning:
-      "The topic `audience-syncs` is not the topic from which the partition's audiences were " +
-      "built. Its records are treated as new.",
-    action:
-      "Find out whether the topic was recreated on purpose. Send a sync for each audience whose last sync may have been on the previous topic.",
+      "The topic `audience-syncs` is not that from which the partition's audiences were built. " +
+      "Its records are treated as new.",
+    action: "Send a sync for each audience whose last sync may have been on the previous topic.",
     fields: ["stage", "partition"],
   },
   "audience.store.opened": {
@@ -177,8 +170,8 @@ export const STAGE_LINES = {
   },
   "ingest.internal-error": {
     levels: ["error"],
-    meaning: "A request failed because of an internal error, and the response was a 503.",
-    action: "Read the error.",
+    meaning: "A request failed because of an internal error, with a 503.",
+    action: null,
     fields: ["stage", "err"],
   },
 } as const satisfies LineTable;
