@@ -5,7 +5,7 @@ import { isExcused, outOfOrder, violations } from "./laws.ts";
 import { tooMany } from "./repetitions.ts";
 import { type Broken, history, type Injected, ledgerText } from "./report.ts";
 import { POLICY, recipientOf } from "./setup.ts";
-import { DEAD_LETTERED_MS, isNotedLate, type Stall } from "./stalls.ts";
+import { isNotedLate, type Stall, TOO_LONG_MS } from "./stalls.ts";
 import { type Exposure, type Law, type Loss, STARVED } from "./violation.ts";
 
 export interface Judgement {
@@ -26,7 +26,7 @@ export interface Circumstances {
 const OF_TIME: Readonly<Partial<Record<Law, number>>> = {
   early: 0,
   late: 0,
-  repeated: DEAD_LETTERED_MS,
+  repeated: TOO_LONG_MS,
 };
 /** Maximum number of histories for each law. */
 const HISTORIES_MAX = 3;
@@ -64,9 +64,7 @@ export function judge(
       ({ user, messageId }) => [user, journal.entry(messageId, destination)] as const,
     );
     // A request that timed out meanwhile has ended for its program, but not for its endpoint.
-    const clear = entries.filter(
-      ([, { requests }]) => !isNotedLate(requests, blurs, DEAD_LETTERED_MS),
-    );
+    const clear = entries.filter(([, { requests }]) => !isNotedLate(requests, blurs, TOO_LONG_MS));
     broken.push(...outOfOrder(clear));
   }
   for (const key of journal.poison) {

@@ -21,7 +21,7 @@ const STEP_MS = 50;
 const LONG_MS = 400;
 const CAUGHT_UP_MS = 1_000;
 /** A stall of this length, with other delays added, may exceed the time for which a program waits for a response. */
-export const DEAD_LETTERED_MS = TIMEOUT_MS / 3;
+export const TOO_LONG_MS = TIMEOUT_MS / 3;
 
 export function watchStalls(): StallWatch {
   const stalls: Stall[] = [];

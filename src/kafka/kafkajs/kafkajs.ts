@@ -27,7 +27,7 @@ const MESSAGE_SET_MAX_BYTES = 64 * 1024 * 1024;
 async function atOnce(codec: Codec, buffer: Buffer): Promise<Buffer> {
   const inflated = await codec.decompress(buffer, MESSAGE_SET_MAX_BYTES);
   if (inflated === null)
-    throw new Error(`a message set inflates to more than ${MESSAGE_SET_MAX_BYTES}`);
+    throw new Error(`a message set inflates to more than ${MESSAGE_SET_MAX_BYTES} bytes`);
   return inflated;
 }
 

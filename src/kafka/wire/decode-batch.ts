@@ -1,17 +1,12 @@
 /**
- * Decodes one record batch (magic 2) in one pass. The content of the records stays encoded.
- *
- *   the batch                                        then
- *   has a wrong CRC-32C, or an invalid length        `CorruptBatchError`
- *   has lost records at its end to compaction        one control record represents them
- *
- * Control records are not passed on to consumers.
+ * Decodes one record batch (magic 2) in one pass. The content of the records stays encoded. A wrong CRC-32C or an
+ * invalid length causes a `CorruptBatchError`.
  */
 
 import { crc32c } from "@node-rs/crc32";
 import { CorruptBatchError } from "../../domain/corrupt-batch.ts";
 import { codecOf } from "./codecs.ts";
-import { FetchedRecord, REMOVED, type RecordBatch } from "./fetched-record.ts";
+import { FetchedRecord, type RecordBatch } from "./fetched-record.ts";
 import { inflatePart, PART_MAX_BYTES } from "./inflation.ts";
 import { type Part, RECORD_OBJECT_BYTES } from "./kept-records.ts";
 import { RecordReader } from "./record-reader.ts";
@@ -94,10 +89,6 @@ export async function decodeBatch(
   }
   const inflatedBytes = records === batch ? 0 : records.length;
   if (next !== null) return { inflatedBytes, next: baseOffset + next };
-  const { lastOffset } = read;
-  if (messages.length === before || messages.at(-1)?.offset !== lastOffset) {
-    messages.push(new FetchedRecord(read, lastOffset, 0, REMOVED, REMOVED));
-  }
   return { inflatedBytes, next: null };
 }
 
@@ -111,7 +102,6 @@ function readHeader(
   return {
     reader,
     firstOffset,
-    lastOffset: firstOffset + batch.readInt32BE(23),
     firstTimestampMs: int64(batch, 27),
     maxTimestampMs: int64(batch, 35),
     isStamped: (attributes & LOG_APPEND_TIME) !== 0,

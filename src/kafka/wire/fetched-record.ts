@@ -11,7 +11,6 @@ export interface RecordBatch {
   /** Reads the fields of the records. */
   readonly reader: RecordReader;
   readonly firstOffset: number;
-  readonly lastOffset: number;
   /** The records' timestamps are relative to this. */
   readonly firstTimestampMs: number;
   readonly maxTimestampMs: number;
@@ -26,9 +25,6 @@ export interface RecordBatch {
   topic: string;
   partition: number;
 }
-
-/** Used as the start of a record that represents removed records. */
-export const REMOVED = -1;
 
 /** A field is decoded each time it is read, because few fields are read more than once. */
 export class FetchedRecord implements IncomingRecord {
@@ -67,19 +63,19 @@ export class FetchedRecord implements IncomingRecord {
   }
 
   get key(): Buffer | null {
-    return this.#start === REMOVED ? null : this.#batch.reader.keyAt(this.#start);
+    return this.#batch.reader.keyAt(this.#start);
   }
 
   get value(): Buffer | null {
-    return this.#start === REMOVED ? null : this.#batch.reader.valueAt(this.#start);
+    return this.#batch.reader.valueAt(this.#start);
   }
 
   get headers(): RecordHeaders {
-    return this.#start === REMOVED ? NO_HEADERS : this.#batch.reader.headersAt(this.#start);
+    return this.#batch.reader.headersAt(this.#start);
   }
 
   eachHeader(visit: VisitHeader): void {
-    if (this.#start !== REMOVED) this.#batch.reader.eachHeaderAt(this.#start, visit);
+    this.#batch.reader.eachHeaderAt(this.#start, visit);
   }
 
   get encoded(): Buffer {
@@ -98,7 +94,7 @@ export class FetchedRecord implements IncomingRecord {
 
   /** `true` for control records, which are not passed on to consumers. */
   get isControlRecord(): boolean {
-    return this.#start === REMOVED || this.#batch.isControlBatch;
+    return this.#batch.isControlBatch;
   }
 
   /** For `without-aborted.ts`. */

@@ -80,7 +80,7 @@ export const ALL_WANTED: Wanted = {
   recordMaxBytes: Number.POSITIVE_INFINITY,
 };
 
-async function decodedRecords(records: Buffer): Promise<readonly FetchedRecord[]> {
+export async function decodedRecords(records: Buffer): Promise<readonly FetchedRecord[]> {
   const unexpected = () => Promise.reject(new Error("taken for an old message set"));
   const messages = await decodeRecords(records, ALL_WANTED, unexpected);
   return messages as readonly FetchedRecord[];

@@ -38,7 +38,7 @@ export class MemoryConsumer implements Consumer, Member {
   #owned: OwnedPartition[] = [];
   #generation = 0;
   /** Assignments up to this generation are ignored, because the consumer has left them to join again. */
-  #deadLettered = 0;
+  #ignoredUpTo = 0;
   #rebalances = 0;
   #fetchedAtMs: number | null = null;
   #takes = false;
@@ -104,22 +104,22 @@ export class MemoryConsumer implements Consumer, Member {
   }
 
   revoke(generation: number): void {
-    if (generation <= this.#deadLettered) return;
-    this.#deadLettered = generation;
+    if (generation <= this.#ignoredUpTo) return;
+    this.#ignoredUpTo = generation;
     this.expired();
   }
 
   expired(): void {
     if (this.#stopping !== null) return;
-    this.#deadLettered = Math.max(this.#deadLettered, this.#generation);
+    this.#ignoredUpTo = Math.max(this.#ignoredUpTo, this.#generation);
     void this.#giveUp().then(() => this.#join());
   }
 
   assign(generation: number, partitions: readonly TopicPartition[]): void {
-    if (this.#stopping !== null || generation <= this.#deadLettered) return;
+    if (this.#stopping !== null || generation <= this.#ignoredUpTo) return;
     if (this.#givingUp !== null) {
       // The consumer is about to join again, so an assignment from now would already be outdated.
-      this.#deadLettered = generation;
+      this.#ignoredUpTo = generation;
       return;
     }
     this.#generation = generation;
@@ -134,7 +134,7 @@ export class MemoryConsumer implements Consumer, Member {
     if (this.#stopping !== null) return;
     const missing = this.topics.find((topic) => this.#broker.topics.find(topic) === undefined);
     this.#broker.network.toBroker(this.party, () => {
-      if (missing === undefined) this.#group.join(this, this.#deadLettered);
+      if (missing === undefined) this.#group.join(this, this.#ignoredUpTo);
       else this.#broker.network.toClient(this.party, () => this.crash(noTopic(missing)));
     });
   }

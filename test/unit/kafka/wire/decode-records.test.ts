@@ -3,9 +3,16 @@ import { expect, test } from "vitest";
 import { CorruptBatchError } from "../../../../src/domain/corrupt-batch.ts";
 import {
   decodeRecords,
+  endOfBatches,
   INFLATED_FETCH_MAX_BYTES,
 } from "../../../../src/kafka/wire/decode-records.ts";
-import { ALL_WANTED, altered, decode, encodeBatch } from "../../../support/build/record-batches.ts";
+import {
+  ALL_WANTED,
+  altered,
+  decode,
+  decodedRecords,
+  encodeBatch,
+} from "../../../support/build/record-batches.ts";
 
 const messages = ["a", "b", "c"].map((value) => ({
   key: null,
@@ -79,17 +86,13 @@ test("a batch that was appended after the broker had taken the end down is read"
   );
 });
 
-test("offsets removed from the end of a batch stand as one control record", async () => {
+test("the position moves behind a batch that has lost its last records to compaction", async () => {
   const batch = altered(await encodeBatch(messages, { baseOffset: 10 }), (copy) => {
     copy.writeInt32BE(9, 23);
   });
-  const read = await decode(batch);
-  expect(read.map(({ offset, isControlRecord }) => [offset, isControlRecord])).toEqual([
-    [10, false],
-    [11, false],
-    [12, false],
-    [19, true],
-  ]);
+  const read = await decodedRecords(batch);
+  expect(read.map(({ offset }) => offset)).toEqual([10, 11, 12]);
+  expect(endOfBatches(read)).toBe(20);
 });
 
 test("one batch of 200,000 tiny records is read, and many batches", async () => {
