@@ -3,7 +3,7 @@
  * member who stays, only one bit is set. All other users are written to the store.
  */
 
-import { type Audience, countsFor, type OpenSync } from "./audience.ts";
+import { type Audience, countsFor } from "./audience.ts";
 import {
   type GatheredRecord,
   type GatheredSync,
@@ -15,24 +15,12 @@ import { memberPrefix } from "./keys.ts";
 import { arrive, durableMembership, readMembership, writeMembership } from "./membership.ts";
 import { membershipMessageId } from "./message-id.ts";
 import type { PartitionState } from "./partition-state.ts";
-import type { Cause } from "./record-context.ts";
 import { makerFor, type Work } from "./work.ts";
 
 /** Number of users per lookup. The next lookup runs while the results of the previous one are applied. */
 const LOOKED_UP = 5_000;
 /** Number of users that are applied before other work may run. Applying them takes about a millisecond. */
 const PIECE_USERS = 500;
-
-/** Collects the users for the next `arriveGathered`. */
-export function gather(
-  work: Work,
-  cause: Cause,
-  audience: Audience,
-  sync: OpenSync,
-  userIds: readonly string[],
-): void {
-  work.gathering.add(audience, sync, { cause, userIds });
-}
 
 /** Applies all collected users. */
 export async function arriveGathered(work: Work): Promise<void> {
@@ -55,7 +43,6 @@ export async function arriveGathered(work: Work): Promise<void> {
 
 interface Slice {
   readonly userIds: readonly string[];
-  /** The users, each with a record that contains the user. */
   readonly range: UserRange;
 }
 
@@ -105,7 +92,7 @@ function makersFor(work: Work, audience: Audience): MakerFor {
   return (record) => {
     const known = makers.get(record);
     if (known !== undefined) return known;
-    const maker = makerFor(work, record.cause, audience);
+    const maker = makerFor(work, record.cause, audience.id, audience.key);
     makers.set(record, maker);
     return maker;
   };

@@ -7,18 +7,15 @@
 import { usableRecordTime } from "../domain/call-time.ts";
 import { decodeValue } from "../domain/decode.ts";
 import type { IncomingRecord } from "../domain/record.ts";
-import { arriveGathered, gather } from "./apply-members.ts";
+import { arriveGathered } from "./apply-members.ts";
 import { applyForget, applyTrait } from "./apply-user.ts";
-import type { Audience, OpenSync } from "./audience.ts";
-import { countsAtBegin, countsFor } from "./audience.ts";
-import { clearArrivals } from "./clear-arrivals.ts";
+import { type Audience, countsAtBegin, countsFor, type OpenSync } from "./audience.ts";
 import { type AudienceRecord, type Begin, parseSync, type Snapshot } from "./parse-sync.ts";
 import type { PartitionState } from "./partition-state.ts";
-import type { Cause } from "./record-context.ts";
 import { applyApproval, endSync, removeAudience } from "./scan-members.ts";
 import { snakeCase } from "./snake-case.ts";
-import { isTooOld, replayStepOf, type Step, stepOf } from "./sync-state.ts";
-import { refuse, type Work } from "./work.ts";
+import { type Cause, isTooOld, replayStepOf, type Step, stepOf } from "./sync-state.ts";
+import { clearArrivals, refuse, type Work } from "./work.ts";
 
 /** The users in `members` records are only collected here; `arriveGathered` applies them. */
 export async function applyRecord(work: Work, record: IncomingRecord): Promise<void> {
@@ -82,7 +79,7 @@ async function take(
     case "open":
       return await open(work, cause, audience, step.record);
     case "arrive":
-      return gather(work, cause, audience, step.open, step.record.userIds);
+      return work.gathering.add(audience, step.open, { cause, userIds: step.record.userIds });
     case "end":
       return await endSync(work, cause, audience, step.open, step.record);
     case "continue":
@@ -152,13 +149,14 @@ async function whole(
   sync: OpenSync,
   record: Snapshot,
 ): Promise<void> {
-  gather(work, cause, audience, sync, record.userIds);
+  work.gathering.add(audience, sync, { cause, userIds: record.userIds });
   await arriveGathered(work);
   // During a replay, `endSync` must not run a second time.
   if (!cause.isReplay) await endSync(work, cause, audience, sync, record);
 }
 
-async function abandonOld(work: Work, nowMs: number, position: number): Promise<void> {
+/** Abandons syncs that are older than a day. */
+export async function abandonOld(work: Work, nowMs: number, position: number): Promise<void> {
   for (const audience of work.state.openAudiences()) {
     const { open: sync } = audience;
     // A sync that has a verdict is not abandoned: it was interrupted by a crash, and is now being completed.
@@ -168,14 +166,6 @@ async function abandonOld(work: Work, nowMs: number, position: number): Promise<
       await clearArrivals(work, position, audience.first, null);
     }
   }
-}
-
-/**
- * Abandons syncs that are older than a day. Needed because a sync is otherwise abandoned only when the next record
- * arrives.
- */
-export async function abandonIdle(work: Work): Promise<void> {
-  await abandonOld(work, work.nowMs(), work.state.position);
 }
 
 async function abandon(work: Work, audience: Audience, sync: OpenSync): Promise<Audience> {

@@ -14,37 +14,28 @@
  */
 
 import type { Audience } from "./audience.ts";
-import { callMaker } from "./identify-call.ts";
 import { memberPrefix, traitKey, traitsRange } from "./keys.ts";
 import { hasArrived, readMembership, writeMembership } from "./membership.ts";
 import { traitMessageId } from "./message-id.ts";
 import type { Trait } from "./parse-sync.ts";
-import type { Cause } from "./record-context.ts";
+import type { Cause } from "./sync-state.ts";
 import { keptValue } from "./trait-value.ts";
-import type { Work } from "./work.ts";
+import { makerFor, refuse, type Work } from "./work.ts";
 
 export async function applyTrait(work: Work, cause: Cause, trait: Trait): Promise<void> {
   if (cause.isReplay) return;
-  const { state, callsTopic } = work;
-  const { record, atMs } = cause;
-  const { source, integrations, consent } = work.settings(null);
-  if (source === null) {
+  const { state } = work;
+  const { record } = cause;
+  if (work.settings(null).source === null) {
     const error =
       "the call would have no source: set audienceDefaults.source or defaultSource for traits";
-    return state.deadLetter({ record, reason: "invalid-sync", error });
+    return refuse(work, cause, error);
   }
   const key = traitKey(trait.userId, trait.key);
   const [sent] = await state.getMany([key]);
   const kept = trait.value === null ? null : keptValue(trait.value);
   if (kept === (sent ?? null)) return;
-  const maker = callMaker({
-    topic: callsTopic,
-    source,
-    integrations,
-    consent,
-    trait: trait.key,
-    atMs,
-  });
+  const maker = makerFor(work, cause, null, trait.key);
   const messageId = traitMessageId(trait.key, trait.userId, record);
   state.call("traits", maker.call(trait.userId, trait.value, messageId), record);
   state.set(key, kept);

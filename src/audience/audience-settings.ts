@@ -12,9 +12,9 @@
  * Computed traits do not belong to an audience, so the defaults apply to them.
  */
 
-import type { AudienceOptions, ConfiguredAudience } from "../domain/audience.ts";
 import type { SourceId } from "../domain/ids.ts";
 import type { JsonObject } from "../domain/json.ts";
+import type { LiveSettings } from "../domain/live-settings.ts";
 
 const APPROVAL_MINIMUM = 100;
 
@@ -28,11 +28,10 @@ export interface AudienceSettings {
   readonly approvalMinimum: number;
 }
 
-export interface AudienceConfiguration {
-  readonly audiences: readonly ConfiguredAudience[];
-  readonly audienceDefaults: AudienceOptions;
-  readonly defaultSource: SourceId | null;
-}
+export type AudienceConfiguration = Pick<
+  LiveSettings,
+  "audiences" | "audienceDefaults" | "defaultSource"
+>;
 
 /** Returns a function that finds the settings for an audience's ID. Null stands for computed traits. */
 export function settingsOf(

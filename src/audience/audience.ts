@@ -5,6 +5,8 @@
  * from the store, so they are correct even after a crash in the middle of a step.
  */
 
+import type { AudienceStatus } from "../domain/audience-status.ts";
+
 /**
  * A sync that has started and has not ended. Its arrivals are stored only locally, because until its end, no offset
  * after its `begin` record is committed.
@@ -22,12 +24,9 @@ export interface OpenSync {
 }
 
 /** A complete sync whose removals are applied after an `approve`. */
-export interface SyncAwaitingApproval {
-  readonly syncId: string;
+export interface SyncAwaitingApproval extends NonNullable<AudienceStatus["awaitingApproval"]> {
   /** Offset of the sync's `begin` record. The members to be removed are marked with this offset. */
   readonly begin: number;
-  readonly removals: number;
-  readonly sinceMs: number;
 }
 
 export interface EndedSync {
@@ -44,10 +43,16 @@ export interface Audience {
   readonly first: number;
   readonly open: OpenSync | null;
   readonly awaitingApproval: SyncAwaitingApproval | null;
-  /** The last complete sync that was applied. */
   readonly last: EndedSync | null;
   /** Number of syncs that have ended. The IDs of the last 1,000 are stored. */
   readonly closed: number;
+}
+
+/** The sync that awaits approval, as it is reported. */
+export function approvalOf({ awaitingApproval }: Audience): AudienceStatus["awaitingApproval"] {
+  if (awaitingApproval === null) return null;
+  const { syncId, removals, sinceMs } = awaitingApproval;
+  return { syncId, removals, sinceMs };
 }
 
 /** The counts of an audience, which are stored only locally. */
@@ -55,7 +60,6 @@ export interface Counts {
   readonly members: number;
   /** Offset of the `begin` record of the sync to which `arrived` and `marked` belong; -1 if there is no such sync. */
   readonly begin: number;
-  /** Distinct users that have arrived in the sync. */
   readonly arrived: number;
   /** How many of the arrived users are members. */
   readonly marked: number;
@@ -64,7 +68,6 @@ export interface Counts {
    * are valid.
    */
   readonly numbering: number;
-  /** The next member's number. */
   readonly next: number;
 }
 

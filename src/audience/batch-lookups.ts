@@ -12,7 +12,7 @@
  */
 
 import type { Audience, OpenSync } from "./audience.ts";
-import type { Cause } from "./record-context.ts";
+import type { Cause } from "./sync-state.ts";
 
 /** Maximum number of collected users. While they are applied, they take 20 to 30 MB. */
 const GATHERED_MAX = 200_000;

@@ -26,7 +26,8 @@ import {
 } from "./keys.ts";
 import { hasArrived, type Membership, readMembership, writeMembership } from "./membership.ts";
 import { OpenArrivals } from "./open-arrivals.ts";
-import type { Store, StoreChange } from "./ports.ts";
+import type { Store } from "./ports.ts";
+import type { StoreChange } from "./store/ordered-store.ts";
 
 /** The range of all keys `n<first>`. */
 const COUNTS_RANGE: KeyRange = { from: "n", to: "o" };

@@ -33,7 +33,6 @@ export interface Checkpoint {
   readonly version: typeof VERSION;
   /** Identity of the changelog from which the store was built. */
   readonly identity: string;
-  /** Offset of the identity's last record. */
   readonly identityOffset: number;
   /** The store contains all entries of the changelog below this offset. */
   readonly changelog: number;
@@ -69,7 +68,6 @@ export function readCheckpoint(text: string | undefined): Checkpoint | null {
 export type StoreMatch = "current" | "behind" | "stale" | "missing" | "ahead" | "foreign";
 
 export interface ChangelogFacts {
-  /** The log end offset. */
   readonly end: number;
   /** The identity that was found at the checkpoint's `identityOffset`; null if that record no longer exists. */
   readonly identityThere: string | null;

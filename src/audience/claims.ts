@@ -13,25 +13,17 @@
  *   has no value               any                                        ID and key are free
  */
 
+import type { AudienceStatus } from "../domain/audience-status.ts";
 import { jsonObjectIn } from "../domain/json.ts";
+import type { Audience } from "./audience.ts";
 
-export interface ClaimedAudience {
-  readonly id: string;
-  readonly name: string;
-  readonly key: string;
+export interface ClaimedAudience extends Pick<Audience, "id" | "name" | "key" | "first" | "last"> {
   readonly partition: number;
-  /** Offset of the audience's first sync in its partition. */
-  readonly first: number;
   /** Offset of the claim; null in the claim itself, because its offset is unknown when it is written. */
   readonly claim: number | null;
   readonly members: number;
   readonly openSyncId: string | null;
-  readonly last: { readonly syncId: string; readonly endedAtMs: number } | null;
-  readonly awaitingApproval: {
-    readonly syncId: string;
-    readonly removals: number;
-    readonly sinceMs: number;
-  } | null;
+  readonly awaitingApproval: AudienceStatus["awaitingApproval"];
 }
 
 export interface Claimed extends ClaimedAudience {
@@ -97,7 +89,7 @@ export class Claims {
 /** Returns why an audience cannot own its ID and key; null if it can own them, or already does. */
 export function conflictOf(
   claims: Claims,
-  request: { readonly id: string; readonly key: string; readonly partition: number },
+  request: Pick<ClaimedAudience, "id" | "key" | "partition">,
 ): string | null {
   const { id, key, partition } = request;
   const same = claims.of(id);

@@ -41,7 +41,6 @@ export function memberPrefix(first: number): string {
   return `m${padded(first)}/`;
 }
 
-/** The offset in a member's key. */
 export function firstOf(memberKey: string): number {
   return Number.parseInt(memberKey.slice(1, 1 + OFFSET_DIGITS), 36);
 }

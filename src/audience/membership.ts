@@ -71,7 +71,6 @@ export function durableMembership({ isMember, judged }: Membership): string | nu
   return isMember ? writeMembership({ isMember, mark: -1, number: -1, judged }) : null;
 }
 
-/** The numbers of the members who have arrived in a sync. */
 export interface ArrivedNumbers {
   /** Offset of the sync's `begin` record. */
   readonly begin: number;

@@ -13,7 +13,6 @@ export class OpenArrivals {
     this.#room = new ArrivalRoom(pieces);
   }
 
-  /** The arrivals of the audience's open sync. */
   of(first: number, begin: number): Arrivals {
     const known = this.#syncs.get(first);
     if (known?.begin === begin) return known;
@@ -47,7 +46,6 @@ export class OpenArrivals {
     return numbers;
   }
 
-  /** Returns the entries to write in this step, with their keys. */
   takeEntries(): readonly (readonly [key: string, text: string])[] {
     return [...this.#syncs].flatMap(([first, arrivals]) => {
       const entry = arrivals.takeEntry();

@@ -31,9 +31,23 @@ import {
 } from "./keys.ts";
 import type { OpenArrivals } from "./open-arrivals.ts";
 import type { Origin } from "./own-offsets.ts";
-import { type ChangeCounts, NO_CHANGES, type Pending } from "./pending-writes.ts";
-import type { Store, StoreChange } from "./ports.ts";
+import type { ChangeCounts, Store } from "./ports.ts";
 import type { Arrivals } from "./seen-members.ts";
+import type { StoreChange } from "./store/ordered-store.ts";
+
+/** The writes, in the order in which they are written. */
+export interface Pending {
+  readonly calls: ReadonlyMap<OutgoingRecord, IncomingRecord>;
+  readonly deadLettered: readonly DeadLettered[];
+  readonly changelog: readonly OutgoingRecord[];
+  /** The changes in the store. Empty if nothing has changed, not even the position. */
+  readonly store: readonly StoreChange[];
+  /** IDs of the audiences to write to the topic `audiences`. */
+  readonly toReport: readonly string[];
+  readonly changeCounts: ChangeCounts;
+}
+
+const NO_CHANGES: ChangeCounts = { entered: 0, left: 0, traits: 0 };
 
 export interface PartitionStateOptions {
   readonly at: ChangelogPartition;
@@ -123,12 +137,10 @@ export class PartitionState {
     return this.#counts.get(first) ?? NO_COUNTS;
   }
 
-  /** The arrivals of the audience's open sync. */
   arrivals(first: number, { begin }: OpenSync): Arrivals {
     return this.#arrivals.of(first, begin);
   }
 
-  /** The audiences with an open sync. */
   openAudiences(): readonly Audience[] {
     return [...this.#open.values()];
   }

@@ -12,7 +12,7 @@
 import type { IncomingRecord } from "../domain/record.ts";
 import { serialRunner } from "../stage/serial-runner.ts";
 import { arriveGathered } from "./apply-members.ts";
-import { abandonIdle, applyRecord } from "./apply-record.ts";
+import { abandonOld, applyRecord } from "./apply-record.ts";
 import { Gathering } from "./batch-lookups.ts";
 import { needsEnd, originOf, usedOffsets, withOwnOffset } from "./own-offsets.ts";
 import type { PartitionState } from "./partition-state.ts";
@@ -44,7 +44,6 @@ export interface PartitionDeps
   readonly hold: (offset: number | null) => void;
   /** ID of the topic from which the current records come; empty if the brokers do not support IDs. */
   readonly topicId: () => string;
-  /** The log end offset of the topic's partition. */
   readonly topicEnd: () => Promise<number>;
   /** Resolves with true if the partition cannot have been assigned to another process yet. */
   readonly isOurs: () => Promise<boolean>;
@@ -112,7 +111,7 @@ export function workOnPartition(deps: PartitionDeps): PartitionWork {
   };
   const abandonOldSyncs = async (opened: PartitionState) => {
     const work = createWork(opened, deps, check, mustBeOurs);
-    await abandonIdle(work);
+    await abandonOld(work, work.nowMs(), opened.position);
     await work.write(opened.position);
   };
   const next = (): Promise<void> | null => {

@@ -3,28 +3,11 @@
 import type { Became, DeadLetter, DeadLettered } from "../domain/dead-letter-records.ts";
 import type { Producer } from "../kafka/port.ts";
 import type { Audience, Counts } from "./audience.ts";
+import type { ClaimedAudience } from "./claims.ts";
+import type { OrderedStore } from "./store/ordered-store.ts";
 
-export type StoreEntry = readonly [key: string, value: string];
-/** A value of null removes the key. */
-export type StoreChange = readonly [key: string, value: string | null];
-
-/**
- * The ordered local store of one partition. Keys are ordered by their UTF-8 bytes.
- */
-export interface Store {
-  getMany(keys: readonly string[]): Promise<readonly (string | undefined)[]>;
-  /**
-   * Yields the entries from key `from` up to, but not including, key `to`, in order, as they were at the time of the
-   * call.
-   */
-  pieces(from: string, to: string): AsyncIterable<readonly StoreEntry[]>;
-  /**
-   * Writes all changes, or fails without writing any. Several calls take effect in the order in which they were
-   * made.
-   */
-  write(changes: readonly StoreChange[]): Promise<void>;
-  close(): Promise<void>;
-}
+/** The local store of one partition. */
+export type Store = Omit<OrderedStore, "compact">;
 
 export type Writer = Pick<Producer, "send">;
 
@@ -40,13 +23,7 @@ export type ClaimResult =
   | { readonly kind: "claimed" }
   | { readonly kind: "refused"; readonly error: string };
 
-export interface ClaimRequest {
-  readonly id: string;
-  readonly name: string;
-  readonly key: string;
-  readonly partition: number;
-  readonly first: number;
-}
+export type ClaimRequest = Pick<ClaimedAudience, "id" | "name" | "key" | "partition" | "first">;
 
 /** The audiences of all partitions, from the topic `audiences`. */
 export interface Registry {
@@ -81,6 +58,13 @@ export interface SyncReport {
   readonly beganAtMs: number;
 }
 
+/** The number of calls of each kind. */
+export interface ChangeCounts {
+  readonly entered: number;
+  readonly left: number;
+  readonly traits: number;
+}
+
 /** Events for logs and metrics. */
 export interface Events {
   readonly started: (audience: Audience, syncId: string) => void;
@@ -90,11 +74,7 @@ export interface Events {
    * Called when calls have been acknowledged, with the numbers of users who entered or left, and of traits that
    * changed.
    */
-  readonly changed: (changes: {
-    readonly entered: number;
-    readonly left: number;
-    readonly traits: number;
-  }) => void;
+  readonly changed: (changes: ChangeCounts) => void;
   readonly applied: (records: number) => void;
   /** Called when the topic `audience-syncs` was recreated. */
   readonly topicRecreated: (partition: number) => void;

@@ -10,7 +10,7 @@
  */
 
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
-import type { Audience, Counts } from "./audience.ts";
+import { type Audience, approvalOf, type Counts } from "./audience.ts";
 import { type ClaimedAudience, Claims, conflictOf, readClaim } from "./claims.ts";
 import type { ClaimRequest, ClaimResult, Registry, Writer } from "./ports.ts";
 
@@ -102,7 +102,7 @@ function claimValue(
   partition: number,
   claim: number | null,
 ): ClaimedAudience {
-  const { id, name, key, first, open, awaitingApproval, last } = audience;
+  const { id, name, key, first, open, last } = audience;
   return {
     id,
     name,
@@ -113,14 +113,7 @@ function claimValue(
     members: counts.members,
     openSyncId: open?.syncId ?? null,
     last,
-    awaitingApproval:
-      awaitingApproval === null
-        ? null
-        : {
-            syncId: awaitingApproval.syncId,
-            removals: awaitingApproval.removals,
-            sinceMs: awaitingApproval.sinceMs,
-          },
+    awaitingApproval: approvalOf(audience),
   };
 }
 

@@ -4,6 +4,7 @@ import type { AudienceStatus } from "../domain/audience-status.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
 import { countDeadLetters } from "../telemetry/count-dead-letters.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
+import { approvalOf } from "./audience.ts";
 import type { PartitionWork } from "./partition-work.ts";
 import type { Events, SyncOutcome } from "./ports.ts";
 
@@ -78,7 +79,6 @@ export function restoreProblems(
   });
 }
 
-/** Returns one sentence for each sync that awaits approval. */
 export function approvalProblems(audiences: readonly AudienceStatus[]): readonly string[] {
   return audiences.flatMap(({ id, awaitingApproval }) => {
     if (awaitingApproval === null) return [];
@@ -94,13 +94,9 @@ export function audiencesOf(
   works: ReadonlyMap<number, Pick<PartitionWork, "state">>,
 ): readonly AudienceStatus[] {
   return [...works.values()].flatMap((work) =>
-    [...(work.state()?.audiences() ?? [])].map(({ id, awaitingApproval }) => ({
-      id,
-      awaitingApproval: awaitingApproval && {
-        syncId: awaitingApproval.syncId,
-        removals: awaitingApproval.removals,
-        sinceMs: awaitingApproval.sinceMs,
-      },
+    [...(work.state()?.audiences() ?? [])].map((audience) => ({
+      id: audience.id,
+      awaitingApproval: approvalOf(audience),
     })),
   );
 }
@@ -112,11 +108,14 @@ export function audiencesOf(
 export function watchAudiences(
   metrics: Metrics,
   works: ReadonlyMap<number, Pick<PartitionWork, "state">>,
+  failedStores: () => number,
 ): () => void {
+  const unavailable = metrics.audienceStoresUnavailable.bind({});
   const members = metrics.audienceMembers.bind({});
   const open = metrics.audienceOpenSyncs.bind({});
   const awaitingApproval = metrics.audienceSyncsAwaitingApproval.bind({});
   return metrics.onScrape(() => {
+    unavailable.set(failedStores());
     const sums = { members: 0, open: 0, awaitingApproval: 0 };
     let isKnown = true;
     for (const work of works.values()) {
@@ -132,10 +131,4 @@ export function watchAudiences(
     open.set(isKnown ? sums.open : Number.NaN);
     awaitingApproval.set(isKnown ? sums.awaitingApproval : Number.NaN);
   });
-}
-
-/** Sets the gauge of failed stores before each scrape. Returns a function that stops the updates. */
-export function watchFailedStores(metrics: Metrics, count: () => number): () => void {
-  const unavailable = metrics.audienceStoresUnavailable.bind({});
-  return metrics.onScrape(() => unavailable.set(count()));
 }

@@ -14,7 +14,6 @@
  */
 
 import { type Audience, countsFor, type OpenSync, type SyncAwaitingApproval } from "./audience.ts";
-import { clearArrivals } from "./clear-arrivals.ts";
 import { membersRange, rememberedKey, slotsRange, userOf } from "./keys.ts";
 import {
   type ArrivedNumbers,
@@ -26,10 +25,11 @@ import {
 } from "./membership.ts";
 import { membershipMessageId } from "./message-id.ts";
 import type { End, Snapshot } from "./parse-sync.ts";
-import type { StoreEntry, SyncOutcome } from "./ports.ts";
-import type { Cause } from "./record-context.ts";
+import type { SyncOutcome } from "./ports.ts";
+import type { StoreEntry } from "./store/ordered-store.ts";
 import { verdictOf } from "./sync-outcome.ts";
-import { makerFor, type Work } from "./work.ts";
+import type { Cause } from "./sync-state.ts";
+import { clearArrivals, makerFor, type Work } from "./work.ts";
 
 export async function endSync(
   work: Work,
@@ -184,7 +184,7 @@ async function leave(
 ): Promise<number> {
   const { state } = work;
   const { id, first } = audience;
-  const maker = makerFor(work, cause, audience);
+  const maker = makerFor(work, cause, id, audience.key);
   const { open } = audience;
   const arrivals = open === null ? null : state.arrivals(first, open);
   let left = 0;

@@ -60,7 +60,6 @@ import {
   type Reading,
   restoreProblems,
   watchAudiences,
-  watchFailedStores,
 } from "./report.ts";
 import { type OwnedStore, ownStore, type Stores } from "./store/owned-store.ts";
 
@@ -94,8 +93,7 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
   const isOurs = (partition: number) =>
     owned.works.has(partition) || running.consumers.some(({ vitals }) => !vitals().isAssigned);
   const failures = () => owned.failed.texts(isOurs);
-  const stopWatching = watchAudiences(metrics, owned.works);
-  const stopCounting = watchFailedStores(metrics, () => failures().length);
+  const stopWatching = watchAudiences(metrics, owned.works, () => failures().length);
   const checking = checkOpenSyncsRegularly(clock, owned.works, stopping.signal);
   const running = startConsuming(deps, {
     name: "audience",
@@ -124,7 +122,6 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
       stopping.abort();
       await Promise.all([owned.closed(), checking]);
       stopWatching();
-      stopCounting();
     },
   });
   return Promise.resolve({ ...running, audiences: () => audiencesOf(owned.works) });

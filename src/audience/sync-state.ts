@@ -27,8 +27,17 @@
  */
 
 import { describe } from "../domain/json.ts";
+import type { IncomingRecord } from "../domain/record.ts";
 import type { Audience, OpenSync, SyncAwaitingApproval } from "./audience.ts";
 import type { AudienceRecord, Begin, End, Members, Snapshot } from "./parse-sync.ts";
+
+/** The record that is being applied, and its time. */
+export interface Cause {
+  readonly record: IncomingRecord;
+  readonly atMs: number;
+  /** True if the record was applied before and is read again because of an open sync. */
+  readonly isReplay: boolean;
+}
 
 export type Step =
   | { readonly kind: "ignore" }

@@ -2,19 +2,13 @@
 
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import { asItCame } from "./own-offsets.ts";
-import type { PartitionState } from "./partition-state.ts";
-import type { Pending } from "./pending-writes.ts";
-import type { DeadLetterWriter, Events, Registry, Writer } from "./ports.ts";
+import type { Pending } from "./partition-state.ts";
+import type { DeadLetterWriter, Writer } from "./ports.ts";
+import type { Work } from "./work.ts";
 
-export interface StepWriter {
-  readonly state: PartitionState;
-  readonly partition: number;
-  /** Writes the changelog. */
+export interface StepWriter extends Pick<Work, "state" | "partition" | "registry" | "events"> {
   readonly writer: Writer;
-  /** Writes calls and dead letters. */
   readonly deadLetterWriter: DeadLetterWriter;
-  readonly registry: Registry;
-  readonly events: Events;
   /** Throws if the partition may belong to another process. */
   readonly mustBeOurs: () => Promise<void>;
 }
@@ -45,7 +39,6 @@ export async function writeStep(step: StepWriter, position: number): Promise<voi
   step.events.deadLettered(deadLetters);
 }
 
-/** Returns the dead letters that were written. */
 async function writeCalls({ deadLetterWriter }: StepWriter, { calls, deadLettered }: Pending) {
   const byRecord = new Map<IncomingRecord, OutgoingRecord[]>();
   for (const [call, from] of calls) {

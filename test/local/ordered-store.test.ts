@@ -7,8 +7,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import { openLevelStore } from "../../src/audience/store/level-store.ts";
 import {
-  type Entry,
   type OrderedStore,
+  type StoreEntry,
   StoreInUseError,
 } from "../../src/audience/store/ordered-store.ts";
 import { MemoryStore } from "../support/worlds/memory-stores.ts";
@@ -68,7 +68,7 @@ describe.each([
   test("gives a range as it was when it was asked for, however much is changed meanwhile", async () => {
     const keys = Array.from({ length: 5_000 }, (_, index) => `k${index}`).sort();
     await store.write(keys.map((key) => [key, "before"]));
-    const seen: Entry[] = [];
+    const seen: StoreEntry[] = [];
     for await (const entries of store.pieces("k", "l")) {
       expect(entries).not.toEqual([]);
       if (seen.length === 0) await store.write(keys.map((key) => [key, null]));
@@ -111,8 +111,8 @@ test("a store on disk is open once, and keeps what was written", async () => {
   await rm(place, { recursive: true });
 });
 
-async function all(from: string, to: string): Promise<readonly Entry[]> {
-  const entries: Entry[] = [];
+async function all(from: string, to: string): Promise<readonly StoreEntry[]> {
+  const entries: StoreEntry[] = [];
   for await (const piece of store.pieces(from, to)) entries.push(...piece);
   return entries;
 }

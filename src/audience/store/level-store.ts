@@ -10,7 +10,12 @@ import { mkdir, rm } from "node:fs/promises";
 import { ClassicLevel } from "classic-level";
 
 import { StoreError, type StoreFailure } from "../../domain/store-error.ts";
-import { type Change, type Entry, type OrderedStore, StoreInUseError } from "./ordered-store.ts";
+import {
+  type OrderedStore,
+  type StoreChange,
+  type StoreEntry,
+  StoreInUseError,
+} from "./ordered-store.ts";
 
 // All limits are per store, and a process can own many partitions.
 /**
@@ -75,7 +80,7 @@ class LevelStore implements OrderedStore {
     return isBackwards ? values.reverse() : values;
   }
 
-  async *pieces(from: string, to: string): AsyncGenerator<readonly Entry[]> {
+  async *pieces(from: string, to: string): AsyncGenerator<readonly StoreEntry[]> {
     // There is one iterator for the whole range, because every iterator keeps its last piece in memory until the
     // iterator is garbage-collected.
     const iterator = this.#level.iterator({
@@ -95,7 +100,7 @@ class LevelStore implements OrderedStore {
     }
   }
 
-  write(changes: readonly Change[]): Promise<void> {
+  write(changes: readonly StoreChange[]): Promise<void> {
     return guarded(this.#directory, "written", () =>
       this.#level.batch(
         changes.map(([key, value]) =>

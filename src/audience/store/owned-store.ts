@@ -19,7 +19,6 @@ const COMPACT_EVERY_MS = 3_600_000;
  */
 const ALL = ["\u0001", "\u007f"] as const;
 
-/** The stores of partitions. */
 export interface Stores {
   /** Throws `StoreInUseError` while another process has the store open. */
   open(partition: number): Promise<OrderedStore>;

@@ -1,9 +1,9 @@
 /** The local stores of one machine, in memory. They are kept when the processes that opened them have ended. */
 
 import {
-  type Change,
-  type Entry,
   type OrderedStore,
+  type StoreChange,
+  type StoreEntry,
   StoreInUseError,
 } from "../../../src/audience/store/ordered-store.ts";
 import type { Stores } from "../../../src/audience/store/owned-store.ts";
@@ -69,7 +69,7 @@ export class MemoryStore implements OrderedStore {
   }
 
   /** All entries, in order, even if the store is closed. */
-  entries(): readonly Entry[] {
+  entries(): readonly StoreEntry[] {
     return [...this.#values].sort(([one], [other]) => byBytes(one, other));
   }
 
@@ -78,9 +78,9 @@ export class MemoryStore implements OrderedStore {
     return keys.map((key) => this.#values.get(key));
   }
 
-  async *pieces(from: string, to: string): AsyncGenerator<readonly Entry[]> {
+  async *pieces(from: string, to: string): AsyncGenerator<readonly StoreEntry[]> {
     this.#check();
-    const isWithin = ([key]: Entry) => byBytes(key, from) >= 0 && byBytes(key, to) < 0;
+    const isWithin = ([key]: StoreEntry) => byBytes(key, from) >= 0 && byBytes(key, to) < 0;
     const entries = [...this.#values]
       .filter(isWithin)
       .sort(([one], [other]) => byBytes(one, other));
@@ -90,7 +90,7 @@ export class MemoryStore implements OrderedStore {
     }
   }
 
-  async write(changes: readonly Change[]): Promise<void> {
+  async write(changes: readonly StoreChange[]): Promise<void> {
     this.#check();
     for (const [key, value] of changes) {
       if (value === null) this.#values.delete(key);

@@ -138,7 +138,7 @@ test("while a store is built its counts are absent, and a sentence says how far 
     [5, { offset: 240_048, end: 1_000_200 }],
   ]);
   const healthProblems = () => restoreProblems(works, reading, "switchyard.audience-members");
-  watchAudiences(metrics, works);
+  watchAudiences(metrics, works, () => 0);
   expect(await metrics.text()).not.toContain("\nswitchyard_audience_members ");
   expect(healthProblems()).toEqual([
     "the state store of partition 5 is being restored from switchyard.audience-members, and the partition's syncs wait until it is complete: 24 % of 1000200 records have been read",
