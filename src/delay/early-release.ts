@@ -23,8 +23,9 @@ import type { Kafka, Producer } from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { judgeNow, type Waiting } from "./due.ts";
+import type { OwnedPartition } from "./owned-counts.ts";
 import { type Due, needsLookup } from "./partition-queue.ts";
-import { type ReleasedAhead, releasable } from "./released-ahead.ts";
+import { type ReleasedAhead, type ReleasedPlace, releasable } from "./released-ahead.ts";
 import type { Lookup } from "./topic-lookup.ts";
 
 const STEP_BYTES = 512 * 1_024;
@@ -37,19 +38,14 @@ const TRY_AGAIN_MS = 5_000;
 const FIRST_RECORDS_MS = 5_000;
 
 /** A partition of a delay topic that this process owns. */
-export interface ReleasedPartition {
-  readonly delay: string;
-  readonly topic: string;
-  readonly partition: number;
-  /** The topic's ID; empty while it is unknown. */
-  readonly topicId: () => string;
+export interface ReleasedPartition
+  extends Pick<OwnedPartition, "delay" | "topic" | "partition" | "isOver">,
+    Pick<ReleasedPlace, "topicId"> {
   readonly ahead: ReleasedAhead;
   readonly beganAtMs: number;
-  readonly isOver: () => boolean;
   readonly isOurs: () => Promise<boolean>;
   /** The offset after the record that was taken last; 0 if no record has been taken. */
   readonly takenTo: () => number;
-  /** The records that wait to become due. */
   readonly inFlight: () => readonly Waiting[];
   /** Removes from the queue the records for which `holds` returns true, and returns them. */
   readonly extract: (holds: (waiting: Waiting) => boolean) => readonly Waiting[];

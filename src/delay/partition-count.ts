@@ -102,7 +102,6 @@ export class PartitionCount {
     this.#covered = Math.max(this.#covered, behind);
   }
 
-  /** Adds all known waiting records to the tallies. */
   addTo(tallies: Tallies, inFlight: Iterable<Waiting>): void {
     for (const waiting of inFlight) addTo(tallies, this.#labelOf(waiting), timesOf(waiting));
     this.#unread.addTo(tallies);

@@ -27,7 +27,6 @@ export interface WatchedCounts {
   readonly shownMax: number;
 }
 
-/** Updates the counts with the progress of the consumers. */
 export function look({ counts, delays }: WatchedCounts, nowMs: number): void {
   for (const { delay, consumer } of delays) {
     const known = consumer.progress().filter((each) => lagOf([each], nowMs) !== null);

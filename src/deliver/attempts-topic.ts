@@ -25,8 +25,7 @@ import { recordCount } from "../domain/record.ts";
 import { type Kafka, type TextBundles, textBundles, type WatchedProducer } from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { TopicKeeper } from "../stage/topic-keeper.ts";
-import type { Metrics } from "../telemetry/instruments.ts";
+import type { StageDeps } from "../stage/stage-deps.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Attempted } from "./active-attempt.ts";
 import { attemptWriter } from "./attempt-record.ts";
@@ -50,22 +49,16 @@ export interface AttemptsTopic extends AsyncDisposable {
   end(): void;
 }
 
-export interface AttemptsDeps {
+export interface AttemptsDeps extends Pick<StageDeps, "clock" | "log" | "metrics" | "keeper"> {
   readonly kafka: Pick<Kafka, "producer">;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  /** Recreates the topic if it was deleted; absent if topics are not recreated. */
-  readonly keeper?: TopicKeeper;
 }
 
 /** The caller disposes the result after adding the last record. */
 export function startAttemptsTopic(
-  { kafka, clock, log, metrics, keeper }: AttemptsDeps,
+  deps: AttemptsDeps,
   { topic, responseBytes }: { readonly topic: string; readonly responseBytes: number | null },
 ): AttemptsTopic {
-  const producer = kafka.producer(keeper === undefined ? {} : { onMissing: keeper.missing });
-  return new Attempts(producer, topic, responseBytes, clock, log, metrics);
+  return new Attempts(deps, topic, responseBytes);
 }
 
 class Attempts implements AttemptsTopic {
@@ -85,16 +78,10 @@ class Attempts implements AttemptsTopic {
   #unsaid = 0;
   #saidAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(
-    producer: WatchedProducer,
-    topic: string,
-    responseBytes: number | null,
-    clock: Clock,
-    log: Log,
-    metrics: Metrics,
-  ) {
-    this.#producer = producer;
-    this.#bundles = textBundles(topic, producer);
+  constructor(deps: AttemptsDeps, topic: string, responseBytes: number | null) {
+    const { kafka, clock, log, metrics, keeper } = deps;
+    this.#producer = kafka.producer(keeper === undefined ? {} : { onMissing: keeper.missing });
+    this.#bundles = textBundles(topic, this.#producer);
     this.#topic = topic;
     this.responseBytes = responseBytes;
     this.#clock = clock;
@@ -169,12 +156,7 @@ class Attempts implements AttemptsTopic {
   }
 }
 
-/** The part of the attempts topic that `notingPhases` needs. */
-interface Notes {
-  readonly responseBytes: number | null;
-  open(messageId: string): ByteText | null;
-  end(): void;
-}
+type Notes = Pick<AttemptsTopic, "responseBytes" | "open" | "end">;
 
 /** A sender whose results contain the phases of their requests, and the start of an unsuccessful response. */
 export function notingPhases(sender: Sender, notes: Notes | undefined): Sender {

@@ -29,7 +29,7 @@ const SHARE_DELAY_MAX_MS = 120_000;
 export interface RetryPolicy {
   /** The delay after each number of attempts, in ascending order; at least one. Later attempts use the last delay. */
   readonly retryDelaysMs: readonly number[];
-  /** Measured from the first attempt. */
+  /** Measured from the first attempt; at most 4 h. */
   readonly retryWindowMs: number;
 }
 
@@ -41,9 +41,7 @@ export function cutMarginMs({ retryWindowMs }: RetryPolicy): number {
   return Math.max(1_000, Math.min(retryWindowMs / 20, 20_000));
 }
 
-/**
- * The retry delay after an attempt, or null if the next attempt would be later than `endAtMs`.
- */
+/** The retry delay after an attempt, or null if the next attempt would be later than `endAtMs`. */
 export function delayAfterAttempt(
   policy: RetryPolicy,
   attempts: number,
@@ -54,18 +52,8 @@ export function delayAfterAttempt(
   const delayMs = retryDelayMs(policy, attempts - 1);
   if (nowMs + delayMs > endAtMs) return null;
   if (askedMs <= delayMs) return delayMs;
-  const longer = reach(policy, Math.max(askedMs, delayMs), nowMs, endAtMs);
+  const longer = delayUntil(policy, Math.max(askedMs, delayMs), nowMs, endAtMs);
   return longer === null || longer < delayMs ? delayMs : longer;
-}
-
-/** The retry delay that covers the wait of `askedMs`, or null if only an immediate attempt fits the window. */
-export function delayUntil(
-  policy: RetryPolicy,
-  askedMs: number,
-  nowMs: number,
-  endAtMs: number,
-): number | null {
-  return reach(policy, askedMs, nowMs, endAtMs);
 }
 
 /**
@@ -94,8 +82,16 @@ function retryDelayMs({ retryDelaysMs }: RetryPolicy, delay: number): number {
   return retryDelaysMs[Math.min(delay, retryDelaysMs.length - 1)] ?? 0;
 }
 
-/** The first delay that covers `waitMs`; if there is none, the longest one that ends within the window. */
-function reach(policy: RetryPolicy, waitMs: number, nowMs: number, endAtMs: number): number | null {
+/**
+ * The first delay that covers `waitMs`; if there is none, the longest one that ends within the window. Null if only an
+ * immediate attempt fits the window.
+ */
+export function delayUntil(
+  policy: RetryPolicy,
+  waitMs: number,
+  nowMs: number,
+  endAtMs: number,
+): number | null {
   let best: number | null = null;
   for (const delayMs of policy.retryDelaysMs) {
     if (nowMs + delayMs > endAtMs - cutMarginMs(policy)) break;

@@ -67,9 +67,7 @@ export type Admission =
   /** Call `admit` again after the next `settle`. */
   | { readonly kind: "wait" };
 
-/**
- * Shows whether a request was sent before or after the circuit last opened or the slots were last halved.
- */
+/** Shows whether a request was sent before or after the circuit last opened or the slots were last halved. */
 export type Ticket = number;
 
 export class CircuitBreaker {

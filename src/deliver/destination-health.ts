@@ -142,7 +142,6 @@ function isWorse(one: RecentAttempts, other: RecentAttempts, nowMs: number): boo
   return one.failures(nowMs) > other.failures(nowMs);
 }
 
-/** Formats the last result of an endpoint for the status. */
 export function lastOutcome({ result, outcome, atMs }: EndpointMemory): LastOutcome {
   return {
     at: new Date(atMs).toISOString(),

@@ -228,7 +228,6 @@ export class EndpointGates<Item> {
     return due;
   }
 
-  /** An item whose endpoint is available now. */
   released(nowMs: number): Item | undefined {
     if (this.#waiting === 0) return undefined;
     for (const gate of this.#gates) {

@@ -30,7 +30,6 @@ export interface TellTo {
   readonly producer: Pick<Producer, "send">;
   /** The topic `operator-actions`. */
   readonly topic: string;
-  /** Identifies this process. */
   readonly process: string;
 }
 

@@ -41,7 +41,6 @@ export type Replacement =
       readonly reason: DeadLetterReason;
       readonly error: string;
       readonly place: RecordPlace;
-      /** The names of the call that the record contains, for the log. */
       readonly call: CallNames;
       readonly outgoing: OutgoingRecord;
       /** The record before it was cut; absent if it was not cut. */
@@ -91,9 +90,7 @@ export function deadLetter(
   return { kind: "dead-letter", reason, error, place, call, outgoing, waited };
 }
 
-/**
- * Replaces a record that the brokers rejected because of its size; null if nothing is left to cut.
- */
+/** Replaces a record that the brokers rejected because of its size; null if nothing is left to cut. */
 export function smaller(
   refused: Replacement,
   error: string,

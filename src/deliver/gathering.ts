@@ -73,7 +73,6 @@ export class Gathering {
     this.#units.unshift(unit);
   }
 
-  /** Removes and returns all units. */
   takeAll(): readonly Unit[] {
     for (const unit of this.#units) unit.isClosed = true;
     return this.#units.splice(0);
@@ -122,9 +121,7 @@ function joins(unit: Unit, call: UnitCall, limits: UnitLimits): boolean {
   return true;
 }
 
-/**
- * Adds a delivery that has the same key as one in the unit. If the delivery cannot join, closes the unit.
- */
+/** Adds a delivery that has the same key as one in the unit. If the delivery cannot join, closes the unit. */
 export function joinsBehind(unit: Unit, call: UnitCall, group: Group, limits: UnitLimits): boolean {
   if (!unit.isClosed && isGroup(unit, group)) return joins(unit, call, limits);
   unit.isClosed = true;

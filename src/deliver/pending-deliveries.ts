@@ -88,7 +88,6 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
     return [...found, ...this.#gates.extract(holds)];
   }
 
-  /** Puts the item back as the next one. */
   putBack(item: Item): void {
     this.#first[item.owner.turn].unshift(item);
   }

@@ -5,7 +5,7 @@ import type { AttemptedDestination } from "../domain/destination.ts";
 import { CIRCUIT_STATES, type CircuitState, HOLD_REASONS } from "../domain/destination-status.ts";
 import { endpointNames, withEndpointNames } from "../domain/endpoint-name.ts";
 import type { DestinationId, EndpointKey } from "../domain/ids.ts";
-import type { Clock } from "../runtime/clock.ts";
+import type { StageDeps } from "../stage/stage-deps.ts";
 import type { BoundCounter, Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 import { lineLimit } from "../telemetry/log-rate-limit.ts";
@@ -20,11 +20,7 @@ const LOG_LINES_PER_SECOND = 10;
 
 export type Report = ReturnType<typeof createReport>;
 
-export interface ReportDeps {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics: Metrics;
-}
+export type ReportDeps = Pick<StageDeps, "clock" | "log" | "metrics">;
 
 const stage = "deliver";
 
@@ -142,7 +138,6 @@ function countResponses(metrics: Metrics, destination: DestinationId) {
   };
 }
 
-/** Logs that the destination was paused or resumed. */
 function tellStillness(log: Log, destination: DestinationId) {
   return (before: HoldCause | null, now: HoldCause | null): void => {
     const was = before?.by === undefined ? null : before;

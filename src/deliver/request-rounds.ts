@@ -120,7 +120,6 @@ export class RequestRounds {
     assert(attempt.pending > 0);
   }
 
-  /** Sends the current deliveries of the attempt. */
   #send(attempt: Attempt, endpoints: readonly Endpoint[], sent: Sent, nowMs: number): void {
     const { ports, gates } = this.#shared;
     const sender = attempt.trace ?? ports.sender;

@@ -10,7 +10,6 @@
  * An update does not affect the consumer, which stays in its group and keeps its partitions.
  */
 
-import type { OperatorActions } from "../control/operator-action-state.ts";
 import type { Sender, Transport, UnitLimits } from "../destinations/port.ts";
 import type { AttemptedDestination } from "../domain/destination.ts";
 import type { DestinationStatus } from "../domain/destination-status.ts";
@@ -20,23 +19,18 @@ import {
   type AssignedPartition,
   type CommonBytes,
   type ConsumeOptions,
-  type Kafka,
   type PartitionHandler,
-  type Producer,
   packRecord,
 } from "../kafka/port.ts";
-import type { Schemas } from "../registry/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { startConsuming } from "../stage/consuming-stage.ts";
 import type { OwnedPartition } from "../stage/running-stage.ts";
-import type { TopicKeeper } from "../stage/topic-keeper.ts";
-import type { Metrics } from "../telemetry/instruments.ts";
-import type { Log } from "../telemetry/log.ts";
-import type { Tracing } from "../telemetry/tracing/port.ts";
+import type { StageDeps } from "../stage/stage-deps.ts";
 import type { WorkPorts } from "./active-attempt.ts";
 import { traceAttempt } from "./attempt-trace.ts";
 import type { AttemptsTopic } from "./attempts-topic.ts";
 import { attemptsOf, notingPhases } from "./attempts-topic.ts";
+import type { RetryPolicy } from "./choose-retry-delay.ts";
 import { DestinationHealth } from "./destination-health.ts";
 import { DestinationWork } from "./destination-work.ts";
 import type { DestinationHold, News } from "./endpoint-availability.ts";
@@ -53,35 +47,17 @@ const PARTITION_BATCHES = 4;
 /** The metadata of a commit has no room for more records than this. */
 const METADATA_RECORDS_MAX = 2_048;
 
-export interface DeliverDeps {
-  readonly kafka: Kafka;
-  /** Shared by the stages of the process; the caller closes it after them. */
-  readonly producer: Producer;
+export interface DeliverDeps extends Omit<StageDeps, "rerouting" | "onFatal"> {
   readonly transport: Transport;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  /** Shared by the stages of the process; absent if no schema registry is configured. */
-  readonly schemas?: Schemas;
-  /** Shared by the stages of the process; absent if tracing is off. */
-  readonly tracing?: Tracing;
-  /** Recreates deleted topics; absent if topics are not recreated. */
-  readonly keeper?: TopicKeeper;
   /** Shared by the destinations; absent if attempts are not recorded. */
   readonly attempts?: AttemptsTopic;
-  /** Operator actions while the destination runs; absent if there are none. */
-  readonly operatorActions?: OperatorActions;
   /** Exchanges reports about endpoints with other processes; absent if none are exchanged. */
   readonly news?: NewsOfEndpoints;
 }
 
-export interface DestinationConfig {
+export interface DestinationConfig extends RetryPolicy {
   readonly topics: TopicNames;
   readonly groups: GroupNames;
-  /** Retry delays by the number of retries, in ascending order. Later retries use the last delay. */
-  readonly retryDelaysMs: readonly number[];
-  /** Measured from the first attempt; at most 4 h. */
-  readonly retryWindowMs: number;
   /** How many bytes of records in flight the destination is guaranteed. */
   readonly maxBytes: number;
   /** Share of accepted attempts that are logged, from 0 to 1; all by default. */
@@ -200,7 +176,6 @@ export function partitionRecordsMax(limits: UnitLimits | null): number {
   return Math.max(PARTITION_RECORDS_MAX, Math.min(wanted, METADATA_RECORDS_MAX));
 }
 
-/** The destination's queue and its retry topic. */
 function consumeBoth(
   { topics, groups, maxBytes, commonBudget, drainLimitMs }: DestinationConfig,
   id: DestinationId,
@@ -289,9 +264,7 @@ function packed(replacement: Replacement): Replacement {
   return { ...replacement, outgoing: packRecord(replacement.outgoing) };
 }
 
-/**
- * Writes the records that replace a delivery. Records that are too large are replaced with smaller ones.
- */
+/** Writes the records that replace a delivery. Records that are too large are replaced with smaller ones. */
 async function write(
   deps: DeliverDeps,
   topics: TopicNames,

@@ -229,7 +229,6 @@ export type Outcome =
     }
   | { readonly kind: "rejected" };
 
-/** The verdict about the request of a unit. */
 export interface UnitVerdict {
   /** The outcome of the request as a whole, for the circuit breaker and for `Retry-After`. */
   readonly outcome: Outcome;

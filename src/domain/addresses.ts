@@ -38,9 +38,7 @@ const RANGE_WORDS: Readonly<Record<string, string>> = {
   uniqueLocal: "private",
 };
 
-/**
- * @returns null if the string is not a network such as `10.0.0.0/8`, `::1/128` or a single address.
- */
+/** @returns null if the string is not a network such as `10.0.0.0/8`, `::1/128` or a single address. */
 export function parseNetwork(text: string): Network | null {
   const [address = "", prefix, ...rest] = text.split("/");
   const parsed = parseAddress(address);

@@ -5,7 +5,6 @@ import type { JsonObject } from "./json.ts";
 
 /** An option is null if it is not set; `settingsOf` in `src/audience/audience-settings.ts` then supplies the default. */
 export interface AudienceOptions {
-  /** The source that the calls belong to. */
   readonly source: SourceId | null;
   /** Copied into the calls unchanged. */
   readonly integrations: JsonObject | null;

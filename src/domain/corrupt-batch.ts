@@ -1,12 +1,13 @@
 /** What a stage does when it reaches a corrupt batch in its topic: halt, or skip the batch. */
+
+import type { RecordPlace } from "./record.ts";
 export type OnCorruptBatch = "stop" | "skip";
 
-/** A record batch that cannot be read, because it differs from what its producer wrote. */
-export interface CorruptBatch {
-  readonly topic: string;
-  readonly partition: number;
-  /** The offset of the batch's first record, as far as it can be read. */
-  readonly offset: number;
+/**
+ * A record batch that cannot be read, because it differs from what its producer wrote. Its place is that of its first
+ * record, as far as it can be read.
+ */
+export interface CorruptBatch extends RecordPlace {
   /** The first offset after the batch, where reading resumes once the batch is skipped. */
   readonly behind: number;
   /** If `true`, the value of `behind` is certain, so skipping the batch omits no other records. */
@@ -53,7 +54,6 @@ export function corruptBatchOf(error: unknown): CorruptBatch | null {
   return null;
 }
 
-/** The command that skips a batch. */
 export function skipCommand({
   topic,
   partition,

@@ -37,11 +37,9 @@ export interface DeadLettered {
 
 export interface DeadLetter extends DeadLettered {
   readonly stage: StageName;
-  /** The record to write. */
   readonly outgoing: OutgoingRecord;
 }
 
-/** A record, and the records that a stage creates from it. */
 export interface Became {
   readonly record: IncomingRecord;
   readonly records: readonly OutgoingRecord[];

@@ -67,7 +67,6 @@ export interface Delivery {
    * otherwise null.
    */
   readonly endpoint: EndpointKey | null;
-  /** The number of attempts so far. */
   readonly attempt: number;
   /** When the deliver stage first attempted the delivery; null before that. */
   readonly firstAttemptAtMs: number | null;

@@ -9,7 +9,6 @@ import type { EndpointKey } from "./ids.ts";
 
 type Named = Pick<AttemptedDestination, "id" | "endpoints">;
 
-/** The names by endpoint key, in the order of the configuration. */
 export function endpointNames({ id, endpoints }: Named): ReadonlyMap<EndpointKey, string> {
   return new Map(endpoints.map(({ key, url }, at) => [key, `${id}[${at + 1}] ${hostOf(url)}`]));
 }

@@ -3,7 +3,6 @@
 /** The schema's ID, from 0 to 2^31 - 1, or its GUID, in lowercase hex with dashes. */
 export type SchemaRef = number | string;
 
-/** The result of reading a value with its schema. */
 export type ReadValue =
   /** The content of the value as JSON. The bytes are valid UTF-8 if all strings in the value are. */
   | { readonly kind: "json"; readonly bytes: Buffer }

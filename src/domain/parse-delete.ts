@@ -4,6 +4,7 @@
  * publish one.
  */
 
+import type { InvalidCall } from "./call.ts";
 import { describe, isJsonObject, kindOf } from "./json.ts";
 
 export interface DeleteNotification {
@@ -14,7 +15,7 @@ export interface DeleteNotification {
 
 export type ParsedDelete =
   | { readonly kind: "delete"; readonly notification: DeleteNotification }
-  | { readonly kind: "refused"; readonly reason: "invalid-call"; readonly error: string };
+  | InvalidCall;
 
 /** Does not read the time and the message ID, which are also in the delivery's headers. */
 export function parseDelete(json: unknown): ParsedDelete {

@@ -21,7 +21,6 @@ export interface ProcessStatus {
     /** Null if the stages have not started. */
     readonly appliedAt: string | null;
   };
-  /** Kafka brokers that are unreachable. */
   readonly unreachableBrokers: readonly UnreachableBroker[];
   readonly destinations: readonly DestinationStatus[];
 }

@@ -6,7 +6,6 @@ import type { ValueSchema } from "./known-schemas.ts";
 export type RecordHeader = readonly [name: string, value: Buffer | null];
 export type RecordHeaders = readonly RecordHeader[];
 
-/** The position of a record. */
 export interface RecordPlace {
   readonly topic: string;
   readonly partition: number;
@@ -84,7 +83,6 @@ export interface IncomingRecord extends RecordPlace, RecordContent {
   readonly schema?: ValueSchema | undefined;
 }
 
-/** Returns the record with the schema of its value. */
 export function withSchema(record: IncomingRecord, schema: ValueSchema): IncomingRecord {
   return new WithSchema(record, schema);
 }
@@ -171,7 +169,6 @@ export interface Compression {
 /** Several records that are sent as one object. */
 export interface Bundle {
   readonly count: number;
-  /** The same records one by one. */
   records(): readonly OutgoingRecord[];
 }
 

@@ -118,7 +118,6 @@ async function closeOrigin(origin: Origin): Promise<void> {
   await Promise.all(closing);
 }
 
-/** The target of a request. */
 export interface Target {
   readonly origin: Origin;
   /** Includes the query. */

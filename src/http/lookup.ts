@@ -44,7 +44,6 @@ interface Name {
   foundAtMs: number;
   requestedAtMs: number;
   isFailing: boolean;
-  /** True while the name's lookup is queued or running. */
   isBusy: boolean;
   /** True if the lookup has been queued or running for longer than the wait of callers. */
   isOverdue: boolean;

@@ -29,7 +29,6 @@ export function clockOffsetMs(sentAt: unknown, receivedAtMs: number): number {
   return Math.abs(offsetMs) > TOLERANCE_MS ? offsetMs : 0;
 }
 
-/** The fields of a call that the correction changes. */
 export function correctedTimes(call: JsonObject, offsetMs: number): JsonObject {
   const timestampMs = readTimestamp(call.timestamp);
   if (offsetMs === 0 || timestampMs === null) return UNCHANGED;

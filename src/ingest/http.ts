@@ -13,26 +13,16 @@
  */
 
 import type { IncomingMessage } from "node:http";
-import type { Hold } from "./limits.ts";
 import { refusedEarly } from "./read-body.ts";
-import type { Code } from "./responses.ts";
-import type { InTurn } from "./serial-bodies.ts";
 import type { SlowBodies } from "./slow-bodies.ts";
-import { refused, unpack } from "./unpack.ts";
+import { refused, type Unpacked, type Unpacking, unpack } from "./unpack.ts";
 
-export type Body =
-  | { readonly kind: "body"; readonly bytes: Buffer }
-  | { readonly kind: "refused"; readonly code: Code; readonly detail: string | null }
-  | { readonly kind: "gone" };
+export type Body = Unpacked | { readonly kind: "gone" };
 
-export interface BodyReading {
-  readonly maxBytes: number;
+export interface BodyReading extends Omit<Unpacking, "look"> {
   /** If `true`, the body contains a list of calls. */
   readonly isBatch: boolean;
-  /** Counts the memory of the body, even if the body is rejected. */
-  readonly hold: Hold;
   readonly slowBodies: SlowBodies;
-  readonly inTurn: InTurn;
 }
 
 const GONE: Body = { kind: "gone" };

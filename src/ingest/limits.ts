@@ -17,7 +17,6 @@
 export interface Hold {
   /** Returns false if there is no room for these bytes. The bytes that are already held are kept. */
   grow(bytes: number): boolean;
-  /** Returns a part of the held bytes. */
   shrink(bytes: number): void;
   /** Returns all held bytes. Safe to call more than once. */
   release(): void;

@@ -176,12 +176,7 @@ function* scanBatch(bytes: Buffer, start: number): Generator<void, Batch | "too-
 }
 
 /** The parts of the body outside `batch`. */
-interface Beside {
-  readonly start: number;
-  readonly end: number;
-  readonly depth: number;
-  /** See `SentCall`. */
-  readonly isBroken: boolean;
+interface Beside extends Omit<SentCall, "fields"> {
   /** False if any part of the body is not UTF-8. */
   readonly isText: boolean;
 }

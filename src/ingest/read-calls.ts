@@ -25,7 +25,6 @@ export interface CallsRead {
   readonly records: OutgoingRecord[];
   /** Bytes of memory that the records take. */
   bytes: number;
-  /** How many of the calls were repaired. */
   repaired: number;
   /** For each reason, how many calls were rejected, and the error of the first of them. */
   readonly rejected: Map<RejectedReason, { count: number; readonly error: string }>;

@@ -1,17 +1,14 @@
 /** Updates the counters of the ingest stage, and writes its log events. */
 
 import type { SourceId } from "../domain/ids.ts";
-import type { Metrics } from "../telemetry/instruments.ts";
-import type { Log } from "../telemetry/log.ts";
+import type { StageDeps } from "../stage/stage-deps.ts";
 import { lineLimit } from "../telemetry/log-rate-limit.ts";
 import type { RejectedKind } from "./paths.ts";
 import type { CallsRead } from "./read-calls.ts";
 import { ANSWERS, type Answer, failure } from "./responses.ts";
 
-interface ReportDeps {
+interface ReportDeps extends Pick<StageDeps, "log" | "metrics"> {
   readonly clock: { nowMs(): number };
-  readonly log: Log;
-  readonly metrics: Metrics;
 }
 
 const LOG_LINES_PER_SECOND = 10;

@@ -141,7 +141,6 @@ function valueAt(bytes: Buffer, start: number, end: number, field: Field): unkno
   return JSON.parse(textOf(bytes, start, end));
 }
 
-/** The text of a range of bytes. */
 export function textOf(bytes: Buffer, start: number, end: number): string {
   return bytes.toString("utf8", start, end);
 }

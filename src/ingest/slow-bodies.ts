@@ -7,7 +7,6 @@
  *   less, and the period is not over          continues
  */
 
-/** A body that is still arriving. */
 export interface BodyOnItsWay {
   /** Number of bytes that have arrived so far. */
   readonly bytes: number;

@@ -14,13 +14,10 @@
  */
 
 import type { Source } from "../domain/destination.ts";
-import type { Producer } from "../kafka/port.ts";
-import type { Clock } from "../runtime/clock.ts";
 import { spareDescriptors } from "../runtime/descriptors.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
-import type { Metrics } from "../telemetry/instruments.ts";
+import type { StageDeps } from "../stage/stage-deps.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { Tracing } from "../telemetry/tracing/port.ts";
 import { connectionsWithin } from "./connections.ts";
 import { ACKNOWLEDGE_LIMIT_MS, type Intake, take } from "./handle-request.ts";
 import { knownSources } from "./known-sources.ts";
@@ -32,15 +29,7 @@ import { inTurn } from "./serial-bodies.ts";
 import { SERVER_TIMES, type ServerSettings, type ServerTimes, startServer } from "./server.ts";
 import { createSlowBodies } from "./slow-bodies.ts";
 
-export interface IngestDeps {
-  /** Shared by the stages of the process; the caller closes it after them. */
-  readonly producer: Producer;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  /** Shared by the stages of the process; absent if traces are off. */
-  readonly tracing?: Tracing;
-}
+export type IngestDeps = Pick<StageDeps, "producer" | "clock" | "log" | "metrics" | "tracing">;
 
 export interface IngestConfig extends Omit<ServerSettings, "times" | "connectionLimits"> {
   /** The `calls` topic. */

@@ -28,7 +28,6 @@ export interface IngestTracing {
 }
 
 export interface RequestTrace {
-  /** Headers of every record of the request. */
   readonly headers: RecordHeaders;
   /** @param answer null if the client has closed the connection. */
   end(answer: Answer | null, endMs: number): void;

@@ -24,6 +24,7 @@ export type Unpacked =
 
 export interface Unpacking {
   readonly maxBytes: number;
+  /** Counts the memory of the body, even if the body is rejected. */
   readonly hold: Hold;
   /** Checks the start of a large body; returns null if unpacking may continue. */
   readonly look: (beginning: Buffer) => Unpacked | null;

@@ -105,7 +105,6 @@ export interface Admin {
   /** Commits offsets for a group, which is created if necessary. Rejects if the group has members. */
   commit(groupId: string, topic: string, offsets: readonly CommittedOffset[]): Promise<void>;
   deleteGroup(groupId: string): Promise<void>;
-  /** The request versions that are sent to the brokers, and the versions that the brokers accept. */
   requestVersions(): Promise<ClusterVersions>;
   /** Returns a setting of the brokers, such as `offsets.retention.minutes`; null if it is not visible. */
   brokerSetting(key: string): Promise<string | null>;
@@ -133,7 +132,6 @@ export interface ClusterVersions {
   readonly requests: readonly RequestVersions[];
 }
 
-/** One kind of request. */
 export interface RequestVersions {
   /** Kafka's name for the request. */
   readonly request: string;

@@ -13,7 +13,7 @@
  */
 
 import type { CorruptBatch } from "../domain/corrupt-batch.ts";
-import type { IncomingRecord } from "../domain/record.ts";
+import type { IncomingRecord, RecordPlace } from "../domain/record.ts";
 
 /** Creates a member that has not joined yet. */
 export type CreateMembership = (options: MembershipOptions, events: GroupEvents) => Membership;
@@ -92,28 +92,19 @@ export interface Member {
   resume(topic: string, partition: number): void;
 }
 
-export interface OffsetToCommit {
-  readonly topic: string;
-  readonly partition: number;
-  readonly offset: number;
+export interface OffsetToCommit extends RecordPlace {
   readonly metadata: string;
 }
 
 /** The fetched offset of a partition whose committed offset is not in the log any more. */
 export const OUT_OF_RANGE = -2;
 
-export interface FetchedOffset {
-  readonly topic: string;
+/** The committed offset, or -1 if there is none (-2 after the offset was out of range), and its metadata. */
+export interface FetchedOffset extends OffsetToCommit {
   /** Distinguishes the topic from an earlier topic with the same name; null if the broker has no topic IDs. */
   readonly topicId: string | null;
-  readonly partition: number;
-  /** The committed offset, or -1 if there is none (-2 after the offset was out of range). */
-  readonly offset: number;
-  /** The committed metadata; empty if there is none. */
-  readonly metadata: string;
 }
 
-/** A fetched record and the memory that it uses. */
 export interface FetchedRecord extends IncomingRecord {
   readonly bytes: number;
 }
@@ -122,7 +113,6 @@ export interface FetchedRecord extends IncomingRecord {
 export interface FetchedBatch {
   readonly topic: string;
   readonly partition: number;
-  /** The requested offset. */
   readonly from: number;
   /** The log end offset. */
   readonly end: number;

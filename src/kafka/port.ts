@@ -63,7 +63,6 @@ export interface Kafka {
 export interface ReadRange {
   readonly topic: string;
   readonly partition: number;
-  /** The first offset to read. */
   readonly from: number;
   /** The offset at which reading ends, at most the log end offset. */
   readonly to: number;
@@ -231,9 +230,7 @@ export interface ProducerOptions {
   readonly onMissing?: (topic: string) => void;
   /** Called when brokers have responded to a write, with the time that the write took. Must not throw. */
   readonly onResponse?: (durationMs: number) => void;
-  /**
-   * Called for each batch that is retried, with Kafka's name for the error, or with `no-answer`. Must not throw.
-   */
+  /** Called for each batch that is retried, with Kafka's name for the error, or with `no-answer`. Must not throw. */
   readonly onRetried?: (error: string) => void;
   /**
    * Called with the broker's time of each batch of a topic with `message.timestamp.type=LogAppendTime`. The

@@ -26,7 +26,6 @@ export interface BrokerState {
 export interface ConsumerVitals {
   /** `true` if the consumer has an assignment that is not revoked. The assignment may be empty. */
   readonly isAssigned: boolean;
-  /** Time of the last response to a fetch. */
   readonly fetchedAtMs: number | null;
   /** The last time that the coordinator recognized this consumer: at a join, or in a response to a heartbeat. */
   readonly heardAtMs: number | null;
@@ -50,7 +49,6 @@ export interface PartitionProgress {
    * `position`.
    */
   readonly endAtMs: number | null;
-  /** Unprocessed records in flight. */
   readonly inFlight: number;
   /** Timestamp of the oldest fetched record that is still unprocessed; null if there is none. */
   readonly oldestUnfinishedMs: number | null;

@@ -19,6 +19,7 @@
 import type { IncomingRecord } from "../domain/record.ts";
 import type { Admin, CommittedOffset, PartitionOffsets } from "./admin-port.ts";
 import { finishedIn, type Range, topicIdIn, workedTo } from "./consume/finished-ranges.ts";
+import type { ReadRange } from "./port.ts";
 
 /** A topic, and the group that reads it. */
 export interface Reading {
@@ -27,11 +28,7 @@ export interface Reading {
 }
 
 /** A part of a partition with waiting records. */
-export interface UnfinishedPart {
-  readonly topic: string;
-  readonly partition: number;
-  readonly from: number;
-  readonly to: number;
+export interface UnfinishedPart extends Pick<ReadRange, "topic" | "partition" | "from" | "to"> {
   /** The processed ranges within the part, in increasing order. */
   readonly finished: readonly Range[];
 }
@@ -130,21 +127,14 @@ export function isFinished({ finished }: UnfinishedPart, offset: number): boolea
 }
 
 interface Reader {
-  readonly read: (range: {
-    readonly topic: string;
-    readonly partition: number;
-    readonly from: number;
-    readonly to: number;
-    readonly maxBytes: number;
-    readonly signal: AbortSignal;
-  }) => AsyncIterable<readonly IncomingRecord[]>;
+  readonly read: (range: ReadRange) => AsyncIterable<readonly IncomingRecord[]>;
 }
 
 /** Reads the unprocessed records of a part, a step at a time. */
 export async function* readUnfinished(
   kafka: Reader,
   { finished, ...range }: UnfinishedPart,
-  limits: { readonly maxBytes: number; readonly signal: AbortSignal },
+  limits: Pick<ReadRange, "maxBytes" | "signal">,
 ): AsyncGenerator<readonly IncomingRecord[], void, undefined> {
   let at = 0;
   for await (const records of kafka.read({ ...range, ...limits })) {

@@ -8,7 +8,6 @@ import type { SchemaText } from "./avro/schema-text.ts";
 /** The compatibility of Switchyard's subjects: a new schema can read all values that were written with earlier ones. */
 export const COMPATIBILITY = "BACKWARD_TRANSITIVE";
 
-/** A schema as the registry returns it. */
 export interface FoundSchema extends SchemaText {
   /** The registry returns `AVRO`, `JSON` or `PROTOBUF`; other values are possible. */
   readonly type: string;

@@ -37,7 +37,6 @@ const NO_SUBJECT = 40_401;
 const NO_SCHEMA = 40_403;
 const INVALID_SCHEMA = 42_201;
 
-/** An Avro schema that belongs to a subject. */
 export interface SubjectSchema {
   /** The name of the subject, including its context if it has one. */
   readonly subject: string;

@@ -34,7 +34,6 @@ export function messageIdOf(call: Call, record: IncomingRecord): MessageId {
 export interface CallToCopy {
   readonly call: Call;
   readonly times: CallTimes;
-  /** The value as JSON. */
   readonly json: Buffer;
 }
 

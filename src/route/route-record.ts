@@ -13,6 +13,7 @@
 import type { Call } from "../domain/call.ts";
 import { type CallTimes, callTimes, usableRecordTime } from "../domain/call-time.ts";
 import type { DeadLetterReason } from "../domain/dead-letter.ts";
+import type { DeadLettered } from "../domain/dead-letter-records.ts";
 import { decodeValue } from "../domain/decode.ts";
 import type { Destination, Source } from "../domain/destination.ts";
 import type { DestinationId } from "../domain/ids.ts";
@@ -90,11 +91,8 @@ export interface Ruled {
   readonly failed: readonly { readonly destination: DestinationId; readonly error: string }[];
 }
 
-export interface UnusableRecord {
+export interface UnusableRecord extends Pick<DeadLettered, "record" | "reason" | "error"> {
   readonly kind: "unusable";
-  readonly record: IncomingRecord;
-  readonly reason: DeadLetterReason;
-  readonly error: string;
 }
 
 /** A value that looks like a call, before the checks that depend on the configuration. */
@@ -151,7 +149,6 @@ export function routeRecord(
   return routed(record, read, routing, { trace, explains: false });
 }
 
-/** Routes a call that was read from this record. */
 export function routeCall(record: IncomingRecord, read: ReadCall, routing: Routing): RoutedCall {
   return routed(record, read, routing, { trace: null, explains: true });
 }

@@ -69,7 +69,6 @@ export function sourceRoutes(
   };
 }
 
-/** Compiles the rules of the destinations that have rules. */
 function compiledRules(sources: readonly Source[], destinations: readonly Destination[]) {
   const writeKeys = sources.flatMap((source) => source.writeKeys);
   const shared = new Map<string, RuleActions>();

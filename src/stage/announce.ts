@@ -83,21 +83,15 @@ export interface Announcing extends Disposable {
 
 /** Starts immediately. Dispose the result before the producer is closed. */
 export function announce(deps: AnnounceDeps, of: Announced): Announcing {
-  const announcer = new Announcer(deps, of);
-  return {
-    measured: announcer.measured,
-    compare: (others) => announcer.compare(others),
-    changed: () => announcer.changed(),
-    healthProblems: () => announcer.healthProblems(),
-    [Symbol.dispose]: () => announcer.stop(),
-  };
+  return new Announcer(deps, of);
 }
 
-class Announcer {
+class Announcer implements Announcing {
+  readonly measured: Promise<void>;
   readonly #deps: AnnounceDeps;
   readonly #of: Announced;
   readonly #stopped = new AbortController();
-  readonly #measured = Promise.withResolvers<void>();
+  readonly #isMeasured: () => void;
   readonly #clockTells: ClockTells;
   readonly #endGauges: () => void;
   #process: ProcessRecord;
@@ -111,6 +105,9 @@ class Announcer {
 
   constructor(deps: AnnounceDeps, of: Announced) {
     const { clock, metrics } = deps;
+    const measured = Promise.withResolvers<void>();
+    this.measured = measured.promise;
+    this.#isMeasured = measured.resolve;
     this.#deps = deps;
     this.#of = of;
     this.#clockTells = new ClockTells(deps);
@@ -124,12 +121,8 @@ class Announcer {
       missing.set(this.#missing.size);
     });
     const limit = clock.sleep(START_LIMIT_MS, this.#stopped.signal);
-    void limit.catch(() => undefined).then(() => this.#measured.resolve());
+    void limit.catch(() => undefined).then(this.#isMeasured);
     void this.#live();
-  }
-
-  get measured(): Promise<void> {
-    return this.#measured.promise;
   }
 
   compare(others: Pick<RunningOperatorActions, "processes" | "overProcesses">): void {
@@ -147,13 +140,13 @@ class Announcer {
     void this.#write();
   }
 
-  healthProblems(): readonly string[] {
+  readonly healthProblems = (): readonly string[] => {
     const names = [...this.#missing.keys()].join(", ");
     const missing = `another process of this cluster routes to ${names}, but this one does not: the configurations of the two processes differ`;
     return [...this.#clockTells.healthProblems(), ...(this.#missing.size === 0 ? [] : [missing])];
-  }
+  };
 
-  stop(): void {
+  [Symbol.dispose](): void {
     this.#stopped.abort();
     this.#endGauges();
     this.#found([]);
@@ -170,7 +163,7 @@ class Announcer {
     }
     // The time of a route starts when the stages start, because the clock has been corrected by then.
     this.#process = { ...this.#process, sinceMs: clock.nowMs() };
-    this.#measured.resolve();
+    this.#isMeasured();
     while (!signal.aborted) {
       await clock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);
       if (signal.aborted) return;
@@ -257,7 +250,6 @@ function lineOf(missing: readonly MissingRoute[], nowMs: number) {
   };
 }
 
-/** Logs changes of the clock's state. */
 class ClockTells {
   readonly #deps: Pick<AnnounceDeps, "clock" | "log">;
   #reported: "unknown" | "wrong" | null = null;

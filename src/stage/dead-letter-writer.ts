@@ -32,7 +32,6 @@ export type Refused = ReadonlyMap<OutgoingRecord, string>;
 
 export interface Written {
   readonly refused: Refused;
-  /** The dead letters that were written. */
   readonly deadLetters: readonly DeadLetter[];
 }
 

@@ -34,7 +34,6 @@ export interface Rerouting {
 
 /** A delivery whose topic is missing and is not going to be recreated. */
 export interface Gone {
-  /** The record as it was sent. */
   readonly record: OutgoingRecord;
   /** The delivery with all its headers, for a dead letter. */
   readonly delivery: OutgoingRecord;

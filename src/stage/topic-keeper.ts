@@ -27,7 +27,6 @@ const LOOK_AGAIN_MS = 2_000;
 const LIST_AGE_MAX_MS = 500;
 
 export interface TopicKeeper {
-  /** Replaces the plan. */
   readonly update: (plan: readonly TopicSpec[]) => void;
   /** Returns `true` if the topic is recreated when it is missing. */
   readonly isMade: (topic: string) => boolean;

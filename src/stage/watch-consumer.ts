@@ -6,12 +6,10 @@ import type { Consumer, ConsumerVitals } from "../kafka/port.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import { BacklogSight } from "./consumer-signals.ts";
 
-/** The part of a Kafka consumer that is watched. */
 export type WatchedConsumer = Pick<
   Consumer,
   "progress" | "vitals" | "rebalances" | "offsetResets"
 > & {
-  /** Returns the corrupt batches that halt the consumer. */
   readonly haltedAt?: () => readonly CorruptBatch[];
 };
 

@@ -50,7 +50,6 @@ interface KeptToken {
 
 type TokenUser = Pick<WebhookDestination, "auth" | "tls" | "enabled">;
 
-/** The tokens of a process. */
 export class Tokens {
   readonly #http: RealHttp;
   readonly #clock: Clock;

@@ -347,9 +347,7 @@ function noteOpening(
   });
 }
 
-/**
- * Keeps the start of an unsuccessful response for diagnosis, up to `keepBytes`.
- */
+/** Keeps the start of an unsuccessful response for diagnosis, up to `keepBytes`. */
 export function keepAnswer(phases: Phases, status: number, piece: Buffer): void {
   if (isSuccess(status)) return;
   const kept = phases.kept ?? [];

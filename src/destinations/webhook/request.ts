@@ -61,13 +61,9 @@ const USER_AGENT: Header = ["User-Agent", "Switchyard/1.0"];
 const EVENT_CONTENT_TYPE = "application/cloudevents+json; charset=utf-8";
 
 /** The data that all requests of an attempt have in common. */
-export interface SharedRequest {
-  readonly body: Buffer;
-  readonly headers: readonly Header[];
+export interface SharedRequest extends Omit<WebhookRequest, "method" | "url"> {
   /** Null if the request has one call, and the body is that call. */
   readonly batch: UnitName | null;
-  /** See `WebhookRequest`. */
-  readonly readsResponse?: true;
 }
 
 /**
@@ -173,7 +169,6 @@ export function eventRequest(
   return requestTo(endpoint, { body, headers });
 }
 
-/** The headers of Standard Webhooks. */
 function standardWebhook(
   { sharedSecret, previousSharedSecret }: Secrets,
   body: Buffer,

@@ -1,6 +1,7 @@
 /** Declares the settings of a webhook destination. */
 
 import { type AttemptedDestination, type Endpoint, endpointKey } from "../../domain/destination.ts";
+import type { TlsFiles } from "../../http/tls.ts";
 import type { Invalid, Place } from "../../settings/config-path.ts";
 import { webUrl } from "../../settings/endpoint-url.ts";
 import { tlsFiles } from "../../settings/pem.ts";
@@ -17,7 +18,7 @@ import {
 } from "../../settings/setting.ts";
 import { checkStandardSecrets, staticHeaders } from "../../settings/webhook-fields.ts";
 import { attemptSettings, commonSettings, idSetting, integrationName } from "../common-settings.ts";
-import type { Header } from "../port.ts";
+import type { Header, UnitLimits } from "../port.ts";
 import { authSetting, type WebhookAuth } from "./auth-settings.ts";
 
 export interface WebhookEndpoint extends Endpoint {
@@ -41,20 +42,11 @@ export interface WebhookDestination extends AttemptedDestination {
   /** Null if requests are not authenticated. */
   readonly auth: WebhookAuth | null;
   /** A client certificate (mTLS) and a private CA for this destination, as PEM strings; null if there are none. */
-  readonly tls: {
-    readonly ca: string | null;
-    readonly cert: string | null;
-    readonly key: string | null;
-  } | null;
+  readonly tls: TlsFiles | null;
 }
 
 /** How calls are combined into requests. */
-export interface Batch {
-  /** Maximum number of calls in a request. */
-  readonly calls: number;
-  /** Maximum size of a body with more than one call. */
-  readonly bytes: number;
-  readonly waitMs: number;
+export interface Batch extends UnitLimits {
   readonly format: "array" | "ndjson";
   readonly responses: "whole" | "each";
 }

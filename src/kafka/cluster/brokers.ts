@@ -102,7 +102,6 @@ export class Brokers {
     return this.#shared.any(send);
   }
 
-  /** Requests a producer ID for idempotence. */
   initProducerId(): Promise<{
     readonly errorCode: number;
     readonly producerId: string;
@@ -158,9 +157,7 @@ export class Brokers {
     return sendProduce(broker, batches);
   }
 
-  /**
-   * Call after a failure. Makes the other requests to the broker fail; the next request opens a new connection.
-   */
+  /** Call after a failure. Makes the other requests to the broker fail; the next request opens a new connection. */
   drop(nodeId: number): void {
     const broker = this.#brokers.get(nodeId);
     this.#brokers.delete(nodeId);

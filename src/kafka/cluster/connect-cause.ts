@@ -40,7 +40,6 @@ export interface ConnectCause {
   readonly lasts: boolean | "ask" | "while";
 }
 
-/** The step that a connection reached. */
 export type Step = "connect" | "request";
 
 const UNTRUSTED = new Set([

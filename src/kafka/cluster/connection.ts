@@ -79,7 +79,6 @@ export class Clients {
     };
   }
 
-  /** The connections that all members of this process share. */
   connections(): SharedConnections {
     this.#shared ??= this.create();
     return this.#shared.shared;

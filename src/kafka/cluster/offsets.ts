@@ -49,7 +49,7 @@ interface Place {
   readonly partition: number;
 }
 
-interface OffsetFetchResponse {
+export interface OffsetFetchResponse {
   readonly errorCode?: number;
   readonly responses: readonly {
     readonly topic: string;

@@ -55,7 +55,6 @@ function keyOf(text: string): string {
   return text.replaceAll(NUMBERS, "#");
 }
 
-/** A line that kafkajs logs. */
 interface DriverLogLine {
   readonly namespace: string;
   readonly level: number;

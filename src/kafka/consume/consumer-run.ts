@@ -215,10 +215,16 @@ function isUnknownTopic(error: unknown): boolean {
   return errorTypes(error).has("UNKNOWN_TOPIC_OR_PARTITION");
 }
 
-interface RunOptions {
+/** The objects that all runs of all consumers of a process share. */
+export interface RunWorld {
   readonly createMembership: CreateMembership;
   readonly sessionTimeoutMs: number;
   readonly recordMaxBytes: (topic: string) => number;
+  readonly commits: CommitPace;
+  readonly log: Log;
+}
+
+interface RunOptions extends RunWorld {
   readonly consume: ConsumeOptions;
   /** Kept longer than the run. */
   readonly memory: Memory;
@@ -226,12 +232,8 @@ interface RunOptions {
   /** Called after each rebalance with the client IDs of other programs in the group. */
   readonly onForeignMembers: (clientIds: readonly string[]) => void;
   readonly onOffsetReset: () => void;
-  /** The pace that all consumers of the process share. */
-  readonly commits: CommitPace;
-  readonly log: Log;
 }
 
-/** Derives the options of the run's member from those of the run. */
 function memberOptions(
   { consume, sessionTimeoutMs, recordMaxBytes }: RunOptions,
   { rebalanceTimeoutMs }: ConsumerTimes,

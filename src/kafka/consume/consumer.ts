@@ -14,12 +14,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Grant } from "../../domain/permissions.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import type { Log } from "../../telemetry/log.ts";
 import { errorKind, errorTypes } from "../cluster/kafka-error.ts";
 import type { LogEnds } from "../cluster/log-ends.ts";
 import type { OutageLog } from "../cluster/outage-log.ts";
 import { type Identity, withPermission } from "../cluster/permission.ts";
-import type { CreateMembership } from "../membership.ts";
 import {
   ClosedError,
   type ConsumeOptions,
@@ -28,26 +26,19 @@ import {
   type PartitionProgress,
   TopicGoneError,
 } from "../port.ts";
-import type { CommitPace } from "./commit-pace.ts";
-import { ConsumerRun } from "./consumer-run.ts";
+import { ConsumerRun, type RunWorld } from "./consumer-run.ts";
 import { type Memory, newMemory } from "./ownership.ts";
 
 const DELAY_FIRST_MS = 500;
 const DELAY_MAX_MS = 5_000;
 const FAILURES_MAX = 5;
 
-/** The objects that all consumers of a process share. */
-export interface ConsumerWorld {
-  readonly createMembership: CreateMembership;
-  readonly sessionTimeoutMs: number;
-  readonly recordMaxBytes: (topic: string) => number;
+export interface ConsumerWorld extends RunWorld {
   readonly outages: OutageLog;
   readonly ends: Pick<LogEnds, "withLatest">;
-  readonly commits: CommitPace;
   /** The identity of this process for the brokers. */
   readonly identity: Identity;
   readonly clock: Pick<Clock, "nowMs">;
-  readonly log: Log;
 }
 
 export class KafkaConsumer implements Consumer {

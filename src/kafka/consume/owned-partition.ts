@@ -73,7 +73,6 @@ export class OwnedPartition {
   #outOfRange: Commit | null = null;
   #end = 0;
   #endAtMs: number | null = null;
-  /** The offset at which the next fetch starts. */
   #fetchNext = 0;
   #heldAt: number | null = null;
   /** The offset after the batch that was corrupt at the last read; null if there is none. */

@@ -23,7 +23,6 @@ export interface CursorOwner {
   readonly failed: (cursor: Cursor, error: Error) => void;
 }
 
-/** The part of a source that a cursor uses. */
 interface Source {
   want(cursor: Cursor, offset: number): void;
   drop(cursor: Cursor): void;

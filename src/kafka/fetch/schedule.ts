@@ -44,9 +44,7 @@ const RESPONSE_FACTOR = 16;
 
 /** Times are monotonic, in milliseconds. */
 interface Pacing {
-  /**
-   * The end of the requests so far if they had been evenly spaced: the last result of `spacedUntilMs`.
-   */
+  /** The end of the requests so far if they had been evenly spaced: the last result of `spacedUntilMs`. */
   readonly untilMs: number;
   readonly respondedAtMs: number;
   readonly partitions: number;

@@ -99,7 +99,6 @@ export class FetchSession<C extends PlannedCursor> {
     return this.#slots.get(cursor.key)?.cursor === cursor;
   }
 
-  /** The cursor's partition is fetched from this offset on. */
   want(cursor: C, offset: number, maxBytes: number): void {
     const slot = this.#slotOf(cursor.key);
     if (slot.cursor === null) this.#wanted += 1;

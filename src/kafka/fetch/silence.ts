@@ -24,7 +24,6 @@ const UNUSED_MS = 30_000;
 export interface FetchObservation {
   /** The number of requests so far; null if no request is in flight. */
   readonly requestNumber: number | null;
-  /** Bytes read from the connection. */
   readonly bytesRead: number;
   /** `true` if the request waits in this process. */
   readonly hasPending: boolean;

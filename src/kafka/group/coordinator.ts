@@ -16,6 +16,7 @@ import { hostAndPort } from "../../runtime/listening.ts";
 import type { Signal } from "../../runtime/signal.ts";
 import type { Brokers } from "../cluster/brokers.ts";
 import { errorTypes, NO_COORDINATOR, protocolError } from "../cluster/kafka-error.ts";
+import type { OffsetFetchResponse } from "../cluster/offsets.ts";
 import type { DirectRequest } from "../kafkajs/broker-connection.ts";
 import { DRIVER_OUTAGE } from "../kafkajs/error-names.ts";
 import type { RequestName } from "../kafkajs/internals.ts";
@@ -66,19 +67,6 @@ interface JoinResponse {
   readonly leaderId: string;
   readonly memberId: string;
   readonly members: readonly { readonly memberId: string }[];
-}
-
-interface OffsetsResponse {
-  readonly errorCode?: number;
-  readonly responses: readonly {
-    readonly topic: string;
-    readonly partitions: readonly {
-      readonly partition: number;
-      readonly offset: string;
-      readonly metadata: string | null;
-      readonly errorCode: number;
-    }[];
-  }[];
 }
 
 interface CoordinatorOptions {
@@ -178,7 +166,7 @@ export class Coordinator {
       partitions: partitions.map((partition) => ({ partition })),
     }));
     return await this.#at(async (broker) => {
-      const response = await this.#request<OffsetsResponse>(broker, "OffsetFetch", {
+      const response = await this.#request<OffsetFetchResponse>(broker, "OffsetFetch", {
         topics: wanted,
       });
       this.#assertDone(response.errorCode ?? 0);

@@ -30,7 +30,6 @@ interface LoadedKafkajs {
   readonly version: string;
   /** Names of the replacements in use; empty unless the version is the supported one. */
   readonly active: readonly string[];
-  /** Loads internals of this copy. */
   readonly load: LoadInternal;
 }
 

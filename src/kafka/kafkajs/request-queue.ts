@@ -105,7 +105,6 @@ function scheduleCheckPendingRequests(this: RequestQueue): void {
   );
 }
 
-/** How often requests are checked for timeouts. */
 export function timeoutCheckMs(requestTimeoutMs: number): number {
   return Math.min(requestTimeoutMs, Math.max(100, Math.min(requestTimeoutMs / 20, 1000)));
 }

@@ -75,7 +75,6 @@ declare class OriginalBroker {
 }
 const Original = loadInternal("src/broker/index.js") as typeof OriginalBroker;
 
-/** A broker of kafkajs that negotiates versions with each connection. */
 export class NegotiatingBroker extends Original implements Broker {
   override async connect(): Promise<void> {
     if (!this.connectionPool.isConnected()) this.versions = null;

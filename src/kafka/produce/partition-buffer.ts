@@ -43,7 +43,6 @@ export interface WaitingRecord {
   readonly call: SendCall;
 }
 
-/** The part of a topic that the topic's buffers need. */
 export interface BufferedTopic {
   readonly name: string;
   readonly batchMaxBytes: number;

@@ -122,7 +122,6 @@ export class KafkaProducer implements WatchedProducer {
     this.#rounds.add(topic, record, bytes, call);
   }
 
-  /** Bytes of key, value and headers. */
   #payloadBytes({ key, value, headers, sharedHeaders }: OutgoingRecord): number {
     let bytes = (key?.length ?? 0) + (value?.length ?? 0) + headersBytes(headers);
     if (sharedHeaders !== undefined) {

@@ -36,7 +36,6 @@ const PIECE = { chunkSize: 256 * 1024 };
 const gunzipped = promisify<Buffer, Bound, Buffer>(gunzip);
 const zstdDecompressed = promisify<Buffer, Bound, Buffer>(zstdDecompress);
 
-/** A codec of node:zlib. */
 function zlibCodec(
   inflate: (buffer: Buffer, bound: Bound) => Promise<Buffer>,
   create: typeof createGunzip | typeof createZstdDecompress,

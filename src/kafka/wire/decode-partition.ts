@@ -2,6 +2,7 @@
 
 import { CorruptBatchError } from "../../domain/corrupt-batch.ts";
 import { corruptOffsets, noRecordsOf } from "./corrupt-batch.ts";
+import type { Wanted } from "./decode-batch.ts";
 import { type DecodeMessageSet, decodeRecords, type Inflated } from "./decode-records.ts";
 import type { RecordSet } from "./fetch-response.ts";
 
@@ -16,12 +17,7 @@ export interface FetchPolicy {
   readonly skipsCorrupt: boolean;
 }
 
-interface Requested extends FetchPolicy {
-  /** The requested offset. */
-  readonly from: number;
-  /** See `Wanted`. */
-  readonly comesInPieces?: (() => void) | undefined;
-}
+type Requested = FetchPolicy & Pick<Wanted, "from" | "comesInPieces">;
 
 interface DecodeWith {
   /** The inflated bytes of the response's other partitions; updated here. */

@@ -10,26 +10,13 @@
  * A bundle or a compressed record is already encoded, is a separate batch, and is copied unchanged.
  */
 
-import type {
-  Bundle,
-  Compression,
-  RecordContent,
-  RecordHeader,
-  RecordHeaders,
-} from "../../domain/record.ts";
+import type { OutgoingRecord, RecordHeader, RecordHeaders } from "../../domain/record.ts";
 import { varintBytes, varlongBytes, writeVarint, writeVarlong } from "./varint.ts";
 
 /** A record that our producer writes. */
-export interface OutgoingMessage extends RecordContent {
-  /** Written before `headers`; its bytes are encoded once for all records with the same array. */
-  readonly sharedHeaders?: RecordHeaders;
-  readonly partition?: number;
+export interface OutgoingMessage extends Omit<OutgoingRecord, "topic"> {
   /** Milliseconds since the epoch; if absent, the time of encoding. */
   readonly timestamp?: number;
-  /** A bundle, whose records are the whole batch. */
-  readonly bundle?: Bundle | undefined;
-  /** If it has bytes, these are the content of the whole batch. */
-  readonly compression?: Compression | undefined;
 }
 
 /** The encoded form of each array of shared headers, for the records of one request. */

@@ -1,5 +1,7 @@
 /** Encodes Fetch requests with a session (KIP-227), version 11. */
 
+import type { RecordPlace } from "../../domain/record.ts";
+
 const CONSUMER = -1;
 const MIN_BYTES = 1;
 const READ_COMMITTED = 1;
@@ -8,10 +10,7 @@ const UNKNOWN = -1;
 const HEAD_BYTES = 4 + 4 + 4 + 4 + 1 + 4 + 4;
 const PARTITION_BYTES = 4 + 4 + 8 + 8 + 4;
 
-export interface RequestedPartition {
-  readonly topic: string;
-  readonly partition: number;
-  readonly offset: number;
+export interface RequestedPartition extends RecordPlace {
   readonly maxBytes: number;
 }
 

@@ -102,7 +102,6 @@ export class FetchedRecord implements IncomingRecord {
     return this.#batch;
   }
 
-  /** Sets the topic and partition of all records in this record's batch. */
   setPlace(topic: string, partition: number): void {
     this.#batch.topic = topic;
     this.#batch.partition = partition;

@@ -7,6 +7,8 @@
  *   5         an error code
  */
 
+import type { RecordPlace } from "../../domain/record.ts";
+
 const WITH_EPOCH = 4;
 /** The leader epoch is unknown, so the broker does not compare it with its own. */
 const NO_EPOCH = -1;
@@ -18,17 +20,13 @@ export const READ_UNCOMMITTED = 0;
 export const READ_COMMITTED = 1;
 const PARTITION_BYTES = 4 + 8;
 
-export interface ListedOffset {
-  readonly topic: string;
-  readonly partition: number;
+/** The offset is -1 if there is no record at the requested time or later. */
+export interface ListedOffset extends RecordPlace {
   /** Kafka's error code; 0 if there is no error. */
   readonly errorCode: number;
-  /** -1 if there is no record at the requested time or later. */
-  readonly offset: number;
 }
 
 export interface OffsetsQuery {
-  /** The partitions of each topic. */
   readonly topics: ReadonlyMap<string, readonly number[]>;
   /** In epoch milliseconds, or one of Kafka's negative values. */
   readonly timestamp: number;

@@ -29,7 +29,6 @@ export function murmur2(key: Uint8Array, length = key.length): number {
   return hash ^ (hash >>> 15);
 }
 
-/** The partition of a key in a topic with this many partitions. */
 export function partitionOfKey(key: Uint8Array, partitions: number, length = key.length): number {
   return (murmur2(key, length) & 0x7fffffff) % partitions;
 }

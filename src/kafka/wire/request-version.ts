@@ -8,7 +8,6 @@
  *   only older versions, or none         an error: the broker is too old for Switchyard
  */
 
-/** The versions of a request that a broker accepts. */
 interface AcceptedVersions {
   readonly minVersion: number;
   readonly maxVersion: number;

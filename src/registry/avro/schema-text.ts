@@ -25,7 +25,6 @@
  *   levels                                   64
  */
 
-/** A schema as a string, and the other schemas that it uses. */
 export interface SchemaText {
   readonly text: string;
   /** Indexes of the references that the schema uses; if absent, it uses all references before it. */
@@ -130,7 +129,6 @@ class SchemaReader {
   #known = new Map<string, Known>();
   /** The results of reading the strings before the current one. */
   readonly #before: Read[] = [];
-  /** Full names that the string has defined. */
   #defined = new Set<string>();
   #numbers = 0;
   /** Namespace of the enclosing type. */

@@ -20,7 +20,6 @@ export interface CompiledFilter {
   readonly matches: Condition;
   readonly drop: boolean;
   readonly sample: { readonly below: bigint; readonly by: RulePath } | null;
-  /** Paths of properties. */
   readonly dropped: readonly RulePath[];
   readonly allowed: readonly Names[];
 }

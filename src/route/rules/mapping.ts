@@ -51,7 +51,6 @@ export function compiledEntry(rule: MapRule, matches: Condition): CompiledEntry 
   return { matches, action: rule, from, to, json };
 }
 
-/** The paths that an entry reads and writes. */
 export function pathsOf(action: MapAction): Pick<CompiledEntry, "from" | "to"> {
   switch (action.action) {
     case "event":

@@ -38,7 +38,6 @@ export function parsePath(text: string): RulePath | null {
   return isEscaped || names.includes("") ? null : names;
 }
 
-/** The path as it is written. */
 export function pathOf(names: RulePath): string {
   return names.map((name) => (/[\\.]/.test(name) ? escaped(name) : name)).join(".");
 }

@@ -89,9 +89,7 @@ export class Analytics {
     return this.#take("alias", call);
   }
 
-  /**
-   * Resolves when all calls that are in the queue now are acknowledged, or lost and reported. Never rejects.
-   */
+  /** Resolves when all calls that are in the queue now are acknowledged, or lost and reported. Never rejects. */
   flush(): Promise<void> {
     return this.#sender.flush();
   }

@@ -4,14 +4,11 @@
 
 import { clearTimeout, setTimeout } from "node:timers";
 import type { Fetch, FetchResponse } from "./fetch.ts";
+import type { Settings } from "./options.ts";
 import type { Outcome } from "./retry.ts";
 
-interface PostSettings {
-  readonly url: string;
-  readonly writeKey: string;
+interface PostSettings extends Pick<Settings, "url" | "writeKey" | "fetch"> {
   readonly timeoutMs: number;
-  /** If null, the platform's `fetch` is used, looked up at each request. */
-  readonly fetch: Fetch | null;
 }
 
 /** Maximum number of bytes of a response that are read. Only the start of what was read is used. */

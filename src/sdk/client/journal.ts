@@ -10,8 +10,9 @@
  * Lines never contain the write key. They contain a payload only if `debugPayloads` is on.
  */
 
-import type { Loss, LossReason, LostCall, SentBatch } from "./client-error.ts";
+import type { Loss, LossReason, LostCall } from "./client-error.ts";
 import type { EncodedCall } from "./encode.ts";
+import type { Settings } from "./options.ts";
 
 export interface Journal {
   log(line: string): void;
@@ -20,13 +21,7 @@ export interface Journal {
   acknowledged(calls: readonly EncodedCall[], attempts: number): void;
 }
 
-interface JournalSettings {
-  readonly debug: boolean;
-  readonly debugPayloads: boolean;
-  readonly onError: ((lost: LostCall) => void) | null;
-  readonly onSuccess: ((sent: SentBatch) => void) | null;
-  readonly log: ((line: string) => void) | null;
-}
+type JournalSettings = Pick<Settings, "debug" | "debugPayloads" | "onError" | "onSuccess" | "log">;
 
 /** @param print writes a line if the application has not passed a `log`. */
 export function createJournal(

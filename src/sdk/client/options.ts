@@ -16,9 +16,7 @@ export interface AnalyticsOptions {
   readonly flushAfter?: number | undefined;
   /** Base URL of the ingest endpoint. Default: the variable SWITCHYARD_ENDPOINT, otherwise http://localhost:8080. */
   readonly endpoint?: string | undefined;
-  /**
-   * Called for every lost call. Without it, the first loss is printed to standard error.
-   */
+  /** Called for every lost call. Without it, the first loss is printed to standard error. */
   readonly onError?: ((lost: LostCall) => void) | undefined;
   /** Called for every batch that the endpoint has acknowledged. */
   readonly onSuccess?: ((sent: SentBatch) => void) | undefined;
@@ -47,7 +45,7 @@ interface Environment {
   readonly debug: string | undefined;
 }
 
-interface Settings {
+export interface Settings {
   readonly writeKey: string;
   /** The URL to which batches are posted. */
   readonly url: string;

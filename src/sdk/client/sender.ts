@@ -16,7 +16,9 @@
 
 import type { Loss } from "./client-error.ts";
 import { BATCH_MAX_BYTES, batchBody, batchBytes, type EncodedCall, nextBatch } from "./encode.ts";
-import { createQueue, type Queue, type QueueBounds } from "./queue.ts";
+import type { Journal } from "./journal.ts";
+import type { Settings } from "./options.ts";
+import { createQueue, type Queue } from "./queue.ts";
 import { decide, type Outcome } from "./retry.ts";
 
 export interface Timer {
@@ -25,7 +27,8 @@ export interface Timer {
   hold(isHeld: boolean): void;
 }
 
-interface SenderPorts {
+/** The journal's `lost` and `acknowledged` are called before `flush` and `close` resolve, and never throw. */
+interface SenderPorts extends Pick<Journal, "lost" | "acknowledged" | "log"> {
   /** Milliseconds since the epoch. */
   nowMs(): number;
   /** A random number in [0, 1). */
@@ -33,20 +36,9 @@ interface SenderPorts {
   schedule(delayMs: number, action: () => void): Timer;
   /** Makes one request; never rejects. Its result is ignored once the signal has aborted. */
   post(body: string, signal: AbortSignal): Promise<Outcome>;
-  /** Called for every lost batch, before `flush` and `close` resolve; never throws. */
-  lost(calls: readonly EncodedCall[], loss: Loss): void;
-  /** Called for every acknowledged batch, before `flush` and `close` resolve; never throws. */
-  acknowledged(calls: readonly EncodedCall[], attempts: number): void;
-  log(line: string): void;
 }
 
-interface SenderSettings {
-  readonly flushAt: number;
-  readonly flushAfterMs: number;
-  /** Maximum number of requests for a batch, including the first one. */
-  readonly attemptsMax: number;
-  readonly queue: QueueBounds;
-}
+type SenderSettings = Pick<Settings, "flushAt" | "flushAfterMs" | "attemptsMax" | "queue">;
 
 interface Waiter {
   /** The promise resolves when this many calls have been dropped from the queue. */
@@ -105,9 +97,7 @@ export class Sender {
     return settled;
   }
 
-  /**
-   * Resolves when the calls up to this number are acknowledged or reported as lost, without causing a request.
-   */
+  /** Resolves when the calls up to this number are acknowledged or reported as lost, without causing a request. */
   settled(upTo: number): Promise<void> {
     if (this.#queue.dropped >= upTo) return Promise.resolve();
     const settled = new Promise<void>((resolve) => {

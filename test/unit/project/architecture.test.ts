@@ -69,13 +69,9 @@ const TABLE: readonly Row[] = [
   ["config", "domain settings destinations route/rules", "node yaml"],
   // Stages. They meet in topics alone.
   ["stage", "domain runtime telemetry telemetry/tracing kafka registry control", ""],
-  ["ingest", "domain runtime telemetry telemetry/tracing kafka stage", "node ipaddr.js"],
+  ["ingest", "domain runtime telemetry telemetry/tracing stage", "node ipaddr.js"],
   ["route", "domain runtime telemetry telemetry/tracing kafka stage route/rules", ""],
-  [
-    "deliver",
-    "domain runtime telemetry telemetry/tracing kafka registry control destinations stage",
-    "",
-  ],
+  ["deliver", "domain runtime telemetry telemetry/tracing kafka control destinations stage", ""],
   ["delay", "domain runtime telemetry telemetry/tracing kafka control stage", ""],
   ["audience", "domain runtime telemetry kafka stage audience/store", ""],
   ["audience/store", "domain runtime telemetry", "node classic-level"],

@@ -16,7 +16,7 @@
 import { isEqual } from "../../../domain/json.ts";
 import { type FqlFunction, FUNCTIONS, SEMVER_OPERATORS } from "./functions.ts";
 import { compileGlob } from "./glob.ts";
-import { type Comparison, type Expression, parse } from "./parse.ts";
+import { type Comparison, type Expression, type Problem, parse } from "./parse.ts";
 import { type CallValue, digitsAt, type Evaluate, valueAt } from "./values.ts";
 
 export type { CallValue } from "./values.ts";
@@ -32,13 +32,10 @@ export type CompiledFilter =
     }
   | InvalidFilter;
 
-export interface InvalidFilter {
+export interface InvalidFilter extends Omit<Problem, "at"> {
   readonly kind: "invalid";
   /** The column in the text, in characters, counted from 1. */
   readonly column: number;
-  readonly found: string;
-  readonly expected: string;
-  readonly hint: string | null;
 }
 
 export interface FilterTerm {
@@ -72,10 +69,7 @@ export function filterProblem({ column, found, expected, hint }: InvalidFilter):
   return `column ${column}: found ${found}, expected ${expected}${more}`;
 }
 
-function invalid(
-  text: string,
-  { at, ...problem }: { readonly at: number } & Omit<InvalidFilter, "kind" | "column">,
-): InvalidFilter {
+function invalid(text: string, { at, ...problem }: Problem): InvalidFilter {
   return { kind: "invalid", column: columnOf(text, at), ...problem };
 }
 

@@ -21,7 +21,6 @@ const LIST_MAX = 1_000;
 
 export type Comparison = "=" | "!=" | ">" | ">=" | "<" | "<=" | "in";
 
-/** An expression with its start and end in the text. */
 export type Expression = { readonly start: number; readonly end: number } & (
   | { readonly kind: "literal"; readonly value: string | number | boolean | null }
   | { readonly kind: "path"; readonly names: readonly string[] }
