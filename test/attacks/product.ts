@@ -19,12 +19,11 @@ import { setTimeout as pause } from "node:timers/promises";
 
 import { NODE_FLAGS } from "../../bench/measure.ts";
 import { topicNames } from "../../src/domain/topics.ts";
-import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka, Producer } from "../../src/kafka/port.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { spawnGuarded } from "../../tools/kafka/guarded-process.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
+import { deleteTopics, testKafka } from "../support/worlds/test-kafka.ts";
 import { type Receiver, startReceiver } from "./receiver.ts";
 
 /** This string is in each secret of the product, and nowhere else. */
@@ -107,17 +106,7 @@ export async function startProduct(
   });
   ready.promise.catch(() => undefined);
   await Promise.race([ready.promise, pause(READY_LIMIT_MS, null, { ref: false })]);
-  const kafka = createKafka(
-    {
-      brokers,
-      clientId: "attack",
-      tls: null,
-      sasl: null,
-      sessionTimeoutMs: 10_000,
-      recordMaxBytes: () => 2_097_152,
-    },
-    createLog("error", { write: () => undefined }),
-  );
+  const kafka = testKafka({ brokers, clientId: "attack", recordMaxBytes: () => 2_097_152 });
   const producer = kafka.producer();
   const adminUrl = `http://127.0.0.1:${adminPort}`;
   const stop = async (times: number) => {
@@ -141,8 +130,7 @@ export async function startProduct(
     [Symbol.asyncDispose]: async () => {
       await stop(1);
       await producer.close(3_000);
-      const names = await kafka.admin.topics();
-      await kafka.admin.deleteTopics(names.filter((name) => name.startsWith(prefix)));
+      await deleteTopics(kafka, prefix);
       await kafka.close();
       await receiver[Symbol.asyncDispose]();
       rmSync(directory, { recursive: true, force: true });

@@ -14,10 +14,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { createPrng } from "../support/clock/prng.ts";
+import { testKafka } from "../support/worlds/test-kafka.ts";
 import {
   CLUSTER_FAULT_KINDS,
   type ClusterWorld,
@@ -188,9 +187,7 @@ function clusterActions(world: FaultWorld, more: Omit<ClusterWorld, keyof FaultW
 
 /** Connects to the brokers without a proxy. The caller closes the connection. */
 export function connect(brokers: readonly string[]): Kafka {
-  const log = createLog("error", { write: () => undefined });
-  const connection = { brokers, clientId: "chaos", tls: null, sasl: null };
-  return createKafka({ ...connection, sessionTimeoutMs: 10_000, recordMaxBytes: () => 1e6 }, log);
+  return testKafka({ brokers });
 }
 
 /** Runs the rounds. Returns the faults with their times. */

@@ -10,9 +10,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { stringify } from "yaml";
 import type { OutgoingRecord } from "../../src/domain/record.ts";
 import { topicNames } from "../../src/domain/topics.ts";
-import { createKafka } from "../../src/kafka/kafka.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { startKafka } from "../../tools/kafka/start.ts";
+import { testKafka } from "../support/worlds/test-kafka.ts";
 import { Member } from "./member.ts";
 import { startProxy } from "./proxy.ts";
 import { startReceiver } from "./receiver.ts";
@@ -56,12 +55,7 @@ export async function measureTakeover(say: (line: string) => void): Promise<stri
   const member = stack.use(new Member(options, say));
   await member.start();
   await member.ready();
-
-  const connection = { brokers: broker.brokers, clientId: "takeover", tls: null, sasl: null };
-  const kafka = createKafka(
-    { ...connection, sessionTimeoutMs: 10_000, recordMaxBytes: () => 1e6 },
-    createLog("error", { write: () => undefined }),
-  );
+  const kafka = testKafka({ brokers: broker.brokers });
   stack.defer(() => kafka.close());
   const over = new AbortController();
   const publishing = publishCalls(kafka.producer(), over.signal);

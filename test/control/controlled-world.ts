@@ -10,13 +10,12 @@ import { setTimeout as timer } from "node:timers/promises";
 
 import type { IncomingRecord } from "../../src/domain/record.ts";
 import { type TopicNames, topicNames } from "../../src/domain/topics.ts";
-import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka, Producer } from "../../src/kafka/port.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { type Program, startProgram } from "../../tools/demo/program.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { type CommandEnd, type StartedCommand, startCommand } from "../drill/run-command.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
+import { testKafka } from "../support/worlds/test-kafka.ts";
 import { Ledger } from "./ledger.ts";
 import { ControlledReceiver, SENT_BY } from "./receiver.ts";
 
@@ -62,11 +61,7 @@ export class ControlledWorld implements AsyncDisposable {
     this.patience = patience;
     this.say = say;
     this.topics = topicNames(uniquePrefix("control"));
-    const connection = { brokers, clientId: "control", tls: null, sasl: null };
-    this.#kafka = createKafka(
-      { ...connection, sessionTimeoutMs: 10_000, recordMaxBytes: () => READ_BYTES },
-      createLog("error", { write: () => undefined }),
-    );
+    this.#kafka = testKafka({ brokers, clientId: "control", recordMaxBytes: () => READ_BYTES });
     this.#producer = this.#kafka.producer();
     this.ledger = new Ledger(this.#producer, this.topics.calls);
   }

@@ -19,16 +19,14 @@ import {
   type TopicNames,
   topicNames,
 } from "../../src/domain/topics.ts";
-import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { type LogLine, type Program, startProgram } from "../../tools/demo/program.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { type Certificate, issue } from "../support/build/certificates.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { settableClock } from "../support/clock/wrong-clock.ts";
 import { withDisk } from "../support/script/small-disk.ts";
-
+import { testKafka } from "../support/worlds/test-kafka.ts";
 import { Receiver } from "./receiver.ts";
 import { type CommandEnd, runCommand } from "./run-command.ts";
 
@@ -309,9 +307,5 @@ function withOthers(needs: readonly DestinationNeed[]): readonly DestinationNeed
 }
 
 function connect(brokers: readonly string[]): Kafka {
-  const connection = { brokers, clientId: "drill", tls: null, sasl: null };
-  return createKafka(
-    { ...connection, sessionTimeoutMs: 10_000, recordMaxBytes: () => 1_048_576 },
-    createLog("error", { write: () => undefined }),
-  );
+  return testKafka({ brokers, clientId: "drill" });
 }

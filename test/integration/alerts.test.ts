@@ -7,7 +7,6 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
@@ -25,6 +24,7 @@ import {
   RULES,
   startPrometheus,
 } from "../support/servers/prometheus.ts";
+import { testKafka } from "../support/worlds/test-kafka.ts";
 
 /** Much more than an alert may take, because its time is not measured. */
 const PATIENCE = { timeout: 120_000, interval: 500 };
@@ -80,12 +80,8 @@ admin: { host: 127.0.0.1, port: ${admin} }
   expect(made.err).toBe("");
   program = world.start();
   await program.logged("ready");
-  const connection = { brokers: broker.brokers, clientId: "alerts", tls: null, sasl: null };
   const log = createLog("error", process.stderr);
-  kafka = createKafka(
-    { ...connection, sessionTimeoutMs: 10_000, recordMaxBytes: () => 1_048_576 },
-    log,
-  );
+  kafka = testKafka({ brokers: broker.brokers }, log);
 });
 afterAll(async () => {
   await kafka?.close();

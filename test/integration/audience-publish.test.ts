@@ -8,13 +8,12 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 
 import type { Grant } from "../../src/domain/permissions.ts";
-import { createKafka } from "../../src/kafka/kafka.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { chooseJava } from "../../tools/kafka/choose.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { PASSWORD, startGuardedBroker } from "../support/servers/guarded-broker.ts";
 import { programWorld } from "../support/servers/program.ts";
 import { ownTopics } from "../support/worlds/own-topics.ts";
+import { createTopics, testKafka } from "../support/worlds/test-kafka.ts";
 
 const BIN = join(import.meta.dirname, "../../bin/switchyard.js");
 const POLL = { interval: 250, timeout: 30_000 };
@@ -186,9 +185,7 @@ test(
 
 /** A client with all permissions. */
 function createOpen(address: string) {
-  const connection = { brokers: [address], clientId: "open", tls: null, sasl: null };
-  const limits = { sessionTimeoutMs: 10_000, recordMaxBytes: () => 1_048_576 };
-  return createKafka({ ...connection, ...limits }, createLog("error", { write: () => undefined }));
+  return testKafka({ brokers: [address], clientId: "open" });
 }
 
 const java = await chooseJava(new AbortController().signal, () => undefined).catch(() => null);
@@ -225,9 +222,7 @@ test.skipIf(java === null)(
     const open = createOpen(broker.openAddress);
     onTestFinished(() => open.close());
     const names = ["audience-syncs", "audience-members", "audiences"];
-    await open.admin.create(
-      names.map((name) => ({ name, partitions: 1, replicationFactor: 1, config: {} })),
-    );
+    await createTopics(open, names);
     const written = async () => (await open.admin.offsets("audience-syncs"))[0]?.end;
     expect(await piped(lines(10))).toMatchObject({ status: 0 });
     for (const [missing, what] of [

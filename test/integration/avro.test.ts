@@ -8,15 +8,14 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
 
 import type { RecordHeaders } from "../../src/domain/record.ts";
-import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka, Producer } from "../../src/kafka/port.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { type PrivateRegistry, startPrivateRegistry } from "../../tools/kafka/registry.ts";
 import { encoded, framed, varint } from "../support/build/avro.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
-import { LogLines } from "../support/log/log-lines.ts";
 import { programWorld } from "../support/servers/program.ts";
 import { registerSchema } from "../support/servers/schema-registry.ts";
+import { deleteTopics, testKafka } from "../support/worlds/test-kafka.ts";
 
 const TIMEOUT_MS = 300_000;
 const POLL = { timeout: 60_000 };
@@ -102,9 +101,7 @@ let received: Webhook[] = [];
 
 beforeAll(async () => {
   registry = await startPrivateRegistry();
-  const options = { brokers, clientId: "avro-test", tls: null, sasl: null };
-  const limits = { sessionTimeoutMs: 10_000, recordMaxBytes: () => 1_000_000 };
-  kafka = createKafka({ ...options, ...limits }, new LogLines().log);
+  kafka = testKafka();
   producer = kafka.producer();
   const take = async (request: IncomingMessage) => {
     received.push(JSON.parse(await text(request)) as Webhook);
@@ -154,8 +151,7 @@ admin: { host: 127.0.0.1, port: ${admin} }
 `);
   onTestFinished(async () => {
     await program[Symbol.asyncDispose]();
-    const names = await kafka.admin.topics();
-    await kafka.admin.deleteTopics(names.filter((name) => name.startsWith(prefix)));
+    await deleteTopics(kafka, prefix);
   });
   const running = program.start();
   await running.logged("ready");

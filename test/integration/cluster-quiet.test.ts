@@ -3,14 +3,13 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { createKafka } from "../../src/kafka/kafka.ts";
 import { Kafka as Driver, logLevel } from "../../src/kafka/kafkajs/kafkajs.ts";
 import type { Consumer, Kafka } from "../../src/kafka/port.ts";
 import { chooseJava } from "../../tools/kafka/choose.ts";
 import { type LocalCluster, startCluster } from "../../tools/kafka/cluster.ts";
 import { Taker } from "../support/contract/taker.ts";
-import { LogLines } from "../support/log/log-lines.ts";
 import { brokerOf } from "../support/worlds/program-on-cluster.ts";
+import { testKafka } from "../support/worlds/test-kafka.ts";
 
 const java = await chooseJava(new AbortController().signal, () => undefined).catch(() => null);
 /** This is much less than the time that a fetch lasts. */
@@ -32,9 +31,7 @@ beforeAll(async () => {
     [2, 3, 1],
     [3, 1, 2],
   ]);
-  const connection = { brokers: cluster.brokers, clientId: TOPIC, tls: null, sasl: null };
-  const limits = { sessionTimeoutMs: 10_000, recordMaxBytes: () => 1e6 };
-  kafka = createKafka({ ...connection, ...limits }, new LogLines().log);
+  kafka = testKafka({ brokers: cluster.brokers });
   consumer = kafka.consume({
     groupId: TOPIC,
     topics: [TOPIC],

@@ -13,6 +13,7 @@ import { kafkaConnection } from "../../src/operate/connect/connection.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { config } from "../support/build/config-source.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
+import { deleteTopics } from "../support/worlds/test-kafka.ts";
 
 const BIN = join(import.meta.dirname, "../../bin/switchyard.js");
 const prefix = uniquePrefix("commands");
@@ -30,8 +31,7 @@ const connection = kafkaConnection(config(yaml));
 const kafka = createKafka(connection, createLog("error", { write: () => undefined }));
 
 afterAll(async () => {
-  const names = await kafka.admin.topics();
-  await kafka.admin.deleteTopics(names.filter((name) => name.startsWith(prefix)));
+  await deleteTopics(kafka, prefix);
   await kafka.close();
   rmSync(folder, { recursive: true });
 });

@@ -9,9 +9,8 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, expect, test } from "vitest";
 
-import { createKafka } from "../../src/kafka/kafka.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
+import { testKafka } from "../support/worlds/test-kafka.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 const POLL = { interval: 100, timeout: 60_000 };
@@ -20,9 +19,7 @@ const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const [before, after] = [uniquePrefix("diff-before"), uniquePrefix("diff-after")];
 const folder = mkdtempSync(join(tmpdir(), "switchyard-diff-calls-"));
 const children = new Set<ChildProcess>();
-const log = createLog("error", { write: () => undefined });
-const options = { clientId: "test", tls: null, sasl: null, sessionTimeoutMs: 10_000 };
-const kafka = createKafka({ brokers, ...options, recordMaxBytes: () => 1_048_576 }, log);
+const kafka = testKafka();
 
 const RULES = `
     filters:

@@ -6,13 +6,12 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
-import { LogLines } from "../support/log/log-lines.ts";
 import { type DamagingFront, damagingFront } from "../support/servers/damaging-front.ts";
 import { programWorld } from "../support/servers/program.ts";
+import { testKafka } from "../support/worlds/test-kafka.ts";
 
 const TIMEOUT_MS = 300_000;
 const POLL = { timeout: TIMEOUT_MS };
@@ -30,9 +29,7 @@ beforeAll(async () => {
   front = await damagingFront("intact", "broken");
   broker = await startKafka({ private: true, fronts: [front.address] });
   front.behind = broker.behind[0] ?? "";
-  const options = { brokers: [front.address], clientId: "corrupt", tls: null, sasl: null };
-  const limits = { sessionTimeoutMs: 6_000, recordMaxBytes: () => 1_000_000 };
-  kafka = createKafka({ ...options, ...limits }, new LogLines().log);
+  kafka = testKafka({ brokers: [front.address], sessionTimeoutMs: 6_000 });
   const take = async (request: IncomingMessage) => {
     const body = JSON.parse(await text(request)) as { type: string; messageId?: string };
     const id = body.messageId ?? body.type;

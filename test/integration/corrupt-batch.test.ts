@@ -4,16 +4,15 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { skipCorrupt } from "../../src/cli/skip-corrupt-batch/skip-corrupt-batch.ts";
-import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { keepConsuming } from "../../src/stage/keep-consuming.ts";
 import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
 import { record, values } from "../support/contract/bench.ts";
 import { Taker } from "../support/contract/taker.ts";
-import { LogLines } from "../support/log/log-lines.ts";
 import { type DamagingFront, damagingFront } from "../support/servers/damaging-front.ts";
 import { fakeShell } from "../support/worlds/fake-shell.ts";
+import { testKafka } from "../support/worlds/test-kafka.ts";
 
 let front: DamagingFront;
 let broker: PrivateKafka;
@@ -23,13 +22,7 @@ beforeAll(async () => {
   front = await damagingFront("intact", "broken");
   broker = await startKafka({ private: true, fronts: [front.address] });
   front.behind = broker.behind[0] ?? "";
-  kafka = createKafka(
-    {
-      ...{ brokers: [front.address], clientId: "corrupt", tls: null, sasl: null },
-      ...{ sessionTimeoutMs: 6_000, recordMaxBytes: () => 1_000_000 },
-    },
-    new LogLines().log,
-  );
+  kafka = testKafka({ brokers: [front.address], sessionTimeoutMs: 6_000 });
 });
 afterAll(async () => {
   await kafka?.close();

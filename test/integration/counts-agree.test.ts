@@ -15,6 +15,7 @@ import { freePort } from "../../tools/kafka/free-port.ts";
 import { deliveryOf } from "../support/build/webhook-destination.ts";
 import type { ProgramWorld } from "../support/servers/program.ts";
 import { controlledPrograms, STAGES } from "../support/worlds/controlled-programs.ts";
+import { createTopics } from "../support/worlds/test-kafka.ts";
 
 /** Much more than is needed, because the machine may be busy. */
 const SOON = { interval: 100 };
@@ -185,9 +186,7 @@ async function stopped() {
     topics.retries(id as DestinationId),
   ];
   const names = [...IDS.flatMap(of), topics.delays(600_000), topics.operatorActions];
-  await kafka.admin.create(
-    names.map((name) => ({ name, partitions: 1, replicationFactor: 1, config: {} })),
-  );
+  await createTopics(kafka, names);
   const producer = kafka.producer();
   onTestFinished(() => producer.close(1_000));
   const write = async (topic: string, id: string, count: number) => {

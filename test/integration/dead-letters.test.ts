@@ -10,11 +10,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, expect, test } from "vitest";
-import { createKafka } from "../../src/kafka/kafka.ts";
 import type { StatusReport } from "../../src/operate/look/report.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
+import { deleteTopics, testKafka } from "../support/worlds/test-kafka.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 const CALLS = 60;
@@ -58,19 +57,8 @@ afterAll(async () => {
   for (const child of children) child.kill("SIGKILL");
   server.closeAllConnections();
   server.close();
-  const kafka = createKafka(
-    {
-      brokers,
-      clientId: "test",
-      tls: null,
-      sasl: null,
-      sessionTimeoutMs: 10_000,
-      recordMaxBytes: () => 1_048_576,
-    },
-    createLog("error", { write: () => undefined }),
-  );
-  const names = await kafka.admin.topics();
-  await kafka.admin.deleteTopics(names.filter((name) => name.startsWith(prefix)));
+  const kafka = testKafka();
+  await deleteTopics(kafka, prefix);
   await kafka.close();
   rmSync(folder, { recursive: true });
 });

@@ -25,6 +25,7 @@ import { createLog } from "../../src/telemetry/log.ts";
 import { config } from "../support/build/config-source.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { Taker } from "../support/contract/taker.ts";
+import { deleteTopics } from "../support/worlds/test-kafka.ts";
 
 const BIN = join(import.meta.dirname, "../../bin/switchyard.js");
 const PARTITIONS = 3;
@@ -69,8 +70,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await producer.close(1_000);
-  const names = await kafka.admin.topics();
-  await kafka.admin.deleteTopics(names.filter((name) => name.startsWith(prefix)));
+  await deleteTopics(kafka, prefix);
   await kafka.close();
   server.closeAllConnections();
   server.close();

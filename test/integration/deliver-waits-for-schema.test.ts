@@ -5,12 +5,11 @@ import { expect, test } from "vitest";
 
 import { deliveryHeaders } from "../../src/domain/delivery.ts";
 import type { MessageId } from "../../src/domain/ids.ts";
-import { createKafka } from "../../src/kafka/kafka.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { encoded, framed } from "../support/build/avro.ts";
 import { deliveryOf } from "../support/build/webhook-destination.ts";
 import { registryStandIn, respondWithJson } from "../support/servers/registry-stand-in.ts";
 import { startProgramWithRegistry } from "../support/worlds/program-with-registry.ts";
+import { testKafka } from "../support/worlds/test-kafka.ts";
 
 const LIMIT = { timeout: 60_000 };
 /** More records than a partition may have in flight, so that the consumer would have to stop its fetch loop. */
@@ -30,17 +29,7 @@ test("a partition waits for a schema; the destination's other partitions and its
   });
   await using program = await startProgramWithRegistry("waits-for-schema", registry.url);
   const prefix = program.topic.slice(0, -"calls".length);
-  const kafka = createKafka(
-    {
-      brokers: program.brokers.split(","),
-      clientId: "test",
-      tls: null,
-      sasl: null,
-      sessionTimeoutMs: 10_000,
-      recordMaxBytes: () => 1_048_576,
-    },
-    createLog("error"),
-  );
+  const kafka = testKafka({ brokers: program.brokers.split(",") });
   const producer = kafka.producer();
   const send = async (topic: string, partition: number, ids: readonly string[], value: Buffer) => {
     const records = ids.map((messageId) => ({

@@ -15,7 +15,6 @@ import { deliveryHeaders } from "../../src/domain/delivery.ts";
 import type { MessageId } from "../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
 import { delayName, groupNames, topicNames } from "../../src/domain/topics.ts";
-import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";
@@ -27,6 +26,7 @@ import {
   endpointOf,
   webhookDestination,
 } from "../support/build/webhook-destination.ts";
+import { createTopics, testKafka } from "../support/worlds/test-kafka.ts";
 
 const LOOPBACK = [parseNetwork("127.0.0.0/8")].filter((network) => network !== null);
 const quiet = createLog("error", { write: () => undefined });
@@ -97,9 +97,7 @@ async function pipeline(
     topics.retries(destination.id),
     ...retryDelaysMs.map(topics.delays),
   ];
-  await kafka.admin.create(
-    topicList.map((name) => ({ name, partitions: 2, replicationFactor: 1, config: {} })),
-  );
+  await createTopics(kafka, topicList, 2);
   const common = { topics, groups, maxBytes: 1_048_576, drainLimitMs: 10_000 };
   const metrics = createMetrics();
   const start = async (more: Partial<WebhookDestination> = {}) => {
@@ -190,17 +188,7 @@ function watchStalls() {
 }
 
 function connect(): Kafka {
-  return createKafka(
-    {
-      brokers: (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(","),
-      clientId: "test",
-      tls: null,
-      sasl: null,
-      sessionTimeoutMs: 6_000,
-      recordMaxBytes: () => 1_048_576,
-    },
-    quiet,
-  );
+  return testKafka({ sessionTimeoutMs: 6_000 });
 }
 
 function raise(error: Error): void {

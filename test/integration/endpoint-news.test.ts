@@ -6,11 +6,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { stringify } from "yaml";
-import { createKafka } from "../../src/kafka/kafka.ts";
 import { partitionOfKey } from "../../src/kafka/port.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { programWorld } from "../support/servers/program.ts";
+import { testKafka } from "../support/worlds/test-kafka.ts";
 
 const BROKERS = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const POLL = { interval: 200, timeout: 60_000 };
@@ -60,13 +59,7 @@ async function threeProcesses(url: string) {
   onTestFinished(() => world[Symbol.asyncDispose]());
   const programs = [0, 1, 2].map(() => world.start());
   await Promise.all(programs.map((program) => program.logged("ready")));
-  const kafka = createKafka(
-    {
-      ...{ brokers: BROKERS, clientId: "test", tls: null, sasl: null, sessionTimeoutMs: 6_000 },
-      recordMaxBytes: () => 1_048_576,
-    },
-    createLog("error", { write: () => undefined }),
-  );
+  const kafka = testKafka({ sessionTimeoutMs: 6_000 });
   onTestFinished(() => kafka.close());
   const publish = async (count: number) => {
     const records = Array.from({ length: count }, (_, at) => ({

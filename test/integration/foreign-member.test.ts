@@ -3,12 +3,12 @@
 import { setTimeout as timer } from "node:timers/promises";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 
-import { createKafka } from "../../src/kafka/kafka.ts";
 import { Kafka, PartitionAssigners } from "../../src/kafka/kafkajs/kafkajs.ts";
 import type { Kafka as OurKafka } from "../../src/kafka/port.ts";
 import { Bench, record, values } from "../support/contract/bench.ts";
 import { Taker } from "../support/contract/taker.ts";
 import { LogLines } from "../support/log/log-lines.ts";
+import { testKafka } from "../support/worlds/test-kafka.ts";
 
 const BROKERS = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const bench = new Bench();
@@ -16,10 +16,12 @@ let lines: LogLines;
 
 beforeEach(() => {
   lines = new LogLines();
-  const connection = { brokers: BROKERS, clientId: "switchyard", tls: null, sasl: null };
-  const limits = { sessionTimeoutMs: 6_000, recordMaxBytes: () => 200_000 };
   bench.open({
-    connect: () => createKafka({ ...connection, ...limits }, lines.log),
+    connect: () =>
+      testKafka(
+        { clientId: "switchyard", sessionTimeoutMs: 6_000, recordMaxBytes: () => 200_000 },
+        lines.log,
+      ),
     close: () => Promise.resolve(),
   });
 });

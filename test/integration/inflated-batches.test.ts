@@ -10,14 +10,13 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 
 import type { IncomingRecord } from "../../src/domain/record.ts";
-import { createKafka } from "../../src/kafka/kafka.ts";
-import type { Kafka, KafkaConnection } from "../../src/kafka/port.ts";
-import { createLog } from "../../src/telemetry/log.ts";
+import type { Kafka } from "../../src/kafka/port.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { headerTexts } from "../support/build/calls.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { encodeBatch } from "../support/build/record-batches.ts";
 import { rawProduce } from "../support/kafkajs/raw-produce.ts";
+import { testConnection, testKafka } from "../support/worlds/test-kafka.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const MEBI = 1024 * 1024;
@@ -29,10 +28,7 @@ const SYSTEM_LIMIT_KIB = (512 + 560) * 1024;
 /** Limit of the memory in use. */
 const RSS_KIB_MAX = 350 * 1024;
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
-const connection: KafkaConnection = {
-  ...{ brokers, clientId: "inflated", tls: null, sasl: null },
-  ...{ sessionTimeoutMs: 10_000, recordMaxBytes: () => MEBI },
-};
+const connection = testConnection({ clientId: "inflated", recordMaxBytes: () => MEBI });
 
 /** As much as a batch below 1 MiB can contain. */
 const CODECS = [
@@ -105,7 +101,7 @@ async function all(kafka: Kafka, topic: string): Promise<IncomingRecord[]> {
 test("a flood of them costs the large records alone, and little memory", async () => {
   const prefix = uniquePrefix("inflated");
   const port = await freePort();
-  const kafka = createKafka(connection, createLog("error"));
+  const kafka = testKafka(connection);
   onTestFinished(() => kafka.close());
   const names = ["calls", "deliveries.store", "dead-letters"].map((name) => prefix + name);
   const [calls = "", deliveries = "", deadLetterTopic = ""] = names;
@@ -185,7 +181,7 @@ async function hasJoined(port: number): Promise<boolean> {
 
 test("killed while it inflates one: nothing is lost, and repeated is what was not committed", async () => {
   const prefix = uniquePrefix("inflated-kill");
-  const kafka = createKafka(connection, createLog("error"));
+  const kafka = testKafka(connection);
   onTestFinished(() => kafka.close());
   const topics = ["calls", "deliveries.store", "dead-letters"].map((name) => prefix + name);
   const [calls = "", deliveries = "", deadLetterTopic = ""] = topics;

@@ -1,9 +1,8 @@
 // A real Kafka satisfies the contract of the port. Brokers are set in SWITCHYARD_KAFKA_BROKERS.
 
-import { createKafka } from "../../src/kafka/kafka.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { RECORD_MAX_BYTES } from "../support/contract/bench.ts";
 import { testKafkaContract } from "../support/contract/contract.ts";
+import { testKafka } from "../support/worlds/test-kafka.ts";
 
 const brokers = process.env.SWITCHYARD_KAFKA_BROKERS;
 if (brokers === undefined) {
@@ -11,17 +10,6 @@ if (brokers === undefined) {
 }
 
 testKafkaContract(() => ({
-  connect: () =>
-    createKafka(
-      {
-        brokers: brokers.split(","),
-        clientId: "contract",
-        tls: null,
-        sasl: null,
-        sessionTimeoutMs: 10_000,
-        recordMaxBytes: () => RECORD_MAX_BYTES,
-      },
-      createLog("error"),
-    ),
+  connect: () => testKafka({ brokers: brokers.split(","), recordMaxBytes: () => RECORD_MAX_BYTES }),
   close: () => Promise.resolve(),
 }));

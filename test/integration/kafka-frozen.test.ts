@@ -7,10 +7,9 @@ import { createInterface } from "node:readline";
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 
-import { createKafka } from "../../src/kafka/kafka.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { Bench, record, values } from "../support/contract/bench.ts";
 import { Taker } from "../support/contract/taker.ts";
+import { testKafka } from "../support/worlds/test-kafka.ts";
 
 const MEMBER = join(import.meta.dirname, "../support/kafkajs/frozen-member.ts");
 const BROKERS = process.env.SWITCHYARD_KAFKA_BROKERS ?? "";
@@ -19,9 +18,7 @@ const bench = new Bench();
 beforeEach(() =>
   bench.open({
     connect: () => {
-      const connection = { brokers: BROKERS.split(","), clientId: "frozen", tls: null, sasl: null };
-      const limits = { sessionTimeoutMs: 6_000, recordMaxBytes: () => 200_000 };
-      return createKafka({ ...connection, ...limits }, createLog("error"));
+      return testKafka({ sessionTimeoutMs: 6_000, recordMaxBytes: () => 200_000 });
     },
     close: () => Promise.resolve(),
   }),

@@ -9,6 +9,7 @@ import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
 import { record, values } from "../support/contract/bench.ts";
 import { Taker } from "../support/contract/taker.ts";
 import { LogLines } from "../support/log/log-lines.ts";
+import { createTopics } from "../support/worlds/test-kafka.ts";
 
 let broker: PrivateKafka;
 beforeAll(async () => {
@@ -46,7 +47,7 @@ test("a broker gone for longer than a session: nothing is lost, and nothing fini
   const lines = new LogLines();
   const kafka = createKafka(connection(), lines.log);
   const topic = "gone";
-  await kafka.admin.create([{ name: topic, partitions: 1, replicationFactor: 1, config: {} }]);
+  await createTopics(kafka, [topic]);
   const producer = kafka.producer();
   await producer.send(["a", "b", "c"].map((value) => record(topic, value)));
   const taker = new Taker();
@@ -78,7 +79,7 @@ test("closing while the broker is down ends, and reports what was not written", 
   const lines = new LogLines();
   const kafka = createKafka(connection(), lines.log);
   const topic = "closed";
-  await kafka.admin.create([{ name: topic, partitions: 1, replicationFactor: 1, config: {} }]);
+  await createTopics(kafka, [topic]);
   const consumer = kafka.consume(options(topic, new Taker()));
   await consumer.joined;
   const producer = kafka.producer();

@@ -19,6 +19,7 @@ import {
   startGuardedBroker,
 } from "../support/servers/guarded-broker.ts";
 import { fakeShell } from "../support/worlds/fake-shell.ts";
+import { createTopics } from "../support/worlds/test-kafka.ts";
 
 const PREFIX = "perm.";
 const TOPIC = `${PREFIX}things`;
@@ -90,9 +91,7 @@ beforeAll(async () => {
   broker = await startGuardedBroker(java, USERS);
   open = createKafka(connectionOf(null), new LogLines().log);
   const names = [TOPIC, `${PREFIX}other`, `${PREFIX}calls`];
-  await open.admin.create(
-    names.map((name) => ({ name, partitions: 1, replicationFactor: 1, config: {} })),
-  );
+  await createTopics(open, names);
   await open.producer().send([{ topic: TOPIC, key: null, value: Buffer.from("x"), headers: [] }]);
   await broker.grant("describes", [ofPrefix("Describe"), on("group", ["g"], "Read")]);
   await broker.grant("reads-topic", [ofPrefix("Read")]);

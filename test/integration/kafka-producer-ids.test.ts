@@ -4,23 +4,15 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 
 import { Brokers } from "../../src/kafka/cluster/brokers.ts";
 import { Clients } from "../../src/kafka/cluster/connection.ts";
-import { createKafka } from "../../src/kafka/kafka.ts";
 import { sendProduce } from "../../src/kafka/kafkajs/internals.ts";
-import type { KafkaConnection } from "../../src/kafka/port.ts";
 import type { ProducerId } from "../../src/kafka/produce/producer-id.ts";
 import type { ProduceRequest } from "../../src/kafka/wire/encode-produce.ts";
 import { Bench } from "../support/contract/bench.ts";
 import { LogLines } from "../support/log/log-lines.ts";
+import { testConnection, testKafka } from "../support/worlds/test-kafka.ts";
 
 const OUT_OF_ORDER = 45;
-const connection: KafkaConnection = {
-  brokers: (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(","),
-  clientId: "producer-ids",
-  tls: null,
-  sasl: null,
-  sessionTimeoutMs: 6_000,
-  recordMaxBytes: () => 900_000,
-};
+const connection = testConnection({ sessionTimeoutMs: 6_000, recordMaxBytes: () => 900_000 });
 const { log } = new LogLines();
 const bench = new Bench();
 const client = new Clients(connection, log).create();
@@ -28,7 +20,7 @@ const brokers = new Brokers(client);
 
 beforeAll(() => {
   bench.open({
-    connect: () => createKafka(connection, log),
+    connect: () => testKafka(connection, log),
     close: () => Promise.resolve(),
   });
 });

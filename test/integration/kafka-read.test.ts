@@ -2,28 +2,20 @@
 
 import { CompressionTypes } from "kafkajs";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createKafka } from "../../src/kafka/kafka.ts";
 import { Kafka as KafkajsClient, logLevel } from "../../src/kafka/kafkajs/kafkajs.ts";
-import type { Kafka, KafkaConnection } from "../../src/kafka/port.ts";
-import { createLog } from "../../src/telemetry/log.ts";
+import type { Kafka } from "../../src/kafka/port.ts";
 import { Bench, values } from "../support/contract/bench.ts";
 import { registerCompressions } from "../support/kafkajs/compressing.ts";
+import { testConnection, testKafka } from "../support/worlds/test-kafka.ts";
 
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
-const connection: KafkaConnection = {
-  brokers,
-  clientId: "read",
-  tls: null,
-  sasl: null,
-  sessionTimeoutMs: 10_000,
-  recordMaxBytes: () => 900_000,
-};
+const connection = testConnection({ recordMaxBytes: () => 900_000 });
 const foreign = new KafkajsClient({ brokers, logLevel: logLevel.NOTHING });
 const bench = new Bench();
 
 beforeEach(() =>
   bench.open({
-    connect: () => createKafka(connection, createLog("error")),
+    connect: () => testKafka(connection),
     close: () => Promise.resolve(),
   }),
 );
@@ -107,7 +99,7 @@ test("a client that is closed reads no more", async () => {
   const kafka = bench.connect();
   const topic = await bench.topic(kafka, 1);
   await bench.fill(kafka, topic, 1);
-  const other = createKafka(connection, createLog("error"));
+  const other = testKafka(connection);
   // The reader waits for a record that never arrives.
   const waiting = read(other, topic, 0, 2);
   expect(await read(other, topic, 0, 1)).toEqual(["0"]);

@@ -15,6 +15,7 @@ import {
   NO_CERTIFICATE,
   startSecuredBroker,
 } from "../support/servers/secured-broker.ts";
+import { consumeWith, createTopics } from "../support/worlds/test-kafka.ts";
 
 const never = new AbortController().signal;
 const java = await chooseJava(never, () => undefined).catch(() => null);
@@ -54,21 +55,10 @@ async function roundTrip(options: KafkaConnection): Promise<void> {
   const lines = new LogLines();
   const kafka = createKafka(options, lines.log);
   const topic = `t${Math.random()}`;
-  await kafka.admin.create([{ name: topic, partitions: 1, replicationFactor: 1, config: {} }]);
+  await createTopics(kafka, [topic]);
   expect(await kafka.producer().send([record(topic, "value")])).toEqual([]);
   const taker = new Taker({ finishesAtOnce: true });
-  const consumer = kafka.consume({
-    groupId: topic,
-    topics: [topic],
-    partitionRecordsMax: 10,
-    maxBytes: 100_000,
-    whenFull: "hold",
-    drainLimitMs: 1_000,
-    onAssigned: taker.onAssigned,
-    onCrash: (error) => {
-      throw error;
-    },
-  });
+  const consumer = consumeWith(kafka, taker, { groupId: topic, topics: [topic] });
   await taker.untilTaken(1);
   await consumer.stop();
   await kafka.close();

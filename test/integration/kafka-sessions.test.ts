@@ -29,6 +29,7 @@ import {
 import { record } from "../support/contract/bench.ts";
 import { keyOf, Taker } from "../support/contract/taker.ts";
 import { LogLines } from "../support/log/log-lines.ts";
+import { consumeWith, createTopics } from "../support/worlds/test-kafka.ts";
 
 const SECURITY = "org.apache.kafka.common.security";
 const PASSWORD = "pass word:1";
@@ -152,21 +153,10 @@ async function startTraffic(expect: ExpectStatic, sasl: () => KafkaSasl) {
   const topic = `t${Math.random()}`;
   // A broker that has just started may take longer than a session to create a topic.
   const open = openKafka();
-  await open.admin.create([{ name: topic, partitions: 2, replicationFactor: 1, config: {} }]);
+  await createTopics(open, [topic], 2);
   await open.close();
   const taker = new Taker({ finishesAtOnce: true });
-  const consumer = kafka.consume({
-    groupId: topic,
-    topics: [topic],
-    partitionRecordsMax: 100,
-    maxBytes: 100_000,
-    whenFull: "hold",
-    drainLimitMs: 1_000,
-    onAssigned: taker.onAssigned,
-    onCrash: (error) => {
-      throw error;
-    },
-  });
+  const consumer = consumeWith(kafka, taker, { groupId: topic, topics: [topic] });
   const producer = kafka.producer();
   expect(await producer.send([record(topic, "first")])).toEqual([]);
   await taker.untilTaken(1);

@@ -2,23 +2,18 @@
 
 import { afterEach, beforeEach, expect, test } from "vitest";
 
-import { createKafka } from "../../src/kafka/kafka.ts";
 import { Kafka as KafkajsClient, logLevel } from "../../src/kafka/kafkajs/kafkajs.ts";
-import type { Kafka, KafkaConnection } from "../../src/kafka/port.ts";
+import type { Kafka } from "../../src/kafka/port.ts";
 import { Bench, record } from "../support/contract/bench.ts";
 import { Taker } from "../support/contract/taker.ts";
-import { LogLines } from "../support/log/log-lines.ts";
+import { testKafka } from "../support/worlds/test-kafka.ts";
 
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
-const connection: KafkaConnection = {
-  ...{ brokers, clientId: "topics", tls: null, sasl: null },
-  ...{ sessionTimeoutMs: 6_000, recordMaxBytes: () => 900_000 },
-};
 const bench = new Bench();
 
 beforeEach(() =>
   bench.open({
-    connect: () => createKafka(connection, new LogLines().log),
+    connect: () => testKafka({ sessionTimeoutMs: 6_000, recordMaxBytes: () => 900_000 }),
     close: () => Promise.resolve(),
   }),
 );

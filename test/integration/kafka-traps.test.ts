@@ -4,31 +4,24 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import { Brokers } from "../../src/kafka/cluster/brokers.ts";
 import { Clients } from "../../src/kafka/cluster/connection.ts";
-import { createKafka } from "../../src/kafka/kafka.ts";
 import { request } from "../../src/kafka/kafkajs/internals.ts";
 import { Kafka as KafkajsClient, logLevel } from "../../src/kafka/kafkajs/kafkajs.ts";
-import type { Consumer, KafkaConnection } from "../../src/kafka/port.ts";
+import type { Consumer } from "../../src/kafka/port.ts";
 import { Bench, record, values } from "../support/contract/bench.ts";
 import { keyOf, Taker } from "../support/contract/taker.ts";
 import { registerCompressions } from "../support/kafkajs/compressing.ts";
 import { LogLines } from "../support/log/log-lines.ts";
+import { testConnection, testKafka } from "../support/worlds/test-kafka.ts";
 
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
-const connection: KafkaConnection = {
-  brokers,
-  clientId: "traps",
-  tls: null,
-  sasl: null,
-  sessionTimeoutMs: 6_000,
-  recordMaxBytes: () => 900_000,
-};
+const connection = testConnection({ sessionTimeoutMs: 6_000, recordMaxBytes: () => 900_000 });
 const bench = new Bench();
 let lines = new LogLines();
 
 beforeEach(() => {
   lines = new LogLines();
   bench.open({
-    connect: () => createKafka(connection, lines.log),
+    connect: () => testKafka(connection, lines.log),
     close: () => Promise.resolve(),
   });
 });

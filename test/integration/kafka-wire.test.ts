@@ -10,12 +10,11 @@ import {
 } from "@platformatic/kafka";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { IncomingRecord } from "../../src/domain/record.ts";
-import { createKafka } from "../../src/kafka/kafka.ts";
 import { Kafka, logLevel, Partitioners } from "../../src/kafka/kafkajs/kafkajs.ts";
 import type { OutgoingMessage } from "../../src/kafka/wire/encode-records.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { KAFKA_VERSION } from "../../tools/kafka/settings.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
+import { testKafka } from "../support/worlds/test-kafka.ts";
 
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const jars = process.env.SWITCHYARD_KAFKA_JARS;
@@ -43,9 +42,7 @@ afterAll(async () => {
 const UNTIL_KNOWN = { timeout: 60_000, interval: 50 };
 
 function createOwn() {
-  const connection = { brokers, clientId: "wire-test", tls: null, sasl: null };
-  const limits = { sessionTimeoutMs: 10_000, recordMaxBytes: () => 900_000 };
-  return createKafka({ ...connection, ...limits }, createLog("error"));
+  return testKafka({ clientId: "wire-test", recordMaxBytes: () => 900_000 });
 }
 
 async function createTopic(name: string, numPartitions = 1): Promise<string> {

@@ -5,14 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { chooseJava } from "../../tools/kafka/choose.ts";
 import { bringUp, look, placeIn, takeDown } from "../../tools/kafka/kept.ts";
 import { KAFKA, kafkaService } from "../../tools/kafka/kept-services.ts";
 import { PASSWORD, pem, USER } from "../../tools/kafka/security.ts";
 import { record } from "../support/contract/bench.ts";
-import { LogLines } from "../support/log/log-lines.ts";
+import { testKafka } from "../support/worlds/test-kafka.ts";
 
 const never = new AbortController().signal;
 const silent = () => undefined;
@@ -32,9 +31,7 @@ afterAll(async () => {
 function connect(address: string): Kafka {
   const tls = { ca: pem("ca.pem"), cert: null, key: null, serverName: null };
   const sasl = { mechanism: "scram-sha-512", username: USER, password: PASSWORD } as const;
-  const connection = { brokers: address.split(","), clientId: "cluster", tls, sasl };
-  const limits = { sessionTimeoutMs: 10_000, recordMaxBytes: () => 900_000 };
-  return createKafka({ ...connection, ...limits }, new LogLines().log);
+  return testKafka({ brokers: address.split(","), tls, sasl, recordMaxBytes: () => 900_000 });
 }
 
 test.skipIf(java === null)(

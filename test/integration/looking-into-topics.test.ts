@@ -9,14 +9,13 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { parse } from "yaml";
 
-import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { findJars } from "../../tools/kafka/choose.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { Taker } from "../support/contract/taker.ts";
 import { fencedBlocks } from "../support/project/fenced-blocks.ts";
 import { ROOT } from "../support/project/tracked-texts.ts";
+import { consumeWith, createTopics, testKafka } from "../support/worlds/test-kafka.ts";
 
 const run = promisify(execFile);
 const BROKERS = process.env.SWITCHYARD_KAFKA_BROKERS ?? "";
@@ -45,20 +44,8 @@ beforeAll(async () => {
     writeFileSync(file, `#!/bin/sh\nexec java -cp '${jars}/*' ${main} "$@"\n`);
     chmodSync(file, 0o755);
   }
-  kafka = createKafka(
-    {
-      brokers: BROKERS.split(","),
-      clientId: "looking",
-      tls: null,
-      sasl: null,
-      sessionTimeoutMs: 10_000,
-      recordMaxBytes: () => 1_048_576,
-    },
-    createLog("error"),
-  );
-  await kafka.admin.create(
-    TOPICS.map((name) => ({ name, partitions: 1, replicationFactor: 1, config: {} })),
-  );
+  kafka = testKafka({ clientId: "looking" });
+  await createTopics(kafka, TOPICS);
   const producer = kafka.producer();
   const headers = [["switchyard-reason", Buffer.from("rejected")]] as const;
   const value = Buffer.from('{"type":"track"}');
@@ -71,18 +58,7 @@ beforeAll(async () => {
 /** Reads the destination's topic to its end, like its consumer, and commits. */
 async function deliverAll(): Promise<void> {
   const taker = new Taker({ finishesAtOnce: true });
-  const consumer = kafka.consume({
-    groupId: GROUP,
-    topics: TOPICS.slice(-1),
-    partitionRecordsMax: 100,
-    maxBytes: 1e6,
-    whenFull: "hold",
-    drainLimitMs: 1_000,
-    onAssigned: taker.onAssigned,
-    onCrash: (error) => {
-      throw error;
-    },
-  });
+  const consumer = consumeWith(kafka, taker, { groupId: GROUP, topics: TOPICS.slice(-1) });
   await vi.waitUntil(() => taker.taken.length === 1, { timeout: 60_000 });
   await consumer.stop();
 }

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { controlledPrograms, inOrder, STAGES } from "../support/worlds/controlled-programs.ts";
+import { createTopics } from "../support/worlds/test-kafka.ts";
 
 /** Much more than is needed, because of a busy machine and the brokers' initial rebalance delay. */
 const SOON = { interval: 50 };
@@ -43,7 +44,7 @@ test(
     const { kafka, prefix, worldOf } = await controlledPrograms();
     const world = worldOf(await freePort(), "10s");
     const name = `${prefix}operator-actions`;
-    await kafka.admin.create([{ name, partitions: 1, replicationFactor: 1, config: {} }]);
+    await createTopics(kafka, [name]);
     const pause = async (...args: string[]) =>
       JSON.parse((await world.command(["pause", "crm", "--json", ...args])).out);
     const first = await pause("--for", "2h");

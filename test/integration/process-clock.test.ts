@@ -6,11 +6,10 @@ import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { stringify } from "yaml";
 import type { IncomingRecord } from "../../src/domain/record.ts";
-import { createKafka } from "../../src/kafka/kafka.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { wrongClock } from "../support/clock/wrong-clock.ts";
 import { programWorld, type RunningProgram } from "../support/servers/program.ts";
+import { testKafka } from "../support/worlds/test-kafka.ts";
 
 const BROKERS = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const POLL = { interval: 200, timeout: 60_000 };
@@ -57,13 +56,7 @@ async function cluster(url: string, delays: readonly string[], kafkaSettings: ob
     }),
   );
   onTestFinished(() => world[Symbol.asyncDispose]());
-  const kafka = createKafka(
-    {
-      ...{ brokers: BROKERS, clientId: "test", tls: null, sasl: null, sessionTimeoutMs: 6_000 },
-      recordMaxBytes: () => 1_048_576,
-    },
-    createLog("error", { write: () => undefined }),
-  );
+  const kafka = testKafka({ sessionTimeoutMs: 6_000 });
   onTestFinished(() => kafka.close());
   const publish = async (id: string) => {
     const value = { type: "track", userId: "u1", event: "e", messageId: id };

@@ -5,13 +5,12 @@ import { renameSync, writeFileSync } from "node:fs";
 import { setTimeout as timer } from "node:timers/promises";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 
-import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { programWorld, type RunningProgram } from "../support/servers/program.ts";
 import { type WebhookServer, webhookServer } from "../support/servers/webhook-server.ts";
 import { messageIdsOf } from "../support/worlds/own-topics.ts";
+import { deleteTopics, testKafka } from "../support/worlds/test-kafka.ts";
 
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const SOON = { timeout: 90_000, interval: 100 };
@@ -28,16 +27,11 @@ let kafka: Kafka;
 beforeEach(async () => {
   prefix = uniquePrefix("reload-crash");
   receiver = await webhookServer();
-  const connection = { brokers, clientId: "reload-crash", tls: null, sasl: null };
-  kafka = createKafka(
-    { ...connection, sessionTimeoutMs: 6_000, recordMaxBytes: () => 1_048_576 },
-    createLog("error", { write: () => undefined }),
-  );
+  kafka = testKafka({ clientId: "reload-crash", sessionTimeoutMs: 6_000 });
 });
 
 afterEach(async () => {
-  const names = (await kafka.admin.topics()).filter((name) => name.startsWith(prefix));
-  await kafka.admin.deleteTopics(names);
+  await deleteTopics(kafka, prefix);
   await kafka.close();
   await receiver[Symbol.asyncDispose]();
 });

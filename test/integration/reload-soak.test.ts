@@ -6,13 +6,12 @@ import { renameSync, writeFileSync } from "node:fs";
 import { setTimeout as timer } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 
-import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { programWorld, type RunningProgram } from "../support/servers/program.ts";
 import { type TakenWebhook, webhookServer } from "../support/servers/webhook-server.ts";
+import { deleteTopics, testKafka } from "../support/worlds/test-kafka.ts";
 
 const COUNT = Number(process.env.SWITCHYARD_RELOADS ?? 30);
 const TIMEOUT_MS = 120_000 + COUNT * 8_000;
@@ -120,11 +119,7 @@ function repeatedIn(
 }
 
 function connect(): Kafka {
-  const connection = { brokers, clientId: "reload-soak", tls: null, sasl: null };
-  return createKafka(
-    { ...connection, sessionTimeoutMs: 6_000, recordMaxBytes: () => 1_048_576 },
-    createLog("error", { write: () => undefined }),
-  );
+  return testKafka({ sessionTimeoutMs: 6_000 });
 }
 
 async function start(): Promise<World> {
@@ -168,8 +163,7 @@ async function start(): Promise<World> {
     await program[Symbol.asyncDispose]();
     await ended;
     await producer.close(1_000);
-    const names = (await kafka.admin.topics()).filter((name) => name.startsWith(prefix));
-    await kafka.admin.deleteTopics(names);
+    await deleteTopics(kafka, prefix);
     await kafka.close();
     await hooks[Symbol.asyncDispose]();
   });

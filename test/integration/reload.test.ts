@@ -7,13 +7,12 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 
-import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka, Producer } from "../../src/kafka/port.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { programWorld, type RunningProgram } from "../support/servers/program.ts";
 import { type WebhookServer, webhookServer } from "../support/servers/webhook-server.ts";
+import { deleteTopics, testKafka } from "../support/worlds/test-kafka.ts";
 
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 /** Much more than is needed, because of a busy machine and the brokers' initial rebalance delay. */
@@ -31,21 +30,14 @@ beforeEach(async () => {
   prefix = uniquePrefix("reload");
   admin = await freePort();
   receiver = await webhookServer();
-  kafka = createKafka(
-    {
-      ...{ brokers, clientId: "reload-test", tls: null, sasl: null, sessionTimeoutMs: 6_000 },
-      recordMaxBytes: () => 1_048_576,
-    },
-    createLog("error", { write: () => undefined }),
-  );
+  kafka = testKafka({ sessionTimeoutMs: 6_000 });
   producer = kafka.producer();
   published = 0;
 });
 
 afterEach(async () => {
   await producer.close(1_000);
-  const names = (await kafka.admin.topics()).filter((name) => name.startsWith(prefix));
-  await kafka.admin.deleteTopics(names);
+  await deleteTopics(kafka, prefix);
   await kafka.close();
   await receiver[Symbol.asyncDispose]();
 });

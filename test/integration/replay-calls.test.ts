@@ -9,10 +9,9 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, expect, test } from "vitest";
 
-import { createKafka } from "../../src/kafka/kafka.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { messageIdsOf } from "../support/worlds/own-topics.ts";
+import { deleteTopics, testKafka } from "../support/worlds/test-kafka.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 const POLL = { interval: 100 };
@@ -22,17 +21,7 @@ const prefix = uniquePrefix("replay-calls");
 const folder = mkdtempSync(join(tmpdir(), "switchyard-replay-calls-"));
 const file = join(folder, "switchyard.yaml");
 const children = new Set<ChildProcess>();
-const kafka = createKafka(
-  {
-    brokers,
-    clientId: "test",
-    tls: null,
-    sasl: null,
-    sessionTimeoutMs: 10_000,
-    recordMaxBytes: () => 1_048_576,
-  },
-  createLog("error", { write: () => undefined }),
-);
+const kafka = testKafka();
 const [calls, deliveries] = [`${prefix}calls`, `${prefix}deliveries.hook`];
 
 function configure(destinations: string): void {
@@ -52,8 +41,7 @@ destinations: [${destinations
 
 afterAll(async () => {
   for (const child of children) child.kill("SIGKILL");
-  const names = await kafka.admin.topics();
-  await kafka.admin.deleteTopics(names.filter((name) => name.startsWith(prefix)));
+  await deleteTopics(kafka, prefix);
   await kafka.close();
   rmSync(folder, { recursive: true });
 });

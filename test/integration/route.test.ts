@@ -7,8 +7,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
 import type { IncomingRecord, OutgoingRecord } from "../../src/domain/record.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
-import { createKafka } from "../../src/kafka/kafka.ts";
-import type { Consumer, Kafka, KafkaConnection, Producer } from "../../src/kafka/port.ts";
+import type { Consumer, Kafka, Producer } from "../../src/kafka/port.ts";
 import { startRoute } from "../../src/route/stage.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";
@@ -19,6 +18,7 @@ import { encodeBatch } from "../support/build/record-batches.ts";
 import { Taker } from "../support/contract/taker.ts";
 import { rawProduce } from "../support/kafkajs/raw-produce.ts";
 import { countingTakes } from "../support/worlds/counting-takes.ts";
+import { consumeWith, testConnection, testKafka } from "../support/worlds/test-kafka.ts";
 
 /** Its topic accepts only small records. */
 const TIGHT = "tight";
@@ -32,11 +32,10 @@ if (brokers === undefined) {
   throw new Error("no Kafka to test with: set SWITCHYARD_KAFKA_BROKERS to host:port");
 }
 const log = createLog("error");
-const connection: KafkaConnection = {
-  ...{ brokers: brokers.split(","), clientId: "route-test", tls: null, sasl: null },
-  sessionTimeoutMs: 10_000,
+const connection = testConnection({
+  brokers: brokers.split(","),
   recordMaxBytes: (topic) => (topic === deliveries(TIGHT) ? 2_000 : 1e6),
-};
+});
 
 let prefix = "";
 let topics = topicNames(prefix);
@@ -47,7 +46,7 @@ let readers: Consumer[] = [];
 beforeEach(async () => {
   prefix = uniquePrefix("route");
   topics = topicNames(prefix);
-  kafka = createKafka(connection, log);
+  kafka = testKafka(connection);
   producer = kafka.producer();
   readers = [];
   await kafka.admin.create(
@@ -121,17 +120,9 @@ const numbered = (count: number) => Array.from({ length: count }, (_, number) =>
 /** Reads the topics from the start, in a separate group. */
 function read(names: readonly string[]): Taker {
   const taker = new Taker({ finishesAtOnce: true });
-  const reader = kafka.consume({
+  const reader = consumeWith(kafka, taker, {
     groupId: uniquePrefix(`${prefix}read`),
     topics: names,
-    partitionRecordsMax: 10_000,
-    maxBytes: 50_000_000,
-    whenFull: "hold",
-    drainLimitMs: 1_000,
-    onAssigned: taker.onAssigned,
-    onCrash: (error) => {
-      throw error;
-    },
   });
   readers.push(reader);
   return taker;

@@ -3,10 +3,9 @@
 import { writeFileSync } from "node:fs";
 import { describe, type TestContext, test } from "vitest";
 import { stringify } from "yaml";
-import { createKafka } from "../../src/kafka/kafka.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { programWorld, type RunningProgram } from "../support/servers/program.ts";
+import { testKafka } from "../support/worlds/test-kafka.ts";
 
 const BROKERS = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const MINUTE = { interval: 500, timeout: 60_000 };
@@ -106,13 +105,7 @@ describe.concurrent("two processes of a group", () => {
     await old.logged("ready");
     const same = start(["crm"]);
     await same.logged("ready");
-    const kafka = createKafka(
-      {
-        ...{ brokers: BROKERS, clientId: "test", tls: null, sasl: null, sessionTimeoutMs: 6_000 },
-        recordMaxBytes: () => 1_048_576,
-      },
-      createLog("error", { write: () => undefined }),
-    );
+    const kafka = testKafka({ sessionTimeoutMs: 6_000 });
     onTestFinished(() => kafka.close());
     const [log] = await kafka.admin.offsets(`${prefix}operator-actions`);
     // Each process has written its record, so both have seen each other.

@@ -7,8 +7,7 @@ import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
 import type { DestinationRules } from "../../src/domain/rules.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
-import { createKafka } from "../../src/kafka/kafka.ts";
-import type { Consumer, Kafka, KafkaConnection, Producer } from "../../src/kafka/port.ts";
+import type { Consumer, Kafka, Producer } from "../../src/kafka/port.ts";
 import { startRoute } from "../../src/route/stage.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";
@@ -17,15 +16,12 @@ import { aSource, aTopicDestination } from "../support/build/calls.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { rulesOf } from "../support/build/ruled-call.ts";
 import { Taker } from "../support/contract/taker.ts";
+import { consumeWith, createTopics, testKafka } from "../support/worlds/test-kafka.ts";
 
 const brokers = process.env.SWITCHYARD_KAFKA_BROKERS;
 if (brokers === undefined) {
   throw new Error("no Kafka to test with: set SWITCHYARD_KAFKA_BROKERS to host:port");
 }
-const connection: KafkaConnection = {
-  ...{ brokers: brokers.split(","), clientId: "rules-test", tls: null, sasl: null },
-  ...{ sessionTimeoutMs: 10_000, recordMaxBytes: () => 1e6 },
-};
 
 let prefix = "";
 let topics = topicNames(prefix);
@@ -42,11 +38,9 @@ beforeEach(async () => {
   topics = topicNames(prefix);
   lines = [];
   readers = [];
-  kafka = createKafka(connection, createLog("error"));
+  kafka = testKafka({ brokers: brokers.split(",") });
   producer = kafka.producer();
-  await kafka.admin.create(
-    allTopics().map((name) => ({ name, partitions: 3, replicationFactor: 1, config: {} })),
-  );
+  await createTopics(kafka, allTopics(), 3);
 });
 
 afterEach(async () => {
@@ -76,15 +70,10 @@ function start(rules: Partial<DestinationRules>) {
 
 function read(names: readonly string[]): Taker {
   const taker = new Taker({ finishesAtOnce: true });
-  const reader = kafka.consume({
+  const reader = consumeWith(kafka, taker, {
     groupId: uniquePrefix(`${prefix}read`),
     topics: names,
     ...{ partitionRecordsMax: 10_000, maxBytes: 50_000_000, drainLimitMs: 1_000 },
-    whenFull: "hold",
-    onAssigned: taker.onAssigned,
-    onCrash: (error) => {
-      throw error;
-    },
   });
   readers.push(reader);
   return taker;

@@ -10,11 +10,10 @@ import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { expect, onTestFinished, test } from "vitest";
 
-import { createKafka } from "../../src/kafka/kafka.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { spawnGuarded } from "../../tools/kafka/guarded-process.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
+import { createTopics, testKafka } from "../support/worlds/test-kafka.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
@@ -193,15 +192,9 @@ test("without permission to create topics, it waits for them and names them", as
   const { child, logged, ended } = start(config, ["--stages", "route"]);
   const { topics } = (await logged("topics.waiting")) as { readonly topics: readonly string[] };
   expect(topics).toContain(`${prefix}deliveries.hook`);
-  const connection = { brokers, clientId: "test", tls: null, sasl: null };
-  const kafka = createKafka(
-    { ...connection, sessionTimeoutMs: 6_000, recordMaxBytes: () => 1e6 },
-    createLog("error", { write: () => undefined }),
-  );
+  const kafka = testKafka({ sessionTimeoutMs: 6_000 });
   onTestFinished(() => kafka.close());
-  await kafka.admin.create(
-    topics.map((name) => ({ name, partitions: 1, replicationFactor: 1, config: {} })),
-  );
+  await createTopics(kafka, topics);
   await logged("ready");
   child.kill("SIGTERM");
   expect(await ended).toBe(0);

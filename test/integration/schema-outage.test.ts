@@ -5,16 +5,15 @@ import avro from "avsc";
 import { expect, test } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
 import { readCallView } from "../../src/console/read/call.ts";
-import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { openCommandSchemas } from "../../src/operate/connect/command-schemas.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { startPrivateRegistry } from "../../tools/kafka/registry.ts";
 import { registerSchema } from "../support/servers/schema-registry.ts";
 import {
   type ProgramWithRegistry,
   startProgramWithRegistry,
 } from "../support/worlds/program-with-registry.ts";
+import { testKafka } from "../support/worlds/test-kafka.ts";
 
 const LIMIT = { timeout: 60_000 };
 
@@ -38,15 +37,7 @@ test("unknown, replayed; unreachable, waited for; others continue", async () => 
   await using registry = await startPrivateRegistry();
   const known = await registerSchema(registry.url, "known", { schema: schemaNamed("Known") });
   await using program = await startProgramWithRegistry("schema-outage", registry.url);
-  const connection = {
-    brokers: program.brokers.split(","),
-    clientId: "test",
-    tls: null,
-    sasl: null,
-    sessionTimeoutMs: 10_000,
-    recordMaxBytes: () => 1_048_576,
-  };
-  const kafka = createKafka(connection, createLog("error"));
+  const kafka = testKafka({ brokers: program.brokers.split(",") });
   const producer = kafka.producer();
   const send = async (partition: number, value: Buffer) => {
     const record = { topic: program.topic, partition, key: Buffer.from("u1"), value, headers: [] };

@@ -5,21 +5,12 @@ import diagnostics from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
-import { createKafka } from "../../src/kafka/kafka.ts";
-import { type Consumer, type KafkaConnection, TopicGoneError } from "../../src/kafka/port.ts";
+import { type Consumer, TopicGoneError } from "../../src/kafka/port.ts";
 import { Bench, record } from "../support/contract/bench.ts";
 import { Taker } from "../support/contract/taker.ts";
-import { LogLines } from "../support/log/log-lines.ts";
+import { testKafka } from "../support/worlds/test-kafka.ts";
 
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
-const connection: KafkaConnection = {
-  brokers,
-  clientId: "shared",
-  tls: null,
-  sasl: null,
-  sessionTimeoutMs: 10_000,
-  recordMaxBytes: () => 900_000,
-};
 const CONSUMERS = 50;
 /** Sockets for fetches, commits, other requests, produced records, and topics that are followed. */
 const SOCKETS_MAX = 5 * brokers.length;
@@ -37,7 +28,7 @@ function consume(...[kafka, taker, options]: Parameters<Bench["consume"]>): Cons
 
 beforeEach(() => {
   bench.open({
-    connect: () => createKafka(connection, new LogLines().log),
+    connect: () => testKafka({ recordMaxBytes: () => 900_000 }),
     close: () => Promise.resolve(),
   });
 });

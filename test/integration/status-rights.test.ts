@@ -25,6 +25,7 @@ import {
   startGuardedBroker,
 } from "../support/servers/guarded-broker.ts";
 import { fakeShell } from "../support/worlds/fake-shell.ts";
+import { testKafka } from "../support/worlds/test-kafka.ts";
 
 const PREFIX = "seen.";
 const USER = "viewer";
@@ -68,9 +69,7 @@ const grantOf = (
 
 /** Writes two deliveries to the queue of each destination, and one that waits for ten minutes. One topic is missing. */
 async function fill(open: string): Promise<void> {
-  const connection = { brokers: [open], clientId: "fill", tls: null, sasl: null };
-  const limits = { sessionTimeoutMs: 10_000, recordMaxBytes: () => 1_048_576 };
-  const kafka = createKafka({ ...connection, ...limits }, quiet);
+  const kafka = testKafka({ brokers: [open] });
   await using _closing = { [Symbol.asyncDispose]: () => kafka.close() };
   await kafka.admin.create(
     [...OWN, ...LINES.slice(0, -1), ...RETRIES].map((name) => {

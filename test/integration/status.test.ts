@@ -8,13 +8,12 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ProcessStatus } from "../../src/domain/process-status.ts";
-import { createKafka } from "../../src/kafka/kafka.ts";
 import type { DestinationReport } from "../../src/operate/look/destinations.ts";
 import type { StatusReport } from "../../src/operate/look/report.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { programWorld } from "../support/servers/program.ts";
+import { deleteTopics, testKafka } from "../support/worlds/test-kafka.ts";
 
 const PATIENCE = { interval: 250 };
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
@@ -67,15 +66,8 @@ afterAll(async () => {
   await world[Symbol.asyncDispose]();
   server.closeAllConnections();
   server.close();
-  const kafka = createKafka(
-    {
-      ...{ brokers, clientId: "test", tls: null, sasl: null, sessionTimeoutMs: 10_000 },
-      recordMaxBytes: () => 1_048_576,
-    },
-    createLog("error", { write: () => undefined }),
-  );
-  const names = await kafka.admin.topics();
-  await kafka.admin.deleteTopics(names.filter((name) => name.startsWith(prefix)));
+  const kafka = testKafka();
+  await deleteTopics(kafka, prefix);
   await kafka.close();
 });
 

@@ -12,6 +12,7 @@ import { parseAttemptRecord } from "../../src/domain/attempt-record.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { type ProgramWorld, programWorld } from "../support/servers/program.ts";
 import { ownTopics } from "../support/worlds/own-topics.ts";
+import { createTopics } from "../support/worlds/test-kafka.ts";
 
 const TIMEOUT_MS = 300_000;
 const POLL = { interval: 250 };
@@ -275,7 +276,7 @@ test(
     await sendUntil(async () => (await countOf("written")) > 0);
     await kafka.admin.deleteTopics([attempts]);
     await sendUntil(async () => !(await kafka.admin.topics()).includes(attempts));
-    await kafka.admin.create([{ name: attempts, partitions: 1, replicationFactor: 1, config: {} }]);
+    await createTopics(kafka, [attempts]);
     await sendUntil(async () => (await recordsIn("attempts")).length > 0);
     // On a busy machine, some may be repeated after a rebalance.
     const different = () => new Set(ledger.map((each) => Object.values(each).join(" "))).size;

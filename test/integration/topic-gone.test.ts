@@ -7,7 +7,6 @@ import { startDelay } from "../../src/delay/stage.ts";
 import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
 import { delayName, groupNames, topicNames } from "../../src/domain/topics.ts";
-import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Consumer, Kafka, TopicSpec, WatchedProducer } from "../../src/kafka/port.ts";
 import { startRoute } from "../../src/route/stage.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
@@ -20,6 +19,11 @@ import { uniquePrefix } from "../support/build/prefix.ts";
 import { Taker } from "../support/contract/taker.ts";
 import { topicsTaken } from "../support/kafkajs/log-holders.ts";
 import { LogLines } from "../support/log/log-lines.ts";
+import {
+  deleteTopics as deletePrefixed,
+  testConnection,
+  testKafka,
+} from "../support/worlds/test-kafka.ts";
 
 const A = "a" as DestinationId;
 const B = "b" as DestinationId;
@@ -33,10 +37,7 @@ const brokers = process.env.SWITCHYARD_KAFKA_BROKERS;
 if (brokers === undefined) {
   throw new Error("no Kafka to test with: set SWITCHYARD_KAFKA_BROKERS to host:port");
 }
-const connection = {
-  ...{ brokers: brokers.split(","), clientId: "topic-gone-test", tls: null, sasl: null },
-  ...{ sessionTimeoutMs: 10_000, recordMaxBytes: () => 1e6 },
-};
+const connection = testConnection({ brokers: brokers.split(",") });
 let lines: LogLines;
 
 let prefix = "";
@@ -49,7 +50,7 @@ beforeEach(async () => {
   lines = new LogLines();
   prefix = uniquePrefix("gone");
   topics = topicNames(prefix);
-  kafka = createKafka(connection, lines.log);
+  kafka = testKafka(connection, lines.log);
   readers = [];
   running = [];
   await kafka.admin.create(plan());
@@ -58,8 +59,7 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const one of running) await ("close" in one ? one.close() : one[Symbol.asyncDispose]());
   await Promise.all(readers.map((reader) => reader.stop()));
-  const names = (await kafka.admin.topics()).filter((name) => name.startsWith(prefix));
-  await kafka.admin.deleteTopics(names);
+  await deletePrefixed(kafka, prefix);
   await kafka.close();
 });
 

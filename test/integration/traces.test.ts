@@ -6,16 +6,15 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 
-import { createKafka } from "../../src/kafka/kafka.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
-import { LogLines } from "../support/log/log-lines.ts";
 import {
   type CollectedSpan,
   type OtlpCollector,
   startOtlpCollector,
 } from "../support/servers/otlp-collector.ts";
 import { programWorld } from "../support/servers/program.ts";
+import { deleteTopics, testKafka } from "../support/worlds/test-kafka.ts";
 
 const TIMEOUT_MS = 300_000;
 const POLL = { timeout: 60_000 };
@@ -65,11 +64,8 @@ tracing: { url: "${collector}", headers: { X-Api-Key: abc }, ${tracing} }
 `);
   onTestFinished(async () => {
     await program[Symbol.asyncDispose]();
-    const options = { brokers, clientId: "traces-test", tls: null, sasl: null };
-    const limits = { sessionTimeoutMs: 10_000, recordMaxBytes: () => 1_000_000 };
-    const kafka = createKafka({ ...options, ...limits }, new LogLines().log);
-    const names = await kafka.admin.topics();
-    await kafka.admin.deleteTopics(names.filter((name) => name.startsWith(prefix)));
+    const kafka = testKafka();
+    await deleteTopics(kafka, prefix);
     await kafka.close();
   });
   const running = program.start();

@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 
 import type { IncomingRecord, OutgoingRecord } from "../../../src/domain/record.ts";
 import type { ConsumeOptions, Consumer, Kafka } from "../../../src/kafka/port.ts";
+import { consumeWith } from "../worlds/test-kafka.ts";
 import type { Taker } from "./taker.ts";
 
 /** Maximum size of a record in the connections' settings. */
@@ -75,17 +76,7 @@ export class Bench {
     taker: Taker,
     options: Pick<ConsumeOptions, "groupId" | "topics"> & Partial<ConsumeOptions>,
   ): Consumer {
-    return kafka.consume({
-      partitionRecordsMax: 100,
-      maxBytes: 1_000_000,
-      whenFull: "hold",
-      drainLimitMs: 5_000,
-      onAssigned: taker.onAssigned,
-      onCrash: (error) => {
-        throw error;
-      },
-      ...options,
-    });
+    return consumeWith(kafka, taker, options);
   }
 }
 

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 
 import { type IncomingRecord, recordBytes } from "../../../src/domain/record.ts";
 import { TopicGoneError } from "../../../src/kafka/port.ts";
+import { createTopics } from "../worlds/test-kafka.ts";
 import { type Bench, record, values } from "./bench.ts";
 import { Taker } from "./taker.ts";
 
@@ -442,7 +443,7 @@ function testTopicMadeAnew(bench: Bench): void {
     expect(committed).toMatchObject([{ offset: 5 }]);
     await kafka.admin.deleteTopics([topic]);
     await expect.poll(() => kafka.admin.topics()).not.toContain(topic);
-    await kafka.admin.create([{ name: topic, partitions: 1, replicationFactor: null, config: {} }]);
+    await createTopics(kafka, [topic]);
     await bench.fill(kafka, topic, 7);
     // Kafka removes the commits of a deleted topic, but a commit that was in progress arrives after that.
     await kafka.admin.commit(topic, topic, committed);

@@ -4,7 +4,7 @@
  */
 
 import { describe, expect, test } from "vitest";
-
+import { createTopics } from "../worlds/test-kafka.ts";
 import { type Bench, values } from "./bench.ts";
 import { Taker } from "./taker.ts";
 
@@ -38,7 +38,7 @@ export function testHold(bench: Bench): void {
     expect(await idNow()).toBe(before);
     await kafka.admin.deleteTopics([topic]);
     await expect.poll(() => kafka.admin.topics()).not.toContain(topic);
-    await kafka.admin.create([{ name: topic, partitions: 1, replicationFactor: null, config: {} }]);
+    await createTopics(kafka, [topic]);
     const after = await idNow();
     expect(after).not.toBe("");
     expect(after).not.toBe(before);

@@ -5,19 +5,14 @@
  *   node test/support/kafkajs/frozen-member.ts <brokers> <topic, which is the group's name as well>
  */
 
-import { createKafka } from "../../../src/kafka/kafka.ts";
 import { createLog } from "../../../src/telemetry/log.ts";
+import { testKafka } from "../worlds/test-kafka.ts";
 
 const [brokers = "", topic = ""] = process.argv.slice(2);
-const connection = {
-  brokers: brokers.split(","),
-  clientId: "frozen",
-  tls: null,
-  sasl: null,
-  sessionTimeoutMs: 6_000,
-  recordMaxBytes: () => 200_000,
-};
-createKafka(connection, createLog("error", process.stderr)).consume({
+testKafka(
+  { brokers: brokers.split(","), sessionTimeoutMs: 6_000, recordMaxBytes: () => 200_000 },
+  createLog("error", process.stderr),
+).consume({
   groupId: topic,
   topics: [topic],
   partitionRecordsMax: 100,

@@ -9,19 +9,15 @@ import { startAudience } from "../../../src/audience/stage.ts";
 import { levelStores } from "../../../src/audience/store/owned-store.ts";
 import type { SourceId } from "../../../src/domain/ids.ts";
 import { groupNames, topicNames } from "../../../src/domain/topics.ts";
-import { createKafka } from "../../../src/kafka/kafka.ts";
 import { systemClock } from "../../../src/runtime/clock.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import { createLog } from "../../../src/telemetry/log.ts";
 import { uniquePrefix } from "../build/prefix.ts";
-
-const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
-const log = createLog("error");
+import { testKafka } from "./test-kafka.ts";
 
 function connect() {
   const recordMaxBytes = () => 1_048_576;
-  const connection = { brokers, clientId: "audience-test", tls: null, sasl: null };
-  return createKafka({ ...connection, sessionTimeoutMs: 6_000, recordMaxBytes }, log);
+  return testKafka({ sessionTimeoutMs: 6_000, recordMaxBytes });
 }
 
 export interface Reported {

@@ -7,6 +7,7 @@ import { type BrokerProxy, startProxy } from "../../chaos/proxy.ts";
 import { record } from "../contract/bench.ts";
 import type { Taker } from "../contract/taker.ts";
 import type { LogLines } from "../log/log-lines.ts";
+import { createTopics } from "./test-kafka.ts";
 
 export interface FrontedKafka extends AsyncDisposable {
   readonly broker: PrivateKafka;
@@ -61,7 +62,7 @@ export function narrow(topic: string, taker: Taker, whenFull: "hold" | "pause"):
 }
 
 export async function topicWith(kafka: Kafka, name: string, records: number): Promise<string> {
-  await kafka.admin.create([{ name, partitions: 1, replicationFactor: 1, config: {} }]);
+  await createTopics(kafka, [name]);
   await write(kafka, name, records);
   return name;
 }

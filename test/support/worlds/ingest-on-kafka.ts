@@ -3,7 +3,6 @@
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { SERVER_TIMES } from "../../../src/ingest/server.ts";
 import { type IngestConfig, type RunningIngest, startIngest } from "../../../src/ingest/stage.ts";
-import { createKafka } from "../../../src/kafka/kafka.ts";
 import type { Kafka } from "../../../src/kafka/port.ts";
 import { systemClock } from "../../../src/runtime/clock.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
@@ -12,6 +11,7 @@ import { aSource } from "../build/calls.ts";
 import { uniquePrefix } from "../build/prefix.ts";
 import { Taker } from "../contract/taker.ts";
 import { INGEST_LIMITS } from "./ingest-limits.ts";
+import { consumeWith, createTopics, testKafka } from "./test-kafka.ts";
 
 export const KEY = "web-key";
 
@@ -33,31 +33,10 @@ export async function callsTopic(name: string, own?: readonly string[]): Promise
   }
   const prefix = uniquePrefix(name);
   const topic = `${prefix}calls`;
-  const kafka = createKafka(
-    {
-      brokers: brokers.split(","),
-      clientId: name,
-      tls: null,
-      sasl: null,
-      sessionTimeoutMs: 10_000,
-      recordMaxBytes: () => 1_048_576,
-    },
-    createLog("error"),
-  );
-  await kafka.admin.create([{ name: topic, partitions: 3, replicationFactor: 1, config: {} }]);
+  const kafka = testKafka({ brokers: brokers.split(","), clientId: name });
+  await createTopics(kafka, [topic], 3);
   const taker = new Taker({ finishesAtOnce: true });
-  const consumer = kafka.consume({
-    groupId: `${prefix}test`,
-    topics: [topic],
-    partitionRecordsMax: 100_000,
-    maxBytes: 1e8,
-    whenFull: "hold",
-    drainLimitMs: 1_000,
-    onAssigned: taker.onAssigned,
-    onCrash: (error) => {
-      throw error;
-    },
-  });
+  const consumer = consumeWith(kafka, taker, { groupId: `${prefix}test`, topics: [topic] });
   await consumer.joined;
   return {
     brokers,

@@ -4,11 +4,10 @@ import { onTestFinished } from "vitest";
 
 import { DELIVERY_HEADER } from "../../../src/domain/delivery.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
-import { createKafka } from "../../../src/kafka/kafka.ts";
 import type { Kafka } from "../../../src/kafka/port.ts";
-import { createLog } from "../../../src/telemetry/log.ts";
 import { headerTexts } from "../build/calls.ts";
 import { uniquePrefix } from "../build/prefix.ts";
+import { deleteTopics, testKafka } from "./test-kafka.ts";
 
 const RECORD_MAX_BYTES = 1_048_576;
 
@@ -23,16 +22,9 @@ export function ownTopics(
 ) {
   const prefix = uniquePrefix(name);
   const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
-  const kafka = createKafka(
-    {
-      ...{ brokers, clientId: "test", tls: null, sasl: null, sessionTimeoutMs: 10_000 },
-      recordMaxBytes: () => RECORD_MAX_BYTES,
-    },
-    createLog("error", { write: () => undefined }),
-  );
+  const kafka = testKafka({ recordMaxBytes: () => RECORD_MAX_BYTES });
   finished(async () => {
-    const names = await kafka.admin.topics();
-    await kafka.admin.deleteTopics(names.filter((each) => each.startsWith(prefix)));
+    await deleteTopics(kafka, prefix);
     await kafka.close();
   });
   /** All current records of a topic with the prefix, one partition at a time. */

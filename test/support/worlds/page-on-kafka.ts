@@ -7,14 +7,13 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-import { createKafka } from "../../../src/kafka/kafka.ts";
-import { createLog } from "../../../src/telemetry/log.ts";
 import { freePort } from "../../../tools/kafka/free-port.ts";
 import { startKafka } from "../../../tools/kafka/start.ts";
 import { buildPage } from "../../../tools/page/build.ts";
 import { startProxy } from "../../chaos/proxy.ts";
 import { HOSTILE } from "../servers/page-views.ts";
 import { programWorld } from "../servers/program.ts";
+import { testKafka } from "./test-kafka.ts";
 
 const NOWHERE = "127.0.0.1:1";
 const STAGES = ["--stages", "route,audience,deletion,deliver,delay,console"];
@@ -56,13 +55,7 @@ export async function pageOnKafka() {
   const program = world.start(STAGES);
   const { url } = await program.logged("console.listening");
   await program.logged("ready");
-  const kafka = createKafka(
-    {
-      ...{ brokers: [proxy.address], clientId: "page-test", tls: null, sasl: null },
-      ...{ sessionTimeoutMs: 6_000, recordMaxBytes: () => 1_048_576 },
-    },
-    createLog("error", { write: () => undefined }),
-  );
+  const kafka = testKafka({ brokers: [proxy.address], sessionTimeoutMs: 6_000 });
   started.defer(() => kafka.close());
   const producer = kafka.producer();
   const write = async (topic: string, key: string, value: object) => {

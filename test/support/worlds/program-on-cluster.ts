@@ -2,16 +2,15 @@
 
 import { expect } from "vitest";
 
-import { createKafka } from "../../../src/kafka/kafka.ts";
 import type { Kafka } from "../../../src/kafka/port.ts";
 import {
   type ClusterBroker,
   type LocalCluster,
   startCluster,
 } from "../../../tools/kafka/cluster.ts";
-import { LogLines } from "../log/log-lines.ts";
 import { programWorld, type RunningProgram } from "../servers/program.ts";
 import { webhookServer } from "../servers/webhook-server.ts";
+import { testKafka } from "./test-kafka.ts";
 
 const PREFIX = "three.";
 export const CALLS = `${PREFIX}calls`;
@@ -39,9 +38,7 @@ export async function programOnCluster(): Promise<ProgramOnCluster> {
   started.use(receiver);
   // The topic has only one replica, on the first broker.
   await cluster.look.create(LONELY, [[1], [1], [1]]);
-  const connection = { brokers: cluster.brokers, clientId: "cluster-test", tls: null, sasl: null };
-  const limits = { sessionTimeoutMs: 10_000, recordMaxBytes: () => 1e6 };
-  const kafka = createKafka({ ...connection, ...limits }, new LogLines().log);
+  const kafka = testKafka({ brokers: cluster.brokers });
   started.defer(() => kafka.close());
   const world = started.use(programWorld(clusterConfig(cluster.brokers, receiver.port)));
   const program = world.start();

@@ -6,13 +6,13 @@ import { startDelay } from "../../../src/delay/stage.ts";
 import { deliveryHeaders } from "../../../src/domain/delivery.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
 import { delayMsOfTopic, groupNames, topicNames } from "../../../src/domain/topics.ts";
-import { createKafka } from "../../../src/kafka/kafka.ts";
 import type { Kafka } from "../../../src/kafka/port.ts";
 import { systemClock } from "../../../src/runtime/clock.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import { uniquePrefix } from "../build/prefix.ts";
 import { deliveryOf } from "../build/webhook-destination.ts";
 import { LogLines } from "../log/log-lines.ts";
+import { testKafka } from "./test-kafka.ts";
 
 export const CRM = "crm" as DestinationId;
 export const BILLING = "billing" as DestinationId;
@@ -62,9 +62,7 @@ export async function waitingWorld(brokers: readonly string[]): Promise<WaitingW
 }
 
 function connect(brokers: readonly string[]): Kafka {
-  const connection = { brokers, clientId: "waiting", tls: null, sasl: null };
-  const limits = { sessionTimeoutMs: 6_000, recordMaxBytes: () => 1_000_000 };
-  return createKafka({ ...connection, ...limits }, new LogLines().log);
+  return testKafka({ brokers, clientId: "waiting", sessionTimeoutMs: 6_000 });
 }
 
 function topicOf(prefix: string, delay: string): string {

@@ -6,6 +6,7 @@ import { createPrng } from "../../../support/clock/prng.ts";
 import { record, values } from "../../../support/contract/bench.ts";
 import { keyOf, Taker } from "../../../support/contract/taker.ts";
 import { MemoryCluster, type MemoryKafka } from "../../../support/memory-kafka/memory-kafka.ts";
+import { consumeWith } from "../../../support/worlds/test-kafka.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -17,18 +18,7 @@ function start(seed = 1): { clock: ManualClock; cluster: MemoryCluster } {
 }
 
 function consume(kafka: MemoryKafka, taker: Taker) {
-  return kafka.consume({
-    groupId: "group",
-    topics: ["calls"],
-    partitionRecordsMax: 50,
-    maxBytes: 1_000_000,
-    whenFull: "hold",
-    drainLimitMs: 1_000,
-    onAssigned: taker.onAssigned,
-    onCrash: (error) => {
-      throw error;
-    },
-  });
+  return consumeWith(kafka, taker, { groupId: "group", topics: ["calls"] });
 }
 
 test("a killed process commits nothing more, and the others take over after the session timeout", async () => {
