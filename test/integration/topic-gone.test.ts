@@ -1,7 +1,6 @@
 // A destination's topic, or a delay topic, is deleted on the real Kafka while calls are routed.
 
-import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 import { startDelay } from "../../src/delay/stage.ts";
 import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
@@ -74,7 +73,8 @@ async function deleteTopics(names: readonly string[]): Promise<void> {
     return listed || (await topicsTaken(connection, names, PARTITIONS)).size > 0;
   };
   // The keeper may already have recreated the topic.
-  for (let looks = 0; looks < 30 && (await isTaken()); looks += 1) await sleep(100);
+  const isGone = async () => !(await isTaken());
+  await vi.waitUntil(isGone, { timeout: 3_000, interval: 100 }).catch(() => undefined);
 }
 
 function plan(): readonly TopicSpec[] {

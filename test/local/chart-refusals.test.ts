@@ -3,7 +3,7 @@
 
 import { beforeEach, describe, expect, test } from "vitest";
 import { parse } from "yaml";
-
+import { tableRows } from "../support/build/table-rows.ts";
 import { CHART, HELM_MAJORS, helm, NO_HELM, refusal, rendered } from "../support/chart/helm.ts";
 
 beforeEach((context) => {
@@ -13,21 +13,21 @@ beforeEach((context) => {
 /** Values for `--set-json`, in addition to the minimal values. */
 type Row = readonly [values: string, named: string];
 
-const TYPOS: readonly Row[] = [
-  ["replicaCoun=3", "replicaCoun"],
-  ['image={"repo":"x"}', "repo"],
-  ['config.kafka.brokerz=["a:1"]', "brokerz"],
-  ['config.destinations=[{"id":"a","type":"webhook","sharedSecert":"s"}]', "sharedSecert"],
-  ['config.kafka.sasl={"mechanizm":"plain"}', "mechanizm"],
-  ['stages.rout={"enabled":true}', "rout"],
-  ['stages.deliver={"replicas":3}', "replicas"],
-  ['replicaCount="3"', "replicaCount"],
-  ["replicaCount=-1", "replicaCount"],
-  ["keda.minReplicaCount=0", "minReplicaCount"],
-  ["podDisruptionBudget.maxUnavailable=0", "maxUnavailable"],
-  ["containerPorts.ingest=80", "containerPorts"],
-  ['image.digest="sha256:short"', "digest"],
-];
+const TYPOS = tableRows<Row>(`
+replicaCoun=3 | replicaCoun
+image={"repo":"x"} | repo
+config.kafka.brokerz=["a:1"] | brokerz
+config.destinations=[{"id":"a","type":"webhook","sharedSecert":"s"}] | sharedSecert
+config.kafka.sasl={"mechanizm":"plain"} | mechanizm
+stages.rout={"enabled":true} | rout
+stages.deliver={"replicas":3} | replicas
+replicaCount="3" | replicaCount
+replicaCount=-1 | replicaCount
+keda.minReplicaCount=0 | minReplicaCount
+podDisruptionBudget.maxUnavailable=0 | maxUnavailable
+containerPorts.ingest=80 | containerPorts
+image.digest="sha256:short" | digest
+`);
 
 const CONTRADICTIONS: readonly Row[] = [
   ['{"autoscaling":{"enabled":true},"keda":{"enabled":true}}', "keda"],
@@ -36,16 +36,6 @@ const CONTRADICTIONS: readonly Row[] = [
 ];
 
 const REFUSED: readonly Row[] = [
-  ['image.repository=""', "image.repository is required"],
-  ["config.kafka.brokers=[]", "config.kafka.brokers is required"],
-  ["containerPorts.admin=8080", "containerPorts.ingest and containerPorts.admin are both 8080"],
-  ["console.enabled=true", "config.console.token is required with console.enabled"],
-  [
-    'console={"enabled":true,"extraEnv":[{"name":"SWITCHYARD_CONSOLE_PORT","value":"1"}]}',
-    "extraEnv sets SWITCHYARD_CONSOLE_PORT",
-  ],
-  ["config.admin.port=9999", "config.admin.port is 9999, but containerPorts.admin is 9464"],
-  ['config.ingest.host="127.0.0.1"', "config.ingest.host is 127.0.0.1"],
   ['config.sources=[{"id":"web","writeKey":"${KEY}"}]', "config refers to the variable ${KEY}"],
   [
     'config.sources=[{"id":"web","writeKey":"${file:/run/secrets/switchyard/web}"}]',
@@ -56,57 +46,36 @@ const REFUSED: readonly Row[] = [
     "config refers to the file ${file:/etc/else/web}, but nothing is mounted there",
   ],
   [
-    'extraEnv=[{"name":"SWITCHYARD_ADMIN_PORT","value":"1"}]',
-    "extraEnv sets SWITCHYARD_ADMIN_PORT",
-  ],
-  ["replicaCount=7", "replicaCount is 7, but topics have only 6 partitions"],
-  ['autoscaling={"enabled":true,"maxReplicas":9}', "autoscaling.maxReplicas is 9"],
-  [
-    'autoscaling={"enabled":true,"minReplicas":5,"maxReplicas":2}',
-    "less than the minimum number of replicas, 5",
-  ],
-  [
-    'keda={"enabled":true,"serverAddress":"http://p","maxReplicaCount":9}',
-    "keda.maxReplicaCount is 9",
-  ],
-  ["keda.enabled=true", "keda.serverAddress is required"],
-  ['keda={"enabled":true,"serverAddress":"http://p","authModes":"bearer"}', "must be set together"],
-  ["terminationGracePeriodSeconds=30", "must be at least 40"],
-  ["preStop.sleepSeconds=60", "must be at least 95"],
-  [
-    'stages.deliver={"replicaCount":3}',
-    "stages.deliver.replicaCount is used only with stages.separate",
-  ],
-  [
-    'stages={"separate":true,"deliver":{"replicaCount":7}}',
-    "replicaCount of stages.deliver is 7, but topics have only 6 partitions",
-  ],
-  [
-    'stages={"separate":true,"ingest":{"keda":{"enabled":true,"serverAddress":"http://p"}}}',
-    "keda.query of stages.ingest is required",
-  ],
-  [
-    'stages={"separate":true,"audience":{"keda":{"enabled":true,"serverAddress":"http://p"}}}',
-    "the lag does not fall while a sync is open",
-  ],
-  [
-    '{"autoscaling":{"enabled":true},"stages":{"separate":true,"route":{"keda":{"enabled":true,"serverAddress":"http://p"}}}}',
-    "autoscaling and keda of stages.route are both enabled",
-  ],
-  ['{"ingress":{"enabled":true}}', "ingress.hosts is required"],
-  ['{"httpRoute":{"enabled":true}}', "httpRoute.parentRefs is required"],
-  [
-    '{"stages":{"ingest":{"enabled":false}},"ingress":{"enabled":true,"hosts":[{"host":"a"}]}}',
-    "ingress is enabled, but stages.ingest is not",
-  ],
-  [
     '{"networkPolicy":{"enabled":true},"config":{"kafka":{"brokers":"${BROKERS}"}},"envFrom":[{"secretRef":{"name":"x"}}]}',
     "networkPolicy.kafka.ports is required",
   ],
-  [
-    '{"networkPolicy":{"enabled":true},"config":{"destinations":[{"id":"crm","type":"webhook","endpoints":[{"url":"https://a.example.com:8443/"}]}]}}',
-    "the destination crm posts to port 8443",
-  ],
+  ...tableRows<Row>(`
+image.repository="" | image.repository is required
+config.kafka.brokers=[] | config.kafka.brokers is required
+containerPorts.admin=8080 | containerPorts.ingest and containerPorts.admin are both 8080
+console.enabled=true | config.console.token is required with console.enabled
+console={"enabled":true,"extraEnv":[{"name":"SWITCHYARD_CONSOLE_PORT","value":"1"}]} | extraEnv sets SWITCHYARD_CONSOLE_PORT
+config.admin.port=9999 | config.admin.port is 9999, but containerPorts.admin is 9464
+config.ingest.host="127.0.0.1" | config.ingest.host is 127.0.0.1
+extraEnv=[{"name":"SWITCHYARD_ADMIN_PORT","value":"1"}] | extraEnv sets SWITCHYARD_ADMIN_PORT
+replicaCount=7 | replicaCount is 7, but topics have only 6 partitions
+autoscaling={"enabled":true,"maxReplicas":9} | autoscaling.maxReplicas is 9
+autoscaling={"enabled":true,"minReplicas":5,"maxReplicas":2} | less than the minimum number of replicas, 5
+keda={"enabled":true,"serverAddress":"http://p","maxReplicaCount":9} | keda.maxReplicaCount is 9
+keda.enabled=true | keda.serverAddress is required
+keda={"enabled":true,"serverAddress":"http://p","authModes":"bearer"} | must be set together
+terminationGracePeriodSeconds=30 | must be at least 40
+preStop.sleepSeconds=60 | must be at least 95
+stages.deliver={"replicaCount":3} | stages.deliver.replicaCount is used only with stages.separate
+stages={"separate":true,"deliver":{"replicaCount":7}} | replicaCount of stages.deliver is 7, but topics have only 6 partitions
+stages={"separate":true,"ingest":{"keda":{"enabled":true,"serverAddress":"http://p"}}} | keda.query of stages.ingest is required
+stages={"separate":true,"audience":{"keda":{"enabled":true,"serverAddress":"http://p"}}} | the lag does not fall while a sync is open
+{"autoscaling":{"enabled":true},"stages":{"separate":true,"route":{"keda":{"enabled":true,"serverAddress":"http://p"}}}} | autoscaling and keda of stages.route are both enabled
+{"ingress":{"enabled":true}} | ingress.hosts is required
+{"httpRoute":{"enabled":true}} | httpRoute.parentRefs is required
+{"stages":{"ingest":{"enabled":false}},"ingress":{"enabled":true,"hosts":[{"host":"a"}]}} | ingress is enabled, but stages.ingest is not
+{"networkPolicy":{"enabled":true},"config":{"destinations":[{"id":"crm","type":"webhook","endpoints":[{"url":"https://a.example.com:8443/"}]}]}} | the destination crm posts to port 8443
+`),
 ];
 
 function options(values: string): readonly string[] {

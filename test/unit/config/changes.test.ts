@@ -59,6 +59,10 @@ function changed(from: string, to: string): Config {
   return config(BASE.replace(from, to));
 }
 
+const hook = (...settings: readonly string[]): Partial<Changes> => ({
+  destinations: { added: [], removed: [], changed: [{ id: "hook", settings }] },
+});
+
 /** Rows of the table: the change in the file, and the result. */
 const ROWS: readonly (readonly [string, string, Partial<Changes>])[] = [
   ["delivery: { retryWindow: 4h }", "delivery: {}", {}],
@@ -68,62 +72,22 @@ const ROWS: readonly (readonly [string, string, Partial<Changes>])[] = [
     "  - { id: left, type: topic, name: Left }\n  - { id: new, type: topic, name: New }",
     { destinations: { added: ["new"], removed: [], changed: [] } },
   ],
-  [
-    "hunter2-hunter2-c",
-    "hunter2-hunter2-z",
-    {
-      destinations: {
-        added: [],
-        removed: [],
-        changed: [{ id: "hook", settings: ["sharedSecret"] }],
-      },
-    },
-  ],
-  [
-    "hunter2-d",
-    "hunter2-z",
-    {
-      destinations: {
-        added: [],
-        removed: [],
-        changed: [{ id: "hook", settings: ["endpoints[0].url"] }],
-      },
-    },
-  ],
+  ["hunter2-hunter2-c", "hunter2-hunter2-z", hook("sharedSecret")],
+  ["hunter2-d", "hunter2-z", hook("endpoints[0].url")],
   [
     "X-Key: hunter2-e }",
     "X-Key: hunter2-z, X.Y: hunter2-y }",
-    {
-      destinations: {
-        added: [],
-        removed: [],
-        changed: [
-          { id: "hook", settings: ["endpoints[0].headers.X-Key", 'endpoints[0].headers["X.Y"]'] },
-        ],
-      },
-    },
+    hook("endpoints[0].headers.X-Key", 'endpoints[0].headers["X.Y"]'),
   ],
   [
     "headers: { X-Key: hunter2-e } }",
     'headers: { X-Key: hunter2-e } }\n      - { url: "https://b.example.com/" }',
-    {
-      destinations: {
-        added: [],
-        removed: [],
-        changed: [{ id: "hook", settings: ["endpoints[1]"] }],
-      },
-    },
+    hook("endpoints[1]"),
   ],
   [
     "    type: webhook",
     "    type: webhook\n    concurrency: 8\n    tls: { cert: cert.pem, key: key.pem }",
-    {
-      destinations: {
-        added: [],
-        removed: [],
-        changed: [{ id: "hook", settings: ["concurrency", "tls"] }],
-      },
-    },
+    hook("concurrency", "tls"),
   ],
   [
     "writeKey: hunter2-b",

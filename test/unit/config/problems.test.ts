@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { problemsAcross } from "../../../src/config/cross-checks.ts";
 import { pathText } from "../../../src/settings/problem.ts";
 import { problems, SMALL } from "../../support/build/config-source.ts";
+import { tableRows } from "../../support/build/table-rows.ts";
 
 function kafka(more: string): string {
   return `kafka: { brokers: [kafka-1:9092], ${more} }`;
@@ -14,285 +15,91 @@ function top(more: string): string {
   return `kafka: { brokers: [kafka-1:9092] }\n${more}`;
 }
 
-type Row = readonly [name: string, yaml: string, path: string, found: string, expected: string];
+/** `+` adds the settings to the smallest configuration, `kafka +` to its section `kafka`. */
+function configurationOf(settings: string): string {
+  if (settings.startsWith("+ ")) return top(settings.slice(2));
+  return settings.startsWith("kafka + ") ? kafka(settings.slice(8)) : settings;
+}
 
-const ROWS: readonly Row[] = [
-  ["empty file", "", "kafka.brokers", "nothing", "a list of addresses"],
-  ["a list", "[]", "(file)", "an empty list", "a map of settings"],
-  ["a string", "kafka", "(file)", "a string", "a map of settings"],
-  [
-    "unknown section",
-    top("kafak: {}"),
-    "kafak",
-    "an unknown setting",
-    "one of kafka, registry, sources",
-  ],
-  [
-    "operator's webhook without events",
-    top("operatorEvents: { webhook: { url: 'https://a.example.com/' } }"),
-    "operatorEvents.enabled",
-    "false, with a webhook",
-    "true, because",
-  ],
-  [
-    "operator's webhook at a private address",
-    top("operatorEvents: { enabled: true, webhook: { url: 'http://10.0.0.9/' } }"),
-    "operatorEvents.webhook.url",
-    "the address 10.0.0.9 (private)",
-    "a public address",
-  ],
-  [
-    "operator's webhook with a header of its own",
-    top(
-      "operatorEvents: { enabled: true, webhook: { url: 'https://a.example.com/', headers: { webhook-id: x } } }",
-    ),
-    "operatorEvents.webhook.headers.webhook-id",
-    "a header of Standard Webhooks",
-    "a header that may be added",
-  ],
-  [
-    "operator's webhook with a secret of another form",
-    top(
-      "operatorEvents: { enabled: true, webhook: { url: 'https://a.example.com/', sharedSecret: 'whsec_?' } }",
-    ),
-    "operatorEvents.webhook.sharedSecret",
-    "whsec_ followed by something other than base64",
-    "base64 after whsec_",
-  ],
-  ["later sections", top("webhooks: {}"), "webhooks", "an unknown setting", "one of kafka"],
-  ["audience id", top("audiences: [{ id: '' }]"), "audiences[0].id", '""', "at most 1024"],
-  [
-    "audience ids",
-    top("audiences: [{ id: a }, { id: a }]"),
-    "audiences[1].id",
-    '"a", as in audiences[0].id',
-    "an id that no other audience has",
-  ],
-  [
-    "audience keys",
-    top("audiences: [{ id: a, key: k }, { id: b, key: k }]"),
-    "audiences[1].key",
-    '"k", as in audiences[0].key',
-    "a key that no other audience has",
-  ],
-  [
-    "audience source",
-    top("audiences: [{ id: a, source: nowhere }]"),
-    "audiences[0].source",
-    '"nowhere"',
-    "the id of a source",
-  ],
-  [
-    "default audience source",
-    top("audienceDefaults: { source: nowhere }"),
-    "audienceDefaults.source",
-    '"nowhere"',
-    "the id of a source",
-  ],
-  [
-    "audience integrations",
-    top("audienceDefaults: { integrations: { All: 1 } }"),
-    "audienceDefaults.integrations",
-    "a map",
-    "a map of integration names",
-  ],
-  [
-    "audience share",
-    top("audienceDefaults: { approvalShare: 1.5 }"),
-    "audienceDefaults.approvalShare",
-    "1.5",
-    "a number from 0 to 1",
-  ],
-  ["merge keys", top("<<: { log: {} }"), '["<<"]', "an unknown setting", "one of kafka"],
+const ROWS = tableRows(`
+[] | (file) | an empty list | a map of settings
+kafka | (file) | a string | a map of settings
++ kafak: {} | kafak | an unknown setting | one of kafka, registry, sources
++ operatorEvents: { webhook: { url: 'https://a.example.com/' } } | operatorEvents.enabled | false, with a webhook | true, because
++ operatorEvents: { enabled: true, webhook: { url: 'http://10.0.0.9/' } } | operatorEvents.webhook.url | the address 10.0.0.9 (private) | a public address
++ operatorEvents: { enabled: true, webhook: { url: 'https://a.example.com/', headers: { webhook-id: x } } } | operatorEvents.webhook.headers.webhook-id | a header of Standard Webhooks | a header that may be added
++ operatorEvents: { enabled: true, webhook: { url: 'https://a.example.com/', sharedSecret: 'whsec_?' } } | operatorEvents.webhook.sharedSecret | whsec_ followed by something other than base64 | base64 after whsec_
++ webhooks: {} | webhooks | an unknown setting | one of kafka
++ audiences: [{ id: '' }] | audiences[0].id | "" | at most 1024
++ audiences: [{ id: a }, { id: a }] | audiences[1].id | "a", as in audiences[0].id | an id that no other audience has
++ audiences: [{ id: a, key: k }, { id: b, key: k }] | audiences[1].key | "k", as in audiences[0].key | a key that no other audience has
++ audiences: [{ id: a, source: nowhere }] | audiences[0].source | "nowhere" | the id of a source
++ audienceDefaults: { source: nowhere } | audienceDefaults.source | "nowhere" | the id of a source
++ audienceDefaults: { integrations: { All: 1 } } | audienceDefaults.integrations | a map | a map of integration names
++ audienceDefaults: { approvalShare: 1.5 } | audienceDefaults.approvalShare | 1.5 | a number from 0 to 1
++ <<: { log: {} } | ["<<"] | an unknown setting | one of kafka
+kafka: { brokers: [] } | kafka.brokers | an empty list | addresses
+kafka: { brokers: [a] } | kafka.brokers[0] | "a" | an address such as
+kafka: { brokers: [a:70000] } | kafka.brokers[0] | "a:70000" | an address
+kafka: { brokers: ["http://a:1"] } | kafka.brokers[0] | "http://a:1" | an address
+kafka: { brokers: ["::1:9092"] } | kafka.brokers[0] | (hidden) | an address
+kafka: { brokers: ["[::1]"] } | kafka.brokers[0] | "[::1]" | an address
+kafka: { brokers: ["[1:2]:9"] } | kafka.brokers[0] | "[1:2]:9" | an address
+kafka: { brokers: "a:1,b" } | kafka.brokers[1] | "b" | an address
+kafka + topicPrefix: "a b" | kafka.topicPrefix | "a b" | letters, digits
+kafka + topics: { calls: a/b } | kafka.topics.calls | "a/b" | a topic name
+kafka + topics: { calls: .. } | kafka.topics.calls | ".." | a topic name
+kafka + topics: { calls: switchyard.dead-letters } | kafka.topics.calls | "switchyard.dead-letters" | no other topic
+kafka + topics: { calls: switchyard.delays.10s } | kafka.topics.calls | "switchyard.delays.10s" | no other topic
+kafka + topics: { deletionRequests: switchyard.calls } | kafka.topics.deletionRequests | "switchyard.calls" | no other topic
+kafka + partitions: 0 | kafka.partitions | 0 | from 1 to 10000
+kafka + partitions: 1.5 | kafka.partitions | 1.5 | an integer
+kafka + partitions: "6" | kafka.partitions | "6" | an integer
+kafka + replicationFactor: 0 | kafka.replicationFactor | 0 | from 1 to
+kafka + sessionTimeout: 5s | kafka.sessionTimeout | "5s" | from 6s to 5m
+kafka + sessionTimeout: 10 | kafka.sessionTimeout | 10 | with its unit
+kafka + onCorruptBatch: { calls: ignore } | kafka.onCorruptBatch.calls | "ignore" | stop or skip
+kafka + createTopics: yes | kafka.createTopics | "yes" | true or false
+kafka + tls: on | kafka.tls | a string | a map of settings
+kafka + sasl: { mechanism: gssapi } | kafka.sasl.mechanism | "gssapi" | plain or
+kafka + sasl: {} | kafka.sasl.mechanism | nothing | plain or
+kafka + sasl: { mechanism: plain, username: u } | kafka.sasl.password | nothing | a password
+kafka + sasl: { mechanism: plain, username: u, password: p, scope: s } | kafka.sasl.scope | an unknown setting | one of username, password
++ sources: [{}] | sources[0].id | nothing | lower-case letters
++ sources: [{ id: Web }] | sources[0].id | "Web" | lower-case letters
++ sources: { id: web } | sources | a map | a list
++ sources: [{ id: web }, { id: web }] | sources[1].id | "web", as in sources[0].id | no other source
++ sources: [{ id: a, writeKey: k }, { id: b, writeKeys: [x, k] }] | sources[1].writeKeys[1] | the write key of sources[0].writeKey | only once
++ sources: [{ id: a, writeKey: k, writeKeys: [x] }] | sources[0] | writeKey and writeKeys | only one of them
++ sources: [{ id: a, writeKey: "" }] | sources[0].writeKey | "" | a write key
++ sources: [{ id: a, destinations: [crm] }] | sources[0].destinations[0] | "crm" | the id of a destination (none is configured)
++ sources: [{ id: a, callsPerSecond: 0 }] | sources[0].callsPerSecond | 0 | above
++ defaultSource: web | defaultSource | "web" | the id of a source
++ delivery: { timeout: 5001ms } | delivery.timeout | "5001ms" | from 1ms to 5s
++ delivery: { timeout: 0s } | delivery.timeout | "0s" | from 1ms to 5s
++ delivery: { retryWindow: 5h } | delivery.retryWindow | "5h" | from 1ms to 4h
++ delivery: { retryDelays: [] } | delivery.retryDelays | an empty list | 1 to 50
++ delivery: { retryDelays: [10s, 5s] } | delivery.retryDelays[1] | "5s" after "10s" | as long as the previous one
++ delivery: { retryDelays: [1m, 59s] } | delivery.retryDelays[1] | "59s" after | as long as the previous one
++ delivery: { retryDelays: [10s, ten] } | delivery.retryDelays[1] | "ten" | a duration
++ delivery: { retryDelays: 10s } | delivery.retryDelays | "10s" | a list of durations
++ delivery: { allowNetworks: [10.0.0.0/33] } | delivery.allowNetworks[0] | "10.0.0.0/33" | a network
++ delivery: { ca: ca.pem } | delivery.ca | no such file | the path of a PEM file
++ admin: { port: 65536 } | admin.port | 65536 | from 0 to 65535
++ log: { level: trace } | log.level | "trace" | debug, info, warn or error
+`);
 
-  ["no brokers", "kafka: { brokers: [] }", "kafka.brokers", "an empty list", "addresses"],
-  ["port", "kafka: { brokers: [a] }", "kafka.brokers[0]", '"a"', "an address such as"],
-  ["port range", "kafka: { brokers: [a:70000] }", "kafka.brokers[0]", '"a:70000"', "an address"],
-  ["a URL", 'kafka: { brokers: ["http://a:1"] }', "kafka.brokers[0]", '"http://a:1"', "an address"],
-  ["bare IPv6", 'kafka: { brokers: ["::1:9092"] }', "kafka.brokers[0]", "(hidden)", "an address"],
-  ["IPv6 alone", 'kafka: { brokers: ["[::1]"] }', "kafka.brokers[0]", '"[::1]"', "an address"],
-  ["no IPv6", 'kafka: { brokers: ["[1:2]:9"] }', "kafka.brokers[0]", '"[1:2]:9"', "an address"],
-  ["comma text", 'kafka: { brokers: "a:1,b" }', "kafka.brokers[1]", '"b"', "an address"],
-  ["prefix", kafka('topicPrefix: "a b"'), "kafka.topicPrefix", '"a b"', "letters, digits"],
-  ["topic", kafka("topics: { calls: a/b }"), "kafka.topics.calls", '"a/b"', "a topic name"],
-  ["topic ..", kafka("topics: { calls: .. }"), "kafka.topics.calls", '".."', "a topic name"],
+test.each([
+  ["", "kafka.brokers", "nothing", "a list of addresses"],
   [
-    "a topic's name taken",
-    kafka("topics: { calls: switchyard.dead-letters }"),
-    "kafka.topics.calls",
-    '"switchyard.dead-letters"',
-    "no other topic",
-  ],
-  [
-    "a delay topic's name taken",
-    kafka("topics: { calls: switchyard.delays.10s }"),
-    "kafka.topics.calls",
-    '"switchyard.delays.10s"',
-    "no other topic",
-  ],
-  [
-    "a name of another of ours",
-    kafka("topics: { deletionRequests: switchyard.calls }"),
-    "kafka.topics.deletionRequests",
-    '"switchyard.calls"',
-    "no other topic",
-  ],
-  ["partitions 0", kafka("partitions: 0"), "kafka.partitions", "0", "from 1 to 10000"],
-  ["partitions 1.5", kafka("partitions: 1.5"), "kafka.partitions", "1.5", "an integer"],
-  ["partitions text", kafka('partitions: "6"'), "kafka.partitions", '"6"', "an integer"],
-  ["replicas 0", kafka("replicationFactor: 0"), "kafka.replicationFactor", "0", "from 1 to"],
-  ["session", kafka("sessionTimeout: 5s"), "kafka.sessionTimeout", '"5s"', "from 6s to 5m"],
-  ["no unit", kafka("sessionTimeout: 10"), "kafka.sessionTimeout", "10", "with its unit"],
-  [
-    "corrupt batches",
-    kafka("onCorruptBatch: { calls: ignore }"),
-    "kafka.onCorruptBatch.calls",
-    '"ignore"',
-    "stop or skip",
-  ],
-  ["flag", kafka("createTopics: yes"), "kafka.createTopics", '"yes"', "true or false"],
-  ["tls text", kafka("tls: on"), "kafka.tls", "a string", "a map of settings"],
-  [
-    "sasl kind",
-    kafka("sasl: { mechanism: gssapi }"),
-    "kafka.sasl.mechanism",
-    '"gssapi"',
-    "plain or",
-  ],
-  ["sasl without kind", kafka("sasl: {}"), "kafka.sasl.mechanism", "nothing", "plain or"],
-  [
-    "sasl password",
-    kafka("sasl: { mechanism: plain, username: u }"),
-    "kafka.sasl.password",
-    "nothing",
-    "a password",
-  ],
-  [
-    "a field of another mechanism",
-    kafka("sasl: { mechanism: plain, username: u, password: p, scope: s }"),
-    "kafka.sasl.scope",
-    "an unknown setting",
-    "one of username, password",
-  ],
-
-  ["source without id", top("sources: [{}]"), "sources[0].id", "nothing", "lower-case letters"],
-  ["source id", top("sources: [{ id: Web }]"), "sources[0].id", '"Web"', "lower-case letters"],
-  ["sources a map", top("sources: { id: web }"), "sources", "a map", "a list"],
-  [
-    "same source id",
-    top("sources: [{ id: web }, { id: web }]"),
-    "sources[1].id",
-    '"web", as in sources[0].id',
-    "no other source",
-  ],
-  [
-    "same write key",
-    top("sources: [{ id: a, writeKey: k }, { id: b, writeKeys: [x, k] }]"),
-    "sources[1].writeKeys[1]",
-    "the write key of sources[0].writeKey",
-    "only once",
-  ],
-  [
-    "both forms of keys",
-    top("sources: [{ id: a, writeKey: k, writeKeys: [x] }]"),
-    "sources[0]",
-    "writeKey and writeKeys",
-    "only one of them",
-  ],
-  [
-    "empty key",
-    top('sources: [{ id: a, writeKey: "" }]'),
-    "sources[0].writeKey",
-    '""',
-    "a write key",
-  ],
-  [
-    "unknown destination",
-    top("sources: [{ id: a, destinations: [crm] }]"),
-    "sources[0].destinations[0]",
-    '"crm"',
-    "the id of a destination (none is configured)",
-  ],
-  [
-    "destination twice",
     SMALL.replace("[hook]", "[hook, hook]"),
     "sources[0].destinations[1]",
     '"hook", as in sources[0].destinations[0]',
     "every destination at most once",
   ],
-  [
-    "rate 0",
-    top("sources: [{ id: a, callsPerSecond: 0 }]"),
-    "sources[0].callsPerSecond",
-    "0",
-    "above",
-  ],
-  ["default source", top("defaultSource: web"), "defaultSource", '"web"', "the id of a source"],
-
-  [
-    "timeout",
-    top("delivery: { timeout: 5001ms }"),
-    "delivery.timeout",
-    '"5001ms"',
-    "from 1ms to 5s",
-  ],
-  ["timeout 0", top("delivery: { timeout: 0s }"), "delivery.timeout", '"0s"', "from 1ms to 5s"],
-  [
-    "window",
-    top("delivery: { retryWindow: 5h }"),
-    "delivery.retryWindow",
-    '"5h"',
-    "from 1ms to 4h",
-  ],
-  [
-    "no delays",
-    top("delivery: { retryDelays: [] }"),
-    "delivery.retryDelays",
-    "an empty list",
-    "1 to 50",
-  ],
-  [
-    "falling",
-    top("delivery: { retryDelays: [10s, 5s] }"),
-    "delivery.retryDelays[1]",
-    '"5s" after "10s"',
-    "as long as the previous one",
-  ],
-  [
-    "falling unit",
-    top("delivery: { retryDelays: [1m, 59s] }"),
-    "delivery.retryDelays[1]",
-    '"59s" after',
-    "as long as the previous one",
-  ],
-  [
-    "a delay",
-    top("delivery: { retryDelays: [10s, ten] }"),
-    "delivery.retryDelays[1]",
-    '"ten"',
-    "a duration",
-  ],
-  [
-    "delays a text",
-    top("delivery: { retryDelays: 10s }"),
-    "delivery.retryDelays",
-    '"10s"',
-    "a list of durations",
-  ],
-  [
-    "network",
-    top("delivery: { allowNetworks: [10.0.0.0/33] }"),
-    "delivery.allowNetworks[0]",
-    '"10.0.0.0/33"',
-    "a network",
-  ],
-  ["ca", top("delivery: { ca: ca.pem }"), "delivery.ca", "no such file", "the path of a PEM file"],
-  ["port", top("admin: { port: 65536 }"), "admin.port", "65536", "from 0 to 65535"],
-  ["level", top("log: { level: trace }"), "log.level", '"trace"', "debug, info, warn or error"],
-];
-
-test.each(ROWS)("%s", (_name, yaml, path, found, expected) => {
-  const reported = problems(yaml);
+  ...ROWS,
+])("%s", (settings, path, found, expected) => {
+  const reported = problems(configurationOf(settings));
   expect(reported.map((problem) => pathText(problem.path))).toEqual([path]);
   expect(reported[0]?.found).toContain(found);
   expect(reported[0]?.expected).toContain(expected);

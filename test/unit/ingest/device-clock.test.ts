@@ -11,10 +11,12 @@ import { GENERATED_INPUTS } from "../../support/build/generated-inputs.ts";
 
 const RECEIVED_AT_MS = Date.parse("2026-11-20T10:00:00.000Z");
 
+type Fields = Readonly<Record<string, unknown>>;
+
 interface Sent {
-  readonly call: object;
+  readonly call: Fields;
   /** Undefined if the call is sent alone, on the path of its type. */
-  readonly envelope?: object;
+  readonly envelope?: Fields;
   readonly correctsClock?: boolean;
 }
 
@@ -33,141 +35,71 @@ function stored({ call, envelope, correctsClock = true }: Sent): Record<string, 
 }
 
 const AN_HOUR_AHEAD = { sentAt: "2026-11-20T11:00:00.000Z" };
+const AHEAD = { ...AN_HOUR_AHEAD, timestamp: "2026-11-20T10:59:58.000Z" };
+/** A call of a batch that was sent at this time. */
+const sentIn = (sentAt: unknown, timestamp: unknown): Sent => {
+  return { call: { timestamp }, envelope: { sentAt } };
+};
+const inBatch = (call: Fields): Sent => ({ call, envelope: AN_HOUR_AHEAD });
 
 test.each<[string, Sent, string]>([
+  ["an hour ahead", inBatch({ timestamp: AHEAD.timestamp }), "2026-11-20T09:59:58.000Z"],
+  ["the same, in the call itself", { call: AHEAD }, "2026-11-20T09:59:58.000Z"],
+  ["the same, in a call of a batch", { call: AHEAD, envelope: {} }, "2026-11-20T09:59:58.000Z"],
+  ...(
+    [
+      ["a day behind", "2026-11-19T10:00:00Z", "2026-11-19T09:59:00.000Z", "09:59:00"],
+      ["31 s behind", "2026-11-20T09:59:29Z", "2026-11-20T09:59:00.000Z", "09:59:31"],
+      ["with an offset", "2026-11-20T13:00:00+02:00", "2026-11-20T12:59:58+02:00", "09:59:58"],
+      ["in numbers", RECEIVED_AT_MS + 3_600_000, RECEIVED_AT_MS + 3_598_000, "09:59:58"],
+      ["in 1970", "1970-01-01T00:00:12.000Z", "1970-01-01T00:00:10.000Z", "09:59:58"],
+    ] as const
+  ).map(([name, sentAt, timestamp, time]): [string, Sent, string] => {
+    return [name, sentIn(sentAt, timestamp), `2026-11-20T${time}.000Z`];
+  }),
   [
-    "an hour ahead",
-    { call: { timestamp: "2026-11-20T10:59:58.000Z" }, envelope: AN_HOUR_AHEAD },
-    "2026-11-20T09:59:58.000Z",
-  ],
-  [
-    "the same, in the call itself",
-    { call: { ...AN_HOUR_AHEAD, timestamp: "2026-11-20T10:59:58.000Z" } },
-    "2026-11-20T09:59:58.000Z",
-  ],
-  [
-    "the same, in a call of a batch",
-    { call: { ...AN_HOUR_AHEAD, timestamp: "2026-11-20T10:59:58.000Z" }, envelope: {} },
-    "2026-11-20T09:59:58.000Z",
-  ],
-  [
-    "a day behind",
-    {
-      call: { timestamp: "2026-11-19T09:59:00.000Z" },
-      envelope: { sentAt: "2026-11-19T10:00:00Z" },
-    },
-    "2026-11-20T09:59:00.000Z",
-  ],
-  [
-    "31 s behind",
-    {
-      call: { timestamp: "2026-11-20T09:59:00.000Z" },
-      envelope: { sentAt: "2026-11-20T09:59:29Z" },
-    },
-    "2026-11-20T09:59:31.000Z",
-  ],
-  [
-    "an hour ahead, with an offset",
-    {
-      call: { timestamp: "2026-11-20T12:59:58+02:00" },
-      envelope: { sentAt: "2026-11-20T13:00:00+02:00" },
-    },
-    "2026-11-20T09:59:58.000Z",
-  ],
-  [
-    "an hour ahead, in numbers",
-    {
-      call: { timestamp: RECEIVED_AT_MS + 3_598_000 },
-      envelope: { sentAt: RECEIVED_AT_MS + 3_600_000 },
-    },
-    "2026-11-20T09:59:58.000Z",
-  ],
-  [
-    "an hour ahead, of an old event",
-    { call: { timestamp: "2020-01-01T01:00:00.000Z" }, envelope: AN_HOUR_AHEAD },
+    "ahead, of an old event",
+    inBatch({ timestamp: "2020-01-01T01:00:00.000Z" }),
     "2020-01-01T00:00:00.000Z",
   ],
-  [
-    "in 1970",
-    {
-      call: { timestamp: "1970-01-01T00:00:10.000Z" },
-      envelope: { sentAt: "1970-01-01T00:00:12.000Z" },
-    },
-    "2026-11-20T09:59:58.000Z",
-  ],
 ])("a clock that is %s", (_name, sent, timestamp) => {
-  const call = stored(sent);
-  expect(call).toMatchObject({
-    timestamp,
-    sentAt:
-      (sent.envelope as { sentAt?: unknown } | undefined)?.sentAt ??
-      (sent.call as { sentAt?: unknown }).sentAt,
-  });
-  expect(call.originalTimestamp).toBe((sent.call as { timestamp: unknown }).timestamp);
+  const { call, envelope } = sent;
+  const sentAt = envelope?.sentAt ?? call.sentAt;
+  expect(stored(sent)).toMatchObject({ timestamp, sentAt, originalTimestamp: call.timestamp });
 });
 
 test.each<[string, Sent]>([
-  [
-    "30 s ahead",
-    {
-      call: { timestamp: "2026-11-20T10:00:29+00:00" },
-      envelope: { sentAt: "2026-11-20T10:00:30Z" },
-    },
-  ],
-  [
-    "30 s behind",
-    { call: { timestamp: "2026-11-20 09:59:29" }, envelope: { sentAt: "2026-11-20T09:59:30Z" } },
-  ],
-  [
-    "right, and the event is years old",
-    { call: { timestamp: "2019-05-05" }, envelope: { sentAt: "2026-11-20T10:00:00Z" } },
-  ],
-  ["wrong, and there is no timestamp", { call: {}, envelope: AN_HOUR_AHEAD }],
-  ["wrong, and the timestamp is null", { call: { timestamp: null }, envelope: AN_HOUR_AHEAD }],
-  [
-    "wrong, and the timestamp cannot be read",
-    { call: { timestamp: "noon" }, envelope: AN_HOUR_AHEAD },
-  ],
+  ["30 s ahead", sentIn("2026-11-20T10:00:30Z", "2026-11-20T10:00:29+00:00")],
+  ["30 s behind", sentIn("2026-11-20T09:59:30Z", "2026-11-20 09:59:29")],
+  ["right, and the event is years old", sentIn("2026-11-20T10:00:00Z", "2019-05-05")],
+  ["wrong, and there is no timestamp", inBatch({})],
+  ["wrong, and the timestamp is null", inBatch({ timestamp: null })],
+  ["wrong, and the timestamp cannot be read", inBatch({ timestamp: "noon" })],
   [
     "wrong, and only originalTimestamp is there",
-    { call: { originalTimestamp: "2026-11-20T10:59:58.000Z" }, envelope: AN_HOUR_AHEAD },
+    inBatch({ originalTimestamp: "2026-11-20T10:59:58.000Z" }),
   ],
-  [
-    "unknown: there is no sentAt",
-    { call: { timestamp: "2026-11-20T10:59:58.000Z" }, envelope: {} },
-  ],
-  [
-    "unknown: sentAt cannot be read",
-    { call: { timestamp: "2026-11-20T10:59:58.000Z" }, envelope: { sentAt: "noon" } },
-  ],
+  ["unknown: there is no sentAt", { call: { timestamp: AHEAD.timestamp }, envelope: {} }],
+  ["unknown: sentAt cannot be read", sentIn("noon", AHEAD.timestamp)],
   [
     "so wrong that the time would have no year",
-    { call: { timestamp: "0000-01-01T00:00:00Z" }, envelope: { sentAt: "9999-01-01T00:00:00Z" } },
+    sentIn("9999-01-01T00:00:00Z", "0000-01-01T00:00:00Z"),
   ],
   [
     "wrong, and the source does without",
-    {
-      correctsClock: false,
-      call: { timestamp: "2026-11-20T10:59:58.000Z" },
-      envelope: AN_HOUR_AHEAD,
-    },
+    { ...inBatch({ timestamp: AHEAD.timestamp }), correctsClock: false },
   ],
 ])("nothing moves for a clock that is %s", (_name, sent) => {
-  const { timestamp, originalTimestamp } = stored(sent);
-  expect(JSON.stringify({ timestamp, originalTimestamp })).toBe(
-    JSON.stringify({
-      timestamp: (sent.call as { timestamp?: unknown }).timestamp,
-      originalTimestamp: (sent.call as { originalTimestamp?: unknown }).originalTimestamp,
-    }),
-  );
+  const times = ({ timestamp, originalTimestamp }: Fields) =>
+    JSON.stringify({ timestamp, originalTimestamp });
+  expect(times(stored(sent))).toBe(times(sent.call));
 });
 
 test.each([1_763_632_800, "", "yesterday", {}])(
   "a batch's sentAt that cannot be read, such as %j, takes no call's own place",
   (sentAt) => {
-    const call = { ...AN_HOUR_AHEAD, timestamp: "2026-11-20T10:59:58.000Z" };
     const expected = { ...AN_HOUR_AHEAD, timestamp: "2026-11-20T09:59:58.000Z" };
-    expect(stored({ call, envelope: { sentAt } })).toMatchObject(expected);
+    expect(stored({ call: AHEAD, envelope: { sentAt } })).toMatchObject(expected);
   },
 );
 
