@@ -7,6 +7,7 @@ import { typeOf } from "../../../../src/destinations/index.ts";
 import type { WebhookDestination } from "../../../../src/destinations/webhook/settings.ts";
 import { pathText } from "../../../../src/settings/problem.ts";
 import { config, problems } from "../../../support/build/config-source.ts";
+import { tableRows } from "../../../support/build/table-rows.ts";
 
 function webhook(auth: string, endpoint = '{ url: "https://a.example.com/" }'): string {
   return `kafka: { brokers: [kafka-1:9092] }
@@ -60,84 +61,26 @@ test("each kind of authentication, with its defaults", () => {
   expect(authOf("{ type: bearer, token: t }")).toEqual({ type: "bearer", token: "t" });
 });
 
-test.each([
-  ["another type", "{ type: digest }", "auth.type", "oauth2 or basic or bearer"],
-  [
-    "no client secret",
-    `{ type: oauth2, ${TOKEN_URL}, clientId: c }`,
-    "auth.clientSecret",
-    "a client secret, or privateKey",
-  ],
-  [
-    "a private key beside a client secret",
-    `{ ${OAUTH}, privateKey: ec.pem }`,
-    "auth.privateKey",
-    "nothing, because clientSecret is set",
-  ],
-  [
-    "a key ID without a key",
-    `{ ${OAUTH}, keyId: k1 }`,
-    "auth.keyId",
-    "nothing, because privateKey is not set",
-  ],
-  [
-    "a key that no signature is known for",
-    `{ ${ASSERTED}, privateKey: ed25519.pem }`,
-    "auth.privateKey",
-    "the path of a PEM file with a private key, without a passphrase",
-  ],
-  [
-    "a URL without a scheme",
-    "{ type: oauth2, tokenUrl: id, clientId: c, clientSecret: s }",
-    "auth.tokenUrl",
-    "a complete http or https URL",
-  ],
-  [
-    "credentials elsewhere",
-    `{ ${OAUTH}, credentialsIn: query }`,
-    "auth.credentialsIn",
-    "header or body",
-  ],
-  [
-    "a parameter of another setting",
-    `{ ${OAUTH}, parameters: { scope: x } }`,
-    "auth.parameters.scope",
-    "a field that may be added",
-  ],
-  [
-    "a parameter that is sent anyway",
-    `{ ${OAUTH}, parameters: { grant_type: x } }`,
-    "auth.parameters.grant_type",
-    "a field that may be added",
-  ],
-  [
-    "a parameter that is a number",
-    `{ ${OAUTH}, parameters: { tenant: 5 } }`,
-    "auth.parameters.tenant",
-    "a string",
-  ],
-  [
-    "parameters as a list",
-    `{ ${OAUTH}, parameters: [a] }`,
-    "auth.parameters",
-    "a map of names to strings",
-  ],
-  [
-    "a colon in the user name",
-    '{ type: basic, username: "a:b", password: p }',
-    "auth.username",
-    "without a colon",
-  ],
-  ["a token with a line break", '{ type: bearer, token: "a\\nb" }', "auth.token", "visible ASCII"],
-  [
-    "a setting of another type",
-    "{ type: bearer, token: t, scope: s }",
-    "auth.scope",
-    "one of token",
-  ],
-])("%s", (_name, auth, path, expected) => {
+test.each(
+  tableRows(`
+{ type: digest } | type | oauth2 or basic or bearer
+{ type: oauth2, ${TOKEN_URL}, clientId: c } | clientSecret | a client secret, or privateKey
+{ ${OAUTH}, privateKey: ec.pem } | privateKey | nothing, because clientSecret is set
+{ ${OAUTH}, keyId: k1 } | keyId | nothing, because privateKey is not set
+{ ${ASSERTED}, privateKey: ed25519.pem } | privateKey | the path of a PEM file with a private key, without a passphrase
+{ type: oauth2, tokenUrl: id, clientId: c, clientSecret: s } | tokenUrl | a complete http or https URL
+{ ${OAUTH}, credentialsIn: query } | credentialsIn | header or body
+{ ${OAUTH}, parameters: { scope: x } } | parameters.scope | a field that may be added
+{ ${OAUTH}, parameters: { grant_type: x } } | parameters.grant_type | a field that may be added
+{ ${OAUTH}, parameters: { tenant: 5 } } | parameters.tenant | a string
+{ ${OAUTH}, parameters: [a] } | parameters | a map of names to strings
+{ type: basic, username: "a:b", password: p } | username | without a colon
+{ type: bearer, token: "a\\nb" } | token | visible ASCII
+{ type: bearer, token: t, scope: s } | scope | one of token
+`),
+)("auth: %s", (auth, path, expected) => {
   const found = problems(webhook(auth), {}, FILES);
-  expect(found.map((problem) => pathText(problem.path))).toContain(`destinations[0].${path}`);
+  expect(found.map((problem) => pathText(problem.path))).toContain(`destinations[0].auth.${path}`);
   expect(found.map((problem) => problem.expected).join()).toContain(expected);
 });
 

@@ -27,7 +27,8 @@ const xerial = (...blocks: readonly Buffer[]) =>
 
 test.each([1, 2, 3, 4])("compression %i is read", async (type) => {
   const buffer = Buffer.from("0123456789".repeat(50_000));
-  expect(await codec(type).decompress(await compress(type, buffer), BOUND)).toEqual(buffer);
+  const read = await codec(type).decompress(await compress(type, buffer), BOUND);
+  expect(read?.equals(buffer)).toBe(true);
 });
 
 test.each([
@@ -49,6 +50,7 @@ test("LZ4 frames are read with checksums of blocks and content", async () => {
   expect(`${await codec(3).decompress(frame, BOUND)}`).toBe("hello world");
 });
 
+// Compared with `equals`: a matcher takes seconds for megabytes.
 const BLANKS = Buffer.alloc(8 * BOUND);
 
 test.each([
@@ -60,13 +62,14 @@ test.each([
   const compressed = await compress(type, BLANKS);
   expect(compressed.length).toBeLessThan(BOUND / 2);
   expect(await codec(type).decompress(compressed, BOUND)).toBeNull();
-  expect(await inflated(type, compressed)).toEqual(BLANKS);
+  expect(BLANKS.equals(await inflated(type, compressed))).toBe(true);
 });
 
 test("snappy in xerial blocks is inflated in pieces, too", async () => {
   const compressed = xerial(compressSync(BLANKS), compressSync(Buffer.from("end")));
   expect(await codec(2).decompress(compressed, BOUND)).toBeNull();
-  expect(await inflated(2, compressed)).toEqual(Buffer.concat([BLANKS, Buffer.from("end")]));
+  const whole = Buffer.concat([BLANKS, Buffer.from("end")]);
+  expect(whole.equals(await inflated(2, compressed))).toBe(true);
 });
 
 async function inflated(type: number, compressed: Buffer): Promise<Buffer> {

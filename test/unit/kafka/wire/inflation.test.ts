@@ -82,8 +82,8 @@ test("a large header goes for smaller ones behind it", async () => {
   expect(only?.omitted?.cut.headers).toMatchObject({ count: 3, largest: "big" });
 });
 
-test("of millions of small headers those are kept that come first", async () => {
-  const headers = Array.from({ length: 2_000_000 }, () => sized("h", 1));
+test("of a million small headers those are kept that come first", async () => {
+  const headers = Array.from({ length: 1_200_000 }, () => sized("h", 1));
   const batch = await encodeBatch([{ key: null, value, headers }, small("b")], { compression: 4 });
   const [only, next] = (await read(batch)).messages;
   expect(only?.value).toEqual(value);
