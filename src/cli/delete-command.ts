@@ -16,8 +16,8 @@ import { type ClusterOptions, clusterCommand, withKafka } from "../operate/conne
 import { commandProducer } from "../operate/connect/command-producer.ts";
 import { configured } from "../operate/connect/configuration.ts";
 import { configuredTopics } from "../operate/connect/connection.ts";
-import type { Shell } from "../operate/connect/shell.ts";
-import { tell } from "../operate/connect/tell.ts";
+import { repeated } from "../operate/connect/option-values.ts";
+import { type Shell, tell } from "../operate/connect/shell.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { WrongUsage } from "../words/wrong-usage.ts";
 
@@ -36,7 +36,7 @@ export function deleteCommand(shell: Shell): Command {
     .option(
       "--source <id>",
       "notify only destinations to which this source is connected (repeatable; default: all sources)",
-      (id: string, earlier: readonly string[] = []) => [...earlier, id],
+      repeated,
     )
     .option("--json", "print the outcome as one JSON object")
     .addHelpText(

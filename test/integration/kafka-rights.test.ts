@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runProgram } from "../../src/cli/program.ts";
-import { groupOf } from "../../src/cli/skip-corrupt-batch/group-of.ts";
+import { groupOf } from "../../src/cli/skip-corrupt-batch/command.ts";
 import { skipCorrupt } from "../../src/cli/skip-corrupt-batch/skip-corrupt-batch.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import {

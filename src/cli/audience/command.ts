@@ -13,8 +13,7 @@ import { assertTopics } from "../../operate/connect/assert-topics.ts";
 import { type ClusterOptions, clusterCommand, withCluster } from "../../operate/connect/cluster.ts";
 import { commandProducer } from "../../operate/connect/command-producer.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
-import type { Exit, Shell } from "../../operate/connect/shell.ts";
-import { tell } from "../../operate/connect/tell.ts";
+import { type Exit, type Shell, tell } from "../../operate/connect/shell.ts";
 import {
   audiencesJson,
   audienceTable,

@@ -1,6 +1,6 @@
 /** `switchyard console`: serves the console. */
 
-import { Command, InvalidArgumentError } from "commander";
+import { Command } from "commander";
 
 import type { Load } from "../../config/load.ts";
 import {
@@ -9,6 +9,7 @@ import {
   configOption,
   configured,
 } from "../../operate/connect/configuration.ts";
+import { wholeNumber } from "../../operate/connect/option-values.ts";
 import type { Exit, Shell } from "../../operate/connect/shell.ts";
 import { shutdownSignal } from "../../runtime/shutdown.ts";
 import { adminAddress } from "../admin-address.ts";
@@ -34,7 +35,7 @@ export function consoleCommand(shell: Shell, exit: Exit): Command {
     .option(
       "--port <port>",
       "port to listen on, instead of console.port; 0 selects any free port",
-      port,
+      (text) => wholeNumber(text, 0, 65_535),
     )
     .addHelpText(
       "after",
@@ -52,10 +53,4 @@ export function consoleCommand(shell: Shell, exit: Exit): Command {
       const load: Load = (given) => loadConfig({ file, env, ...given });
       exit(await serveConsole({ loaded, load, ...flags }, shell, shutdown.signal));
     });
-}
-
-function port(text: string): number {
-  const number = Number(text);
-  if (/^\d{1,5}$/.test(text) && number <= 65_535) return number;
-  throw new InvalidArgumentError(`"${text}" is not a port from 0 to 65535.`);
 }

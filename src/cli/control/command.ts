@@ -16,8 +16,7 @@ import { pausedSentence, pauseJson } from "../../operate/act/pausing.ts";
 import { type ClusterOptions, withKafka } from "../../operate/connect/cluster.ts";
 import { configured } from "../../operate/connect/configuration.ts";
 import { durationWithin } from "../../operate/connect/option-values.ts";
-import type { Shell } from "../../operate/connect/shell.ts";
-import { tell } from "../../operate/connect/tell.ts";
+import { type Shell, tell } from "../../operate/connect/shell.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 
 interface PauseOptions extends ClusterOptions {

@@ -1,9 +1,9 @@
 /** The filters that `dead-letters list` and `dead-letters replay` have in common. */
 
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import { DEAD_LETTER_REASONS, type DeadLetterReason } from "../../domain/dead-letter.ts";
 import { type ClusterOptions, clusterCommand } from "../../operate/connect/cluster.ts";
-import { instant, repeated, wholeNumber } from "../../operate/connect/option-values.ts";
+import { instant, repeated, repeatedOf, wholeNumber } from "../../operate/connect/option-values.ts";
 import type { DeadLetterFilter } from "../../operate/replay/dead-letter-record.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 
@@ -27,7 +27,7 @@ export function deadLetterCommand(name: string, limit: string): Command {
     .option(
       "--reason <reason>",
       "only dead letters with this reason, such as expired (repeatable)",
-      collectReason,
+      repeatedOf(Object.keys(DEAD_LETTER_REASONS) as DeadLetterReason[], "a reason"),
     )
     .option("--message-id <id>", "only the call with this message ID (repeatable)", repeated)
     .option(
@@ -52,14 +52,4 @@ export function filterOf(options: DeadLetterOptions): DeadLetterFilter {
     sinceMs: options.since ?? null,
     untilMs: options.until ?? null,
   };
-}
-
-function collectReason(
-  text: string,
-  earlier: readonly DeadLetterReason[] = [],
-): readonly DeadLetterReason[] {
-  const known = Object.keys(DEAD_LETTER_REASONS) as DeadLetterReason[];
-  const reason = known.find((name) => name === text);
-  if (reason !== undefined) return [...earlier, reason];
-  throw new InvalidArgumentError(`"${text}" is not a reason. Valid reasons: ${known.join(", ")}.`);
 }

@@ -13,8 +13,7 @@
 import type { Kafka } from "../../kafka/port.ts";
 import { assertTopics } from "../../operate/connect/assert-topics.ts";
 import { onTerminal } from "../../operate/connect/progress.ts";
-import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
-import { tell } from "../../operate/connect/tell.ts";
+import { type ExitStatus, type Shell, tell } from "../../operate/connect/shell.ts";
 import {
   countDeadLetters,
   countText,

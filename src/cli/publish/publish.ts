@@ -19,8 +19,7 @@ import { type SourceLookup, sourceLookup, sourceOf } from "../../domain/source-o
 import type { Producer, RejectedRecord } from "../../kafka/port.ts";
 import { NotWrittenError } from "../../operate/connect/command-producer.ts";
 import { startProgress } from "../../operate/connect/progress.ts";
-import type { Shell } from "../../operate/connect/shell.ts";
-import { tell } from "../../operate/connect/tell.ts";
+import { type Shell, tell } from "../../operate/connect/shell.ts";
 import { counted } from "../../words/count.ts";
 import { type Line, linesOf } from "../input.ts";
 

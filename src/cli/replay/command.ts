@@ -1,6 +1,6 @@
 /** `switchyard replay`: routes past calls again, for one destination. */
 
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 
 import { CALL_TYPES, type CallType } from "../../domain/call.ts";
 import { visibleLines } from "../../domain/escape-control.ts";
@@ -9,7 +9,13 @@ import type { Kafka } from "../../kafka/port.ts";
 import { type ClusterOptions, clusterCommand, withKafka } from "../../operate/connect/cluster.ts";
 import { configured } from "../../operate/connect/configuration.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
-import { instant, perSecond, repeated, replayName } from "../../operate/connect/option-values.ts";
+import {
+  instant,
+  perSecond,
+  repeated,
+  repeatedOf,
+  replayName,
+} from "../../operate/connect/option-values.ts";
 import { onTerminal } from "../../operate/connect/progress.ts";
 import type { Exit, ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import type { Outcome } from "../../operate/replay/call-outcome.ts";
@@ -61,7 +67,11 @@ export function replayCommand(shell: Shell, exit: Exit): Command {
       instant,
     )
     .option("--until <when>", "written before this time", instant)
-    .option("--type <type>", "only calls of this type (repeatable)", collectType)
+    .option(
+      "--type <type>",
+      "only calls of this type (repeatable)",
+      repeatedOf(CALL_TYPES, "a call type"),
+    )
     .option("--event <event>", "only track calls with this event (repeatable)", repeated)
     .option("--per-second <n>", "write at most n deliveries per second", perSecond)
     .option("--dry-run", "count the calls without writing anything")
@@ -159,12 +169,4 @@ function chosenReplay(id: string | undefined, flags: Flags): ChosenReplay<"calls
   const plan: CallReplayPlan = { destination: id ?? "", asked, perSecond: rate };
   if (fits("calls", plan)) return { kind: "new", plan };
   throw new WrongUsage("these events are too large to store with the replay. Use several replays.");
-}
-
-function collectType(text: string, earlier: readonly CallType[] = []): readonly CallType[] {
-  const type = CALL_TYPES.find((name) => name === text);
-  if (type !== undefined) return [...earlier, type];
-  throw new InvalidArgumentError(
-    `"${text}" is not a call type. Valid types: ${CALL_TYPES.join(", ")}.`,
-  );
 }

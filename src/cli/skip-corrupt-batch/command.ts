@@ -1,12 +1,15 @@
 /** `switchyard skip-corrupt-batch`: skips one corrupt batch, so that the halted stage can continue. */
 
 import { type Command, InvalidArgumentError } from "commander";
+import type { Config } from "../../config/config.ts";
+import { readerOf } from "../../domain/stages.ts";
+import { delayMsOfTopic, destinationOfTopic, groupNames } from "../../domain/topics.ts";
 import { assertTopics } from "../../operate/connect/assert-topics.ts";
 import { type ClusterOptions, clusterCommand, withKafka } from "../../operate/connect/cluster.ts";
 import { configured } from "../../operate/connect/configuration.ts";
+import { configuredPlan, configuredTopics } from "../../operate/connect/connection.ts";
 import type { Exit, Shell } from "../../operate/connect/shell.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
-import { groupOf, inputTopics } from "./group-of.ts";
 
 interface SkipFlags extends ClusterOptions {
   readonly dryRun?: boolean;
@@ -56,4 +59,28 @@ export function skipCorruptBatchCommand(shell: Shell, exit: Exit): Command {
 function number(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
   throw new InvalidArgumentError(`"${text}" is not an integer.`);
+}
+
+/**
+ * The consumer group that reads a topic; null if there is none. Topics of removed destinations and of removed retry delays are still read.
+ */
+export function groupOf(topic: string, config: Config): string | null {
+  const topics = configuredTopics(config);
+  const groups = groupNames(config.kafka.topicPrefix);
+  const planned = configuredPlan(config).find(({ name }) => name === topic);
+  if (planned !== undefined) {
+    const input = readerOf(planned.kind)?.input;
+    if (input?.per === "stage") return groups[input.group];
+  }
+  const destination = destinationOfTopic(topic, topics);
+  if (destination !== null) return groups.deliver(destination);
+  const start = `${topics.prefix}delays.`;
+  const delay = topic.startsWith(start) ? topic.slice(start.length) : "";
+  return delayMsOfTopic(delay) === null ? null : groups.delay(delay);
+}
+
+function inputTopics(config: Config): readonly string[] {
+  return configuredPlan(config)
+    .filter(({ isConsumed }) => isConsumed)
+    .map(({ name }) => name);
 }

@@ -17,8 +17,7 @@ import type { CorruptBatch } from "../../domain/corrupt-batch.ts";
 import { errorTypes } from "../../kafka/cluster/kafka-error.ts";
 import { passedCommit } from "../../kafka/consume/completion.ts";
 import type { CommittedOffset, Kafka } from "../../kafka/port.ts";
-import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
-import { tell } from "../../operate/connect/tell.ts";
+import { type ExitStatus, type Shell, tell } from "../../operate/connect/shell.ts";
 import { counted } from "../../words/count.ts";
 
 const TRY_AGAIN_MS = 500;

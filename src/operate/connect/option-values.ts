@@ -39,6 +39,17 @@ export function repeated(text: string, earlier: readonly string[] = []): readonl
   return [...earlier, text];
 }
 
+/** Collects the values of a repeatable option that accepts only known names, such as `a call type`. */
+export function repeatedOf<Name extends string>(known: readonly Name[], what: string) {
+  return (text: string, earlier: readonly Name[] = []): readonly Name[] => {
+    const name = known.find((each) => each === text);
+    if (name !== undefined) return [...earlier, name];
+    throw new InvalidArgumentError(
+      `"${text}" is not ${what}. Expected one of ${known.join(", ")}.`,
+    );
+  };
+}
+
 /** @throws InvalidArgumentError */
 export function replayName(text: string): string {
   if (/^[\w-]{1,60}$/.test(text)) return text;

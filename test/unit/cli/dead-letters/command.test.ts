@@ -277,7 +277,7 @@ test("more filters than a replay can keep are rejected", async () => {
 
 test.each([
   [["list", "--since", "yesterday"], "is not a time. Expected a time such as"],
-  [["list", "--reason", "unlucky"], "is not a reason. Valid reasons: undecodable, "],
+  [["list", "--reason", "unlucky"], "is not a reason. Expected one of undecodable, "],
   [["list", "--limit", "0"], "not an integer from 1 to 999999999999"],
   [["replay", "--per-second", "many"], "not an integer from 1 to 1000000"],
   [["replay", "--per-second", "1000001"], "not an integer from 1 to 1000000"],

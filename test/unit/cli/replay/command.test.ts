@@ -38,7 +38,7 @@ test.each([
   [["crm", "--since", "soon"], /"soon" is not a time\. Expected a time such as/],
   [
     ["crm", "--since", "1d", "--type", "buy"],
-    /"buy" is not a call type\. Valid types: identify, track/,
+    /"buy" is not a call type\. Expected one of identify, track/,
   ],
   [["crm", "--since", "1d", "--per-second", "0"], /"0" is not an integer from 1/],
   [["--resume", "a b"], /"a b" is not the name of a replay/],

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { groupOf } from "../../../../src/cli/skip-corrupt-batch/group-of.ts";
+import { groupOf } from "../../../../src/cli/skip-corrupt-batch/command.ts";
 import { refusalOf } from "../../../../src/cli/skip-corrupt-batch/skip-corrupt-batch.ts";
 import { config } from "../../../support/build/config-source.ts";
 

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { Expiring } from "../../../../src/operate/act/expiring.ts";
+import { Expiring } from "../../../../src/operate/act/paused-text.ts";
 
 const HOUR_MS = 3_600_000;
 const atMs = Date.parse("2026-03-01T10:00:00Z");
