@@ -6,6 +6,8 @@ import type { Shell } from "../operate/connect/shell.ts";
 import { whyUnreadable } from "../settings/problem.ts";
 
 const CHUNK_BYTES = 256 * 1_024;
+/** Maximum size of a record's value in the `calls` topic. */
+export const LINE_MAX_BYTES = 1_024 * 1_024;
 
 export class UnreadableInput extends Error {
   override readonly name = "UnreadableInput";

@@ -76,15 +76,15 @@ export function addTo(sum: Float64Array, other: Float64Array): void {
  * A percentile of the durations of attempts in milliseconds, interpolated within a bucket; null if there were no
  * attempts. If the percentile is above the last bound, that bound is returned.
  */
-export function percentileMs(row: ArrayLike<number>, share: number, from: number = AT.buckets) {
+export function percentileMs(row: ArrayLike<number>, share: number) {
   const size = ATTEMPT_BOUNDS_S.length + 1;
   let total = 0;
-  for (let place = 0; place < size; place += 1) total += row[from + place] ?? 0;
+  for (let place = 0; place < size; place += 1) total += row[AT.buckets + place] ?? 0;
   if (total === 0) return null;
   const wanted = total * share;
   let passed = 0;
   for (let place = 0; place < size; place += 1) {
-    const count = row[from + place] ?? 0;
+    const count = row[AT.buckets + place] ?? 0;
     if (count > 0 && passed + count >= wanted) {
       const low = ATTEMPT_BOUNDS_S[place - 1] ?? 0;
       const high = ATTEMPT_BOUNDS_S[place] ?? low;

@@ -13,11 +13,8 @@ import { configuredTopics } from "../../operate/connect/connection.ts";
 import type { Shell } from "../../operate/connect/shell.ts";
 import type { ExplainedBatch } from "../../operate/timeline/explanation.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import { linesOf, openInput } from "../input.ts";
+import { LINE_MAX_BYTES, linesOf, openInput } from "../input.ts";
 import { type SourceOption, sourceHeaders, sourceOption } from "../source-option.ts";
-
-/** Maximum size of a record's value in the `calls` topic. */
-const LINE_MAX_BYTES = 1_024 * 1_024;
 
 interface ExplainOptions extends ConfigOption, SourceOption {
   readonly json?: boolean;

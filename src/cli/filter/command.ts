@@ -11,10 +11,8 @@ import {
   filterProblem,
 } from "../../route/rules/fql/compile.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
-import { linesOf, openInput } from "../input.ts";
+import { LINE_MAX_BYTES, linesOf, openInput } from "../input.ts";
 
-/** Maximum size of a record's value in the `calls` topic. */
-const LINE_MAX_BYTES = 1_024 * 1_024;
 const SHOWN_CHARACTERS_MAX = 80;
 
 type Filter = Extract<CompiledFilter, { readonly kind: "filter" }>;

@@ -17,7 +17,7 @@ import {
   readMarks,
 } from "../../operate/replay/read-dead-letters.ts";
 import type { ReplayMarks } from "../../operate/replay/replay-marks.ts";
-import type { KnownEndpoints } from "../../operate/replay/rows.ts";
+import { fromText, type KnownEndpoints } from "../../operate/replay/rows.ts";
 import { missingTopics } from "../../stage/missing-topics.ts";
 import type { DeadLettersQuery } from "../ports.ts";
 import type { DeadLettersView, DeadLetterView } from "../query-view.ts";
@@ -97,8 +97,7 @@ function deadLetterView(
   marks: ReplayMarks,
   { known, payloads }: DeadLettersSource,
 ): DeadLetterView {
-  const { record, stage, reason, error, destination, from, failedAtMs } = deadLetter;
-  const { topic, partition, offset } = from;
+  const { record, stage, reason, error, destination, failedAtMs } = deadLetter;
   const mark = marks.of(record);
   return {
     replayedAt: mark === null ? null : new Date(mark.atMs).toISOString(),
@@ -108,7 +107,7 @@ function deadLetterView(
     error: withEndpointNames(error, known.get(destination ?? "")),
     destination,
     messageId: messageIdOf(deadLetter),
-    from: `${topic || "?"}/${partition ?? "?"}/${offset ?? "?"}`,
+    from: fromText(deadLetter),
     payload: payloads ? payloadOf(record.value) : null,
   };
 }

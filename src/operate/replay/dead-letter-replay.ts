@@ -20,6 +20,7 @@ import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import type { RegistryConnection } from "../../registry/port.ts";
 import { systemClock } from "../../runtime/clock.ts";
+import { counted } from "../../words/count.ts";
 import { assertTopics } from "../connect/assert-topics.ts";
 import type { ProgressOutput } from "../connect/progress.ts";
 import { passing, type ReadDeadLetterValue, readDeadLetter } from "./dead-letter-record.ts";
@@ -121,15 +122,12 @@ export function targetsOf(tally: Tally): readonly string[] {
 }
 
 /** @param hint a sentence that says how to include the skipped dead letters. */
-export function countText(
-  { total, refused, replayed }: Tally,
-  hint = " (--include-replayed)",
-): string {
+export function countText({ total, refused, replayed }: Tally, hint = " (--include-replayed)") {
   const of = (number: number) => number.toLocaleString("en");
   const cannot = refused === 0 ? "" : `; ${of(refused)} cannot be replayed`;
   const left =
     replayed === 0 ? "" : ` ${of(replayed)} were replayed before and will be skipped${hint}.`;
-  return `${of(total)} dead letter${total === 1 ? "" : "s"} to replay${cannot}.${left}`;
+  return `${counted(total, "dead letter")} to replay${cannot}.${left}`;
 }
 
 export interface SentDeadLetters extends ReplayResult {

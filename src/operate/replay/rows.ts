@@ -107,6 +107,7 @@ function replayedText({ record }: DeadLetter, marks: ReplayMarks): string | null
   return mark && instantText(mark.atMs);
 }
 
-function fromText({ from: { topic, partition, offset } }: DeadLetter): string {
+/** The topic, partition and offset of the original record. */
+export function fromText({ from: { topic, partition, offset } }: DeadLetter): string {
   return `${topic || "?"}/${partition ?? "?"}/${offset ?? "?"}`;
 }
