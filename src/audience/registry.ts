@@ -10,6 +10,7 @@
  */
 
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
+import { inTurn } from "../runtime/in-turn.ts";
 import { type Audience, approvalOf, type Counts } from "./audience.ts";
 import { type ClaimedAudience, Claims, conflictOf, readClaim } from "./claims.ts";
 import type { ClaimRequest, ClaimResult, Registry, Writer } from "./ports.ts";
@@ -49,13 +50,8 @@ export class ClaimsReader {
 
 export function createRegistry(deps: RegistryDeps): Registry {
   const reader = new ClaimsReader(deps);
-  let last: Promise<unknown> = Promise.resolve();
   // Requests run one at a time, so that each one reads what the previous one has written.
-  const serially = <Result>(act: () => Promise<Result>): Promise<Result> => {
-    const result = last.then(act);
-    last = result.catch(() => undefined);
-    return result;
-  };
+  const serially = inTurn();
   const send = async (values: ReadonlyMap<string, ClaimedAudience | null>): Promise<void> => {
     const records = [...values].map(([id, value]) => claimRecord(deps.topic, id, value));
     const [refused] = await deps.writer.send(records);

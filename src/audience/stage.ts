@@ -48,7 +48,6 @@ import type { StageDeps } from "../stage/stage-deps.ts";
 import { type TopicReader, topicReader } from "../stage/topic-reader.ts";
 import { watchedWriter } from "../stage/watched-writer.ts";
 import { type AudienceConfiguration, settingsOf } from "./audience-settings.ts";
-import { FailedStores } from "./failed-stores.ts";
 import { type OpenDeps, openPartition } from "./open-partition.ts";
 import { type PartitionWork, workOnPartition } from "./partition-work.ts";
 import type { Registry, Writer } from "./ports.ts";
@@ -61,7 +60,7 @@ import {
   restoreProblems,
   watchAudiences,
 } from "./report.ts";
-import { type OwnedStore, ownStore, type Stores } from "./store/owned-store.ts";
+import { FailedStores, type OwnedStore, ownStore, type Stores } from "./store/owned-store.ts";
 
 export interface AudienceDeps extends StageDeps {
   readonly stores: Stores;

@@ -18,21 +18,21 @@
  * order, before they are due (`early-release.ts`). If a record was canceled, it becomes a dead letter in step 2 when
  * it is due.
  *
- * In addition, all waiting records are counted (`counting.ts`). The counts do not affect anything else.
+ * In addition, all waiting records are counted (`scan.ts`, `report.ts`). The counts do not affect anything else.
  */
 
 import { NO_OPERATOR_ACTIONS } from "../control/operator-action-state.ts";
 import { callNames } from "../domain/call-names.ts";
 import type { DeadLetter } from "../domain/dead-letter-records.ts";
-import { delayMsOfTopic, type GroupNames } from "../domain/topics.ts";
-import type { ConsumeOptions } from "../kafka/port.ts";
+import type { DestinationId } from "../domain/ids.ts";
+import { delayMsOfTopic, type GroupNames, type TopicNames } from "../domain/topics.ts";
+import type { ConsumeOptions, Consumer } from "../kafka/port.ts";
 import { startConsuming } from "../stage/consuming-stage.ts";
 import { deadLetterWriter } from "../stage/dead-letter-writer.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
 import { destinationOf } from "../telemetry/count-dead-letters.ts";
 import { lineLimit } from "../telemetry/log-rate-limit.ts";
-import { type Counted, startCounting } from "./counting.ts";
 import { readWaiting } from "./due.ts";
 import { type ReleasedPartition, startEarlyReleases } from "./early-release.ts";
 import { Labels } from "./labels.ts";
@@ -40,16 +40,25 @@ import { outgoingOf } from "./outgoing.ts";
 import { OwnedCounts } from "./owned-counts.ts";
 import { type Waiters, waitOn } from "./partition-loop.ts";
 import type { Due } from "./partition-queue.ts";
+import { look, reportWaiting } from "./report.ts";
+import { startScan } from "./scan.ts";
 import { createLookup } from "./topic-lookup.ts";
 import { type DelayTraces, delayTraces } from "./trace.ts";
 
-export interface DelayConfig extends Counted {
+export interface DelayConfig {
+  readonly topics: TopicNames;
   readonly groups: GroupNames;
   /**
    * The names of delays whose topics exist. These are the configured delays, and removed delays whose topics still
    * have to be drained.
    */
   readonly delays: readonly string[];
+  /** The destinations that always have a label of their own. */
+  readonly destinations: readonly DestinationId[];
+  /** Maximum number of destinations with a label of their own at a time. The others share one label. */
+  readonly shownMax: number;
+  /** Measured from a delivery's first attempt. */
+  readonly retryWindowMs: number;
   /** Maximum number of bytes of waiting records that are kept in memory per delay. */
   readonly maxBytes: number;
   readonly drainLimitMs: number;
@@ -182,5 +191,31 @@ function createWriter(
       lateness.observe((nowMs - dueAtMs) / 1_000);
     }
     for (const deadLetter of deadLetters) given(deadLetter);
+  };
+}
+
+/** Counts the waiting records, in parallel with the stage's work. @param consumers the consumer of each delay. */
+function startCounting(
+  { kafka, metrics, clock }: StageDeps,
+  { delays, topics, retryWindowMs, shownMax }: DelayConfig,
+  { labels, counts }: { readonly labels: Labels; readonly counts: OwnedCounts },
+  consumers: readonly Pick<Consumer, "progress" | "vitals">[],
+) {
+  const ofDelays = consumers.map((consumer, index) => ({ delay: delays[index] ?? "", consumer }));
+  const watched = { labels, counts, delays: ofDelays, retryWindowMs, shownMax };
+  const reporting = reportWaiting(metrics, clock, watched);
+  const scan = startScan({
+    kafka,
+    clock,
+    partitions: () => counts.all(),
+    read: (delay, record) => readWaiting(record, topics, delayMsOfTopic(delay) ?? 0, clock.nowMs()),
+    look: () => look(watched, clock.nowMs()),
+  });
+  return {
+    healthProblems: scan.healthProblems,
+    stop: async () => {
+      await scan[Symbol.asyncDispose]();
+      reporting[Symbol.dispose]();
+    },
   };
 }

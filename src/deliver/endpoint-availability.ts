@@ -29,6 +29,7 @@ import type { Endpoint } from "../domain/destination.ts";
 import type { CircuitState, HoldReason } from "../domain/destination-status.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import { CircuitBreaker, type SlotFor, type Ticket } from "./circuit-breaker.ts";
+import type { HoldCause } from "./hold-cause.ts";
 import type { Gates } from "./prepare.ts";
 
 export type QueueState =
@@ -40,13 +41,8 @@ const GOES: QueueState = { kind: "goes" };
 const WAITS: QueueState = { kind: "waits" };
 
 /** A hold of the destination. A probe in progress does not end it. */
-export interface DestinationHold {
+export interface DestinationHold extends Omit<HoldCause, "reason"> {
   readonly reason: HoldReason;
-  readonly sinceMs: number;
-  /** When the first endpoint is available again; null if an operator has to end the hold. */
-  readonly untilMs: number | null;
-  /** For a pause, its author, such as `command`; absent for other reasons. */
-  readonly by?: string;
   /** If the reason is a missing token, why there is no token. */
   readonly error?: string | null;
 }

@@ -18,9 +18,9 @@ import type { AttemptedDestination } from "../domain/destination.ts";
 export interface HoldCause {
   readonly reason: "paused" | "disabled";
   readonly sinceMs: number;
-  /** Null if an operator has to end the hold. */
+  /** When the first endpoint is available again; null if an operator has to end the hold. */
   readonly untilMs: number | null;
-  /** Absent if the destination is disabled. */
+  /** For a pause, its author, such as `command`; absent for other reasons. */
   readonly by?: string;
 }
 

@@ -21,7 +21,7 @@
  */
 
 import { withExactIds } from "./exact-ids.ts";
-import { frameOf } from "./framing.ts";
+import { frameOf, type RefusedValue, refused } from "./framing.ts";
 import type { IncomingRecord } from "./record.ts";
 
 export type DecodedValue =
@@ -35,13 +35,6 @@ export type DecodedValue =
       readonly bytes: Buffer;
     }
   | RefusedValue;
-
-export interface RefusedValue {
-  readonly kind: "refused";
-  readonly reason: "undecodable" | "unknown-schema";
-  /** One sentence that contains nothing of the value. */
-  readonly error: string;
-}
 
 /** The parts of a record that are needed to read its value. */
 export type RecordValue = Pick<IncomingRecord, "value" | "headers" | "eachHeader" | "schema">;
@@ -84,10 +77,6 @@ function parsed(bytes: Buffer): DecodedValue {
   } catch (error) {
     return refused("undecodable", `the value is not JSON${place(error)}`);
   }
-}
-
-function refused(reason: "undecodable" | "unknown-schema", error: string): RefusedValue {
-  return { kind: "refused", reason, error };
 }
 
 /** Returns only the position from V8's error message, because the rest of the message quotes the value. */

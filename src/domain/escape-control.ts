@@ -28,6 +28,7 @@ export function visibleLines(text: string): string {
   return text.split("\n").map(visibleCell).join("\n");
 }
 
-function escaped(character: string): string {
+/** The escape of a character in JSON. */
+export function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }

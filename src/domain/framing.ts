@@ -25,6 +25,7 @@
 
 import type { SchemaRef } from "./known-schemas.ts";
 import { eachHeader, type RecordHeaders, type VisitHeader, type WithHeaders } from "./record.ts";
+import { uuidText } from "./uuid.ts";
 
 export const SCHEMA_HEADER = "__value_schema_id";
 const APICURIO_HEADERS: ReadonlySet<string> = new Set([
@@ -37,12 +38,14 @@ export type Frame =
   | { readonly kind: "none" }
   /** The content of the value, after its frame, starts at `start`. */
   | { readonly kind: "framed"; readonly ref: SchemaRef; readonly start: number }
-  | {
-      readonly kind: "refused";
-      readonly reason: "undecodable" | "unknown-schema";
-      /** One sentence that contains nothing of the value. */
-      readonly error: string;
-    };
+  | RefusedValue;
+
+export interface RefusedValue {
+  readonly kind: "refused";
+  readonly reason: "undecodable" | "unknown-schema";
+  /** One sentence that contains nothing of the value. */
+  readonly error: string;
+}
 
 const NONE: Frame = { kind: "none" };
 const ID_BYTES = 4;
@@ -89,9 +92,7 @@ function frameOfHeader(header: Buffer): Frame {
   const [version] = header;
   if (version === 0 && header.length === FRAME_BYTES) return framed(header, 0);
   if (version === 1 && header.length === 1 + GUID_BYTES) {
-    const hex = header.toString("hex", 1);
-    const parts = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20)];
-    return { kind: "framed", ref: `${parts.join("-")}-${hex.slice(20)}`, start: 0 };
+    return { kind: "framed", ref: uuidText(header.toString("hex", 1)), start: 0 };
   }
   const bytes = `${header.length} ${header.length === 1 ? "byte" : "bytes"}`;
   const begin = version === undefined ? "" : `, the first is ${version}`;
@@ -128,6 +129,6 @@ function framed(bytes: Buffer, start: number): Frame {
   return { kind: "framed", ref: id, start };
 }
 
-function refused(reason: "undecodable" | "unknown-schema", error: string): Frame {
+export function refused(reason: RefusedValue["reason"], error: string): RefusedValue {
   return { kind: "refused", reason, error };
 }

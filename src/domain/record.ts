@@ -6,9 +6,12 @@ import type { ValueSchema } from "./known-schemas.ts";
 export type RecordHeader = readonly [name: string, value: Buffer | null];
 export type RecordHeaders = readonly RecordHeader[];
 
-export interface RecordPlace {
+export interface PartitionPlace {
   readonly topic: string;
   readonly partition: number;
+}
+
+export interface RecordPlace extends PartitionPlace {
   /** Below 2^53. */
   readonly offset: number;
 }

@@ -3,6 +3,8 @@
  * value starts at `start`.
  */
 
+import { escaped } from "./escape-control.ts";
+
 export const QUOTE = 0x22;
 export const BACKSLASH = 0x5c;
 
@@ -89,10 +91,6 @@ export function repaired(text: string): string {
 const TEXT_OR_WORD = /"(?:[^"\\]|\\.)*"|[-+]?(?:[Ii]nfinity|inf|INF|NaN|nan|NAN)/g;
 /** Not all of these characters need an escape, but an escape does not change what they mean. */
 const CONTROL = /\p{Cc}/gu;
-
-function escaped(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
-}
 
 /** @param start the index of the opening quote. */
 export function endOfText(bytes: Buffer, start: number): number {

@@ -25,7 +25,11 @@ export function uuidV5(namespace: string, name: string): string {
     .digest();
   hash.writeUInt8((hash.readUInt8(6) & 0x0f) | 0x50, 6);
   hash.writeUInt8((hash.readUInt8(8) & 0x3f) | 0x80, 8);
-  const hex = hash.toString("hex");
-  const group = (start: number, end: number) => hex.slice(start, end);
-  return [group(0, 8), group(8, 12), group(12, 16), group(16, 20), group(20, 32)].join("-");
+  return uuidText(hash.toString("hex", 0, 16));
+}
+
+/** @param hex 32 hex digits. */
+export function uuidText(hex: string): string {
+  const parts = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20)];
+  return `${parts.join("-")}-${hex.slice(20)}`;
 }

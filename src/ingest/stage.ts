@@ -15,6 +15,7 @@
 
 import type { Source } from "../domain/destination.ts";
 import { spareDescriptors } from "../runtime/descriptors.ts";
+import { inTurn } from "../runtime/in-turn.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
 import type { StageDeps } from "../stage/stage-deps.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -25,7 +26,6 @@ import { maxInFlightBytes } from "./limits.ts";
 import { createPenaltyDelay } from "./penalty-delay.ts";
 import { createHandOver } from "./produce-and-wait.ts";
 import { createReport } from "./report.ts";
-import { inTurn } from "./serial-bodies.ts";
 import { SERVER_TIMES, type ServerSettings, type ServerTimes, startServer } from "./server.ts";
 import { createSlowBodies } from "./slow-bodies.ts";
 

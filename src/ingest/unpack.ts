@@ -14,9 +14,9 @@
  */
 
 import { constants, createGunzip, gunzipSync } from "node:zlib";
+import type { InTurn } from "../runtime/in-turn.ts";
 import type { Hold } from "./limits.ts";
 import type { Code } from "./responses.ts";
-import type { InTurn } from "./serial-bodies.ts";
 
 export type Unpacked =
   | { readonly kind: "body"; readonly bytes: Buffer }

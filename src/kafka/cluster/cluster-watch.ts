@@ -18,6 +18,7 @@
  * old. A frozen broker still accepts connections, so only a response counts.
  */
 
+import type { PartitionPlace } from "../../domain/record.ts";
 import { hostAndPort } from "../../runtime/listening.ts";
 import type { BrokerState, PartitionProgress } from "../port.ts";
 import { Brokers, inTime } from "./brokers.ts";
@@ -33,11 +34,6 @@ const LEADERS_AGE_MAX_MS = 60_000;
 const TOPICS_MAX = 500;
 
 type Owned = readonly Pick<PartitionProgress, "topic" | "partition" | "position">[];
-
-interface PartitionPlace {
-  readonly topic: string;
-  readonly partition: number;
-}
 
 export class ClusterWatch {
   readonly #brokers: Brokers;

@@ -10,6 +10,7 @@
  *   otherwise                         the consumer
  */
 
+import type { PartitionPlace } from "../../domain/record.ts";
 import type { PartitionProgress } from "../port.ts";
 
 interface Heard {
@@ -49,7 +50,7 @@ export class LogEnds {
   }
 
   /** Drops all partitions except these. */
-  keep(partitions: readonly Place[]): void {
+  keep(partitions: readonly PartitionPlace[]): void {
     this.#keeps += 1;
     for (const { topic, partition } of partitions) {
       const known = this.#known.get(topic)?.[partition];
@@ -86,9 +87,4 @@ export class LogEnds {
     ofTopic[partition] = known;
     return known;
   }
-}
-
-interface Place {
-  readonly topic: string;
-  readonly partition: number;
 }

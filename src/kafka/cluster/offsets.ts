@@ -14,6 +14,7 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
+import type { PartitionPlace } from "../../domain/record.ts";
 import { asError } from "../../runtime/as-error.ts";
 import type { Broker } from "../kafkajs/internals.ts";
 import { request } from "../kafkajs/internals.ts";
@@ -43,11 +44,6 @@ const AGAIN = 3;
 const AGAIN_MS = 300;
 /** The offset if no record is at the requested time or later. */
 const NO_RECORD = -1;
-
-interface Place {
-  readonly topic: string;
-  readonly partition: number;
-}
 
 export interface OffsetFetchResponse {
   readonly errorCode?: number;
@@ -219,7 +215,7 @@ class Unknown {
 /** For queries that fail if a topic has no result. */
 const ALL_KNOWN = new Unknown(undefined);
 
-interface Led extends Place {
+interface Led extends PartitionPlace {
   /** Negative if there is currently no leader. */
   readonly leader: number;
 }
@@ -255,7 +251,7 @@ async function list(
   isolation?: OffsetsQuery["isolation"],
 ): Promise<ReadonlyMap<string, number>> {
   const offsets = new Map<string, number>();
-  const failed = ({ topic, partition }: Place, code: number) => {
+  const failed = ({ topic, partition }: PartitionPlace, code: number) => {
     unknown.is(topic, worded(protocolError(code, topic), `partition ${partition} of ${topic}`));
   };
   const ofBroker = Map.groupBy(wanted, ({ leader }) => leader);
@@ -281,7 +277,7 @@ async function list(
 async function committed(
   brokers: Brokers,
   groupId: string,
-  topics: readonly { readonly topic: string; readonly partitions: readonly Place[] }[],
+  topics: readonly { readonly topic: string; readonly partitions: readonly PartitionPlace[] }[],
   unknown: Unknown,
 ): Promise<ReadonlyMap<string, readonly CommittedOffset[]>> {
   const coordinator = await brokers.coordinator(groupId);
@@ -319,7 +315,7 @@ function worded(error: unknown, what: string): Error {
   return new Error(`${what}: ${asError(error).message}`, { cause: error });
 }
 
-function keyOf({ topic, partition }: Place): string {
+function keyOf({ topic, partition }: PartitionPlace): string {
   return `${topic}/${partition}`;
 }
 
@@ -340,7 +336,7 @@ export const EARLIEST = -2;
  */
 export async function listOffsets(
   leader: Broker,
-  wanted: readonly { readonly topic: string; readonly partition: number }[],
+  wanted: readonly PartitionPlace[],
   timestamp: number,
   isolation: OffsetsQuery["isolation"] = READ_UNCOMMITTED,
 ): Promise<readonly ListedOffset[]> {

@@ -11,6 +11,7 @@
  * has set.
  */
 
+import type { PartitionPlace } from "../../domain/record.ts";
 import type { FetchedBatch } from "../membership.ts";
 import type { FetchPolicy } from "../wire/decode-partition.ts";
 import { keyOf } from "./session.ts";
@@ -50,7 +51,7 @@ export class Cursor {
   #turn = 0;
 
   constructor(
-    place: { readonly topic: string; readonly partition: number },
+    place: PartitionPlace,
     owner: CursorOwner,
     options: { readonly policy: FetchPolicy; readonly maxBytes: number },
   ) {

@@ -25,6 +25,7 @@
  * `endSession`. A partition has one cursor; a second group that reads it needs another session.
  */
 
+import type { PartitionPlace } from "../../domain/record.ts";
 import type { FetchWithSession, RequestedPartition } from "../wire/fetch-request.ts";
 import type { FetchedSet, FetchResponse } from "../wire/fetch-response.ts";
 
@@ -32,12 +33,7 @@ const SESSION_NOT_FOUND = 70;
 const INVALID_EPOCH = 71;
 const EPOCH_MAX = 2 ** 31 - 1;
 
-interface Place {
-  readonly topic: string;
-  readonly partition: number;
-}
-
-export interface PlannedCursor extends Place {
+export interface PlannedCursor extends PartitionPlace {
   /** The result of `keyOf`. */
   readonly key: string;
 }
@@ -212,7 +208,7 @@ export class FetchSession<C extends PlannedCursor> {
   }
 }
 
-export function keyOf({ topic, partition }: Place): string {
+export function keyOf({ topic, partition }: PartitionPlace): string {
   return `${topic}/${partition}`;
 }
 

@@ -19,12 +19,9 @@ import { type FetchedOffset, OUT_OF_RANGE } from "../membership.ts";
 import type { Coordinator } from "./coordinator.ts";
 import { stepAfter } from "./partition-error.ts";
 
-const AGAIN_MS = 300;
+type PartitionPlace = Pick<FetchedOffset, "topic" | "partition">;
 
-interface Place {
-  readonly topic: string;
-  readonly partition: number;
-}
+const AGAIN_MS = 300;
 
 export class StartOffsets {
   readonly #coordinator: Pick<Coordinator, "offsets">;
@@ -49,7 +46,7 @@ export class StartOffsets {
 
   /** Reads the group's commits. @param isWanted `false` ends the attempts. */
   async committed(
-    places: readonly Place[],
+    places: readonly PartitionPlace[],
     isWanted: () => boolean,
   ): Promise<readonly FetchedOffset[]> {
     const byTopic = Map.groupBy(places, ({ topic }) => topic);
@@ -71,7 +68,7 @@ export class StartOffsets {
   }
 
   /** Returns the entry for a partition whose offset was out of range. */
-  async outOfRange({ topic, partition }: Place): Promise<FetchedOffset> {
+  async outOfRange({ topic, partition }: PartitionPlace): Promise<FetchedOffset> {
     const ids = await this.#leaders.brokers.topicIds([topic]).catch(() => this.#topicIds);
     this.#topicIds = new Map([...this.#topicIds, ...ids]);
     return { topic, partition, topicId: this.#idOf(topic), offset: OUT_OF_RANGE, metadata: "" };
@@ -85,7 +82,7 @@ export class StartOffsets {
   }
 
   /** Finds the first offsets of the partitions' logs. @param isWanted `false` ends the attempts. */
-  async first<P extends Place>(
+  async first<P extends PartitionPlace>(
     places: readonly P[],
     isWanted: () => boolean,
     found: (place: P, offset: number) => void,
@@ -104,7 +101,7 @@ export class StartOffsets {
   }
 
   /** Returns the places that have to be looked up again. */
-  async #firstAt<P extends Place>(
+  async #firstAt<P extends PartitionPlace>(
     leader: Address | null,
     places: readonly P[],
     isWanted: () => boolean,

@@ -1,6 +1,6 @@
 /** Encodes Fetch requests with a session (KIP-227), version 11. */
 
-import type { RecordPlace } from "../../domain/record.ts";
+import type { PartitionPlace, RecordPlace } from "../../domain/record.ts";
 
 const CONSUMER = -1;
 const MIN_BYTES = 1;
@@ -24,7 +24,7 @@ export interface FetchWithSession {
   /** Partitions that are new in the session, or are requested at another offset. */
   readonly requested: readonly RequestedPartition[];
   /** Partitions that leave the session. */
-  readonly forgotten: readonly { readonly topic: string; readonly partition: number }[];
+  readonly forgotten: readonly PartitionPlace[];
 }
 
 /** @param roomBytes bytes left free in front. */
@@ -70,7 +70,8 @@ function writeHead(buffer: Buffer, start: number, fetch: FetchWithSession): numb
   return buffer.writeInt32BE(fetch.sessionEpoch, at);
 }
 
-function writeName(buffer: Buffer, start: number, name: string): number {
+/** Writes a string after its length. */
+export function writeName(buffer: Buffer, start: number, name: string): number {
   const bytes = buffer.write(name, start + 2);
   buffer.writeInt16BE(bytes, start);
   return start + 2 + bytes;

@@ -3,6 +3,8 @@
  * OffsetCommit version 5. Brokers of Kafka 2.3 and later accept both.
  */
 
+import { writeName } from "./fetch-request.ts";
+
 const NULL_TEXT = -1;
 /** Bytes of a request's fields without the strings themselves: the strings' lengths and the generation. */
 const MEMBER_BYTES = 2 + 4 + 2;
@@ -54,12 +56,12 @@ export function encodeCommit(
   let at = writeMember(buffer, roomBytes, member);
   at = buffer.writeInt32BE(topics.length, at);
   for (const { topic, partitions } of topics) {
-    at = writeText(buffer, at, topic);
+    at = writeName(buffer, at, topic);
     at = buffer.writeInt32BE(partitions.length, at);
     for (const { partition, offset, metadata } of partitions) {
       at = buffer.writeInt32BE(partition, at);
       at = buffer.writeBigInt64BE(BigInt(offset), at);
-      at = writeText(buffer, at, metadata);
+      at = writeName(buffer, at, metadata);
     }
   }
   return buffer;
@@ -89,13 +91,7 @@ function memberBytes({ groupId, memberId }: MemberOfGroup): number {
 }
 
 function writeMember(buffer: Buffer, start: number, member: MemberOfGroup): number {
-  let at = writeText(buffer, start, member.groupId);
+  let at = writeName(buffer, start, member.groupId);
   at = buffer.writeInt32BE(member.generationId, at);
-  return writeText(buffer, at, member.memberId);
-}
-
-function writeText(buffer: Buffer, start: number, text: string): number {
-  const bytes = buffer.write(text, start + 2);
-  buffer.writeInt16BE(bytes, start);
-  return start + 2 + bytes;
+  return writeName(buffer, at, member.memberId);
 }

@@ -18,6 +18,7 @@
  */
 
 import { isoTimestamps } from "../../domain/timestamp.ts";
+import { uuidText } from "../../domain/uuid.ts";
 import type { Transcript } from "./transcript.ts";
 
 /** Copies a value of one type from Avro to JSON. */
@@ -144,9 +145,7 @@ function withPoint(unscaled: number | bigint, scale: number): string {
 }
 
 export function copyUuid(transcript: Transcript): void {
-  const hex = transcript.take(16).toString("hex");
-  const parts = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20)];
-  transcript.ascii(`"${parts.join("-")}-${hex.slice(20)}"`);
+  transcript.ascii(`"${uuidText(transcript.take(16).toString("hex"))}"`);
 }
 
 export function copyDuration(transcript: Transcript): void {

@@ -126,49 +126,41 @@ export interface Address {
   readonly street?: string | null | undefined;
 }
 
-/** Traits whose names have the same meaning for many destinations. They are all optional. */
-export interface ReservedUserTraits {
+interface ReservedTraits {
   readonly address?: With<Address> | string | null | undefined;
-  /** In years. */
-  readonly age?: number | null | undefined;
-  /** URL of a picture. */
+  /** URL of a picture or logo. */
   readonly avatar?: string | null | undefined;
-  readonly birthday?: Date | string | null | undefined;
-  readonly company?: object | string | null | undefined;
-  /** Time at which the account was created: a Date, or an ISO 8601 string. */
+  /** Time at which the account or group was created: a Date, or an ISO 8601 string. */
   readonly createdAt?: Date | string | number | null | undefined;
   readonly description?: string | null | undefined;
   readonly email?: string | null | undefined;
-  readonly firstName?: string | null | undefined;
-  readonly gender?: string | null | undefined;
   readonly id?: string | number | null | undefined;
-  readonly lastName?: string | null | undefined;
   /** The whole name. */
   readonly name?: string | null | undefined;
   readonly phone?: string | number | null | undefined;
-  /** Such as "VP of Engineering". */
-  readonly title?: string | null | undefined;
-  readonly username?: string | null | undefined;
   readonly website?: string | null | undefined;
 }
 
-export interface ReservedGroupTraits {
-  readonly address?: With<Address> | string | null | undefined;
-  /** URL of a logo. */
-  readonly avatar?: string | null | undefined;
-  /** Time at which the group was created: a Date, or an ISO 8601 string. */
-  readonly createdAt?: Date | string | number | null | undefined;
-  readonly description?: string | null | undefined;
-  readonly email?: string | null | undefined;
+/** Traits whose names have the same meaning for many destinations. They are all optional. */
+export interface ReservedUserTraits extends ReservedTraits {
+  /** In years. */
+  readonly age?: number | null | undefined;
+  readonly birthday?: Date | string | null | undefined;
+  readonly company?: object | string | null | undefined;
+  readonly firstName?: string | null | undefined;
+  readonly gender?: string | null | undefined;
+  readonly lastName?: string | null | undefined;
+  /** Such as "VP of Engineering". */
+  readonly title?: string | null | undefined;
+  readonly username?: string | null | undefined;
+}
+
+export interface ReservedGroupTraits extends ReservedTraits {
   /** Number of employees; some applications send a range as a string. */
   readonly employees?: number | string | null | undefined;
-  readonly id?: string | number | null | undefined;
   readonly industry?: string | null | undefined;
-  readonly name?: string | null | undefined;
-  readonly phone?: string | number | null | undefined;
   /** Such as "enterprise". */
   readonly plan?: string | null | undefined;
-  readonly website?: string | null | undefined;
 }
 
 export type UserTraits = With<ReservedUserTraits>;

@@ -1,10 +1,10 @@
-// The tables of due.ts, partition-queue.ts and known-topics.ts.
+// The tables of due.ts, partition-queue.ts and topic-lookup.ts.
 
 import { expect, test } from "vitest";
 
 import { judgeDue, readWaiting, type Waiting } from "../../../src/delay/due.ts";
-import { createTopicList } from "../../../src/delay/known-topics.ts";
 import { takeDue } from "../../../src/delay/partition-queue.ts";
+import { createTopicList } from "../../../src/delay/topic-lookup.ts";
 import type { Delivery } from "../../../src/domain/delivery.ts";
 import { deliveryHeaders } from "../../../src/domain/delivery.ts";
 import { endpointKey } from "../../../src/domain/destination.ts";

@@ -4,8 +4,8 @@
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { maxInFlightBytes } from "../../../src/ingest/limits.ts";
-import { inTurn } from "../../../src/ingest/serial-bodies.ts";
 import { ONE_GO_BYTES, unpack } from "../../../src/ingest/unpack.ts";
+import { inTurn } from "../../../src/runtime/in-turn.ts";
 
 const KIB = 1_024;
 const BODY_MAX_BYTES = 10 * KIB * KIB;

@@ -1,11 +1,7 @@
-/**
- * Handles large bodies one at a time. If they were handled in parallel, each body would delay all others, and all of
- * them would need memory at the same time.
- */
+/** Runs work one piece at a time, in the order of the calls. A piece that fails does not affect the next one. */
 
 export type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>;
 
-/** Handles bodies in the order in which they arrived. */
 export function inTurn(): InTurn {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {
