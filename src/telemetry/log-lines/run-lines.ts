@@ -158,8 +158,8 @@ export const RUN_LINES = {
       "The cluster did not allow a planned setting of a topic. The topic was created without " +
       "the setting, or with a value that the cluster allows.",
     action:
-      "For the largest record, set `kafka.maxMessageBytes`. Otherwise, check whether the " +
-      "cluster's default is enough.",
+      "For `max.message.bytes`, set `kafka.maxMessageBytes`. For any other setting, check " +
+      "whether the cluster's default is enough.",
     fields: ["topic", "setting", "planned", "error"],
     optional: ["instead", "fix"],
   },
