@@ -7,8 +7,8 @@
  *                                        every 30 s while the brokers throttle this process
  *   of topics whose leader may have      at once, but at least 250 ms after the last such lookup
  *   moved
- *   of a member's topics, as it joins    at once, in one request with others in the same turn of the event
- *                                        loop
+ *   of a member's topics or topic IDs,   at once, in one request with others in the same turn of the event
+ *   as it joins                          loop
  *
  * If a lookup fails, or takes longer than 4 s, the next one uses another address.
  */
@@ -23,6 +23,7 @@ import {
 } from "../wire/topic-leaders.ts";
 import { type Brokers, inTime } from "./brokers.ts";
 import type { Clients } from "./connection.ts";
+import { topicIdsOf } from "./offsets.ts";
 
 const LOOK_EVERY_MS = 5_000;
 const THROTTLED_LOOK_EVERY_MS = 30_000;
@@ -53,8 +54,8 @@ export class LeaderTable {
   #addressChanges = 0;
   /** Null if the topics have changed since the last lookup. */
   #queries: readonly LeadersQuery[] | null = null;
-  /** The lookup that has not started yet. */
-  #asked: { readonly topics: Set<string>; readonly done: Promise<void> } | null = null;
+  readonly #loads = new OneTurn((topics) => this.#query(queriesFor(topics)));
+  readonly #idLookups: OneTurn<ReadonlyMap<string, string>>;
   #timer: NodeJS.Timeout | undefined;
   /** Topics whose leaders may have moved. */
   readonly #stale = new Set<string>();
@@ -66,6 +67,7 @@ export class LeaderTable {
   constructor(clients: Pick<Clients, "throttles">, brokers: Brokers) {
     this.#clients = clients;
     this.brokers = brokers;
+    this.#idLookups = new OneTurn((topics) => topicIdsOf(brokers, topics));
   }
 
   add(watching: WatchingTopics): void {
@@ -99,17 +101,18 @@ export class LeaderTable {
 
   /** Looks up these topics now. Rejects if no broker responds; errors of topics are in the table. */
   load(topics: readonly string[]): Promise<void> {
-    if (this.#asked === null) {
-      const asked = new Set<string>();
-      const done = (async () => {
-        await new Promise((resolve) => setImmediate(resolve));
-        this.#asked = null;
-        await this.#query(queriesFor([...asked]));
-      })();
-      this.#asked = { topics: asked, done };
-    }
-    for (const topic of topics) this.#asked.topics.add(topic);
-    return this.#asked.done;
+    return this.#loads.ask(topics);
+  }
+
+  /** The IDs of these topics by name; topics without an ID are omitted. */
+  async topicIds(topics: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const all = await this.#idLookups.ask(topics);
+    return new Map(
+      topics.flatMap((topic): [string, string][] => {
+        const id = all.get(topic);
+        return id === undefined ? [] : [[topic, id]];
+      }),
+    );
   }
 
   /** Call when leaders of these topics may have moved. */
@@ -174,6 +177,30 @@ export class LeaderTable {
     for (const [topic, leaders] of topics) {
       if (!isSame(this.#topics.get(topic), leaders)) this.#topics.set(topic, leaders);
     }
+  }
+}
+
+/** Makes one lookup for all topics that are asked for in one turn of the event loop. */
+class OneTurn<Result> {
+  readonly #send: (topics: readonly string[]) => Promise<Result>;
+  /** The lookup that has not started yet. */
+  #next: { readonly topics: Set<string>; readonly done: Promise<Result> } | null = null;
+
+  constructor(send: (topics: readonly string[]) => Promise<Result>) {
+    this.#send = send;
+  }
+
+  ask(topics: readonly string[]): Promise<Result> {
+    this.#next ??= { topics: new Set(), done: this.#start() };
+    for (const topic of topics) this.#next.topics.add(topic);
+    return this.#next.done;
+  }
+
+  async #start(): Promise<Result> {
+    await new Promise((resolve) => setImmediate(resolve));
+    const topics = this.#next?.topics ?? [];
+    this.#next = null;
+    return await this.#send([...topics]);
   }
 }
 

@@ -97,9 +97,9 @@ export class Coordinator {
     return this.#finding;
   }
 
-  /** Makes one attempt, which may last as long as the group waits for its members. */
+  /** Makes one attempt, which may last as long as the group waits for its members. Call `find` before. */
   async join({ memberId, subscription, onMemberId, ...times }: JoinOptions): Promise<Joined> {
-    const broker = await this.find();
+    const broker = this.#broker ?? (await this.find());
     const send = (as: string): Promise<JoinResponse> =>
       this.#request(broker, "JoinGroup", {
         memberId: as,

@@ -2,24 +2,25 @@
  * A member of a consumer group, with the classic protocol.
  *
  *   step                                        if the process crashes after it
- *   1  `beforeJoin`: drain, commit, fence       the group continues from these commits
- *   2  leaders of the topics are looked up      the same
- *   3  JoinGroup; the leader assigns the        the group waits until this member's session expires
+ *   1  `beforeJoin`: drain, commit, fence;      the group continues from these commits
+ *      meanwhile, the coordinator and leaders
+ *      are looked up
+ *   2  JoinGroup; the leader assigns the        the group waits until this member's session expires
  *      partitions
- *   4  SyncGroup; `assigned`                    the same; the next owner reads from the commits of step 1
- *   5  commits and topic IDs are read;          the same: no record was read yet
+ *   3  SyncGroup; `assigned`                    the same; the next owner reads from the commits of step 1
+ *   4  commits and topic IDs are read;          the same: no record was read yet
  *      `offsetsFetched` decides which apply
- *   6  cursors are fetched; `fetched`           what was processed and not committed is repeated
- *   7  `commit`, about once a second            nothing is repeated
+ *   5  cursors are fetched; `fetched`           what was processed and not committed is repeated
+ *   6  `commit`, about once a second            nothing is repeated
  *
  *   what happens                                then
- *   the group rebalances                        cursors close at once; steps 1 to 6
+ *   the group rebalances                        cursors close at once; steps 1 to 5
  *   the coordinator is lost                     the next one is looked up (`coordinator.ts`)
  *   ... for longer than the session             the member fails: others may own the partitions by now
  *   this member was removed                     the same as a rebalance, but it joins as a new member
  *   a leader has moved                          the cursor moves to it; nothing else stops (`leader-table.ts`)
  *   a topic has more partitions                 the group's leader joins again, which rebalances the group
- *   a topic was recreated                       steps 1 to 6: step 5 compares its ID with that in the commits
+ *   a topic was recreated                       steps 1 to 5: step 4 compares its ID with that in the commits
  *   a broker is frozen                          its connection is closed after 10 s (`fetch/silence.ts`), and
  *                                               its cursors stay until leaders move
  *   the member is stopped                       it leaves the group, which then does not wait for its
@@ -175,7 +176,10 @@ export class GroupMember implements Membership, Member {
   async #joinUntilIn(): Promise<void> {
     for (let rebalances = 0; !this.#isOver; ) {
       try {
+        const lookup = this.#findBrokers();
+        lookup.catch(() => undefined);
         await this.#events.beforeJoin(this);
+        await lookup;
         const joined = await this.#joinOnce();
         if (!this.#isOver) this.#start(joined);
         return;
@@ -196,7 +200,7 @@ export class GroupMember implements Membership, Member {
 
   async #joinOnce(): Promise<JoinedAs> {
     const { topics, sessionTimeoutMs, rebalanceTimeoutMs } = this.#options;
-    await this.#loadLeaders();
+    this.#partitions();
     const joined = await this.#coordinator.join({
       memberId: this.#identity.memberId,
       sessionTimeoutMs,
@@ -209,8 +213,7 @@ export class GroupMember implements Membership, Member {
     const identity = { memberId, generationId };
     this.#identity = identity;
     const isLeader = leaderId === memberId;
-    // Partitions may have been added while the group waited for its members.
-    const partitions = isLeader ? await this.#loadLeaders() : new Map<string, number>();
+    const partitions = isLeader ? this.#partitions() : new Map<string, number>();
     const shares = isLeader ? this.#shareOut(joined, partitions) : [];
     const assignment = readAssignment(await this.#coordinator.sync(identity, shares), topics);
     if (!isLeader) {
@@ -220,11 +223,13 @@ export class GroupMember implements Membership, Member {
     return { assignment, shared: partitions };
   }
 
-  /** Throws the error of the first topic that has one. */
-  async #loadLeaders(): Promise<ReadonlyMap<string, number>> {
-    const { topics } = this.#options;
-    await this.#world.leaders.load(topics);
-    const partitions = topics.map((topic): [string, number] => {
+  async #findBrokers(): Promise<void> {
+    await Promise.all([this.#coordinator.find(), this.#world.leaders.load(this.#options.topics)]);
+  }
+
+  /** The number of partitions of each topic. Throws the error of the first topic that has one. */
+  #partitions(): ReadonlyMap<string, number> {
+    const partitions = this.#options.topics.map((topic): [string, number] => {
       const { errorCode, nodes } = this.#world.leaders.of(topic) ?? { errorCode: 0, nodes: [] };
       if (errorCode !== 0) throw protocolError(errorCode, topic);
       return [topic, nodes.length];

@@ -56,8 +56,11 @@ export class StartOffsets {
     }));
     while (isWanted() && topics.length > 0) {
       try {
-        const offsets = await this.#coordinator.offsets(topics);
-        this.#topicIds = await this.#leaders.brokers.topicIds([...byTopic.keys()]);
+        const [offsets, topicIds] = await Promise.all([
+          this.#coordinator.offsets(topics),
+          this.#leaders.topicIds([...byTopic.keys()]),
+        ]);
+        this.#topicIds = topicIds;
         return offsets.map((each) => ({ ...each, topicId: this.#idOf(each.topic) }));
       } catch (error) {
         if (errorKind(error) !== "outage") throw error;
@@ -69,14 +72,14 @@ export class StartOffsets {
 
   /** Returns the entry for a partition whose offset was out of range. */
   async outOfRange({ topic, partition }: PartitionPlace): Promise<FetchedOffset> {
-    const ids = await this.#leaders.brokers.topicIds([topic]).catch(() => this.#topicIds);
+    const ids = await this.#leaders.topicIds([topic]).catch(() => this.#topicIds);
     this.#topicIds = new Map([...this.#topicIds, ...ids]);
     return { topic, partition, topicId: this.#idOf(topic), offset: OUT_OF_RANGE, metadata: "" };
   }
 
   /** `true` if the topic is not certainly the one whose commits were read. */
   async isRecreated(topic: string): Promise<boolean> {
-    const ids = await this.#leaders.brokers.topicIds([topic]);
+    const ids = await this.#leaders.topicIds([topic]);
     const id = ids.get(topic);
     return id === undefined || id !== this.#topicIds.get(topic);
   }

@@ -99,6 +99,8 @@ export class GroupWorld {
   /** How often leaders were looked up because they may have moved. */
   refreshes = 0;
   coordinatorLookups = 0;
+  /** Called before each lookup of the coordinator is answered. */
+  onLookup: () => void = () => undefined;
   readonly cursors = new Set<Cursor>();
   #found: () => void = () => undefined;
 
@@ -111,10 +113,11 @@ export class GroupWorld {
       brokers: {
         coordinatorOf: async () => {
           this.coordinatorLookups += 1;
+          this.onLookup();
           return { nodeId: 1, ...ADDRESS };
         },
-        topicIds: async () => new Map([[TOPIC, this.topicId]]),
       },
+      topicIds: async () => new Map([[TOPIC, this.topicId]]),
       add: ({ found }: { readonly found: () => void }) => {
         this.#found = found;
       },

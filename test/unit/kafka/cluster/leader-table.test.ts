@@ -151,6 +151,29 @@ test("members that ask in one turn share a request", async () => {
   table.close();
 });
 
+test("members that ask for topic IDs in one turn share a request, and each gets its own", async () => {
+  const asked: (readonly string[])[] = [];
+  const topicIds = async (topics: readonly string[]) => {
+    asked.push(topics);
+    return new Map(
+      topics.filter((topic) => topic !== "gone").map((topic) => [topic, `id-${topic}`]),
+    );
+  };
+  const brokers = { topicIds } as unknown as Brokers;
+  const table = new LeaderTable({} as unknown as Clients, brokers);
+  const both = Promise.all([table.topicIds(["a", "gone"]), table.topicIds(["b", "a"])]);
+  await vi.advanceTimersByTimeAsync(1);
+  const ids = (await both).map((found) => [...found]);
+  expect(ids).toEqual([
+    [["a", "id-a"]],
+    [
+      ["b", "id-b"],
+      ["a", "id-a"],
+    ],
+  ]);
+  expect(asked).toEqual([["a", "gone", "b"]]);
+});
+
 test("a leader that may have moved is looked up at once, but not again and again", async () => {
   const { state, table, member } = world();
   const { leave } = member("a", "b");

@@ -23,10 +23,10 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Creates a run that has not started yet. */
-function world() {
+/** Creates a run that has not started yet. @param drained a drain waits for it. */
+function world(drained?: Promise<void>) {
   const kafka = new GroupWorld();
-  const taker = new Taker();
+  const taker = new Taker({ onDrain: async () => await drained });
   const lines = new LogLines();
   const run = new ConsumerRun({
     createMembership: (options, events) => new GroupMember(options, events, kafka.world),
@@ -38,7 +38,7 @@ function world() {
       whenFull: "hold",
       partitionRecordsMax: 1_000,
       maxBytes: 1_000_000,
-      drainLimitMs: 0,
+      drainLimitMs: drained === undefined ? 0 : 10_000,
       onAssigned: taker.onAssigned,
       onCrash: () => undefined,
     },
@@ -297,6 +297,38 @@ test("the word of a rebalance that comes after the next assignment counts for no
   expect([kafka.coordinator.joinedAs.length, run.isAssigned]).toEqual([3, true]);
   kafka.fetch().responded([0, 1]);
   expect(offsets(taker)).toEqual([0, 1]);
+});
+
+test.each([
+  ["is found", () => undefined],
+  [
+    "is unreachable meanwhile",
+    () => {
+      throw CUT;
+    },
+  ],
+])("the coordinator is looked up while partitions are drained, and %s", async (_what, onLookup) => {
+  vi.useFakeTimers();
+  const drained = Promise.withResolvers<void>();
+  const { run, taker, kafka } = world(drained.promise);
+  await run.start();
+  await vi.advanceTimersByTimeAsync(1);
+  kafka.fetch().responded([0, 1]);
+  for (const taken of taker.taken) taker.finish(taken);
+  const [lookups, joins] = [kafka.coordinatorLookups, kafka.coordinator.joinedAs.length];
+  kafka.onLookup = onLookup;
+  kafka.coordinator.onHeartbeat = () => {
+    throw typed("REBALANCE_IN_PROGRESS");
+  };
+  await vi.advanceTimersByTimeAsync(600);
+  expect(kafka.coordinatorLookups).toBe(lookups + 1);
+  expect(kafka.coordinator.joinedAs).toHaveLength(joins);
+  kafka.onLookup = () => undefined;
+  kafka.coordinator.onHeartbeat = () => undefined;
+  drained.resolve();
+  await vi.advanceTimersByTimeAsync(400);
+  expect(kafka.coordinator.commits).toEqual([2]);
+  expect([kafka.coordinator.joinedAs.length, run.isAssigned]).toEqual([joins + 1, true]);
 });
 
 test("partitions that are added make the group's leader join again, and nobody else", async () => {

@@ -62,7 +62,7 @@ function world() {
     },
   };
   const leaders = {
-    brokers: { topicIds: async () => state.topicIds },
+    topicIds: async () => state.topicIds,
     leaderOf: (_topic: string, partition: number) => state.leaders[partition] ?? null,
     refresh: () => {
       state.refreshes += 1;
