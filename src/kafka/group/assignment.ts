@@ -8,6 +8,8 @@
  *   the leader of the group is      a member that is another program     reported to
  *   a Switchyard process            gets no partitions                   the leader
  *   another program                 gets what that program assigns       every process, if it is that leader
+ *   nobody: a member has joined     gets what the broker assigns         every process, without its client ID
+ *   with the consumer protocol
  */
 
 import { AssignerProtocol } from "../kafkajs/kafkajs.ts";
@@ -17,6 +19,9 @@ export const PROTOCOL = "RoundRobinAssigner";
 const VERSION = 0;
 const NO_DATA = Buffer.alloc(0);
 const UUID_LENGTH = 36;
+
+/** Shown instead of a client ID if the group has no leader. */
+export const ASSIGNED_BY_BROKER = "unknown (consumer protocol, KIP-848)";
 
 const { MemberAssignment, MemberMetadata } = AssignerProtocol;
 

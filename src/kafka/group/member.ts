@@ -44,7 +44,13 @@ import type {
   MembershipOptions,
   OffsetToCommit,
 } from "../membership.ts";
-import { clientIdOf, encodeSubscription, readAssignment, shareOut } from "./assignment.ts";
+import {
+  ASSIGNED_BY_BROKER,
+  clientIdOf,
+  encodeSubscription,
+  readAssignment,
+  shareOut,
+} from "./assignment.ts";
 import { Coordinator, type Joined, type MemberIdentity } from "./coordinator.ts";
 import type { GroupWatch, WatchedGroup } from "./group-watch.ts";
 import { StartOffsets } from "./start-offsets.ts";
@@ -217,7 +223,7 @@ export class GroupMember implements Membership, Member {
     const shares = isLeader ? this.#shareOut(joined, partitions) : [];
     const assignment = readAssignment(await this.#coordinator.sync(identity, shares), topics);
     if (!isLeader) {
-      const leader = clientIdOf(leaderId);
+      const leader = leaderId === "" ? ASSIGNED_BY_BROKER : clientIdOf(leaderId);
       this.#events.foreignMembers(leader === this.#world.clientId ? [] : [leader]);
     }
     return { assignment, shared: partitions };

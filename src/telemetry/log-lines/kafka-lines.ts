@@ -73,8 +73,8 @@ export const KAFKA_LINES = {
     levels: ["warn"],
     meaning:
       "Another program was a member of one of Switchyard's consumer groups. If it leads the " +
-      "group, it can take records, which Switchyard then misses. Otherwise, the group stops " +
-      "briefly each time the program joins or leaves.",
+      "group, or joins with the consumer protocol (KIP-848), it can take records, which " +
+      "Switchyard then misses. Otherwise, the group stops briefly each time the program joins or leaves.",
     action: "Use a different group for that program. `fix` lists the members with their hosts.",
     fields: ["group", "clients", "fix"],
   },

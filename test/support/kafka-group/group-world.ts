@@ -32,6 +32,8 @@ class Coordinator {
   /** The member IDs with which this process has joined. */
   readonly joinedAs: string[] = [];
   isLeader = false;
+  /** `true` if the broker assigns the partitions, because another member has the consumer protocol. */
+  hasNoLeader = false;
   partitions: readonly number[] = [PARTITION];
   /** Called before the response. */
   onJoin: () => void | Promise<void> = () => undefined;
@@ -61,7 +63,7 @@ class Coordinator {
     const uuid = "0b0f2c1e-6f0d-4b43-9d0b-3a0d7c0f6a51";
     const own = `${CLIENT_ID}-${uuid}`;
     if (memberId === "") return { errorCode: 79, memberId: own, members: [] };
-    const leaderId = this.isLeader ? own : `another-${uuid}`;
+    const leaderId = this.hasNoLeader ? "" : this.isLeader ? own : `another-${uuid}`;
     const members = this.isLeader ? [{ memberId: own }] : [];
     return { errorCode: 0, generationId: 1, leaderId, memberId, members };
   }

@@ -27,6 +27,7 @@ afterEach(() => {
 function world(drained?: Promise<void>) {
   const kafka = new GroupWorld();
   const taker = new Taker({ onDrain: async () => await drained });
+  const foreign: (readonly string[])[] = [];
   const lines = new LogLines();
   const run = new ConsumerRun({
     createMembership: (options, events) => new GroupMember(options, events, kafka.world),
@@ -44,12 +45,12 @@ function world(drained?: Promise<void>) {
     },
     memory: newMemory(),
     commits: new CommitPace(),
-    onForeignMembers: () => undefined,
+    onForeignMembers: (clientIds) => foreign.push(clientIds),
     onJoined: () => undefined,
     onOffsetReset: () => undefined,
     log: lines.log,
   });
-  return { run, taker, lines, kafka };
+  return { run, taker, lines, kafka, foreign };
 }
 
 /** Resolves when everything that was started waits for the test. */
@@ -329,6 +330,16 @@ test.each([
   await vi.advanceTimersByTimeAsync(400);
   expect(kafka.coordinator.commits).toEqual([2]);
   expect([kafka.coordinator.joinedAs.length, run.isAssigned]).toEqual([joins + 1, true]);
+});
+
+test.each([
+  [false, ["another"]],
+  [true, ["unknown (consumer protocol, KIP-848)"]],
+])("who assigns partitions is reported; nobody leads: %s", async (hasNoLeader, clients) => {
+  const { run, kafka, foreign } = world();
+  kafka.coordinator.hasNoLeader = hasNoLeader;
+  await run.start();
+  expect(foreign).toEqual([clients]);
 });
 
 test("partitions that are added make the group's leader join again, and nobody else", async () => {
