@@ -58,7 +58,7 @@ export interface DeliverDeps extends Omit<StageDeps, "rerouting" | "onFatal"> {
 export interface DestinationConfig extends RetryPolicy {
   readonly topics: TopicNames;
   readonly groups: GroupNames;
-  /** How many bytes of records in flight the destination is guaranteed. */
+  /** The number of bytes that the destination can always use for records in flight. */
   readonly maxBytes: number;
   /** Share of accepted attempts that are logged, from 0 to 1; all by default. */
   readonly attemptsShare?: number;

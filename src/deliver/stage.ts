@@ -72,10 +72,7 @@ const COUNT_AGAIN_MS = 1_000;
 
 export interface DeliverConfig extends Omit<DestinationConfig, "maxBytes" | "commonBudget"> {
   readonly destinations: readonly AttemptedDestination[];
-  /**
-   * Returns how many bytes of records in flight each destination is guaranteed, given the number of
-   * destinations.
-   */
+  /** Returns the number of bytes that each destination can always use for records in flight. */
   readonly maxBytes: (destinations: number) => number;
   /** Additional bytes of records in flight, shared by all destinations. */
   readonly commonMaxBytes: number;

@@ -59,7 +59,7 @@ export interface ServerTimes {
   readonly keepAliveMs: number;
   /** The minimum rate of a body is checked over periods of this length. */
   readonly bodyWindowMs: number;
-  /** How often the limits are checked. */
+  /** The interval at which the limits are checked. */
   readonly checkMs: number;
 }
 

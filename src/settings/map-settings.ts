@@ -43,7 +43,7 @@ const anyText = text("a string that is not empty", (given) =>
 /** The settings of an entry. An entry must have exactly one of the first seven settings. */
 export const mapFields = {
   event: optional(eventName, "Name of the event to rename to `to`."),
-  move: optional(path, "Path of the value to move to `to`."),
+  move: optional(path, "Path of the value to move; its new path is `to`."),
   copy: optional(path, "Path of the value to copy to `to`."),
   set: optional(path, "Path to which `value` is written."),
   string: optional(path, "Path of a number or boolean to convert to a string."),

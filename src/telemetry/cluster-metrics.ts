@@ -36,7 +36,7 @@ export const CLUSTER_METRICS = {
     name: "switchyard_consumer_oldest_unprocessed_age_seconds",
     type: "gauge",
     labels: ["stage", "destination"],
-    help: "Minimum age of the oldest record that is not processed yet; 0 if there is none. Absent while unknown.",
+    help: "Age of the oldest record that has not been processed, which may in fact be older; 0 if there is none. Absent while unknown.",
     inStatus: true,
   },
   lagUnknown: {
@@ -97,7 +97,7 @@ export const CLUSTER_METRICS = {
     name: "switchyard_produce_errors_total",
     type: "counter",
     labels: ["error"],
-    help: "Batches not acknowledged and retried, by Kafka's name for the error, or no-answer.",
+    help: "Batches that were retried because they were not acknowledged, by Kafka's name for the error, or no-answer if there was no response.",
   },
   produceDuration: {
     name: "switchyard_produce_duration_seconds",

@@ -3,7 +3,7 @@
  * ID. Pure code never logs; other code gets a `Log` as an argument.
  *
  * Lines that are logged within 50 ms are written together by a thread, in blocks of at most 65,536 bytes. Writing
- * each line separately would cost 20 us for waking up that thread. Lines that are logged for each delivery wait for
+ * each line separately would cost 20 µs, because that thread would have to be woken up. Lines that are logged for each delivery wait for
  * 250 ms, or until any other line is logged. They are passed as text, because pino and the search for characters
  * that could control a terminal take most of the time that a line costs. On `process.exit` and uncaught exceptions,
  * the remaining lines are written; on SIGKILL, they are lost. If lines were written without the thread, SIGKILL
@@ -56,7 +56,7 @@ const UTF8_MAX_BYTES = 3;
 
 /** @param destination an object with `write`; by default, standard output. */
 export function createLog(level: LogLevel, destination: Lines = standardOutput()): Log {
-  // Writes the time in the format of pino's `isoTime`, which would take 4 us per line.
+  // Writes the time in the format of pino's `isoTime`, which would take 4 µs per line.
   const isoTime = isoTimestamps();
   const timestamp = () => `,"time":"${isoTime(Date.now())}"`;
   const formatters = { level: (name: string) => ({ level: name }) };

@@ -75,7 +75,7 @@ export class AudienceHistory {
     let members: number | null = null;
     const values = Array.from({ length: steps }, (_, step) => {
       const untilMs = fromMs + step * stepMs;
-      // The last step always includes the latest record, even if the broker's clock differs slightly from this one.
+      // The last step always includes the latest record, even if the broker's clock is slightly ahead.
       const isLast = step === steps - 1;
       for (; next < points.length; next += 1) {
         const each = points[next];

@@ -39,7 +39,7 @@ const UNKNOWN_TOPIC = 3;
 /** Kafka's codes for a topic that does not exist, or cannot exist. */
 const NO_TOPIC = new Set([UNKNOWN_TOPIC, 17]);
 const NO_LEADER = 5;
-/** How often, and after which wait, a broker or coordinator is queried again. */
+/** How many times, and after which wait, a broker or coordinator is queried again. */
 const AGAIN = 3;
 const AGAIN_MS = 300;
 /** The offset if no record is at the requested time or later. */

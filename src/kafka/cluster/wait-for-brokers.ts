@@ -1,5 +1,5 @@
 /**
- * Waits until a broker responds to a request, and explains why no broker responds.
+ * Waits until a broker responds to a request. If none does, the error explains why.
  *
  *   a try                                             then
  *   gets a response                                   done

@@ -57,7 +57,7 @@ import { StartOffsets } from "./start-offsets.ts";
 import { Tenure } from "./tenure.ts";
 
 const AGAIN_MS = 300;
-/** How often a join is repeated because the group has changed meanwhile. */
+/** How many times a join is repeated if the group changes in the meantime. */
 const REBALANCES_MAX = 20;
 const JOINS_AGAIN = ["REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID"];
 const NOT_JOINED: MemberIdentity = { memberId: "", generationId: -1 };

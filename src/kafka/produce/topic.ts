@@ -212,8 +212,8 @@ export class ProduceTopic {
   }
 
   /**
-   * Call when the broker accepts only smaller batches. The new limit is at least half of the broker's limit, because
-   * only larger batches are rejected.
+   * Call when the broker accepts only smaller batches. The rejected batch exceeded the broker's limit, so the
+   * new limit is more than half of the broker's.
    */
   batchWasTooLarge(bytes: number): void {
     this.#batchMaxBytes = Math.min(this.#batchMaxBytes, bytes / 2);

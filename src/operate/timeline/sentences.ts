@@ -135,7 +135,7 @@ export function gapSentence(gap: Gap, further: string): string {
     case "attempts-missing":
       return `The attempts topic does not contain the last attempt for ${gap.destinations.join(", ")}: the attempt was made before \`attempts.enabled\` was set, or its record was dropped (switchyard_attempt_records_total).`;
     case "call-not-found":
-      return `No call with this message ID has been written since ${instant(gap.sinceMs)}: ${further} searches further back. A delivery without a call is a delete notification, or its call has been deleted.`;
+      return `No call with this message ID has been written since ${instant(gap.sinceMs)}. To search further back, use ${further}. If a delivery has no call, it is a delete notification, or the call has been deleted.`;
     case "unread":
       return `Some topics could not be read: ${gap.topics.map(visibleCell).join("; ")}`;
   }

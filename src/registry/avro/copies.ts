@@ -157,7 +157,7 @@ function primitive(typeName: string): Copy {
 
 /** Six digits are always preserved in a float, and nine digits always distinguish a float from all others. */
 const FLOAT_DIGITS = [6, 7, 8, 9] as const;
-/** Floats below this have fewer digits. */
+/** Smaller floats are less precise. */
 const FLOAT_NORMAL_MIN = 2 ** -126;
 const FEW_DIGITS = [1, 2, 3, 4, 5, ...FLOAT_DIGITS] as const;
 

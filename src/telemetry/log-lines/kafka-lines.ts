@@ -14,7 +14,7 @@ export const KAFKA_LINES = {
     meaning:
       "No broker was usable at startup, or the brokers were not ready yet. Startup is retried " +
       "for `kafka.startTimeout`.",
-    action: "See [errors at connecting](connect.md#connection-errors).",
+    action: "See [connection errors](connect.md#connection-errors).",
     fields: ["cause"],
   },
   "kafka.broker.unreachable": {

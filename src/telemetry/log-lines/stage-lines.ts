@@ -25,7 +25,7 @@ export const STAGE_LINES = {
   "attempts.records-dropped": {
     levels: ["warn"],
     meaning: "Attempt records were dropped, `count` since the previous line. Deliveries continue.",
-    action: "Run `switchyard topics`, and look at the brokers.",
+    action: "Run `switchyard topics`, and check that all brokers are running.",
     fields: ["stage", "topic", "count", "error"],
   },
   "endpoint.circuit-changed": {

@@ -219,7 +219,7 @@ test("a gap says how it would be known", () => {
   ];
   const said = all.map((gap) => gapSentence(gap, "a longer time"));
   expect(said[0]).toContain("attempts: { enabled: true }");
-  expect(said[2]).toContain("a longer time searches further back");
+  expect(said[2]).toContain("To search further back, use a longer time");
   expect(said.join("")).not.toMatch(CONTROL);
 });
 
