@@ -27,7 +27,7 @@ type SecretText =
 export function secretText(written: string, file: FileBytes): SecretText {
   if (file.kind === "unreadable") {
     const found = `${written}, which cannot be read: ${file.why}`;
-    const hint = "a relative path starts at the folder of the configuration file";
+    const hint = "a relative path is resolved against the folder of the configuration file";
     return problem({ found, expected: "a file that can be read", hint });
   }
   const { bytes } = file;

@@ -10,7 +10,7 @@ import type { StageName } from "./stages.ts";
 /** Each reason with the sentence that `docs/guarantees.md` shows. */
 export const DEAD_LETTER_REASONS = {
   undecodable: "The record has no value, or the value is not JSON in UTF-8.",
-  "unknown-schema": "The value names a schema that is unknown.",
+  "unknown-schema": "The value refers to a schema that is unknown.",
   "invalid-call": "The value is JSON but not a valid call, or a delivery lacks a required header.",
   "unknown-source": "The record does not name a source, or names a source that is not configured.",
   "unknown-destination": "The delivery's destination, endpoint or topic no longer exists.",

@@ -29,7 +29,7 @@ export interface PenaltyDelay {
   wait(connection: object, remoteAddress: string): Promise<void>;
 }
 
-/** The delay of a response while this many other responses to its address are delayed. */
+/** How long a response is delayed, given the number of other responses to its address that are being delayed. */
 export function waitBeside(others: number): number {
   return Math.min(WAIT_MAX_MS, WAIT_MS + MORE_MS * others);
 }

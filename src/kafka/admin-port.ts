@@ -111,7 +111,7 @@ export interface Admin {
 }
 
 /**
- * Called for a topic with an error from the cluster, for example because a permission is missing or a partition has no
+ * Called for each topic for which the cluster returned an error, for example because a permission is missing or a partition has no
  * leader. The topic is then omitted from the result. If there is no callback, an error is thrown at the first such
  * topic.
  */

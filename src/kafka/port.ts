@@ -219,7 +219,7 @@ export interface BlockedTopic {
   readonly sinceMs: number;
   readonly by: BlockedBy;
   /**
-   * Kafka's name of the last error, followed by the partition if the partition is missing. If a permission is missing,
+   * Kafka's name for the last error; if a partition does not exist, followed by its number. If a permission is missing,
    * the name of the permission, and how to grant it.
    */
   readonly error: string;

@@ -42,7 +42,7 @@ const OFF: RouteTraces = {
 /** @param tracing absent if tracing is off. */
 export function routeTraces(tracing: Tracing | undefined, group: string): RouteTraces {
   if (tracing === undefined) return OFF;
-  // If a drain discards records, they are garbage-collected together with their spans, and are read again later.
+  // If a drain discards records, their spans are discarded with them. The records are later read again from Kafka.
   const spans = new WeakMap<Routed, Span>();
   return {
     route: (record, nowMs, decide) => {

@@ -12,7 +12,7 @@
 const SAME_PRESS_MS = 500;
 
 /**
- * Aborts with the name of the signal as reason. Disposing the result restores Node's own handling.
+ * Aborts with the name of the signal as the reason. Disposing of the result restores Node's own handling.
  *
  * @param nowMs any clock that never goes back.
  */
@@ -42,7 +42,7 @@ export function shutdownSignal(
 
 /**
  * Calls back at each SIGHUP. The signal then no longer ends the process: as in other daemons, SIGHUP reloads the
- * configuration. Disposing the result restores Node's own handling.
+ * configuration. Disposing of the result restores Node's own handling.
  */
 export function onHangUp(then: () => void): Disposable {
   process.on("SIGHUP", then);

@@ -225,7 +225,7 @@ function fromFile(raw: unknown, place: Place): readonly FilterRule[] | Invalid {
     return at.fail({
       found,
       expected,
-      hint: "a relative path starts at the folder of the configuration file",
+      hint: "a relative path is resolved against the folder of the configuration file",
     });
   }
   const filters = isUtf8(read.bytes) ? listIn(read.bytes.toString()) : null;

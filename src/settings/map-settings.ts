@@ -62,7 +62,7 @@ export const mapFields = {
   ),
   secret: optional(
     secret("a string that is not empty"),
-    "Key for `hmac-sha256`, of at least 16 bytes. Secret.",
+    "Secret key for `hmac-sha256`, of at least 16 bytes.",
   ),
   ...scope,
 };

@@ -126,4 +126,4 @@ function showPath(raw: unknown): unknown {
   return typeof raw === "string" && (PEM_TEXT.test(raw) || LIKE_BASE64.test(raw)) ? HIDDEN : raw;
 }
 
-const RELATIVE = "a relative path starts at the folder of the configuration file";
+const RELATIVE = "a relative path is resolved against the folder of the configuration file";

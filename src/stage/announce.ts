@@ -67,7 +67,7 @@ export interface Announced {
   /** Unique among all processes. */
   readonly id: string;
   readonly stages: readonly string[];
-  /** The destinations to which calls from each source may be routed, by the current configuration. */
+  /** The destinations to which calls from each source may be routed with the current configuration. */
   readonly routes: () => ProcessRecord["routes"];
 }
 

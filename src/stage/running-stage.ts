@@ -24,7 +24,7 @@ export interface RunningStage extends AsyncDisposable {
   readonly partitions?: () => readonly OwnedPartition[];
   /** Only for the deliver stage. */
   readonly destinations?: () => readonly DestinationStatus[];
-  /** Only for the delay stage: by destination, the earliest first attempt of its deliveries. */
+  /** Only for the delay stage: for each destination, the time of the earliest first attempt of its deliveries. */
   readonly firstAttempts?: () => ReadonlyMap<string, number>;
   /** Only for the audience stage: the audiences that this process owns and whose stores are open. */
   readonly audiences?: () => readonly AudienceStatus[];

@@ -6,7 +6,7 @@
 import type { BrokerState, ClusterView, ProducerOptions } from "../kafka/port.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 
-/** Disposing the result removes the gauges. */
+/** Disposing of the result removes the gauges. */
 export function watchCluster(
   metrics: Metrics,
   view: ClusterView,

@@ -13,7 +13,7 @@ export type WatchedConsumer = Pick<
   readonly haltedAt?: () => readonly CorruptBatch[];
 };
 
-/** Disposing the result removes the gauges with these labels. @param destination empty for shared stages. */
+/** Disposing of the result removes the gauges with these labels. @param destination empty for shared stages. */
 export function watchConsumer(
   metrics: Metrics,
   consumer: WatchedConsumer,

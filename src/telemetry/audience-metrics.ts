@@ -54,7 +54,7 @@ export const AUDIENCE_METRICS = {
     type: "counter",
     labels: ["state"],
     help:
-      "State stores opened, by state: current, behind, missing, or the reason for a rebuild: " +
-      "stale, ahead, foreign or corrupt.",
+      "State stores opened, by state: current, behind or missing; or the reason why it is " +
+      "rebuilt: stale, ahead, foreign or corrupt.",
   },
 } as const;

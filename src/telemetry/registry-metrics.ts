@@ -23,6 +23,6 @@ export const REGISTRY_METRICS = {
     name: "switchyard_registry_unreachable_since_timestamp_seconds",
     type: "gauge",
     labels: [],
-    help: "Unix time at which lookups began to have no usable response; 0 if the last lookup had one.",
+    help: "Unix time since which no lookup has had a usable response; 0 if the last lookup had one.",
   },
 } as const;

@@ -45,7 +45,7 @@ interface Slot<C> {
   cursor: C | null;
   /** The partition as its cursor requests it; null if it has no cursor. */
   requested: RequestedPartition | null;
-  /** The partition with the lowest turn has waited longest among the partitions with a cursor. */
+  /** A number that increases. The partition with the lowest number has waited longest, among those with a cursor. */
   turn: number;
   /** The number of the last request before the cursor was added or moved. */
   after: number;

@@ -67,7 +67,10 @@ export async function decodeBatch(
 ): Promise<Decoded> {
   const baseOffset = int64(batch, 0);
   if (batch.length < RECORDS_AT) {
-    throw new CorruptBatchError(`it has ${batch.length} bytes, fewer than its header`, baseOffset);
+    throw new CorruptBatchError(
+      `it has ${batch.length} bytes, fewer than its header needs`,
+      baseOffset,
+    );
   }
   const expected = batch.readUInt32BE(CRC_AT);
   const actual = crc32c(batch.subarray(ATTRIBUTES_AT));

@@ -70,7 +70,7 @@ function writeHead(buffer: Buffer, start: number, fetch: FetchWithSession): numb
   return buffer.writeInt32BE(fetch.sessionEpoch, at);
 }
 
-/** Writes a string after its length. */
+/** Writes the length of a string, and then the string. */
 export function writeName(buffer: Buffer, start: number, name: string): number {
   const bytes = buffer.write(name, start + 2);
   buffer.writeInt16BE(bytes, start);

@@ -164,8 +164,8 @@ export const LOG_FIELDS = {
   storeState: {
     type: "string",
     meaning:
-      "State of the local store compared with the changelog: current, behind, missing, or the " +
-      "reason for a rebuild: stale, ahead, foreign, corrupt.",
+      "State of the local store compared with the changelog: current, behind or missing; or the " +
+      "reason why it is rebuilt: stale, ahead, foreign or corrupt.",
   },
   subject: {
     type: "string",

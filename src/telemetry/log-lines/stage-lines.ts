@@ -108,7 +108,7 @@ export const STAGE_LINES = {
   "audience.topic.recreated": {
     levels: ["warn"],
     meaning:
-      "The topic `audience-syncs` is not that from which the partition's audiences were built. " +
+      "The topic `audience-syncs` is not the one that the partition's audiences were built from. " +
       "Its records are treated as new.",
     action: "Send a sync for each audience whose last sync may have been on the previous topic.",
     fields: ["stage", "partition"],

@@ -78,7 +78,7 @@ function stringAt(text: string, start: number, quote: string): Token {
   return broken(text, start, { expected, hint: null }, text.length);
 }
 
-const NAME_HINT = "a backslash before a character makes it part of a name";
+const NAME_HINT = "a character after a backslash is part of a name";
 
 function pathAt(text: string, start: number): Token {
   const names: string[] = [];
