@@ -206,7 +206,6 @@ export class GroupMember implements Membership, Member {
 
   async #joinOnce(): Promise<JoinedAs> {
     const { topics, sessionTimeoutMs, rebalanceTimeoutMs } = this.#options;
-    this.#partitions();
     const joined = await this.#coordinator.join({
       memberId: this.#identity.memberId,
       sessionTimeoutMs,
@@ -229,8 +228,13 @@ export class GroupMember implements Membership, Member {
     return { assignment, shared: partitions };
   }
 
+  /** If several permissions are missing, the error is about a topic, whatever response is the first. */
   async #findBrokers(): Promise<void> {
-    await Promise.all([this.#coordinator.find(), this.#world.leaders.load(this.#options.topics)]);
+    const finding = this.#coordinator.find();
+    finding.catch(() => undefined);
+    await this.#world.leaders.load(this.#options.topics);
+    this.#partitions();
+    await finding;
   }
 
   /** The number of partitions of each topic. Throws the error of the first topic that has one. */
