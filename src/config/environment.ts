@@ -1,5 +1,5 @@
 /**
- * Reads settings from the environment. Each setting outside the lists has a variable: `SWITCHYARD_`, followed by the
+ * Reads settings from the environment. Each setting that is not in a list has a variable: `SWITCHYARD_`, followed by the
  * setting's path in upper snake case. A variable overrides the file. One newline at the end of a variable is removed;
  * an empty variable counts as not set.
  */

@@ -1,7 +1,7 @@
 /**
  * Reads ahead in the partitions that this process owns, to count the records behind those in flight. The scan uses
  * no consumer group, and keeps no records in memory. Deliveries have priority: in all partitions together, only one
- * step runs at a time. After each step, the scan pauses for as long as the step took, but for 50 ms to 10 s.
+ * step runs at a time. After each step, the scan pauses for as long as the step took, but at least 50 ms and at most 10 s.
  *
  *   a step of a partition                              then
  *   returns records, or reaches the end                the records are counted, and the next partition follows

@@ -85,7 +85,7 @@ function stateOf({
   return endpoints.some(({ last }) => last !== null) ? "delivering" : "idle";
 }
 
-/** The latest result. If the latest attempt requested several endpoints, the result that decided the attempt. */
+/** The latest result. If the latest attempt sent requests to several endpoints, this is the result that decided its outcome. */
 function latest(
   endpoints: readonly EndpointStatus[],
   deliver: AttemptedDestination["deliver"],

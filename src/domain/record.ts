@@ -90,7 +90,7 @@ export function withSchema(record: IncomingRecord, schema: ValueSchema): Incomin
   return new WithSchema(record, schema);
 }
 
-/** Reads a field of the original record only when the field is accessed. */
+/** Its fields are read from the original record when they are needed. */
 class WithSchema implements IncomingRecord {
   readonly schema: ValueSchema;
   readonly offset: number;
@@ -185,7 +185,7 @@ export function forwarded(record: RecordContent, topic: string): OutgoingRecord 
   return new Forwarded(record, topic);
 }
 
-/** Reads a field of the original record only when the field is accessed. */
+/** Its fields are read from the original record when they are needed. */
 class Forwarded implements OutgoingRecord {
   readonly topic: string;
   readonly encoded: Buffer | undefined;

@@ -154,7 +154,7 @@ export class InterimFilter {
     this.#endSeen = null;
   }
 
-  /** @returns the final response from its first byte on, or null before its first byte. */
+  /** @returns the final response once its first byte has arrived; null until then. */
   take(chunk: Buffer): Buffer | null {
     let bytes = this.#kept === null ? chunk : Buffer.concat([this.#kept, chunk]);
     this.#kept = null;

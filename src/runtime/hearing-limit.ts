@@ -12,7 +12,7 @@
 const STEPS = 20;
 const STEP_MIN_MS = 10;
 
-/** Adds up the counted time of the steps. */
+/** Adds up the time of the steps that counts toward the limit. */
 export class HeardTime {
   readonly stepMs: number;
   readonly #limitMs: number;

@@ -71,7 +71,7 @@ export interface ConsumingStage {
    */
   readonly outlivesTopics?: boolean;
   /**
-   * Returns `true` if the consumers are restarted after this failure, as often as needed. By default, only a
+   * Returns `true` if the consumers are restarted after this failure, without a limit on the number of restarts. By default, only a
    * destination's consumers are restarted.
    */
   readonly outlives?: (error: Error) => boolean;

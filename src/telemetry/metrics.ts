@@ -243,7 +243,7 @@ export const METRICS = {
     type: "counter",
     labels: ["code"],
     help:
-      "Requests with calls by response code: ok, a code of docs/http-apis.md, ignored-metrics " +
+      "Requests that contain calls, by response code: ok, a code of docs/http-apis.md, ignored-metrics " +
       "or ignored-merge (not stored), or client-closed (the client closed the connection " +
       "first).",
   },

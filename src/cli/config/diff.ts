@@ -63,7 +63,7 @@ export function diffCommand(shell: Shell, exit: Exit): Command {
       "after",
       "\nRelative paths in both files are relative to the folder of the current configuration.\n\n" +
         "Exit status: 0 if nothing would change, and the processes run the current or the proposed\n" +
-        "configuration; 1 if something would change, a process runs another configuration, or a process\n" +
+        "configuration; 1 if something would change, a process runs a different configuration, or a process\n" +
         "cannot be reached; 2 if the usage or a file is invalid. With --since: 0 if no call would be\n" +
         "routed differently; 1 on failure, or if not everything could be read; 3 if there are differences.\n\n" +
         "Examples:\n  switchyard config diff --config switchyard.yaml new.yaml\n" +

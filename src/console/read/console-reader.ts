@@ -36,7 +36,7 @@ export interface ConsoleReaderOptions {
   readonly useKafka: <Result>(work: (kafka: Kafka) => Promise<Result>) => Promise<Result>;
 }
 
-/** Longer than the time limits of all queries of the console. */
+/** Longer than the time limit of any query of the console. */
 const QUERY_LIMIT_MS = 25_000;
 const UNREACHABLE_LIMIT_MS = 3_000;
 const CUT =

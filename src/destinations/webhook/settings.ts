@@ -66,7 +66,7 @@ const batchSettings: Section<Batch> = section("Sends several calls in each reque
   format: setting(
     oneOf("array", "ndjson"),
     "array",
-    "Form of the body: a JSON array, or one call per line as `application/x-ndjson`.",
+    "Format of the body: a JSON array, or one call per line as `application/x-ndjson`.",
   ),
   responses: setting(
     oneOf("whole", "each"),

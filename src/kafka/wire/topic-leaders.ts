@@ -1,5 +1,5 @@
 /**
- * Encodes requests for the leaders of topics' partitions, and reads the responses: version 6 of Metadata, which brokers
+ * Encodes requests that ask for the leaders of topics' partitions, and reads the responses: version 6 of Metadata, which brokers
  * of Kafka 2.0 and later accept. A process requests all of its topics every few seconds, so most responses are equal to
  * the previous one.
  */

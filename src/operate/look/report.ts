@@ -251,7 +251,7 @@ function noteOf(
 ): string | null {
   if (error !== null && destination?.isAttempted !== false) return error;
   if (isRemoved)
-    return "not configured: its records are kept until a destination with this ID is configured again";
+    return "not configured: its records are kept, and are delivered if a destination with this ID is configured again";
   if (destination?.isAttempted === false) {
     return `a ${destination.kind} destination: its consumers are outside Switchyard`;
   }
