@@ -62,7 +62,7 @@ interface LookupInFlight {
   readonly ended: Promise<void>;
 }
 
-/** The caller closes the result when no call of `ready` is waiting any more. */
+/** The caller closes the result once no call to `ready` is waiting. */
 export function createSchemas(deps: SchemasDeps, limits: SchemasLimits = LIMITS): Schemas {
   return new RegistrySchemas(deps, limits);
 }

@@ -76,12 +76,11 @@ export const filterFields = {
   sample: { ...sample, isOptional: true, decode: orNull(sample.decode) },
   dropProperties: optional(
     propertyLists,
-    "Names of the properties to remove, by the path of their object.",
+    "Names of the properties to remove from an object, by its path.",
   ),
   allowProperties: optional(
     propertyLists,
-    "Names of the properties to keep, by the path of their object. Its other properties are " +
-      "removed.",
+    "Names of the properties to keep in an object, by its path. Its other properties are removed.",
   ),
 };
 

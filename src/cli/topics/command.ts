@@ -54,7 +54,7 @@ export function topicsCommand(shell: Shell, exit: Exit): Command {
         "cluster accepts.",
     )
     .option("--apply", "create missing topics and correct settings")
-    .option("--brokers", "print the versions of Kafka requests instead of topics")
+    .option("--brokers", "print the versions of Kafka's requests, and no topics")
     .addOption(
       new Option("--output <form>", "a table, KafkaTopic resources, or JSON")
         .choices(["table", "strimzi", "json"])

@@ -79,7 +79,7 @@ export async function deleteComparison(id: string): Promise<void> {
   );
 }
 
-/** Stops an action. If the action has already ended, events report this. */
+/** Stops an action. If the action has already ended, its events say so. */
 export async function stopAction(id: string): Promise<void> {
   await fetch(below(`/api/actions/${id}`), { method: "DELETE", headers: OWN }).catch(
     () => undefined,

@@ -89,7 +89,7 @@ export class ProduceTopic {
     return this.#current.some(({ leader }) => leader === null);
   }
 
-  /** Returns the failures of the topic or partition for which the record would wait; null if there are none. */
+  /** Returns the failures of the record's topic or partition that would make the record wait; null if there are none. */
   blockFor(record: OutgoingRecord, nowMs: number): WriteFailures | null {
     this.wasUsed = true;
     const blocks = [this.block, ...this.buffers.map(({ block }) => block)];

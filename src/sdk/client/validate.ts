@@ -106,7 +106,10 @@ const REQUIRED: Readonly<Record<CallType, readonly string[]>> = {
  */
 export function validate(type: CallType, call: unknown, newMessageId: () => string): CheckedCall {
   if (!isJsonObject(call)) {
-    throw new ValidationError("call", `${type}: the call must be an object of fields`);
+    throw new ValidationError(
+      "call",
+      `${type}: the call must be an object with the fields of the call`,
+    );
   }
   rejectOtherFields(type, call);
   const checked: Fields = { type, messageId: undefined };

@@ -61,7 +61,7 @@ export const LOG_FIELDS = {
   destination: { type: "string" },
   destinations: {
     type: "object",
-    meaning: "IDs of destinations; for `config.applied`: added, removed, changed.",
+    meaning: "IDs of destinations; in `config.applied`, as lists `added`, `removed` and `changed`.",
   },
   durationMs: {
     type: "number",
@@ -153,7 +153,8 @@ export const LOG_FIELDS = {
   source: { type: "string" },
   sources: {
     type: "object",
-    meaning: "IDs of sources, at most ten; for `config.applied`: added, removed, changed.",
+    meaning:
+      "IDs of sources, at most ten; in `config.applied`, as lists `added`, `removed` and `changed`.",
   },
   stage: { type: "string" },
   stages: { type: "strings" },

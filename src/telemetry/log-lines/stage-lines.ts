@@ -170,7 +170,7 @@ export const STAGE_LINES = {
   },
   "ingest.internal-error": {
     levels: ["error"],
-    meaning: "A request failed because of an internal error, with a 503.",
+    meaning: "An internal error occurred, and the request got a 503.",
     action: null,
     fields: ["stage", "err"],
   },

@@ -63,7 +63,7 @@ opens after 20 failures in a row | deliver/circuit-breaker.ts | FAILURES_TO_OPEN
 at least a second ago | deliver/circuit-breaker.ts | FAILING_FOR_MS = 1_000;
 After 5 s a probe is due | deliver/circuit-breaker.ts | OPEN_FIRST_MS = 5_000;
 at most after a minute | deliver/circuit-breaker.ts | OPEN_MAX_MS = 60_000;
-is scheduled separately, for 2 minutes at most | deliver/choose-retry-delay.ts | SHARE_DELAY_MAX_MS = 120_000;
+is scheduled separately, with a delay of at most 2 minutes | deliver/choose-retry-delay.ts | SHARE_DELAY_MAX_MS = 120_000;
 it has rejected writes for 2 s | kafka/produce/write-failures.ts | BLOCK_AFTER_MS = 2_000;
 tries again after 1 to 60 s | stage/keep-consuming.ts | WAIT_MAX_MS = 60_000;
 `),

@@ -82,7 +82,7 @@ test.each([
   ["client.md", `| \`queueCallsMax\` | ${count(client.queue.callsMax)} |`],
   ["client.md", `| \`queueBytesMax\` | ${client.queue.maxBytes / KIB / KIB} MiB |`],
   ["client.md", `| one call | ${CLIENT_CALL_MAX_BYTES / KIB} KB,`],
-  ["client.md", `| one request | ${BATCH_MAX_BYTES / KIB} KB with its envelope`],
+  ["client.md", `| one request | at most ${BATCH_MAX_BYTES / KIB} KB including the envelope`],
   [
     "registry.md",
     `| one response | ${RESPONSE_MAX_BYTES / KIB / KIB} MiB, ${EXCHANGE_LIMIT_MS / 1_000} s |`,
