@@ -21,7 +21,7 @@ export async function benchIsolationCluster(
   const third = cluster.nodes.find(({ id }) => id === 3);
   if (third === undefined) throw new Error("there is no third broker");
   const prepare: Surroundings["prepare"] = async (health, { calls, sick }) => {
-    report("  the third broker starts anew");
+    report("  the third broker is restarted");
     await startAnew(third);
     await cluster.look.untilInSync([calls]);
     if (health === "leader") await cluster.look.create(sick, Array(PARTITIONS).fill([third.id]));
