@@ -1,6 +1,6 @@
 /**
- * Adds the users in `members` records and snapshots to the syncs of these records, as `membership.ts` decides. For a
- * member who stays, only one bit is set. All other users are written to the store.
+ * Adds the users in `members` records and snapshots to their syncs, as `membership.ts` decides. For a user who is
+ * already a member, only a bit is set, if there is room for it. All other users are written to the store.
  */
 
 import { type Audience, countsFor } from "./audience.ts";
@@ -86,7 +86,7 @@ async function* lookedUp(
 
 type MakerFor = (record: GatheredRecord) => CallMaker;
 
-/** There is one call maker per record, because each call has the time of the record that causes the call. */
+/** There is one call maker per record, because a call has the time of the record that causes it. */
 function makersFor(work: Work, audience: Audience): MakerFor {
   const makers = new Map<GatheredRecord, CallMaker>();
   return (record) => {

@@ -52,7 +52,7 @@ async function isSyncOver(
   record: AudienceRecord,
 ): Promise<boolean> {
   if (audience === null || record.type === "delete") return false;
-  // For most `members` records, this is the last step, and no lookup is needed.
+  // Most `members` records belong to the open sync, so they need no lookup.
   if (audience.open?.syncId === record.syncId) return false;
   return await state.isOver(audience, record.syncId);
 }
@@ -64,7 +64,7 @@ async function take(
   known: Audience | null = null,
 ): Promise<void> {
   if (step.kind === "ignore") return;
-  // The users that were collected before are applied first, so that this record is written with its own position.
+  // The collected users are applied first, because the stored position cannot pass their records until then.
   if (step.kind !== "arrive") await arriveGathered(work);
   if (step.kind === "invalid") return refuse(work, cause, step.error);
   if (step.kind === "create") {
@@ -151,7 +151,7 @@ async function whole(
 ): Promise<void> {
   work.gathering.add(audience, sync, { cause, userIds: record.userIds });
   await arriveGathered(work);
-  // During a replay, `endSync` must not run a second time.
+  // If the record is read again, `endSync` must not run a second time.
   if (!cause.isReplay) await endSync(work, cause, audience, sync, record);
 }
 
@@ -159,7 +159,7 @@ async function whole(
 export async function abandonOld(work: Work, nowMs: number, position: number): Promise<void> {
   for (const audience of work.state.openAudiences()) {
     const { open: sync } = audience;
-    // A sync that has a verdict is not abandoned: it was interrupted by a crash, and is now being completed.
+    // A sync that has a verdict is not abandoned: a crash interrupted its end, which is now being completed.
     if (sync !== null && sync.verdict === null && isTooOld(sync, nowMs)) {
       await arriveGathered(work);
       work.state.setAudience(await abandon(work, audience, sync));

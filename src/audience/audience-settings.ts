@@ -1,5 +1,6 @@
 /**
- * Finds the settings that apply to an audience. In the table, the first column with a value applies.
+ * Finds the settings of an audience. A setting is taken from the first column that sets it; `yes` means that it can be
+ * set there.
  *
  *   setting           entry in `audiences`   `audienceDefaults`   otherwise
  *   source            yes                    yes                  `defaultSource`, or none
@@ -33,7 +34,7 @@ export type AudienceConfiguration = Pick<
   "audiences" | "audienceDefaults" | "defaultSource"
 >;
 
-/** Returns a function that finds the settings for an audience's ID. Null stands for computed traits. */
+/** Returns a function that finds the settings for an audience's ID, or for computed traits if the ID is null. */
 export function settingsOf(
   configuration: AudienceConfiguration,
 ): (audienceId: string | null) => AudienceSettings {

@@ -1,8 +1,8 @@
 /**
  * The state of an audience in its partition.
  *
- * The local store and the changelog contain the same audiences. Counts are stored only locally, and are computed
- * from the store, so they are correct even after a crash in the middle of a step.
+ * The local store and the changelog contain the same audiences. Counts are stored only locally, and are computed from
+ * the store, so they are correct even if a crash interrupts a step.
  */
 
 import type { AudienceStatus } from "../domain/audience-status.ts";
@@ -23,7 +23,7 @@ export interface OpenSync {
   readonly verdict: "complete" | "awaiting-approval" | null;
 }
 
-/** A complete sync whose removals are applied after an `approve`. */
+/** A complete sync whose removals are applied only after an `approve`. */
 export interface SyncAwaitingApproval extends NonNullable<AudienceStatus["awaitingApproval"]> {
   /** Offset of the sync's `begin` record. The members to be removed are marked with this offset. */
   readonly begin: number;
@@ -64,8 +64,8 @@ export interface Counts {
   /** How many of the arrived users are members. */
   readonly marked: number;
   /**
-   * Members' numbers from before this offset of a `begin` record are invalid (`membership.ts`); -1 if all numbers
-   * are valid.
+   * Numbers that members got in syncs whose `begin` record is before this offset are invalid (`membership.ts`); -1 if
+   * all numbers are valid.
    */
   readonly numbering: number;
   readonly next: number;
@@ -85,7 +85,7 @@ export function readCounts(text: string): Counts {
   return { ...NO_COUNTS, ...(JSON.parse(text) as Partial<Counts>) };
 }
 
-/** The counts for the sync. If they belong to another sync, they are reset. */
+/** Returns the counts for the sync. If they belong to another sync, its arrivals are reset to 0. */
 export function countsFor(counts: Counts, begin: number): Counts {
   if (counts.begin === begin) return counts;
   return { ...counts, begin, arrived: 0, marked: 0 };

@@ -3,12 +3,12 @@
  * Each lookup reads a block of the store. When 200,000 users are sorted, neighboring users are often in the same
  * block.
  *
- *   users per lookup, with 10 million members         CPU µs per user in the store
+ *   users per lookup, with 10 million members         CPU µs per user who is stored
  *   5,000                                            14 to 17
  *   50,000                                           7
  *   200,000                                          3
  *
- * Until the collected users are applied, no position after the first of their records is written.
+ * Until the collected users are applied, the stored position stays at the first of their records.
  */
 
 import type { Audience, OpenSync } from "./audience.ts";
@@ -112,7 +112,7 @@ function boundsOf(records: readonly GatheredRecord[]): readonly string[] {
   });
 }
 
-/** The index of the range that contains the user. It is the number of bounds that are not above the user. */
+/** The index of the range that contains the user: the number of bounds at or below the user. */
 function rangeOf(bounds: readonly string[], userId: string): number {
   let from = 0;
   let to = bounds.length;

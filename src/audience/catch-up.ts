@@ -1,6 +1,6 @@
 /**
- * Applies changelog entries to the store. The store is then equal to that of the process which wrote the entries.
- * The last value of a key applies, so entries may be read twice.
+ * Applies changelog entries to the store. Afterwards, the store is equal to the store of the process that wrote the
+ * entries. The last value of a key applies, so entries may be read twice.
  *
  *   key        value   in the store
  *   member     any     the user becomes a member; a local arrival and number are kept
@@ -46,7 +46,7 @@ export class CatchUp {
   }
 
   /**
-   * Reads what is already in the store.
+   * Creates the state from what is already in the store.
    *
    * @param pieces the room for arrivals, in pieces.
    */
@@ -114,7 +114,8 @@ export class CatchUp {
     const change = Number(next.isMember) - Number(now.isMember);
     const members = counts.members + change;
     const marked = counts.marked + (isMarked ? change : 0);
-    // Here, the member has no mark. Until the numbering is first restarted, a number is valid with any mark.
+    // A new number needs no valid mark, because until the numbering is first restarted, numbers are valid with any
+    // mark.
     const isNumbered = next.isMember && next.number === -1 && counts.numbering === -1;
     const number = isNumbered ? counts.next : next.number;
     const nextNumber = counts.next + (isNumbered ? 1 : 0);
@@ -143,7 +144,7 @@ export class CatchUp {
     return begins;
   }
 
-  /** Removes the arrivals of syncs that are no longer open. They may be left after a crash, or from another owner. */
+  /** Removes the arrivals of syncs that are no longer open. They may be left from a crash, or from another owner. */
   async clearArrivals(): Promise<void> {
     const open = this.#openBegins();
     const { from, to } = ARRIVALS_RANGE;

@@ -1,6 +1,6 @@
 /**
- * Tracks which partition owns which audience ID and key, according to the compacted topic `audiences`. The first
- * claim wins. Compaction may remove this claim and keep only later records of its owner, so each later record
+ * Tracks which partition owns which audience ID and key, according to the compacted topic `audiences`. The first claim
+ * wins. Compaction may remove that claim and keep only later records of the same owner. Each later record therefore
  * contains the offset of its owner's claim, and the lower offset wins.
  *
  *   a record                   and                                        then

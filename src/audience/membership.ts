@@ -11,7 +11,8 @@
  *                   an applied record was replayed
  *
  * If a member has a number, the arrival of the member is stored as a single bit (`seen-members.ts`), so a member who
- * stays is looked up, but not written. When the numbering is restarted, numbers from earlier syncs become invalid.
+ * arrives again is looked up, but not written. When the numbering is restarted, numbers from earlier syncs become
+ * invalid.
  *
  *   a user arrives in a sync       replay   then
  *   not a member, not arrived      no       becomes a member, arrived: entered
@@ -25,14 +26,11 @@
 
 export interface Membership {
   readonly isMember: boolean;
-  /**
-   * When this was written, the last sync that contained the user started with the `begin` record at this offset; -1
-   * if there was no such sync.
-   */
+  /** Offset of the `begin` record of the last sync that contained the user, as of this write; -1 if there was none. */
   readonly mark: number;
   /** -1 if there is no valid number. */
   readonly number: number;
-  /** Offset of the `begin` record of the sync awaiting approval that would remove the user; -1 if there is none. */
+  /** Offset of the `begin` record of the sync that awaits approval and would remove the user; -1 if there is none. */
   readonly judged: number;
 }
 

@@ -8,7 +8,7 @@ export class OpenArrivals {
   readonly #room: ArrivalRoom;
   readonly #syncs = new Map<number, Arrivals>();
 
-  /** @param pieces the room that all open syncs share, in pieces. */
+  /** @param pieces the memory that all open syncs share, in pieces of 8 KiB. */
   constructor(pieces?: number) {
     this.#room = new ArrivalRoom(pieces);
   }
@@ -22,7 +22,7 @@ export class OpenArrivals {
     return arrivals;
   }
 
-  /** The arrivals of the audience's open sync, only for reading; empty if there are none. */
+  /** The arrivals of the audience's open sync, which the caller must not change; empty if there are none. */
   known(first: number, begin: number): ArrivedNumbers {
     const known = this.#syncs.get(first);
     return known?.begin === begin ? known : { begin, has: () => false };

@@ -1,6 +1,6 @@
 /**
- * Takes over a partition. Finds its store and decides whether that can be used (`checkpoint.ts`), brings it up to
- * date or rebuilds it from the changelog, and writes the owner's record to the changelog.
+ * Takes over a partition: decides whether its local store can be used (`checkpoint.ts`), brings the store up to date or
+ * rebuilds it from the changelog, and writes the new owner's identity to the changelog.
  *
  *   the process ends while          then the next owner
  *   the store catches up            continues after the last step that was written
@@ -33,12 +33,15 @@ export interface OpenDeps {
   /** The limit of memory for users who join in open syncs, as a number of pieces (`seen-members.ts`). */
   readonly arrivalPieces?: number;
   readonly at: ChangelogPartition;
-  /** Throws if the store cannot be opened. If it is corrupt, it is then removed, and this is called again. */
+  /**
+   * Throws if the store cannot be opened. If the store is corrupt, it is then removed, and this function is called
+   * again.
+   */
   readonly openStore: () => Promise<Store>;
   readonly removeStore: () => Promise<void>;
   readonly changelogEnd: () => Promise<number>;
   readonly readChangelog: (from: number, to: number) => AsyncIterable<readonly IncomingRecord[]>;
-  /** Resolves when the record has been acknowledged. */
+  /** Writes the new owner's identity to the changelog. Resolves when the record has been acknowledged. */
   readonly sign: (key: string, identity: string) => Promise<void>;
   readonly newIdentity: () => string;
   readonly nowMs: () => number;

@@ -110,7 +110,7 @@ export function withOwnOffset(record: IncomingRecord, base: number): IncomingRec
   return base === 0 ? record : new Moved(record, base);
 }
 
-/** Returns the record with its Kafka offset. */
+/** Returns the original record, with its Kafka offset. */
 export function asItCame(record: IncomingRecord): IncomingRecord {
   return record instanceof Moved ? record.came : record;
 }

@@ -90,7 +90,7 @@ export type SyncRecord = AudienceRecord | Trait | Forget;
 
 export type ParsedSync =
   | { readonly kind: "sync"; readonly record: SyncRecord }
-  /** `error` is a sentence that contains nothing of the value. */
+  /** `error` is a sentence. It quotes the type if that is a short word, and nothing else of the value. */
   | { readonly kind: "refused"; readonly reason: "invalid-sync"; readonly error: string };
 
 const TYPES = [
@@ -147,7 +147,7 @@ function ofSync(fields: Fields): OfSync {
   return { audienceId: fields.id("audienceId"), syncId: fields.id("syncId") };
 }
 
-/** Reads fields, and keeps the first problem. After a problem, the values of further fields are not used. */
+/** Reads fields, and keeps the first problem. After a problem, the fields that were read must not be used. */
 class Fields {
   problem: string | null = null;
   readonly #json: JsonObject;
@@ -162,7 +162,7 @@ class Fields {
 
   ids(name: string): readonly string[] {
     const given = this.#own(name);
-    if (!Array.isArray(given)) return this.#fail(name, given, "a list of user ids", []);
+    if (!Array.isArray(given)) return this.#fail(name, given, "a list of user IDs", []);
     const ids: string[] = [];
     for (let index = 0; index < given.length && this.problem === null; index += 1) {
       ids.push(this.#checkedId(`${name}[${index}]`, given[index] as unknown));
@@ -214,7 +214,7 @@ class Fields {
     if (id.length * 3 > ID_MAX_BYTES && Buffer.byteLength(id) > ID_MAX_BYTES) {
       return this.#tooLong(name);
     }
-    if (!id.isWellFormed()) this.problem ??= `${name} has half of a surrogate pair`;
+    if (!id.isWellFormed()) this.problem ??= `${name} contains half of a surrogate pair`;
     return id;
   }
 

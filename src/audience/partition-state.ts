@@ -9,8 +9,7 @@
  *   4  the topic `audiences`                  it is written with the audience's next change
  *   5  records finished                       nothing is repeated after the commit
  *
- * Reads return values that are still pending. If a user enters and leaves within a step, both calls are written, in
- * that order.
+ * Reads include pending writes. If a user enters and leaves within a step, both calls are written, in that order.
  */
 
 import type { DeadLettered } from "../domain/dead-letter-records.ts";
@@ -63,7 +62,7 @@ export interface PartitionStateOptions {
   readonly nowMs: () => number;
 }
 
-/** This many numbers of arrived members count as one write, because the numbers are small and are written together. */
+/** This many numbers of arrived members count as one write, because they are small and are written together. */
 const NUMBERS_PER_THING = 50;
 
 export class PartitionState {
@@ -194,7 +193,7 @@ export class PartitionState {
     this.#changelog.set(key, durable);
   }
 
-  /** Notes that values were removed which must also be erased from the disk. */
+  /** Call after removing values that must also be erased from the disk. */
   noteErased(): void {
     this.#hasErased = true;
   }

@@ -19,7 +19,7 @@ import type { PartitionState } from "./partition-state.ts";
 import type { Work } from "./work.ts";
 import { type StepWriter, writeStep } from "./write-step.ts";
 
-/** Maximum number of writes in one step: low enough to limit memory, and high enough to keep the brokers busy. */
+/** Maximum number of writes in one step: small enough to limit memory, and large enough to keep the brokers busy. */
 const STEP_SIZE = 2_000;
 /** Maximum number of records in one step. This limit is separate, because many records may change nothing. */
 const STEP_RECORDS = 500;
@@ -39,7 +39,7 @@ export interface PartitionDeps
   readonly opened: () => void;
   /** Closes the store, even if it was not opened completely. */
   readonly close: () => Promise<void>;
-  /** Expects a Kafka offset, as does `hold`. */
+  /** The offset is a Kafka offset, as for `hold`. */
   readonly finish: (offset: number) => void;
   readonly hold: (offset: number | null) => void;
   /** ID of the topic from which the current records come; empty if the brokers do not support IDs. */
@@ -49,7 +49,7 @@ export interface PartitionDeps
   readonly isOurs: () => Promise<boolean>;
   /** Resolves after other work has had a chance to run. */
   readonly otherWork: () => Promise<void>;
-  /** Called after values were removed that must also be erased from the disk. */
+  /** Called after the removal of values that must also be erased from the disk. */
   readonly erased: () => void;
   readonly fail: (thrown: unknown) => void;
 }

@@ -71,7 +71,7 @@ export interface Events {
   readonly ended: (report: SyncReport) => void;
   readonly deadLettered: (deadLetters: readonly DeadLetter[]) => void;
   /**
-   * Called when calls have been acknowledged, with the numbers of users who entered or left, and of traits that
+   * Called when calls have been acknowledged, with the numbers of users who entered, users who left, and traits that
    * changed.
    */
   readonly changed: (changes: ChangeCounts) => void;

@@ -69,7 +69,7 @@ export function createRegistry(deps: RegistryDeps): Registry {
     return { kind: "refused", error: after };
   };
   const report: Registry["report"] = async (audiences, partition) => {
-    // Audiences that were claimed before this process owned the partition may be unknown, so the topic is read
+    // The reader may not know audiences that were claimed before this process owned the partition, so the topic is read
     // first.
     const isKnown = [...audiences.keys()].every((id) => reader.claims.of(id) !== null);
     if (!isKnown) await reader.readToEnd();

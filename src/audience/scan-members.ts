@@ -80,7 +80,7 @@ export async function endSync(
   );
 }
 
-/** Yields the members who have not arrived. */
+/** The number of members who have not arrived. */
 function removalsOf({ state }: Work, { first }: Audience, { begin }: OpenSync): number {
   const { members, marked } = countsFor(state.counts(first), begin);
   return members - marked;

@@ -136,7 +136,7 @@ export function writeNumbers(numbers: readonly number[]): string {
   return bytes.toString("base64", 0, length);
 }
 
-/** How many bytes the largest safe integer takes as a varint. */
+/** The largest safe integer takes this many bytes as a varint. */
 const MAX_BYTES = 8;
 
 export function* readNumbers(text: string): Generator<number, void, undefined> {

@@ -9,7 +9,7 @@
  *     a lower-case letter
  *   begins at an upper-case letter before a        `VIPCustomers`       vip_customers
  *     lower-case one
- *   does not begin at a digit; after a digit, it   `2FA Enabled`        2fa_enabled
+ *   does not begin at a digit, and after one it   `2FA Enabled`        2fa_enabled
  *     begins only by the previous rule             `plan2Premium`       plan2_premium
  *
  * Words are converted to lower case without a locale and joined by underscores. If a name has no letters or digits, the

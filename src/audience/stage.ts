@@ -270,8 +270,8 @@ function progress(
 }
 
 /**
- * A sync that is too old is normally abandoned when the next record arrives. If no record arrives, it is abandoned
- * here.
+ * A sync that is too old is normally abandoned when the next record arrives. If no record arrives, this function
+ * abandons it.
  */
 async function checkOpenSyncsRegularly(
   clock: Clock,

@@ -17,10 +17,9 @@ import {
   StoreInUseError,
 } from "./ordered-store.ts";
 
-// All limits are per store, and a process can own many partitions.
+// All limits apply to each store, and a process can own many partitions.
 /**
- * Lookups are in the order of keys, so a block is needed again immediately or not at all. The cache can therefore be
- * small.
+ * Lookups are in the order of keys, so a block is needed again soon or not at all. The cache can therefore be small.
  */
 const CACHE_BYTES = 2 * 1_024 * 1_024;
 const WRITE_BUFFER_BYTES = 4 * 1_024 * 1_024;
@@ -56,7 +55,10 @@ export async function removeStore(directory: string): Promise<void> {
 class LevelStore implements OrderedStore {
   readonly #level: ClassicLevel<string, string>;
   readonly #directory: string;
-  /** Lookups alternate in direction, because the tables that were read last are still open. */
+  /**
+   * Each lookup runs in the opposite direction of the previous one, because the tables that were read last are still
+   * open.
+   */
   #isBackwards = false;
 
   constructor(level: ClassicLevel<string, string>, directory: string) {
@@ -136,7 +138,7 @@ function isLocked(error: unknown): boolean {
   return chainOf(error).some(({ code }) => code === "LEVEL_LOCKED");
 }
 
-/** Matches error messages which mean that the store is intact, but temporarily unavailable. */
+/** Matches error messages about the disk, permissions or system limits, which do not mean that the store is corrupt. */
 const SURROUNDINGS =
   /no space left|quota exceeded|file too large|read-only file system|permission denied|operation not permitted|too many open files|cannot allocate memory|ENOSPC|EDQUOT|EFBIG|EROFS|EACCES|EPERM|EMFILE|ENFILE|ENOMEM/i;
 

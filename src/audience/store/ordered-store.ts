@@ -1,4 +1,4 @@
-/** The interface of an ordered store. It contains strings by key, in the order of the keys' UTF-8 bytes. */
+/** The interface of an ordered store, which maps strings to strings, in the order of the keys' UTF-8 bytes. */
 
 export type StoreEntry = readonly [key: string, value: string];
 /** A value of null removes the key. */

@@ -112,7 +112,7 @@ export function ownStore(
       const open = store;
       store = null;
       await compacting;
-      // A failure to close loses nothing, because written values are already on disk. A store that has failed before
+      // If closing fails, nothing is lost, because written values are already on disk. A store that has failed before
       // may fail again here.
       await open?.close().catch(() => undefined);
     },
@@ -123,7 +123,7 @@ export function ownStore(
 export class FailedStores {
   readonly #errors = new Map<number, StoreError>();
 
-  /** Wraps `fail`, so that the failure of a store is recorded first. */
+  /** Wraps `fail`, so that a failure of the partition's store is recorded first. */
   noting(partition: number, fail: (thrown: unknown) => void): (thrown: unknown) => void {
     return (thrown) => {
       const error = storeErrorOf(thrown);

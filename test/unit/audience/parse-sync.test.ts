@@ -26,7 +26,10 @@ test.each([
   [{ type: "members", ...sync, userIds: [true] }, "userIds[0] is true"],
   [{ type: "members", ...sync, userIds: [""] }, "userIds[0] is an empty string"],
   [{ type: "members", ...sync, userIds: [long] }, "userIds[0] has more than 1024 bytes"],
-  [{ type: "members", ...sync, userIds: ["\ud800"] }, "userIds[0] has half of a surrogate pair"],
+  [
+    { type: "members", ...sync, userIds: ["\ud800"] },
+    "userIds[0] contains half of a surrogate pair",
+  ],
   [{ type: "end", ...sync }, "count is nothing"],
   [{ type: "end", ...sync, count: "3" }, "count is a string"],
   [{ type: "end", ...sync, count: -1 }, "count is a number, expected an integer"],
