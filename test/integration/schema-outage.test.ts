@@ -101,7 +101,7 @@ const CALL = { type: "track", userId: "u1", event: "E" };
 
 /** Reads the timeline with the command and in the console. */
 async function tracedByItsSchema(program: ProgramWithRegistry, kafka: Kafka): Promise<void> {
-  const words = /received: track "E" of web \(.*\), /;
+  const words = /received: track "E" from web \(.*\), /;
   expect(await program.command("timeline", "known", "--since", "1h")).toMatch(words);
   // The environment would override the file.
   const loaded = loadConfig({ file: program.file, env: {} });

@@ -16,8 +16,8 @@ export async function approveSync(
   syncId: string,
 ): Promise<void> {
   const value = Buffer.from(JSON.stringify({ type: "approve", audienceId: id, syncId }));
-  // The record is written to the audience's partition, even if the audience's key would be assigned to another
-  // partition now.
+  // The record is written to the partition that owns the audience, even if the partitioner would now choose another
+  // one.
   const [refused] = await producer.send([
     { topic, partition, key: Buffer.from(id), value, headers: [] },
   ]);

@@ -46,7 +46,7 @@ export interface Acting {
 }
 
 /**
- * Pauses the destination. If it is already paused, the end of that pause changes only if another end is requested.
+ * Pauses the destination. If it is already paused, the pause keeps its end unless another end is requested.
  *
  * @throws Error if no end is requested and the current pause cannot be read.
  */
@@ -69,8 +69,7 @@ export async function pauseNow(
 }
 
 /**
- * Requests that the deliveries awaiting retry are attempted now. Resolves with the number of these deliveries,
- * before they are attempted.
+ * Requests that the deliveries awaiting retry are attempted now. Resolves with their number, before they are attempted.
  *
  * @throws Error if the destination is paused or disabled.
  */
@@ -101,8 +100,8 @@ export async function cancelWaiting(
 }
 
 /**
- * Waits until no delivery is left. If the timeout ends or the signal aborts before that, resolves with the
- * deliveries that are left.
+ * Waits until no delivery is left. If the timeout ends or the signal aborts first, resolves with the deliveries that
+ * are left.
  */
 export async function waitUntilNoneIsLeft(
   { looking, progressOutput }: Omit<Acting, "by">,

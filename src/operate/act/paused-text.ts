@@ -22,7 +22,7 @@ import {
   retryTopicParts,
 } from "./remaining.ts";
 
-/** After this time, counting stops, because an operator is waiting for the result. */
+/** Counting stops after this time, because an operator is waiting for the result. */
 const LIMIT_MS = 5_000;
 const RECORDS_MAX = 500_000;
 

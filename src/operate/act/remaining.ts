@@ -1,5 +1,5 @@
 /**
- * Finds the waiting deliveries of a destination, using only what is stored in Kafka.
+ * Finds the deliveries that wait for a destination, using only what is stored in Kafka.
  *
  *   location          read                                   counted
  *   its queue         unprocessed records                    by offsets, or one by one
@@ -88,7 +88,7 @@ export async function eachAwaitingRetry(
 ): Promise<boolean> {
   const topics = configuredTopics(config);
   const groups = groupNames(config.kafka.topicPrefix);
-  // Kafka does not list topics that the principal may not see, so the topic is requested by name.
+  // Kafka does not list topics that the principal may not describe, so the topic is requested by name.
   const delays = knownDelays(config, await kafka.admin.topics());
   const asked = { delays, topics, groups, operatorActions, recordsMax, signal };
   const read = await eachWaiting({ kafka, clock: systemClock }, asked, (waiting) => {

@@ -1,6 +1,6 @@
 /**
- * Waits until all deliveries have been processed that were in a destination's queue, in its retry topic or in delay
- * topics at the start.
+ * Waits until every delivery that was in a destination's queue, in its retry topic or in a delay topic at the start has
+ * been processed.
  *
  *   a delivery moves from         is not missed, because
  *   queue to delay topic          delay topics are read after the queue
@@ -31,7 +31,7 @@ export interface Remaining {
 
 export interface Beginning {
   readonly atMs: number;
-  /** The ends of the queue, by partition. */
+  /** The end of each partition of the queue. */
   readonly ends: ReadonlyMap<number, number>;
 }
 

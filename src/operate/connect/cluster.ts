@@ -1,11 +1,12 @@
 /**
  * Connects to Kafka for the duration of one command. The Kafka client is loaded on first use.
  *
- *   no broker responds                          then
- *   for 2 s                                     the cause is printed, and later each new cause
- *   for 10 s (--kafka-timeout), or for          the command fails
+ *   no broker responds                            then
+ *   for 2 s                                       the cause is printed, and later each new cause
+ *   for 10 s (--kafka-timeout), or for            the command fails
  *     kafka.startTimeout if that is shorter
- *   and waiting does not help (wrong password)  the command fails immediately
+ *   for a cause that will not change by itself,   the command fails immediately
+ *     such as a wrong password
  */
 
 import { Command, Option } from "commander";
@@ -30,7 +31,7 @@ export interface ClusterOptions extends ConfigOption {
   readonly json?: boolean;
 }
 
-/** A command with the options that all commands need which connect to Kafka. Each describes its own `--json`. */
+/** A command with the options that every command on Kafka has. Each command describes its own `--json`. */
 export function clusterCommand(name: string): Command {
   const says = "how long to wait for Kafka (default: 10s)";
   const kafkaTimeout = new Option("--kafka-timeout <duration>", says);
@@ -39,7 +40,7 @@ export function clusterCommand(name: string): Command {
     .addOption(kafkaTimeout.argParser(durationWithin(0, 86_400_000)));
 }
 
-/** Reads the configuration, and exits with the status that `work` returns. See also `withKafka`. */
+/** Reads the configuration, runs `work` as `withKafka` does, and exits with the status that `work` returns. */
 export async function withCluster(
   options: ClusterOptions,
   shell: Shell,
@@ -51,10 +52,10 @@ export async function withCluster(
 }
 
 /**
- * Connects to Kafka, does the work, and closes the connection.
+ * Connects to Kafka, runs `work`, and closes the connection.
  *
  * @param work gets a signal that aborts at Ctrl-C.
- * @throws Error if no broker responds in time, or if Ctrl-C is pressed before a broker responds. It names the
+ * @throws Error if no broker responds in time, or if Ctrl-C is pressed before a broker responds. The error names the
  *   brokers, the cause and the settings to check.
  */
 export async function withKafka<Result>(

@@ -26,8 +26,8 @@ const INTERRUPT_LIMIT_MS = 5_000;
 const LOOK_EVERY_MS = 500;
 
 /**
- * The message is printed for operators. The class does not set `name`, because with a name other than `Error`, the
- * stack would also be printed.
+ * Its message is printed for operators. The class does not set `name`, because the stack of an error with a name other
+ * than `Error` would also be printed.
  */
 export class NotWrittenError extends Error {}
 
@@ -58,7 +58,7 @@ export function commandProducer(
       if (signal.aborted) onAbort();
       else signal.addEventListener("abort", onAbort, { once: true });
       after(QUIET_MS, explain);
-      // The producer may also report topics that only an earlier send wrote to.
+      // The producer may also report topics to which only an earlier send wrote.
       const topics = new Set(records.map(({ topic }) => topic));
       let forbidden: BlockedTopic | null = null;
       const look = () => {

@@ -9,7 +9,7 @@ import { type IncomingRecord, withSchema } from "../../domain/record.ts";
 import type { FoundSchema, RegistryConnection, SchemaSource } from "../../registry/port.ts";
 
 export interface CommandRegistry {
-  /** The registry client, which is closed with the schemas. */
+  /** The registry client, which is closed together with the schemas. */
   readonly source: SchemaSource;
   readonly compile: (schema: FoundSchema) => KnownSchema;
 }
@@ -47,7 +47,7 @@ export class CommandSchemas implements AsyncDisposable {
     return frame?.kind === "framed" ? frame : null;
   }
 
-  /** The record with the schema of its value, or a sentence if the registry is unavailable. */
+  /** Returns the record with the schema of its value, or a sentence with the reason if the registry is unavailable. */
   async given(record: IncomingRecord): Promise<IncomingRecord | string> {
     const frame = this.of(record);
     if (frame === null) return record;

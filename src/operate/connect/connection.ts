@@ -48,8 +48,8 @@ export function configuredPlan(config: Config): readonly PlannedTopic[] {
 }
 
 /**
- * The delays of all delay topics: first the configured delays, then other delays whose topics exist, the shortest
- * first.
+ * The delays of all delay topics: first the configured delays, then other delays whose topics still exist, from the
+ * shortest to the longest.
  */
 export function knownDelays(config: Config, existing: Iterable<string>): readonly string[] {
   const start = `${configuredTopics(config).prefix}delays.`;

@@ -1,11 +1,11 @@
 /**
  * Resolves the addresses of admin ports.
  *
- *   the host of an address                           then the admin port is requested
- *   is an IP address, has only one, or is unknown    at the address as it is written
- *   has several, such as a headless Service          at each of them
- *   ... and one is this machine's, whose             at the others
- *   own port is requested as `127.0.0.1`
+ *   the host                                                  requests go to
+ *   is an IP address, has only one, or cannot be resolved     the host, as it is written
+ *   has several IP addresses, such as a headless Service      each of them
+ *   ... and one of them is this machine's, and the list       the others, so that this process is not
+ *       also contains `127.0.0.1` with the same port          requested twice
  *
  * A name such as `localhost` can have both an IPv4 and an IPv6 address of the same machine, so only addresses of the
  * same kind as the first one are used.

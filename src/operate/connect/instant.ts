@@ -1,4 +1,4 @@
-/** Parses times that are the values of options, such as `2026-03-01T09:30Z`, or `2h` for two hours ago. */
+/** Parses times in the values of options, such as `2026-03-01T09:30Z`, or `2h` for two hours ago. */
 
 import { readTimestamp } from "../../domain/timestamp.ts";
 import { parseDuration } from "../../settings/scalars.ts";

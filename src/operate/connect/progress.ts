@@ -14,7 +14,7 @@ export interface Progress extends Disposable {
   readonly end: () => void;
 }
 
-/** The output for the progress of an action, which is a terminal or the console. */
+/** The terminal or the console on which the progress of an action is shown. */
 export interface ProgressOutput {
   /** @param text returns the current progress; called repeatedly until `end`. */
   readonly follow: (text: () => string) => Progress;

@@ -11,7 +11,7 @@ import { visibleLines, visibleText } from "../../domain/escape-control.ts";
 /** 0: success. 1: failure. 2: invalid usage or configuration. 3: `config diff --since` found differences. */
 export type ExitStatus = 0 | 1 | 2 | 3;
 
-/** Sets the exit status of the program, which is 0 otherwise. */
+/** Sets the exit status of the program. If it is not called, the status is 0. */
 export type Exit = (status: ExitStatus) => void;
 
 export type Colors = ReturnType<typeof picocolors.createColors>;
@@ -32,8 +32,8 @@ export interface Shell {
   /** Prints problems, warnings and progress. */
   readonly err: (text: string) => void;
   /**
-   * Call this when the command only has to print from now on. It may then be ended when nothing reads `out` any
-   * more.
+   * Call this when the command only has output left to print. The command may then be ended as soon as nothing reads
+   * `out` any more.
    */
   readonly onlyPrints: () => void;
   /** Colors for `out`; they have no effect unless `out` is a terminal. */

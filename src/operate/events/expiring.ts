@@ -1,5 +1,5 @@
 /**
- * Decides for which destinations an event reports that deliveries are about to expire.
+ * Decides for which destinations to write an event which reports that deliveries are about to expire.
  *
  *   a delivery has used three quarters of its     an expiring event is    an incident of the         result
  *   retry window and was first attempted          on the topic            destination is open
@@ -18,12 +18,12 @@ import { type OperatorEvent, operatorEvent } from "./event.ts";
 import { keyOf, type LASTING, type Reported, type Writing } from "./incidents.ts";
 
 /**
- * The part of the retry window that is left when the event is written. With the default schedule, the longest delay
- * and the last attempt fit into this part.
+ * The share of the retry window that is left when the event is written. With the default schedule, it is enough for the
+ * longest delay and the last attempt.
  */
 const NEAR_SHARE = 0.25;
 
-/** How long before the end of a retry window the event is written. */
+/** Returns how long before the end of a retry window the event is written. */
 export function nearMs(retryWindowMs: number): number {
   return Math.round(retryWindowMs * NEAR_SHARE);
 }

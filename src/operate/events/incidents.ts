@@ -1,7 +1,6 @@
 /**
- * Decides which operator events are written. Every few seconds, a process observes each subject that it reports
- * about. The topic shows which incidents are open: for each key, the last record counts, regardless of which process
- * wrote it.
+ * Decides which operator events are written. Every few seconds, a process observes each subject about which it reports.
+ * The topic shows which incidents are open: for each key, the last record counts, regardless of which process wrote it.
  *
  *   incident on the topic    the process observes             written
  *   not open                 an incident                      the event of the start
@@ -30,13 +29,13 @@ export const LASTING = {
 } as const satisfies Partial<Record<OperatorEventKind, OperatorEventKind | null>>;
 export type LastingKind = keyof typeof LASTING;
 
-/** What a process observes about one of the subjects that it reports about. */
+/** What a process observes about one of its subjects. */
 export interface Observation {
   readonly kind: LastingKind;
   readonly subject: string;
-  /** `unknown`: the process has observed neither state yet, for example because it has just started. */
+  /** `unknown`: the process cannot decide yet, for example because it has just started. */
   readonly is: "so" | "not-so" | "unknown";
-  /** When the current state started: when the incident started, or when it ended. */
+  /** When the incident started or, if it has ended, when it ended. */
   readonly sinceMs: number;
   readonly data: Readonly<Record<string, unknown>>;
 }

@@ -29,7 +29,7 @@ import type { AudienceStatus } from "../../domain/audience-status.ts";
 import type { DestinationStatus } from "../../domain/destination-status.ts";
 import type { Observation } from "./incidents.ts";
 
-/** A problem that ends sooner than this is not an incident. */
+/** A problem that lasts for less than this is not an incident. */
 export const INCIDENT_AFTER_MS = 60_000;
 const TOKEN_MISSING_AFTER_MS = 10_000;
 
@@ -39,7 +39,7 @@ export interface Refused {
 }
 
 export interface Seen {
-  /** The destinations that the process reports about. */
+  /** The destinations about which the process reports. */
   readonly destinations: readonly DestinationStatus[];
   /** Audiences that the process owns. */
   readonly audiences: readonly AudienceStatus[];

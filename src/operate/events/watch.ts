@@ -1,7 +1,7 @@
 /**
- * Observes the process every few seconds, and writes operator events to the topic `operator-events`. The topic has
- * one partition and is compacted. Each time, reading continues at the last position, which takes one request if
- * nothing was written since.
+ * Observes the process every few seconds, and writes operator events to the topic `operator-events`. The topic has one
+ * partition and is compacted. Each time, reading continues at the last position, which takes one request if nothing has
+ * been written since then.
  *
  *   step                                           if the process crashes after it
  *   1  the process observes something new          the next observation finds it again
@@ -50,7 +50,7 @@ export interface WatchDeps {
 export interface Watched {
   readonly topic: string;
   readonly source: string;
-  /** The destinations that this process currently reports about. */
+  /** The destinations about which this process currently reports. */
   readonly destinations: () => readonly DestinationStatus[];
   /** Audiences that this process owns. */
   readonly audiences: () => readonly AudienceStatus[];
@@ -103,7 +103,7 @@ class Watch {
   readonly #reported = new Map<string, OperatorEvent>();
   #next = 0;
   #wasRefused = false;
-  /** The time of the first observation at which no broker responded. */
+  /** When the last reachable broker became unreachable; null while a broker responds. */
   #unreachableSinceMs: number | null = null;
   #outage: { readonly sinceMs: number; readonly untilMs: number } | null = null;
   #windowsAtMs = Number.NEGATIVE_INFINITY;
@@ -145,8 +145,8 @@ class Watch {
   }
 
   /**
-   * Counting takes time. Events that another process has written meanwhile are therefore read before this process
-   * writes.
+   * Counting takes time, so this process reads events that another process has written meanwhile before it writes its
+   * own.
    */
   async #lookAtWindows(signal: AbortSignal): Promise<void> {
     const { windows, source } = this.#watched;

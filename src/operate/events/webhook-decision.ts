@@ -8,7 +8,7 @@
  *
  *   its request                                  result
  *   is accepted                                  the next event is posted
- *   is rejected                                  skipped and logged, because another response would be the same
+ *   is rejected                                  skipped and logged, because the response would not change
  *   gets no response, or one that is retried     posted again after 5 s, then 10 s, 20 s, ... at most 5 min, and not before
  *                                                `Retry-After`; later events wait
  */
@@ -16,7 +16,7 @@
 import type { IncomingRecord } from "../../domain/record.ts";
 import { type OperatorEvent, readEvent } from "./event.ts";
 
-/** The result of a request, classified in the same way as in the deliver stage. */
+/** The result of a request, classified as in the deliver stage. */
 export type Posted =
   | { readonly kind: "accepted" }
   | { readonly kind: "rejected"; readonly cause: string }

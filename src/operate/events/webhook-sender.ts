@@ -23,7 +23,7 @@ import { type Posted, taskOf, waitBefore } from "./webhook-decision.ts";
 
 const RECORDS_MAX = 100;
 const MAX_BYTES = 1_048_576;
-/** How long the request in flight may take to finish. */
+/** How long a request in flight may take to finish when the process stops. */
 const DRAIN_LIMIT_MS = 10_000;
 const LINE_EVERY_MS = 60_000;
 

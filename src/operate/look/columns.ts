@@ -4,7 +4,7 @@ import { instantText } from "../connect/instant.ts";
 
 const DAY_MS = 86_400_000;
 
-/** Shows one decimal place for numbers below 10 that are not integers. Only rates are not integers. */
+/** Shows one decimal place for numbers below 10 that are not integers, which only rates can be. */
 export function countText(count: number | null): string {
   if (count === null) return "-";
   return (count < 10 ? count : Math.round(count)).toLocaleString("en");

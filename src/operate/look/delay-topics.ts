@@ -1,6 +1,6 @@
 /**
  * Counts the deliveries awaiting retry in Kafka, by destination and by delay. If there are too many to read while an
- * operator waits, they are not counted here, and only the processes that run the delay stage have a count.
+ * operator waits, they are not counted here; then only the processes that run the delay stage have a count.
  */
 
 import { isOver } from "../../control/operator-action-state.ts";
@@ -60,7 +60,7 @@ export async function countAwaitingRetry(asked: Counted): Promise<CountedDelays>
   const labels = new Labels(destinations);
   const tallies = new Map<string, Tallies>(asked.delays.map((delay) => [delay, new Map()]));
   try {
-    // The actions are needed because records that a retry or a cancellation has released early are still in the topic.
+    // The actions are needed because records that a retry or a cancel has released early are still in the topic.
     const operatorActions = await readKnownOperatorActions(kafka, topics.operatorActions, signal);
     const limits = { operatorActions, recordsMax: RECORDS_MAX, signal };
     const deps = { kafka, clock: { nowMs: () => nowMs } };

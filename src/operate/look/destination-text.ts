@@ -46,7 +46,7 @@ const HEAD = [
 ];
 const SKIPPED_HEAD = ["SKIPPED CALLS", "COUNT", "REASON"];
 const ENDPOINT_HEAD = ["ENDPOINT", "ID", "CIRCUIT", "LAST RESPONSE", "STATE"];
-/** If a destination keeps up, none of its deliveries gets this old. */
+/** If a destination keeps up, its deliveries never get this old. */
 const OLD_MS = 60_000;
 const ENDPOINTS_OF = 20;
 const DESTINATIONS_MAX = 100;

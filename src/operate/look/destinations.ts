@@ -9,9 +9,9 @@
  *   none was reached, or none owns a partition     paused or disabled by the configuration, paused by an operator,
  *                                                  otherwise unknown
  *
- * If processes report different times, the earliest time is shown; if they report different responses, the latest
- * response. The share of failed attempts is computed from the attempts of all processes, because each process owns
- * only some of the partitions. Destinations with problems come first.
+ * If processes report different times, the earliest time is shown. If they report different responses, the latest
+ * response is shown. The share of failed attempts is computed from the attempts of all processes, because each process
+ * owns only some of the partitions. Destinations with problems come first.
  */
 
 import type { Pause } from "../../control/operator-actions.ts";
@@ -81,8 +81,8 @@ export interface DestinationReport extends StateReport {
   readonly failedPerMinute: number | null;
   readonly deadLettersLastDay: number | null;
   /**
-   * The number of calls that were skipped for the destination since the processes started, by reason. If a reason is
-   * absent, the number is 0.
+   * The number of calls that have been skipped for the destination since the processes started, by reason. If a reason
+   * is absent, its number is 0.
    */
   readonly skipped: Readonly<Partial<Record<SkipReason, number>>> | null;
   /** The corrupt batches at which deliveries for the destination have halted. */
@@ -145,8 +145,7 @@ function holdOf({ sinceMs, untilMs, by }: Pause): StateReport["hold"] {
 type Hold = NonNullable<DestinationStatus["hold"]>;
 
 /**
- * Returns the hold that started first. If that hold ends automatically, its end is replaced by the earliest end of
- * all holds.
+ * Returns the hold that started first. If that hold ends automatically, its end becomes the earliest end of all holds.
  */
 function firstOf(holders: readonly Hold[]): StateReport["hold"] {
   const [first] = holders.toSorted((one, other) => (one.since < other.since ? -1 : 1));

@@ -13,7 +13,7 @@
  *     of its endpoints *                           destinations are paused *
  *                                                  deliveries in a delay topic are overdue *
  *
- * `status` already shows this problem in its tables, and does not repeat it below them
+ * The tables of `status` already show the problems marked with *, so `status` does not repeat them below the tables.
  */
 
 import { skipCommand } from "../../domain/corrupt-batch.ts";

@@ -37,7 +37,7 @@ export function keepConnected(useKafka: UseKafka, signal: AbortSignal) {
   };
 }
 
-/** Kafka may become unreachable while a view is shown. */
+/** Limits the time, because Kafka may become unreachable while a view is shown. */
 export async function inTime<Result>(
   work: Promise<Result>,
   signal: AbortSignal,

@@ -14,8 +14,7 @@ export interface LookOptions {
   readonly hash: string;
   readonly admins: readonly string[];
   /**
-   * Interval between two readings of a process without an earlier reading. With 0, it is read once, and has no
-   * rates.
+   * A process without an earlier reading is read twice, with this interval. With 0, it is read once, and has no rates.
    */
   readonly rateWindowMs: number;
   /** If `true`, only destinations with problems are included. */

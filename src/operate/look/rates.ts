@@ -7,7 +7,7 @@
  *   delay     records returned              records rejected
  *
  * A stage has rates if at least one of the processes that were reached runs the stage. If a counter is lower than in
- * the first reading, the process was restarted in between, and the counter started from 0 again.
+ * the first reading, the process was restarted in between, and its counters started at 0 again.
  */
 
 import type { MetricValue } from "../../domain/process-status.ts";

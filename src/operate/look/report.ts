@@ -26,8 +26,8 @@ import type { Waiting } from "./waiting.ts";
 export interface StatusReport {
   readonly at: string;
   /**
-   * Null if Kafka could be read; otherwise the reason why not. In that case, the fields below contain nothing from
-   * Kafka.
+   * The reason why Kafka could not be read. The fields below then contain nothing from Kafka. Null if Kafka could be
+   * read.
    */
   readonly kafkaError: string | null;
   /** The hash of the configuration file, as 12 hex digits. */
@@ -41,7 +41,7 @@ export interface StatusReport {
     readonly retained: number;
     readonly lastDay: number;
     readonly byReason: Readonly<Record<string, number>> | null;
-    /** How many of the dead letters from the last 24 hours have been replayed. Null if there were too many to count. */
+    /** How many of the dead letters from the last 24 hours have been replayed; null if there were too many to count. */
     readonly replayed: number | null;
   } | null;
   /**
@@ -50,8 +50,8 @@ export interface StatusReport {
    */
   readonly notes: { readonly awaitingRetry: string | null; readonly deadLetters: string | null };
   /**
-   * The parts of the status that could not be read from Kafka, with the reasons. Each reason is also in the note
-   * about that part.
+   * The parts of the status that could not be read from Kafka, with the reasons. Each reason is also in the note on its
+   * part.
    */
   readonly unknown: readonly string[];
   /** The topics that are currently not writable, according to the reached processes. */
@@ -199,8 +199,8 @@ function destinationsOf(
   return rows.map((row): DestinationReport => {
     const { destination: id, retries } = row;
     const destination = configured.get(id) ?? null;
-    // If deliveries to a destination are not attempted, consumers outside Switchyard read its topic, and their
-    // position is unknown.
+    // If Switchyard does not attempt deliveries to the destination, consumers outside Switchyard read its topic, and
+    // their position is unknown.
     const line = destination?.isAttempted === false ? null : row.line;
     const state = stateOf(destination, reported.get(id) ?? [], pauses.get(id));
     // If one of the two numbers is unknown, the sum is also unknown.

@@ -14,7 +14,7 @@ const STAGE_HEAD = ["STAGE", "LAG", "OLDEST", "PROCESSED/MIN", "FAILED/MIN"];
 const DELAY_HEAD = ["DELAY", "AWAITING RETRY", "OLDEST", "NEXT RETRY"];
 const PROCESS_HEAD = ["PROCESS", "VERSION", "CONFIGURATION", "APPLIED", "STAGES", "PARTITIONS"];
 const DEAD_LETTER_COLUMNS = ["DEAD LETTERS", "LAST 24H"];
-/** If a stage keeps up, none of its records gets this old. */
+/** If a stage keeps up, its records never get this old. */
 const OLD_MS = 60_000;
 /** The polling interval alone can make deliveries overdue by this much. */
 const OVERDUE_MS = 5_000;

@@ -47,10 +47,7 @@ export interface WaitingIn {
 }
 
 const READ_MAX_BYTES = 16_384;
-/**
- * Time limit for reading the oldest records. There is a limit because an open transaction of a producer can hide
- * them.
- */
+/** Time limit for reading the oldest records. There is a limit because a producer's open transaction can hide them. */
 const READ_LIMIT_MS = 1_500;
 const READS_AT_ONCE = 64;
 
@@ -79,7 +76,7 @@ function waitingOf(
   const found = parts.flatMap((part) => heads.get(part) ?? []);
   const records = found.flatMap(({ record }) => record ?? []);
   const error = found.flatMap((each) => each.error ?? [])[0] ?? null;
-  // If not every first record was read, the oldest one may be missing.
+  // If some first records were not read, the oldest one may be among them.
   const isWhole = found.length === parts.length && error === null;
   const waiting = {
     records: recordsIn(parts),

@@ -32,7 +32,7 @@ const SAYS: Readonly<Record<string, string>> = {
 
 const OUTSIDE = "written before --since, or at --until or later";
 
-/** @param outside the caller's description of calls outside the time range. It names options or fields. */
+/** @param outside the caller's description of calls outside the time range, which names options or fields. */
 function countText(key: string, outside = OUTSIDE): string {
   if (key === "filtered:time") return `filtered: ${outside}`;
   const [kind, reason] = key.split(":");

@@ -34,7 +34,7 @@ export interface CallReplayOptions {
   readonly destinationOf: (id: string) => Destination;
   readonly dryRun: boolean;
   readonly signal: AbortSignal;
-  /** The rest of the command line with which the replay can be resumed, such as ` --config switchyard.yaml`. */
+  /** The end of the command line with which the replay can be resumed, such as ` --config switchyard.yaml`. */
   readonly resumeArguments: string;
   /** If not set, the system clock is used. */
   readonly clock?: Clock;
@@ -130,7 +130,7 @@ async function withKnownSchema(
       if (isWaiting) onWaiting(null);
       return given;
     }
-    const waiting = [`schema ${given} of the registry`, ...schemas.healthProblems()];
+    const waiting = [`schema ${given} from the registry`, ...schemas.healthProblems()];
     onWaiting(waiting.join("; "));
     await schemas.ready([given], signal);
   }

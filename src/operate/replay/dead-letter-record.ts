@@ -66,8 +66,8 @@ export function readDeadLetter(
 }
 
 /**
- * The message ID in the header. If there is none, and if the value is a call in JSON, the message ID that the route
- * stage would read. A value with a schema can be read only with the schema (`filter.ts`).
+ * The message ID in the header. If there is none, and the value is a call in JSON, the message ID that the route stage
+ * would read from it. A value with a schema can be read only with that schema (`dead-letter-schemas.ts`).
  */
 export function messageIdOf({ messageId, record }: DeadLetter): string | null {
   if (messageId !== null || record.value === null) return messageId;
@@ -79,7 +79,7 @@ export function messageIdOf({ messageId, record }: DeadLetter): string | null {
 }
 
 /**
- * Selects dead letters. A dead letter is selected if it passes every filter that is set:
+ * Selects the dead letters that pass every filter that is set:
  *
  *   filter        passes
  *   destinations  one of these; a dead letter without a destination passes none
@@ -90,7 +90,7 @@ export function messageIdOf({ messageId, record }: DeadLetter): string | null {
  *   untilMs       dead-lettered before this time
  */
 export interface DeadLetterFilter {
-  /** If empty, all destinations are selected. The same applies to reasons and message IDs. */
+  /** If empty, dead letters of all destinations pass. The same applies to reasons and message IDs. */
   readonly destinations: readonly string[];
   readonly reasons: readonly DeadLetterReason[];
   readonly messageIds: readonly string[];

@@ -1,7 +1,7 @@
 /**
  * Opens a replay of dead letters, counts the dead letters and sends them. Both the command and the console use these
- * functions. A process that resumes a replay takes over the replay before it counts dead letters. If it only counts
- * them, it does not take over the replay.
+ * functions. A process that resumes a replay takes it over before it counts dead letters. With `--dry-run`, it only
+ * counts them, and does not take over the replay.
  *
  *   a dead letter                                then
  *   does not pass the filter                     is skipped
@@ -73,10 +73,10 @@ export async function openDeadLetterReplay(
 
 export interface DeadLetterDecisions extends ReplayTargets {
   readonly plan: DeadLetterReplayPlan;
-  /** The ranges when the replay started, so that dead letters which this replay causes are excluded. */
+  /** The marks that were on the topic when the replay was opened. */
   readonly marks: ReplayMarks;
   readonly read?: ReadDeadLetterValue;
-  /** Counts dead letters. */
+  /** If set, counts the dead letters. */
   readonly tally?: Tally;
 }
 

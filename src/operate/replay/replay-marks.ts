@@ -1,7 +1,7 @@
 /**
- * Creates and reads the marks on the compacted topic `dead-letter-replays`, which list the dead letters that have
- * been replayed. For each batch of a partition, a replay writes a mark after the records were acknowledged and
- * before the position is committed.
+ * Creates and reads the marks on the compacted topic `dead-letter-replays`, which list the dead letters that have been
+ * replayed. For each partition in a batch, a replay writes a mark after the records have been acknowledged and before
+ * the position is committed.
  *
  *   part of a mark   is
  *   key              the partition, its first and last offset, the replay and its process, so that keys are unique
@@ -26,7 +26,7 @@ export interface ReplayMark {
   readonly atMs: number;
 }
 
-/** The position by which a dead letter's mark is found. */
+/** The position and the time by which a dead letter's mark is found. */
 export type DeadLetterPlace = Pick<IncomingRecord, "partition" | "offset" | "timestampMs">;
 
 const VERSION = 1;
@@ -82,7 +82,7 @@ export class ReplayMarks {
   }
 
   /**
-   * Creates tombstones for marks of which no dead letter is left on the topic.
+   * Creates tombstones for marks whose dead letters are all gone from the topic.
    *
    * @param offsets the offsets of the topic `dead-letters`, requested after the marks were read.
    */

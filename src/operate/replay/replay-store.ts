@@ -16,8 +16,8 @@
  *   between the two checks                    stops; its batch is sent again
  *   after the second check                    commits and stops; its batch may be sent again
  *
- * Every ten minutes, the owner writes its name again, because Kafka deletes old commits. If another process takes
- * over the replay at that very moment, that process loses the replay and stops.
+ * Every ten minutes, the owner writes its name again, because Kafka deletes old commits. If another process takes over
+ * the replay at that very moment, the other process loses the replay again and stops.
  *
  * A replay that is done has no commits, so a process that was about to take it over finds none when it reads the
  * positions again. One case remains: if a process is frozen between the second check and its commit, another process
@@ -42,7 +42,7 @@ import {
 /** The part of the Kafka admin client that is used here. */
 export type Groups = Pick<Admin, "committed" | "commit" | "deleteGroup">;
 
-/** A partition that every topic has. */
+/** The owner is committed for partition 0, which every topic has. */
 const OWNER_PARTITION = 0;
 /** The clocks of brokers and stages may differ by less than this. */
 const CLOCK_MARGIN_MS = 300_000;
@@ -66,8 +66,8 @@ export async function planReplay<Kind extends ReplayKind>(
   of: Kind,
   plan: ReplayPlan<Kind>,
 ): Promise<StoredReplay<Kind>> {
-  // The stage that dead-letters a record sets the time of the dead letter, so there is a margin for clocks. The time
-  // of a call is the time of its record.
+  // The time of a dead letter comes from the clock of its stage, so there is a margin. The time of a call is the time
+  // of its record.
   const sinceMs = "asked" in plan ? plan.asked.sinceMs : marginBefore(plan.filter.sinceMs);
   const ranges = await rangesSince(admin, topicOf(of, topics), sinceMs);
   const partitions = ranges.map(({ partition, from, to }) => {

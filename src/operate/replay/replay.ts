@@ -59,20 +59,19 @@ const BATCH_AGE_MAX_MS = 200;
 const SKIPPED_MAX = 20_000;
 const TRY_AGAIN_MS = 1_000;
 /**
- * Far below the time after which brokers delete commits, which is 7 days by default, but only hours on some
+ * Much shorter than the time after which brokers delete commits, which is 7 days by default, but only hours on some
  * clusters.
  */
 const RENEW_AFTER_MS = 600_000;
 
 export type Decision =
   | { readonly kind: "write"; readonly outgoing: OutgoingRecord }
-  /**
-   * `as` is null if the record is not counted. Records that are refused for the same reason have the same sentence
-   * in `why`.
-   */
+  /** `as` is null if the record is not counted. Records that are refused for the same reason have the same `why`. */
   | { readonly kind: "skip"; readonly as: CountKey | null; readonly why?: string };
 
-/** @param onWaiting called with the thing that the decision waits for, or with null when it no longer waits. */
+/**
+ * @param onWaiting called with what the decision waits for, such as a schema, and with null when it no longer waits.
+ */
 export type Decide = (
   record: IncomingRecord,
   onWaiting: (why: string | null) => void,
@@ -360,7 +359,7 @@ export function followReplay(
 ) {
   let figures: ReplayFigures = { read: 0, counts: {}, own: {} };
   let waitsFor: string | null = null;
-  const waiting = () => (waitsFor === null ? "" : `; waits for ${visibleLines(waitsFor)}`);
+  const waiting = () => (waitsFor === null ? "" : `; waiting for ${visibleLines(waitsFor)}`);
   const progress = progressOutput.follow(() => `${text(figures)}${waiting()}`);
   return {
     progress,

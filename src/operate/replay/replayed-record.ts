@@ -31,7 +31,7 @@ import type { DeadLetter } from "./dead-letter-record.ts";
 
 export type Replay =
   | { readonly kind: "replay"; readonly outgoing: OutgoingRecord }
-  /** Dead letters that are refused for the same reason have the same sentence in `why`. */
+  /** Dead letters that are refused for the same reason have the same `why`. */
   | { readonly kind: "refused"; readonly why: string };
 
 export interface ReplayTargets {
@@ -83,7 +83,7 @@ export class Tally {
   readonly #rows = new Map<string, TallyRow>();
   total = 0;
   refused = 0;
-  /** Dead letters that were replayed before. They are part of `total` only if the replay includes them. */
+  /** Dead letters that were replayed before. `total` contains them only if the replay includes them. */
   replayed = 0;
   /** Dead letters that the resumed replay had already sent, but not committed. */
   own = 0;

@@ -1,13 +1,13 @@
 /**
- * Encodes the plan and the progress of a replay as commits of the group `<prefix>replay.<name>`, which has no
- * members. The commits are for the topic that the replay reads. The commit for a partition contains:
+ * Encodes the plan and the progress of a replay as commits of the group `<prefix>replay.<name>`, which has no members.
+ * The commits are for the partitions of the topic that the replay reads. Each commit contains:
  *
  *   offset     the next record of the partition to read
  *   metadata   {"v":1, "of":"calls" or "dead-letters", the plan, "to", "counts"}
  *
- * Each commit contains the whole plan, so a replay can be resumed using only what is in Kafka. `to` is the end of
- * the partition when the replay started. Later calls are routed by the route stage. Later dead letters, including
- * those that this replay causes, need another replay.
+ * Because each commit contains the whole plan, a replay can be resumed using only what is in Kafka. `to` is the end of
+ * the partition when the replay started. Later calls are routed by the route stage. Later dead letters, including those
+ * that this replay causes, need another replay.
  */
 
 import { jsonObjectIn } from "../../domain/json.ts";

@@ -1,6 +1,6 @@
 /**
- * Finds the attempts at a call's deliveries: those on the attempts topic, and those that can be inferred from later
- * records of the delivery.
+ * Finds the attempts at a call's deliveries: those on the attempts topic, and those that can be inferred from a
+ * delivery's later records.
  *
  *   evidence                                              attempt
  *   a record on the attempts topic                        as recorded
@@ -9,8 +9,8 @@
  *   ... that expired while it was due                     none: its error says that it was not attempted again
  *   the same attempt in two of these                      as in the first of these rows
  *
- * A retry was scheduled at its due time minus the retry delay. This is exactly the end of the attempt. After a
- * replay, attempts are numbered from 1 again, so the number alone does not identify an attempt.
+ * The time at which a retry was scheduled is its due time minus the retry delay, which is exactly the end of the
+ * attempt. After a replay, attempts are numbered from 1 again, so the number alone does not identify an attempt.
  */
 
 import type { AttemptRequestRecord } from "../../domain/attempt-record.ts";

@@ -1,5 +1,5 @@
 /**
- * Finds out what a proposed configuration would change for calls. Each call is routed by the current and by the
+ * Finds out what a proposed configuration would change for given calls. Each call is routed by the current and by the
  * proposed configuration, with the functions of the route stage, and the resulting records are compared
  * (docs/rules.md#what-a-change-would-do).
  *
@@ -223,7 +223,7 @@ function differingPaths(
   if (!areSame(headersOf(one), headersOf(other))) found.push("(headers)");
   if (isSame(one.value, other.value)) return found;
   const paths = known ?? jsonPaths(parsed(one.value), parsed(other.value));
-  // If no path differs, the bytes differ only in spelling, for example in the escapes of a name.
+  // If no path differs, the bytes differ only in spelling, for example in how a name is escaped.
   return [...found, ...(paths.length === 0 ? ["(spelling)"] : paths)];
 }
 
@@ -231,7 +231,7 @@ function parsed(value: OutgoingRecord["value"]): unknown {
   return value === null ? null : JSON.parse(Buffer.from(value).toString());
 }
 
-/** The paths at which two values differ. Nesting may be of any depth, because the function does not recurse. */
+/** The paths at which two values differ. Values may be nested to any depth, because the function does not recurse. */
 function jsonPaths(one: unknown, other: unknown): readonly string[] {
   const found: string[] = [];
   const left: (readonly [unknown, unknown, string])[] = [[one, other, ""]];

@@ -112,7 +112,7 @@ function lineNumbers(lines: readonly number[]): string {
   return `${lines.length === 1 ? "line" : "lines"} ${texts.join(", ")}`;
 }
 
-/** Says why no request is made. */
+/** Explains why no request is made. */
 export function noRequestText(first: Exclude<FirstStep, { readonly kind: "attempt" }>): string {
   switch (first.kind) {
     case "dead-letter":

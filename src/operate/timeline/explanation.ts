@@ -107,7 +107,7 @@ export function createRecordExplainer(
   };
 }
 
-/** Turns a line into a record of `calls`, as if it had just been written as the first record of a partition. */
+/** Turns a line into a record of `calls`, as if the file had just been written to an empty partition. */
 function recordOf(line: Buffer, number: number, topic: string, nowMs: number): IncomingRecord {
   const place = { topic, partition: 0, offset: number - 1 };
   return { ...place, timestampMs: nowMs, key: null, value: line, headers: [] };
@@ -179,7 +179,7 @@ const CALLS_KEPT_MAX = 2_000;
 export class BatchExplainer {
   readonly #kept = new Map<AttemptedDestination, BatchedCall[]>();
 
-  /** Returns the batches that no later call can join. */
+  /** Adds a call. Returns the batches that no later call can join. */
   add(explanation: Explanation, line: number, nowMs: number): readonly ExplainedBatch[] {
     if (explanation.kind === "unusable") return [];
     return explanation.destinations.flatMap(({ destination, first }) => {

@@ -5,7 +5,7 @@
  *   calls                                             its call has the message ID; for a call without a message ID, the
  *                                                     position of the record is the ID
  *   deliveries.*, retries.*, delays.*, dead-letters   its header `switchyard-message-id` has the message ID
- *   dead-letters, of a stage before route             it was dead-lettered at the position of the call's record
+ *   dead-letters, from stages before route            it was dead-lettered at the position of the call's record
  *   attempts                                          its key is the message ID
  *
  * These records are only shown, and no decision depends on them, because anyone who may write to a topic can write
@@ -137,11 +137,11 @@ export function placeText({ topic, partition, offset }: RecordPlace): string {
 }
 
 const PLAIN = /[\w.:@+=~-]+/g;
-/** Parts of an ID that are shorter than this occur in too many values to be useful. */
+/** Parts of an ID that are shorter than this occur in too many values to be useful for a search. */
 const PART_MIN = 3;
 
 /**
- * Quickly excludes records that cannot belong to the call, because there can be very many calls in a day.
+ * Quickly excludes records that cannot belong to the call, because a topic can contain millions of calls.
  *
  *   the message ID                                       a call is parsed as JSON if its value contains
  *   has only characters that JSON writes unchanged       the bytes of the ID

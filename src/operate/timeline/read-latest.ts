@@ -1,12 +1,12 @@
 /**
- * Finds the latest records of a topic that match. The topic is read backwards in pieces, so that of a large topic no
- * more is read than necessary.
+ * Finds the latest records of a topic that match. Each partition is read backwards in pieces, so that no more of a
+ * large topic is read than necessary.
  *
- *   a partition                                          is read further
- *   has nothing older in the time range                  no
- *   starts later than the oldest wanted record, or too   yes: an older piece may contain a wanted record
- *     few records are found
- *   starts earlier than that                             no: everything that remains is older
+ *   a partition                                     is read further
+ *   has nothing older in the time range             no
+ *   has been read back to a time after the oldest   yes: an older piece may contain a later record
+ *     record that is kept, or too few are found
+ *   has been read back to an earlier time           no: everything that remains is older
  *
  * Within a partition, the times of records increase, apart from small differences between clocks.
  */

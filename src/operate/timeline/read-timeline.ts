@@ -192,7 +192,7 @@ class TimelineReader {
     return found;
   }
 
-  /** Returns a function that tells whether a record has been processed; null means that it is unknown. */
+  /** Creates the function that decides whether a record has been processed; it returns null if this is unknown. */
   async #finished(found: readonly FoundDelivery[]) {
     const { kafka, groups } = this.#ports;
     const readings = new Map(

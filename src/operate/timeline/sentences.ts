@@ -16,8 +16,8 @@ import type { RecordPlace } from "../../domain/record.ts";
 import type { AttemptStep, FinalState, Gap, ReturnedStep, Step } from "./steps.ts";
 
 /**
- * A smaller difference may only be one between clocks: the deliver stage sets the time at which a delivery is due,
- * and the delay stage returns the delivery.
+ * A smaller difference may be caused by clocks: the deliver stage sets the time at which a delivery is due, and the
+ * delay stage returns the delivery.
  */
 const CLOCKS_DIFFER_MS = 1_000;
 
@@ -38,7 +38,7 @@ export function stepSentence(step: Step, names: Names): string {
       const { type, event, source, namedBy, place, isRepeated } = step;
       const what = event === null ? type : `${type} ${JSON.stringify(event)}`;
       const again = isRepeated ? " again" : "";
-      return visibleCell(`received${again}: ${what} of ${source} (${namedBy}), ${placed(place)}`);
+      return visibleCell(`received${again}: ${what} from ${source} (${namedBy}), ${placed(place)}`);
     }
     case "unusable":
       return visibleCell(`not a call: ${step.reason}, ${step.error}, ${placed(step.place)}`);

@@ -245,7 +245,7 @@ test("a call with a schema of the registry is read by it, its requests and its u
   append(topics.calls, "ada", avroCall(8));
   const reported = await finish(reader.call({ messageId: "m-1", sinceMs: HOUR }, signal));
   expect(reported.steps.map(({ text }) => text)).toContainEqual(
-    expect.stringMatching(/^received: track "Ordered" of web/),
+    expect.stringMatching(/^received: track "Ordered" from web/),
   );
   expect(reported.steps.map(({ text }) => text)).toContainEqual(
     expect.stringMatching(/^not a call: unknown-schema, .*schema 8/),

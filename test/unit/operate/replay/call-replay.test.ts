@@ -110,7 +110,7 @@ test("a schema is waited for through an outage; an unknown one is unusable", asy
   const running = world.process("one").begin();
   await world.clock.advance(60_000);
   expect(world.written()).toEqual([]);
-  expect(world.waits).toEqual(["schema 7 of the registry"]);
+  expect(world.waits).toEqual(["schema 7 from the registry"]);
   schemas.learnAvro(7, schema);
   expect(await world.finish(running)).toBe("done");
   // The same ID as in the route stage, from the record's position.

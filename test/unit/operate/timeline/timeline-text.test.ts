@@ -49,7 +49,7 @@ test.each<[Step, string]>([
       ...{ kind: "received", atMs: T, place, type: "track", event: "Order", source: "web" },
       ...{ namedBy: "the default source", receivedAtMs: T, isRepeated: false },
     },
-    'received: track "Order" of web (the default source), calls/1/7',
+    'received: track "Order" from web (the default source), calls/1/7',
   ],
   [
     { kind: "unusable", atMs: T, place, reason: "invalid-call", error: "type is missing" },
