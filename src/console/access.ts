@@ -1,6 +1,6 @@
 /**
- * Decides what a request may do. Being able to connect is not a permission, because a page from another site can
- * make a browser send a request.
+ * Decides what a request may do. A connection alone proves nothing, because a page from another site can make the
+ * user's browser send a request.
  *
  *   request                                                  response
  *   names a host other than this machine, and no token is    421: a foreign name resolves to this machine
@@ -95,7 +95,7 @@ export function senderOf(
   };
 }
 
-/** Compares in constant time. */
+/** Compares in constant time, so that the time does not reveal the token. */
 export function isToken(given: string, token: string): boolean {
   const digest = (value: string) => createHash("sha256").update(value).digest();
   return timingSafeEqual(digest(given), digest(token));

@@ -1,5 +1,5 @@
 /**
- * Handles requests about actions. `access.ts` has already allowed the request.
+ * Handles requests about actions that `access.ts` has already allowed.
  *
  *   request                                            response
  *   GET                                                200 with the jobs, the latest first

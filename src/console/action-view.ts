@@ -1,8 +1,8 @@
 /** The form in which browser and server exchange actions. Instants are ISO 8601 strings. */
 
 /**
- * With `dryRun`, an action only counts. The result contains absolute instants, so that the action that follows
- * applies to what was counted.
+ * With `dryRun`, an action only counts. The result contains absolute instants, so that the actual action applies to
+ * what was counted.
  *
  * @template When the type of instants. In a request, an instant may also be a number of milliseconds before now.
  */

@@ -1,7 +1,7 @@
 /**
- * Handles requests for comparisons of past calls. As with `config diff --since`, the calls are routed both by a
- * submitted file and by the current configuration. The file is neither applied nor stored, so everybody with read
- * access may compare. `access.ts` has already allowed the request.
+ * Handles requests for comparisons of past calls that `access.ts` has already allowed. As with `config diff --since`,
+ * the calls are routed both by a submitted file and by the current configuration. The file is neither applied nor
+ * stored, so everybody who may read may also compare.
  *
  *   request                                            response
  *   POST of more than 4 MiB                            413

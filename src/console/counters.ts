@@ -1,7 +1,7 @@
 /**
  * Holds the counts of a process since its start. They are stored in arrays of numbers, because up to a thousand
- * destinations are polled every two seconds. If a counter is lower than before, the process was restarted in
- * between, and the counter started from 0 again.
+ * destinations are polled every two seconds. If a counter is lower than before, the process was restarted in between,
+ * and its counters started at 0 again.
  */
 
 import { SKIP_REASONS } from "../words/reasons.ts";
@@ -38,7 +38,7 @@ export type AllCounters = ReadonlyMap<string, Counters>;
 
 /**
  * The increases between two polls, summed over the processes that are in both polls. A process that was not in the
- * first poll is ignored, because it is unknown for how long it has been counting.
+ * first poll is ignored, because it is unknown when it started to count.
  */
 export function increases(before: AllCounters, after: AllCounters): Counters {
   const flow = new Float64Array(FLOW_WIDTH);

@@ -1,5 +1,5 @@
 /**
- * Handles queries to which the console gets one response instead of a stream. Only a few queries run at a time,
+ * Handles queries to which the console gets one response instead of a stream. At most four queries run at a time,
  * because reading from Kafka is expensive.
  *
  *   name            body            result
@@ -109,8 +109,8 @@ export function deadLettersQuery(query: URLSearchParams): DeadLettersQuery {
 }
 
 /**
- * Returns the hash that replaces a user ID in addresses, because browsers and proxies log addresses. The hash
- * depends on the token, so that only somebody who has the token can find the ID by trying IDs.
+ * Returns the hash that replaces a user ID in addresses, because browsers and proxies log addresses. The hash depends
+ * on the token, so that nobody without the token can find the ID by trying IDs.
  *
  * @param token null if the console is open only to this machine.
  */

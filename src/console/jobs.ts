@@ -1,6 +1,6 @@
 /**
- * Keeps the actions and comparisons that are in progress, and the latest of those that have ended. They are kept
- * only in the memory of this process.
+ * Keeps the actions and comparisons that are in progress and the latest ones that have ended, only in the memory of
+ * this process.
  *
  *   an action                                         result
  *   with the kind and destination of one in progress  rejected (409)

@@ -17,7 +17,7 @@ import type { ConsoleSnapshot } from "./view.ts";
 const POLL_EVERY_MS = 1_500;
 const REST_MS = 500;
 const SAMPLE_EVERY_MS = 30_000;
-/** A rate over more than this time is not shown, because it would look like a current rate. */
+/** A rate that covers more than this time is not shown, because it would look like a current rate. */
 const GAP_MAX_MS = 3 * SAMPLE_EVERY_MS;
 
 export type Listener = (snapshot: ConsoleSnapshot, nowMs: number) => void;
@@ -73,7 +73,7 @@ export class Poller implements AsyncDisposable {
         if (isWatched) await this.#pollOnce();
         else this.#count(await this.#reader.sample(this.#end.signal));
       } catch (error) {
-        // A failed poll is only logged, because another poll follows.
+        // A failed poll is only logged, because the next poll follows soon.
         this.#log.warn({ error: asError(error).message }, "console.refresh-failed");
       }
       // The clock may have been set back during the poll.

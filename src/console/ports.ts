@@ -36,7 +36,7 @@ export interface CallQuery {
 }
 
 export interface CallsQuery {
-  /** Returns true for the ID of the requested user. Only the hash of that ID is known. Null for calls of all users. */
+  /** Returns true for the ID of the requested user, of which only the hash is known. Null for calls of all users. */
   readonly isUser: ((userId: string) => boolean) | null;
   /** The maximum age in milliseconds. */
   readonly sinceMs: number;

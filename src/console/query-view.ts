@@ -37,7 +37,7 @@ export interface DeadLettersView {
 
 export interface CallStep {
   readonly at: string;
-  /** Null if the step concerns the call as a whole. */
+  /** Null if the step is about the call as a whole. */
   readonly destination: string | null;
   readonly kind: string;
   readonly text: string;
@@ -58,7 +58,7 @@ export interface CallRequest {
   /** Null if the configuration does not allow showing the body, or if there is no body. */
   readonly body: string | null;
   readonly bodyBytes: number;
-  /** The reason, if no request would be sent. */
+  /** The reason why no request would be sent; null if one would be sent. */
   readonly note: string | null;
 }
 

@@ -1,17 +1,17 @@
 /**
- * Finds out what an address of the server stands for.
+ * Finds out what an address on the server stands for.
  *
  *   address                              is
  *   /, /destinations, /destinations/ID,  the document, which reads the address
  *     /calls, /calls/MESSAGE_ID,
  *     /dead-letters, /audiences,
  *     /configuration
- *   /assets/NAME                         a file that it loads
+ *   /assets/NAME                         a file that the document loads
  *   /api/session                         GET: the session; POST: sign in; DELETE: sign out
  *   /api/events?of=VIEW                  server-sent events of a view
  *   /api/actions                         GET: the jobs; POST: starts one
  *   /api/actions/ID                      DELETE: stops it
- *   /api/comparisons                     POST: starts a job that compares past calls by the file in the body
+ *   /api/comparisons                     POST: starts a comparison of past calls with the file in the body
  *   /api/comparisons/ID                  GET: its result; DELETE: stops it
  *   /api/dead-letters, /api/audiences,   JSON
  *     /api/configuration, /api/call,

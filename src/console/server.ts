@@ -211,7 +211,7 @@ function send(request: IncomingMessage, response: ServerResponse, made: HttpResp
     ...SECURITY_HEADERS,
     "cache-control": NOT_KEPT,
     ...(made.type === "" ? {} : { "content-type": made.type, "content-length": body.length }),
-    // If a part of the body has not been read, it must not be mistaken for the next request.
+    // If the body has not been read completely, the rest must not be mistaken for the next request.
     ...(request.complete ? {} : { connection: "close" }),
     ...made.headers,
   });

@@ -107,7 +107,7 @@ export interface DestinationSnapshot {
   /** True if the deliver stage sends the destination's deliveries; null if the destination is not configured. */
   readonly isAttempted: boolean | null;
   readonly state: DestinationStateName | null;
-  /** The severity of the destination's problem, from 0 (halted) to 6 (no problem). */
+  /** The severity of the destination's problem, from 0 (halted) to 6 (no problem), as in `severityOf`. */
   readonly severity: number;
   readonly failingSince: string | null;
   /** The share of failed attempts in the last minute, from 0 to 1; null if there were no attempts. */
@@ -184,7 +184,7 @@ export interface Latency {
 export interface DestinationRates extends Latency {
   readonly acceptedPerMinute: number | null;
   readonly failedPerMinute: number | null;
-  /** The share of attempts in the last minutes, from 0 to 1. */
+  /** The share of attempts in the last minute that were accepted, from 0 to 1; null if there were no attempts. */
   readonly share: number | null;
 }
 

@@ -49,7 +49,7 @@ export function DeadLetterActions({ query, since, onDone }: Props) {
                 onClose={close}
               >
                 <p>
-                  Dead letters of the last {since}, of {destination ?? "all destinations"}, with{" "}
+                  Dead letters from the last {since}, for {destination ?? "all destinations"}, with{" "}
                   {reason === null ? "any reason" : `the reason ${reason}`}.
                 </p>
                 <label>

@@ -50,7 +50,7 @@ export function destinationOf(action: JobAction): string | null {
 }
 
 /**
- * Returns true if the job only counts. Such a job changes nothing, and its result is shown in the dialog that
+ * Returns true if the job only counts. Such a job changes nothing, and its result is shown only in the dialog that
  * started it.
  */
 export function isCount(action: JobAction): boolean {

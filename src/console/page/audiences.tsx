@@ -61,7 +61,7 @@ function AwaitingApproval({ audience }: { readonly audience: AudienceView }) {
               >
                 <p>
                   {leaving} of {id} leave, and each destination is notified. This cannot be undone.
-                  The sync: {syncId}.
+                  Sync ID: {syncId}.
                 </p>
               </ActionDialog>
             )}
@@ -116,7 +116,7 @@ const MEMBERS: readonly Line[] = [{ name: "members", label: "members", color: "-
 const SYNC_COLUMNS: readonly Column<SyncView>[] = [
   { label: "Sync", of: ({ syncId }) => syncId },
   { label: "Ended", of: ({ endedAt }) => <Time at={endedAt} /> },
-  { label: "Members after it", isNumber: true, of: ({ members }) => countText(members) },
+  { label: "Members afterwards", isNumber: true, of: ({ members }) => countText(members) },
 ];
 
 function Past({ audience: { name, history, syncs } }: { readonly audience: AudienceView }) {

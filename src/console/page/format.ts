@@ -37,7 +37,7 @@ export function agoText(at: string, nowMs: number): string {
   return ms < 1_000 ? "now" : `${durationText(ms)} ago`;
 }
 
-/** Says when something is due, or how long it has been overdue. */
+/** Formats when something is due, or by how much it is overdue. */
 export function dueText(at: string, nowMs: number): string {
   const ms = Date.parse(at) - nowMs;
   if (Math.abs(ms) < 1_000) return "now";

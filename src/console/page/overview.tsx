@@ -60,7 +60,7 @@ export function OverviewPage({ overview }: Props) {
             label="Busiest destinations"
             columns={BUSIEST}
             rows={overview.busiest}
-            none="Nothing was delivered in the last minutes."
+            none="Nothing has been delivered in the last minute."
           />
         </Panel>
       </div>

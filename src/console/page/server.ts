@@ -59,7 +59,7 @@ export async function postText(path: string, body: string): Promise<unknown> {
   return await fetchJson(path, { method: "POST", headers: OWN, body });
 }
 
-/** Starts an action. @throws Error with a sentence. */
+/** Starts an action. @throws Error whose message is a sentence for the user. */
 export async function sendAction(action: Action<string | number>): Promise<JobView> {
   const headers = { ...OWN, "content-type": "application/json" };
   const body = JSON.stringify(action);
@@ -79,14 +79,14 @@ export async function deleteComparison(id: string): Promise<void> {
   );
 }
 
-/** Stops an action. If the action has already ended, its events say so. */
+/** Stops an action. If the action has already ended, this has no effect, and an event has reported its end. */
 export async function stopAction(id: string): Promise<void> {
   await fetch(below(`/api/actions/${id}`), { method: "DELETE", headers: OWN }).catch(
     () => undefined,
   );
 }
 
-/** Called with the actions of all users when one of the actions changes. */
+/** Called with the actions of all users whenever one of these actions changes. */
 export const jobsReceived: { take: (jobs: readonly JobView[]) => void } = { take: nothing };
 
 async function fetchJson(path: string, request: RequestInit): Promise<unknown> {

@@ -12,11 +12,16 @@ export function SkippedCalls({ series }: { readonly series: SkippedSeries }) {
   const reasons = reasonsOf(series);
   if (reasons === null) {
     return (
-      <Empty>Not known yet, because no process that runs the route stage has been read.</Empty>
+      <Empty>Unknown, because no process that runs the route stage has been polled yet.</Empty>
     );
   }
   if (reasons.length === 0) {
-    return <Empty>No call was skipped in the last 24 hours, or since this console started.</Empty>;
+    return (
+      <Empty>
+        No calls have been skipped in the last 24 hours or, if that is less, since this console
+        started.
+      </Empty>
+    );
   }
   const columns: readonly Column<SkippedHour>[] = [
     { label: "Hour from", of: ({ at }) => <Time at={at} /> },

@@ -83,8 +83,8 @@ export function createActionRunner({ current, useKafka }: ActionRunnerOptions): 
 }
 
 /**
- * Log lines are dropped: each problem that they report either ends the action with a sentence, or is over before the
- * action ends.
+ * Log lines are dropped, because each problem that they report either ends the action with a sentence or is over before
+ * the action ends.
  */
 function progressOutputOf(progress: ActionProgress): ProgressOutput {
   return {
@@ -145,7 +145,7 @@ function pause(destination: AttemptedId, pauseForMs: number | null): Act {
   };
 }
 
-/** Even a destination that is no longer configured can be resumed. */
+/** A destination that is no longer configured can also be resumed. */
 function resume(id: string): Act {
   if (!isDestinationId(id)) throw new Error("This is not the ID of a destination.");
   return async (doing) => {

@@ -1,7 +1,7 @@
 /**
  * Reads the latest attempts of a destination from the `attempts` topic, if this topic exists. The topic contains the
- * attempts of all destinations, so reading may take long. It ends after 5 s, and returns the attempts found by then,
- * which are the latest ones.
+ * attempts of all destinations, so reading may take long. Reading ends after 5 s, and returns the attempts found by
+ * then, which are the latest ones.
  */
 
 import type { Config } from "../../config/config.ts";

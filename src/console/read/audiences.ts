@@ -13,7 +13,7 @@ import type { Series } from "../view.ts";
 
 const SYNCS_MAX = 10;
 const STEPS = 240;
-/** Minimum length of a step. */
+/** Minimum time between two points of the history. */
 const STEP_MIN_MS = 10_000;
 /** Older records are not drawn, because the latest record of an audience may be very old. */
 const SPAN_MAX_MS = 7 * 86_400_000;

@@ -1,6 +1,6 @@
 /**
- * Reads dead letters for the console: counts of waiting and of replayed dead letters, and the latest ones as
- * samples. Reading ends after 5 s. What has been read by then are the oldest dead letters of the requested time.
+ * Reads dead letters for the console: counts of waiting and of replayed dead letters, and the latest ones as samples.
+ * Reading starts with the oldest dead letters of the requested time, and ends after 5 s.
  */
 
 import { withEndpointNames } from "../../domain/endpoint-name.ts";

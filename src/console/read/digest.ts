@@ -39,11 +39,11 @@ export function digest(metrics: MetricValues): Counters {
   for (const { value } of valuesOf(METRICS.deadLetters)) count(FLOW_AT.deadLetters, value);
   for (const { labels, buckets = [] } of valuesOf(METRICS.attemptDuration)) {
     const { destination = "" } = labels;
-    // With `metrics.destinations: counts`, this value is for all destinations together.
+    // With `metrics.destinations: counts`, values without a destination are for all destinations together.
     if (destination === "") continue;
     for (const [at, observed] of buckets.entries()) addTo(destination, AT.buckets + at, observed);
   }
-  // If a stage runs, but has not counted anything yet, its count is 0.
+  // A process that counts calls also counts dead letters. If it reports none, their number is 0.
   if (counts[FLOW_AT.calls] === true) counts[FLOW_AT.deadLetters] = true;
   return { flow, destinations, counts };
 }

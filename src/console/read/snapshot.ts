@@ -99,8 +99,8 @@ function processView(report: ProcessReport): ProcessView {
 }
 
 /**
- * Returns an instant, rounded to the second. Without rounding, each measurement of the same age would result in a
- * different instant.
+ * Returns an instant, rounded to the second. Without rounding, each new measurement of the same record would result in
+ * a slightly different instant.
  */
 function before(nowMs: number, ageMs: number | null): string | null {
   return ageMs === null ? null : instant(Math.round((nowMs - ageMs) / 1_000) * 1_000);

@@ -1,6 +1,6 @@
 /**
- * Starts the console with the configuration and the Kafka connection of a process. The files for the browser, which
- * are a document and the assets that it loads, have been built by `npm run build:page`.
+ * Starts the console with the configuration and the Kafka connection of a process. `npm run build:page` builds the
+ * files for the browser, which are a document and the assets that it loads.
  */
 
 import { readdirSync, readFileSync } from "node:fs";
