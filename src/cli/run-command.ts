@@ -60,7 +60,7 @@ function parseStages(text: string): readonly StageName[] {
   throw new InvalidArgumentError(`"${unknown}" is not a stage. Stages: ${stages}.${meant}`);
 }
 
-/** The ingest stage finds the source of a call only by the source's write key. */
+/** Prints a warning, because the ingest stage finds the source of a call only by the source's write key. */
 export function warnOfKeys({ sources }: Pick<Config, "sources">, shell: Shell): void {
   const without = sources.filter(({ writeKeys }) => writeKeys.length === 0).map(({ id }) => id);
   if (without.length === 0) return;

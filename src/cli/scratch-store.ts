@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { openLevelStore, removeStore } from "../audience/store/level-store.ts";
 import type { OrderedStore } from "../audience/store/ordered-store.ts";
 
-/** Removes the store and its contents when `work` ends. */
+/** Runs `work` with an empty store, which is removed when `work` ends. */
 export async function withScratchStore<Result>(
   work: (store: OrderedStore) => Promise<Result>,
 ): Promise<Result> {

@@ -2,7 +2,7 @@
  * Prints grants as Strimzi `KafkaUser` resources, from which Strimzi's user operator creates users and ACLs. The
  * operator expects one resource per user, so the roles of a principal share a resource.
  *
- *   here                         in Strimzi
+ *   in Switchyard                in Strimzi
  *   a prefixed grant             patternType: prefix
  *   a grant on several names     one rule per name, because a rule has one resource
  *   a grant on the cluster       type: cluster, without a name

@@ -8,7 +8,7 @@
  *     earlier syncs of the audience
  *     are not applied (`unapplied.ts`)
  *   is rejected (`whole-list.ts`)      nothing is written without --force
- *   is any other                       it is written completely; `end` has the number of distinct IDs
+ *   any other                          it is written completely; `end` has the number of distinct IDs
  *
  *   a crash or an interruption         then
  *   before `begin` is written          nothing is written
@@ -105,7 +105,7 @@ export async function publishAudience(options: PublishAudienceOptions): Promise<
   return 0;
 }
 
-/** Returns a message if nothing may be written. */
+/** Returns what was read, or a message if nothing may be written. */
 async function readAndJudge(
   options: PublishAudienceOptions,
   count: { read: number; unapplied: number },
@@ -125,7 +125,7 @@ async function readAndJudge(
   const isCompared = !force && refused === null && !signal.aborted;
   const comparing = isCompared ? compareWithMembers(options, count, unendedId) : NO_MEMBERS;
   const compared = await Promise.resolve(comparing).catch((error: unknown) => {
-    // If the command is interrupted, this also fails: it waits for earlier syncs and reads the members.
+    // An interruption also ends the wait for earlier syncs, or the reading of members, with an error.
     if (!signal.aborted) throw error;
     return NO_MEMBERS;
   });

@@ -85,7 +85,7 @@ export async function untilApplied(
 }
 
 /**
- * Each poll reads only records that were written since the previous poll, and returns all records that are not
+ * Each poll reads only records that were written since the previous poll, and returns all records that have not been
  * applied.
  */
 function unappliedPoll({ kafka, signal, reading, audienceId }: Waiting) {

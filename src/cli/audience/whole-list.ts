@@ -8,7 +8,7 @@
  *   lacks more than half of the members, even if there are few    rejected
  *   ends without a line feed, its last line is not a member, and  rejected: the line was truncated
  *     a member whose ID begins with that line is missing
- *   is any other                                                  published
+ *   any other                                                     published
  */
 
 import type { OrderedStore } from "../../audience/store/ordered-store.ts";
@@ -21,7 +21,7 @@ const UTF8 = new TextDecoder("utf-8", { fatal: true });
 const ID_PREFIX = "u";
 const BEHIND_IDS = "v";
 const PIECE_USERS = 5_000;
-/** This is well below 1 MiB, the maximum size of a record. */
+/** Well below 1 MiB, the maximum size of a record. */
 const PIECE_BYTES = 512 * 1_024;
 
 export interface ListRead {
@@ -121,8 +121,8 @@ export async function compare(
 const COLUMN = /^\s*"?(user_?)?id"?\s*$/i;
 
 /**
- * Returns why the list must not be published, whoever the current members are; null if it has to be compared with the
- * current members.
+ * Returns why the list must not be published, regardless of the current members; null if it has to be compared with
+ * them.
  */
 export function refusalOfAny({ firstId }: ListRead): string | null {
   if (firstId === null) return "the list is empty";

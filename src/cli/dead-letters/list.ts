@@ -70,7 +70,7 @@ export async function listDeadLetters(
       continue;
     }
     newest.push(deadLetter);
-    // The list is not shortened after each record, because shortening copies all remaining records.
+    // The list is not shortened after each record, because that would copy all remaining records each time.
     if (newest.length >= 2 * limit) newest.splice(0, newest.length - limit);
   }
   progress.end();

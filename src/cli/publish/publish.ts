@@ -5,7 +5,7 @@
  *   is blank                                       skipped
  *   is longer than the maximum of a record         rejected
  *   the route stage would dead-letter              rejected, with the same reason
- *   is any other                                   written unchanged, with the key of its user
+ *   any other                                      written unchanged, with the key of its user
  */
 
 import { callKey } from "../../domain/call.ts";

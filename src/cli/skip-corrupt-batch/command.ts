@@ -62,7 +62,8 @@ function number(text: string): number {
 }
 
 /**
- * The consumer group that reads a topic; null if there is none. Topics of removed destinations and of removed retry delays are still read.
+ * The consumer group that reads a topic; null if there is none. The topics of removed destinations and of removed retry
+ * delays also have groups.
  */
 export function groupOf(topic: string, config: Config): string | null {
   const topics = configuredTopics(config);

@@ -14,7 +14,7 @@ import { Document } from "yaml";
 import type { PlannedTopic } from "../../topics/topic-plan.ts";
 import { RESOURCE_NAME } from "../resource-name.ts";
 
-/** A name has at most 253 characters. This limit leaves room for a dash and the hash. */
+/** A name in Kubernetes has at most 253 characters. This limit leaves room for a dash and the hash. */
 const LIKENESS_CHARACTERS_MAX = 242;
 const HASH_DIGITS = 10;
 
