@@ -41,7 +41,7 @@ import { ADMIN_PORT } from "./settings.ts";
 /** Topics whose names can be set in `kafka.topics`. */
 const OWN_TOPICS = ["calls", "audienceSyncs", "deletionRequests"] as const;
 
-/** Maximum number of problems with a hint, because each hint compares an id with all others. */
+/** Maximum number of problems with a hint. There is a limit because each hint compares an ID with all others. */
 const HINTS_MAX = 20;
 
 interface Named {
@@ -181,8 +181,8 @@ function unknown(named: readonly Named[], ids: readonly Named[], what: string): 
 }
 
 /**
- * Hosts are not compared, because at least one of the two is usually the address for all interfaces. Port 0 means any
- * free port.
+ * Only the ports are compared, because at least one of the two hosts is usually the address for all interfaces. Port 0
+ * means any free port.
  */
 function samePort(tree: unknown): readonly Problem[] {
   const port = Number(at(tree, ["ingest", "port"]) ?? INGEST_PORT);

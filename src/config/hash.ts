@@ -6,11 +6,11 @@
  * differ between processes on purpose:
  *
  *   kafka.sasl, kafka.tls        each stage may have a separate user and certificate
- *   registry login and tls       the same
- *   ingest, admin               addresses, certificates and limits of one process's ports
- *   console                     only one process serves it
- *   audience.stateDir           where a process keeps its state
- *   log, metrics, tracing       what a process reports about itself, and to which agent
+ *   registry credentials, tls    the same
+ *   ingest, admin                addresses, certificates and limits of one process's ports
+ *   console                      only one process serves it
+ *   audience.stateDir            where a process keeps its state
+ *   log, metrics, tracing        what a process reports about itself, and to which agent
  *
  * The hash covers `ingest.corsOrigins`, because the origins that may send calls must not depend on the process that
  * responds.
@@ -32,7 +32,7 @@ import {
 
 const HASH_BYTES = 6;
 /**
- * With these values, a hash takes 2 MiB and about 10 ms, and the process is blocked for that time whenever it reads the
+ * With these values, a hash takes 2 MiB and about 10 ms, for which the process is blocked whenever it reads the
  * configuration.
  */
 const COST = { N: 2_048, r: 8, p: 1 };

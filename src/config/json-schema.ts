@@ -9,7 +9,7 @@
  *   variants   an object with the fields of all variants; the value of the tag selects which of them are allowed
  *   list       an array
  *
- * A required setting is `required` only inside lists, because anywhere else the environment can supply it. The schema
+ * A required setting is `required` only inside lists, because outside lists the environment can supply it. The schema
  * accepts every configuration that `switchyard config check` accepts; the command also checks rules that a schema
  * cannot express.
  */

@@ -203,7 +203,7 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
 
 export const logLevel = oneOf("debug", "info", "warn", "error");
 
-/** The share of accepted attempts, from 0 to 1. */
+/** Decodes the share of accepted attempts that are logged, from 0 to 1. */
 export const logAttempts = text<number>("all, failures, or a share such as 1%", (given) => {
   if (given === "all") return value(1);
   if (given === "failures") return value(0);

@@ -35,7 +35,7 @@ export type Loaded = {
       readonly given: Given;
       /** Sentences about values that are valid, but are most likely mistakes. */
       readonly warnings: readonly string[];
-      /** Sentences about settings that were set on purpose, but are easily forgotten. `config check` prints them. */
+      /** Sentences about settings that somebody set on purpose and may have forgotten. `config check` prints them. */
       readonly reminders: readonly string[];
     }
   /** All problems that were found, at least one. */
@@ -53,7 +53,7 @@ export interface LoadOptions {
   /** If set, used instead of the file's content. Relative paths are still relative to the file's folder. */
   readonly content?: Buffer;
   /**
-   * Absolute paths of the files that the content may name. The author of the content is not allowed to read any others.
+   * Absolute paths of the files that the content may name, because its author may not be allowed to read any others.
    */
   readonly only?: readonly string[];
 }

@@ -57,8 +57,8 @@ export function parseConfig(raw: unknown, env: Environment, readFile: ReadFile):
   const origins = new Map([...filled.origins, ...overridden.origins]);
   // If the environment overrides a setting, the variables in the file's value are not needed.
   const missing = filled.problems.filter(({ path }) => !isWithin(overridden.origins, path));
-  // If a missing variable is reported, the resulting wrong types, of its value and of the map that contains the value,
-  // are not reported.
+  // If a missing variable is reported, the wrong types that result from it, in its value and in the map around the
+  // value, are not reported.
   const lacking = new Set(missing.map(({ path }) => pathText(path)));
 
   const found: Problem[] = [];
@@ -92,7 +92,7 @@ export function parseConfig(raw: unknown, env: Environment, readFile: ReadFile):
   };
 }
 
-/** Describes a problem that concerns several settings. Values are quoted, but the content of a file never is. */
+/** Describes a problem that is about several settings. Values are quoted, but the content of a file never is. */
 function asWritten(problem: Problem, origins: Given["origins"]): Problem {
   const outer = problem.path.map((_, index) => problem.path.slice(0, index + 1));
   const origin = outer.map((path) => origins.get(pathText(path))).find(takesFile);

@@ -2,13 +2,13 @@
  * Converts a configuration to a form in which settings have the same names as in the file. Hashes and comparisons use
  * this form. It contains secrets.
  *
- *   in the program                  here
- *   timeoutMs                       timeout
- *   lists of entries with an id     maps by ID, because their order has no meaning
- *   kind of a destination           type
- *   headers as pairs                a map
- *   key of an endpoint              nothing: it follows from the URL
- *   urls, login of the registry     url; username and password, token or oauth
+ *   in the program                         in this form
+ *   timeoutMs                              timeout
+ *   lists of entries with an ID            maps by ID, because their order has no meaning
+ *   kind of a destination                  type
+ *   headers as pairs                       a map
+ *   key of an endpoint                     nothing: it follows from the URL
+ *   urls, authentication of the registry   url; username and password, token or oauth
  */
 
 import { typeOf } from "../destinations/index.ts";

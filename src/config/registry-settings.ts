@@ -73,7 +73,7 @@ const fields = {
 };
 
 interface RegistryConnection {
-  /** If a URL does not respond, the next one is used. */
+  /** If a URL does not respond, the next URL is used. */
   readonly urls: readonly string[];
   /** Null for no authentication. */
   readonly authentication: RegistryAuthentication | null;
@@ -96,7 +96,7 @@ export const registrySettings = optionalSection(
 type LoginFields = Omit<Values<typeof fields>, "url" | "tls">;
 
 /**
- *   settings                          login
+ *   settings                          authentication
  *   nothing                           none
  *   username and password             basic
  *   one of username and password      a problem

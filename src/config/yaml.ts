@@ -54,7 +54,7 @@ export function readYaml(text: string): Yaml {
       };
     }
     const tree: unknown = document.toJS({ maxAliasCount: ALIASES_MAX });
-    // This throws if an alias contains itself, or if the nesting is far deeper than in any file written by hand.
+    // This throws if an alias contains itself, or if the nesting is far deeper than anybody would write by hand.
     JSON.stringify(tree);
     const lineOf = (path: Path): number | null => {
       for (let length = path.length; length > 0; length -= 1) {

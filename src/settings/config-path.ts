@@ -66,7 +66,7 @@ export function takesFile(origin: Origin | null | undefined): boolean {
   return origin?.kind === "filled" && origin.takesFile;
 }
 
-/** Returns the part of a string with references that may be shown instead of the resulting value. */
+/** Returns what may be shown of a string that contains references, instead of the resulting value. */
 export function shownAsWritten(written: string, show: (raw: unknown) => unknown): unknown {
   // A reference is not secret.
   return /^\$\{file:[^${}]+\}$/.test(written) ? written : show(written);

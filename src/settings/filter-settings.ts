@@ -111,7 +111,7 @@ function withAction(filter: FilterRule, place: Place): FilterRule | Invalid {
 /** Reads one filter in Segment's form. */
 function segmentFilter(raw: unknown, place: Place): FilterRule | Invalid {
   if (!isJsonObject(raw)) {
-    return place.fail({ found: kindOf(raw), expected: "a filter of Segment", hint: null });
+    return place.fail({ found: kindOf(raw), expected: "a filter in Segment's form", hint: null });
   }
   const { title, if: condition, enabled = true, actions } = raw;
   if (!Array.isArray(actions)) {

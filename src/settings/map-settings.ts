@@ -24,7 +24,7 @@ const anyJson: Node & {
   decode: (raw, place) => {
     if (raw === undefined) return null;
     if (isJson(raw)) return { json: raw };
-    return place.fail({ found: kindOf(raw), expected: "a value of JSON", hint: null });
+    return place.fail({ found: kindOf(raw), expected: "a JSON value", hint: null });
   },
 };
 

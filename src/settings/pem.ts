@@ -38,9 +38,7 @@ export function tlsFiles(doc: string): Section<TlsFiles> {
   return section(doc, TLS_FIELDS, checked);
 }
 
-/**
- * Like `tlsFiles`, but also with the name in the servers' certificates; null if this name is the host of each server.
- */
+/** Like `tlsFiles`, with the name in the servers' certificates; that name is null if it is the host of each server. */
 export function tlsFilesAndName(
   doc: string,
 ): Section<TlsFiles & { readonly serverName: string | null }> {
@@ -84,7 +82,7 @@ function othersKey(place: Place): Invalid {
   return place.child("key").fail({ found: "another certificate's key", expected, hint: null });
 }
 
-/** @param check throws an Error that says what is wrong with the file. */
+/** @param check throws an Error whose message describes what is wrong with the file. */
 export function pemFile(expected: string, check: (pem: string) => void): Decoder<string> {
   const decode = (raw: unknown, place: Place): string | Invalid => {
     const found = foundAt(place, raw, showPath);

@@ -1,5 +1,6 @@
 /**
- * Decodes the static headers of an endpoint. HTTP must allow these headers, and Switchyard must not set them itself.
+ * Decodes the static headers of an endpoint, which must be valid in HTTP, and must not be headers that Switchyard sets
+ * itself.
  *
  *   name                                                    rejected because
  *   host, connection, content-length, transfer-encoding     HTTP clients set them
