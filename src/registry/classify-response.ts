@@ -1,6 +1,6 @@
 /**
  * Interprets a registry's response. A response counts only if it cannot come from a proxy, a login page or a wrong
- * path. Everything else is an outage, and its error names what to check (docs/registry.md#outcomes).
+ * path. Any other response is an outage, whose error names what to check (docs/registry.md#outcomes).
  *
  *   response                                           result
  *   200, a JSON object with the string `schema`        found

@@ -49,7 +49,7 @@ export type Exchanged =
   /** The token endpoint failed, so no request was sent to the registry. `error` is one sentence. */
   | { readonly kind: "no-token"; readonly error: string };
 
-/** Never throws. The result of an aborted exchange is `failed`. */
+/** Never throws. If the signal aborts, the result is `failed`. */
 export type Exchange = (request: RegistryRequest, signal: AbortSignal) => Promise<Exchanged>;
 
 export interface Exchanging extends AsyncDisposable {

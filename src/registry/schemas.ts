@@ -9,9 +9,9 @@
  *   outage       no: retried after 0.1 s, doubling to 10 s; each  records that need the schema wait
  *                wait is randomly shortened by up to half
  *
- * At most one request per schema is in flight, for all callers, and eight in total. A lookup whose result is no longer
- * needed is canceled. Each schema has its own retry delay, so a schema that the registry cannot return does not block
- * any other.
+ * At most one request per schema is in flight, which all callers share, and at most eight in total. A lookup whose
+ * result is no longer needed is canceled. Each schema has its own retry delay, so a schema that the registry cannot
+ * return does not block any other.
  */
 
 import { createHash } from "node:crypto";
@@ -264,7 +264,7 @@ const DOUBLINGS_MAX = 10;
 /**
  * Returns the time after which a schema is requested again.
  *
- * @param failures how many lookups of the schema in a row got no response.
+ * @param failures number of consecutive lookups of the schema that got no response.
  * @param chance at least 0 and less than 1. It shortens the wait by up to half, so that processes do not send their
  * requests at the same time.
  */

@@ -117,7 +117,7 @@ async function reloaded(request: IncomingMessage, reload: Reload): Promise<Answe
   if (request.method !== "POST") {
     return { status: 405, type: TEXT, body: "only POST is allowed here\n", allow: "POST" };
   }
-  // A web page may also send a POST to this path, but the browser always adds the page's origin.
+  // A web page could also send a POST to this path, but then the browser adds the page's origin.
   if (request.headers.origin !== undefined) {
     return { status: 403, type: TEXT, body: "requests from browsers are not allowed here\n" };
   }

@@ -1,6 +1,6 @@
 /**
- * Announces this process with its current configuration. Resolves when the process's clock has been measured, or cannot
- * be measured at the moment.
+ * Announces this process with its current configuration. Resolves when the process's clock has been measured, or if it
+ * cannot be measured at the moment.
  */
 
 import { randomUUID } from "node:crypto";

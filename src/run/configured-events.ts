@@ -1,6 +1,6 @@
 /**
- * Writes operator events, if the configuration enables them and the process runs a stage about which there are events.
- * The process that owns partition 0 of a destination's topic reports events for that destination.
+ * Writes operator events, if the configuration enables them and the process runs a stage that has events. The process
+ * that owns partition 0 of a destination's topic reports events for that destination.
  */
 
 import type { Config } from "../config/config.ts";

@@ -27,7 +27,7 @@ interface OperatorActionsDeps {
 }
 
 /**
- * Resolves when the actions have been read, or cannot be read at the moment. Resolves with null if no stage carries out
+ * Resolves when the actions have been read, or if they cannot be read at the moment; with null if no stage carries out
  * operator actions.
  */
 export async function configuredOperatorActions(

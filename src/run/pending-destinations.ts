@@ -1,12 +1,11 @@
 /**
- * Reduces a new configuration to what can be applied now: destinations whose topics do not exist yet
- * stay pending.
+ * Reduces a new configuration to what can be applied now: destinations whose topics do not exist yet stay pending.
  *
- *   a destination whose topics are missing         is
- *   is new                                         omitted, even from the lists of sources
- *   is running, with another type                  kept as it is now
- *
- *   is any other                                   as in the new configuration
+ *   a destination                                     is
+ *   whose topics are missing, and is new              omitted, even from the lists of sources
+ *   whose topics are missing, and runs as another     kept as it is now
+ *     type
+ *   any other                                         as in the new configuration
  */
 
 import type { Config } from "../config/config.ts";

@@ -12,7 +12,7 @@ import type { Log } from "../telemetry/log.ts";
 export type Outcome = "applied" | "unchanged" | "invalid" | "failed";
 
 /**
- * `start`: the check after the start, because the file may have changed since it was read. `topics`: the check for
+ * `start`: a check after the start, because the file may have changed since it was read. `topics`: a check for the
  * missing topics of pending destinations.
  */
 export type Cause = "start" | "file" | "SIGHUP" | "request" | "topics";

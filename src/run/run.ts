@@ -67,7 +67,7 @@ const PRODUCER_CLOSE_LIMIT_MS = 3_000;
  * Runs until the signal aborts or a shared stage fails. Returns the exit status.
  *
  * @param load reads the configuration again. Never throws.
- * @throws Error with a sentence that says what to do, if the process cannot start.
+ * @throws Error with a sentence that explains what to do, if the process cannot start.
  */
 export async function run(
   configuration: Configuration,

@@ -78,9 +78,7 @@ export const STAGE_CODE = {
   console: () => import("../console/read/start-console.ts"),
 } satisfies Readonly<Record<StageName, () => Promise<object>>>;
 
-/**
- * The type ensures that every stage is present: without a stage of `domain/stages.ts`, this does not compile.
- */
+/** If a stage of `domain/stages.ts` is missing here, this does not compile. */
 const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>>> = {
   ingest: async ({ deps, config, common }) => {
     const { startIngest } = await STAGE_CODE.ingest();

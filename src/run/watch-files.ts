@@ -33,9 +33,7 @@ const LINKS_MAX = 40;
 const TIMES_COARSE_MS = 2_000;
 const READ_EVERY_MS = 60_000;
 
-/**
- * For each file, a digest of the content that was read, and the times between which the file need not be read again.
- */
+/** For each file, a digest of the content that was read, and the period in which the file need not be read again. */
 type Digests = Map<
   string,
   {

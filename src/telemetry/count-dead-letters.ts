@@ -17,7 +17,7 @@ export interface CountDeadLettersDeps {
   readonly clock: { nowMs(): number };
 }
 
-/** The metric counts all dead letters. If log lines were omitted, the next line shows how many. */
+/** The metric counts all dead letters. If log lines were omitted, the next line contains their number. */
 export function countDeadLetters(
   deps: CountDeadLettersDeps,
 ): (deadLetters: readonly DeadLetter[]) => void {

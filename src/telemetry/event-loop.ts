@@ -10,8 +10,8 @@ const QUANTILES = [
   ["1", 100],
 ] as const;
 /**
- * Each measurement wakes up the process. With a measurement every 20 ms, they caused a fifth of all wakeups of a
- * process with an average load. Stalls that are at least this long are always detected.
+ * Each measurement wakes up the process. With one every 20 ms, measurements caused a fifth of all wakeups of a process
+ * with an average load. Stalls of at least this length are always detected.
  */
 const RESOLUTION_MS = 100;
 

@@ -53,7 +53,7 @@ export type Metrics = { readonly [Key in keyof Table]: Instrument<Table[Key]> } 
   onScrape(update: () => void): () => void;
   /**
    * Removes the series of all instruments in which the label has one of these values, such as the ID of a removed
-   * destination. What is still counted for such a label value is no longer shown.
+   * destination. Anything that is counted for such a value later is not shown.
    */
   forget(label: string, values: ReadonlySet<string>): void;
   /** Prometheus text format. */

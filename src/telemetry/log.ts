@@ -2,12 +2,12 @@
  * Writes log lines as JSON to standard output, with pino. At level info, lines contain no secret, payload or user
  * ID. Pure code never logs; other code gets a `Log` as an argument.
  *
- * Lines that are logged within 50 ms are written together by a thread, in blocks of at most 65,536 bytes. Writing
- * each line separately would cost 20 µs, because that thread would have to be woken up. Lines that are logged for each delivery wait for
- * 250 ms, or until any other line is logged. They are passed as text, because pino and the search for characters
- * that could control a terminal take most of the time that a line costs. On `process.exit` and uncaught exceptions,
- * the remaining lines are written; on SIGKILL, they are lost. If lines were written without the thread, SIGKILL
- * would lose none, but a slow reader of the output would block all other work.
+ * A thread writes all lines that are logged within 50 ms together, in blocks of at most 65,536 bytes. Writing each line
+ * separately would cost 20 µs, because the thread would have to be woken up for each. Lines that are logged for each
+ * delivery wait for 250 ms, or until any other line is logged. Callers pass these lines as finished text (`infoText`),
+ * because most of the cost of a line is pino, and the search for characters that could control a terminal. On
+ * `process.exit` and uncaught exceptions, the remaining lines are written; on SIGKILL, they are lost. Without the
+ * thread, SIGKILL would lose no lines, but a slow reader of the output would block all other work.
  */
 
 import { type Level, pino } from "pino";
@@ -97,8 +97,7 @@ function gatheredOutput(): Lines {
     writesAtMs = atMs;
     timer = setTimeout(write, ms).unref();
   };
-  // This listener must be registered before pino's own listeners, which write everything that has been passed to
-  // pino.
+  // This listener must be registered before pino's own listeners, which write out everything that pino has by then.
   process.on("beforeExit", write);
   process.on("exit", write);
   // pino can also collect lines, but for each new line it would measure all collected lines again.

@@ -1,4 +1,4 @@
-/** Sets the gauge of the memory limit before each scrape, because the limit of a container can change. */
+/** Sets the gauge of the memory limit before each scrape, because a container's limit can change. */
 
 import { totalmem } from "node:os";
 

@@ -13,7 +13,7 @@
 const SHOWN = 25;
 const KEPT = 0.9;
 
-/** The number of requests to a destination that had one outcome, since the process started. */
+/** The number of a destination's requests with the same outcome since the process started. */
 export interface Requested {
   readonly destination: string;
   readonly outcome: string;

@@ -79,7 +79,7 @@ export function copyOf(type: Type): Copy {
 }
 
 class Copies {
-  /** The copy functions of records below the top level. They are kept here because a record may contain itself. */
+  /** The copy functions of records below the top level. They are stored because a record may contain itself. */
   readonly #records = new Map<Type, Copy>();
 
   at(type: Type, place: Place): Copy {
@@ -155,7 +155,7 @@ function primitive(typeName: string): Copy {
   }
 }
 
-/** Six digits are always preserved in a float, and nine digits always distinguish a float from all others. */
+/** A float always preserves six digits, and nine digits always distinguish it from all other floats. */
 const FLOAT_DIGITS = [6, 7, 8, 9] as const;
 /** Smaller floats are less precise. */
 const FLOAT_NORMAL_MIN = 2 ** -126;

@@ -15,7 +15,7 @@ const JSON_MAX_BYTES = 4 * 1024 * 1024;
 const JSON_MIN_LIMIT_BYTES = 64 * 1024;
 const JSON_PER_BYTE = 64;
 const SLAB_BYTES = 64 * 1024;
-/** If less than this is left in a slab, a new slab is started, so that most values fit without being moved. */
+/** If a slab has less than this left, a new slab is started, so that most values fit without being moved. */
 const SLAB_REST_BYTES = 4 * 1024;
 /** Strings are checked and copied four bytes at a time. */
 export const WORD_BYTES = 4;

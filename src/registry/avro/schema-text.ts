@@ -2,13 +2,13 @@
  * Reduces an Avro schema to the parts that are needed for reading values. Only these parts are passed to avsc, because
  * avsc generates code from the names of types and fields.
  *
- *   in a schema                              here
+ *   in a schema                              after this
  *   names of types                           numbered, because the bytes do not depend on them, and producers
  *                                            use names such as `a-b` or `Outer$`
  *   names of fields and symbols              numbered if they are not identifiers; `nameOf` returns them
  *   the same type, defined twice             counts once, because two references may define it
- *   the same name for another type           refers to the definition in the string's own references,
- *                                            otherwise to the latest in theirs; within one string it is
+ *   the same name for another type           refers to the definition in a direct reference, otherwise to
+ *                                            the latest one in their references; within one schema, it is
  *                                            rejected
  *   default, doc, aliases, order, others     dropped, because a value has every field of the schema that it was
  *                                            written with
@@ -27,7 +27,7 @@
 
 export interface SchemaText {
   readonly text: string;
-  /** Indexes of the references that the schema uses; if absent, it uses all references before it. */
+  /** Indexes of the schemas that this schema uses; if absent, it uses all schemas before it. */
   readonly uses?: readonly number[];
 }
 
@@ -114,10 +114,10 @@ interface Known {
   definition: string | null;
 }
 
-/** A string that has been read. */
+/** A schema that has been read. */
 interface Read {
   readonly known: ReadonlyMap<string, Known>;
-  /** The types that the string itself defines. */
+  /** The types that the schema itself defines. */
   readonly own: readonly (readonly [name: string, known: Known])[];
 }
 
@@ -125,9 +125,9 @@ class SchemaReader {
   #records = 0;
   #names = 0;
   #types = 0;
-  /** The types that the string may use, by full name. */
+  /** The types that the current schema may use, by full name. */
   #known = new Map<string, Known>();
-  /** The results of reading the strings before the current one. */
+  /** The schemas that were read before the current one. */
   readonly #before: Read[] = [];
   #defined = new Set<string>();
   #numbers = 0;
@@ -188,7 +188,7 @@ class SchemaReader {
     this.#namespace = fullName.slice(0, Math.max(0, fullName.lastIndexOf(".")));
     const read = content();
     this.#namespace = outer;
-    // Within the definition of a type, its number refers to the type itself.
+    // References to the type itself are replaced, so that equal types have equal definitions, whatever their numbers.
     known.definition = JSON.stringify(read).replaceAll(`"${known.as}"`, '""');
     if (before === undefined || before.definition !== known.definition) {
       return { ...read, name: known.as };

@@ -29,8 +29,8 @@ export interface FetchResponse {
   readonly status: number;
   readonly headers: { get(name: string): string | null };
   /**
-   * A web stream, a Node stream, or nothing. The body is read to get the endpoint's explanation of an error, and so
-   * that the connection can be used again.
+   * A web stream, a Node stream, or nothing. The body is read for the endpoint's explanation of an error, and so that
+   * the connection can be used again.
    */
   readonly body?: unknown;
 }

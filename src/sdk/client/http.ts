@@ -29,7 +29,7 @@ export function createPost({ url, writeKey, timeoutMs, fetch: given }: PostSetti
     const abort = () => controller.abort(stop.reason);
     const expire = () => controller.abort(new Error(`no response within ${timeoutMs} ms`));
     const timer = setTimeout(expire, timeoutMs);
-    // The timer need not keep the process alive, because the connection keeps it alive during the request.
+    // The timer need not keep the process alive, because during the request the connection does.
     timer.unref();
     stop.addEventListener("abort", abort, { once: true });
     const { signal } = controller;
@@ -60,7 +60,7 @@ function rejectionOf(signal: AbortSignal): Promise<never> {
   const aborted = new Promise<never>((_, reject) => {
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
   });
-  // The signal may abort when nothing awaits this promise any more.
+  // When the signal aborts, nothing may be awaiting this promise any more.
   aborted.catch(() => undefined);
   return aborted;
 }

@@ -16,13 +16,13 @@ export interface AnalyticsOptions {
   readonly flushAfter?: number | undefined;
   /** Base URL of the ingest endpoint. Default: the variable SWITCHYARD_ENDPOINT, otherwise http://localhost:8080. */
   readonly endpoint?: string | undefined;
-  /** Called for every lost call. Without it, the first loss is printed to standard error. */
+  /** Called for every lost call. If not set, the first loss for each reason is passed to `log`. */
   readonly onError?: ((lost: LostCall) => void) | undefined;
   /** Called for every batch that the endpoint has acknowledged. */
   readonly onSuccess?: ((sent: SentBatch) => void) | undefined;
   /** If `true`, calls are validated but not sent, for example in tests. Default false. */
   readonly disable?: boolean | undefined;
-  /** Maximum number of requests for a batch, including the first one. Then its calls are lost. Default 10. */
+  /** Maximum number of requests for a batch, including the first one, after which its calls are lost. Default 10. */
   readonly attemptsMax?: number | undefined;
   /** Time limit of one request with its response, in milliseconds. Default 10,000. */
   readonly requestTimeoutMs?: number | undefined;
@@ -83,7 +83,7 @@ const KINDS: Readonly<Record<Name, "number" | "string" | "boolean" | "function">
   fetch: "function",
 };
 
-/** Names of options of @segment/analytics-node, and the names of the same options here. */
+/** Names of options of @segment/analytics-node, each with what replaces it here. */
 const SEGMENT_NAMES: Readonly<Record<string, string>> = {
   writeKey: "the first argument: new Analytics(writeKey, options)",
   host: "endpoint",

@@ -5,13 +5,13 @@
  *   a request is made when
  *   `flushAt` calls wait, or enough calls to fill a request
  *   `flushAfterMs` have passed since the last flush, and a call waits
- *   the application awaits `flush` or `close`, for the calls that are in the queue at that time
+ *   `flush` or `close` is called, for the calls that are in the queue at that time
  *
  * A batch does not change between its attempts, so if a response is lost, the next attempt has the same calls with the
  * same message IDs. A batch leaves the queue when it is acknowledged or reported as lost. `stop` (the timeout of
  * `close`) ends the wait or the request in progress and reports all remaining calls as lost.
  *
- * Timers keep the process alive only while the application awaits `flush`, `close` or a call.
+ * Timers keep the process alive only until `flush`, `close` and all awaited calls have resolved or rejected.
  */
 
 import type { Loss } from "./client-error.ts";
@@ -56,7 +56,7 @@ export class Sender {
   readonly #ports: SenderPorts;
   readonly #queue: Queue;
   readonly #stop = new AbortController();
-  /** Calls up to this number are sent without waiting for more calls. */
+  /** Calls up to this number, counted from 1, are sent without waiting for more calls. */
   #wantedUpTo = 0;
   #lastFlushAtMs: number;
   #isSending = false;

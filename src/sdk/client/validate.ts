@@ -1,5 +1,5 @@
 /**
- * Checks a call and returns the object to send; the table is in `call-input.ts`.
+ * Checks a call and returns the object to send. `call-input.ts` has the types of calls.
  *
  *   value                                     is
  *   undefined, null, empty string             absent

@@ -104,7 +104,7 @@ export type Payload =
   | GroupPayload
   | DeletePayload;
 
-/** Thrown if the body is not a webhook from Switchyard, or is a webhook of a later version. */
+/** Thrown if the body is not a webhook from Switchyard, or has a later version. */
 export class PayloadError extends Error {
   override readonly name = "PayloadError";
 }

@@ -15,7 +15,7 @@ export interface FieldTypes {
 
 export interface FieldSpec {
   readonly type: keyof FieldTypes;
-  /** Not set if the field's name says it. */
+  /** Not set if the field's name is explanation enough. */
   readonly meaning?: string;
 }
 

@@ -41,7 +41,7 @@ export interface Span {
 }
 
 export interface Tracing {
-  /** Returns true if a trace that starts now is kept. Call this once for each trace. */
+  /** Decides whether a trace that starts now is kept. Call this once for each trace. */
   isKept(): boolean;
   begin(start: SpanStart): Span;
   /** Returns the context for work whose trace is not kept. @param parent null if the trace starts with this work. */
