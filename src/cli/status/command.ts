@@ -36,7 +36,7 @@ export function statusCommand(shell: Shell, exit: Exit): Command {
     )
     .option(
       "--failing",
-      "only destinations that are failing, or that are on hold because of an open circuit or Retry-After",
+      "only destinations that are halted, failing, partly failing, or on hold because of an endpoint or a token",
     )
     .option("--destination <id>", "only this destination")
     .option(
