@@ -9,8 +9,8 @@
  *   any           another, or none    a call is written, and the value is stored
  *
  * A forgotten user is removed from every audience and every trait of the partition, without a call. If the record was
- * applied before and is read again, only marks of open syncs are removed, because a user who is a member now became one
- * after the record.
+ * applied before and is read again, only marks of open syncs are removed, because any current membership started after
+ * the record.
  */
 
 import type { Audience } from "./audience.ts";

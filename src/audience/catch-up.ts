@@ -48,7 +48,7 @@ export class CatchUp {
   /**
    * Creates the state from what is already in the store.
    *
-   * @param pieces the room for arrivals, in pieces.
+   * @param pieces the memory for arrivals, in pieces of 8 KiB.
    */
   static async on(store: Store, pieces?: number): Promise<CatchUp> {
     const catchUp = new CatchUp(store, new OpenArrivals(pieces));
@@ -114,8 +114,7 @@ export class CatchUp {
     const change = Number(next.isMember) - Number(now.isMember);
     const members = counts.members + change;
     const marked = counts.marked + (isMarked ? change : 0);
-    // A new number needs no valid mark, because until the numbering is first restarted, numbers are valid with any
-    // mark.
+    // A new number needs no mark: numbers are valid with any mark until the numbering is restarted for the first time.
     const isNumbered = next.isMember && next.number === -1 && counts.numbering === -1;
     const number = isNumbered ? counts.next : next.number;
     const nextNumber = counts.next + (isNumbered ? 1 : 0);

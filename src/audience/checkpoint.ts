@@ -11,8 +11,8 @@
  *   is behind the changelog                          behind     catches up
  *   is at the end of the changelog                   current    used
  *
- * A changelog is identified by a record in it. Each owner of the partition writes this record again when it takes
- * over, so the record is either at the offset in the checkpoint, or among the entries that are read to catch up.
+ * A changelog is identified by a record in it. Each owner of the partition writes this record again when it takes over.
+ * The record is therefore either at the offset in the checkpoint, or among the entries that are read to catch up.
  */
 
 import { jsonObjectIn } from "../domain/json.ts";

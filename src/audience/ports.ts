@@ -58,7 +58,6 @@ export interface SyncReport {
   readonly beganAtMs: number;
 }
 
-/** The number of calls of each kind. */
 export interface ChangeCounts {
   readonly entered: number;
   readonly left: number;

@@ -55,7 +55,6 @@ export interface Situation {
   readonly record: AudienceRecord;
   readonly offset: number;
   readonly audience: Audience | null;
-  /** True if the record's sync is over. */
   readonly isOver: boolean;
 }
 

@@ -7,7 +7,8 @@
  *   consent.required               at once
  *   delivery.ca                    to the next connection
  *   ingest.tls                     to the next connection, if TLS stays on
- *   kafka.tls, kafka.sasl          to the next connection, if both stay on and the mechanism is the same
+ *   kafka.tls                      to the next connection, if TLS stays on
+ *   kafka.sasl                     to the next connection, if the mechanism stays the same
  *   registry                       to the next request, if both configurations have a registry
  *   ingest.tls, kafka.tls or       after a restart: the protocol of a port or cluster changes
  *     kafka.sasl on or off
@@ -120,7 +121,7 @@ function listChanges(
   const changed = [...after].flatMap(([id, entry]) => {
     const old = before.get(id);
     if (old === undefined) return [];
-    // If the type differs, all other settings count as different.
+    // If the type differs, only `type` is listed, because the other settings are not comparable.
     const paths = old.type === entry.type ? differences(old, entry, []) : [["type"]];
     return paths.length === 0 ? [] : [{ id, settings: paths.map(pathText) }];
   });

@@ -52,9 +52,7 @@ export interface LoadOptions {
   readonly env: Environment;
   /** If set, used instead of the file's content. Relative paths are still relative to the file's folder. */
   readonly content?: Buffer;
-  /**
-   * Absolute paths of the files that the content may name, because its author may not be allowed to read any others.
-   */
+  /** Absolute paths of the files that the content may name. Its author may not be allowed to read any others. */
   readonly only?: readonly string[];
 }
 

@@ -92,7 +92,7 @@ export function parseConfig(raw: unknown, env: Environment, readFile: ReadFile):
   };
 }
 
-/** Describes a problem that is about several settings. Values are quoted, but the content of a file never is. */
+/** Describes a problem that is about several settings. Values are quoted, but never the content of a file. */
 function asWritten(problem: Problem, origins: Given["origins"]): Problem {
   const outer = problem.path.map((_, index) => problem.path.slice(0, index + 1));
   const origin = outer.map((path) => origins.get(pathText(path))).find(takesFile);

@@ -60,7 +60,7 @@ function shown(node: Node, raw: unknown, path: Path, origins: Origins): unknown 
   return fields(Object.fromEntries(entries));
 }
 
-/** Settings that are not set and have no default are not printed. */
+/** Omits settings that have neither a value nor a default. */
 function fields(map: unknown): Record<string, unknown> {
   const entries = isJsonObject(map) ? Object.entries(map) : [];
   return Object.fromEntries(entries.filter(([, entry]) => entry !== null));

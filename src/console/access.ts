@@ -5,8 +5,8 @@
  *   request                                                  response
  *   names a host other than this machine, and no token is    421: a foreign name resolves to this machine
  *     configured                                             (DNS rebinding)
- *   changes something, and lacks the header or comes from    403: another site made the browser send
- *     another origin                                         it
+ *   changes something, and lacks the header or comes from    403: another site may have made the
+ *     another origin                                         browser send it
  *   is for documents, scripts or styles                      the file, which is the same for everybody
  *   signs in                                                 204 with the cookie, or 401
  *   has neither the bearer token nor a valid cookie          401

@@ -1,7 +1,7 @@
 /**
- * Holds the counts of a process since its start. They are stored in arrays of numbers, because up to a thousand
- * destinations are polled every two seconds. If a counter is lower than before, the process was restarted in between,
- * and its counters started at 0 again.
+ * Holds the counts of a process since its start. They are stored in arrays of numbers, because each poll can read the
+ * counts of a thousand destinations. If a counter is lower than before, the process was restarted in between, and its
+ * counters started at 0 again.
  */
 
 import { SKIP_REASONS } from "../words/reasons.ts";

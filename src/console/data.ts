@@ -76,7 +76,7 @@ export function createData({ reader, token }: DataDeps) {
   };
 }
 
-/** The times that the console offers. Any other value counts as not set. */
+/** The time ranges that the console offers. Any other value counts as `1d`. */
 const SINCE = {
   "1h": 3_600_000,
   "1d": 86_400_000,

@@ -12,7 +12,6 @@ interface CachedSchema {
   readonly known: KnownSchema;
   /** The entry's share of the limit. */
   readonly characters: number;
-  /** Time at which the entry expires. */
   readonly untilMs: number;
 }
 

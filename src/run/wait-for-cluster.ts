@@ -8,7 +8,7 @@
  *   fails, and errors of its kind have      the same
  *   lasted longer than their limit
  *   fails while the program is stopping     throws `StartInterruptedError`
- *   fails in any other way                  the error is logged once; the next attempt is 0.5 to 5 s later
+ *   fails in any other way                  the error is logged once; the next attempt is 0.25 to 5 s later
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -37,7 +37,10 @@ export class StartInterruptedError extends Error {
 export function waitOut({ untilMs, log, signal, delayFirstMs = DELAY_FIRST_MS }: Waits): WaitOut {
   const said = new Set<string>();
   return async (work) => {
-    /** The first failure in the current series of errors for which the wait is limited. */
+    /**
+     * When the first of the current consecutive errors whose wait is limited occurred; null if the last error is not
+     * one of them.
+     */
     let firstAtMs: number | null = null;
     for (let delayMs = delayFirstMs; ; delayMs = Math.min(DELAY_MAX_MS, 2 * delayMs)) {
       try {

@@ -7,13 +7,13 @@
  *   checking every second                  the same if no event arrives: network mounts, too many
  *                                          watches, a folder that did not exist yet
  *
- * Files may be large, so a file is read again only if its times, size or inode have changed, if it was written within
- * the two seconds before it was read, and once a minute.
+ * Files may be large, so a file is read again only if its times, size or inode have changed, or if it was written
+ * within the two seconds before it was last read. In addition, each file is read once a minute.
  *
- * Only the content counts, so a changed time alone is not a change. A change is reported when the content
- * has been stable for 100 ms, or after a second, because a writer may need several writes. If there are more than a
- * hundred files, a hundred per second are checked in turn. The content of a folder is the list of its file names. A
- * pipe or a device is never read, because reading would empty it.
+ * Only the content counts, so a changed time alone is not a change. A change is reported when the content has been
+ * stable for 100 ms, or after a second, because a writer may need several writes. If there are more than a hundred
+ * files, they are checked less often: a hundred per second on average. The content of a folder is the list of its file
+ * names. A pipe or a device is never read, because reading would empty it.
  */
 
 import { createHash } from "node:crypto";

@@ -15,7 +15,7 @@ export interface Decoder<Value, U extends Unit = ""> {
   /** The accepted values, in words that can follow "expected:". */
   readonly expected: string;
   readonly unit: U;
-  /** Returns the value in a form that may be printed. Secrets are hidden only here. */
+  /** Returns the value in a form that may be printed. No other function hides secrets. */
   readonly show: (raw: unknown) => unknown;
   /** Converts a string from the environment to the value that the file would have. */
   readonly fromText: (text: string) => unknown;

@@ -64,7 +64,6 @@ const propertyLists: Decoder<readonly PropertyList[]> = {
   },
 };
 
-/** The settings of a filter. */
 export const filterFields = {
   name: required(
     characters("a name", NAME_CHARACTERS_MAX),
@@ -108,7 +107,6 @@ function withAction(filter: FilterRule, place: Place): FilterRule | Invalid {
   return place.fail({ found: "no action", expected, hint: null });
 }
 
-/** Reads one filter in Segment's form. */
 function segmentFilter(raw: unknown, place: Place): FilterRule | Invalid {
   if (!isJsonObject(raw)) {
     return place.fail({ found: kindOf(raw), expected: "a filter in Segment's form", hint: null });

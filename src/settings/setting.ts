@@ -1,6 +1,6 @@
 /**
- * Declares settings. Each setting is a node, from which its type, its parser, the override from the environment, the
- * output of `config print` and its entry on the reference page are derived.
+ * Declares settings. Each setting is a node. Its type, its parser, the override from the environment, the output of
+ * `config print` and its entry on the reference page are derived from the node.
  *
  *   node       in the file                                absent, or without a value
  *   setting    one value, or a list of plain values       its default, or a problem
@@ -82,7 +82,6 @@ export function setting<Value, U extends Unit>(
   return { kind: "setting", decoder, fallback, doc, decode };
 }
 
-/** A required setting. */
 export function required<Value, U extends Unit>(
   decoder: Decoder<Value, U>,
   doc: string,
@@ -95,7 +94,6 @@ export function required<Value, U extends Unit>(
   return { kind: "setting", decoder, fallback: undefined, doc, decode };
 }
 
-/** An optional setting. */
 export function optional<Value, U extends Unit>(
   decoder: Decoder<Value, U>,
   doc: string,

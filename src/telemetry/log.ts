@@ -97,7 +97,8 @@ function gatheredOutput(): Lines {
     writesAtMs = atMs;
     timer = setTimeout(write, ms).unref();
   };
-  // This listener must be registered before pino's own listeners, which write out everything that pino has by then.
+  // This listener must be registered before pino's own listeners, because those write only what was passed to pino
+  // before.
   process.on("beforeExit", write);
   process.on("exit", write);
   // pino can also collect lines, but for each new line it would measure all collected lines again.

@@ -38,7 +38,7 @@ export interface OwnedStore {
   /** Opens the store. Waits while another process has it open, until `check` throws. */
   readonly open: (check: () => void) => Promise<OrderedStore>;
   readonly remove: () => Promise<void>;
-  /** Call after values were removed that must also be erased from the disk. */
+  /** Call after removing values that must also be erased from the disk. */
   readonly erased: () => void;
   /** Rewrites the store, at most once an hour, because the cost is proportional to the store's size. */
   readonly compactWhenDue: () => void;

@@ -125,7 +125,7 @@ async function readAndJudge(
   const isCompared = !force && refused === null && !signal.aborted;
   const comparing = isCompared ? compareWithMembers(options, count, unendedId) : NO_MEMBERS;
   const compared = await Promise.resolve(comparing).catch((error: unknown) => {
-    // An interruption also ends the wait for earlier syncs, or the reading of members, with an error.
+    // An interruption also makes the wait for earlier syncs and the reading of members fail.
     if (!signal.aborted) throw error;
     return NO_MEMBERS;
   });

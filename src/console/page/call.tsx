@@ -142,7 +142,7 @@ function Request({ request }: { readonly request: CallRequest }) {
   return (
     <details>
       <summary>{endpoint}</summary>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must reach what scrolls. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard. */}
       <pre tabIndex={0}>{requestText(request)}</pre>
     </details>
   );

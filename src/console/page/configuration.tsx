@@ -46,7 +46,7 @@ function File({ yaml }: { readonly yaml: string | null }) {
       <p class="quiet">With all defaults. Secrets are hidden.</p>
       <details>
         <summary>{yaml.split("\n").length - 1} lines</summary>
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must reach what scrolls. */}
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard. */}
         <pre tabIndex={0}>{yaml}</pre>
       </details>
     </>

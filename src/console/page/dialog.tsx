@@ -18,7 +18,6 @@ import { useJobs, useStart } from "./jobs.tsx";
 import { Problem } from "./parts.tsx";
 import { stopAction } from "./server.ts";
 
-/** A button that opens a dialog. */
 export function DialogButton({
   label,
   about = "",

@@ -146,7 +146,7 @@ export function Panel({
   );
 }
 
-/** A group of buttons, one of which is pressed. The address contains which one. */
+/** A group of buttons, one of which is pressed. The address names the pressed button. */
 export function Choice({
   legend,
   name,

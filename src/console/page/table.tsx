@@ -20,7 +20,7 @@ interface TableProps<Row> {
 
 export function Table<Row>({ label, columns, rows, keyOf }: TableProps<Row>) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must reach what scrolls.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
     <section class="scroll" aria-label={label} tabIndex={0}>
       <table>
         <thead>

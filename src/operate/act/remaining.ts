@@ -59,7 +59,6 @@ async function partsOf({ kafka, config, destination }: Looking, topic: string) {
   return found?.kind === "known" ? found.parts : [];
 }
 
-/** Reads the deliveries one by one. */
 export async function eachOf(
   { kafka, destination, signal }: Looking,
   parts: readonly UnfinishedPart[],

@@ -7,8 +7,8 @@
  *   ... and one of them is this machine's, and the list       the others, so that this process is not
  *       also contains `127.0.0.1` with the same port          requested twice
  *
- * A name such as `localhost` can have both an IPv4 and an IPv6 address of the same machine, so only addresses of the
- * same kind as the first one are used.
+ * Only addresses of the same kind as the first one are used, because a name such as `localhost` can have both an IPv4
+ * and an IPv6 address of the same machine.
  */
 
 import { type LookupAddress, promises } from "node:dns";

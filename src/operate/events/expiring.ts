@@ -1,5 +1,5 @@
 /**
- * Decides for which destinations to write an event which reports that deliveries are about to expire.
+ * Decides for which destinations to write the event that deliveries are about to expire.
  *
  *   a delivery has used three quarters of its     an expiring event is    an incident of the         result
  *   retry window and was first attempted          on the topic            destination is open

@@ -15,7 +15,7 @@ import { table } from "../../words/table.ts";
 
 /**
  * @param onRecords called with all records that are read, in order.
- * @throws Error that says what to do if the topic `audiences` does not exist.
+ * @throws Error with the command to run, if the topic `audiences` does not exist.
  */
 export async function readClaims(
   kafka: Kafka,

@@ -4,7 +4,7 @@ import { instantText } from "../connect/instant.ts";
 
 const DAY_MS = 86_400_000;
 
-/** Shows one decimal place for numbers below 10 that are not integers, which only rates can be. */
+/** Formats a count or a rate. A rate below 10 that is not an integer gets one decimal place. */
 export function countText(count: number | null): string {
   if (count === null) return "-";
   return (count < 10 ? count : Math.round(count)).toLocaleString("en");

@@ -20,7 +20,6 @@ import { hearingLimit } from "../../runtime/hearing-limit.ts";
 import { readKnownOperatorActions } from "../connect/known-operations.ts";
 
 export interface AwaitingRetry {
-  /** Deliveries by delay. */
   readonly byDelay: Readonly<Record<string, number>>;
   readonly nextDueAtMs: number | null;
 }

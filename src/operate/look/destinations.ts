@@ -212,7 +212,8 @@ export function nextAttemptAt(
 }
 
 /**
- * Returns the severity of a destination's problems. The lowest number is the most severe:
+ * Returns the severity of a destination's problems. The lowest number is the most severe, but a paused or disabled
+ * destination does not count as failing:
  *
  *   0  halted at a corrupt batch
  *   1  failing, or on hold because of an open circuit, Retry-After or a missing token

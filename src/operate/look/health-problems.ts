@@ -3,14 +3,14 @@
  * first.
  *
  *   bad                                            warn
- *   Kafka is unreachable                           a process cannot reach a broker, has a wrong clock, runs another
- *   a stage or destination is halted at a            configuration, waits for a restart or for topics, or does not
- *     corrupt batch                                  route to a destination of another one
- *   a process is unreachable                       a topic is not writable
- *   the configuration file is invalid              no processes are known
- *   the state store of an audience is unusable     permissions to read from Kafka are missing *
- *   a destination is failing or on hold because    one of several endpoints is failing *
- *     of its endpoints *                           destinations are paused *
+ *   Kafka is unreachable                           one of several endpoints is failing *
+ *   a stage or destination is halted at a          destinations are paused *
+ *     corrupt batch                                a process cannot reach a broker, waits for a restart or for topics,
+ *   a destination is failing, or is on hold          has a wrong clock, or does not route to a destination to which
+ *     because of its endpoints or its token *        another process routes
+ *   a process is unreachable, has an invalid       no processes are known, or their configurations differ
+ *     configuration file, or cannot use a state    a part of Kafka could not be read *
+ *     store                                        a topic is not writable
  *                                                  deliveries in a delay topic are overdue *
  *
  * The tables of `status` already show the problems marked with *, so `status` does not repeat them below the tables.

@@ -121,7 +121,7 @@ export function targetsOf(tally: Tally): readonly string[] {
   return tally.rows().flatMap(({ to }) => to ?? []);
 }
 
-/** @param hint a sentence that says how to include the skipped dead letters. */
+/** @param hint a phrase that names the option for including the skipped dead letters. */
 export function countText({ total, refused, replayed }: Tally, hint = " (--include-replayed)") {
   const of = (number: number) => number.toLocaleString("en");
   const cannot = refused === 0 ? "" : `; ${of(refused)} cannot be replayed`;

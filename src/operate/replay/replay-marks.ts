@@ -22,7 +22,6 @@ import type { PartitionOffsets } from "../../kafka/port.ts";
 
 export interface ReplayMark {
   readonly replay: string;
-  /** When the mark was written. */
   readonly atMs: number;
 }
 

@@ -44,7 +44,7 @@ export type Groups = Pick<Admin, "committed" | "commit" | "deleteGroup">;
 
 /** The owner is committed for partition 0, which every topic has. */
 const OWNER_PARTITION = 0;
-/** The clocks of brokers and stages may differ by less than this. */
+/** The clocks of brokers and stages are assumed to differ by less than this. */
 const CLOCK_MARGIN_MS = 300_000;
 
 /** The plan of a new replay, or the name of a replay to resume. */

@@ -20,7 +20,7 @@ import type { Evidence } from "./find-records.ts";
 import type { AttemptStep } from "./steps.ts";
 
 /**
- * The clocks of processes may differ by less than this, and two attempts at a delivery are never this close
+ * The clocks of processes are assumed to differ by less than this. Two attempts at a delivery are never this close
  * together.
  */
 const SAME_WITHIN_MS = 1_000;

@@ -65,7 +65,6 @@ export interface EndpointRequest extends Preview {
 }
 
 export type Explainer = (line: Buffer, number: number, nowMs: number) => Explanation;
-/** Explains a record of `calls`. */
 export type RecordExplainer = (record: IncomingRecord, nowMs: number) => Explanation;
 
 type ExplainerConfig = Pick<Config, "sources" | "defaultSource" | "destinations" | "delivery">;

@@ -10,7 +10,8 @@
  *   queued or returned, and its offset is processed         finished: probably accepted
  *   ... and its offset is not processed, or unknown         queued
  *   on the topic of a topic destination                     written
- *   an attempt that has no retry or dead letter             waiting, if a next attempt was recorded; otherwise finished
+ *   an attempt that has no retry or dead letter             waiting or due, if its next attempt was recorded; otherwise
+ *                                                           finished
  */
 
 import { type Evidence, placeText } from "./find-records.ts";

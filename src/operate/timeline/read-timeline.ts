@@ -93,7 +93,7 @@ class TimelineReader {
     await this.#scan.know(names);
     const attempts = names.includes(topics.attempts) ? await this.#attempts() : null;
     const calls = await this.#calls();
-    // The result is limited because a producer may set any time in a record.
+    // The time is at most the current time, because a producer may set any time in a record.
     const fromMs = calls.length === 0 ? sinceMs : Math.min(earliest(calls), nowMs());
     const found = await this.#deliveries(names, keysOf(calls), fromMs);
     const deadLetters = names.includes(topics.deadLetters)

@@ -7,7 +7,7 @@ import { asError } from "../../runtime/as-error.ts";
 const READ_MAX_BYTES = 1_048_576;
 /** Number of partitions that are read in parallel. */
 const AT_ONCE = 16;
-/** The clocks of brokers, producers and stages may differ by less than this. */
+/** The clocks of brokers, producers and stages are assumed to differ by less than this. */
 const CLOCK_MARGIN_MS = 300_000;
 
 interface ScanPorts {

@@ -127,7 +127,7 @@ export function finalStateText({ kind, atMs, attempts, tookMs }: FinalState): st
   }
 }
 
-/** @param further says how to search further back, for example with an option of a command. */
+/** @param further what to use for searching further back, such as an option of a command. */
 export function gapSentence(gap: Gap, further: string): string {
   switch (gap.kind) {
     case "no-attempts-topic":

@@ -7,9 +7,9 @@
  *   408, 429, 5xx, or no response        no              lost, attempts-exhausted
  *   any other status, even 400 and 3xx   -               lost, rejected
  *
- * The delay is random, from 0 up to a bound that doubles with each attempt (full
- * jitter), so that clients that failed at the same time do not retry at the same time. `Retry-After` can lengthen the
- * delay to up to an hour, but never shortens it.
+ * The delay is random, from 0 up to a bound that doubles with each attempt (full jitter). Clients that failed at the
+ * same time therefore do not retry at the same time. `Retry-After` can lengthen the delay to up to an hour, but never
+ * shortens it.
  */
 
 import type { Loss } from "./client-error.ts";

@@ -5,7 +5,8 @@
  *   body                                                       is
  *   begins with `[`                                            a list of payloads
  *   `Content-Type: application/x-ndjson`                       one payload per line
- *   anything else, with `X-Switchyard-Batch`                   one payload per line: a proxy has changed the type
+ *   anything else, with `X-Switchyard-Batch`                   one payload per line, because a proxy may have
+ *                                                              changed the type
  *   anything else                                              one payload
  *
  * If `X-Switchyard-Batch` is present, the body must have that number of payloads.
@@ -65,8 +66,8 @@ function entriesOf(text: string, headers: RequestHeaders): readonly (() => unkno
 
 /**
  * Returns the message IDs of a request's calls from the header, in the order of the body. Characters other than visible
- * ASCII are percent-encoded in these IDs. Null if the destination has no `messageIdHeader`, or if the header was
- * omitted because it would have been 8 KiB or longer.
+ * ASCII are percent-encoded in these IDs. Null if the destination has no `messageIdHeader`, if the header was omitted
+ * because it would have been 8 KiB or longer, or if it does not have one ID for each call.
  */
 export function messageIds(headers: RequestHeaders): readonly string[] | null {
   const ids = header(headers, IDS_HEADER);

@@ -121,7 +121,8 @@ const BASE64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}(?:==)?|[A-Za-z\d+/]{3}=?
  * @param rawBody as for `verify`.
  * @param headers all headers of the request.
  * @param secrets the destination's shared secret, or several.
- * @throws TypeError if there is no secret, if a secret is empty or malformed, or if the body was parsed.
+ * @throws TypeError if there is no secret, if a secret is empty or malformed, if the body was parsed, or if
+ *   `toleranceMs` is negative or NaN.
  */
 export function verifyStandard(
   rawBody: RawBody,
