@@ -46,12 +46,12 @@ const options = {
   consent: optional(audienceConsent, "Consent object of the calls."),
   approvalShare: optional(
     share(),
-    "Maximum share of the members that a sync may remove without approval. An empty sync also " +
-      "needs approval. If not set, no sync does.",
+    "Share of the members that a sync may remove without approval. An empty sync also needs " +
+      "approval. If not set, no sync does.",
   ),
   approvalMinimum: optional(
     wholeNumber(0, 1_000_000_000),
-    "`approvalShare` does not apply to a sync that removes at most this many members, 100 by " +
+    "Number of members that a sync may remove without approval, whatever their share; 100 by " +
       "default.",
   ),
 };
@@ -64,7 +64,7 @@ export const audienceSettings = list(
       id: required(audienceId, "ID of the audience, as in its syncs."),
       key: optional(
         textLike("a trait's name", /./s),
-        "Name of the trait. If not set, the audience's name in snake_case. Does not change after the first sync.",
+        "Name of the trait, instead of the audience's name in snake_case. Fixed at the first sync.",
       ),
       ...options,
     },

@@ -60,26 +60,23 @@ export const ingestSettings = section("The port on which calls are received over
   handover: setting(
     duration(0, HANDOVER_MAX_MS),
     "5s",
-    "Time for which new connections are still accepted after SIGTERM, while a successor takes " +
-      "over.",
+    "Time after SIGTERM for which connections are still accepted, while a successor takes over.",
   ),
   corsOrigins: setting(
     listOf(origin, "origins such as https://app.example.com", { min: 0, max: 1_000 }),
     [],
-    "Origins whose pages may send calls, such as `https://*.example.com` for all subdomains, " +
+    "Origins whose pages may send calls, such as `https://*.example.com` (all subdomains), " +
       "`capacitor://localhost` or `null`. `*` allows all.",
   ),
   maxInFlightBytes: setting(
     size(MIB, 1_024 * MIB),
     "64MiB",
-    "Maximum size of all requests being read and calls not acknowledged yet. Further requests " +
-      "get 429.",
+    "Maximum size of requests being read and calls not acknowledged yet. Further requests get 429.",
   ),
   maxUnauthenticatedBytes: setting(
     size(64 * KIB, 1_024 * MIB),
     "8MiB",
-    "How much of `maxInFlightBytes` is available for bodies without a write key in the " +
-      "Authorization header.",
+    "Part of `maxInFlightBytes` for bodies without a write key in the Authorization header.",
   ),
   minBodyBytesPerSecond: setting(
     size(0, MIB),

@@ -146,16 +146,16 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
     "Prefix of the names of all topics and consumer groups.",
   ),
   topics: section(
-    "Names of the topics that data platforms write to. No prefix is added.",
+    "Names of the topics that data platforms write to. They get no prefix.",
     {
-      calls: optional(topicName, "Topic of calls. If not set, `<topicPrefix>calls` is used."),
+      calls: optional(topicName, "Topic of calls, instead of `<topicPrefix>calls`."),
       audienceSyncs: optional(
         topicName,
-        "Topic of audience syncs. If not set, `<topicPrefix>audience-syncs` is used.",
+        "Topic of audience syncs, instead of `<topicPrefix>audience-syncs`.",
       ),
       deletionRequests: optional(
         topicName,
-        "Topic of deletion requests. If not set, `<topicPrefix>deletion-requests` is used.",
+        "Topic of deletion requests, instead of `<topicPrefix>deletion-requests`.",
       ),
     },
     ({ calls, audienceSyncs, deletionRequests }): OwnTopicNames => ({
@@ -165,7 +165,7 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
     }),
   ),
   onCorruptBatch: section(
-    "What to do with a corrupt batch in a topic that your producers write to: `stop` halts the stage; `skip` skips the batch, and its records are lost.",
+    "What to do with a corrupt batch in a topic that your producers write to: halt the stage (`stop`), or skip the batch, whose records are lost (`skip`).",
     {
       calls: setting(onCorruptBatch, "stop", "For calls."),
       audienceSyncs: setting(onCorruptBatch, "stop", "For audience syncs."),
@@ -181,13 +181,13 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
   ),
   maxMessageBytes: optional(
     size(MAX_MESSAGE_BYTES_MIN, MAX_MESSAGE_BYTES_MAX),
-    "Largest `max.message.bytes` that the cluster allows. If not set, `run` finds it when the " +
-      "cluster rejects a topic.",
+    "Largest `max.message.bytes` that the cluster allows. If not set, `run` finds it out when " +
+      "the cluster rejects a topic.",
   ),
   sessionTimeout: setting(
     duration(6_000, 300_000),
     "10s",
-    "Time without heartbeats after which a process's partitions are assigned to other processes.",
+    "Time without heartbeats after which a process loses its partitions.",
   ),
   createTopics: setting(
     flag(),

@@ -160,12 +160,12 @@ const consoleSettings = section(
     showPayloads: setting(
       flag(),
       false,
-      "If `true`, dead letters are shown with the start of their value, which contains your users' data.",
+      "If `true`, payloads, event names and the start of responses are shown, which contain your users' data.",
     ),
     adminAddresses: setting(
       listOf(adminAddress, "admin ports such as host-1:9464", { min: 0, max: 1_000 }),
       [],
-      "Admin ports of the processes. `run` adds the port of its own process.",
+      "Admin ports of the processes. `run` adds its own.",
     ),
   },
   requireToken,
@@ -178,11 +178,7 @@ const tracingSettings = optionalSection(
       "URL to which spans are posted in OTLP (protobuf over HTTP), such as " +
         "`http://collector:4318/v1/traces`.",
     ),
-    headers: setting(
-      staticHeaders,
-      {},
-      "Headers that are added to these requests, such as an API key.",
-    ),
+    headers: setting(staticHeaders, {}, "Headers of these requests, such as an API key."),
     sampleRatio: setting(
       text<number>("a share such as 1%", testShare),
       "1%",
@@ -221,8 +217,8 @@ const attemptsSettings = section(
     ),
     responseBytes: optional(
       size(1, RESPONSES_MAX_BYTES),
-      "How much of each unsuccessful response's body is kept. If not set, nothing is kept. A " +
-        "body may repeat data from the request.",
+      "How much of an unsuccessful response's body is kept, which may repeat data from the " +
+        "request. If not set, nothing.",
     ),
   },
 );
@@ -290,7 +286,7 @@ export const SETTINGS = section("", {
     timeout: setting(
       duration(1, TIMEOUT_MAX_MS),
       "5s",
-      "Maximum time from passing a request to a connection until the complete response has arrived.",
+      "Maximum time for a request, from the connection to the complete response.",
     ),
     retryWindow: setting(
       duration(1, WINDOW_MAX_MS),
@@ -336,9 +332,8 @@ export const SETTINGS = section("", {
     destinations: setting(
       oneOf("full", "counts", "top"),
       "full",
-      "Which destinations have histograms of their own: all (`full`), none (`counts`), or the " +
-        "busiest and the most often failing ones (`top`). Unless the setting is `full`, " +
-        "deliveries awaiting retry are shown only for the 50 destinations that have the most.",
+      "Destinations with their own histograms: all (`full`), none (`counts`), or the busiest and " +
+        "most often failing (`top`). See [Many destinations](monitor.md#many-destinations).",
     ),
   }),
   attempts: attemptsSettings,

@@ -12,10 +12,7 @@ const writeKey = secret("a write key");
 
 const fields = {
   id: required(id<SourceId>(), "ID of the source, as in the header `source-id` of its calls."),
-  writeKey: optional(
-    writeKey,
-    "Key with which applications send calls over HTTP. It identifies the source.",
-  ),
+  writeKey: optional(writeKey, "Key that identifies the source of calls over HTTP."),
   writeKeys: optional(
     listOf(writeKey, "write keys", { min: 1, max: 100 }),
     "Several write keys during a rotation, instead of `writeKey`.",
@@ -27,13 +24,13 @@ const fields = {
   ),
   callsPerSecond: optional(
     rate(1_000_000),
-    "Maximum number of calls per second that each process accepts from this source over HTTP.",
+    "Maximum number of calls per second over HTTP, for each process.",
   ),
   correctClock: setting(
     flag(),
     true,
-    "If `true`, the timestamp of a call over HTTP is corrected when `sentAt` shows that the " +
-      "device's clock is wrong by more than 30 s.",
+    "If `true`, timestamps of calls over HTTP are corrected if the device's clock is wrong by " +
+      "more than 30 s.",
   ),
 };
 

@@ -29,7 +29,7 @@ export const commonSettings = {
   ),
   partitions: optional(
     wholeNumber(1, 10_000),
-    "Number of partitions of the destination's new topics, instead of `kafka.partitions`.",
+    "Partitions of the destination's new topics, instead of `kafka.partitions`.",
   ),
   ...rulesSettings,
 };
@@ -44,7 +44,7 @@ export const attemptSettings = {
   concurrency: setting(
     wholeNumber(1, 10_000),
     64,
-    "Maximum number of deliveries, or of batches, that are attempted at the same time in each process.",
+    "Maximum number of deliveries, or of batches, in progress in each process.",
   ),
   requestsPerSecond: optional(
     rate(1_000_000),

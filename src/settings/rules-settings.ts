@@ -22,17 +22,14 @@ const consentMap = section(
   {
     categories: required(
       listOf(category, "categories", NAMES),
-      "Consent categories that the call must have.",
+      "Categories that the call must grant.",
     ),
     match: setting(
       oneOf("all", "any"),
       "all",
-      "`all`: every category must be granted. `any`: one of them is enough.",
+      "How many of the categories must be granted: `all`, or `any` one of them.",
     ),
-    required: optional(
-      flag(),
-      "The same as the top-level `consent.required`, for this destination.",
-    ),
+    required: optional(flag(), "For this destination, replaces the top-level `consent.required`."),
   },
   (values): ConsentRule => values,
 );

@@ -64,16 +64,16 @@ function rowsOf(fields: Section<unknown>["fields"], below: readonly string[]): r
     if (node.kind === "setting") return [row(name, [...valueAndDefault(node), node.doc])];
     if (node.kind === "section") {
       const fallback = node.isOptional ? "not set" : "";
-      const value = node.takesFlag ? "true, false, or a map" : "a map";
+      const value = node.takesFlag ? "true, false, or a map" : "map";
       return [row(name, [value, fallback, node.doc]), ...rowsOf(node.fields, name)];
     }
     if (node.kind === "list") {
       const { min, max } = node.length;
-      const head = row(name, [`a list of ${min} to ${max} maps`, "required", node.doc]);
+      const head = row(name, [`list of ${min} to ${max} maps`, "required", node.doc]);
       const item = node.item.kind === "section" ? node.item.fields : {};
       return [head, ...rowsOf(item, [...below, `${key}[]`])];
     }
-    return [row(name, ["a map", "not set", node.doc]), ...variantRows(node, name)];
+    return [row(name, ["map", "not set", node.doc]), ...variantRows(node, name)];
   });
 }
 
@@ -95,6 +95,7 @@ const EXPLAINED: readonly (readonly [RegExp, string])[] = [
   [/^the path of a PEM file with .*/, "a PEM file"],
   [/^a topic name of .*/, "a topic name"],
   [/^at most 200 lower-case letters, digits and dashes$/, "an ID"],
+  [/^an? /, ""],
 ];
 
 function valueAndDefault(setting: Setting<unknown, Unit>): readonly [string, string] {

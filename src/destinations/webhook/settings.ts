@@ -109,18 +109,16 @@ const webhookFields = {
     secret("a string that is not empty"),
     "Previous secret during a rotation, for Standard Webhooks only.",
   ),
-  endpoints: list("Different URLs to which webhooks are posted:", endpoint, ENDPOINTS),
+  endpoints: list("Endpoints, each with its own URL.", endpoint, ENDPOINTS),
   payload: setting(
     oneOf("standard", "full"),
     "standard",
-    "Fields of the body: those of the call's type (`standard`), or all fields of the call " +
-      "(`full`).",
+    "Fields of the body: those of the call's type (`standard`), or all of the call (`full`).",
   ),
   deliver: setting(
     oneOf("any", "every"),
     "any",
-    "With several endpoints, a call is delivered when one of them (`any`) or all of them " +
-      "(`every`) have accepted it.",
+    "How many endpoints must accept a call: one (`any`) or all (`every`).",
   ),
   ...attemptSettings,
   messageIdHeader: setting(
