@@ -65,7 +65,7 @@ function table(summaries: ReadonlyMap<string, Summary>): string {
       const own = cpu(contestant, calls);
       return {
         "calls / request": `${calls}`,
-        contestant,
+        program: contestant,
         "CPU µs / delivery": own.toFixed(2),
         "ratio to single": (own / cpu(contestant, 1)).toFixed(2),
         "ratio to undici": (own / cpu("undici.request", calls)).toFixed(2),

@@ -51,7 +51,7 @@ function table(summaries: readonly Summary[]): string {
     summaries.map(({ name, cpuMsPerThousand, unitsPerSecond, rssMaxMb }) => ({
       destinations: "1",
       receiver: "0 ms",
-      contestant: name,
+      program: name,
       "CPU ms / 1,000": cpuMsPerThousand.toFixed(1),
       ratio: ratio(0, cpuMsPerThousand),
       "ratio to flags": ratio(1, cpuMsPerThousand),

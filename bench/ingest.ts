@@ -48,7 +48,7 @@ async function measureBatches(brokers: string, calls: number, batches: number, r
     const ofOurs = (ratio: number) => (name === OURS ? ratio.toFixed(2) : "");
     return {
       "calls a batch": `${calls}`,
-      contestant: name,
+      program: name,
       "calls / s": unitsPerSecond.toFixed(0),
       "CPU ms / 1,000": cpuMsPerThousand.toFixed(1),
       "p50 ms": extra("p50Ms").toFixed(1),

@@ -72,9 +72,9 @@ export async function benchIsolation(
     `${table(figures)}\n\n` +
     `${destinations} destinations in one process; ${load.callsPerSecond.toFixed(0)} calls a second, ` +
     `each to ten destinations: a quarter of the measured capacity. In each of ${rounds} rounds ` +
-    `${bench.seconds} s with all healthy, then ${bench.seconds} s with one sick, over the healthy ` +
-    "destinations. The p99 is that of a typical second: the median over all seconds. Goal: against " +
-    "none below 1.10."
+    `${bench.seconds} s with all healthy, then ${bench.seconds} s with one failing, over the healthy ` +
+    "destinations. The p99 is that of a typical second: the median over all seconds. Goal: ratio " +
+    "to none failing below 1.10."
   );
 }
 
@@ -101,13 +101,13 @@ function table(figures: ReadonlyMap<Health, readonly IsolationFigures[]>): strin
     const isNone = state === "healthy";
     const against = ratio(before, after) / ratio(none.before, none.after);
     return {
-      sick: TITLES[state],
+      "failing destination": TITLES[state],
       "median ms": quantile(all, 0.5).toFixed(1),
       "p99 ms before": median(before).toFixed(1),
-      "p99 ms then": median(after).toFixed(1),
+      "p99 ms while it fails": median(after).toFixed(1),
       ratio: ratio(before, after).toFixed(2),
-      "against none": isNone ? "1.00" : against.toFixed(2),
-      "95 % of it": isNone ? "" : `${low.toFixed(2)} to ${high.toFixed(2)}`,
+      "ratio to none failing": isNone ? "1.00" : against.toFixed(2),
+      "95 % interval": isNone ? "" : `${low.toFixed(2)} to ${high.toFixed(2)}`,
       "p99 ms over all": quantile(all, 0.99).toFixed(1),
       "CPU ms / 1,000 healthy": median(of.map((each) => each.after.cpuMsPerThousand)).toFixed(0),
     };

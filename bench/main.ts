@@ -257,7 +257,7 @@ function help(): string {
     "       npm run bench -- against COMMIT [NAME...] [--rounds N]\n\n" +
     `Runs measurements on a local Kafka, and prints tables.\n\n${rows.join("")}` +
     `  ${"all".padEnd(18)} all of them (about ${Math.round(total / 60)} hours)\n\n` +
-    `  --rounds N   rounds per contestant, of which the median is used (default ${ROUNDS}; isolation: 3)\n` +
+    `  --rounds N   rounds per program, of which the median is used (default ${ROUNDS}; isolation: 3)\n` +
     "  --long       for everyday: also measures the tenth minute of each load (about 33 min)\n" +
     "  --write      writes the tables to bench/RESULTS.md\n"
   );

@@ -87,7 +87,7 @@ function figures(results: Results): string {
     [...results].map(([name, measured]) => {
       const { cpuMsPerThousand, unitsPerSecond, rssMaxMb } = summarise(name, measured);
       return {
-        contestant: name,
+        program: name,
         "CPU ms / 1,000": cpuMsPerThousand.toFixed(1),
         "deliveries / s": unitsPerSecond.toFixed(0),
         "peak MB": rssMaxMb.toFixed(0),

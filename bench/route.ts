@@ -48,7 +48,7 @@ async function measureSpread(
   const loop = summaries[0]?.cpuMsPerThousand ?? Number.NaN;
   return summaries.map(({ name, cpuMsPerThousand, unitsPerSecond, rssMaxMb }) => ({
     "calls go to": title,
-    contestant: name,
+    program: name,
     "CPU ms / 1,000 calls": (cpuMsPerThousand * copiesPerCall).toFixed(1),
     ratio: (cpuMsPerThousand / loop).toFixed(2),
     "calls / s": (unitsPerSecond / copiesPerCall).toFixed(0),

@@ -114,6 +114,6 @@ function rowsOf(count: number, runs: ReadonlyMap<string, readonly Run[]>) {
     ).toFixed(2),
     "CPU s": of(state, ({ cpuS }) => cpuS).toFixed(1),
     "peak MB": of(state, ({ peakMb }) => peakMb).toFixed(0),
-    "requests to the sick": of(state, ({ toSick }) => toSick).toFixed(0),
+    "requests to the failing tenth": of(state, ({ toSick }) => toSick).toFixed(0),
   }));
 }

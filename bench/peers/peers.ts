@@ -80,7 +80,7 @@ function table(figures: ReadonlyMap<string, readonly Figures[]>): string {
   };
   return markdown(
     [...figures].map(([name, rounds]) => ({
-      contestant: name,
+      program: name,
       ...Object.fromEntries(columns.map((column) => [column, cell(rounds, column)])),
     })),
   );
@@ -190,9 +190,9 @@ async function outage(peer: Peer, world: World): Promise<Figures> {
   const { others } = await receiver.span();
   return {
     ...lostAndRepeated(ids, arrivals),
-    "attempts answered 503": others,
-    "longest delay s, of the 8 s": Math.max(...latencies(fellMs, roseMs)) / 1_000,
-    "p50 ms, of the 6 s after": quantile(latencies(roseMs, Date.now()), 0.5),
+    "503 responses": others,
+    "longest delay s, during the outage": Math.max(...latencies(fellMs, roseMs)) / 1_000,
+    "p50 ms, in the 6 s after it": quantile(latencies(roseMs, Date.now()), 0.5),
     "CPU s": process.cpuMs() / 1_000,
     "peak MB": process.peakMb(),
   };

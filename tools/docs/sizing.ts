@@ -63,12 +63,12 @@ function stages(): string {
     return [what, cpu, perCore(cpu), count(cell(part, where, `${each} / s`)), mb];
   };
   const route = (what: string, calls: string) => {
-    const where = { contestant: "Switchyard route", "calls go to": calls };
+    const where = { program: "Switchyard route", "calls go to": calls };
     return row(what, "route", where, "CPU ms / 1,000 calls", "calls");
   };
   const cpu = "CPU ms / 1,000";
-  const deliver = { contestant: "Switchyard, log level info" };
-  const ingest = { contestant: "Switchyard ingest", "calls a batch": "20" };
+  const deliver = { program: "Switchyard, log level info" };
+  const ingest = { program: "Switchyard ingest", "calls a batch": "20" };
   return table(
     ["Stage", "CPU ms per 1,000", "Per second and core", "Measured per second", "Peak MB"],
     [
@@ -83,7 +83,7 @@ function stages(): string {
       ),
       row(
         "`route` and `deliver` in one process, one destination",
-        ...(["product", { contestant: "all stages" }, cpu, "deliveries"] as const),
+        ...(["product", { program: "all stages" }, cpu, "deliveries"] as const),
       ),
       row("`ingest`, batches of 20 calls", "ingest", ingest, cpu, "calls"),
     ],

@@ -15,7 +15,7 @@ const OUTPUT = `
 
 Node v24, load average 0.7 before.
 
-| calls go to | contestant | CPU ms / 1,000 calls | ratio | calls / s | peak MB |
+| calls go to | program | CPU ms / 1,000 calls | ratio | calls / s | peak MB |
 | --- | --- | --- | --- | --- | --- |
 | (a) all five | plain kafkajs loop | 106.2 | 1.00 | 10976 | 376 |
 | (a) all five | Switchyard route | 10.9 | 0.10 | 68123 | 248 |
@@ -37,7 +37,7 @@ test("CPU, units a second and memory of each row are read, ratios and other tabl
 
 test("a number in the first column tells rows apart, and ratios of CPU are not compared", () => {
   const table = `
-| calls a batch | contestant | CPU ms / 1,000 | CPU ratio |
+| calls a batch | program | CPU ms / 1,000 | CPU ratio |
 | --- | --- | --- | --- |
 | 20 | Switchyard ingest | 6.8 | 0.74 |
 | 100 | Switchyard ingest | 4.9 | 0.65 |
