@@ -18,7 +18,7 @@ import { type Decision, type DecisionName, decide, type EndpointResult } from ".
 import type { News } from "./endpoint-availability.ts";
 import type { Replacement } from "./follow-up-record.ts";
 
-/** A snapshot of a destination's settings, with values derived from these settings that each attempt needs. */
+/** A snapshot of a destination's settings, with the derived values that each attempt needs. */
 export interface Settings {
   readonly destination: AttemptedDestination;
   readonly keys: readonly EndpointKey[];
@@ -158,7 +158,7 @@ export interface WorkPorts {
   readonly onCircuit: (endpoint: EndpointKey, state: CircuitState) => void;
 }
 
-/** The methods of an assigned partition that the code uses to process its records. */
+/** The part of an assigned partition that marks its records as processed. */
 export type Finishing = Pick<AssignedPartition, "finish">;
 
 export class OwnedWork {

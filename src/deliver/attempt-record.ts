@@ -13,7 +13,7 @@
  *     status or cause  the response, or why there was none
  *     phases           duration of each phase in milliseconds (`attempt-trace.ts`)
  *     response         the start of an unsuccessful response, if it is kept
- *   batch              the ID and the number of calls of the batch that its last request sent; absent without `batch`
+ *   batch              ID and number of calls of the batch in the last request; absent if the destination has no `batch`
  *   next               for each scheduled retry: the delay, when it is due and, with `every`, its endpoint
  *
  * The message ID is the only part of the call that the record contains.

@@ -175,7 +175,7 @@ export function notingPhases(sender: Sender, notes: Notes | undefined): Sender {
 
 export interface AttemptNotes {
   add(attempted: Attempted): void;
-  /** Applies new settings. Endpoints are then named as these settings define. */
+  /** Applies new settings. Endpoints then get the names that these settings define. */
   update(destination: AttemptedDestination): void;
 }
 

@@ -3,20 +3,20 @@
  * configured delays; later attempts use the last delay. `asked` is the wait that `Retry-After` requires.
  *
  *   after an attempt                                     delay
- *   the selected delay ends after the window             none: the delivery expires
- *   `asked` is 0, or less than the selected delay        the selected delay
+ *   the selected delay would end after the window        none: the delivery expires
+ *   `asked` is 0, or at most the selected delay          the selected delay
  *   `asked` is longer                                    the first delay that covers it, otherwise the last one
- *   ... and that one ends after the window               the longest one that ends within it
+ *   ... and that delay would end after the window        the longest delay that ends within the window
  *
- *   its own `Retry-After` has not passed                 delay
- *   a delay within the window covers it                  the first such delay
- *   none does                                            the longest one that ends within the window
- *   even the shortest one ends after the window          none: attempt now, because no later attempt fits
+ *   before an attempt, during the Retry-After time       delay
+ *   a delay that ends within the window covers it        the first such delay
+ *   no such delay covers it                              the longest delay that ends within the window
+ *   every delay would end after the window               none: attempt now, because no later attempt fits
  *
- *   without an attempt (for one endpoint, which is       delay
- *   unavailable)
- *   scheduled for retry n times                          the nth delay, but at most 2 minutes
- *   ... and that one ends after the window               the longest shorter one that ends within it, else the shortest
+ *   the delivery's only endpoint is unavailable          delay
+ *   n retries have been scheduled already                delay n + 1, but at most 2 minutes
+ *   ... and that delay would end after the window        the longest delay that ends within the window, or the
+ *                                                        shortest of all if none does
  *
  * If the `Retry-After` time of a delivery ends after its window, the delivery thus approaches the end of the
  * window step by step, and its last attempt is made there. The steps end a margin before the end of the

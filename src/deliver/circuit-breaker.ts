@@ -12,11 +12,11 @@
  *   recovering   a request that was sent after the last halving fails  recovering, half as many at a time
  *   recovering   as many requests succeeded as may run at a time       closed
  *   recovering   8 requests fail in a row                              open for 5 s
- *   any          a request completes that was sent before it opened    the same state
+ *   any          a request sent before it opened completes             the same state
  *   open,        another process reports that the endpoint accepts     recovering, 2 requests at a time
  *   half-open
- *   recovering   requests fail, but another process reported within    recovering, 2 requests at a time
- *                2.5 s that the endpoint accepts
+ *   recovering   requests fail, but another process reported in the    recovering, 2 requests at a time
+ *                last 2.5 s that the endpoint accepts
  *
  *   state        a delivery from the queue             a retry that is due
  *   closed       is sent                               is sent

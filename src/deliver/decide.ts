@@ -2,14 +2,17 @@
  * Decides what happens to a delivery after an attempt (docs/retries.md#retry-schedule). A destination's type judges
  * each request, and `choose-retry-delay.ts` chooses the delay.
  *
- *   endpoints requested                          decision
- *   any, one accepted                            delivered
- *   any, none accepted, some failed              scheduled for retry at those that failed; rejections are recorded
+ *   deliver: any                                 decision
+ *   one endpoint accepted                        delivered
+ *   none accepted, some failed                   scheduled for retry at those that failed; rejections are recorded
  *   ... and the next attempt would be too late   dead letter with the reason expired
- *   any, all rejected, now or earlier            dead letter with the reason rejected
- *   every, each endpoint on its own              accepted: nothing; failed: scheduled for retry with the endpoint's ID,
- *                                                or expired; rejected: dead letter;
- *                                                skipped: scheduled for retry with its ID, for at most 2 minutes
+ *   all rejected, now or earlier                 dead letter with the reason rejected
+ *
+ *   deliver: every; an endpoint                  decision, for this endpoint only
+ *   accepted                                     delivered
+ *   failed                                       scheduled for retry with the endpoint's ID, or expired
+ *   rejected                                     dead letter with the reason rejected
+ *   was skipped                                  scheduled for retry with the endpoint's ID, after at most 2 minutes
  *
  * A rejection is recorded in the delivery, so that with `any` only the other endpoints are requested again.
  */

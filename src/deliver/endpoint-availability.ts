@@ -13,8 +13,8 @@
  *   an endpoint                                          other processes
  *   has its circuit opened, even by a failed probe       are informed; those whose requests are accepted reply
  *   accepts or rejects while its circuit is open         are informed
- *   the same, while others have reported failures        are informed, once a second
- *   within the last minute
+ *   accepts or rejects, and others have reported         are informed, once a second
+ *   failures in the last minute
  *   sends Retry-After                                    are informed, once a second
  *
  *   another process reports that an endpoint             result

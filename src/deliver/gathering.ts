@@ -4,7 +4,7 @@
  *
  *   a delivery                              joins
  *   must be sent alone                      a separate unit, which is closed
- *   fits the open unit                      that unit; with `calls` deliveries it is closed
+ *   fits the open unit                      that unit, which is closed when it has `calls` deliveries
  *   does not fit it                         a new unit; the earlier one is closed
  *   has the same key as one in an open      that unit, after the other one; if it does not fit, it waits until that
  *   unit, on the same partition             unit has ended
@@ -12,7 +12,7 @@
  *   a unit                                  starts
  *   is closed                               when a slot is free
  *   is open                                 when a slot is free, nothing else can join it now, and `waitMs` have passed since
- *                                           its first delivery arrived, or a delivery's retry window ends
+ *                                           its first delivery arrived, or the retry window of one of them has ended
  *   has endpoints whose availability        not at all: its deliveries are evaluated again, in order
  *   changed while it waited
  *

@@ -3,13 +3,13 @@
  * paused if either pauses it.
  *
  *   configuration    command   on hold because   by                          since     until
- *   enabled: false   any       disabled          -                           known     an operator ends it
- *   paused: true     none      paused            configuration               known     an operator ends it
+ *   enabled: false   any       disabled          -                           read      an operator ends it
+ *   paused: true     none      paused            configuration               read      an operator ends it
  *   paused: true     paused    paused            configuration and command   command   an operator ends it
  *   neither          paused    paused            command                     command   command
  *   neither          none      not on hold
  *
- * *Known* is the time at which this process first read the setting, because the configuration contains no times.
+ * The configuration contains no times, so *read* is the time at which this process first read the setting.
  */
 
 import type { Pause } from "../control/operator-actions.ts";
@@ -18,7 +18,7 @@ import type { AttemptedDestination } from "../domain/destination.ts";
 export interface HoldCause {
   readonly reason: "paused" | "disabled";
   readonly sinceMs: number;
-  /** When the first endpoint is available again; null if an operator has to end the hold. */
+  /** The end of the pause, or when the first endpoint is available; null if an operator has to end the hold. */
   readonly untilMs: number | null;
   /** For a pause, its author, such as `command`; absent for other reasons. */
   readonly by?: string;

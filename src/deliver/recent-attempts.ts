@@ -5,7 +5,7 @@
  *   it is failing as soon as                                it has recovered as soon as
  *   an attempt failed and none was accepted before          -
  *   half of the attempts in the last minute failed (of      less than a fifth of the attempts in the last minute
- *   the last five, if they are fewer)                       failed, and there were at least five
+ *   the last five, if there were fewer)                     failed, and there were at least five
  *   nothing was accepted for 10 s, and 20 attempts failed   nothing failed for 10 s, and 20 attempts were accepted
  *   -                                                       nothing failed for a minute, and three attempts were
  *                                                           accepted, or as many as had failed

@@ -133,7 +133,7 @@ function countResponses(metrics: Metrics, destination: DestinationId) {
   const requests = byLabel((outcome) => metrics.requests.bind({ destination, outcome }));
   return {
     result: (result: SendResult) => requests(outcomeClass(result)).inc(),
-    // Bound only when it occurs, because few destinations send such responses, and each series costs memory.
+    // Bound at the first such response, because few destinations send one, and each series costs memory.
     unreadable: () => metrics.batchResponsesUnreadable.bind({ destination }).inc(),
   };
 }

@@ -9,8 +9,8 @@
  *   ends, and some endpoints split it        two halves are sent to these endpoints, one after the other, within the same slot
  *
  *   a delivery of a unit that is split       is
- *   and is accepted by another endpoint      decided at once, unless all endpoints must accept it
- *   any other                                part of smaller and smaller units, until a response does not split its unit
+ *   accepted by another endpoint             decided at once, unless all endpoints must accept it
+ *   any other delivery                       part of smaller and smaller units, until a response does not split its unit
  *
  * So if only one delivery is rejected, only that delivery becomes a dead letter, and the others lose no
  * attempt: all rounds count as one attempt, which ends with the last round. Each request counts toward

@@ -10,7 +10,7 @@
  *
  *   retries                                     slots that the queue leaves free for retries
  *   none is due within a second                 none
- *   one is due, or will be within a second      an eighth of `concurrency`, at least one, unless that is 1
+ *   one is due, or will be within a second      an eighth of `concurrency`, at least one; none if it is 1
  *   the same, and attempts take under 250 ms    none, because a slot becomes free soon enough
  *   they use half of the slots                  none
  *

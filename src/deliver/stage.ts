@@ -3,9 +3,9 @@
  * consumer group, so that no destination waits for another.
  *
  *   step                                               if the process crashes after it
- *   0  if the value has a schema that is unknown yet,  the record is read again
- *      the partition waits for the schema; route
- *      writes no such values, but others may
+ *   0  if the value's schema has not been loaded, the  the record is read again
+ *      partition waits for it; only other programs
+ *      write values with a schema
  *   1  send the requests of an attempt                 the attempt is repeated
  *   2a accepted: the record is processed               the same, until the next commit
  *   2b otherwise: write to a delay topic or the dead   the delivery continues twice: here, and from the
@@ -34,8 +34,8 @@
  *   1  start consumers of new destinations      they start again; their topics keep their deliveries
  *   2  apply new settings to changed ones,      the next start reads the settings from the file
  *      which stay in their groups
- *   3  drain removed ones, commit and leave     the rest stays in their topics, and is attempted if a
- *                                               destination is added again
+ *   3  drain removed ones, commit and leave     their other deliveries stay in their topics, and are
+ *                                               attempted if the destination is added again
  *   4  the same for destinations with a new     the next start reads the type from the file
  *      type, which then start again
  *
