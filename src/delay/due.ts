@@ -5,11 +5,11 @@
  *   record                                           decision
  *   lacks a header that a delivery needs, or due-at  dead letter, invalid-call
  *   due later                                        wait
- *   due, its topic does not exist                    dead letter, unknown-destination; a topic that will be
+ *   due, but its topic does not exist                dead letter, unknown-destination; a topic that will be
  *                                                    recreated counts as existing
- *   due, it was attempted or is for one endpoint     to its destination's retry topic, or to the
+ *   due, and attempted before or for one endpoint    to its destination's retry topic, or to the
  *                                                    destination's queue while that does not exist
- *   due, it was never attempted                      to its destination's queue
+ *   due, but never attempted                         to its destination's queue
  *
  * The due-at header of a record contains the time at which the record was scheduled, plus the delay. If this time
  * were too late, the record would block all later records, so it is limited:

@@ -138,8 +138,8 @@ async function step(
   const end = ahead.endOf(earlyRelease) ?? (await endNow(deps, owned));
   ahead.endsAt(earlyRelease, end);
   const position = deps.position(owned.topic, owned.partition);
-  // Another owner may have processed records beyond that offset. Only the consumer has the list of these records. It
-  // passes on all other records.
+  // Records beyond the position may have been processed by another owner. Only the consumer has the list of these
+  // records, so the step waits for the first record that the consumer passes on.
   const isFresh = deps.clock.nowMs() - owned.beganAtMs < FIRST_RECORDS_MS;
   const isWaiting = owned.takenTo() === 0 && position !== null && position < end && isFresh;
   if (position === null || isWaiting) return false;

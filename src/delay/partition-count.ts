@@ -6,8 +6,8 @@
  *   below the consumer's position                       processed
  *   in flight                                           counted one by one
  *   behind those, and read ahead already                counted in blocks
- *   behind those, and there at the last but one check   read ahead next
- *   behind those                                        left to the consumer, which usually has room
+ *   behind those, and in the log at two checks          read ahead next
+ *   behind those, and newer                             left to the consumer, which usually has room
  *
  *   the partition                                       its count is
  *   was not checked twice                               unknown
