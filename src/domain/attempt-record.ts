@@ -29,7 +29,7 @@ export interface AttemptRequestRecord {
   readonly cause: string | null;
   readonly durationMs: number | null;
   readonly phases: AttemptPhases;
-  /** The start of a rejected response, if `attempts.responseBytes` is set. */
+  /** The start of an unsuccessful response, if `attempts.responseBytes` is set. */
   readonly response: string | null;
 }
 
@@ -53,7 +53,7 @@ export interface AttemptRecord {
   readonly firstAttemptAtMs: number | null;
   readonly decision: string;
   readonly requests: readonly AttemptRequestRecord[];
-  /** The batch in which the last request sent the delivery; null without `batch`. */
+  /** The batch in which the last request sent the delivery; null if the destination has no `batch`. */
   readonly batch: AttemptBatch | null;
   readonly next: readonly AttemptNext[];
 }

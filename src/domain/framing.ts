@@ -98,7 +98,7 @@ function frameOfHeader(header: Buffer): Frame {
   const begin = version === undefined ? "" : `, the first is ${version}`;
   return refused(
     "undecodable",
-    `the header ${SCHEMA_HEADER} has ${bytes}${begin}; expected byte 0 and a 4-byte id, or byte 1 and a 16-byte GUID`,
+    `the header ${SCHEMA_HEADER} has ${bytes}${begin}; expected byte 0 and a 4-byte ID, or byte 1 and a 16-byte GUID`,
   );
 }
 

@@ -10,7 +10,7 @@
  *             lengthened accordingly: 5 per second in three processes are 2 in 1.2 s in each.
  *
  * The window stores one number for each event that a second allows. It is allocated only at the first event, because
- * of a thousand destinations most never have an event.
+ * most of a thousand destinations never have one.
  */
 
 export interface RateLimiter {
