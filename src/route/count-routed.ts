@@ -109,8 +109,7 @@ function countExcluded(
   const named = byName.filter((route) => !byRules.includes(route));
   for (const { destination } of named) skips.add("named-false", destination, 1);
   if (!others) return;
-  // First, `integrations` exclude all candidates. Then those candidates for which something else was decided are
-  // subtracted.
+  // Counts the call for all candidates. Those for which something else was decided are subtracted below.
   addTo(excluding, from, 1);
   const failed = ruled?.failed ?? [];
   for (const all of [routes, named, byRules, failed]) {

@@ -3,8 +3,8 @@
  *
  *   flag of the name    flag of All         the destination
  *   true                any                 gets the call
- *   false               any                 does not
- *   absent              false               does not
+ *   false               any                 does not get it
+ *   absent              false               does not get it
  *   absent              true or absent      gets the call
  *
  *   value of a flag                         counts as

@@ -6,8 +6,7 @@
  *   part        result
  *   and, or     true or false; operands are evaluated from the left, up to the first that decides
  *   !           true for false and null, false for true
- *   of these, an operand that is    ends the evaluation: the filter does not match, regardless of the rest
- *   neither a boolean nor null
+ *   and, or, !  with an operand that is neither a boolean nor null, the filter does not match, regardless of the rest
  *   = !=        = is true if both have the same type and are equal, != otherwise
  *   > >= < <=   false, unless both are numbers
  *   in          false, unless a scalar is on its left and a list on its right
