@@ -200,7 +200,7 @@ export interface Readiness {
    * of `onChange` when it is available.
    */
   isReady(): boolean;
-  /** Null if nothing is missing, or if no request has needed the missing thing yet. */
+  /** Null if nothing is missing, or if no request has needed what is missing. */
   hold(): SenderHold | null;
   /** @param then called when the results of `isReady` or `hold` may have changed. */
   onChange(then: () => void): void;
@@ -209,10 +209,10 @@ export interface Readiness {
 export interface SenderHold {
   readonly reason: "token";
   readonly sinceMs: number;
-  /** When the sender will request the missing thing again. */
+  /** When the sender will next request what is missing. */
   readonly untilMs: number;
   /**
-   * Why the last request for the missing thing failed, as a sentence without secrets; null if no such request has
+   * Why the last request for what is missing failed, as a sentence without secrets; null if no such request has
    * failed.
    */
   readonly error: string | null;

@@ -6,9 +6,9 @@
  *   User-Agent                  always                    Switchyard/1.0
  *   Content-Type                always                    application/json, or application/x-ndjson in a batch of that format
  *   X-Signature                 with a shared secret      hex HMAC-SHA1 of the body
- *   X-Switchyard-Message-Id     messageIdHeader: true     the message id
+ *   X-Switchyard-Message-Id     messageIdHeader: true     the message ID
  *   X-Switchyard-Attempt        attemptHeader: true       1 for the first attempt
- *   webhook-id                  standardWebhooks: true    the message id, with full stops as %2E
+ *   webhook-id                  standardWebhooks: true    the message ID, with full stops as %2E
  *   webhook-timestamp           standardWebhooks: true    time of the attempt in seconds
  *   webhook-signature           ... and a shared secret   made with the current, then with the previous secret
  *   X-Switchyard-Batch          batch                     number of calls
@@ -18,9 +18,9 @@
  *
  *   header with `batch`         value
  *   X-Signature                 the signature of the whole body
- *   X-Switchyard-Message-Id     the message ids in body order, separated by commas; not sent if 8 KiB or longer
+ *   X-Switchyard-Message-Id     the message IDs in body order, separated by commas; not sent if 8 KiB or longer
  *   X-Switchyard-Attempt        the attempts of the calls in body order, separated by commas
- *   webhook-id                  a UUID derived from the message ids (`batch.ts`)
+ *   webhook-id                  a UUID derived from the message IDs (`batch.ts`)
  *
  * As long as the destination's `payload` and secret do not change, body and signature are the same in every attempt
  * and for every endpoint.
