@@ -5,7 +5,7 @@
  *   an object        absent            the batch's
  *   an object        an empty list     the batch's, because PHP and Lua write a list for an empty map
  *   an object        an object         both, merged member by member by this table
- *   anything else    absent            the batch's below the top level; nothing at the top level
+ *   anything else    absent            nothing at the top level; the batch's below it
  *   anything         anything else     the call's, including lists and null
  */
 

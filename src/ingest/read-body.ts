@@ -3,13 +3,14 @@
  *
  *   body                                            result
  *   is not JSON, or not an object                   rejected
- *   one of many calls is not JSON, but its          its position: only this call is rejected
- *     brackets and strings end, and another is JSON
+ *   one call of a batch is not JSON, but its end    its position: only this call is rejected
+ *     can be found, and another call is JSON
  *   is a single call                                one call, which is the body
  *   is a batch: `batch` is a list                   its entries, and the other members
  *   is a batch: `batch` is absent or not a list     rejected
  *   the other members exceed 32 KB                  rejected
- *   one of many calls is not UTF-8                  its position; rejected if anything else is not UTF-8
+ *   one call of a batch is not UTF-8                its position: only this call is rejected
+ *   anything else is not UTF-8                      rejected
  *   has more calls than a body may have             rejected, without reading the rest
  *
  * The body is scanned only once, and only the members outside the calls are parsed. A large body is scanned in

@@ -75,7 +75,7 @@ export function note(request: IncomingMessage, response: ServerResponse): void {
 
 export function onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   const open = [...(unanswered.get(socket) ?? [])];
-  // The client must not mistake the response to the malformed request for that to an earlier request.
+  // The client must not mistake the response to the malformed request for the response to an earlier one.
   const isTheirs = open.every((response) => !(response.headersSent || response.req.complete));
   if (!socket.writable || !isTheirs || open.length > 1) {
     socket.destroy();
