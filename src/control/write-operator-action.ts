@@ -37,7 +37,7 @@ export async function resumeDestination(
   await write(producer, resumeRecord(topics.operatorActions, destination));
 }
 
-/** Requests that deliveries awaiting retry are attempted now, or that all waiting deliveries are cancelled. */
+/** Requests that deliveries awaiting retry are attempted now, or that all waiting deliveries are canceled. */
 export async function releaseEarly(
   { producer, topics }: Operating,
   earlyRelease: EarlyRelease,
