@@ -7,8 +7,8 @@
  *   deletion-requests           7 d                              1 MiB
  *   deliveries.<destination>    7 d                              16 KiB more
  *   retries.<destination>       7 d, one partition               16 KiB more
- *   delays.<delay>              the larger of 8 h and twice the      16 KiB more
- *                               retry window
+ *   delays.<delay>              twice the retry window, at       16 KiB more
+ *                               least 8 h
  *   dead-letters                14 d                             64 KiB more
  *   attempts                    attempts.retention               1 MiB; only if attempts.enabled
  *   dead-letter-replays         compacted, one partition         1 MiB
