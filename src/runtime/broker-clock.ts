@@ -4,12 +4,12 @@
  * and the time of the response.
  *
  *   measurement                                            `nowMs` then follows
- *   none yet, or not possible                              the process's own clock
- *   agrees with the own clock                              the own clock at that time
- *   disagrees with the own clock                           the middle of the measurement
- *   agrees, but the response took over a second            the earlier measurement, if the own clock also
- *                                                         agrees with that one
- *   the own clock is set while the process runs            the last measurement, until the next one
+ *   none yet, or not possible                              the process's clock
+ *   agrees with the process's clock                        the process's clock at that time
+ *   disagrees with the process's clock                     the middle of the measurement
+ *   agrees, but the response took over a second            the earlier measurement, if the process's clock
+ *                                                         also agrees with that one
+ *   the process's clock is set while it runs               the last measurement, until the next one
  *
  * Between measurements, time is taken from the monotonic clock.
  */
@@ -63,9 +63,7 @@ export class BrokerClock implements Clock {
     return this.#own.sleep(ms, signal);
   }
 
-  /**
-   * How far the own clock is ahead of the brokers' clocks; negative if it is behind, null if it has not been measured.
-   */
+  /** How far the process's clock is ahead of the brokers' clocks; negative if it is behind, null if not measured. */
   offsetMs(): number | null {
     return this.#zeroMs === null ? null : Math.round(this.#ownZeroMs() - this.#zeroMs);
   }

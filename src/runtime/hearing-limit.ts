@@ -1,6 +1,6 @@
 /**
- * A time limit for waiting for another system that does not count delays of this process. While the process's event
- * loop is blocked, or the process gets no CPU time, it cannot read a response that has arrived.
+ * A time limit for waiting for another system. Delays of this process do not count toward it, because a process
+ * whose event loop is blocked, or that gets no CPU time, cannot read a response that has arrived.
  *
  *   a step of the wait                             counted time
  *   ended on time                                  its length

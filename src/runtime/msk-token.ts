@@ -51,7 +51,7 @@ export function mskToken(region: string, credentials: AwsCredentials, nowMs: num
   return Buffer.from(url).toString("base64url");
 }
 
-/** Encodes a parameter as RFC 3986 defines, like AWS does before signing. */
+/** Encodes a parameter as RFC 3986 defines, which AWS requires before signing. */
 function encoded(text: string): string {
   const percent = (character: string) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
   return encodeURIComponent(text).replaceAll(/[!'()*]/g, percent);
