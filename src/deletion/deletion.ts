@@ -8,7 +8,7 @@
  *                                                               written
  *   partition         audience-syncs, unless the      userId   {"type":"forget","userId"}
  *                     request names its sources or
- *                     the id is longer than a
+ *                     the ID is longer than a
  *                     member's can be
  *
  *   header of a notification    value

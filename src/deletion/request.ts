@@ -90,14 +90,14 @@ function parseSourceIds(json: JsonObject): ParsedSourceIds {
     );
   }
   const given = json.sourceIds;
-  const expected = "expected a list of ids. To delete the user from every source, omit sourceIds";
+  const expected = "expected a list of IDs. To delete the user from every source, omit sourceIds";
   if (!Array.isArray(given)) return invalid(`sourceIds is ${kindOf(given)}, ${expected}`);
   if (given.length === 0) return invalid(`sourceIds is an empty list, ${expected}`);
   const sourceIds = new Set<string>();
   for (const [index, entry] of given.entries()) {
     const id = asId(entry);
     if (id === null) {
-      return invalid(`sourceIds[${index}] is ${kindOf(entry)}, expected the id of a source`);
+      return invalid(`sourceIds[${index}] is ${kindOf(entry)}, expected the ID of a source`);
     }
     sourceIds.add(id);
   }

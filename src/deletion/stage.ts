@@ -12,7 +12,7 @@
  *   3  write dead letters for rejected records, and   the same; rerouted notifications are written twice
  *      reroute notifications whose topic is not
  *      writable
- *   4  finish the requests of the piece               the same, until the consumer commits
+ *   4  mark the requests as processed                 the same, until the consumer commits
  *   5  the consumer commits periodically              nothing is repeated
  *
  * So an offset is committed only when all records of every earlier request have been acknowledged. On a graceful
