@@ -19,7 +19,7 @@
  *   after a throttled response without   a sixteenth, at least 1 KiB: if a response exceeds the rest of
  *   records                              the quota, a broker withholds it for about 10 s, and would do
  *                                        so each time
- *   after one with records               sixteen times as many, up to 4 MiB
+ *   after a response with records        sixteen times as many, up to 4 MiB
  *
  *   a request with                       the broker waits at most
  *   all partitions that are read here    a second: a new partition's first fetch waits for the response

@@ -228,7 +228,7 @@ export class GroupMember implements Membership, Member {
     return { assignment, shared: partitions };
   }
 
-  /** If several permissions are missing, the error is about a topic, whatever response is the first. */
+  /** If several permissions are missing, the error is about a topic, whichever response arrives first. */
   async #findBrokers(): Promise<void> {
     const finding = this.#coordinator.find();
     finding.catch(() => undefined);
