@@ -226,7 +226,6 @@ export class KnownOperatorActions {
   }
 }
 
-/** The position of a record in a delay topic. */
 export interface DelayTopicPlace {
   readonly delay: string;
   readonly partition: number;

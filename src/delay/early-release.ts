@@ -62,7 +62,7 @@ export interface EarlyReleaseDeps {
   readonly producer: Pick<Producer, "send">;
   readonly clock: Clock;
   readonly operatorActions: OperatorActions;
-  /** The name of the topic of operator actions. */
+  /** The topic `operator-actions`. */
   readonly operations: string;
   readonly partitions: () => readonly ReleasedPartition[];
   /** The offset below which all records are processed; null if unknown. */

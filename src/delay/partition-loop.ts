@@ -145,7 +145,7 @@ class WaitingPartition {
     const gone = due.filter(({ waiting }) => this.#ahead.isGone(waiting));
     for (const { waiting } of gone) this.#partition.finish(waiting.record.offset);
     const here = gone.length === 0 ? due : due.filter((each) => !gone.includes(each));
-    // A failure has already been reported by the send.
+    // `#send` reports its own failures.
     this.#send(cancelled(here, this.#work.operatorActions), true).catch(() => undefined);
   }
 

@@ -89,7 +89,7 @@ export interface Attempt {
   prepared: unknown;
   /** Null if the unit can contain only one delivery. */
   name: UnitName | null;
-  /** Requests in progress. */
+  /** The number of requests in progress. */
   pending: number;
   /** Endpoints whose responses require that the unit is split, with these responses. */
   splits: readonly Split[];

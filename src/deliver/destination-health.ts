@@ -103,7 +103,6 @@ export class DestinationHealth {
     return this.recent(nowMs)?.failingSinceMs(nowMs) ?? null;
   }
 
-  /** The destination with its current settings. */
   get destination(): AttemptedDestination {
     return this.#destination;
   }

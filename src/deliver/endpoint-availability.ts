@@ -217,7 +217,7 @@ export class EndpointGates<Item> {
     return this.#waiting > this.#due.length;
   }
 
-  /** An item whose time has passed. */
+  /** Removes and returns an item that has to be evaluated again. */
   due(): Item | undefined {
     const due = this.#due.shift();
     if (due !== undefined) this.#waiting -= 1;

@@ -200,7 +200,6 @@ interface Owning {
   readonly condition: DestinationHealth;
   readonly report: Report;
   readonly clock: Clock;
-  /** The retry topic. */
   readonly retries: string;
 }
 

@@ -47,7 +47,6 @@ export interface Schedule<Item> {
   end(item: Item): void;
   /** Discards all items of a partition. */
   drop(owner: object): void;
-  /** True if `next` returns an item. */
   hasNext(): boolean;
 }
 

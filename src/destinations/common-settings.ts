@@ -15,7 +15,6 @@ export const idSetting = required(
   "ID of the destination, which is part of the names of its topics and consumer group.",
 );
 
-/** Settings of every destination. */
 export const commonSettings = {
   enabled: setting(
     flag(),

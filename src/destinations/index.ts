@@ -10,7 +10,6 @@ import { webhook } from "./webhook/webhook.ts";
 
 const TYPES: Readonly<Record<string, DestinationType>> = { webhook, topic };
 
-/** The settings of each type, by the type's name. */
 export const TYPE_SETTINGS: Readonly<Record<string, Section<Destination>>> = Object.fromEntries(
   Object.entries(TYPES).map(([kind, { settings }]) => [kind, settings]),
 );

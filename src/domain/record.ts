@@ -35,7 +35,6 @@ export type VisitHeader = (name: string, bytes: Buffer, start: number, end: numb
 
 export type WithHeaders = Pick<RecordContent, "headers" | "eachHeader">;
 
-/** Visits each header of a record in order. */
 export function eachHeader(record: WithHeaders, tell: VisitHeader): void {
   if (record.eachHeader !== undefined) {
     record.eachHeader(tell);

@@ -17,8 +17,8 @@ import type { Sleeper } from "./produce-and-wait.ts";
 
 const WAIT_MS = 250;
 /**
- * How much each delayed response to the same address adds to the delay. At most 175 responses count. As a result, an
- * address gets at most a hundred delayed responses per second.
+ * How much each delayed response to the same address adds to the delay. As a result, up to 200 concurrent requests from
+ * an address get at most a hundred responses per second. More requests wait 2 s each.
  */
 const MORE_MS = 10;
 const WAIT_MAX_MS = 2_000;

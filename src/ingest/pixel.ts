@@ -3,6 +3,7 @@
  *
  *   in the query                       in the call
  *   writeKey                           nothing
+ *   channel                            `web`, even if the query has another one or none
  *   anonymousId="a", with the quotes   a, because AMP writes the quotes
  *   name=value                         a string
  *   context.page.url=value             a string in nested objects

@@ -9,8 +9,8 @@
  *   unpack to more than the limit                     rejected at the piece that exceeds it
  *
  * For nearly all bodies, unpacking on this thread is faster than passing them to another thread. An unpacked body
- * may not exceed the limit for bodies, nor a hundred times its packed size. Packing real bodies does not make them
- * smaller than a fiftieth, because each call has its own IDs and times.
+ * may not exceed the limit for bodies. If it is larger than 128 KiB, it may also not exceed a hundred times its packed
+ * size. Packing real bodies does not make them smaller than a fiftieth, because each call has its own IDs and times.
  */
 
 import { constants, createGunzip, gunzipSync } from "node:zlib";

@@ -38,7 +38,6 @@ export type Unfinished =
       readonly kind: "known";
       /** Empty if the brokers have no IDs. */
       readonly topicId: string;
-      /** The parts with waiting records. */
       readonly parts: readonly UnfinishedPart[];
     }
   | { readonly kind: "missing" }

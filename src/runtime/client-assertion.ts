@@ -31,7 +31,7 @@ export function assertionKey(pem: string): {
 
 export interface Asserted {
   readonly clientId: string;
-  /** The audience. */
+  /** The audience of the assertion. */
   readonly tokenUrl: string;
   /** PEM. */
   readonly privateKey: string;

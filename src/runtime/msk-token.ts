@@ -25,7 +25,7 @@ const ALGORITHM = "AWS4-HMAC-SHA256";
 export function mskToken(region: string, credentials: AwsCredentials, nowMs: number): string {
   const { accessKeyId, secretAccessKey, sessionToken } = credentials;
   const host = `kafka.${region}.amazonaws.com`;
-  // 20260301T093015Z
+  // Such as 20260301T093015Z.
   const time = `${new Date(nowMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, "")}Z`;
   const day = time.slice(0, 8);
   const scope = `${day}/${region}/${SERVICE}/aws4_request`;

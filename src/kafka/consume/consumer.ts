@@ -36,7 +36,6 @@ const FAILURES_MAX = 5;
 export interface ConsumerWorld extends RunWorld {
   readonly outages: OutageLog;
   readonly ends: Pick<LogEnds, "withLatest">;
-  /** The identity of this process for the brokers. */
   readonly identity: Identity;
   readonly clock: Pick<Clock, "nowMs">;
 }

@@ -106,7 +106,7 @@ export class PartitionBuffer {
   #id: ProducerId | null = null;
   #sequence = 0;
   #failures = 0;
-  /** Number of records in the latest batch. */
+  /** The number of items in the latest batch; a bundle is one item. */
   #count = 0;
   #batchBytes = 0;
   /** `true` if the latest batch may have been written, so that it must be repeated unchanged. */
@@ -276,7 +276,7 @@ export class PartitionBuffer {
     return record?.bundle !== undefined || Boolean(record?.compression?.bytes);
   }
 
-  /** The records of the latest batch. */
+  /** The number of records in the latest batch, including those in a bundle. */
   get #batchRecords(): number {
     const first = this.#records[this.#head];
     return first !== undefined && this.#isBundle(this.#head) ? recordCount(first) : this.#count;

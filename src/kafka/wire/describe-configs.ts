@@ -17,7 +17,6 @@ export interface ConfigsQuery {
   readonly kind: typeof TOPIC | typeof BROKER;
   /** Topics, or a broker's node ID. */
   readonly names: readonly string[];
-  /** The settings that are described. */
   readonly keys: readonly string[];
 }
 
@@ -39,7 +38,7 @@ export function encodeDescribeConfigs(
   for (const name of names) {
     parts.push(Buffer.from([kind]), text(name), int32(keys.length), ...keys.map(text));
   }
-  // Neither synonyms nor documentation.
+  // Synonyms and documentation are not requested.
   parts.push(Buffer.alloc(version >= WITH_DOCUMENTATION ? 2 : 1));
   return Buffer.concat(parts);
 }

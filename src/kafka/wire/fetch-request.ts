@@ -27,7 +27,7 @@ export interface FetchWithSession {
   readonly forgotten: readonly PartitionPlace[];
 }
 
-/** @param roomBytes bytes left free in front. */
+/** @param roomBytes bytes left free in front of the request. */
 export function encodeFetch(fetch: FetchWithSession, roomBytes: number): Buffer {
   const requested = Map.groupBy(fetch.requested, ({ topic }) => topic);
   const forgotten = Map.groupBy(fetch.forgotten, ({ topic }) => topic);

@@ -8,7 +8,6 @@ import type { RecordReader } from "./record-reader.ts";
 
 /** The values that all records of a batch share. */
 export interface RecordBatch {
-  /** Reads the fields of the records. */
   readonly reader: RecordReader;
   readonly firstOffset: number;
   /** The records' timestamps are relative to this. */

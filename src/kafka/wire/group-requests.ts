@@ -33,7 +33,7 @@ export interface GroupResponse {
   readonly errorCode: number;
 }
 
-/** @param roomBytes left free in front. */
+/** @param roomBytes bytes left free in front of the request. */
 export function encodeHeartbeat(member: MemberOfGroup, roomBytes: number): Buffer {
   const buffer = Buffer.allocUnsafe(roomBytes + memberBytes(member) + 2);
   // The group instance is not set.
@@ -41,7 +41,7 @@ export function encodeHeartbeat(member: MemberOfGroup, roomBytes: number): Buffe
   return buffer;
 }
 
-/** @param roomBytes left free in front. */
+/** @param roomBytes bytes left free in front of the request. */
 export function encodeCommit(
   member: MemberOfGroup,
   topics: readonly OffsetsOfTopic[],

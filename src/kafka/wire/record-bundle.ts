@@ -81,7 +81,7 @@ export class RecordBundle implements OutgoingRecord {
     return out;
   }
 
-  /** Returns the bytes of the record. */
+  /** Ends the record, and returns its number of bytes. */
   end(): number {
     const out = this.#out;
     this.#putLength(this.#valueAt);

@@ -65,7 +65,7 @@ export function readLeaders(payload: Buffer): Leaders {
     at += 1; // internal
     const nodes: number[] = [];
     for (let partitions = int32(); partitions > 0; partitions -= 1) {
-      at += 2; // error: of its replicas, or that it has no leader
+      at += 2; // error code
       const partition = int32();
       nodes[partition] = int32();
       for (let list = 0; list < 3; list += 1) {
