@@ -58,12 +58,12 @@ export function problemsAcross(tree: unknown): readonly Problem[] {
   const networks = texts(entries(at(tree, ["delivery"]), ["allowNetworks"]), []);
   const allowNetworks = networks.flatMap(({ text }) => parseNetwork(text) ?? []);
   return [
-    ...repeated(sourceIds, "an id that no other source has"),
+    ...repeated(sourceIds, "an ID that no other source has"),
     ...repeatedKeys(sources),
     ...unknown(named.flat(), destinationIds, "destination"),
     ...named.flatMap((ofOne) => repeated(ofOne, "every destination at most once")),
     ...unknown(texts([{ raw: tree, path: [] }], ["defaultSource"]), sourceIds, "source"),
-    ...repeated(destinationIds, "an id that no other destination has"),
+    ...repeated(destinationIds, "an ID that no other destination has"),
     ...destinations.flatMap((destination) => {
       const endpoints = entries(destination.raw, ["endpoints"], destination.path);
       const urls = texts(endpoints, ["url"]);
@@ -94,7 +94,7 @@ function audienceProblems(tree: unknown, sourceIds: readonly Named[]): readonly 
   const audiences = entries(tree, ["audiences"]);
   const root = [{ raw: tree, path: [] }];
   return [
-    ...repeated(texts(audiences, ["id"]), "an id that no other audience has"),
+    ...repeated(texts(audiences, ["id"]), "an ID that no other audience has"),
     ...repeated(texts(audiences, ["key"]), "a key that no other audience has"),
     ...unknown(texts(audiences, ["source"]), sourceIds, "source"),
     ...unknown(texts(root, ["audienceDefaults", "source"]), sourceIds, "source"),
@@ -173,7 +173,7 @@ function unknown(named: readonly Named[], ids: readonly Named[], what: string): 
   return named
     .filter(({ text }) => !known.has(text))
     .map(({ path, text }, index) => {
-      const expected = `the id of a ${what} (${choices})`;
+      const expected = `the ID of a ${what} (${choices})`;
       const similar = index < HINTS_MAX ? nearest(text, [...known]) : null;
       const hint = similar === null ? null : `did you mean ${similar}?`;
       return { path, found: describe(text), expected, hint };

@@ -4,7 +4,7 @@
  *   1  fill in variables and files  `${NAME}` and `${file:/path}` inside strings
  *   2  override from the environment `SWITCHYARD_...`
  *   3  decode each setting          types, ranges, unknown keys
- *   4  check across settings        unique ids, references
+ *   4  check across settings        unique IDs, references
  */
 
 import { typeOf } from "../destinations/index.ts";

@@ -348,9 +348,9 @@ test("an action that is none, too large, or not allowed is rejected with a sente
   );
   expect((await act(page, {}, `${" ".repeat(5_000)}${RETRY}`)).status).toBe(413);
   page.data.work = () => {
-    throw new Error("no destination has the id");
+    throw new Error("no destination has the ID");
   };
-  expect((await act(page)).body).toContain("no destination has the id");
+  expect((await act(page)).body).toContain("no destination has the ID");
   expect(page.data.acted).toEqual([]);
   const put = await send(page.url, "/api/actions", { method: "PUT", headers: OWN });
   expect([put.status, put.headers.allow]).toEqual([405, "GET, HEAD, POST"]);

@@ -103,6 +103,6 @@ async function assertKnown(ids: readonly string[], wanted: string): Promise<void
   const similar = nearest(wanted, ids);
   const meant = similar === null ? "" : ` Did you mean ${similar}?`;
   throw new WrongUsage(
-    `no destination has the id "${wanted}". Configured: ${ids.join(", ") || "none"}.${meant}`,
+    `no destination has the ID "${wanted}". Configured: ${ids.join(", ") || "none"}.${meant}`,
   );
 }

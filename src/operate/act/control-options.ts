@@ -58,6 +58,6 @@ export function attemptedOf(id: string, { destinations }: Config): AttemptedDest
     );
   }
   throw new WrongUsage(
-    `no destination has the id "${id}". Configured: ${known.join(", ") || "none"}.`,
+    `no destination has the ID "${id}". Configured: ${known.join(", ") || "none"}.`,
   );
 }

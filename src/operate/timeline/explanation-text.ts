@@ -116,7 +116,7 @@ function lineNumbers(lines: readonly number[]): string {
 export function noRequestText(first: Exclude<FirstStep, { readonly kind: "attempt" }>): string {
   switch (first.kind) {
     case "dead-letter":
-      return `no request: dead letter ${first.reason}: ${visibleCell(first.error)}`;
+      return `no request, but a dead letter (${first.reason}): ${visibleCell(first.error)}`;
     case "retry":
       return `no request yet: it is retried after ${first.delayMs / 1_000} s`;
     case "wait":

@@ -42,7 +42,7 @@ export function createJournal(
     if (reported.has(reason)) return;
     reported.add(reason);
     write(
-      `lost ${count} calls (${reason}): ${message}. ` +
+      `lost ${count === 1 ? "1 call" : `${count} calls`} (${reason}): ${message}. ` +
         "Further losses for this reason are not printed; to be notified of each loss, pass onError.",
     );
   };
@@ -61,7 +61,7 @@ export function createJournal(
       if (isOn) write(line);
     },
     queued: (type, { json, bytes }, waiting) => {
-      if (isOn) write(`queued ${type}, ${bytes} bytes; ${waiting} wait`);
+      if (isOn) write(`queued ${type}, ${bytes} bytes; ${waiting} waiting`);
       if (debugPayloads) write(json);
     },
     lost: (calls, loss) => {

@@ -161,7 +161,7 @@ export class Sender {
       if (loss === null) {
         this.#ports.acknowledged(batch, attempts);
       } else {
-        this.#ports.log(`stopped retrying ${batch.length} calls (${loss.reason}): ${loss.message}`);
+        this.#ports.log(`lost a batch of ${batch.length} (${loss.reason}): ${loss.message}`);
         this.#ports.lost(batch, loss);
       }
       this.#resolveWaiters();
@@ -182,15 +182,14 @@ export class Sender {
       if (signal.aborted) return outOfTime(attempt - 1, status);
       this.#lastFlushAtMs = nowMs();
       const body = batchBody(batch, nowMs());
-      log(`sending ${batch.length} calls, attempt ${attempt}`);
+      log(`sending a batch of ${batch.length}, attempt ${attempt}`);
       const outcome = await unlessAborted(post(body, signal), signal);
       if (outcome === null) return outOfTime(attempt, status);
       const decision = decide(outcome, attempt, this.#settings.attemptsMax, nowMs(), random());
       if (decision.kind === "give-up") return { loss: decision.loss, attempts: attempt };
       if (decision.kind === "acknowledged") {
         log(
-          `${batch.length} calls were acknowledged, ${this.#queue.count - batch.length} are ` +
-            `waiting`,
+          `a batch of ${batch.length} was acknowledged; ${this.#queue.count - batch.length} waiting`,
         );
         return { loss: null, attempts: attempt };
       }

@@ -78,7 +78,7 @@ test.each([
   [`topics --kafka-timeout soon -c ${GOOD}`, 2, "from 0ms to 1d, such as 30s, 5m or 2h."],
   [`pause web --for 0s -c ${GOOD}`, 2, '"0s" is not a duration from 1ms to 365d, such as'],
   [`status --rate-window 1h -c ${GOOD}`, 2, '"1h" is not a duration from 1s to 10m, such as'],
-  [`status --destination nope -c ${GOOD}`, 2, 'no destination has the id "nope". Configured: '],
+  [`status --destination nope -c ${GOOD}`, 2, 'no destination has the ID "nope". Configured: '],
   [`dead-letters list --since 1h --until 2h -c ${GOOD}`, 2, "--until must be later than --since"],
   [`dead-letters replay --since 1h --until 2h -c ${GOOD}`, 2, "--until must be later than --since"],
   [`schemas check -c ${BAD}`, 2, "3 problems"],

@@ -31,10 +31,10 @@ kafka | (file) | a string | a map of settings
 + operatorEvents: { enabled: true, webhook: { url: 'https://a.example.com/', sharedSecret: 'whsec_?' } } | operatorEvents.webhook.sharedSecret | whsec_ followed by something other than base64 | base64 after whsec_
 + webhooks: {} | webhooks | an unknown setting | one of kafka
 + audiences: [{ id: '' }] | audiences[0].id | "" | at most 1024
-+ audiences: [{ id: a }, { id: a }] | audiences[1].id | "a", as in audiences[0].id | an id that no other audience has
++ audiences: [{ id: a }, { id: a }] | audiences[1].id | "a", as in audiences[0].id | an ID that no other audience has
 + audiences: [{ id: a, key: k }, { id: b, key: k }] | audiences[1].key | "k", as in audiences[0].key | a key that no other audience has
-+ audiences: [{ id: a, source: nowhere }] | audiences[0].source | "nowhere" | the id of a source
-+ audienceDefaults: { source: nowhere } | audienceDefaults.source | "nowhere" | the id of a source
++ audiences: [{ id: a, source: nowhere }] | audiences[0].source | "nowhere" | the ID of a source
++ audienceDefaults: { source: nowhere } | audienceDefaults.source | "nowhere" | the ID of a source
 + audienceDefaults: { integrations: { All: 1 } } | audienceDefaults.integrations | a map | a map of integration names
 + audienceDefaults: { approvalShare: 1.5 } | audienceDefaults.approvalShare | 1.5 | a number from 0 to 1
 + <<: { log: {} } | ["<<"] | an unknown setting | one of kafka
@@ -72,9 +72,9 @@ kafka + sasl: { mechanism: plain, username: u, password: p, scope: s } | kafka.s
 + sources: [{ id: a, writeKey: k }, { id: b, writeKeys: [x, k] }] | sources[1].writeKeys[1] | the write key of sources[0].writeKey | only once
 + sources: [{ id: a, writeKey: k, writeKeys: [x] }] | sources[0] | writeKey and writeKeys | only one of them
 + sources: [{ id: a, writeKey: "" }] | sources[0].writeKey | "" | a write key
-+ sources: [{ id: a, destinations: [crm] }] | sources[0].destinations[0] | "crm" | the id of a destination (none is configured)
++ sources: [{ id: a, destinations: [crm] }] | sources[0].destinations[0] | "crm" | the ID of a destination (none is configured)
 + sources: [{ id: a, callsPerSecond: 0 }] | sources[0].callsPerSecond | 0 | above
-+ defaultSource: web | defaultSource | "web" | the id of a source
++ defaultSource: web | defaultSource | "web" | the ID of a source
 + delivery: { timeout: 5001ms } | delivery.timeout | "5001ms" | from 1ms to 5s
 + delivery: { timeout: 0s } | delivery.timeout | "0s" | from 1ms to 5s
 + delivery: { retryWindow: 5h } | delivery.retryWindow | "5h" | from 1ms to 4h

@@ -106,7 +106,7 @@ test("not more than eight at a time", async () => {
 });
 
 test("one that the configuration does not allow is rejected, and leaves nothing behind", () => {
-  refusal = "no destination has the id";
+  refusal = "no destination has the ID";
   expect(jobs.begin(waitFor("gone"), SENDER)).toMatchObject({ status: 400, why: refusal });
   expect([jobs.views(), log.seen]).toEqual([[], []]);
 });

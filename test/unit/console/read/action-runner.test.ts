@@ -75,7 +75,7 @@ test.each<[string, Action, RegExp]>([
   [
     "of no destination",
     { action: "retry", destination: "gone" },
-    /no destination has the id "gone"\. Configured: crm/,
+    /no destination has the ID "gone"\. Configured: crm/,
   ],
   [
     "of a topic",

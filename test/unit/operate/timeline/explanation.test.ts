@@ -71,7 +71,7 @@ function linesOf(first: FirstStep): readonly string[] {
 test.each([
   [
     { kind: "dead-letter", reason: "rejected", error: "it is too large" },
-    "    no request: dead letter rejected: it is too large",
+    "    no request, but a dead letter (rejected): it is too large",
   ],
   [{ kind: "retry", delayMs: 10_000 }, "    no request yet: it is retried after 10 s"],
   [
