@@ -169,7 +169,8 @@ const READERS: {
   "resume-replay": (fields) => {
     const kind = fields.oneOf("kind", ["calls", "dead-letters"]);
     const replay = fields.text("replay");
-    if (!/^[\w-]{1,60}$/.test(replay)) fields.reject("replay is not the name of a replay.");
+    if (!/^[\w-]{1,60}$/.test(replay))
+      fields.reject("The value of replay is not the name of a replay.");
     return { action: "resume-replay", kind, replay, destination: fields.textOrNull("destination") };
   },
   approve: (fields) => ({

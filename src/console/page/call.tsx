@@ -68,8 +68,8 @@ function Known({ view }: { readonly view: CallView }) {
       </Panel>
       <Panel title="Routing">
         <p class="quiet">
-          Which destinations of the call's source get the call under the current configuration, and
-          why. Filters and changed properties are shown by name.
+          Shows which destinations of the call's source would now get the call, and why. Filters and
+          changed properties are shown by name.
         </p>
         {decisions.length === 0 ? (
           <Empty>The call itself was not found, or its source is not connected.</Empty>
@@ -84,8 +84,8 @@ function Known({ view }: { readonly view: CallView }) {
       </Panel>
       <Panel title="Requests">
         <p class="quiet">
-          The requests that would be sent now, with the current configuration. Nothing is sent.
-          Values of static headers and paths of URLs are hidden.
+          Shows the requests that would be sent now, with the current configuration. Nothing is
+          sent. Values of static headers and paths of URLs are hidden.
         </p>
         {requests.length === 0 ? (
           <Empty>The call itself was not found, or no destination receives it.</Empty>

@@ -99,7 +99,7 @@ test.each<[unknown, string]>([
   ],
   [
     { action: "resume-replay", kind: "calls", replay: "../x", destination: null },
-    "replay is not the name of a replay.",
+    "The value of replay is not the name of a replay.",
   ],
 ])("%j is invalid", (body, why) => {
   expect(whyOf(body)).toContain(why);
