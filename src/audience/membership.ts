@@ -26,7 +26,9 @@
 
 export interface Membership {
   readonly isMember: boolean;
-  /** Offset of the `begin` record of the last sync that contained the user, as of this write; -1 if there was none. */
+  /**
+   * Offset of the `begin` record of the last sync that contained the user when this was written; -1 if there was none.
+   */
   readonly mark: number;
   /** -1 if there is no valid number. */
   readonly number: number;

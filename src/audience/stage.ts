@@ -64,7 +64,10 @@ import { FailedStores, type OwnedStore, ownStore, type Stores } from "./store/ow
 
 export interface AudienceDeps extends StageDeps {
   readonly stores: Stores;
-  /** For each partition, the limit of memory for users who join in open syncs, as a number of pieces (`seen-members.ts`). */
+  /**
+   * For each partition, the limit of memory for users who join in open syncs, as a number of pieces
+   * (`seen-members.ts`).
+   */
   readonly arrivalPieces?: number;
 }
 

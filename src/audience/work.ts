@@ -43,8 +43,8 @@ export function makerFor(
 }
 
 /**
- * Removes the arrivals of syncs that have ended (`seen-members.ts`). Call this after the ended sync was removed from the
- * audience, so that its entries are removed in the same batch or in a later one.
+ * Removes the arrivals of syncs that have ended (`seen-members.ts`). Call this after the ended sync was removed from
+ * the audience, so that its entries are removed in the same batch or in a later one.
  */
 export async function clearArrivals(
   { state, breathe }: Work,

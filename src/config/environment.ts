@@ -1,7 +1,7 @@
 /**
- * Reads settings from the environment. Each setting that is not in a list has a variable: `SWITCHYARD_`, followed by the
- * setting's path in upper snake case. A variable overrides the file. One newline at the end of a variable is removed;
- * an empty variable counts as not set.
+ * Reads settings from the environment. Each setting that is not in a list has a variable: `SWITCHYARD_`, followed by
+ * the setting's path in upper snake case. A variable overrides the file. One newline at the end of a variable is
+ * removed; an empty variable counts as not set.
  */
 
 import { isJsonObject } from "../domain/json.ts";

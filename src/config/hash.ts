@@ -32,7 +32,7 @@ import {
 
 const HASH_BYTES = 6;
 /**
- * With these values, a hash takes 2 MiB and about 10 ms, for which the process is blocked whenever it reads the
+ * With these values, a hash takes 2 MiB and about 10 ms. The process is blocked for that time whenever it reads the
  * configuration.
  */
 const COST = { N: 2_048, r: 8, p: 1 };

@@ -23,7 +23,7 @@ type Yaml =
   | {
       readonly kind: "yaml";
       readonly tree: unknown;
-      /** Line of the value at a path; if the value is absent, line of the map or list around it. */
+      /** The line of the value at a path or, if the value is absent, of the map or list around it. */
       readonly lineOf: (path: Path) => number | null;
     }
   | { readonly kind: "invalid"; readonly problems: readonly LocatedProblem[] };

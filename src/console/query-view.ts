@@ -216,7 +216,9 @@ export interface AudienceView {
   readonly last: { readonly syncId: string; readonly endedAt: string } | null;
   /** All syncs that the topic still contains, the latest first. */
   readonly syncs: readonly SyncView[];
-  /** The number of members over the period that the topic's records still cover, which is about a day; null if unknown. */
+  /**
+   * The number of members over the period that the topic's records still cover, which is about a day; null if unknown.
+   */
   readonly history: Series<"members"> | null;
   readonly awaitingApproval: {
     readonly syncId: string;

@@ -76,7 +76,7 @@ export function schemaSource(
   return { lookup };
 }
 
-/** The schemas used by one schema that have been looked up so far. */
+/** The schemas that one schema uses, as far as they have been looked up. */
 class Used {
   readonly schemas: FoundSchema["references"][number][] = [];
   /** Indexes of the schemas; null while a schema is being looked up. */

@@ -37,10 +37,7 @@ export class StartInterruptedError extends Error {
 export function waitOut({ untilMs, log, signal, delayFirstMs = DELAY_FIRST_MS }: Waits): WaitOut {
   const said = new Set<string>();
   return async (work) => {
-    /**
-     * When the first of the current consecutive errors whose wait is limited occurred; null if the last error is not
-     * one of them.
-     */
+    /** When the current series of errors with a limited wait started; null if there is no such series. */
     let firstAtMs: number | null = null;
     for (let delayMs = delayFirstMs; ; delayMs = Math.min(DELAY_MAX_MS, 2 * delayMs)) {
       try {

@@ -10,7 +10,7 @@ const QUANTILES = [
   ["1", 100],
 ] as const;
 /**
- * Each measurement wakes up the process. With one every 20 ms, measurements caused a fifth of all wakeups of a process
+ * Each measurement wakes up the process. At intervals of 20 ms, measurements caused a fifth of all wakeups of a process
  * with an average load. Stalls of at least this length are always detected.
  */
 const RESOLUTION_MS = 100;

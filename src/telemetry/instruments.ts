@@ -20,7 +20,9 @@ export interface BoundCounter {
   inc(count?: number): void;
 }
 export interface BoundGauge {
-  /** Set NaN if the value is unknown. An unknown value is not shown, so that sums over the other values stay correct. */
+  /**
+   * Set NaN if the value is unknown. An unknown value is not shown, so that sums over the other values stay correct.
+   */
   set(value: number): void;
   inc(count?: number): void;
   dec(count?: number): void;

@@ -56,7 +56,7 @@ class LevelStore implements OrderedStore {
   readonly #level: ClassicLevel<string, string>;
   readonly #directory: string;
   /**
-   * Each lookup runs in the opposite direction of the previous one, because the tables that were read last are still
+   * Each lookup runs in the opposite direction to the previous one, because the tables that were read last are still
    * open.
    */
   #isBackwards = false;

@@ -13,8 +13,8 @@ export interface OrderedStore {
    */
   pieces(from: string, to: string): AsyncIterable<readonly StoreEntry[]>;
   /**
-   * Writes all changes, or fails without writing any. Several calls take effect in order. Written changes survive a crash of the process, but not always
-   * a crash of the machine.
+   * Writes all changes, or fails without writing any. Several calls take effect in order. Written changes survive a
+   * crash of the process, but not always a crash of the machine.
    */
   write(changes: readonly StoreChange[]): Promise<void>;
   /**

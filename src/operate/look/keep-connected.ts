@@ -37,7 +37,7 @@ export function keepConnected(useKafka: UseKafka, signal: AbortSignal) {
   };
 }
 
-/** Limits the time, because Kafka may become unreachable while a view is shown. */
+/** Rejects after a time limit, because Kafka may become unreachable while a view is shown. */
 export async function inTime<Result>(
   work: Promise<Result>,
   signal: AbortSignal,

@@ -79,7 +79,7 @@ export function messageIdOf({ messageId, record }: DeadLetter): string | null {
 }
 
 /**
- * Selects the dead letters that pass every filter that is set:
+ * A dead letter is selected if it passes all filters that are set:
  *
  *   filter        passes
  *   destinations  one of these; a dead letter without a destination passes none

@@ -4,7 +4,8 @@
  *   format   each line
  *   text     a step: its time, the time since the first step, its destination, a sentence; then the final state at each
  *            destination, and what is unknown
- *   --json   an object with the call's message ID: a step or a final state, in order of time, then each gap; `kind` shows which of these it is
+ *   --json   an object with the call's message ID: a step or a final state, in order of time, then each gap; `kind` shows
+ *            which of these it is
  */
 
 import { visibleCell } from "../../domain/escape-control.ts";

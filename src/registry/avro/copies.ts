@@ -71,7 +71,10 @@ const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 const [NULL, TRUE, FALSE] = [pieceOf("null"), pieceOf("true"), pieceOf("false")];
 
-/** The position of a value in the call. The format of times depends on the position: a call's own times include milliseconds. */
+/**
+ * The position of a value in the call. The format of times depends on the position: a call's own times include
+ * milliseconds.
+ */
 type Place = "top" | "time" | "inside";
 
 export function copyOf(type: Type): Copy {

@@ -2,7 +2,7 @@
  * Reduces an Avro schema to the parts that are needed for reading values. Only these parts are passed to avsc, because
  * avsc generates code from the names of types and fields.
  *
- *   in a schema                              after this
+ *   in the original schema                   in the reduced schema
  *   names of types                           numbered, because the bytes do not depend on them, and producers
  *                                            use names such as `a-b` or `Outer$`
  *   names of fields and symbols              numbered if they are not identifiers; `nameOf` returns them

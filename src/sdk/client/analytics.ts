@@ -1,6 +1,6 @@
 /**
- * The client library: each method validates its call, adds it to the queue and returns. Requests are made in the background.
- * `validate.ts`, `encode.ts`, `queue.ts` and `retry.ts` make the decisions, which this file carries out.
+ * The client library: each method validates its call, adds it to the queue and returns. Requests are made in the
+ * background. `validate.ts`, `encode.ts`, `queue.ts` and `retry.ts` make the decisions, which this file carries out.
  */
 
 import process from "node:process";
@@ -25,9 +25,9 @@ import { validate } from "./validate.ts";
 /**
  * Queues calls and sends them in batches to the ingest endpoint. A process needs only one instance.
  *
- * The six methods throw a `ValidationError` for an invalid call and a `ClosedError` after `close`, but never because of the
- * network. Call `close` before the process ends, or pass the instance to `closeOnExit`, because waiting calls do not
- * keep the process alive.
+ * The six methods throw a `ValidationError` for an invalid call and a `ClosedError` after `close`, but never because of
+ * the network. Call `close` before the process ends, or pass the instance to `closeOnExit`, because waiting calls do
+ * not keep the process alive.
  *
  * Each of the six methods returns immediately. Awaiting the result is optional. The result resolves when the endpoint
  * has acknowledged the call, and rejects with a `LostCallError` if the call is lost.

@@ -1,8 +1,8 @@
 /** The errors that the library throws, and the losses that it reports. */
 
 /**
- * An invalid call or option. Thrown immediately, and nothing is queued. The message never contains a value, which may be
- * personal data.
+ * An invalid call or option. Thrown immediately, and nothing is queued. The message never contains a value, which may
+ * be personal data.
  */
 export class ValidationError extends Error {
   override readonly name = "ValidationError";

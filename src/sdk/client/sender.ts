@@ -11,7 +11,7 @@
  * same message IDs. A batch leaves the queue when it is acknowledged or reported as lost. `stop` (the timeout of
  * `close`) ends the wait or the request in progress and reports all remaining calls as lost.
  *
- * Timers keep the process alive only until `flush`, `close` and all awaited calls have resolved or rejected.
+ * Timers keep the process alive only while a `flush`, a `close` or an awaited call is pending.
  */
 
 import type { Loss } from "./client-error.ts";
