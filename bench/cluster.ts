@@ -187,7 +187,7 @@ function text(costs: readonly Cost[], rolled: Waits, killed: Waits): string {
   const [alone] = costs;
   const of = (part: "steady" | "backlog", cost: Cost) => ({
     [`${part}: CPU ms / 1,000 deliveries`]: cost[part].cpuMsPerThousand.toFixed(0),
-    [`${part}: against one`]: (
+    [`${part}: relative to one`]: (
       cost[part].cpuMsPerThousand / (alone?.[part].cpuMsPerThousand ?? Number.NaN)
     ).toFixed(2),
     [`${part}: busiest / mean`]: cost[part].busiest.toFixed(2),
@@ -209,7 +209,7 @@ function text(costs: readonly Cost[], rolled: Waits, killed: Waits): string {
     "",
     markdown([waitRow("rolling restart", rolled), waitRow("SIGKILL of one", killed)]),
     "",
-    `${DESTINATIONS.length} destinations, ${PARTITIONS} partitions, three brokers with three copies; ` +
+    `${DESTINATIONS.length} destinations, ${PARTITIONS} partitions, three brokers, three replicas; ` +
       `${PER_SECOND} calls a second, or a backlog of ${BACKLOG}, each to every destination. Goals: 1 s and nothing repeated in a ` +
       "rolling restart, 12 s after a SIGKILL.",
   ].join("\n");

@@ -109,7 +109,7 @@ function rowsOf(count: number, runs: ReadonlyMap<string, readonly Run[]>) {
     state,
     deliveries: of(state, ({ deliveries }) => deliveries).toFixed(0),
     "first to last attempt s": of(state, ({ seconds }) => seconds).toFixed(1),
-    "time per delivery against all healthy": (
+    "time per delivery relative to all healthy": (
       perDelivery(state) / perDelivery("all healthy")
     ).toFixed(2),
     "CPU s": of(state, ({ cpuS }) => cpuS).toFixed(1),

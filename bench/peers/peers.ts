@@ -44,7 +44,7 @@ const CASES: Readonly<Record<string, { readonly destinations: number; readonly r
   "One destination, a backlog": { destinations: 1, run: backlog },
   "300 a second over ten destinations, then one of them hangs": { destinations: TEN, run: steady },
   "8 s of 503": { destinations: 1, run: outage },
-  "Killed with SIGKILL and started again": { destinations: 1, run: crash },
+  "Killed with SIGKILL and restarted": { destinations: 1, run: crash },
 };
 
 export async function benchPeers(brokers: string, rounds: number): Promise<string> {

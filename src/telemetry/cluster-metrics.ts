@@ -20,8 +20,8 @@ export const CLUSTER_METRICS = {
     type: "counter",
     labels: ["broker"],
     help:
-      "Sum of the throttle times in responses from the broker, because this process exceeds a " +
-      "quota in Kafka. Those of several connections can overlap, so the rate can be above 1.",
+      "Sum of the throttle times in the broker's responses to this process, which exceeds a quota. " +
+      "Times of several connections can overlap, so the rate can be above 1.",
   },
   lag: {
     name: "switchyard_consumer_lag_records",
@@ -36,7 +36,7 @@ export const CLUSTER_METRICS = {
     name: "switchyard_consumer_oldest_unprocessed_age_seconds",
     type: "gauge",
     labels: ["stage", "destination"],
-    help: "Age of the oldest record that has not been processed, which may in fact be older; 0 if there is none. Absent while unknown.",
+    help: "Lower bound of the age of the oldest unprocessed record; 0 if there is none. Absent while unknown.",
     inStatus: true,
   },
   lagUnknown: {
@@ -51,9 +51,7 @@ export const CLUSTER_METRICS = {
     name: "switchyard_consumer_lag_age_seconds",
     type: "gauge",
     labels: [],
-    help:
-      "Age of the lags: the time since the log end offsets were refreshed from all brokers, " +
-      "every 10 s.",
+    help: "Time since the log end offsets, from which lag is computed, were refreshed from all brokers.",
   },
   topicRetention: {
     name: "switchyard_topic_retention_seconds",
@@ -84,8 +82,8 @@ export const CLUSTER_METRICS = {
     type: "gauge",
     labels: ["stage", "destination"],
     help:
-      "Other programs that are, or were in the last 2 minutes, members of the consumer group. " +
-      "The process that leads the group sees all of them. Absent if there are none.",
+      "Other programs that were members of the consumer group in the last 2 minutes. Only the " +
+      "process that leads the group sees all of them. Absent if there are none.",
   },
   commitFailures: {
     name: "switchyard_consumer_commit_failures_total",

@@ -264,8 +264,8 @@ export const METRICS = {
     type: "counter",
     labels: ["source"],
     help:
-      "Calls with values that JSON does not allow: infinities and values that are not numbers, " +
-      "which are read as null, or control characters, which are read as escapes.",
+      "Calls with an infinity or a not-a-number, which is read as null, or with an unescaped control " +
+      "character, which is escaped.",
   },
   ingestDuration: {
     name: "switchyard_ingest_request_duration_seconds",

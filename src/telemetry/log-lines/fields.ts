@@ -44,9 +44,8 @@ export const LOG_FIELDS = {
   cause: {
     type: "string",
     meaning:
-      "The cause. In `kafka.waiting`, a sentence. In `config.*`, one of file, SIGHUP, request, " +
-      "start, topics. In `operator-webhook.*`, the status of the response, or the reason why " +
-      "there was no response.",
+      "In `kafka.waiting`, a sentence; in `config.*`, one of file, SIGHUP, request, start, topics; " +
+      "in `operator-webhook.*`, the response's status, or the reason why there was none.",
   },
   clients: { type: "object", meaning: "Client IDs of other programs in a consumer group." },
   code: { type: "string", meaning: "Code of a rejected request, as in the response body." },

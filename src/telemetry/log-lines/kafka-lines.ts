@@ -72,9 +72,8 @@ export const KAFKA_LINES = {
   "kafka.group.foreign-members": {
     levels: ["warn"],
     meaning:
-      "Another program was a member of one of Switchyard's consumer groups. If it leads the " +
-      "group, or joins with the consumer protocol (KIP-848), it can take records, which " +
-      "Switchyard then misses. Otherwise, the group stops briefly each time the program joins or leaves.",
+      "Another program was a member of one of Switchyard's consumer groups. It can take " +
+      "records, which Switchyard then misses, or stop the group briefly each time it joins or leaves.",
     action: "Use a different group for that program. `fix` lists the members with their hosts.",
     fields: ["group", "clients", "fix"],
   },
