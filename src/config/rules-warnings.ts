@@ -7,7 +7,8 @@
  *   requires consent that the audience's calls lack     it gets none of the audience's calls
  *
  *   a destination                                       warning
- *   removes user IDs, and no secret is configured       the keys of its records can be guessed
+ *   removes user IDs, and there is neither a write key  the keys of its records can be guessed
+ *     nor a secret for hashes
  */
 
 import type { Destination } from "../domain/destination.ts";

@@ -1,6 +1,7 @@
 /**
- * Subjects of a registry, for commands: checks whether a schema is registered or could be registered, and registers it.
- * Compatibility is `BACKWARD_TRANSITIVE`: a new schema can read values that were written with any earlier one.
+ * Handles a registry's subjects for commands: checks whether a schema is registered or could be registered, and
+ * registers it. Compatibility is `BACKWARD_TRANSITIVE`: a new schema can read values that were written with any earlier
+ * one.
  *
  *   the registry                                   the schema is
  *   has the schema under the subject               registered
