@@ -13,9 +13,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-
+import type { Batch } from "../../src/destinations/webhook/settings.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
-import { createPrng } from "../support/clock/prng.ts";
+import { createPrng, type Prng } from "../support/clock/prng.ts";
 import { testKafka } from "../support/worlds/test-kafka.ts";
 import {
   CLUSTER_FAULT_KINDS,
@@ -31,9 +31,20 @@ import { type Judgement, judge } from "./judge.ts";
 import { Member } from "./member.ts";
 import { publish } from "./publisher.ts";
 import { TopicReader } from "./read-topics.ts";
-import { startReceiver } from "./receiver.ts";
+import { type RequestedCall, startReceiver } from "./receiver.ts";
 import type { Injected } from "./report.ts";
 import {
+  healthyResponse,
+  poisonResponse,
+  type Reply,
+  replyTo,
+  type ScriptedResponse,
+  scriptedResponse,
+  secondTryResponse,
+  sickResponse,
+} from "./scripts.ts";
+import {
+  type ChaosDestination,
   configuration,
   consumedTopics,
   destinations,
@@ -44,8 +55,44 @@ import {
 import { watchStalls } from "./stalls.ts";
 import { type StarvationWatch, watchStarvation } from "./starvation.ts";
 import { oneBroker, threeBrokers } from "./surroundings.ts";
-import { createTempers } from "./tempers.ts";
 import type { Exposure, Loss } from "./violation.ts";
+
+/** Responses are chosen by path, and the paths depend on the receiver's address, so they are set later. */
+function createTempers(seed: number, random: Prng) {
+  let isSick = false;
+  let isDoomed = false;
+  const tempers = new Map<string, string>();
+  const responsesOf = new Map<string, Batch["responses"]>();
+  return {
+    learn: (all: readonly ChaosDestination[]) => {
+      for (const { endpoints, batch } of all) {
+        for (const { path, temper } of endpoints) {
+          tempers.set(path, temper);
+          if (batch !== null) responsesOf.set(path, batch.responses);
+        }
+      }
+    },
+    setSick: (value: boolean) => {
+      isSick = value;
+    },
+    setDoomed: (value: boolean) => {
+      isDoomed = value;
+    },
+    reply: (path: string, calls: readonly RequestedCall[]): Reply => {
+      const responses = calls.map(({ messageId, attempt }) => responseTo(path, messageId, attempt));
+      return replyTo(responses, responsesOf.get(path) ?? null);
+    },
+  };
+
+  function responseTo(path: string, messageId: string, attempt: number): ScriptedResponse {
+    const temper = tempers.get(path);
+    if (temper === "healthy" || (temper === "doomed" && !isDoomed)) return healthyResponse(random);
+    if (temper === "doomed" || (temper === "sick" && isSick)) return sickResponse(random);
+    if (temper === "second-try") return secondTryResponse(random, attempt);
+    if (temper === "poison") return poisonResponse(seed, path, messageId, attempt);
+    return scriptedResponse(seed, path, messageId, attempt);
+  }
+}
 
 const WHOLE_PATH = "route,deliver,delay";
 /** Stages of the programs that make up the pipeline. */

@@ -2,7 +2,6 @@
 
 import type { DestinationId } from "../../src/domain/ids.ts";
 import type { KafkaSample, KafkaTruth, SeenRecord } from "./kafka-truth.ts";
-import { parseMetrics, type Sample } from "./metrics-text.ts";
 import type { LoggedLine, Product } from "./product.ts";
 import type { CommandEnd } from "./run-command.ts";
 import type { Traffic } from "./traffic.ts";
@@ -144,4 +143,27 @@ export function metric(
       sample.name === name && wanted.every(([label, value]) => sample.labels[label] === value),
   );
   return found.length === 0 ? null : found.reduce((sum, { value }) => sum + value, 0);
+}
+
+interface Sample {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)(?: \d+)?$/;
+const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g;
+const ESCAPES: Readonly<Record<string, string>> = { "\\n": "\n", '\\"': '"', "\\\\": "\\" };
+
+/** Comments and invalid lines are ignored. */
+function parseMetrics(text: string): readonly Sample[] {
+  return text.split("\n").flatMap((line) => {
+    const [, name, labels = "", value] = LINE.exec(line) ?? [];
+    if (name === undefined || value === undefined || Number.isNaN(Number(value))) return [];
+    const pairs = [...labels.matchAll(LABEL)].map(([, label = "", escaped = ""]) => [
+      label,
+      escaped.replace(/\\./g, (pair) => ESCAPES[pair] ?? pair),
+    ]);
+    return [{ name, labels: Object.fromEntries(pairs) as Record<string, string>, value: +value }];
+  });
 }

@@ -1,22 +1,30 @@
 // A destination's topic, or a delay topic, is deleted on the real Kafka while calls are routed.
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-
 import { startDelay } from "../../src/delay/stage.ts";
 import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
 import { delayName, groupNames, topicNames } from "../../src/domain/topics.ts";
-import type { Consumer, Kafka, TopicSpec, WatchedProducer } from "../../src/kafka/port.ts";
+import { Brokers } from "../../src/kafka/cluster/brokers.ts";
+import { Clients } from "../../src/kafka/cluster/connection.ts";
+import { LATEST, listOffsets } from "../../src/kafka/cluster/offsets.ts";
+import type {
+  Consumer,
+  Kafka,
+  KafkaConnection,
+  TopicSpec,
+  WatchedProducer,
+} from "../../src/kafka/port.ts";
 import { startRoute } from "../../src/route/stage.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { createRerouting } from "../../src/stage/reroute.ts";
 import type { RunningStage } from "../../src/stage/running-stage.ts";
 import { topicKeeper } from "../../src/stage/topic-keeper.ts";
 import { createMetrics } from "../../src/telemetry/instruments.ts";
+import { createLog } from "../../src/telemetry/log.ts";
 import { aSource, aTopicDestination, headerTexts } from "../support/build/calls.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { Taker } from "../support/contract/taker.ts";
-import { topicsTaken } from "../support/kafkajs/log-holders.ts";
 import { LogLines } from "../support/log/log-lines.ts";
 import {
   deleteTopics as deletePrefixed,
@@ -267,3 +275,28 @@ test(
   },
   TIMEOUT_MS,
 );
+
+/** The topics, with `partitions` each, of which a broker leads at least one partition. */
+async function topicsTaken(
+  connection: KafkaConnection,
+  topics: readonly string[],
+  partitions: number,
+): Promise<ReadonlySet<string>> {
+  const client = new Clients(connection, createLog("error")).create();
+  const brokers = new Brokers(client);
+  const asked = topics.flatMap((topic) =>
+    Array.from({ length: partitions }, (_, partition) => ({ topic, partition })),
+  );
+  const taken = new Set<string>();
+  try {
+    const { brokers: nodes } = await brokers.metadata([]);
+    for (const { nodeId } of nodes) {
+      const listed = await listOffsets(await brokers.leader(nodeId), asked, LATEST);
+      for (const { topic, errorCode } of listed) if (errorCode === 0) taken.add(topic);
+    }
+    return taken;
+  } finally {
+    brokers.close();
+    client.destroy();
+  }
+}

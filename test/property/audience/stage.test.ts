@@ -3,11 +3,14 @@
 
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import { type Audience, readCounts } from "../../../src/audience/audience.ts";
+import { arrivalsIn, CHECKPOINT_KEY, firstOf } from "../../../src/audience/keys.ts";
+import { hasArrived, readMembership, writeMembership } from "../../../src/audience/membership.ts";
+import { ArrivalRoom, Arrivals } from "../../../src/audience/seen-members.ts";
 import { costlyInputs } from "../../support/build/generated-inputs.ts";
 import { AudienceModel, type ModelRecord } from "../../support/worlds/audience-model.ts";
 import { AudienceWorld } from "../../support/worlds/audience-world.ts";
-import { formerStore } from "../../support/worlds/former-store.ts";
-import { MemoryStores } from "../../support/worlds/memory-stores.ts";
+import { MemoryStore, MemoryStores } from "../../support/worlds/memory-stores.ts";
 
 /** Each input is a whole run of the stage. */
 const RUNS = costlyInputs(40, 400);
@@ -325,3 +328,42 @@ test("of syncs that follow each other, those who entered and left are reported, 
     { numRuns: RUNS },
   );
 });
+
+/** Each arrival becomes a mark in the member's own value, and members have no numbers. */
+async function formerStore(store: MemoryStore): Promise<MemoryStore> {
+  const entries = store.entries();
+  const arrivals = new Map<number, Arrivals>();
+  const numberings = new Map<number, number>();
+  for (const [key, value] of entries) {
+    if (key.startsWith("a/")) {
+      const { first, open } = JSON.parse(value) as Audience;
+      if (open !== null) arrivals.set(first, new Arrivals(open.begin, new ArrivalRoom()));
+    }
+    if (key.startsWith("n")) numberings.set(firstOf(key), readCounts(value).numbering);
+  }
+  for (const [key, text] of entries) {
+    if (!key.startsWith("b")) continue;
+    const { first, begin, entry: at } = arrivalsIn(key);
+    const known = arrivals.get(first);
+    if (known?.begin === begin) known.read({ at, text });
+  }
+  const former = new MemoryStore();
+  for (const [key, value] of entries) {
+    if (!key.startsWith("b")) await former.write([[key, formerValue(key, value)]]);
+  }
+  return former;
+
+  function formerValue(key: string, value: string): string | null {
+    if (key === CHECKPOINT_KEY) return JSON.stringify({ ...JSON.parse(value), version: 1 });
+    if (key.startsWith("n")) {
+      const { numbering: _, next: __, ...counts } = readCounts(value);
+      return JSON.stringify(counts);
+    }
+    if (!key.startsWith("m")) return value;
+    const first = firstOf(key);
+    const now = readMembership(value, numberings.get(first) ?? -1);
+    const sync = arrivals.get(first);
+    const mark = sync !== undefined && hasArrived(now, sync) ? sync.begin : now.mark;
+    return writeMembership({ ...now, mark, number: -1 });
+  }
+}

@@ -5,11 +5,10 @@
 
 import { afterEach, beforeEach } from "vitest";
 
-import { testAdmin } from "./admin.ts";
+import { testAdmin, testManyOffsets } from "./admin.ts";
 import { Bench, type KafkaUnderTest } from "./bench.ts";
 import { testConsumer } from "./consumer.ts";
 import { testHold } from "./hold.ts";
-import { testManyOffsets } from "./many-offsets.ts";
 import { testProducer } from "./producer.ts";
 import { testRead } from "./read.ts";
 import { testRebalance } from "./rebalance.ts";

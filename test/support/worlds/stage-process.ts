@@ -9,7 +9,6 @@ import type { ClockDriver } from "../clock/clock-driver.ts";
 import type { ManualClock } from "../clock/manual-clock.ts";
 import { parsedLog } from "../log/parsed-log.ts";
 import type { MemoryCluster } from "../memory-kafka/memory-kafka.ts";
-import { countingSends } from "./counting-sends.ts";
 import { countingTakes } from "./counting-takes.ts";
 
 /** Connects to the cluster; `closing` closes the producer, and killing `kafka` ends the rest. */
@@ -39,4 +38,14 @@ export async function closing(
 ): Promise<void> {
   await during(Promise.resolve(stage[Symbol.asyncDispose]()));
   await during(producer.close(1_000));
+}
+
+function countingSends(producer: Producer, counts: { sends: number }): Producer {
+  return {
+    send: (records, options) => {
+      counts.sends += 1;
+      return producer.send(records, options);
+    },
+    close: (limitMs) => producer.close(limitMs),
+  };
 }

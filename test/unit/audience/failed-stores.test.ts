@@ -1,10 +1,55 @@
 // A local store fails: only the audience stage stops, reports this, and restarts until the store works.
 
 import { expect, test } from "vitest";
-
+import type { OrderedStore } from "../../../src/audience/store/ordered-store.ts";
 import { StoreError } from "../../../src/domain/store-error.ts";
 import { AudienceWorld } from "../../support/worlds/audience-world.ts";
-import { FailingStores, type StoreWork } from "../../support/worlds/failing-stores.ts";
+import { MemoryStores } from "../../support/worlds/memory-stores.ts";
+
+type StoreWork = "open" | "remove" | "getMany" | "pieces" | "write" | "close";
+
+class FailingStores extends MemoryStores {
+  /** Returns the error for an operation; null if the operation succeeds. */
+  failing: (work: StoreWork) => Error | null = () => null;
+  /** Operations that were started, including failed ones. */
+  readonly works: StoreWork[] = [];
+
+  override async open(partition: number): Promise<OrderedStore> {
+    this.#begin("open");
+    const store = await super.open(partition);
+    const begin = (work: StoreWork) => this.#begin(work);
+    return {
+      getMany: async (keys) => {
+        begin("getMany");
+        return store.getMany(keys);
+      },
+      pieces: async function* (from, to) {
+        begin("pieces");
+        yield* store.pieces(from, to);
+      },
+      write: async (changes) => {
+        begin("write");
+        await store.write(changes);
+      },
+      compact: (from, to) => store.compact(from, to),
+      close: async () => {
+        await store.close();
+        begin("close");
+      },
+    };
+  }
+
+  override async remove(partition: number): Promise<void> {
+    this.#begin("remove");
+    await super.remove(partition);
+  }
+
+  #begin(work: StoreWork): void {
+    this.works.push(work);
+    const error = this.failing(work);
+    if (error !== null) throw error;
+  }
+}
 
 const FULL = new StoreError("the store in s/0 cannot be written: No space left", "unavailable");
 const CORRUPT = new StoreError("the store in s/0 cannot be read: bad block", "corrupt");

@@ -2,11 +2,49 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Command } from "commander";
 import { beforeAll, expect, test } from "vitest";
-
+import { COMMANDS } from "../../../src/cli/command-table.ts";
 import { METRICS } from "../../../src/telemetry/metrics.ts";
-import { allCommands, commandLines, unknownIn } from "../../support/project/command-lines.ts";
 import { projectTexts, ROOT } from "../../support/project/tracked-texts.ts";
+import { fakeShell } from "../../support/worlds/fake-shell.ts";
+
+const SHOWN = /(?:^|[\s`"'|])(?:npm run -s )?switchyard (?:-- )?(?=[a-z-])([^\n`|;&>"']*)/g;
+
+/** The words after the program's name, in fenced blocks and in inline code of a page. */
+function commandLines(page: string): readonly string[] {
+  const code = [...page.matchAll(/^ *```[^\n]*\n([\s\S]*?)^ *```$|`([^`\n]+)`/gm)];
+  return code.flatMap(([, block, span]) =>
+    [...(block ?? span ?? "").matchAll(SHOWN)].map(([, line = ""]) => line.trim()),
+  );
+}
+
+/** All commands of the program. */
+async function allCommands(): Promise<readonly Command[]> {
+  const shell = fakeShell();
+  return await Promise.all(
+    COMMANDS.map(async ({ load }) => (await load())(shell, () => undefined)),
+  );
+}
+
+/** The first part of a line that is neither a command nor one of its options, or null. */
+function unknownIn(line: string, commands: readonly Command[]): string | null {
+  const words = line.split(/\s+/);
+  let found: Command | undefined;
+  let inner = commands;
+  // Commander adds this option.
+  if (words[0] === "help") words.shift();
+  while (inner.length > 0 && words[0] !== undefined && /^[a-z][a-z-]*$/.test(words[0])) {
+    const word = words.shift();
+    found = inner.find((command) => command.name() === word);
+    if (found === undefined) return `${word} of ${line}`;
+    inner = found.commands;
+  }
+  const known = (found?.options ?? []).flatMap(({ short, long }) => [short, long]);
+  const given = words.filter((word) => /^--?[a-z]/.test(word)).map((word) => word.split("=")[0]);
+  const wrong = given.find((option) => option !== "--help" && !known.includes(option));
+  return wrong === undefined ? null : `${wrong} of ${line}`;
+}
 
 /** The changelog and decisions tell of what was; names may be gone since. */
 const PAGES = projectTexts().filter(
