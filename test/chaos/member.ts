@@ -69,10 +69,7 @@ export class Member {
       },
       {
         args: ["--stages", this.stages],
-        env: {
-          SWITCHYARD_KAFKA_BROKERS: this.proxy.address,
-          SWITCHYARD_ADMIN_PORT: `${port}`,
-        },
+        env: { SWITCHYARD_KAFKA_BROKERS: this.proxy.address, SWITCHYARD_ADMIN_PORT: `${port}` },
       },
     );
     this.#program = program;

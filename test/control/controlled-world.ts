@@ -193,10 +193,7 @@ export class ControlledWorld implements AsyncDisposable {
         type: "webhook",
         messageIdHeader: true,
         endpoints: [
-          {
-            url: `http://127.0.0.1:${this.receiver.port}/${id}`,
-            headers: { [SENT_BY]: name },
-          },
+          { url: `http://127.0.0.1:${this.receiver.port}/${id}`, headers: { [SENT_BY]: name } },
         ],
         ...(id === "crm" ? crm : {}),
       })),

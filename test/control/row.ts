@@ -20,13 +20,7 @@ export class Rows {
   /** Adds a row that is ok if both values are the same. */
   same(about: string, expected: string | number, seen: string | number): void {
     const [wanted, found] = [`${expected}`, `${seen}`];
-    this.all.push({
-      step: this.#step,
-      about,
-      expected: wanted,
-      seen: found,
-      ok: wanted === found,
-    });
+    this.all.push({ step: this.#step, about, expected: wanted, seen: found, ok: wanted === found });
   }
 
   /** @param range both ends are included. */

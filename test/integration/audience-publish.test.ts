@@ -54,10 +54,7 @@ function commandsOf(file: string) {
     });
     return { child, err: () => said.join(""), ended };
   };
-  return {
-    start,
-    piped: (text: string, ...more: readonly string[]) => start(text, ...more).ended,
-  };
+  return { start, piped: (text: string, ...more: readonly string[]) => start(text, ...more).ended };
 }
 
 test(

@@ -9,18 +9,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startDeletion } from "../../src/deletion/stage.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
-import { groupNames } from "../../src/domain/topics.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import {
   configuredPlan,
   configuredTopics,
   kafkaConnection,
 } from "../../src/operate/connect/connection.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
-import { createMetrics } from "../../src/telemetry/instruments.ts";
 import { createLog } from "../../src/telemetry/log.ts";
 import { config } from "../support/build/config-source.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
@@ -55,8 +51,6 @@ admin: { host: 127.0.0.1, port: 0 }
 `;
 const settings = config(yaml);
 const topics = configuredTopics(settings);
-const groups = groupNames(prefix);
-const hook = topics.deliveries("hook" as DestinationId);
 const folder = mkdtempSync(join(tmpdir(), "switchyard-deletion-"));
 const file = join(folder, "switchyard.yaml");
 writeFileSync(file, yaml);
@@ -82,22 +76,6 @@ async function switchyard(args: readonly string[]) {
   const ended = once(child, "exit").then(([status]) => status as number | null);
   const [out, err, status] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
   return { status, out, err };
-}
-
-async function start() {
-  const failures: Error[] = [];
-  const onFatal = (error: Error) => failures.push(error);
-  const deps = { kafka, producer, clock: systemClock, log, metrics: createMetrics(), onFatal };
-  const { sources, destinations } = settings;
-  const stage = await startDeletion(deps, {
-    topics,
-    groups,
-    sources,
-    destinations,
-    maxBytes: 4_000_000,
-    drainLimitMs: 10_000,
-  });
-  return { stage, failures };
 }
 
 /**
@@ -182,28 +160,4 @@ test("a user is deleted by command: at every source, or at one, down to the rece
     Array.from({ length: PARTITIONS }, () => '{"type":"forget","userId":"97980"}'),
   );
   expect(forgets.map(({ partition }) => partition).toSorted()).toEqual([0, 1, 2]);
-});
-
-test("a graceful stop in the middle repeats nothing and loses nothing", async () => {
-  const count = 5_000;
-  const before = { hook: await ends(hook), syncs: await ends(topics.audienceSyncs) };
-  const requests = Array.from({ length: count }, (_, number) => {
-    const value = Buffer.from(JSON.stringify({ userId: `many-${number}` }));
-    return { topic: topics.deletionRequests, key: null, value, headers: [] };
-  });
-  await producer.send(requests);
-  const first = await start();
-  await expect.poll(() => ends(hook), { interval: 10 }).toBeGreaterThan(before.hook);
-  await first.stage[Symbol.asyncDispose]();
-  const second = await start();
-  const syncs = before.syncs + count * PARTITIONS;
-  await expect.poll(() => ends(topics.audienceSyncs), { interval: 50 }).toBe(syncs);
-  await second.stage[Symbol.asyncDispose]();
-
-  expect([...first.failures, ...second.failures]).toEqual([]);
-  expect(await ends(hook)).toBe(before.hook + 2 * count);
-  expect(await ends(topics.audienceSyncs)).toBe(syncs);
-  const committed = await kafka.admin.committed(groups.deletion, topics.deletionRequests);
-  const sum = committed.reduce((all, { offset }) => all + offset, 0);
-  expect(sum).toBe(await ends(topics.deletionRequests));
 });

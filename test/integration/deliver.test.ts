@@ -181,10 +181,7 @@ function pending(metrics: string): number {
 function watchStalls() {
   const delays = monitorEventLoopDelay({ resolution: 20 });
   delays.enable();
-  return {
-    longestMs: () => delays.max / 1e6,
-    [Symbol.dispose]: () => void delays.disable(),
-  };
+  return { longestMs: () => delays.max / 1e6, [Symbol.dispose]: () => void delays.disable() };
 }
 
 function connect(): Kafka {

@@ -42,12 +42,7 @@ const on = (
   kind: Grant["on"],
   names: readonly string[],
   ...operations: Grant["operations"]
-): Grant => ({
-  on: kind,
-  names,
-  pattern: "literal",
-  operations,
-});
+): Grant => ({ on: kind, names, pattern: "literal", operations });
 const ofPrefix = (...operations: Grant["operations"]): Grant => ({
   ...on("topic", [PREFIX], ...operations),
   pattern: "prefixed",

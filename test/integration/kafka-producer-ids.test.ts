@@ -19,10 +19,7 @@ const client = new Clients(connection, log).create();
 const brokers = new Brokers(client);
 
 beforeAll(() => {
-  bench.open({
-    connect: () => testKafka(connection, log),
-    close: () => Promise.resolve(),
-  });
+  bench.open({ connect: () => testKafka(connection, log), close: () => Promise.resolve() });
 });
 afterAll(async () => {
   brokers.close();

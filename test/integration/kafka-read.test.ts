@@ -14,10 +14,7 @@ const foreign = new KafkajsClient({ brokers, logLevel: logLevel.NOTHING });
 const bench = new Bench();
 
 beforeEach(() =>
-  bench.open({
-    connect: () => testKafka(connection),
-    close: () => Promise.resolve(),
-  }),
+  bench.open({ connect: () => testKafka(connection), close: () => Promise.resolve() }),
 );
 afterEach(() => bench.close());
 

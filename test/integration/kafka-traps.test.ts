@@ -20,10 +20,7 @@ let lines = new LogLines();
 
 beforeEach(() => {
   lines = new LogLines();
-  bench.open({
-    connect: () => testKafka(connection, lines.log),
-    close: () => Promise.resolve(),
-  });
+  bench.open({ connect: () => testKafka(connection, lines.log), close: () => Promise.resolve() });
 });
 afterEach(() => bench.close());
 

@@ -341,10 +341,7 @@ test(
     };
     await make((await program.logged("topics.waiting")).topics);
     await program.logged("ready");
-    const all = {
-      crm: hook("moved"),
-      new: hook("new"),
-    };
+    const all = { crm: hook("moved"), new: hook("new") };
     replace(program.file, configuration({ ...given, destinations: all }));
     const waiting = await program.logged("config.waiting-for-topics");
     expect(waiting).toMatchObject({

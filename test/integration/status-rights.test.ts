@@ -238,9 +238,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
     all("operator-actions"),
   ])(
     "wait reports what it may not see: $operations on the $on $names",
-    {
-      timeout: TIMEOUT_MS,
-    },
+    { timeout: TIMEOUT_MS },
     async (missing) => {
       const drained = async () => {
         const shell = fakeShell();

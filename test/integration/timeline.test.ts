@@ -142,9 +142,7 @@ test(
         Object.fromEntries(
           finalStates.map((finalState) => [finalState.destination, finalState.finalState]),
         ),
-      ).toEqual({
-        ...{ fine: "accepted", flaky: "accepted", bad: "dead-lettered" },
-      });
+      ).toEqual({ ...{ fine: "accepted", flaky: "accepted", bad: "dead-lettered" } });
       expect(lines.filter(({ kind }) => kind === "gap")).toEqual([]);
       const refused = lines.find((line) => line.kind === "attempt" && line.destination === "bad");
       expect(refused).toMatchObject({

@@ -533,17 +533,6 @@ test("a destination whose attempts are not written down says so", async ({ skip 
   await opened.page.getByText("Attempts are not recorded").waitFor();
 });
 
-test("dead letters that were replayed differ from those that wait", async ({ skip }) => {
-  if (browser === null) return skip(NO_CHROMIUM);
-  showEverything();
-  await using opened = await open("/dead-letters");
-  await opened.page.getByText("3 found: 2 waiting, 1 replayed").waitFor();
-  expect(await opened.page.getByText("● Replayed").count()).toBe(1);
-  const asked = opened.page.waitForRequest(/state=waiting/);
-  await opened.page.getByRole("button", { name: "waiting" }).click();
-  await asked;
-});
-
 test("Kafka unreachable is said on every view that needs it, and its end is seen", async ({
   skip,
 }) => {

@@ -198,11 +198,7 @@ test("data is returned to those who know the token, by cookie or as bearer", asy
     body: `${TOKEN}x`,
   });
   expect([wrong.status, wrong.headers["set-cookie"]]).toEqual([401, undefined]);
-  const right = await send(page.url, "/api/session", {
-    method: "POST",
-    headers: OWN,
-    body: TOKEN,
-  });
+  const right = await send(page.url, "/api/session", { method: "POST", headers: OWN, body: TOKEN });
   const [cookie = ""] = right.headers["set-cookie"] ?? [];
   expect([right.status, cookie]).toEqual([
     204,

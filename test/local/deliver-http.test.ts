@@ -127,13 +127,7 @@ test.each([
   expect(server.connections()).toBe(connections);
 });
 
-const EACH: Batch = {
-  calls: 2,
-  bytes: 1_024,
-  waitMs: 1,
-  format: "array",
-  responses: "each",
-};
+const EACH: Batch = { calls: 2, bytes: 1_024, waitMs: 1, format: "array", responses: "each" };
 
 test.each([
   ["a body of 256 KiB", 200, READ_BODY_MAX_BYTES, READ_BODY_MAX_BYTES, 1],

@@ -68,12 +68,7 @@ export const BROWSER_LIBRARIES: readonly BrowserLibrary[] = [
     script: segment({ strategy: "batching", config: { size: 4, timeout: 200 } }),
     types: [...TYPES, "screen"],
   },
-  {
-    name: "@rudderstack/analytics-js 3.34.1",
-    file: RUDDER_FILE,
-    script: rudder({}),
-    types: TYPES,
-  },
+  { name: "@rudderstack/analytics-js 3.34.1", file: RUDDER_FILE, script: rudder({}), types: TYPES },
   {
     name: "@rudderstack/analytics-js 3.34.1 with batching",
     file: RUDDER_FILE,

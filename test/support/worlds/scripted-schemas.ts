@@ -15,8 +15,5 @@ export function scriptedSchemas(respond: (ref: SchemaRef) => Lookup): CommandSch
 
 /** @param schema Avro, as JSON */
 export function foundSchema(schema: unknown): Lookup {
-  return {
-    kind: "found",
-    schema: { type: "AVRO", text: JSON.stringify(schema), references: [] },
-  };
+  return { kind: "found", schema: { type: "AVRO", text: JSON.stringify(schema), references: [] } };
 }

@@ -36,23 +36,6 @@ test("a sync in Avro, with null in each field that it does not use, is the same 
   expect(process.failures).toEqual([]);
 });
 
-test("while the registry is unreachable a partition's syncs wait, and another's continue", async () => {
-  const schemas = new MemorySchemas();
-  const world = new AudienceWorld({ schemas, partitions: 2 });
-  const process = await world.start();
-  const snapshot = { type: "snapshot", audienceName: s("VIP"), userIds: users("u1") };
-  world.append(avro(7, { ...snapshot, audienceId: s("a1"), syncId: s("s1") }), 0);
-  const json = { type: "snapshot", audienceName: "Other", syncId: "s1", userIds: ["u9"] };
-  world.append({ ...json, audienceId: "a2" }, 1);
-  await world.until(() => world.reported().length === 1);
-  expect(world.reported()).toEqual(["u9 other=true"]);
-  schemas.learnAvro(7, SCHEMA);
-  await world.settle();
-  expect(world.reported(1)).toEqual(["u1 vip=true"]);
-  expect(await world.committed()).toEqual([1, 1]);
-  await process.close();
-});
-
 test("a stop while the registry is unreachable leaves the sync to the next owner", async () => {
   const unavailable = new MemorySchemas();
   const world = new AudienceWorld({ schemas: unavailable });

@@ -136,9 +136,7 @@ const ROWS: readonly (readonly [string, string, Partial<Changes>])[] = [
   [
     "defaultSource: web",
     "audienceDefaults: { approvalShare: 0.5 }",
-    {
-      needsRestart: ["audienceDefaults.approvalShare", "defaultSource"],
-    },
+    { needsRestart: ["audienceDefaults.approvalShare", "defaultSource"] },
   ],
   ["brokers: [kafka-1:9092]", "brokers: [kafka-2:9092]", { needsRestart: ["kafka.brokers"] }],
 ];

@@ -45,10 +45,7 @@ beforeEach(() => {
         return Promise.resolve(all);
       },
     },
-    {
-      nowMs: () => clock.nowMs() + aheadMs,
-      sleep: (ms, signal) => clock.sleep(ms, signal),
-    },
+    { nowMs: () => clock.nowMs() + aheadMs, sleep: (ms, signal) => clock.sleep(ms, signal) },
     createLog("info", { write: (line: string) => void lines.push(line) }),
   );
 });

@@ -36,11 +36,7 @@ const OPTIONAL = {
   name: "DeletionRequest",
   fields: [
     { name: "userId", type: "string" },
-    {
-      name: "sourceIds",
-      type: ["null", { type: "array", items: "string" }],
-      default: null,
-    },
+    { name: "sourceIds", type: ["null", { type: "array", items: "string" }], default: null },
   ],
 };
 
@@ -72,18 +68,4 @@ test("a null of an Avro schema makes no request for all sources where another fi
   await world.until(() => world.notified("hook").length === 2 && world.deadLetters().length === 1);
   await deletion.close();
   expect(world.notified("hook").toSorted()).toEqual(["joe at ios", "joe at web"]);
-});
-
-test("while the registry is unreachable a partition's requests wait, and another's continue", async () => {
-  world = new DeletionWorld(2);
-  const schemas = new MemorySchemas();
-  const deletion = await world.start(schemas);
-  world.append(framed(1, encoded(ALL, { userId: "jane", timestamp: null })), 0);
-  world.append({ userId: "joe" }, 1);
-  await world.until(() => world.notified("second").length === 1);
-  expect(world.notified("second")).toEqual(["joe at ios"]);
-  schemas.learnAvro(1, ALL);
-  await world.until(() => world.notified("second").length === 2);
-  await deletion.close();
-  expect(await world.committed()).toBe(2);
 });

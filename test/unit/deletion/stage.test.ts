@@ -236,25 +236,6 @@ test("a stop while requests wait for a topic is graceful, and leaves them", asyn
   expect(world.forgotten()).toEqual(inEachPartition(["u"]));
 });
 
-test("an outage of the brokers is reported as a problem, and passes", async () => {
-  world = new DeletionWorld();
-  const deletion = await world.start();
-  await world.during(deletion.stage.joined);
-  expect(deletion.stage.healthProblems()).toEqual([]);
-  world.appendRequests(10);
-  await world.until(() => deletion.counts.sends === 1);
-  world.cluster.goDown();
-  await world.clock.advance(7_000);
-  expect(deletion.stage.healthProblems()).toEqual([
-    "the brokers have not acknowledged a write for 7 s",
-  ]);
-  world.cluster.comeUp();
-  await world.until(() => countDistinct(world.notified("second")) === 10);
-  await world.until(() => deletion.stage.healthProblems().length === 0);
-  await deletion.close();
-  expect(await world.committed()).toBe(10);
-});
-
 test("a flood of bad requests is counted whole and logged in part", async () => {
   world = new DeletionWorld();
   for (let number = 0; number < 2_000; number += 1) world.append(`bad ${number}`);
@@ -265,28 +246,6 @@ test("a flood of bad requests is counted whole and logged in part", async () => 
   expect(await sample(deletion, reason)).toMatch(/ 2000$/);
   expect(deletion.lines.length).toBeGreaterThan(0);
   expect(deletion.lines.length).toBeLessThanOrEqual(30);
-});
-
-test("a consumer that fails for good ends the stage, once", async () => {
-  world = new DeletionWorld();
-  const deletion = await world.start();
-  await world.during(deletion.stage.joined);
-  await world.during(world.cluster.connect().admin.deleteTopics([topics.deletionRequests]));
-  await world.until(() => deletion.failures.length > 0);
-  await deletion.close();
-  expect(deletion.failures).toHaveLength(1);
-});
-
-test("a producer that is closed too early is no failure: the requests are read again", async () => {
-  world = new DeletionWorld();
-  const deletion = await world.start();
-  await world.during(deletion.stage.joined);
-  await deletion.producer.close(0);
-  world.appendRequests(10);
-  await world.clock.advance(5_000);
-  await deletion.close();
-  expect(deletion.failures).toEqual([]);
-  expect(await world.committed()).toBe(0);
 });
 
 test("processes share the requests' partitions", async () => {

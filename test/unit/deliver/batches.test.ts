@@ -17,13 +17,7 @@ import { topicNames } from "../../../src/domain/topics.ts";
 import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";
 
 const START_MS = 1_800_000_000_000;
-const BATCH: Batch = {
-  calls: 3,
-  bytes: 4_096,
-  waitMs: 250,
-  format: "array",
-  responses: "whole",
-};
+const BATCH: Batch = { calls: 3, bytes: 4_096, waitMs: 250, format: "array", responses: "whole" };
 const A = "http://a.test/";
 const B = "http://b.test/";
 

@@ -111,10 +111,7 @@ test("a changed secret, header and URL count from the next request, without a re
   const before = await rebalances(world);
   append(1);
   await world.settle(1_000);
-  const changed = crm({
-    sharedSecret: "another",
-    endpoints: [endpointOf(B, [["X-Team", "crm"]])],
-  });
+  const changed = crm({ sharedSecret: "another", endpoints: [endpointOf(B, [["X-Team", "crm"]])] });
   await update(world, deliver, [changed]);
   append(1);
   await world.settle(1_000);

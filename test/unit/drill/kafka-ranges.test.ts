@@ -59,9 +59,6 @@ test("what waits was there all the time at least, and at some moment at most", (
     to: 4,
   });
   const inOne = waitingRecords(samples, records, place, ({ partition }) => partition === 1);
-  expect(waitingRange(inOne)).toEqual({
-    from: 1,
-    to: 1,
-  });
+  expect(waitingRange(inOne)).toEqual({ from: 1, to: 1 });
   expect(waitingRange(waitingRecords([], records, place, () => true))).toBeNull();
 });

@@ -78,9 +78,7 @@ function look(said: Said): Look {
     metrics,
     lines,
     ready: { status: 200, healthProblems: said.healthProblems, parts: {} },
-    process: {
-      destinations: [{ id: DOWN, state: said.state, partitions: said.partitions }],
-    },
+    process: { destinations: [{ id: DOWN, state: said.state, partitions: said.partitions }] },
     status: { report: { destinations: [{ destination: DOWN, state: said.state }] } },
     truth: { product: { receiver, startedAtMs: 0 } },
   } as unknown as Look;

@@ -11,9 +11,7 @@ test.each([
   ["anonymousId=a", { anonymousId: "a" }],
   [
     "context.page.url=https%3A%2F%2Fa%2F%3Fb&context.locale=de",
-    {
-      context: { page: { url: "https://a/?b" }, locale: "de" },
-    },
+    { context: { page: { url: "https://a/?b" }, locale: "de" } },
   ],
   ["properties.a=1&properties.a=2", { properties: { a: "1" } }],
   ["a=1&a.b=2", { a: "1" }],

@@ -37,10 +37,7 @@ const SEARCHES: readonly Search[] = [
     pattern: /(?:^|[.;:|] |\* )Where [a-z]/,
     except: /Where [a-z ]*[|?]|Where calls (?:come|go)/,
   },
-  {
-    what: "Whether …, Since when …",
-    pattern: /(?:^|[|] |"|\* )(?:Whether|Since when)/,
-  },
+  { what: "Whether …, Since when …", pattern: /(?:^|[|] |"|\* )(?:Whether|Since when)/ },
   {
     what: "programs that tell",
     pattern: /\b(?:tells?|told) (?:of|that|why|it|them|so|by|as)\b|\b(?:is|are) told\b/,

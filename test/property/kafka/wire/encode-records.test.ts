@@ -124,10 +124,9 @@ const outgoing = fc.record(
 
 test("a packed record says and becomes what the record itself does", async () => {
   const largest = fc.uint8Array({ minLength: 60_000, maxLength: 70_000 });
-  const large = fc.tuple(outgoing, largest).map(([record, value]) => ({
-    ...record,
-    value: Buffer.from(value),
-  }));
+  const large = fc
+    .tuple(outgoing, largest)
+    .map(([record, value]) => ({ ...record, value: Buffer.from(value) }));
   const records = fc.array(fc.oneof({ weight: 20, arbitrary: outgoing }, large), { minLength: 1 });
   await fc.assert(
     fc.asyncProperty(records, async (written) => {

@@ -71,15 +71,7 @@ function world(
       { kafka, clock, signal: stopping.signal, reading: READING, audienceId: "vip" },
       (records) => said.push(records),
     );
-  return {
-    wait,
-    read,
-    said,
-    stopping,
-    kafka,
-    admin,
-    passedMs: () => nowMs - 1_000_000,
-  };
+  return { wait, read, said, stopping, kafka, admin, passedMs: () => nowMs - 1_000_000 };
 }
 
 const commit = (partition: number, offset: number, metadata = ""): CommittedOffset => {

@@ -27,13 +27,7 @@ import {
 } from "../../../support/build/webhook-destination.ts";
 
 const NOW_MS = 1_772_357_415_250;
-const BATCH: Batch = {
-  calls: 3,
-  bytes: 1_024,
-  waitMs: 250,
-  format: "array",
-  responses: "whole",
-};
+const BATCH: Batch = { calls: 3, bytes: 1_024, waitMs: 250, format: "array", responses: "whole" };
 const SINGLE = webhookDestination({ sharedSecret: null });
 
 function sendable(messageId: string, event = "e", attempt = 0): Sendable {

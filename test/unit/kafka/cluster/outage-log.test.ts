@@ -39,11 +39,7 @@ describe("a broker", () => {
       {
         level: "warn",
         msg: "kafka.broker.unreachable",
-        fields: {
-          broker: "a:1",
-          error: "connect ECONNREFUSED",
-          since: "1970-01-01T00:00:01.000Z",
-        },
+        fields: { broker: "a:1", error: "connect ECONNREFUSED", since: "1970-01-01T00:00:01.000Z" },
       },
       {
         level: "info",

@@ -46,14 +46,7 @@ function push(queue: Queue, correlationId: number, apiKey = 1) {
   const sendRequest = vi.fn<() => void>();
   const resolve = vi.fn<(response: object) => void>();
   const reject = vi.fn<(error: Error) => void>();
-  const entry = {
-    correlationId,
-    apiName: "Fetch",
-    apiKey,
-    apiVersion: 11,
-    resolve,
-    reject,
-  };
+  const entry = { correlationId, apiName: "Fetch", apiKey, apiVersion: 11, resolve, reject };
   queue.push({ entry, expectResponse: true, sendRequest });
   return { sendRequest, resolve, reject };
 }
