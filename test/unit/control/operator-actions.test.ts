@@ -82,28 +82,17 @@ test("all records of a destination lie in one partition", () => {
 describe("anything else is rejected with a sentence", () => {
   const good = { v: 1, since: "2026-03-01T09:30:00.000Z", by: "command", until: null };
   const earlyReleaseOf = {
-    v: 1,
-    kind: "retry",
-    at: good.since,
-    by: "command",
-    receivedBefore: null,
+    ...{ v: 1, kind: "retry", at: good.since, by: "command", receivedBefore: null },
   };
+  const BY = 'its "by" is not a string of 1 to 100 ASCII characters';
   test.each([
     ["pause/crm", "{", "its value is not a JSON object"],
     ["pause/crm", "[]", "its value is not a JSON object"],
     ["pause/crm", { ...good, v: 2 }, 'its "v" is not 1, so a later version of Switchyard wrote it'],
     ["pause/crm", { ...good, since: "?" }, 'its "since" is not a time'],
     ["pause/crm", { ...good, until: 5.5e99 }, 'its "until" is neither a time nor null'],
-    [
-      "pause/crm",
-      { ...good, by: "\u001b[31m" },
-      'its "by" is not a string of 1 to 100 ASCII characters',
-    ],
-    [
-      "pause/crm",
-      { ...good, by: "x".repeat(101) },
-      'its "by" is not a string of 1 to 100 ASCII characters',
-    ],
+    ["pause/crm", { ...good, by: "\u001b[31m" }, BY],
+    ["pause/crm", { ...good, by: "x".repeat(101) }, BY],
     ["pause/C RM", good, "its key does not contain a valid destination ID"],
     ["pause/crm/more", good, "its key is unknown to this version"],
     ["resume/crm", good, "its key is unknown to this version"],
@@ -122,11 +111,7 @@ describe("anything else is rejected with a sentence", () => {
       ...(["release/crm/a", { ...earlyReleaseOf, receivedBefore: good.since }] as const),
       'its "receivedBefore" is not a time (for cancel) or null (for all other kinds)',
     ],
-    [
-      "release/crm/a",
-      { ...earlyReleaseOf, by: 7 },
-      'its "by" is not a string of 1 to 100 ASCII characters',
-    ],
+    ["release/crm/a", { ...earlyReleaseOf, by: 7 }, BY],
     ["release/crm/a b", earlyReleaseOf, "its key is unknown to this version"],
     ["released/a/10x/0", { v: 1, through: 1 }, "its key is unknown to this version"],
     ["released/a/10s/0", { v: 1, through: -1 }, 'its "through" is not an offset'],

@@ -34,64 +34,26 @@ function waiting(given: Partial<Delivery>): Waiting {
   return readWaiting(recordOf(deliveryHeaders(delivery)), topicNames("sw."), DELAY_MS, NOW_MS);
 }
 
-test.each([
-  ["due", waiting({}), everywhere, { kind: "return", topic: TOPIC }],
-  ["overdue", waiting({ dueAtMs: 1 }), everywhere, { kind: "return" }],
-  [
-    "due in a millisecond",
-    waiting({ dueAtMs: NOW_MS + 1 }),
-    everywhere,
-    { kind: "wait", waitMs: 1 },
-  ],
-  [
-    "with whatever topic to return to",
-    waiting({ retryTopic: "sw.dead-letters" }),
-    everywhere,
-    { kind: "return", topic: TOPIC },
-  ],
-  [
-    "that was attempted",
-    waiting({ attempt: 1 }),
-    everywhere,
-    { kind: "return", topic: "sw.retries.crm" },
-  ],
-  [
-    "that is an endpoint's share",
-    waiting({ endpoint: endpointKey("http://a.test/") }),
-    everywhere,
-    { kind: "return", topic: "sw.retries.crm" },
-  ],
-  [
-    "that was attempted, of a destination without a topic of returns",
-    waiting({ attempt: 1 }),
-    { ...everywhere, exists: (topic: string) => topic === TOPIC },
-    { kind: "return", topic: TOPIC },
-  ],
-  [
-    "of a topic that is gone",
-    waiting({}),
-    { ...everywhere, exists: () => false },
-    { reason: "unknown-destination" },
-  ],
-  [
-    "not due, of a topic that is gone",
-    waiting({ dueAtMs: NOW_MS + 5 }),
-    { ...everywhere, exists: () => false },
-    { kind: "wait" },
-  ],
-  [
-    "without due-at",
-    waiting({ dueAtMs: null }),
-    everywhere,
-    { reason: "invalid-call", error: "the header switchyard-due-at is missing" },
-  ],
-  [
-    "without any header",
-    readWaiting(recordOf([]), topicNames("sw."), DELAY_MS, NOW_MS),
-    everywhere,
-    { reason: "invalid-call" },
-  ],
-])("a record %s", (_name, record, places, verdict) => {
+const GONE = { ...everywhere, exists: () => false };
+const NO_RETRIES = { ...everywhere, exists: (topic: string) => topic === TOPIC };
+const NAKED = readWaiting(recordOf([]), topicNames("sw."), DELAY_MS, NOW_MS);
+const BACK = { kind: "return", topic: TOPIC };
+const RETRIED = { kind: "return", topic: "sw.retries.crm" };
+const NO_TIME = { reason: "invalid-call", error: "the header switchyard-due-at is missing" };
+
+test.each<[string, Waiting, object, Parameters<typeof judgeDue>[1]?]>([
+  ["due", waiting({}), BACK],
+  ["overdue", waiting({ dueAtMs: 1 }), BACK],
+  ["due in a millisecond", waiting({ dueAtMs: NOW_MS + 1 }), { kind: "wait", waitMs: 1 }],
+  ["with whatever topic to return to", waiting({ retryTopic: "sw.dead-letters" }), BACK],
+  ["that was attempted", waiting({ attempt: 1 }), RETRIED],
+  ["of one endpoint", waiting({ endpoint: endpointKey("http://a.test/") }), RETRIED],
+  ["that was attempted, without a retry topic", waiting({ attempt: 1 }), BACK, NO_RETRIES],
+  ["of a topic that is gone", waiting({}), { reason: "unknown-destination" }, GONE],
+  ["not due, of a topic that is gone", waiting({ dueAtMs: NOW_MS + 5 }), { kind: "wait" }, GONE],
+  ["without due-at", waiting({ dueAtMs: null }), NO_TIME],
+  ["without any header", NAKED, { reason: "invalid-call" }],
+])("a record %s", (_name, record, verdict, places = everywhere) => {
   expect(judgeDue(record, places, NOW_MS)).toMatchObject(verdict);
 });
 

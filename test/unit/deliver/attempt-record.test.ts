@@ -33,6 +33,8 @@ const POLICY = { retryDelaysMs: [10_000, 30_000], retryWindowMs: 3_600_000 };
 const BATCH: UnitName = { id: "0b35c5ba-6a5c-5f3c-9d0a-1c2d3e4f5a6b", calls: 100 };
 const REUSED: Phases = { sentMs: 0.31, headMs: 20.02 };
 
+const TIMEOUT = { kind: "no-response", cause: "timeout", durationMs: 5_000 } as const;
+
 function responseOf(status: number, phases: Phases = REUSED): SendResult {
   return { kind: "response", status, retryAfter: null, durationMs: 21.26, phases };
 }
@@ -93,17 +95,10 @@ test.each<[string, SendResult, object]>([
   ],
   [
     "a connection that never came about",
-    {
-      ...{ kind: "no-response", cause: "timeout", durationMs: 5_000 },
-      phases: { openedMs: 1, isName: false, isSecure: true },
-    },
+    { ...TIMEOUT, phases: { openedMs: 1, isName: false, isSecure: true } },
     { connectMs: 4_999 },
   ],
-  [
-    "a response that never came",
-    { kind: "no-response", cause: "timeout", durationMs: 5_000, phases: { sentMs: 1 } },
-    { firstByteMs: 4_999 },
-  ],
+  ["a response that never came", { ...TIMEOUT, phases: { sentMs: 1 } }, { firstByteMs: 4_999 }],
   [
     "a name that was not found",
     { kind: "no-response", cause: "dns", durationMs: 2, phases: { openedMs: 0, isName: true } },
@@ -118,7 +113,7 @@ test.each<[EndpointResult["result"], object]>([
   [responseOf(503), { outcome: "retry", status: 503 }],
   [responseOf(410), { outcome: "rejected", status: 410 }],
   [
-    { kind: "no-response", cause: "tls-expired", durationMs: 3 },
+    { ...TIMEOUT, cause: "tls-expired" },
     { outcome: "retry", cause: "tls-expired" },
   ],
   [{ kind: "skipped" }, { outcome: "skipped" }],

@@ -36,63 +36,47 @@ test.each([
   expect(callOf(json)).toMatchObject(json);
 });
 
+const NOBODY = "userId and anonymousId are both missing";
+const HUGE = JSON.parse("1e999") as number;
+const PAGE = { type: "page", userId: "u" };
+
 test.each([
   ["a null", null, "a call must be a JSON object, but this is null"],
   ["a list", [track], "this is a list"],
   ["a text", "track", "this is a string"],
   ["no type", { userId: "u1" }, "type is missing"],
   ["an empty type", { type: "", userId: "u1" }, "type is missing"],
-  [
-    "a type in upper case",
-    { ...track, type: "Track" },
-    'type is "Track", expected one of identify',
-  ],
+  ["a type in upper case", { ...track, type: "Track" }, 'is "Track", expected one of identify'],
   ["an unknown type", { ...track, type: "delete" }, 'type is "delete"'],
   ["a type that is no text", { ...track, type: ["track"] }, "type is a list"],
   ["a type of Object's own", { ...track, type: "__proto__" }, 'type is "__proto__"'],
-  ["identify of nobody", { type: "identify" }, "userId and anonymousId are both missing"],
-  ["page of nobody", { type: "page", userId: "" }, "userId and anonymousId are both missing"],
-  [
-    "screen of nobody",
-    { type: "screen", anonymousId: null },
-    "userId and anonymousId are both missing",
-  ],
-  ["track of nobody", { type: "track", event: "e" }, "userId and anonymousId are both missing"],
+  ["identify of nobody", { type: "identify" }, NOBODY],
+  ["page of nobody", { type: "page", userId: "" }, NOBODY],
+  ["screen of nobody", { type: "screen", anonymousId: null }, NOBODY],
+  ["track of nobody", { type: "track", event: "e" }, NOBODY],
   ["track without event", { type: "track", userId: "u1" }, "event is missing"],
   ["track with an empty event", { ...track, event: "" }, "event is missing"],
   ["an event that is a number", { ...track, event: 5 }, "event is a number, expected a string"],
   ["group without groupId", { type: "group", userId: "u1" }, "groupId is missing"],
-  ["group of nobody", { type: "group", groupId: "g1" }, "userId and anonymousId are both missing"],
+  ["group of nobody", { type: "group", groupId: "g1" }, NOBODY],
   ["alias without userId", { type: "alias", previousId: "old" }, "userId is missing"],
   [
     "alias with anonymousId for userId",
     { type: "alias", anonymousId: "a", previousId: "old" },
-    "userId is missing, but an alias requires it",
+    "but an alias requires it",
   ],
   ["alias without previousId", { type: "alias", userId: "new" }, "previousId is missing"],
   ["a userId that is an object", { ...track, userId: {} }, "userId is an object"],
-  [
-    "a userId beyond numbers",
-    { ...track, userId: JSON.parse("1e999") },
-    "userId is a number too large to be read",
-  ],
+  ["a userId beyond numbers", { ...track, userId: HUGE }, "userId is a number too large"],
   ["an anonymousId that is true", { ...track, anonymousId: true }, "anonymousId is true"],
   ["properties that are a list", { ...track, properties: [1] }, "properties is a list"],
   ["a context that is a list", { ...track, context: [[]] }, "context is a list"],
   ["traits that are text", { type: "identify", userId: "u", traits: "x" }, "traits is a string"],
   ["context that is a number", { ...track, context: 0 }, "context is a number"],
-  ["a page's name that is a number", { type: "page", userId: "u", name: 1 }, "name is a number"],
+  ["a page's name that is a number", { ...PAGE, name: 1 }, "name is a number"],
   ["a screen's name that is true", { type: "screen", userId: "u", name: true }, "name is true"],
-  [
-    "a category beyond numbers",
-    { type: "page", userId: "u", category: JSON.parse("-1e400") },
-    "category is a number too large to be read",
-  ],
-  [
-    "a category that is an object",
-    { type: "page", userId: "u", category: {} },
-    "category is an obj",
-  ],
+  ["a category beyond numbers", { ...PAGE, category: -HUGE }, "category is a number too large"],
+  ["a category that is an object", { ...PAGE, category: {} }, "category is an object"],
   ["a field of another type of call", { ...track, groupId: [] }, "groupId is a list"],
 ])("is no call, and the sentence says why: %s", (_name, json, error) => {
   expect(errorOf(json)).toContain(error);

@@ -11,6 +11,9 @@ const sources = [
   aSource("7", [], { writeKeys: ["700"] }),
   aSource("fallback", []),
 ];
+const IOS = { sourceId: "ios", writeKey: "k-ios" };
+const EMPTY = { sourceId: "", writeKey: "" };
+const NULLS = { sourceId: null, writeKey: null };
 const withDefault = sourceLookup(sources, "fallback" as SourceId);
 const withoutDefault = sourceLookup(sources, null);
 const header = (...values: (string | null)[]): RecordHeaders =>
@@ -18,13 +21,7 @@ const header = (...values: (string | null)[]): RecordHeaders =>
 
 test.each([
   ["the header", header("web"), {}, "web", "header source-id"],
-  [
-    "the header before all others",
-    header("web"),
-    { sourceId: "ios", writeKey: "k-ios" },
-    "web",
-    "header source-id",
-  ],
+  ["the header before all others", header("web"), IOS, "web", "header source-id"],
   ["the last of repeated headers", header("ios", "web"), {}, "web", "header source-id"],
   ["sourceId", [], { sourceId: "ios" }, "ios", "sourceId"],
   ["sourceId before writeKey", [], { sourceId: "ios", writeKey: "k-web" }, "ios", "sourceId"],
@@ -33,20 +30,8 @@ test.each([
   ["a writeKey of before a rotation", [], { writeKey: "k-old" }, "web", "writeKey"],
   ["a number as writeKey", [], { writeKey: 700 }, "7", "writeKey"],
   ["the default", [], {}, "fallback", "defaultSource"],
-  [
-    "the default for empty texts",
-    header(""),
-    { sourceId: "", writeKey: "" },
-    "fallback",
-    "defaultSource",
-  ],
-  [
-    "the default for nulls",
-    header(null),
-    { sourceId: null, writeKey: null },
-    "fallback",
-    "defaultSource",
-  ],
+  ["the default for empty texts", header(""), EMPTY, "fallback", "defaultSource"],
+  ["the default for nulls", header(null), NULLS, "fallback", "defaultSource"],
   ["the value where the header is empty", header(""), { sourceId: "ios" }, "ios", "sourceId"],
   ["the default for a value that is no object", [], [], "fallback", "defaultSource"],
   ["no other header", [["Source-Id", Buffer.from("web")]], {}, "fallback", "defaultSource"],
@@ -63,16 +48,11 @@ test.each([
     "an unknown id in the header",
     header("nope"),
     { sourceId: "web" },
-    'the header source-id is "nope"',
+    'header source-id is "nope"',
   ],
   ["an unknown sourceId", [], { sourceId: "nope", writeKey: "k-web" }, 'the sourceId is "nope"'],
-  ["an unknown writeKey", [], { writeKey: "nope" }, "the writeKey belongs to no configured source"],
-  [
-    "a source's id as writeKey",
-    [],
-    { writeKey: "web" },
-    "the writeKey belongs to no configured source",
-  ],
+  ["an unknown writeKey", [], { writeKey: "nope" }, "belongs to no configured source"],
+  ["a source's id as writeKey", [], { writeKey: "web" }, "belongs to no configured source"],
   ["a sourceId of another type", [], { sourceId: { id: "web" } }, "the sourceId is an object"],
   ["false, which is not absent", [], { sourceId: false }, "the sourceId is false"],
   ["a name of Object's own", [], { sourceId: "__proto__" }, 'the sourceId is "__proto__"'],

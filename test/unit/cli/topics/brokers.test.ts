@@ -6,34 +6,24 @@ import { showBrokers } from "../../../../src/cli/topics/brokers.ts";
 import type { Admin, ClusterVersions, RequestVersions } from "../../../../src/kafka/port.ts";
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";
 
-const OK: RequestVersions = {
-  request: "Produce",
-  known: { min: 0, max: 7 },
-  accepted: { min: 3, max: 13 },
-  sent: [7],
-  state: "ok",
-};
-const NEAR: RequestVersions = {
-  request: "DeleteGroups",
-  known: { min: 0, max: 1 },
-  accepted: { min: 0, max: 2 },
-  sent: [1],
-  state: "near",
-};
-const NONE: RequestVersions = {
-  request: "Heartbeat",
-  known: { min: 0, max: 3 },
-  accepted: { min: 4, max: 4 },
-  sent: [],
-  state: "none",
-};
-const MIXED: RequestVersions = {
-  request: "ListOffsets",
-  known: { min: 2, max: 5 },
-  accepted: null,
-  sent: [2, 5],
-  state: "ok",
-};
+type Range = readonly [min: number, max: number];
+
+function versions(
+  request: string,
+  known: Range,
+  accepted: Range | null,
+  sent: readonly number[],
+  state: RequestVersions["state"],
+): RequestVersions {
+  const rangeOf = ([min, max]: Range) => ({ min, max });
+  const all = accepted === null ? null : rangeOf(accepted);
+  return { request, known: rangeOf(known), accepted: all, sent, state };
+}
+
+const OK = versions("Produce", [0, 7], [3, 13], [7], "ok");
+const NEAR = versions("DeleteGroups", [0, 1], [0, 2], [1], "near");
+const NONE = versions("Heartbeat", [0, 3], [4, 4], [], "none");
+const MIXED = versions("ListOffsets", [2, 5], null, [2, 5], "ok");
 const BROKER = { nodeId: 1, address: "kafka-1:9092", error: null };
 
 async function show(found: ClusterVersions, json = false) {

@@ -6,13 +6,12 @@ import { compared, sentRequests } from "../../../../src/kafka/cluster/cluster-ve
 
 const KEY = 2;
 
-function result(
-  versions: readonly number[],
-  ...brokers: readonly (readonly [number, number] | null)[]
-) {
-  const accepted = brokers.map((range) =>
-    range === null ? {} : { [KEY]: { minVersion: range[0], maxVersion: range[1] } },
-  );
+function result(versions: readonly number[], ...brokers: readonly (string | null)[]) {
+  const accepted = brokers.map((range) => {
+    if (range === null) return {};
+    const [minVersion = 0, maxVersion = 0] = range.split("-").map(Number);
+    return { [KEY]: { minVersion, maxVersion } };
+  });
   const {
     sent,
     accepted: all,
@@ -22,53 +21,21 @@ function result(
 }
 
 test.each([
-  ["far above the minimum", [2, 3, 4, 5], [[1, 11]], ["5", [1, 11], "ok"]],
-  ["at the minimum, with newer ones", [1], [[1, 11]], ["1", [1, 11], "near"]],
-  ["one above the minimum, with newer ones", [1, 2], [[1, 11]], ["2", [1, 11], "near"]],
-  ["two above the minimum", [1, 2, 3], [[1, 11]], ["3", [1, 11], "ok"]],
-  ["at the minimum, and there is none newer", [0], [[0, 0]], ["0", [0, 0], "ok"]],
-  ["one above the minimum, and there is none newer", [0, 1], [[0, 1]], ["1", [0, 1], "ok"]],
-  ["the broker is older than we are", [1, 2], [[0, 1]], ["1", [0, 1], "ok"]],
-  ["the minimum is above", [1, 2], [[3, 11]], ["", [3, 11], "none"]],
-  ["the maximum is below", [2], [[0, 1]], ["", [0, 1], "none"]],
+  ["far above the minimum", [2, 3, 4, 5], ["1-11"], ["5", [1, 11], "ok"]],
+  ["at the minimum, with newer ones", [1], ["1-11"], ["1", [1, 11], "near"]],
+  ["one above the minimum, with newer ones", [1, 2], ["1-11"], ["2", [1, 11], "near"]],
+  ["two above the minimum", [1, 2, 3], ["1-11"], ["3", [1, 11], "ok"]],
+  ["at the minimum, and there is none newer", [0], ["0-0"], ["0", [0, 0], "ok"]],
+  ["one above the minimum, and there is none newer", [0, 1], ["0-1"], ["1", [0, 1], "ok"]],
+  ["the broker is older than we are", [1, 2], ["0-1"], ["1", [0, 1], "ok"]],
+  ["the minimum is above", [1, 2], ["3-11"], ["", [3, 11], "none"]],
+  ["the maximum is below", [2], ["0-1"], ["", [0, 1], "none"]],
   ["the request is not known", [2], [null], ["", null, "none"]],
-  [
-    "one of two brokers raises the minimum",
-    [2, 3],
-    [
-      [0, 11],
-      [3, 11],
-    ],
-    ["3", [3, 11], "near"],
-  ],
-  [
-    "brokers of two releases",
-    [2, 3, 4],
-    [
-      [0, 3],
-      [1, 11],
-    ],
-    ["3,4", [1, 3], "ok"],
-  ],
-  [
-    "one of two brokers has none in common",
-    [2, 3],
-    [
-      [0, 11],
-      [4, 11],
-    ],
-    ["", [4, 11], "none"],
-  ],
-  ["one of two brokers does not know it", [2], [[0, 11], null], ["", null, "none"]],
-  [
-    "brokers without a common version",
-    [2, 3],
-    [
-      [0, 2],
-      [3, 4],
-    ],
-    ["2,3", null, "ok"],
-  ],
+  ["one of two brokers raises the minimum", [2, 3], ["0-11", "3-11"], ["3", [3, 11], "near"]],
+  ["brokers of two releases", [2, 3, 4], ["0-3", "1-11"], ["3,4", [1, 3], "ok"]],
+  ["one of two brokers has none in common", [2, 3], ["0-11", "4-11"], ["", [4, 11], "none"]],
+  ["one of two brokers does not know it", [2], ["0-11", null], ["", null, "none"]],
+  ["brokers without a common version", [2, 3], ["0-2", "3-4"], ["2,3", null, "ok"]],
   ["no broker has responded", [2], [], ["", null, "none"]],
 ] as const)("%s", (_, versions, brokers, expected) => {
   expect(result(versions, ...brokers)).toEqual(expected);

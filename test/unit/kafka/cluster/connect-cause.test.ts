@@ -8,11 +8,8 @@ import type { KafkaSasl } from "../../../../src/kafka/port.ts";
 const TLS = { ca: null, cert: null, key: null, serverName: null };
 const SCRAM: KafkaSasl = { mechanism: "scram-sha-512", username: "alice", password: "p" };
 const TOKEN: KafkaSasl = {
-  mechanism: "oauthbearer",
-  tokenUrl: "https://login.example.com",
-  clientId: "c",
-  clientSecret: "s",
-  scope: null,
+  ...{ mechanism: "oauthbearer", tokenUrl: "https://login.example.com" },
+  ...{ clientId: "c", clientSecret: "s", scope: null },
 };
 
 function failure(name: string, message: string, more: object = {}): Error {
@@ -22,48 +19,27 @@ function failure(name: string, message: string, more: object = {}): Error {
   });
 }
 const refused = (message: string) => failure("KafkaJSSASLAuthenticationError", message);
+const protocol = (type: string) => failure("KafkaJSProtocolError", "m", { type });
 const connection = (code: string, message = "m") =>
   failure("KafkaJSConnectionError", `Connection error: ${message}`, { code });
 const closed = failure("KafkaJSConnectionClosedError", "Closed connection");
+const tooNew = failure(
+  "NoCommonVersionError",
+  "The broker a:1 accepts version 4 of the request X.",
+);
+const noToken = failure("TokenError", "No token from https://login.example.com");
+const unsupported = "SASL SCRAM-SHA-512 mechanism is not supported by the server";
 const alert =
   "40AD4F:error:0A000412:SSL routines:ssl3_read_bytes:ssl/tls alert bad certificate:../rec.c:918:SSL alert number 42\n";
 const early = "Client network socket disconnected before secure TLS connection was established";
 
 test.each([
   ["a log-in", refused("Invalid credentials"), TLS, SCRAM, "kafka.sasl.username and", true],
-  [
-    "no common version of a request",
-    failure("NoCommonVersionError", "The broker a:1 accepts version 4 of the request X."),
-    null,
-    null,
-    "the versions of Kafka and Switchyard",
-    true,
-  ],
+  ["no common version of a request", tooNew, null, null, "versions of Kafka and Switchyard", true],
   ["a token", refused("invalid_token"), TLS, TOKEN, "kafka.sasl", true],
-  [
-    "a mechanism",
-    refused("SASL SCRAM-SHA-512 mechanism is not supported by the server"),
-    TLS,
-    SCRAM,
-    "kafka.sasl.mechanism",
-    true,
-  ],
-  [
-    "a mechanism by its code",
-    failure("KafkaJSProtocolError", "m", { type: "UNSUPPORTED_SASL_MECHANISM" }),
-    TLS,
-    SCRAM,
-    "kafka.sasl.mechanism",
-    true,
-  ],
-  [
-    "a log-in where there is none",
-    failure("KafkaJSProtocolError", "m", { type: "ILLEGAL_SASL_STATE" }),
-    null,
-    SCRAM,
-    "kafka.sasl and the port",
-    true,
-  ],
+  ["a mechanism", refused(unsupported), TLS, SCRAM, "kafka.sasl.mechanism", true],
+  ["its code", protocol("UNSUPPORTED_SASL_MECHANISM"), TLS, SCRAM, "kafka.sasl.mechanism", true],
+  ["no log-in", protocol("ILLEGAL_SASL_STATE"), null, SCRAM, "kafka.sasl and the port", true],
   ["no authority", connection("SELF_SIGNED_CERT_IN_CHAIN"), TLS, null, "kafka.tls.ca", true],
   ["no authority", connection("UNABLE_TO_VERIFY_LEAF_SIGNATURE"), TLS, null, "kafka.tls.ca", true],
   ["a name", connection("ERR_TLS_CERT_ALTNAME_INVALID"), TLS, null, "kafka.tls.serverName", true],
@@ -72,14 +48,7 @@ test.each([
   ["no TLS", connection("ERR_SSL_WRONG_VERSION_NUMBER"), TLS, null, "kafka.tls and", true],
   ["a close before TLS", connection("ECONNRESET", early), TLS, null, "kafka.tls and", "ask"],
   ["a close", closed, null, null, "kafka.tls and the port", "ask"],
-  [
-    "no token",
-    failure("TokenError", "No token from https://login.example.com"),
-    TLS,
-    TOKEN,
-    "kafka.sasl",
-    false,
-  ],
+  ["no token", noToken, TLS, TOKEN, "kafka.sasl", false],
   ["nobody there", connection("ECONNREFUSED"), null, null, "kafka.brokers and", false],
   ["no address", connection("ENOTFOUND"), null, null, "kafka.brokers and", false],
   ["silence", new Error("no response"), null, null, "kafka.brokers and", false],

@@ -29,6 +29,8 @@ function world() {
   const send = async ({ request }: Request): Promise<Buffer> => {
     const { buffer } = await request.encode();
     const count = buffer.readInt32BE(0);
+    // Missing topics are not created.
+    expect(buffer.at(-1)).toBe(0);
     state.asked.push(count);
     if (state.isSilent) return await new Promise(() => undefined);
     return responseTo(buffer, count, state.leader);
@@ -59,15 +61,15 @@ function world() {
 }
 
 function responseTo(request: Buffer, count: number, leader: number): Buffer {
-  const broker = (node: number) => [int32(node), text("a"), int32(9092), Buffer.alloc(2)];
-  const brokers = [int32(2), ...broker(1), ...broker(2)];
+  const broker = (node: number, rack: Buffer) => [int32(node), text("a"), int32(9092), rack];
+  const brokers = [int32(2), ...broker(1, Buffer.from([0xff, 0xff])), ...broker(2, text("r"))];
   const parts: Buffer[] = [Buffer.alloc(4), ...brokers, Buffer.alloc(2 + 4), int32(count)];
   let at = 4;
   for (let topic = 0; topic < count; topic += 1) {
     const end = at + 2 + request.readInt16BE(at);
-    // No error, the name, not internal; one partition, no replicas.
+    // No error, the name, not internal; one partition, with two replicas, one of which is in sync.
     parts.push(Buffer.alloc(2), request.subarray(at, end), Buffer.alloc(1));
-    parts.push(int32(1), Buffer.alloc(2), int32(0), int32(leader), Buffer.alloc(12));
+    parts.push(int32(1), Buffer.alloc(2), ...[0, leader, 2, 1, 2, 1, 1, 0].map(int32));
     at = end;
   }
   return Buffer.concat(parts);

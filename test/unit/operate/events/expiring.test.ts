@@ -10,8 +10,8 @@ const HOUR_MS = 3_600_000;
 const WINDOW_MS = 4 * HOUR_MS;
 const SOURCE = "/switchyard/sw.";
 
-function event(kind: OperatorEvent["kind"], atMs: number): OperatorEvent {
-  return operatorEvent(SOURCE, kind, "crm", atMs, {});
+function ago(hours: number, kind: OperatorEvent["kind"]): OperatorEvent {
+  return operatorEvent(SOURCE, kind, "crm", T - hours * HOUR_MS, {});
 }
 
 function reported(...events: readonly OperatorEvent[]) {
@@ -22,56 +22,23 @@ function reported(...events: readonly OperatorEvent[]) {
   return new Map(events.map((each) => [`${keys[each.kind] ?? each.kind}/crm`, each]));
 }
 
-const EXPIRING = event("deliveries.expiring", T - 2 * HOUR_MS);
+const EXPIRING = "deliveries.expiring";
+const FAILING = "destination.failing";
+const RECOVERED = "destination.recovered";
+const PAUSED = "destination.paused";
+const EARLIER = ago(9, EXPIRING);
 const NEAR_MS = T - 3 * HOUR_MS;
 
 test.each<[string, number, ReturnType<typeof reported>, boolean]>([
   ["not near its end", NEAR_MS + 1, reported(), false],
   ["near its end", NEAR_MS, reported(), true],
   ["past its end", T - 5 * HOUR_MS, reported(), true],
-  ["near, attempted before it was reported", NEAR_MS, reported(EXPIRING), false],
-  [
-    "near, attempted after it was reported",
-    NEAR_MS,
-    reported(event("deliveries.expiring", T - 9 * HOUR_MS)),
-    true,
-  ],
-  [
-    "the same, and it fails since before",
-    NEAR_MS,
-    reported(
-      event("deliveries.expiring", T - 9 * HOUR_MS),
-      event("destination.failing", T - 12 * HOUR_MS),
-    ),
-    false,
-  ],
-  [
-    "the same, and it is paused since before",
-    NEAR_MS,
-    reported(
-      event("deliveries.expiring", T - 9 * HOUR_MS),
-      event("destination.paused", T - 12 * HOUR_MS),
-    ),
-    false,
-  ],
-  [
-    "the same, and it has recovered meanwhile",
-    NEAR_MS,
-    reported(
-      event("deliveries.expiring", T - 9 * HOUR_MS),
-      event("destination.recovered", T - 8 * HOUR_MS),
-    ),
-    true,
-  ],
-  [
-    "the same, and it fails since then",
-    NEAR_MS,
-    reported(
-      event("deliveries.expiring", T - 9 * HOUR_MS),
-      event("destination.failing", T - 4 * HOUR_MS),
-    ),
-    true,
-  ],
+  ["near, attempted before it was reported", NEAR_MS, reported(ago(2, EXPIRING)), false],
+  ["near, attempted after it was reported", NEAR_MS, reported(EARLIER), true],
+  ["the same, and it fails since before", NEAR_MS, reported(EARLIER, ago(12, FAILING)), false],
+  ["the same, and it is paused since before", NEAR_MS, reported(EARLIER, ago(12, PAUSED)), false],
+  ["the same, and it has recovered meanwhile", NEAR_MS, reported(EARLIER, ago(8, RECOVERED)), true],
+  ["the same, and it fails since then", NEAR_MS, reported(EARLIER, ago(4, FAILING)), true],
 ])("%s", (_name, firstAttemptAtMs, known, isReported) => {
   const found = newlyExpiring(new Map([["crm", firstAttemptAtMs]]), WINDOW_MS, known, T);
   expect(found).toEqual(isReported ? [{ destination: "crm", firstAttemptAtMs }] : []);

@@ -12,26 +12,18 @@ import {
 
 const T = Date.UTC(2026, 2, 1, 9, 30);
 const SOURCE = "/switchyard/sw.";
+const OF = { is: "so", sinceMs: T } as const;
 const FAILING: Observation = {
-  kind: "destination.failing",
-  subject: "crm",
-  is: "so",
-  sinceMs: T,
-  data: { cause: "503" },
+  ...OF,
+  ...{ kind: "destination.failing", subject: "crm", data: { cause: "503" } },
 };
 const AWAITING: Observation = {
-  kind: "audience.approval_required",
-  subject: "vip",
-  is: "so",
-  sinceMs: T,
-  data: { sync: "s2" },
+  ...OF,
+  ...{ kind: "audience.approval_required", subject: "vip", data: { sync: "s2" } },
 };
 const REFUSED: Observation = {
-  kind: "configuration.invalid",
-  subject: "configuration",
-  is: "so",
-  sinceMs: T,
-  data: { problems: ["x"] },
+  ...OF,
+  ...{ kind: "configuration.invalid", subject: "configuration", data: { problems: ["x"] } },
 };
 
 function reported(...events: readonly ReturnType<typeof operatorEvent>[]) {

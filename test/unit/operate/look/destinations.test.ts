@@ -188,49 +188,32 @@ test("--failing omits those that somebody paused or disabled, and those without 
   expect(shown).toEqual(["h", "b", "f", "e"]);
 });
 
-const none = { owning: 2, onHold: 0, failing: 0 };
+const FAILS = { state: "failing", failingSince: at(5) } as const;
+const ofTwo = (failing: number) => ({ processes: { owning: 2, onHold: 0, failing } });
+const WAITS = {
+  ...{ state: "on-hold", hold: { ...hold, reason: "retry-after" } },
+  processes: { owning: 2, onHold: 2, failing: 0 },
+} as const;
+const DISABLED = { reason: "disabled", since: null, until: null } as const;
+const LONG_AGO = "2026-02-27T09:05:00.000Z";
 
 test.each([
   [{ state: null }, "-"],
   [{ state: "delivering" }, "delivering"],
+  [{ ...FAILS, ...ofTwo(2) }, "failing since 09:05:00"],
+  [{ ...FAILS, ...ofTwo(1) }, "failing since 09:05:00 (1 of 2 processes)"],
+  [WAITS, "on hold since 09:20:00: Retry-After"],
   [
-    { state: "failing", failingSince: at(5), processes: { ...none, failing: 2 } },
-    "failing since 09:05:00",
-  ],
-  [
-    { state: "failing", failingSince: at(5), processes: { ...none, failing: 1 } },
-    "failing since 09:05:00 (1 of 2 processes)",
-  ],
-  [
-    {
-      state: "on-hold",
-      hold: { ...hold, reason: "retry-after" },
-      processes: { ...none, onHold: 2 },
-    },
-    "on hold since 09:20:00: Retry-After",
-  ],
-  [
-    { state: "on-hold", hold, failingSince: at(5) },
+    { ...FAILS, state: "on-hold", hold },
     "on hold since 09:20:00: circuit open, failing since 09:05:00",
   ],
   [
-    {
-      state: "failing",
-      failingSince: at(5),
-      failedShare: 0.664,
-      processes: { ...none, failing: 1 },
-    },
+    { ...FAILS, failedShare: 0.664, ...ofTwo(1) },
     "failing since 09:05:00: 66 % of attempts in the last minute (1 of 2 processes)",
   ],
   [{ state: "delivering", failedShare: 0.15 }, "delivering"],
-  [
-    { state: "on-hold", hold: { reason: "disabled", since: null, until: null } },
-    "on hold: disabled",
-  ],
-  [
-    { state: "failing", failingSince: "2026-02-27T09:05:00.000Z" },
-    "failing since 2026-02-27 09:05:00",
-  ],
+  [{ state: "on-hold", hold: DISABLED }, "on hold: disabled"],
+  [{ ...FAILS, failingSince: LONG_AGO }, "failing since 2026-02-27 09:05:00"],
 ] as const)("state %#", (given, text) => {
   expect(stateText(destinationReport(given), NOW_MS)).toBe(text);
 });

@@ -105,40 +105,33 @@ test("of many failing destinations, four are named", () => {
   expect(texts.at(-1)).toBe("5 more destinations are failing.");
 });
 
+const OVERDUE = { delay: "10s", waiting: 1, oldestMs: 30_000, dueInMs: -20_000, retired: false };
+const running = (over: Partial<ProcessReport>) => ({ processes: [{ ...PROCESS, ...over }] });
+
 test.each([
   ["Kafka is unreachable: no broker responds", { kafkaError: "no broker responds\nmore" }],
   [
     "host-1:9464 is unreachable (ECONNREFUSED): its states and rates are missing.",
-    { processes: [{ ...PROCESS, error: "ECONNREFUSED", configHash: null }] },
+    running({ error: "ECONNREFUSED", configHash: null }),
   ],
   [
     "The configuration file on host-1:9464 has been invalid since 2026-03-01 08:00:00 UTC. The process still runs the previous configuration. See /readyz for the first problem.",
-    { processes: [{ ...PROCESS, configInvalidSince: SINCE }] },
+    running({ configInvalidSince: SINCE }),
   ],
   [
     "host-1:9464: 1 state store of the audience stage cannot be used, so some audiences are not processed. See /readyz for the error.",
-    { processes: [{ ...PROCESS, stateStoresUnavailable: 1 }] },
+    running({ stateStoresUnavailable: 1 }),
   ],
   [
     "The clock of host-1:9464 is 3600 s ahead of the brokers' clock: docs/troubleshooting.md#clocks",
-    { processes: [{ ...PROCESS, clockOffsetSeconds: 3_600 }] },
+    running({ clockOffsetSeconds: 3_600 }),
   ],
   [
     "host-1:9464 does not route calls to 1 destination to which another process routes calls. See /readyz for the names.",
-    { processes: [{ ...PROCESS, routesMissing: 1 }] },
+    running({ routesMissing: 1 }),
   ],
-  [
-    "host-1:9464: 1 setting is waiting for a restart.",
-    { processes: [{ ...PROCESS, settingsToRestart: 1 }] },
-  ],
-  [
-    "Deliveries in the 10s delay topic are overdue by 20s.",
-    {
-      delayTopics: [
-        { delay: "10s", waiting: 1, oldestMs: 30_000, dueInMs: -20_000, retired: false },
-      ],
-    },
-  ],
+  ["host-1:9464: 1 setting is waiting for a restart.", running({ settingsToRestart: 1 })],
+  ["Deliveries in the 10s delay topic are overdue by 20s.", { delayTopics: [OVERDUE] }],
 ])("%s", (text, over) => {
   expect(textsOf(over as Partial<StatusReport>)).toEqual([text]);
 });

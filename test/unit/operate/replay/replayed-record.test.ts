@@ -25,77 +25,57 @@ function decide(spec: DeadLetterSpec, delivery: Partial<Delivery> = {}) {
   return replayOf(readDeadLetter(record, topics), TARGETS);
 }
 
-test.each<[string, DeadLetterSpec, Partial<Delivery>, string]>([
-  ["a rejected delivery", {}, {}, DELIVERIES],
-  ["an expired one", { reason: "expired" }, {}, DELIVERIES],
-  [
-    "one that the delay stage dead-lettered",
-    { stage: "delay", reason: "unknown-destination", topic: "sw.delays.10s" },
-    {},
-    DELIVERIES,
-  ],
-  ["one of an endpoint that is there", {}, { endpoint: KEY }, DELIVERIES],
-  ["one that lacks its headers", { reason: "invalid-call", headers: [] }, {}, DELIVERIES],
-  [
-    "a call that route could not use",
-    { stage: "route", reason: "unknown-source", topic: topics.calls, headers: [] },
-    {},
-    topics.calls,
-  ],
+type Spec = Required<DeadLetterSpec>;
+const by = (stage: Spec["stage"], reason: Spec["reason"], topic: string) => ({
+  ...{ stage, reason, topic, headers: [] },
+});
+const DELAYED: DeadLetterSpec = {
+  stage: "delay",
+  reason: "unknown-destination",
+  topic: "sw.delays.10s",
+};
+const SYNC: DeadLetterSpec = {
+  stage: "audience",
+  reason: "invalid-sync",
+  topic: topics.audienceSyncs,
+};
+const GONE = { destination: "gone" as DestinationId };
+const NO_ENDPOINT = { endpoint: "0123456789abcdef" as EndpointKey };
+
+test.each<[string, string, DeadLetterSpec, Partial<Delivery>?]>([
+  ["a rejected delivery", DELIVERIES, {}],
+  ["an expired one", DELIVERIES, { reason: "expired" }],
+  ["one that the delay stage dead-lettered", DELIVERIES, DELAYED],
+  ["one of an endpoint that is there", DELIVERIES, {}, { endpoint: KEY }],
+  ["one that lacks its headers", DELIVERIES, { reason: "invalid-call", headers: [] }],
+  ["a call", topics.calls, by("route", "unknown-source", topics.calls)],
   [
     "a deletion request",
-    { stage: "deletion", reason: "invalid-deletion", topic: topics.deletionRequests, headers: [] },
-    {},
     topics.deletionRequests,
+    by("deletion", "invalid-deletion", topics.deletionRequests),
   ],
-  [
-    "a statement about an audience that could not be read",
-    { stage: "audience", reason: "undecodable", topic: topics.audienceSyncs, headers: [] },
-    {},
-    topics.audienceSyncs,
-  ],
-])("%s is written, key and value as they were", (_what, spec, delivery, topic) => {
+  ["an unreadable sync", topics.audienceSyncs, by("audience", "undecodable", topics.audienceSyncs)],
+])("%s is written to %s, key and value as they were", (_what, topic, spec, delivery) => {
   expect(decide(spec, delivery)).toMatchObject({
     kind: "replay",
     outgoing: { topic, key: Buffer.from("u"), value: Buffer.from('{"type":"track"}') },
   });
 });
 
-test.each<[string, DeadLetterSpec, Partial<Delivery>, string]>([
+test.each<[string, string, DeadLetterSpec, Partial<Delivery>?]>([
+  ["a part of a sync", "Send it again", SYNC],
+  ["what has no value", "no value", { reason: "too-large", value: null }],
+  ["another destination", "the destination gone is not configured", {}, GONE],
+  ["another endpoint", "no longer has the endpoint 0123456789abcdef", {}, NO_ENDPOINT],
+  ["a delivery that names nobody", "do not name a", { topic: "sw.delays.10s", headers: [] }],
+  ["a record of a strange topic", "other.calls", { stage: "route", topic: "other.calls" }],
   [
-    "a part of a sync",
-    { stage: "audience", reason: "invalid-sync", topic: topics.audienceSyncs },
-    {},
-    "Send it again",
-  ],
-  ["what has no value", { reason: "too-large", value: null }, {}, "no value"],
-  [
-    "a destination that is not configured",
-    {},
-    { destination: "gone" as Delivery["destination"] },
-    "the destination gone is not configured",
-  ],
-  [
-    "an endpoint that is not its destination's",
-    {},
-    { endpoint: "0123456789abcdef" as EndpointKey },
-    "no longer has the endpoint 0123456789abcdef",
-  ],
-  ["a delivery that names nobody", { topic: "sw.delays.10s", headers: [] }, {}, "do not name a"],
-  ["a record of a strange topic", { stage: "route", topic: "other.calls" }, {}, "other.calls"],
-  [
-    "the topic of dead letters itself",
-    { stage: "route", topic: topics.deadLetters },
-    {},
+    "a dead letter's dead letter",
     "is not a topic of this configuration",
+    { stage: "route", topic: topics.deadLetters },
   ],
-  [
-    "a record without where it came from",
-    { stage: "route", topic: "" },
-    {},
-    "do not name the topic",
-  ],
-])("rejected: %s", (_what, spec, delivery, why) => {
+  ["a record from nowhere", "do not name the topic", { stage: "route", topic: "" }],
+])("rejected: %s, because %s", (_what, why, spec, delivery) => {
   expect(decide(spec, delivery)).toEqual({ kind: "refused", why: expect.stringContaining(why) });
 });
 

@@ -21,49 +21,42 @@ const KEY = "0123456789abcdef";
 const NAMES = new Map([[KEY, "crm[1] crm.example.com"]]);
 const COLORS = picocolors.createColors(false);
 const place = { topic: "calls", partition: 1, offset: 7 };
+const AT = { atMs: T, place };
+const CRM = { ...AT, destination: "crm" };
+const UNKNOWN = { status: null, cause: null, durationMs: null, phases: {}, response: null };
+const TIMEOUT = { ...UNKNOWN, endpoint: KEY, outcome: "", cause: "timeout" };
+const SKIPPED = { ...UNKNOWN, endpoint: "k2", outcome: "skipped" };
+const FAILED = {
+  ...{ endpoint: "crm[1] crm.example.com", outcome: "retry", status: 503, cause: null },
+  ...{ durationMs: 21.26, phases: { connectMs: 3, firstByteMs: 17.04 }, response: null },
+};
 const ATTEMPT: AttemptStep = {
-  kind: "attempt",
-  atMs: T + 30,
-  destination: "crm",
-  attempt: 2,
-  decision: "retry",
-  batch: null,
-  requests: [
-    {
-      endpoint: "crm[1] crm.example.com",
-      outcome: "retry",
-      status: 503,
-      cause: null,
-      durationMs: 21.26,
-      phases: { connectMs: 3, firstByteMs: 17.04 },
-      response: null,
-    },
-  ],
-  next: [],
-  from: "attempts",
+  ...{ kind: "attempt", atMs: T + 30, destination: "crm", attempt: 2, decision: "retry" },
+  ...{ batch: null, requests: [FAILED], next: [], from: "attempts" },
+};
+const RECEIVED: Step = {
+  ...{ ...AT, kind: "received", type: "track", event: "Order", source: "web" },
+  ...{ namedBy: "the default source", receivedAtMs: T, isRepeated: false },
+};
+const WAITING: Step = {
+  ...{ ...CRM, kind: "retry-scheduled", retryDelay: "10s", dueAtMs: T + 10_000 },
+  ...{ notBeforeMs: null, endpoint: null },
+};
+const RETURNED: Step = { ...CRM, kind: "returned", lateMs: 12, endpoint: null };
+const DEAD: Step = {
+  ...{ ...CRM, kind: "dead-lettered", from: "deliveries.crm/0/3", stage: "deliver" },
+  ...{ reason: "rejected", error: `every endpoint rejected it; the last attempt: ${KEY}=410` },
 };
 
 test.each<[Step, string]>([
+  [RECEIVED, 'received: track "Order" from web (the default source), calls/1/7'],
   [
-    {
-      ...{ kind: "received", atMs: T, place, type: "track", event: "Order", source: "web" },
-      ...{ namedBy: "the default source", receivedAtMs: T, isRepeated: false },
-    },
-    'received: track "Order" from web (the default source), calls/1/7',
-  ],
-  [
-    { kind: "unusable", atMs: T, place, reason: "invalid-call", error: "type is missing" },
+    { ...AT, kind: "unusable", reason: "invalid-call", error: "type is missing" },
     "not a call: invalid-call, type is missing, calls/1/7",
   ],
-  [
-    { kind: "skipped", atMs: T, destination: "off", why: "it is disabled" },
-    "skipped: it is disabled",
-  ],
-  [{ kind: "routed", atMs: T, destination: "crm", place, why: null }, "routed, calls/1/7"],
-  [
-    { kind: "replayed", atMs: T, destination: "crm", place },
-    "replayed: written to the queue again, calls/1/7",
-  ],
+  [{ ...CRM, kind: "skipped", why: "it is disabled" }, "skipped: it is disabled"],
+  [{ ...CRM, kind: "routed", why: null }, "routed, calls/1/7"],
+  [{ ...CRM, kind: "replayed" }, "replayed: written to the queue again, calls/1/7"],
   [
     ATTEMPT,
     "attempt 2, retry: crm[1] crm.example.com 503 in 21.3 ms (connect 3 ms, first byte 17 ms)",
@@ -77,70 +70,18 @@ test.each<[Step, string]>([
     "attempt 2, retry: ; alone in batch b-1",
   ],
   [
-    {
-      ...ATTEMPT,
-      from: "headers",
-      requests: [
-        {
-          endpoint: KEY,
-          outcome: "",
-          status: null,
-          cause: "timeout",
-          durationMs: null,
-          phases: {},
-          response: null,
-        },
-        {
-          endpoint: "k2",
-          outcome: "skipped",
-          status: null,
-          cause: null,
-          durationMs: null,
-          phases: {},
-          response: null,
-        },
-      ],
-    },
+    { ...ATTEMPT, from: "headers", requests: [TIMEOUT, SKIPPED] },
     "attempt 2, retry: crm[1] crm.example.com timeout; k2 was skipped (inferred from later records)",
   ],
+  [WAITING, "retry scheduled: waits in the 10s delay topic until 2026-03-01T09:30:10.000Z"],
+  [RETURNED, "returned 12 ms after it was due, calls/1/7"],
+  [{ ...RETURNED, lateMs: -7 }, "returned 0 ms after it was due, calls/1/7"],
   [
-    {
-      kind: "retry-scheduled",
-      atMs: T,
-      destination: "crm",
-      place,
-      retryDelay: "10s",
-      dueAtMs: T + 10_000,
-      notBeforeMs: null,
-      endpoint: null,
-    },
-    "retry scheduled: waits in the 10s delay topic until 2026-03-01T09:30:10.000Z",
-  ],
-  [
-    { kind: "returned", atMs: T, destination: "crm", place, lateMs: 12, endpoint: null },
-    "returned 12 ms after it was due, calls/1/7",
-  ],
-  [
-    { kind: "returned", atMs: T, destination: "crm", place, lateMs: -7, endpoint: null },
-    "returned 0 ms after it was due, calls/1/7",
-  ],
-  [
-    { kind: "returned", atMs: T, destination: "crm", place, lateMs: -60_000, endpoint: null },
+    { ...RETURNED, lateMs: -60_000 },
     "returned 60.0 s before it was due, because an operator requested it, calls/1/7",
   ],
   [
-    {
-      ...{
-        kind: "dead-lettered",
-        atMs: T,
-        destination: "crm",
-        place,
-        from: "deliveries.crm/0/3",
-        stage: "deliver",
-        reason: "rejected",
-      },
-      error: `every endpoint rejected it; the last attempt: ${KEY}=410`,
-    },
+    DEAD,
     "dead-lettered by the deliver stage: rejected, every endpoint rejected it; the last attempt: crm[1] crm.example.com=410, calls/1/7",
   ],
 ])("%j", (step, sentence) => {
@@ -151,37 +92,27 @@ const HOSTILE = "\u001b[2J\u202e\r\nfake";
 const CONTROL = /(?!\n)[\p{Cc}\p{Bidi_Control}]/u;
 
 test("hostile ids, events, endpoints and responses are escaped", () => {
-  const [request] = ATTEMPT.requests;
-  if (request === undefined) throw new Error("there is one");
   const steps: Step[] = [
     {
-      ...{ kind: "received", atMs: T, place, type: HOSTILE, event: HOSTILE, source: HOSTILE },
-      ...{ namedBy: HOSTILE, receivedAtMs: T, isRepeated: true },
+      ...RECEIVED,
+      type: HOSTILE,
+      event: HOSTILE,
+      source: HOSTILE,
+      namedBy: HOSTILE,
+      isRepeated: true,
     },
     {
+      ...CRM,
       kind: "routed",
-      atMs: T,
       destination: HOSTILE,
       place: { ...place, topic: HOSTILE },
       why: HOSTILE,
     },
     {
-      ...ATTEMPT,
-      decision: HOSTILE,
-      requests: [
-        { ...request, endpoint: HOSTILE, cause: HOSTILE, status: null, response: HOSTILE },
-      ],
+      ...{ ...ATTEMPT, decision: HOSTILE },
+      requests: [{ ...TIMEOUT, endpoint: HOSTILE, cause: HOSTILE, response: HOSTILE }],
     },
-    {
-      kind: "dead-lettered",
-      atMs: T,
-      destination: null,
-      place,
-      from: HOSTILE,
-      stage: HOSTILE,
-      reason: HOSTILE,
-      error: HOSTILE,
-    },
+    { ...DEAD, destination: null, from: HOSTILE, stage: HOSTILE, reason: HOSTILE, error: HOSTILE },
   ];
   const trace: CallTimeline = { messageId: HOSTILE, steps, finalStates: [], gaps: [] };
   const text = timelineText(trace, NAMES, COLORS);

@@ -239,6 +239,15 @@ test("a window that ended while it waited is no attempt", () => {
   ]);
 });
 
+const WAITS: Partial<Evidence> = { scheduledRetries: [scheduled(T)] };
+const LATER = { scheduledRetries: [scheduled(T, { notBeforeMs: T + 99_000 })] };
+const CANCELLED = { ...WAITS, deadLetters: [cancelled("delays.10s/0/3")] };
+const ELSEWHERE = { ...WAITS, deadLetters: [cancelled("delays.10s/0/4")] };
+const REPLAYED = { ...CANCELLED, attempts: [attempt(T + 900)] };
+const NEXT = { retryDelay: "10s", atMs: T + 10_009, endpoint: null };
+const UNWRITTEN = { attempts: [attempt(T + 9, { decision: "retry", next: [NEXT] })] };
+const waiting = (atMs: number) => ({ kind: "waiting", atMs }) as const;
+
 test.each<[string, Partial<Evidence>, number, Partial<FinalState>]>([
   [
     "accepted",
@@ -252,62 +261,27 @@ test.each<[string, Partial<Evidence>, number, Partial<FinalState>]>([
     NOW_MS,
     { kind: "dead-lettered", atMs: T + 9, tookMs: null },
   ],
-  [
-    "scheduled for retry, not due",
-    { scheduledRetries: [scheduled(T)] },
-    T + 9_000,
-    { kind: "waiting", atMs: T + 10_000 },
-  ],
+  ["scheduled for retry, not due", WAITS, T + 9_000, waiting(T + 10_000)],
   [
     "cancelled while it awaited retry",
-    { scheduledRetries: [scheduled(T)], deadLetters: [cancelled("delays.10s/0/3")] },
+    CANCELLED,
     T + 9_000,
     { kind: "dead-lettered", atMs: T + 500 },
   ],
   [
     "cancelled, replayed and accepted before it would have been due",
-    {
-      ...{ scheduledRetries: [scheduled(T)], deadLetters: [cancelled("delays.10s/0/3")] },
-      attempts: [attempt(T + 900)],
-    },
+    REPLAYED,
     T + 9_000,
     { kind: "accepted", atMs: T + 900 },
   ],
-  [
-    "cancelled elsewhere, and still awaiting retry",
-    { scheduledRetries: [scheduled(T)], deadLetters: [cancelled("delays.10s/0/4")] },
-    T + 9_000,
-    { kind: "waiting", atMs: T + 10_000 },
-  ],
-  [
-    "scheduled for retry, due",
-    { scheduledRetries: [scheduled(T)] },
-    T + 11_000,
-    { kind: "due", atMs: T + 10_000 },
-  ],
-  [
-    "scheduled for retry beyond its retry delay",
-    { scheduledRetries: [scheduled(T, { notBeforeMs: T + 99_000 })] },
-    T + 11_000,
-    { kind: "waiting", atMs: T + 99_000 },
-  ],
+  ["cancelled elsewhere, and still awaiting retry", ELSEWHERE, T + 9_000, waiting(T + 10_000)],
+  ["scheduled for retry, due", WAITS, T + 11_000, { kind: "due", atMs: T + 10_000 }],
+  ["scheduled for retry beyond its retry delay", LATER, T + 11_000, waiting(T + 99_000)],
   ["queued", { isFinished: () => false }, NOW_MS, { kind: "queued" }],
   ["queued, as far as is known", { isFinished: () => null }, NOW_MS, { kind: "queued" }],
   ["finished", { isFinished: () => true }, NOW_MS, { kind: "finished" }],
   ["for somebody else", { topicDestinations: new Set(["crm"]) }, NOW_MS, { kind: "written" }],
-  [
-    "attempted, and its scheduled retry is not written yet",
-    {
-      attempts: [
-        attempt(T + 9, {
-          decision: "retry",
-          next: [{ retryDelay: "10s", atMs: T + 10_009, endpoint: null }],
-        }),
-      ],
-    },
-    T + 10,
-    { kind: "waiting", atMs: T + 10_009 },
-  ],
+  ["attempted, and its scheduled retry is not written yet", UNWRITTEN, T + 10, waiting(T + 10_009)],
 ])("final state: %s", (_name, more, nowMs, expected) => {
   expect(finalState({ queued: [on("deliveries.crm", T + 1)], ...more }, nowMs)).toMatchObject(
     expected,

@@ -19,6 +19,8 @@ function errorOf(schema: unknown, bytes: Buffer): string {
 }
 
 const NULLS = { type: "array", items: "null" };
+const BLOCKS = Buffer.concat(Array.from({ length: 500 }, () => varint(10_000n)));
+const LISTS = record(["l", { type: "array", items: "R" }]);
 const LIST = record(["next", ["null", "R"]]);
 const WIDE = {
   type: "array",
@@ -30,18 +32,8 @@ test.each<[string, unknown, Buffer, string]>([
   ["a number cut short", "long", Buffer.of(0x80), "ends before"],
   ["a text cut short", "string", Buffer.from("\x06ab"), "ends before"],
   ["a text of a gigabyte", "string", varint(1_000_000_000n), "ends before"],
-  [
-    "a text of 2^62 bytes",
-    "string",
-    varint(2n ** 62n),
-    "the length of a string or of bytes is not valid",
-  ],
-  [
-    "a text of less than no bytes",
-    "string",
-    varint(-1n),
-    "the length of a string or of bytes is not valid",
-  ],
+  ["a text of 2^62 bytes", "string", varint(2n ** 62n), "or of bytes is not valid"],
+  ["a text of less than no bytes", "string", varint(-1n), "or of bytes is not valid"],
   ["a double cut short", "double", Buffer.alloc(7), "ends before"],
   ["a fixed cut short", { type: "fixed", name: "F", size: 9 }, Buffer.alloc(8), "ends before"],
   ["a byte left over", "int", Buffer.of(2, 2), "1 more byte than its schema"],
@@ -57,21 +49,11 @@ test.each<[string, unknown, Buffer, string]>([
   ["2^31 nulls backwards", NULLS, Buffer.concat([varint(-(2n ** 31n)), varint(0n)]), "more items"],
   ["2^62 nulls", NULLS, Buffer.concat([varint(2n ** 62n), Buffer.of(0)]), "more items than"],
   ["a map of 2^40", { type: "map", values: "null" }, varint(2n ** 40n), "more items than"],
-  [
-    "many blocks of nulls",
-    NULLS,
-    Buffer.concat(Array.from({ length: 500 }, () => varint(10_000n))),
-    "bytes as JSON",
-  ],
+  ["many blocks of nulls", NULLS, BLOCKS, "bytes as JSON"],
   ["few bytes, much JSON", WIDE, varint(10_000n), "more than 65728 bytes as JSON"],
   ["a record that only holds itself", record(["a", "R"]), Buffer.alloc(0), "500 levels deep"],
   ["a long chain of records", LIST, Buffer.alloc(100_000, 2), "500 levels deep"],
-  [
-    "lists in lists",
-    { ...record(["l", { type: "array", items: "R" }]) },
-    Buffer.alloc(100_000, 2),
-    "500 levels deep",
-  ],
+  ["lists in lists", LISTS, Buffer.alloc(100_000, 2), "500 levels deep"],
 ])("%s: rejected", (_name, schema, bytes, error) => {
   expect(errorOf(schema, bytes)).toContain(error);
 });
@@ -100,19 +82,11 @@ test.each<[string, unknown, string]>([
   ["a field twice", record(["a", "int"], ["a", "int"]), "duplicate field name"],
   ["a record without fields", { type: "record", name: "R" }, "without fields"],
   ["a record without a name", { type: "record", fields: [] }, "without a name"],
-  [
-    "a field that is none",
-    { type: "record", name: "R", fields: [null] },
-    "field that is not valid",
-  ],
+  ["a field that is none", { type: "record", name: "R", fields: [null] }, "that is not valid"],
   ["an enum without symbols", { type: "enum", name: "E" }, "without symbols"],
   ["a fixed without a size", { type: "fixed", name: "F" }, "fixed type whose size"],
   ["a fixed of a gigabyte", { type: "fixed", name: "F", size: 2 ** 30 }, "fixed type whose size"],
-  [
-    "a name like Avro's own",
-    { type: "fixed", name: "int", size: 1 },
-    "the name of a primitive type",
-  ],
+  ["a name like Avro's own", { type: "fixed", name: "int", size: 1 }, "of a primitive type"],
   ["code in a type", INJECTED, "undefined type name"],
   ["a type that every object has", "toString", "undefined type name"],
   ["a name that is empty", record(["", "int"]), "a field whose name"],

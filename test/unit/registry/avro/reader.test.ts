@@ -20,6 +20,7 @@ const record = (...fields: readonly (readonly [string, unknown])[]) => ({
   fields: fields.map(([name, type]) => ({ name, type })),
 });
 const logical = (type: string, logicalType: string, more = {}) => ({ type, logicalType, ...more });
+const long = (logicalType: string) => logical("long", logicalType);
 const fixed = (size: number, more = {}) => ({ type: "fixed", name: "F", size, ...more });
 
 test.each<[string, unknown, unknown, string]>([
@@ -122,50 +123,30 @@ test.each<[string, unknown, bigint, string]>([
   ["a date before 1970", logical("int", "date"), -1n, '"1969-12-31"'],
   ["a date out of range", logical("int", "date"), 2_147_483_647n, "2147483647"],
   ["time-millis", logical("int", "time-millis"), 34_215_250n, '"09:30:15.250"'],
-  ["time-micros", logical("long", "time-micros"), 34_215_250_999n, '"09:30:15.250"'],
+  ["time-micros", long("time-micros"), 34_215_250_999n, '"09:30:15.250"'],
   ["a time out of range", logical("int", "time-millis"), 86_400_000n, "86400000"],
-  ["a time below zero", logical("long", "time-micros"), -1n, "-1"],
-  ["millis", logical("long", "timestamp-millis"), AT_MS, '"2026-03-01T09:30:15.250Z"'],
-  ["millis before 1970", logical("long", "timestamp-millis"), -1n, '"1969-12-31T23:59:59.999Z"'],
-  [
-    "micros",
-    logical("long", "timestamp-micros"),
-    AT_MS * 1_000n + 7n,
-    '"2026-03-01T09:30:15.250007Z"',
-  ],
-  ["micros before 1970", logical("long", "timestamp-micros"), -1n, '"1969-12-31T23:59:59.999999Z"'],
+  ["a time below zero", long("time-micros"), -1n, "-1"],
+  ["millis", long("timestamp-millis"), AT_MS, '"2026-03-01T09:30:15.250Z"'],
+  ["millis before 1970", long("timestamp-millis"), -1n, '"1969-12-31T23:59:59.999Z"'],
+  ["micros", long("timestamp-micros"), AT_MS * 1_000n + 7n, '"2026-03-01T09:30:15.250007Z"'],
+  ["micros before 1970", long("timestamp-micros"), -1n, '"1969-12-31T23:59:59.999999Z"'],
   [
     "micros beyond 2^53",
-    logical("long", "timestamp-micros"),
+    long("timestamp-micros"),
     253_402_300_799_999_999n,
     '"9999-12-31T23:59:59.999999Z"',
   ],
-  [
-    "nanos",
-    logical("long", "timestamp-nanos"),
-    AT_MS * 1_000_000n + 1n,
-    '"2026-03-01T09:30:15.250000001Z"',
-  ],
+  ["nanos", long("timestamp-nanos"), AT_MS * 1_000_000n + 1n, '"2026-03-01T09:30:15.250000001Z"'],
   [
     "nanos before 1970",
-    logical("long", "timestamp-nanos"),
+    long("timestamp-nanos"),
     -9_223_372_036_854_775_808n,
     '"1677-09-21T00:12:43.145224192Z"',
   ],
-  ["local millis", logical("long", "local-timestamp-millis"), AT_MS, '"2026-03-01T09:30:15.250"'],
-  [
-    "local micros",
-    logical("long", "local-timestamp-micros"),
-    AT_MS * 1_000n,
-    '"2026-03-01T09:30:15.250000"',
-  ],
-  [
-    "an instant out of range",
-    logical("long", "timestamp-millis"),
-    9_223_372_036_854_775_807n,
-    "9223372036854775807",
-  ],
-  ["an unknown logical type", logical("long", "lunar"), 5n, "5"],
+  ["local millis", long("local-timestamp-millis"), AT_MS, '"2026-03-01T09:30:15.250"'],
+  ["local micros", long("local-timestamp-micros"), AT_MS * 1_000n, '"2026-03-01T09:30:15.250000"'],
+  ["an instant out of range", long("timestamp-millis"), 9_999_999_999_999_999n, "9999999999999999"],
+  ["an unknown logical type", long("lunar"), 5n, "5"],
   ["one on a type that it is not for", logical("int", "timestamp-millis"), 5n, "5"],
 ])("%s: a logical type of a number", (_name, schema, number, json) => {
   expect(textOf(schema, varint(number))).toBe(json);
@@ -229,12 +210,12 @@ const CALL = {
   ...record(
     ["type", "string"],
     ["user_id", ["null", "string"]],
-    ["sent_at", ["null", logical("long", "timestamp-micros")]],
-    ["timestamp", logical("long", "timestamp-nanos")],
+    ["sent_at", ["null", long("timestamp-micros")]],
+    ["timestamp", long("timestamp-nanos")],
     [
       "properties",
       {
-        ...record(["user_id", "string"], ["sent_at", logical("long", "timestamp-micros")]),
+        ...record(["user_id", "string"], ["sent_at", long("timestamp-micros")]),
         name: "P",
       },
     ],
