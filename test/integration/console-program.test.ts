@@ -350,16 +350,14 @@ test(
       return await read();
     };
     const calls = { count: 1, examples: ["m-compared"] };
-    await expect
-      .poll(found, SOON)
-      .toEqual([
-        {
-          destination: "sheet",
-          gained: { count: 0, examples: [] },
-          lost: [{ reason: "filtered", ...calls }],
-          changed: { count: 0, examples: [], properties: [] },
-        },
-      ]);
+    await expect.poll(found, SOON).toEqual([
+      {
+        destination: "sheet",
+        gained: { count: 0, examples: [] },
+        lost: [{ reason: "filtered", ...calls }],
+        changed: { count: 0, examples: [], properties: [] },
+      },
+    ]);
   },
   TEST_LIMIT_MS,
 );

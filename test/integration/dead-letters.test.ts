@@ -173,16 +173,14 @@ test("rejected, listed, replayed with an interruption, delivered; status all the
     expect(report.processes).toMatchObject([{ admin, error: null }]);
     return report.destinations.find(({ destination }) => destination === "hook");
   };
-  await expect
-    .poll(idle, POLL)
-    .toMatchObject({
-      state: "delivering",
-      waiting: 0,
-      oldestMs: null,
-      donePerMinute: expect.any(Number),
-      failedPerMinute: expect.any(Number),
-      deadLettersLastDay: CALLS,
-    });
+  await expect.poll(idle, POLL).toMatchObject({
+    state: "delivering",
+    waiting: 0,
+    oldestMs: null,
+    donePerMinute: expect.any(Number),
+    failedPerMinute: expect.any(Number),
+    deadLettersLastDay: CALLS,
+  });
 
   running.child.kill("SIGTERM");
   expect(await running.ended).toBe(0);

@@ -163,14 +163,12 @@ test("one that is down is on hold by its circuit, also through probes", async ()
     first = await of("dead");
     return first;
   };
-  await expect
-    .poll(seen, PATIENCE)
-    .toMatchObject({
-      state: "on-hold",
-      last: { cause: "refused" },
-      nextAttemptAt: expect.any(String),
-      endpoints: [{ breaker: expect.stringMatching(/^(open|half-open)$/) }],
-    });
+  await expect.poll(seen, PATIENCE).toMatchObject({
+    state: "on-hold",
+    last: { cause: "refused" },
+    nextAttemptAt: expect.any(String),
+    endpoints: [{ breaker: expect.stringMatching(/^(open|half-open)$/) }],
+  });
   // The next probe fails, so the hold continues.
   const probed = async () => {
     const { last, hold } = (await of("dead")) ?? {};

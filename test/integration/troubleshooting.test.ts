@@ -235,14 +235,12 @@ test("invalid records become dead letters with the reason", async () => {
     );
     return Object.fromEntries(reported.map(({ reason, error }) => [reason, error]));
   };
-  await expect
-    .poll(reasons, POLL)
-    .toMatchObject({
-      "unknown-source": expect.stringContaining("shop"),
-      "invalid-call": expect.stringContaining("event"),
-      undecodable: expect.stringContaining("JSON"),
-      "unknown-schema": expect.stringContaining("7"),
-    });
+  await expect.poll(reasons, POLL).toMatchObject({
+    "unknown-source": expect.stringContaining("shop"),
+    "invalid-call": expect.stringContaining("event"),
+    undecodable: expect.stringContaining("JSON"),
+    "unknown-schema": expect.stringContaining("7"),
+  });
 });
 
 test("each remedy helps", { timeout: TIMEOUT_MS }, async () => {

@@ -10,11 +10,7 @@ const MADE_MS = 1_000_000;
 const ACCEPTED_MS = 999_000;
 const DOWN_NOW: Expected = {
   ...FINE,
-  circuit: "open",
-  hold: "circuit-open",
-  isFailing: true,
-  isNamed: true,
-  state: "on-hold",
+  ...{ circuit: "open", hold: "circuit-open", isFailing: true, isNamed: true, state: "on-hold" },
   failures: { outcome: "refused", status: null, level: "warn" },
 };
 
@@ -31,26 +27,14 @@ interface Said {
 }
 
 const TRUE_WHILE_DOWN: Said = {
-  circuit: 2,
-  holdReason: "circuit-open",
-  onHoldSince: 1_001,
-  failingSince: 1_000,
-  accepted: 999,
+  ...{ circuit: 2, holdReason: "circuit-open", onHoldSince: 1_001, failingSince: 1_000 },
+  ...{ accepted: 999, state: "on-hold", partitions: 3, cause: "refused" },
   healthProblems: ["destination down: endpoint down[1] keeps failing"],
-  state: "on-hold",
-  partitions: 3,
-  cause: "refused",
 };
 const TRUE_WHILE_FINE: Said = {
-  circuit: 0,
-  holdReason: null,
-  onHoldSince: 0,
-  failingSince: 0,
-  accepted: 999,
+  ...{ circuit: 0, holdReason: null, onHoldSince: 0, failingSince: 0 },
+  ...{ accepted: 999, state: "delivering", partitions: 3, cause: "" },
   healthProblems: ["destination shutdown: endpoint shutdown[1] keeps failing"],
-  state: "delivering",
-  partitions: 3,
-  cause: "",
 };
 
 function look(said: Said): Look {

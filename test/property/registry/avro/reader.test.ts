@@ -37,13 +37,11 @@ const primitive: fc.Arbitrary<Sample> = fc.oneof(
     const isNumber = Number.isFinite(given);
     return { schema: "double", given, json: isNumber ? given + 0 : null };
   }),
-  fc
-    .float()
-    .map((given) => ({
-      schema: "float",
-      given,
-      json: Number.isFinite(given) ? shortest(given) + 0 : null,
-    })),
+  fc.float().map((given) => ({
+    schema: "float",
+    given,
+    json: Number.isFinite(given) ? shortest(given) + 0 : null,
+  })),
   same("string", fc.string({ unit: "grapheme" })),
   same(
     "string",
@@ -94,20 +92,16 @@ const { sample } = fc.letrec<{ sample: Sample }>((tie) => ({
     { depthSize: "small", withCrossShrink: true },
     primitive,
     // All items of a list or map have the same schema, so the list or map contains the same value several times.
-    fc
-      .tuple(tie("sample"), fc.nat(4))
-      .map(([item, count]) => ({
-        schema: { type: "array", items: item.schema },
-        given: Array.from({ length: count }, () => item.given),
-        json: Array.from({ length: count }, () => item.json),
-      })),
-    fc
-      .tuple(tie("sample"), fc.uniqueArray(key(), { maxLength: 4 }))
-      .map(([item, keys]) => ({
-        schema: { type: "map", values: item.schema },
-        given: Object.fromEntries(keys.map((each) => [each, item.given])),
-        json: Object.fromEntries(keys.map((each) => [each, item.json])),
-      })),
+    fc.tuple(tie("sample"), fc.nat(4)).map(([item, count]) => ({
+      schema: { type: "array", items: item.schema },
+      given: Array.from({ length: count }, () => item.given),
+      json: Array.from({ length: count }, () => item.json),
+    })),
+    fc.tuple(tie("sample"), fc.uniqueArray(key(), { maxLength: 4 })).map(([item, keys]) => ({
+      schema: { type: "map", values: item.schema },
+      given: Object.fromEntries(keys.map((each) => [each, item.given])),
+      json: Object.fromEntries(keys.map((each) => [each, item.json])),
+    })),
     fc.tuple(tie("sample"), fc.boolean()).map(([item, isNull]) => {
       if (Array.isArray(item.schema) || item.schema === "null") return item;
       return {

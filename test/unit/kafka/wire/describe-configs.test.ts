@@ -13,9 +13,7 @@ import {
 const { requests } = loadInternal("src/protocol/requests/index.js") as {
   readonly requests: {
     readonly DescribeConfigs: {
-      protocol(choice: {
-        readonly version: number;
-      }): (options: object) => {
+      protocol(choice: { readonly version: number }): (options: object) => {
         readonly request: { encode(): Promise<{ readonly buffer: Buffer }> };
         readonly response: { decode(payload: Buffer): Promise<Decoded> };
       };

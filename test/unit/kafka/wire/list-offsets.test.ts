@@ -11,9 +11,7 @@ import {
 } from "../../../../src/kafka/wire/list-offsets.ts";
 
 interface Response {
-  decode(
-    payload: Buffer,
-  ): Promise<{
+  decode(payload: Buffer): Promise<{
     readonly responses: readonly {
       readonly topic: string;
       readonly partitions: readonly {
@@ -28,9 +26,7 @@ interface Response {
 const { requests } = loadInternal("src/protocol/requests/index.js") as {
   readonly requests: {
     readonly ListOffsets: {
-      protocol(choice: {
-        readonly version: number;
-      }): (options: object) => {
+      protocol(choice: { readonly version: number }): (options: object) => {
         readonly request: { encode(): Promise<{ readonly buffer: Buffer }> };
         readonly response: Response;
       };

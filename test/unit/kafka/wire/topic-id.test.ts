@@ -8,48 +8,19 @@ const UUID = "01234567-89ab-cdef-0123-456789abcdef";
 /** Returns a Metadata response of version 10 with one broker, written field by field. */
 function response(errorCode: string, id: string): Buffer {
   const topic = [
-    errorCode,
-    "05",
-    Buffer.from("call").toString("hex"), // name
-    id,
-    "00", // internal
-    "02",
-    "0000",
-    "00000000",
-    "00000001",
-    "00000007", // one partition: error, number, leader, epoch
-    "02",
-    "00000001",
-    "02",
-    "00000001",
-    "01", // replicas, in sync, offline
-    "01",
-    "00",
-    "02",
-    "abcd", // the partition has a tagged field of two bytes
-    "80000000",
-    "00", // authorized operations
+    `${errorCode} 05 ${Buffer.from("call").toString("hex")} ${id} 00`, // error, name, id, not internal
+    "02 0000 00000000 00000001 00000007", // one partition: error, number, leader, epoch
+    "02 00000001 02 00000001 01", // replicas, in sync, offline
+    "01 00 02 abcd", // the partition has a tagged field of two bytes
+    "80000000 00", // authorized operations
   ];
-  return Buffer.from(
-    [
-      "00", // tagged fields of the response header
-      "00000000", // throttle time
-      "02",
-      "00000001",
-      "02",
-      "62",
-      "00002384",
-      "00",
-      "00", // broker 1 at "b", no rack
-      "00",
-      "00000001", // no cluster id, controller
-      "02",
-      ...topic,
-      "80000000",
-      "00",
-    ].join(""),
-    "hex",
-  );
+  const fields = [
+    "00 00000000", // tagged fields of the response header, throttle time
+    "02 00000001 02 62 00002384 00 00", // broker 1 at "b", no rack
+    "00 00000001", // no cluster id, controller
+    ...["02", ...topic, "80000000 00"],
+  ];
+  return Buffer.from(fields.join("").replaceAll(" ", ""), "hex");
 }
 
 test("asks for topics by name and creates none", () => {

@@ -190,10 +190,8 @@ test("--failing omits those that somebody paused or disabled, and those without 
 
 const FAILS = { state: "failing", failingSince: at(5) } as const;
 const ofTwo = (failing: number) => ({ processes: { owning: 2, onHold: 0, failing } });
-const WAITS = {
-  ...{ state: "on-hold", hold: { ...hold, reason: "retry-after" } },
-  processes: { owning: 2, onHold: 2, failing: 0 },
-} as const;
+const RETRY_AFTER = { ...hold, reason: "retry-after" } as const;
+const ALL_HOLD = { processes: { owning: 2, onHold: 2, failing: 0 } };
 const DISABLED = { reason: "disabled", since: null, until: null } as const;
 const LONG_AGO = "2026-02-27T09:05:00.000Z";
 
@@ -202,7 +200,7 @@ test.each([
   [{ state: "delivering" }, "delivering"],
   [{ ...FAILS, ...ofTwo(2) }, "failing since 09:05:00"],
   [{ ...FAILS, ...ofTwo(1) }, "failing since 09:05:00 (1 of 2 processes)"],
-  [WAITS, "on hold since 09:20:00: Retry-After"],
+  [{ state: "on-hold", hold: RETRY_AFTER, ...ALL_HOLD }, "on hold since 09:20:00: Retry-After"],
   [
     { ...FAILS, state: "on-hold", hold },
     "on hold since 09:20:00: circuit open, failing since 09:05:00",

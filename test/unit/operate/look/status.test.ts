@@ -72,11 +72,7 @@ function world(...names: readonly string[]) {
 const SHOWN: ShowOptions = {
   config: CONFIG,
   hash: "0011aabbccdd",
-  admins: [],
-  rateWindowMs: 1_000,
-  json: false,
-  failing: false,
-  destination: null,
+  ...{ admins: [], rateWindowMs: 1_000, json: false, failing: false, destination: null },
 };
 
 /** Returns the headers of a delivery in a delay topic. */
@@ -94,15 +90,8 @@ const waiting = (destination: string, atMs: number, dueAtMs: number) => ({
 });
 
 const ALL = [
-  "calls",
-  "deliveries.crm",
-  "deliveries.late",
-  "deliveries.warehouse",
-  "delays.10s",
-  "delays.30s",
-  "dead-letters",
-  "deletion-requests",
-  "audience-syncs",
+  ...["calls", "deliveries.crm", "deliveries.late", "deliveries.warehouse", "delays.10s"],
+  ...["delays.30s", "dead-letters", "deletion-requests", "audience-syncs"],
 ];
 
 test("every stage that reads with a consumer group has a row", async () => {
@@ -308,14 +297,8 @@ test("dead letters of the last day are counted by reason and destination", async
     retained: 4,
     lastDay: 3,
     counts: {
-      byReason: new Map([
-        ["rejected", 2],
-        ["expired", 1],
-      ]),
-      byDestination: new Map([
-        ["crm", 2],
-        ["gone", 1],
-      ]),
+      byReason: new Map(Object.entries({ rejected: 2, expired: 1 })),
+      byDestination: new Map(Object.entries({ crm: 2, gone: 1 })),
       replayed: 0,
     },
   });
