@@ -11,8 +11,8 @@
  *   is invalid                                   nothing changes
  *   exceeds the limit                            nothing changes, and the record is rejected
  *
- * An early release is kept for as long as a delay topic can contain records to which it applies, because a process
- * that reads such a record must be able to find out whether the record has already been released.
+ * An early release is kept for as long as a delay topic can contain records to which it applies. A process that reads
+ * such a record must be able to find out whether the record has already been released.
  */
 
 import type { DestinationId } from "../domain/ids.ts";
@@ -45,7 +45,7 @@ export interface OperatorActions {
   readonly earlyReleasesOf: (destination: DestinationId) => readonly EarlyRelease[];
   readonly earlyReleases: () => readonly EarlyRelease[];
   /**
-   * Returns an offset. All records below it to which the early release applies have left the partition. Returns 0 if
+   * Returns an offset below which no record to which the early release applies is left in the partition. Returns 0 if
    * the progress is for a topic with another ID. If one of the two IDs is unknown, they count as equal.
    */
   readonly releasedThrough: (

@@ -111,7 +111,7 @@ export function startEarlyReleases(deps: EarlyReleaseDeps): RunningEarlyReleases
         await live();
       } catch (thrown) {
         if (signal.aborted) return;
-        healthProblem = `the retrying or canceling of deliveries makes no progress: ${asError(thrown).message}`;
+        healthProblem = `deliveries cannot be retried or canceled at the moment: ${asError(thrown).message}`;
         await clock.sleep(TRY_AGAIN_MS, signal).catch(() => undefined);
       }
     }

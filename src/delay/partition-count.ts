@@ -58,7 +58,7 @@ export class PartitionCount {
     }
   }
 
-  /** Call this when every record below the offset was taken, or has left. */
+  /** Call this when every record below the offset has been taken or has left. */
   passed(offset: number): void {
     this.#covered = Math.max(this.#covered, offset);
   }

@@ -21,7 +21,7 @@ export type Step =
   | { readonly kind: "lookup" }
   | { readonly kind: "due"; readonly due: readonly Due[] };
 
-/** Shows which topics exist, from a list that may be too old to prove that a topic is missing. */
+/** Shows which topics exist, from a list. An old list does not prove that a topic is missing. */
 export interface KnownPlaces extends Places {
   readonly isCertain: (topic: string, nowMs: number) => boolean;
 }

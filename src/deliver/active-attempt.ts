@@ -91,7 +91,7 @@ export interface Attempt {
   name: UnitName | null;
   /** The number of requests in progress. */
   pending: number;
-  /** Endpoints whose responses require that the unit is split, with these responses. */
+  /** Endpoints whose responses require a split of the unit, with these responses. */
   splits: readonly Split[];
   /** Parts of the unit that are sent after the current part. */
   rest: readonly Part[];

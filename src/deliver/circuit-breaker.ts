@@ -24,8 +24,8 @@
  *   half-open    waits until the probe completes       the same
  *   recovering   is sent while a slot is free          the same
  *
- * A retry that fails while the circuit is open does not change the state, so retries neither hasten nor delay the next
- * probe.
+ * A retry that fails while the circuit is open does not change the state, so retries do not affect when the next
+ * probe is sent.
  *
  * Only failures that are retried count (5xx, 408, 425, 429, no response): a rejection shows that the endpoint
  * is alive. The schedules are those of TCP's retransmission and congestion control: the time doubles, each
@@ -95,8 +95,8 @@ export class CircuitBreaker {
 
   /**
    * @param placesMax at least 1.
-   * @param mark must be higher than all marks of the endpoint's earlier breaker, so that the results of
-   *   requests which that breaker admitted are ignored.
+   * @param mark must be higher than all marks of the endpoint's earlier breaker. The results of requests that
+   *   the earlier breaker admitted are then ignored.
    */
   constructor(placesMax: number, mark = 0) {
     assert(placesMax >= 1);

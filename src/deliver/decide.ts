@@ -40,8 +40,8 @@ export type DecisionName = "accepted" | "retry" | "rejected" | "expired";
 
 export interface Decision {
   /**
-   * The name of the decision in logs and metrics. With `every`, the decision that requires the most further
-   * work.
+   * The name of the decision in logs and metrics. With `every`, it is retry if any endpoint is retried, otherwise
+   * expired if the delivery expired for any of them, otherwise rejected or delivered.
    */
   readonly name: DecisionName;
   /** Records that must be written before the delivery counts as processed; empty if it was delivered. */

@@ -118,7 +118,7 @@ export class DestinationWork {
     this.#cancels.are(earlyReleases);
     if (earlyReleases.length > 0) this.#disbandAll();
     const isCancelled = ({ record }: Item) => this.#cancels.has(record);
-    // Removing a delivery makes the next one with the same key visible.
+    // `extract` finds only deliveries that may start. When one is removed, the next one with its key may start.
     let found = earlyReleases.length === 0 ? [] : this.#waiting.extract(isCancelled);
     for (; found.length > 0; found = this.#waiting.extract(isCancelled))
       for (const item of found) this.#giveUpCancelled(item, this.#ports.nowMs());

@@ -18,7 +18,7 @@ import type { AttemptedDestination } from "../domain/destination.ts";
 export interface HoldCause {
   readonly reason: "paused" | "disabled";
   readonly sinceMs: number;
-  /** The end of the pause, or when the first endpoint is available; null if an operator has to end the hold. */
+  /** When the pause ends, or when the first endpoint is available; null if an operator has to end the hold. */
   readonly untilMs: number | null;
   /** For a pause, its author, such as `command`; absent for other reasons. */
   readonly by?: string;

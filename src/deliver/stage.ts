@@ -125,8 +125,7 @@ class Fleet {
   }
 
   async startAll(): Promise<void> {
-    // If the brokers do not respond, the partitions cannot be counted, but then the groups cannot be joined
-    // either.
+    // If the brokers do not respond, the count of partitions fails, but so do the joins of the groups.
     const isCounted = await this.#count().then(
       () => true,
       () => false,

@@ -9,7 +9,7 @@ export interface Source {
   readonly id: SourceId;
   /** Secret. A source has several write keys during a rotation, and may have none. */
   readonly writeKeys: readonly string[];
-  /** All of them are configured, and the order is that of the configuration. */
+  /** Configured destinations, in the order of the configuration. */
   readonly destinations: readonly DestinationId[];
   /** The limit that ingest applies; null if there is none. */
   readonly callsPerSecond: number | null;

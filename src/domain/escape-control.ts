@@ -13,17 +13,17 @@ const CONTROL_OR_C0 = /[\p{Cc}\u2028\u2029\p{Bidi_Control}]/gu;
 /** Testing is cheaper than replacing, and most strings contain no such character. */
 const ANY_CONTROL = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 
-/** For complete output, in which Switchyard itself writes line feeds and colors. */
+/** Escapes complete output, in which Switchyard itself writes line feeds and colors. */
 export function visibleText(text: string): string {
   return ANY_CONTROL.test(text) ? text.replace(CONTROL, escaped) : text;
 }
 
-/** For data inside a line of output, such as an ID, a name, or a sentence that quotes an ID or a name. */
+/** Escapes data inside a line of output, such as an ID, a name, or a sentence that quotes an ID or a name. */
 export function visibleCell(text: string): string {
   return text.replace(CONTROL_OR_C0, escaped);
 }
 
-/** For a message of several lines. */
+/** Escapes a message of several lines. */
 export function visibleLines(text: string): string {
   return text.split("\n").map(visibleCell).join("\n");
 }

@@ -43,7 +43,7 @@ export type Frame =
 export interface RefusedValue {
   readonly kind: "refused";
   readonly reason: "undecodable" | "unknown-schema";
-  /** One sentence that contains nothing of the value. */
+  /** One sentence that does not quote the value. */
   readonly error: string;
 }
 

@@ -6,7 +6,7 @@
  *                      acknowledged, even after their request timed out  are returned
  *   unauthenticated    bodies whose write key is unknown until they are  rejected until some bytes
  *   bytes              read; they also count as bytes in flight          are returned
- *   calls per second   calls from a source                               rejected until the excess is paid off
+ *   calls per second   calls from a source                               rejected until the rate allows more
  *
  * If no other request is in flight, a request of any size is accepted, so that no setting can block a request
  * permanently. A batch is never split: it may exceed its source's rate, and the source's next calls then have to

@@ -45,7 +45,7 @@ export type ReadCall =
   | {
       readonly kind: "rejected";
       readonly reason: RejectedReason;
-      /** One sentence that contains nothing of the call. */
+      /** One sentence that does not quote the call. */
       readonly error: string;
     };
 

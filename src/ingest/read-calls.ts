@@ -15,7 +15,7 @@ import type { OutgoingRecord } from "../domain/record.ts";
 import type { Outline } from "./read-body.ts";
 import { type CallFrame, type RejectedReason, readCall } from "./read-call.ts";
 
-/** A call that is not accepted. `error` contains nothing of the call. */
+/** A call that is not accepted. `error` does not quote the call. */
 export interface Rejected {
   readonly reason: RejectedReason;
   readonly error: string;

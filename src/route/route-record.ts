@@ -33,7 +33,7 @@ import { applyRules, consents, type RuleSkip } from "./rules/plan.ts";
 export interface Refusal {
   readonly kind: "refused";
   readonly reason: DeadLetterReason;
-  /** One sentence that contains nothing of the value. */
+  /** One sentence that does not quote the value. */
   readonly error: string;
 }
 

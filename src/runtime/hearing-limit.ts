@@ -1,6 +1,6 @@
 /**
- * A time limit for waiting for another system. Delays of this process do not count toward it, because a process
- * whose event loop is blocked, or that gets no CPU time, cannot read a response that has arrived.
+ * A time limit for waiting for another system. Delays of this process do not count toward it: while the event loop is
+ * blocked, or the process gets no CPU time, the process cannot read a response that has arrived.
  *
  *   a step of the wait                             counted time
  *   ended on time                                  its length

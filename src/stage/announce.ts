@@ -161,7 +161,7 @@ class Announcer implements Announcing {
       // that was sent again, for example because its topic was new, cannot be used for the measurement.
       if (!(await this.#write({ tells: count === START_RECORDS }))) break;
     }
-    // The time of a route starts when the stages start, because the clock has been corrected by then.
+    // `sinceMs` is set again when the stages start, because the clock has been corrected by then.
     this.#process = { ...this.#process, sinceMs: clock.nowMs() };
     this.#isMeasured();
     while (!signal.aborted) {

@@ -25,7 +25,7 @@ const UNKNOWN: Backlog = { lag: null, oldestAgeMs: null };
 
 /** Follows the progress of one consumer. Call it at regular intervals. */
 export class BacklogSight {
-  /** By partition, the time since which it has had records that are not fetched. */
+  /** For each partition, when a check first found records that are not fetched. */
   readonly #unreadSinceMs = new Map<string, number>();
 
   look(progress: readonly PartitionProgress[], isAssigned: boolean, nowMs: number): Backlog {

@@ -17,7 +17,8 @@ export async function missingTopics(
 }
 
 /**
- * Returns how to end a wait for topics.
+ * Returns a command or a sentence that says how to end a wait for topics.
+ *
  * @param error why the topics could not be listed or created; null if they are only missing.
  */
 export function topicsFix(error: Error | null): string {

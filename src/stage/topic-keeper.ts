@@ -3,7 +3,7 @@
  *
  *   a missing topic                             result
  *   is not in the plan                          nothing is done
- *   is missing with `createTopics: false`       nothing is done; callers that wait check every 2 s
+ *   is in the plan, with `createTopics: false`  nothing is done; callers that wait check every 2 s
  *   was requested less than 5 s ago             nothing is done
  *   is hidden by the brokers: no permission     nothing is done; its consumers retry, and report the reason
  *   is any other                                it is created, together with other missing topics

@@ -44,7 +44,7 @@ export function topicReader(kafka: Kafka, clock: Clock, signal: AbortSignal): To
           continue;
         }
         throw new Error(
-          `The topic ${topic} has no partition ${partition}, but it needs as many partitions as the topic that is read together with it. Delete ${topic} and run \`switchyard topics --apply\`.`,
+          `The topic ${topic} has no partition ${partition}. It needs as many partitions as the topic that is read with it. Delete ${topic} and run \`switchyard topics --apply\`.`,
         );
       }
     },

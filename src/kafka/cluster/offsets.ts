@@ -324,9 +324,9 @@ function chunks<Item>(items: readonly Item[], size: number): readonly (readonly 
   return Array.from({ length: count }, (_, at) => items.slice(at * size, (at + 1) * size));
 }
 
-/** Requests the end (`wire/list-offsets.ts`) instead of the offset at a time. */
+/** The timestamp that requests the end of the log (`wire/list-offsets.ts`). */
 export const LATEST = -1;
-/** Requests the first offset instead of the offset at a time. */
+/** The timestamp that requests the first offset. */
 export const EARLIEST = -2;
 
 /**

@@ -3,18 +3,18 @@
  * broker is reachable again. Prevents kafkajs from logging the same outage a thousand times.
  *
  *   what happens                                     log line
- *   a connection fails, the broker was reachable     warn   kafka.broker.unreachable
- *   a response times out, the broker was reachable   the same
- *   either, the broker was already unreachable       the same, once a minute, with the duration so far
+ *   a connection to a reachable broker fails         warn   kafka.broker.unreachable
+ *   a response from a reachable broker times out     the same
+ *   either, while the broker is unreachable          the same, once a minute, with the duration so far
  *   a response to a fetch times out                  the same, until a fetch gets a response
- *   a response, the broker was unreachable           info   kafka.broker.reachable, with the duration
- *   a connection opens, the broker was unreachable   the same, unless connections kept opening: a
- *     because no connection had opened               frozen broker accepts connections
+ *   an unreachable broker responds                   info   kafka.broker.reachable, with the duration
+ *   a connection opens to a broker that was          the same, unless connections kept opening: a
+ *     unreachable because none had opened            frozen broker accepts connections
  *   something fails while a broker is unreachable    debug
- *   something fails, no broker is known to be        waits 10 s, within which an outage is detected
- *     unreachable
- *     ... and one was within these 10 s              debug
- *     ... and none was                               warn, the same text once a minute
+ *   something fails while no broker is known to      waits 10 s, within which an outage is detected
+ *     be unreachable
+ *     ... and one becomes unreachable in this time   debug
+ *     ... and none does                              warn, the same text once a minute
  *   kafkajs logs an error                            warn   kafka.client, the same text once a minute
  *   kafkajs logs about connections, or below error   debug  kafka.client
  */

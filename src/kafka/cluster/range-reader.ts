@@ -38,7 +38,7 @@ import { withPermission } from "./permission.ts";
 const GIVE_UP_AFTER_MS = 30_000;
 /** How long a broker may wait if there is something to read: it responds immediately unless a transaction is open. */
 const WAIT_MAX_MS = 250;
-/** How long a broker may wait if there may be nothing to read for a long time. */
+/** How long a broker may wait for a record in `follow`, because the next one may be written much later. */
 const FOLLOW_WAIT_MAX_MS = 5_000;
 const NO_SESSION = { sessionId: 0, sessionEpoch: -1 };
 const READ = { on: "topic", pattern: "literal", operations: ["Read"] } as const;

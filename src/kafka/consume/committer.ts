@@ -9,8 +9,8 @@
  *                                      processed out of order
  *   of any other error                 it is retried with the next commit
  *
- * The last commit before partitions are revoked is repeated while it fails and time remains. It is not repeated if the
- * coordinator responds that this process is not a member, because that will not change. While the coordinator is
+ * The last commit before partitions are revoked is repeated while it fails and time remains. It is not repeated if
+ * the coordinator has removed this member from the group, because that will not change. While the coordinator is
  * unreachable, the limit for outages applies, which may be longer: no member can join meanwhile, so the wait does not
  * delay any other member.
  */
@@ -63,7 +63,7 @@ export class Committer {
     this.#onFailed = onFailed;
   }
 
-  /** Makes later commits cover these partitions, as this member. */
+  /** Makes later commits cover these partitions, on behalf of this member. */
   own(member: Member, partitions: readonly OwnedPartition[]): void {
     this.#member = member;
     this.#partitions = partitions;

@@ -151,8 +151,8 @@ interface Place {
 
 /**
  * Merges two commits: the group's commit, and the commit of the records that this process has processed but could not
- * commit. While this process was not in the group, other members may have processed some records that this process had
- * not, and may not have reached others that this process had processed.
+ * commit. While this process was not in the group, other members may have processed some of the remaining records,
+ * and may have stopped before records that this process had processed.
  *
  * @returns only the group's commit if both together would be too long.
  */

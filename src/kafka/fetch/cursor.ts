@@ -34,7 +34,7 @@ interface Source {
 export class Cursor {
   readonly topic: string;
   readonly partition: number;
-  /** The result of `keyOf`. A new string for each fetch would cost more than the rest. */
+  /** The result of `keyOf`, kept here because creating the string for each fetch would take too long. */
   readonly key: string;
   readonly owner: CursorOwner;
   readonly policy: FetchPolicy;

@@ -56,7 +56,7 @@ function behindOf(messages: readonly Message[], from: number): number | null {
   return behind === null || behind <= from ? null : behind;
 }
 
-/** Without control records, aborted transactions, and the records of a batch before the requested offset. */
+/** Removes control records, aborted transactions, and the records of a batch before the requested offset. */
 function visible(messages: readonly Message[], set: FetchedSet, from: number): readonly Message[] {
   const [first] = messages;
   const isAll = first === undefined || Number(first.offset) >= from;

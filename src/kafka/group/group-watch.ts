@@ -1,6 +1,6 @@
 /**
- * Keeps the members of a process in their groups, and detects rebalances early. During a rebalance, a group stalls from
- * the time at which the first member's partitions are revoked until the last member has joined again, and a member
+ * Keeps the members of a process in their groups, and detects rebalances early. During a rebalance, a group stalls
+ * from the time at which the first member's partitions are revoked until the last member has joined again. A member
  * detects the rebalance only from the response to a heartbeat.
  *
  *   a member                                   sends a heartbeat

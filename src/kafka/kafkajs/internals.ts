@@ -2,8 +2,8 @@
  * The internals of kafkajs that the code in this folder uses directly, with types. All requests are sent over kafkajs'
  * connections. kafkajs encodes some of them, and our code the others.
  *
- * Responses are decoded, but not passed to kafkajs' own `parse`, which throws the first partition's error, so that the
- * information about which partitions succeeded is lost.
+ * Responses are decoded, but not passed to kafkajs' own `parse`, which throws the first partition's error and does
+ * not return which partitions succeeded.
  */
 
 import type { Socket } from "node:net";

@@ -40,5 +40,5 @@ export const kafkajsInUse: {
 export type Kafka = Kafkajs.Kafka;
 export const { AssignerProtocol, Kafka, PartitionAssigners, Partitioners, logLevel } = kafkajs;
 
-/** Internals of the same copy of kafkajs; `internals.ts` adds their types. */
+/** Loads internal modules of the same copy of kafkajs; `internals.ts` adds their types. */
 export const loadInternal = loaded.load;

@@ -21,7 +21,7 @@ export interface RawTarget {
 }
 
 interface Raw<Result> {
-  /** @returns the bytes after the client ID. */
+  /** @returns the bytes of the request after the client ID. */
   readonly encode: (version: number) => Buffer;
   /** @param payload the part of the response that follows the correlation ID. */
   readonly read: (payload: Buffer, version: number) => Result;

@@ -245,7 +245,7 @@ export class PartitionBuffer {
     this.#mayBeWritten ||= mayBeWritten;
   }
 
-  /** Call when the broker accepts no more batches with the buffer's ID, after the ID was dropped. */
+  /** Call after dropping the buffer's ID because the broker accepts no more batches with it. */
   rejectId(): void {
     this.#failures += 1;
     this.#mayBeWritten = false;

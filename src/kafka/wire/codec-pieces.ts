@@ -86,7 +86,7 @@ function* repeated(
 
 const PIECE_BYTES = 256 * 1024;
 
-/** A decompressor's output, in pieces. Keeps the last bytes, as many as later instructions may repeat. */
+/** A decompressor's output, in pieces. Keeps as many of the last bytes as later instructions may repeat. */
 class History {
   readonly #bytes: Buffer;
   readonly #keepBytes: number;

@@ -76,7 +76,7 @@ export async function decodeBatch(
   const actual = crc32c(batch.subarray(ATTRIBUTES_AT));
   if (actual !== expected) {
     throw new CorruptBatchError(
-      `its checksum should be ${expected.toString(16)} and is ${actual.toString(16)}`,
+      `its checksum should be ${expected.toString(16)}, but is ${actual.toString(16)}`,
       baseOffset,
     );
   }

@@ -15,7 +15,7 @@
 import type { CallType } from "../../domain/call.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
 
-/** The names of a path, at least one; empty for the call itself. */
+/** The names of a path; empty for the call itself. */
 export type RulePath = readonly string[];
 
 /** Parses a path; null if a name is empty, or if the last character is a backslash. */

@@ -42,7 +42,7 @@ export interface RulePlan {
   readonly keySecret: Buffer;
 }
 
-/** Filters and mapping. Plans in which they are equal have the same object if they were compiled with one `shared`. */
+/** Filters and mapping. Plans with equal ones have the same object if they were compiled with the same `shared`. */
 export interface RuleActions {
   readonly filters: readonly CompiledFilter[];
   readonly map: readonly CompiledEntry[];
@@ -94,7 +94,7 @@ export type ActionsResult =
   | {
       readonly kind: "changed";
       readonly bytes: Buffer;
-      /** Null if the key is a keyed hash, because each destination has another one. */
+      /** Null if the key is a keyed hash, which is different for each destination. */
       readonly key: string | null;
       readonly changed: readonly string[];
     };

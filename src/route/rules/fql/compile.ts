@@ -1,7 +1,7 @@
 /**
- * Compiles filters of the filter language (Segment's FQL; docs/rules.md#the-filter-language) to closures. The time
- * to evaluate a filter is at most proportional to the length of the call multiplied by the length of the filter,
- * because no string becomes a regular expression, and no string is searched twice.
+ * Compiles filters of the filter language (Segment's FQL; docs/rules.md#the-filter-language) to closures. The time to
+ * evaluate a filter is at most proportional to the length of the call multiplied by the length of the filter: no
+ * string becomes a regular expression, and no string is searched twice.
  *
  *   part        result
  *   and, or     true or false; operands are evaluated from the left, up to the first that decides

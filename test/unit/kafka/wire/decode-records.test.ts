@@ -34,7 +34,7 @@ test("a wrong checksum is an error that names the offset and what to do", async 
   const batch = await encodeBatch(messages, { baseOffset: 77 });
   batch.writeUInt8(batch.readUInt8(batch.length - 2) ^ 1, batch.length - 2);
   expect(await corruptionOf(batch)).toMatch(
-    /^The record batch at offset 77 is corrupt: its checksum should be [0-9a-f]+ and is [0-9a-f]+\. Restore the partition from an intact replica/,
+    /^The record batch at offset 77 is corrupt: its checksum should be [0-9a-f]+, but is [0-9a-f]+\. Restore the partition from an intact replica/,
   );
 });
 
