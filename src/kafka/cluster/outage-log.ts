@@ -13,8 +13,9 @@
  *   something fails while a broker is unreachable    debug
  *   something fails while no broker is known to      waits 10 s, within which an outage is detected
  *     be unreachable
- *     ... and one becomes unreachable in this time   debug
- *     ... and none does                              warn, the same text once a minute
+ *     ... a broker is unreachable at the end, or an  debug
+ *     outage ended in the last 20 s
+ *     ... neither of these                           warn, the same text once a minute
  *   kafkajs logs an error                            warn   kafka.client, the same text once a minute
  *   kafkajs logs about connections, or below error   debug  kafka.client
  */
@@ -71,7 +72,7 @@ export class OutageLog {
   /** The messages of problems whose log level is not decided yet. */
   readonly #waiting = new Set<string>();
   readonly #after: After;
-  /** When a broker last became unreachable or reachable. */
+  /** When an outage last ended. */
   #changedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(log: Log, clock: Pick<Clock, "nowMs">, after: After = afterUnref) {

@@ -14,7 +14,7 @@ interface Place {
 const PRODUCE: Place = { since: 1, isAtEnd: true };
 const API_VERSIONS: Place = { since: 1, isAtEnd: true };
 
-/** Where the response to each request that we send has its throttle time, by API key. */
+/** The position of the throttle time in the response to each request that we send, by API key. */
 const PLACES: Readonly<Record<number, Place>> = {
   0: PRODUCE,
   1: { since: 1, flexibleSince: 12 }, // Fetch
