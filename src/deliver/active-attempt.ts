@@ -77,7 +77,7 @@ export interface Part {
   readonly endpoints: readonly Endpoint[];
 }
 
-/** One attempt at a unit of deliveries. `request-rounds.ts` changes it. */
+/** One attempt at a unit of deliveries. `request-rounds.ts` updates it. */
 export interface Attempt {
   readonly settings: Settings;
   readonly turn: SlotFor;

@@ -45,7 +45,7 @@ import type { SlotFor } from "./circuit-breaker.ts";
 import { parseContent } from "./content.ts";
 import { allRejected, expired, type Output, scheduleRetry, type Waited } from "./output.ts";
 
-/** A plan for an attempt. `delivery` contains its first-attempt-at. */
+/** A plan for an attempt. `delivery` includes the time of its first attempt. */
 interface Plan {
   readonly kind: "attempt";
   /** Endpoints to request now; at least one. */

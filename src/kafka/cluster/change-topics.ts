@@ -96,7 +96,7 @@ async function createAllowed(
       reasonAgainst(brokers, { ...spec, config }),
     );
     if (found === null) {
-      // The settings are not the reason for this topic's failure, nor for that of other topics with the same error.
+      // The settings are not the reason why this topic, and other topics with the same error, were rejected.
       failures.push(...left.map((each) => each.error).filter(isAlike(error)));
       left = left.filter((each) => !isAlike(error)(each.error));
       continue;

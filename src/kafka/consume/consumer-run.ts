@@ -170,7 +170,7 @@ export class ConsumerRun {
     return this.#revoking;
   }
 
-  /** Ends the run. What was finished is committed, and handlers finish the records that they have started. */
+  /** Ends the run: handlers complete the records that they have started, and processed records are committed. */
   async #fail(error: Error): Promise<void> {
     if (this.#state === "over") return;
     const revoked = this.#revoke();

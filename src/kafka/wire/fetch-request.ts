@@ -5,7 +5,7 @@ import type { PartitionPlace, RecordPlace } from "../../domain/record.ts";
 const CONSUMER = -1;
 const MIN_BYTES = 1;
 const READ_COMMITTED = 1;
-/** The value of fields that only followers set. */
+/** The value of fields that only a follower sets. */
 const UNKNOWN = -1;
 const HEAD_BYTES = 4 + 4 + 4 + 4 + 1 + 4 + 4;
 const PARTITION_BYTES = 4 + 4 + 8 + 8 + 4;
