@@ -30,9 +30,9 @@ import { commitOffsets, deleteGroup } from "./change-groups.ts";
 import { alterAllowed, createTopics, deleteTopics } from "./change-topics.ts";
 import { clusterVersions } from "./cluster-versions.ts";
 import type { Clients } from "./connection.ts";
-import { errorType, protocolError } from "./kafka-error.ts";
+import { protocolError } from "./kafka-error.ts";
 import { committedOf, offsetsAt, offsetsOf, readableOffsets, topicIdsOf } from "./offsets.ts";
-import { type Identity, isAboutPermission, withPermission } from "./permission.ts";
+import { type Identity, withPermission } from "./permission.ts";
 import { isUsable, type TopicMetadata } from "./topic-metadata.ts";
 
 /** Maximum number of topics per request, so that requests do not become too large or slow. */
@@ -218,10 +218,9 @@ function on(kind: "topic" | "group", names: readonly string[], operation: Operat
 
 /** @throws the brokers' errors about hidden topics. It is unknown whether these topics exist. */
 function throwHidden(found: readonly TopicMetadata[]): void {
-  const errors = found.flatMap(({ topic, topicErrorCode }) => {
-    const isHidden = topicErrorCode !== 0 && isAboutPermission(errorType(topicErrorCode));
-    return isHidden ? [protocolError(topicErrorCode, topic)] : [];
-  });
+  const errors = found.flatMap(({ topic, topicErrorCode }) =>
+    topicErrorCode === FORBIDDEN ? [protocolError(topicErrorCode, topic)] : [],
+  );
   if (errors.length > 0) throw new AggregateError(errors, "topics are hidden");
 }
 function ignore(): void {}
