@@ -237,7 +237,7 @@ export class GroupMember implements Membership, Member {
     await finding;
   }
 
-  /** The number of partitions of each topic. Throws the error of the first topic that has one. */
+  /** The number of partitions of each topic. If some topics have an error, throws the first of these errors. */
   #partitions(): ReadonlyMap<string, number> {
     const partitions = this.#options.topics.map((topic): [string, number] => {
       const { errorCode, nodes } = this.#world.leaders.of(topic) ?? { errorCode: 0, nodes: [] };

@@ -45,7 +45,7 @@ export class WriteFailures {
     return this.#sinceMs !== null && Math.abs(nowMs - this.#sinceMs) >= BLOCK_AFTER_MS;
   }
 
-  /** Returns true every 2 s, if the current record may be sent to find out whether the topic is writable. */
+  /** Returns true at most every 2 s: the current record is then sent, to find out whether the topic is writable. */
   mayProbe(nowMs: number): boolean {
     if (Math.abs(nowMs - this.#probedAtMs) < PROBE_EVERY_MS) return false;
     this.#probedAtMs = nowMs;
