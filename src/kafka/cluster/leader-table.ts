@@ -33,7 +33,7 @@ const TOPICS_MAX = 500;
 
 export interface WatchingTopics {
   readonly topics: readonly string[];
-  /** Called after each lookup. */
+  /** Called after each lookup of one of the topics. */
   readonly found: () => void;
 }
 
@@ -49,6 +49,7 @@ export class LeaderTable {
   readonly brokers: Brokers;
   readonly #clients: Pick<Clients, "throttles">;
   readonly #watching = new Set<WatchingTopics>();
+  readonly #watchers = new Map<string, readonly WatchingTopics[]>();
   readonly #topics = new Map<string, TopicLeaders>();
   readonly #addresses = new Map<number, Address>();
   #addressChanges = 0;
@@ -72,6 +73,9 @@ export class LeaderTable {
 
   add(watching: WatchingTopics): void {
     this.#watching.add(watching);
+    for (const topic of watching.topics) {
+      this.#watchers.set(topic, [...(this.#watchers.get(topic) ?? []), watching]);
+    }
     this.#queries = null;
     if (this.#timer === undefined) this.#schedule();
   }
@@ -79,8 +83,15 @@ export class LeaderTable {
   delete(watching: WatchingTopics): void {
     if (!this.#watching.delete(watching)) return;
     this.#queries = null;
-    const kept = new Set([...this.#watching].flatMap(({ topics }) => topics));
-    for (const topic of watching.topics) if (!kept.has(topic)) this.#topics.delete(topic);
+    for (const topic of watching.topics) {
+      const others = (this.#watchers.get(topic) ?? []).filter((each) => each !== watching);
+      if (others.length > 0) {
+        this.#watchers.set(topic, others);
+        continue;
+      }
+      this.#watchers.delete(topic);
+      this.#topics.delete(topic);
+    }
   }
 
   /** Changes when a broker has another address. */
@@ -152,6 +163,8 @@ export class LeaderTable {
   }
 
   async #query(queries: readonly LeadersQuery[]): Promise<void> {
+    const before = this.#addressChanges;
+    const concerned = new Set<WatchingTopics>();
     try {
       for (const query of queries) {
         const response = await inTime(this.brokers.leaders(query.request), RESPONSE_LIMIT_MS);
@@ -159,12 +172,17 @@ export class LeaderTable {
         query.response = response;
         if (!isSame || query.leaders === null) query.leaders = readLeaders(response);
         this.#learn(query.leaders);
+        for (const topic of query.leaders.topics.keys()) {
+          for (const watching of this.#watchers.get(topic) ?? []) concerned.add(watching);
+        }
       }
     } catch (error) {
       this.brokers.nextSeed();
       throw error;
     }
-    for (const { found } of this.#watching) found();
+    // Members that join look up their topics in hundreds of lookups, which do not concern 10,000 others.
+    const isAll = this.#addressChanges !== before;
+    for (const { found } of isAll ? this.#watching : concerned) found();
   }
 
   #learn({ brokers, topics }: Leaders): void {

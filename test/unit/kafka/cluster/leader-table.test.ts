@@ -112,6 +112,40 @@ test("a leader has an address; a topic that nobody reads any more is dropped", a
   table.close();
 });
 
+test("a topic is kept while another member reads it, and leaving looks at no other member", async () => {
+  const { table, member } = world();
+  const { leave } = member("a", "b");
+  let looks = 0;
+  const other = {
+    get topics() {
+      looks += 1;
+      return ["b"];
+    },
+    found: () => undefined,
+  };
+  table.add(other);
+  await vi.advanceTimersByTimeAsync(LOOK_MS);
+  looks = 0;
+  leave();
+  // Otherwise, 10,000 members that leave would look at each other's topics for a minute.
+  expect(looks).toBe(0);
+  expect([table.of("a"), table.of("b")?.nodes]).toEqual([undefined, [1]]);
+  table.delete(other);
+  expect(table.of("b")).toBe(undefined);
+  table.close();
+});
+
+test("only members that read a topic hear of its lookup, and all hear of another address", async () => {
+  const { table, member } = world();
+  const [one, other] = [member("a"), member("b")];
+  // The first lookup finds the address.
+  await Promise.all([table.load(["a"]), vi.advanceTimersByTimeAsync(1)]);
+  expect([one.seen.times, other.seen.times]).toEqual([1, 1]);
+  await Promise.all([table.load(["a"]), vi.advanceTimersByTimeAsync(1)]);
+  expect([one.seen.times, other.seen.times]).toEqual([2, 1]);
+  table.close();
+});
+
 test("what is known of a topic stays the same object until something of it changes", async () => {
   const { state, table, member } = world();
   member("a");
