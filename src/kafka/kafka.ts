@@ -115,6 +115,6 @@ function createGroupWorld(clients: Clients, isThrottled: () => boolean): GroupWo
     outagesOf: (broker) => clients.outages.fetchOutages(broker),
     onLost: (topics) => leaders.refresh(topics),
   });
-  const groups = new GroupWatch(idleHeartbeatMs(sessionTimeoutMs), isThrottled);
+  const groups = new GroupWatch((count) => idleHeartbeatMs(sessionTimeoutMs, count), isThrottled);
   return { clientId, connections, leaders, sources, groups };
 }

@@ -4,6 +4,8 @@
  *   setting               value                                 because
  *   heartbeat             5 s, at most half the session         many members send them together: a
  *                         timeout (`group/group-watch.ts`)      thousand are 200 a second
+ *   ... with more than    2 ms per group, at most a third of    500 a second, which each cost the process
+ *   2,500 groups          the session timeout                   and a broker
  *   ... while it drains   a quarter of the session timeout      two may be lost
  *   rebalance timeout     a minute, or more if a drain may      a member that joins too late is removed
  *                         take longer
@@ -15,7 +17,8 @@
 
 import type { ConsumeOptions } from "../port.ts";
 
-const IDLE_HEARTBEAT_MAX_MS = 5_000;
+const IDLE_HEARTBEAT_MS = 5_000;
+const IDLE_HEARTBEAT_PER_GROUP_MS = 2;
 const REBALANCE_MIN_MS = 60_000;
 const FETCH_MIN_BYTES = 64 * 1024;
 const FETCH_MAX_BYTES = 512 * 1024;
@@ -31,8 +34,10 @@ export interface ConsumerTimes {
   readonly rebalanceTimeoutMs: number;
 }
 
-export function idleHeartbeatMs(sessionTimeoutMs: number): number {
-  return Math.min(IDLE_HEARTBEAT_MAX_MS, Math.floor(sessionTimeoutMs / 2));
+/** @param groups the number of groups in which this process is a member. */
+export function idleHeartbeatMs(sessionTimeoutMs: number, groups: number): number {
+  const inTurnMs = Math.min(groups * IDLE_HEARTBEAT_PER_GROUP_MS, sessionTimeoutMs / 3);
+  return Math.floor(Math.min(Math.max(IDLE_HEARTBEAT_MS, inTurnMs), sessionTimeoutMs / 2));
 }
 
 export function consumerTimes(sessionTimeoutMs: number, drainLimitMs: number): ConsumerTimes {
@@ -40,7 +45,9 @@ export function consumerTimes(sessionTimeoutMs: number, drainLimitMs: number): C
     heartbeatMs: Math.floor(sessionTimeoutMs / 4),
     rebalanceTimeoutMs: Math.max(
       REBALANCE_MIN_MS,
-      drainLimitMs + COMMIT_LIMIT_MS + 2 * idleHeartbeatMs(sessionTimeoutMs),
+      drainLimitMs +
+        COMMIT_LIMIT_MS +
+        2 * idleHeartbeatMs(sessionTimeoutMs, Number.POSITIVE_INFINITY),
     ),
   };
 }

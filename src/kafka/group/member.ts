@@ -109,10 +109,7 @@ export class GroupMember implements Membership, Member {
     this.#coordinator = new Coordinator({ groupId, brokers, connections, signal, wake });
     this.#starts = new StartOffsets(this.#coordinator, leaders, connections, wake);
     this.#watching = { topics, found: () => this.#tenure?.place() };
-    this.#watched = {
-      heardAtMs: () => (this.#beat === null && this.#tenure !== null ? this.heardAtMs : null),
-      sendHeartbeat: (agoMs) => this.#watchedHeartbeat(agoMs),
-    };
+    this.#watched = { sendHeartbeat: (agoMs) => this.#watchedHeartbeat(agoMs) };
   }
 
   run(): Promise<void> {

@@ -108,7 +108,7 @@ export class GroupWorld {
 
   readonly world: World = {
     clientId: CLIENT_ID,
-    groups: new GroupWatch(5_000),
+    groups: new GroupWatch(() => 5_000),
     connections: { broker: () => this.coordinator } as unknown as SharedConnections,
     sources: { place: (cursor: Cursor) => this.#place(cursor) } as unknown as FetchSources,
     leaders: {
