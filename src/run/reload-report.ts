@@ -8,6 +8,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { topicsFix } from "../stage/missing-topics.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
+import { joinEqual } from "../words/count.ts";
 
 export type Outcome = "applied" | "unchanged" | "invalid" | "failed";
 
@@ -83,7 +84,8 @@ export function createReloadReport({ metrics, log, clock }: ReportDeps) {
       const since = new Date(invalid.sinceMs).toISOString();
       log.error({ cause, problems: invalid.problems, since }, "config.invalid");
     },
-    readable: ({ needsRestart }: Standing, warnings: readonly string[]) => {
+    readable: ({ needsRestart }: Standing, all: readonly string[]) => {
+      const warnings = joinEqual(all);
       readAt.set(clock.nowMs() / 1_000);
       invalidSince.set(0);
       if (isNews("warnings", warnings.join("\n"))) log.warn({ warnings }, "config.warnings");

@@ -1,6 +1,7 @@
 /** Formats numbers and lists, such as `1 record`, `1,024 records`, `66 %` or `a, b, 7 more`. */
 
 const NAMES_MAX = 50;
+const PLACES_MAX = 3;
 
 /** @param plural required if the plural is not formed with an s. */
 export function counted(count: number, noun: string, plural = `${noun}s`): string {
@@ -21,4 +22,19 @@ export function percentText(share: number): string {
 export function firstNames(names: readonly string[]): readonly string[] {
   const left = names.length - NAMES_MAX;
   return left <= 0 ? names : [...names.slice(0, NAMES_MAX), `${left.toLocaleString("en")} more`];
+}
+
+/**
+ * Joins sentences that are equal except for the entry that they are about, such as `destinations[7]`, because 10,000
+ * destinations may have the same problem.
+ */
+export function joinEqual(sentences: readonly string[]): readonly string[] {
+  const placeOf = (sentence: string) => /^.*?\[\d+\]\S*(?=: )/.exec(sentence)?.[0] ?? "";
+  const byText = Map.groupBy(sentences, (sentence) => sentence.slice(placeOf(sentence).length));
+  return [...byText].map(([text, equal]) => {
+    const places = [...new Set(equal.map(placeOf))];
+    const left = places.length - PLACES_MAX;
+    const more = left > 0 ? ` and ${left.toLocaleString("en")} more` : "";
+    return `${places.slice(0, PLACES_MAX).join(", ")}${more}${text}`;
+  });
 }

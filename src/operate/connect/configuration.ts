@@ -8,7 +8,7 @@ import { Option } from "commander";
 import type { Loaded } from "../../config/load.ts";
 import { visibleCell, visibleLines } from "../../domain/escape-control.ts";
 import { problemText } from "../../settings/problem.ts";
-import { counted } from "../../words/count.ts";
+import { counted, joinEqual } from "../../words/count.ts";
 import { InvalidConfiguration, WrongUsage } from "../../words/wrong-usage.ts";
 import type { Shell } from "./shell.ts";
 
@@ -60,5 +60,6 @@ export function usable(loaded: Loaded, name: string, shell: Shell): LoadedConfig
 
 export function sayWarnings(warnings: readonly string[], shell: Shell): void {
   const { yellow } = shell.errColors;
-  for (const warning of warnings) shell.err(`${yellow("warning:")} ${visibleLines(warning)}\n`);
+  for (const warning of joinEqual(warnings))
+    shell.err(`${yellow("warning:")} ${visibleLines(warning)}\n`);
 }

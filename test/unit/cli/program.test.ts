@@ -249,3 +249,12 @@ test("config check says warnings apart from problems, and ends well", async () =
   expect(said.out).toContain("1 destination. 1 warning (see above).");
   expect(`${said.out}${said.err}`).not.toContain("hunter2");
 });
+
+test("config check says equal warnings once, and counts all of them", async () => {
+  const weak = "type: webhook, sharedSecret: hunter2,";
+  const source = SMALL.replace("[hook]", "[hook, two]").replace("type: webhook,", weak);
+  const two = `  - { id: two, ${weak} endpoints: [{ url: "https://b.example.com/" }] }\n`;
+  const said = await say(`config check -c ${file("weak-two.yaml", source + two)}`);
+  expect(said.err).toMatch(/^warning: destinations\[0\], destinations\[1\]: .*\n$/);
+  expect(said.out).toContain("2 destinations. 2 warnings (see above).");
+});
