@@ -43,8 +43,10 @@ export function plainAudiences(config: Config): ReadonlyMap<string, PlainMap> {
   return new Map(config.audiences.map(({ id, ...rest }) => [id, named(rest)]));
 }
 
-export function plainDestinations(config: Config): ReadonlyMap<string, PlainMap> {
-  return new Map(config.destinations.map((destination) => [destination.id, plain(destination)]));
+export function plainDestinations({
+  destinations,
+}: Pick<Config, "destinations">): ReadonlyMap<string, PlainMap> {
+  return new Map(destinations.map((destination) => [destination.id, plain(destination)]));
 }
 
 function plain(destination: Destination): PlainMap {

@@ -63,7 +63,8 @@ export function listenersBySource(
   const notified = destinations.filter((each) => each.getsDeletions && each.enabled);
   return new Map(
     sources.map((source) => {
-      const own = notified.filter(({ id }) => source.destinations.includes(id));
+      const connected = new Set<string>(source.destinations);
+      const own = notified.filter(({ id }) => connected.has(id));
       const listeners = own.map(({ id, historical }) => {
         const rule = rules.get(id);
         const notifiedUserId = rule && ((userId: string) => rule(source.id, userId));

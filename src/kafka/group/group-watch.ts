@@ -10,8 +10,8 @@
  *   ... without a rebalance                    at least two, except for a group that got a response within the
  *                                              last half second; not while the brokers throttle the process
  *   with a group that rebalances, and for      also one for each group, 1,000 per 100 ms, and then again every
- *   3 s after the last rebalance started       200 ms, or 2 ms per group if that is more, or every second
- *                                              while the brokers throttle the process
+ *   3 s after the last rebalance started       200 ms, or 2 ms per group if that is more (at most 5 s), or
+ *                                              every second while the brokers throttle the process
  *
  * The heartbeats of 10,000 groups at once would be too many for the young generation of the heap: they would all reach
  * the old generation, and an idle process would collect its whole heap every few seconds.
@@ -28,6 +28,7 @@ const QUIET_MS = 500;
 const ALARM_FOR_MS = 3_000;
 const ALARM_STEP_MS = 200;
 const ALARM_STEP_PER_GROUP_MS = 2;
+const ALARM_STEP_MAX_MS = 5_000;
 const THROTTLED_ALARM_STEP_MS = 1_000;
 
 export interface WatchedGroup {
@@ -109,7 +110,8 @@ export class GroupWatch {
 
   #alarmStepMs(): number {
     const leastMs = this.#isThrottled() ? THROTTLED_ALARM_STEP_MS : ALARM_STEP_MS;
-    return Math.max(leastMs, this.#groups.size * ALARM_STEP_PER_GROUP_MS);
+    const byGroups = this.#groups.size * ALARM_STEP_PER_GROUP_MS;
+    return Math.max(leastMs, Math.min(byGroups, ALARM_STEP_MAX_MS));
   }
 
   #heartbeatAll(nowMs: number): void {

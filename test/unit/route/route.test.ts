@@ -109,6 +109,20 @@ test.each(["constructor", "toString", "__proto__", "hasOwnProperty"])(
   },
 );
 
+test("the list of a source's destinations is not searched for each destination", () => {
+  const ids = [...source.destinations];
+  let searches = 0;
+  ids.includes = () => {
+    searches += 1;
+    return true;
+  };
+  const searched = { ...source, destinations: ids };
+  // With 10,000 destinations, each reload would make 400 million comparisons.
+  expect(candidates(searched, destinations)).toEqual(candidates(source, destinations));
+  expect(skipped(searched, destinations)).toEqual(skipped(source, destinations));
+  expect(searches).toBe(0);
+});
+
 test("the destinations that get none of a source's calls are those that explain says so of", () => {
   const { notConnected, disabled } = skipped(source, destinations);
   expect(disabled.map(({ id }) => id)).toEqual(["off"]);

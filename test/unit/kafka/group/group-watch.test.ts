@@ -98,6 +98,13 @@ test("ten thousand groups get a heartbeat every 5 s, at most 2 % of them at once
   await vi.advanceTimersByTimeAsync(900);
   expect(groups.every(({ sent }) => sent.length >= 2)).toBe(true);
   expect(mostAtOnce(sentAtMs())).toBeLessThanOrEqual(1_200);
+  // A process that joins 10,000 groups would otherwise wait 20 s for each of them.
+  const before = asks(groups);
+  watch.startAlarm();
+  await vi.advanceTimersByTimeAsync(4_000);
+  watch.startAlarm();
+  await vi.advanceTimersByTimeAsync(1_500);
+  expect(asks(groups) - before).toBeGreaterThanOrEqual(20_000);
 });
 
 test("a process that was frozen owes each group one heartbeat", async () => {
