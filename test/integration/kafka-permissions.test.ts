@@ -131,94 +131,43 @@ type Asked = readonly [
   (kafka: Kafka) => Promise<unknown>,
   missing: readonly [operation: string, kind: string, name: string, code: string],
 ];
+const NEW = { name: `${PREFIX}new`, partitions: 1, replicationFactor: 1, config: {} };
+const COMMIT = [{ partition: 0, offset: 1, metadata: "" }];
+const WANTED = new Map(["g", "h"].map((group) => [group, [TOPIC]]));
+const onTopic = (operation: string, name = TOPIC) =>
+  [operation, "topic", name, TOPIC_CODE] as const;
+const onGroup = (operation: string) => [operation, "group", "g", GROUP_CODE] as const;
 const ASKED: readonly Asked[] = [
-  [
-    "assertVisible",
-    "nothing",
-    ({ admin }) => admin.assertVisible([TOPIC]),
-    ["Describe", "topic", TOPIC, TOPIC_CODE],
-  ],
+  ["assertVisible", "nothing", ({ admin }) => admin.assertVisible([TOPIC]), onTopic("Describe")],
   [
     "describe",
     "describes",
     ({ admin }) => admin.describe([TOPIC], ["retention.ms"]),
-    ["DescribeConfigs", "topic", TOPIC, TOPIC_CODE],
+    onTopic("DescribeConfigs"),
   ],
-  [
-    "create",
-    "describes",
-    ({ admin }) =>
-      admin.create([{ name: `${PREFIX}new`, partitions: 1, replicationFactor: 1, config: {} }]),
-    ["Create", "topic", `${PREFIX}new`, TOPIC_CODE],
-  ],
+  ["create", "describes", ({ admin }) => admin.create([NEW]), onTopic("Create", NEW.name)],
   [
     "alterConfig",
     "describes",
     ({ admin }) => admin.alterConfig(TOPIC, { "retention.ms": "1000000" }),
-    ["AlterConfigs", "topic", TOPIC, TOPIC_CODE],
+    onTopic("AlterConfigs"),
   ],
-  [
-    "deleteTopics",
-    "describes",
-    ({ admin }) => admin.deleteTopics([TOPIC]),
-    ["Delete", "topic", TOPIC, TOPIC_CODE],
-  ],
-  [
-    "offsets",
-    "nothing",
-    ({ admin }) => admin.offsets(TOPIC),
-    ["Describe", "topic", TOPIC, TOPIC_CODE],
-  ],
-  [
-    "offsetsOf",
-    "nothing",
-    ({ admin }) => admin.offsetsOf([TOPIC]),
-    ["Describe", "topic", TOPIC, TOPIC_CODE],
-  ],
-  [
-    "offsetsAt",
-    "nothing",
-    ({ admin }) => admin.offsetsAt(TOPIC, 0),
-    ["Describe", "topic", TOPIC, TOPIC_CODE],
-  ],
-  [
-    "committed",
-    "starts",
-    ({ admin }) => admin.committed("g", TOPIC),
-    ["Describe", "group", "g", GROUP_CODE],
-  ],
-  [
-    "committedOf",
-    "starts",
-    ({ admin }) =>
-      admin.committedOf(
-        new Map([
-          ["g", [TOPIC]],
-          ["h", [TOPIC]],
-        ]),
-      ),
-    ["Describe", "group", "g", GROUP_CODE],
-  ],
-  [
-    "commit",
-    "commits",
-    ({ admin }) => admin.commit("g", TOPIC, [{ partition: 0, offset: 1, metadata: "" }]),
-    ["Read", "group", "g", GROUP_CODE],
-  ],
+  ["deleteTopics", "describes", ({ admin }) => admin.deleteTopics([TOPIC]), onTopic("Delete")],
+  ["offsets", "nothing", ({ admin }) => admin.offsets(TOPIC), onTopic("Describe")],
+  ["offsetsOf", "nothing", ({ admin }) => admin.offsetsOf([TOPIC]), onTopic("Describe")],
+  ["offsetsAt", "nothing", ({ admin }) => admin.offsetsAt(TOPIC, 0), onTopic("Describe")],
+  ["committed", "starts", ({ admin }) => admin.committed("g", TOPIC), onGroup("Describe")],
+  ["committedOf", "starts", ({ admin }) => admin.committedOf(WANTED), onGroup("Describe")],
+  ["commit", "commits", ({ admin }) => admin.commit("g", TOPIC, COMMIT), onGroup("Read")],
   [
     "commit of a topic",
     "reads-group",
-    ({ admin }) => admin.commit("g", TOPIC, [{ partition: 0, offset: 1, metadata: "" }]),
-    ["Read", "topic", TOPIC, TOPIC_CODE],
+    ({ admin }) => admin.commit("g", TOPIC, COMMIT),
+    onTopic("Read"),
   ],
-  [
-    "deleteGroup",
-    "describes",
-    ({ admin }) => admin.deleteGroup("g"),
-    ["Delete", "group", "g", GROUP_CODE],
-  ],
-  ["read without Read", "describes", readAll, ["Read", "topic", TOPIC, TOPIC_CODE]],
-  ["read without Describe", "nothing", readAll, ["Read", "topic", TOPIC, TOPIC_CODE]],
+  ["deleteGroup", "describes", ({ admin }) => admin.deleteGroup("g"), onGroup("Delete")],
+  ["read without Read", "describes", readAll, onTopic("Read")],
+  ["read without Describe", "nothing", readAll, onTopic("Read")],
 ];
 describe.skipIf(java === null)("a permission is missing (needs Java)", () => {
   test.each<[User, string, string, string, string]>([

@@ -26,12 +26,8 @@ function request(atMs: number, more: Partial<ChaosRequest> = {}): ChaosRequest {
 
 function written(where: Written["where"], atMs: number, more: Partial<Written> = {}): Written {
   const made = {
-    place: "topic/0/0",
-    attempt: 0,
-    retryCount: 0,
-    rerouted: 0,
-    endpoint: null,
-    dueAtMs: null,
+    ...{ place: "topic/0/0", attempt: 0, retryCount: 0, rerouted: 0 },
+    ...{ endpoint: null, dueAtMs: null },
   };
   return { ...made, where, atMs: T + atMs, reason: null, ...more };
 }
@@ -49,15 +45,8 @@ function entry(requests: ChaosRequest[], records: Written[] = []): ChaosEntry {
   );
   const all = [written("delivery", -5), ...records];
   const writtenAtMs = all.map(({ atMs }) => atMs);
-  return {
-    messageId: "m",
-    destination: "hook",
-    requests,
-    deadLetters,
-    writtenAtMs,
-    beganAtMs,
-    written: all,
-  };
+  const id = { messageId: "m", destination: "hook" };
+  return { ...id, requests, deadLetters, writtenAtMs, beganAtMs, written: all };
 }
 
 function broken(
@@ -69,6 +58,8 @@ function broken(
 }
 
 const FAILED = { status: 503 } as const;
+const REJECTED = written("dead-letter", 20, { reason: "rejected", attempt: 1 });
+const EXPIRED = written("dead-letter", 12_000, { reason: "expired", attempt: 1 });
 const KILL: Exposure = { kind: "kill", fromMs: T - 1_000, toMs: T + 500 };
 
 test("what Retry-After asked of one copy of a delivery does not apply to the other", () => {
@@ -85,14 +76,7 @@ describe("a delivery that went as it should breaks no law", () => {
   test.each<[string, ChaosEntry, Recipient]>([
     ["accepted at once", entry([request(0)]), ONE],
     ["accepted after its delay", entry([request(0, FAILED), request(1_010, { attempt: 2 })]), ONE],
-    [
-      "rejected",
-      entry(
-        [request(0, { status: 400 })],
-        [written("dead-letter", 20, { reason: "rejected", attempt: 1 })],
-      ),
-      ONE,
-    ],
+    ["rejected", entry([request(0, { status: 400 })], [REJECTED]), ONE],
     [
       "each endpoint for itself",
       entry([
@@ -131,11 +115,7 @@ describe("what breaks a law is found", () => {
         [written("dead-letter", 3_000, { reason: "expired", attempt: 1 })],
       ),
     ],
-    [
-      "dead-lettered",
-      "called rejected",
-      entry([request(0, FAILED)], [written("dead-letter", 20, { reason: "rejected", attempt: 1 })]),
-    ],
+    ["dead-lettered", "called rejected", entry([request(0, FAILED)], [REJECTED])],
     ["repeated", "the same attempt", entry([request(0), request(5_000)])],
     [
       "repeated",
@@ -150,29 +130,17 @@ describe("what breaks a law is found", () => {
     [
       "repeated",
       "attempted and then dead-lettered as if it had not been",
-      entry(
-        [request(0, FAILED), request(1_010, { attempt: 2 })],
-        [written("dead-letter", 12_000, { reason: "expired", attempt: 1 })],
-      ),
+      entry([request(0, FAILED), request(1_010, { attempt: 2 })], [EXPIRED]),
     ],
     [
       "repeated",
       "scheduled for retry and then dead-lettered as if it had not been",
-      entry(
-        [request(0, FAILED)],
-        [
-          written("delay", 20, { retryCount: 1, attempt: 1 }),
-          written("dead-letter", 12_000, { reason: "expired", attempt: 1 }),
-        ],
-      ),
+      entry([request(0, FAILED)], [written("delay", 20, { retryCount: 1, attempt: 1 }), EXPIRED]),
     ],
     [
       "repeated",
       "dead-lettered and then attempted",
-      entry(
-        [request(0, { status: 400 }), request(1_010, { status: 400, attempt: 2 })],
-        [written("dead-letter", 20, { reason: "rejected", attempt: 1 })],
-      ),
+      entry([request(0, { status: 400 }), request(1_010, { status: 400, attempt: 2 })], [REJECTED]),
     ],
   ])("%s: %s", (law, _name, made) => {
     expect(broken(made)).toEqual([law]);

@@ -101,28 +101,27 @@ test("the environment replaces the patterns", () => {
   expect(destinations.map(({ id }) => id)).toEqual(["dwh", "crm"]);
 });
 
-test.each([
+const crm = (yaml: string) => ({ "destinations/crm.yaml": yaml });
+const main = (from: string, to: string) => ({ "switchyard.yaml": MAIN.replace(from, to) });
+
+test.each<[string, Record<string, string>, string]>([
   [
     "a typo",
-    { "destinations/crm.yaml": CRM.replace("endpoints", "endpoint") },
+    crm(CRM.replace("endpoints", "endpoint")),
     "destinations/crm.yaml: destinations[0].endpoint (line 5) found an unknown setting",
   ],
   [
     "another setting",
-    { "destinations/crm.yaml": `kafka: {}\n${CRM}` },
+    crm(`kafka: {}\n${CRM}`),
     "destinations/crm.yaml: kafka (line 1) found an unknown setting",
   ],
   [
     "a map in place of a list",
-    { "destinations/crm.yaml": `${CRM}\nsources: {}` },
+    crm(`${CRM}\nsources: {}`),
     "destinations/crm.yaml: sources (line 7) found a map",
   ],
-  ["no map", { "destinations/crm.yaml": "- crm" }, "destinations/crm.yaml: (file) found a list"],
-  [
-    "invalid YAML",
-    { "destinations/crm.yaml": "destinations: [" },
-    "destinations/crm.yaml: (file) (line 1) found",
-  ],
+  ["no map", crm("- crm"), "destinations/crm.yaml: (file) found a list"],
+  ["invalid YAML", crm("destinations: ["), "destinations/crm.yaml: (file) (line 1) found"],
   [
     "an id that another file has",
     { "destinations/b.yaml": CRM },
@@ -130,19 +129,11 @@ test.each([
   ],
   [
     "a file that does not exist",
-    { "switchyard.yaml": MAIN.replace("include: [", "include: [none.yaml, ") },
+    main("include: [", "include: [none.yaml, "),
     "none.yaml: (file) found there is no such file",
   ],
-  [
-    "a pattern with a variable",
-    { "switchyard.yaml": MAIN.replace("*.yaml", "${X}.yaml") },
-    "include[0] (line 3)",
-  ],
-  [
-    "a pattern for folders",
-    { "switchyard.yaml": MAIN.replace("destinations/*", "*/a") },
-    "include[0] (line 3)",
-  ],
+  ["a pattern with a variable", main("*.yaml", "${X}.yaml"), "include[0] (line 3)"],
+  ["a pattern for folders", main("destinations/*", "*/a"), "include[0] (line 3)"],
 ])("%s is a problem with its file", (_, files, expected) => {
   const found = problemsOf(load({ ...BOTH, ...files }));
   expect(found).toContainEqual(expect.stringContaining(expected));

@@ -68,6 +68,10 @@ test("a call's bytes stay as they were sent, big numbers and spaces too", () => 
   expect(result.records[0]).toMatchObject({ topic: "calls", key: Buffer.from("u"), headers: [] });
 });
 
+const to = (integrations: object) => ({ integrations });
+const GO = { Integrations: { X: false } };
+const BOTH = { context: { a: 1, b: 2 } };
+
 test.each<readonly [string, object, object, object]>([
   ["receivedAt is set", {}, {}, { receivedAt: RECEIVED_AT }],
   ["whatever the call says", { receivedAt: "1999" }, {}, { receivedAt: RECEIVED_AT }],
@@ -83,46 +87,16 @@ test.each<readonly [string, object, object, object]>([
   ["one is made where there is none", { messageId: undefined }, {}, { messageId: "new" }],
   ["or none that can be used", { messageId: {} }, {}, { messageId: "new" }],
   ["or one too long", { messageId: "x".repeat(101) }, {}, { messageId: "new" }],
-  [
-    "context is merged",
-    { context: { a: 1 } },
-    { context: { a: 2, b: 2 } },
-    { context: { a: 1, b: 2 } },
-  ],
+  ["context is merged", { context: { a: 1 } }, { context: { a: 2, b: 2 } }, BOTH],
   ["context is added", {}, { context: { b: 2 } }, { context: { b: 2 } }],
   ["an empty one changes nothing", { context: { a: 1 } }, { context: {} }, { context: { a: 1 } }],
   ["nor one that is none", { context: { a: 1 } }, { context: "x" }, { context: { a: 1 } }],
-  [
-    "integrations too",
-    { integrations: { All: true } },
-    { integrations: { All: false, X: true } },
-    { integrations: { All: true, X: true } },
-  ],
-  [
-    "Go's spelling is not hidden",
-    { Integrations: { X: false } },
-    { integrations: { Y: true } },
-    { integrations: { X: false, Y: true } },
-  ],
+  ["integrations too", to({ All: true }), to({ All: false, X: true }), to({ All: true, X: true })],
+  ["Go's spelling is not hidden", GO, to({ Y: true }), to({ X: false, Y: true })],
   ["nor the batch's", {}, { Integrations: { Y: true } }, { integrations: { Y: true } }],
-  [
-    "an empty list is an absent context",
-    { context: [] },
-    { context: { b: 2 } },
-    { context: { b: 2 } },
-  ],
-  [
-    "and absent integrations",
-    { integrations: [], Integrations: { X: false } },
-    { integrations: { Y: true } },
-    { integrations: { X: false, Y: true } },
-  ],
-  [
-    "nothing is added by an empty list",
-    { context: { a: 1 } },
-    { context: [], integrations: [] },
-    {},
-  ],
+  ["an empty list is no context", { context: [] }, { context: { b: 2 } }, { context: { b: 2 } }],
+  ["and no integrations", { integrations: [], ...GO }, to({ Y: true }), to({ X: false, Y: true })],
+  ["an empty list adds nothing", { context: { a: 1 } }, { context: [], integrations: [] }, {}],
   ["a sourceId stays, and chooses nothing", { sourceId: "other" }, {}, { sourceId: "other" }],
 ])("%s", (_, own, envelope, expected) => {
   expect(values(read(batch([call(own)], envelope)))[0]).toEqual({

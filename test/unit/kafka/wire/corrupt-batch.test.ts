@@ -16,45 +16,28 @@ function changed(change: (batch: Buffer) => void): Buffer {
   return copy;
 }
 
+const withInt = (value: number, at: number) => changed((batch) => batch.writeInt32BE(value, at));
+const withOffset = (offset: bigint) => changed((batch) => batch.writeBigInt64BE(offset));
+const DIFFERENCE_AT = 23;
+const beyond = withInt(1_000, DIFFERENCE_AT);
 const COUNTED = { offset: 40, behind: 43, isEndKnown: true };
 const UNKNOWN = { offset: 40, behind: 41, isEndKnown: false };
+const NEXT = { offset: 40, behind: 45, isEndKnown: true };
+const STATED = { offset: 40, behind: 1_041, isEndKnown: false };
+const LATER = { offset: 45, behind: 48, isEndKnown: false };
 
 test.each([
   ["a sound header", three, 40, 100, COUNTED],
   ["a sound header, another batch behind it", Buffer.concat([three, next]), 40, 100, COUNTED],
   ["an offset in its middle", three, 42, 100, COUNTED],
-  [
-    "a difference that is too large, another batch behind it",
-    Buffer.concat([changed((batch) => batch.writeInt32BE(1_000, 23)), next]),
-    ...([40, 5_000, { offset: 40, behind: 45, isEndKnown: true }] as const),
-  ],
-  [
-    "a difference that is too large, and nothing behind it to say so",
-    changed((batch) => batch.writeInt32BE(1_000, 23)),
-    ...([40, 5_000, { offset: 40, behind: 1_041, isEndKnown: false }] as const),
-  ],
-  [
-    "a difference behind the partition's end",
-    changed((batch) => batch.writeInt32BE(1_000, 23)),
-    ...([40, 50, UNKNOWN] as const),
-  ],
-  [
-    "a negative difference",
-    changed((batch) => batch.writeInt32BE(-7, 23)),
-    ...([40, 50, UNKNOWN] as const),
-  ],
-  ["a length that is too large", changed((batch) => batch.writeInt32BE(9_000, 8)), 40, 50, COUNTED],
-  ["a negative length", changed((batch) => batch.writeInt32BE(-5, 8)), 40, 50, COUNTED],
-  [
-    "a first offset behind the end",
-    changed((batch) => batch.writeBigInt64BE(1n << 40n)),
-    ...([40, 50, COUNTED] as const),
-  ],
-  [
-    "a first offset behind the one that was asked for",
-    changed((batch) => batch.writeBigInt64BE(45n)),
-    ...([40, 50, { offset: 45, behind: 48, isEndKnown: false }] as const),
-  ],
+  ["a difference into the next batch", Buffer.concat([beyond, next]), 40, 5_000, NEXT],
+  ["a difference that is too large, and nothing behind it to say so", beyond, 40, 5_000, STATED],
+  ["a difference behind the partition's end", beyond, 40, 50, UNKNOWN],
+  ["a negative difference", withInt(-7, DIFFERENCE_AT), 40, 50, UNKNOWN],
+  ["a length that is too large", withInt(9_000, 8), 40, 50, COUNTED],
+  ["a negative length", withInt(-5, 8), 40, 50, COUNTED],
+  ["a first offset behind the end", withOffset(1n << 40n), 40, 50, COUNTED],
+  ["a first offset behind the one that was asked for", withOffset(45n), 40, 50, LATER],
   ["hardly a byte", three.subarray(0, 5), 40, 50, UNKNOWN],
 ])("a corrupt batch with %s", (_what, records, from, end, offsets) => {
   expect(corruptOffsets(records, from, end)).toEqual(offsets);
