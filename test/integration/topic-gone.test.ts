@@ -276,7 +276,7 @@ test(
   TIMEOUT_MS,
 );
 
-/** The topics, with `partitions` each, of which a broker leads at least one partition. */
+/** The topics, with `partitions` each, of which brokers still accept records, whatever the metadata says. */
 async function topicsTaken(
   connection: KafkaConnection,
   topics: readonly string[],

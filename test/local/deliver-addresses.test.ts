@@ -36,6 +36,7 @@ server.listen({ port: 0, host: "127.0.0.1", backlog: 1 }, () => {
   });
 });`;
 
+/** A server that initially lets connections wait, like a distant server. */
 async function lateServer(): Promise<LateServer> {
   const worker = new Worker(PROGRAM, { eval: true });
   const [port] = (await once(worker, "message")) as [number];

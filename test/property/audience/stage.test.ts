@@ -329,7 +329,10 @@ test("of syncs that follow each other, those who entered and left are reported, 
   );
 });
 
-/** Each arrival becomes a mark in the member's own value, and members have no numbers. */
+/**
+ * Converts a store to the one that a program with checkpoint version 1 would have created: each arrival becomes a mark
+ * in the member's own value, and members have no numbers.
+ */
 async function formerStore(store: MemoryStore): Promise<MemoryStore> {
   const entries = store.entries();
   const arrivals = new Map<number, Arrivals>();

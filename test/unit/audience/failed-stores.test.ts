@@ -8,6 +8,7 @@ import { MemoryStores } from "../../support/worlds/memory-stores.ts";
 
 type StoreWork = "open" | "remove" | "getMany" | "pieces" | "write" | "close";
 
+/** Stores in memory that fail on request: a full disk, a corrupt file. */
 class FailingStores extends MemoryStores {
   /** Returns the error for an operation; null if the operation succeeds. */
   failing: (work: StoreWork) => Error | null = () => null;

@@ -236,6 +236,23 @@ test("a stop while requests wait for a topic is graceful, and leaves them", asyn
   expect(world.forgotten()).toEqual(inEachPartition(["u"]));
 });
 
+test("an outage of the brokers is reported as a problem, and passes", async () => {
+  world = new DeletionWorld();
+  const deletion = await world.start();
+  await world.during(deletion.stage.joined);
+  world.appendRequests(10);
+  await world.until(() => deletion.counts.sends === 1);
+  world.cluster.goDown();
+  await world.clock.advance(7_000);
+  expect(deletion.stage.healthProblems()).toEqual([
+    "the brokers have not acknowledged a write for 7 s",
+  ]);
+  world.cluster.comeUp();
+  await world.until(() => deletion.stage.healthProblems().length === 0);
+  await deletion.close();
+  expect(await world.committed()).toBe(10);
+});
+
 test("a flood of bad requests is counted whole and logged in part", async () => {
   world = new DeletionWorld();
   for (let number = 0; number < 2_000; number += 1) world.append(`bad ${number}`);

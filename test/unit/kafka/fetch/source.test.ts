@@ -16,6 +16,7 @@ interface ResultPartition {
   readonly records?: Buffer;
 }
 
+/** A Fetch response of version 11 with these partitions. */
 function fetchResult(
   partitions: readonly ResultPartition[],
   { sessionId = 1, errorCode = 0 } = {},
