@@ -10,7 +10,9 @@ const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 /** The times of signals apply to an idle machine. */
 const PATIENCE = 5;
 
-test("what is shown for a destination that is down, rejects or is disabled is true before, meanwhile and after", async () => {
+test.concurrent("what is shown for a destination that is down, rejects or is disabled is true before, meanwhile and after", async ({
+  expect,
+}) => {
   const names = ["down", "refuses", "disabled"];
   const healthProblems = PROBLEMS.filter(({ name }) => names.includes(name));
   expect(healthProblems).toHaveLength(names.length);
@@ -43,7 +45,8 @@ async function hear(what: string, admin: string): Promise<void> {
   heard.push(what);
 }
 
-test("what is said of a full disk of the audience store is true, before, meanwhile and after", async ({
+test.concurrent("what is said of a full disk of the audience store is true, before, meanwhile and after", async ({
+  expect,
   skip,
 }) => {
   const healthProblems = PROBLEMS.filter(({ name }) => name === "full-disk");
