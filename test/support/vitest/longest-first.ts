@@ -12,10 +12,11 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
  * that wait most of the time, because several busy tests would starve each other.
  */
 export const LONG_AND_SMALL: readonly string[] = [
-  ...["chaos-cluster", "kafka-unreachable", "waiting-outage", "kafka-signals", "kafka-outage"],
-  ...["chaos", "kafka-signals-outage", "waiting", "kafka-topics", "ingest-outage"],
-  ...["cluster", "kafka-connecting", "drill", "cluster-start", "cluster-outages", "tutorial"],
-  ...["attacks", "expiring-events", "control", "procedures", "chaos-audience"],
+  ...["chaos-cluster", "kafka-unreachable", "kafka-quotas", "waiting-outage", "kafka-signals"],
+  ...["chaos", "audience-publish", "kafka-outage", "kafka-signals-outage", "waiting"],
+  ...["cluster", "kafka-connecting", "kafka-listeners", "kafka-topics", "ingest-outage"],
+  ...["drill", "process-clock", "cluster-start", "reload-crash", "cluster-outages", "tutorial"],
+  ...["local-cluster", "attacks", "expiring-events", "control", "procedures", "chaos-audience"],
 ];
 
 /** The fields that decide the order. */
