@@ -319,13 +319,13 @@ async function commandPlaces({ world }: World): Promise<readonly Place[]> {
     ["dead-letters", "list", "--since", "1h", "--json"],
     ["status", "--json"],
   ];
-  const places: Place[] = [];
-  for (const args of commands) {
-    const { out, err } = await world.command(args);
-    expect(out.length).toBeGreaterThan(100);
-    places.push([args.join(" "), Buffer.from(out + err)]);
-  }
-  return places;
+  return await Promise.all(
+    commands.map(async (args): Promise<Place> => {
+      const { out, err } = await world.command(args);
+      expect(out.length).toBeGreaterThan(100);
+      return [args.join(" "), Buffer.from(out + err)];
+    }),
+  );
 }
 
 async function topicPlaces({ prefix, kafka, recordsIn }: World): Promise<readonly Place[]> {
