@@ -10,10 +10,9 @@ import {
   inRanges,
   type UserRange,
 } from "./batch-lookups.ts";
-import type { CallMaker } from "./identify-call.ts";
+import { type CallMaker, membershipMessageId } from "./identify-call.ts";
 import { memberPrefix } from "./keys.ts";
 import { arrive, durableMembership, readMembership, writeMembership } from "./membership.ts";
-import { membershipMessageId } from "./message-id.ts";
 import type { PartitionState } from "./partition-state.ts";
 import { makerFor, type Work } from "./work.ts";
 

@@ -1,6 +1,6 @@
 /**
  * Applies a record of `audience-syncs` to the state of the partition. `sync-state.ts`, `membership.ts` and
- * `sync-outcome.ts` make the decisions. Users are applied in pieces, between which pending writes are written and
+ * `scan-members.ts` make the decisions. Users are applied in pieces, between which pending writes are written and
  * other work can run.
  */
 

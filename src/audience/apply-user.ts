@@ -13,13 +13,13 @@
  * the record.
  */
 
+import { createHash } from "node:crypto";
 import type { Audience } from "./audience.ts";
+import { traitMessageId } from "./identify-call.ts";
 import { memberPrefix, traitKey, traitsRange } from "./keys.ts";
 import { hasArrived, readMembership, writeMembership } from "./membership.ts";
-import { traitMessageId } from "./message-id.ts";
 import type { Trait } from "./parse-sync.ts";
 import type { Cause } from "./sync-state.ts";
-import { keptValue } from "./trait-value.ts";
 import { makerFor, refuse, type Work } from "./work.ts";
 
 export async function applyTrait(work: Work, cause: Cause, trait: Trait): Promise<void> {
@@ -81,4 +81,24 @@ function forgetMember(
   state.set(key, null);
   state.noteErased();
   state.setCounts(first, { ...counts, members: counts.members - 1, marked });
+}
+
+/**
+ * Creates the form in which the last value of a trait is stored, to compare it with the next value. Short values are
+ * stored unchanged, longer ones as their SHA-256. The order of keys in objects does not matter.
+ */
+const VERBATIM_CHARS_MAX = 40;
+
+export function keptValue(value: unknown): string {
+  const text = canonicalJson(value);
+  if (text.length <= VERBATIM_CHARS_MAX) return `=${text}`;
+  return `#${createHash("sha256").update(text).digest("base64url")}`;
+}
+
+function canonicalJson(value: unknown): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
+  const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  const members = entries.map(([key, inner]) => `${JSON.stringify(key)}:${canonicalJson(inner)}`);
+  return `{${members.join(",")}}`;
 }

@@ -5,7 +5,7 @@
  * the store, so they are correct even if a crash interrupts a step.
  */
 
-import type { AudienceStatus } from "../domain/audience-status.ts";
+import type { AudienceStatus } from "../domain/audience.ts";
 
 /**
  * A sync that has started and has not ended. Its arrivals are stored only locally, because until its end, no offset

@@ -13,7 +13,7 @@
  *   has no value               any                                        ID and key are free
  */
 
-import type { AudienceStatus } from "../domain/audience-status.ts";
+import type { AudienceStatus } from "../domain/audience.ts";
 import { jsonObjectIn } from "../domain/json.ts";
 import type { Audience } from "./audience.ts";
 

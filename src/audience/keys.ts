@@ -9,7 +9,7 @@
  *   s<first>/<digest>              nothing: the digest can be looked up          no
  *   n<first>                       the audience's counts, JSON                   no
  *   b<first>/<begin>/<entry>       numbers that arrived in an open sync          no
- *   t<length>/<user id>/<trait>    the trait's last value (`trait-value.ts`)     yes
+ *   t<length>/<user id>/<trait>    the trait's last value (`apply-user.ts`)     yes
  *   p                              offset up to which all records are applied    yes
  *   o                              the origin of own offsets, JSON                yes
  *   i                              identity of the changelog                     yes

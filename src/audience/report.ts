@@ -1,7 +1,7 @@
 /** Reports metrics, log events and health problems of audiences, without user IDs. */
 
-import type { AudienceStatus } from "../domain/audience-status.ts";
-import type { StageDeps } from "../stage/stage-deps.ts";
+import type { AudienceStatus } from "../domain/audience.ts";
+import type { StageDeps } from "../stage/running-stage.ts";
 import { countDeadLetters } from "../telemetry/count-dead-letters.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import { approvalOf } from "./audience.ts";

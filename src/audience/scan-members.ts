@@ -14,6 +14,7 @@
  */
 
 import { type Audience, countsFor, type OpenSync, type SyncAwaitingApproval } from "./audience.ts";
+import { membershipMessageId } from "./identify-call.ts";
 import { membersRange, rememberedKey, slotsRange, userOf } from "./keys.ts";
 import {
   type ArrivedNumbers,
@@ -23,11 +24,9 @@ import {
   readMembership,
   writeMembership,
 } from "./membership.ts";
-import { membershipMessageId } from "./message-id.ts";
 import type { End, Snapshot } from "./parse-sync.ts";
 import type { SyncOutcome } from "./ports.ts";
 import type { StoreEntry } from "./store/ordered-store.ts";
-import { verdictOf } from "./sync-outcome.ts";
 import type { Cause } from "./sync-state.ts";
 import { clearArrivals, makerFor, type Work } from "./work.ts";
 
@@ -237,4 +236,45 @@ async function judge(
 function membersOf({ state }: Work, first: number): AsyncIterable<readonly StoreEntry[]> {
   const { from, to } = membersRange(first);
   return state.store.pieces(from, to);
+}
+
+/**
+ * Decides the outcome of a sync at its `end` record, and of a `snapshot`.
+ *
+ *   count     approvalShare   force   the sync                                  verdict
+ *   differs   any             any     any                                       count-mismatch
+ *   matches   not set         any     any                                       complete
+ *   matches   set             yes     any                                       complete
+ *   matches   set             no      is empty                                  awaiting-approval
+ *   matches   set             no      removes more than approvalShare of the    awaiting-approval
+ *                                     previous members, and more than
+ *                                     approvalMinimum of them
+ *   matches   set             no      any other                                 complete
+ *
+ * A sync that removes exactly `approvalShare` is complete. The comparison uses a quotient, because a quotient is
+ * rounded in the same way as the setting: 29 / 100 equals 0.29, but 100 times 0.29 is less than 29.
+ */
+interface Judged {
+  /** The count in the `end` record; null for a snapshot, which always contains all users. */
+  readonly count: number | null;
+  /** The number of distinct users who arrived. */
+  readonly arrived: number;
+  /** The number of members before the sync. */
+  readonly membersBefore: number;
+  /** The number of members who did not arrive. */
+  readonly removals: number;
+  readonly force: boolean;
+  readonly approvalShare: number | null;
+  readonly approvalMinimum: number;
+}
+
+type Verdict = "count-mismatch" | "complete" | "awaiting-approval";
+
+export function verdictOf(judged: Judged): Verdict {
+  const { count, arrived, membersBefore, removals, force, approvalShare, approvalMinimum } = judged;
+  if (count !== null && count !== arrived) return "count-mismatch";
+  if (approvalShare === null || force) return "complete";
+  if (arrived === 0) return "awaiting-approval";
+  const isMany = removals > approvalMinimum && removals / membersBefore > approvalShare;
+  return isMany ? "awaiting-approval" : "complete";
 }

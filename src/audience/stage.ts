@@ -35,7 +35,6 @@
 
 import { randomUUID } from "node:crypto";
 import { setImmediate as otherWork } from "node:timers/promises";
-
 import type { OnCorruptBatch } from "../domain/corrupt-batch.ts";
 import { storeErrorOf } from "../domain/store-error.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
@@ -43,8 +42,7 @@ import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
 import { deadLetterWriter } from "../stage/dead-letter-writer.ts";
-import type { RunningStage } from "../stage/running-stage.ts";
-import type { StageDeps } from "../stage/stage-deps.ts";
+import type { RunningStage, StageDeps } from "../stage/running-stage.ts";
 import { type TopicReader, topicReader } from "../stage/topic-reader.ts";
 import { watchedWriter } from "../stage/watched-writer.ts";
 import { type AudienceConfiguration, settingsOf } from "./audience-settings.ts";

@@ -84,17 +84,17 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "retry",
     summary: "immediately attempt the deliveries that await retry",
-    load: async () => (await import("./control/retry-cancel-wait.ts")).retryCommand,
+    load: async () => (await import("./control/command.ts")).retryCommand,
   },
   {
     name: "wait",
     summary: "wait until a destination has no backlog",
-    load: async () => (await import("./control/retry-cancel-wait.ts")).waitCommand,
+    load: async () => (await import("./control/command.ts")).waitCommand,
   },
   {
     name: "cancel",
     summary: "dead-letter the deliveries that wait for a destination",
-    load: async () => (await import("./control/retry-cancel-wait.ts")).cancelCommand,
+    load: async () => (await import("./control/command.ts")).cancelCommand,
   },
   {
     name: "dead-letters",

@@ -11,8 +11,7 @@
  *   there are more destinations than may be shown    those with the most deliveries; the rest share a label
  */
 
-import { REST } from "./labels.ts";
-import { addTo, type Tallies, type Tally } from "./tally.ts";
+import { addTo, REST, type Tallies, type Tally } from "./tally.ts";
 
 /**
  * Maximum number of destinations with a label of their own, unless all must be shown. This keeps metrics small with

@@ -6,9 +6,8 @@
 import type { PartitionProgress } from "../kafka/port.ts";
 import type { Waiting } from "./due.ts";
 import type { DelayCount } from "./gauges.ts";
-import type { Labels } from "./labels.ts";
 import { PartitionCount } from "./partition-count.ts";
-import { NEVER, type Tallies } from "./tally.ts";
+import { type Labels, NEVER, type Tallies } from "./tally.ts";
 
 /** Maximum number of entries in all partitions. An entry is one destination in one block, and takes about 150 bytes. */
 const ENTRIES_MAX = 100_000;

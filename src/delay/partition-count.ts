@@ -19,8 +19,7 @@
 import type { PartitionProgress } from "../kafka/port.ts";
 import { UnreadRecords } from "./buffered-counts.ts";
 import type { Waiting } from "./due.ts";
-import { type Labels, REST } from "./labels.ts";
-import { addTo, type Tallies, timesOf } from "./tally.ts";
+import { addTo, type Labels, REST, type Tallies, timesOf } from "./tally.ts";
 
 /** Within this time, the consumer takes as many records as it has room for. */
 export const LOOK_EVERY_MS = 5_000;

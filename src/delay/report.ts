@@ -8,9 +8,8 @@ import type { Clock } from "../runtime/clock.ts";
 import { lagOf } from "../stage/consumer-signals.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import { NOTHING_SHOWN, type Shown, shownOf } from "./gauges.ts";
-import type { Labels } from "./labels.ts";
 import type { OwnedCounts } from "./owned-counts.ts";
-import type { Tally } from "./tally.ts";
+import type { Labels, Tally } from "./tally.ts";
 
 export interface DelayConsumer {
   readonly delay: string;

@@ -23,25 +23,25 @@
 
 import { NO_OPERATOR_ACTIONS } from "../control/operator-action-state.ts";
 import { callNames } from "../domain/call-names.ts";
-import type { DeadLetter } from "../domain/dead-letter-records.ts";
+import type { Became, DeadLetter, DeadLettered } from "../domain/dead-letter-records.ts";
 import type { DestinationId } from "../domain/ids.ts";
+import { forwarded, type IncomingRecord, type OutgoingRecord } from "../domain/record.ts";
 import { delayMsOfTopic, type GroupNames, type TopicNames } from "../domain/topics.ts";
+import { type TraceContext, withTrace } from "../domain/trace-context.ts";
 import type { ConsumeOptions, Consumer } from "../kafka/port.ts";
 import { startConsuming } from "../stage/consuming-stage.ts";
 import { deadLetterWriter } from "../stage/dead-letter-writer.ts";
-import type { RunningStage } from "../stage/running-stage.ts";
-import type { StageDeps } from "../stage/stage-deps.ts";
+import type { RunningStage, StageDeps } from "../stage/running-stage.ts";
 import { destinationOf } from "../telemetry/count-dead-letters.ts";
 import { lineLimit } from "../telemetry/log-rate-limit.ts";
 import { readWaiting } from "./due.ts";
 import { type ReleasedPartition, startEarlyReleases } from "./early-release.ts";
-import { Labels } from "./labels.ts";
-import { outgoingOf } from "./outgoing.ts";
 import { OwnedCounts } from "./owned-counts.ts";
 import { type Waiters, waitOn } from "./partition-loop.ts";
 import type { Due } from "./partition-queue.ts";
 import { look, reportWaiting } from "./report.ts";
 import { startScan } from "./scan.ts";
+import { Labels } from "./tally.ts";
 import { createLookup } from "./topic-lookup.ts";
 import { type DelayTraces, delayTraces } from "./trace.ts";
 
@@ -218,4 +218,49 @@ function startCounting(
       reporting[Symbol.dispose]();
     },
   };
+}
+
+/**
+ * Creates the records to write when the wait of a record is over.
+ *
+ *   what happened                        the record
+ *   it is due                            is written unchanged, with its headers, to its destination's topic
+ *   ... and its trace is sampled         is written in the same way, but with the trace context of the delay
+ *   it must be dead-lettered             becomes a dead letter with all its headers
+ *   it is too large for that topic       becomes a dead letter with the reason too-large
+ *   the dead letter is too large         is reduced to the part that fits (`domain/cut.ts`)
+ */
+interface Returned extends Became {
+  readonly dueAtMs: number;
+}
+
+interface Outgoing {
+  readonly returned: readonly Returned[];
+  readonly deadLettered: readonly DeadLettered[];
+}
+
+/** @param traceOf returns the trace for the record after the delay, or null if the record stays unchanged. */
+export function outgoingOf(
+  due: readonly Due[],
+  traceOf: (record: IncomingRecord) => TraceContext | null = () => null,
+): Outgoing {
+  const returned: Returned[] = [];
+  const deadLettered: DeadLettered[] = [];
+  for (const { waiting, verdict } of due) {
+    const { record } = waiting;
+    if (verdict.kind === "return") {
+      const { dueAtMs, topic } = verdict;
+      returned.push({ record, dueAtMs, records: [back(record, topic, traceOf(record))] });
+    } else {
+      const { reason, error } = verdict;
+      deadLettered.push({ record, reason, error });
+    }
+  }
+  return { returned, deadLettered };
+}
+
+function back(record: IncomingRecord, topic: string, trace: TraceContext | null): OutgoingRecord {
+  if (trace === null) return forwarded(record, topic);
+  const { key, value, headers } = record;
+  return { topic, key, value, headers: withTrace(headers, trace) };
 }

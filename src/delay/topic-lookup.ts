@@ -9,7 +9,7 @@
  */
 
 import { asError } from "../runtime/as-error.ts";
-import type { StageDeps } from "../stage/stage-deps.ts";
+import type { StageDeps } from "../stage/running-stage.ts";
 import type { KnownPlaces } from "./partition-queue.ts";
 
 const CERTAIN_MS = 1_000;

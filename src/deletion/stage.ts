@@ -26,24 +26,23 @@
  */
 
 import type { OnCorruptBatch } from "../domain/corrupt-batch.ts";
+import type { Became, DeadLettered } from "../domain/dead-letter-records.ts";
 import { describe } from "../domain/json.ts";
 import type { LiveSettings } from "../domain/live-settings.ts";
-import type { IncomingRecord } from "../domain/record.ts";
+import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
 import { type SlowSteps, watchSlowSteps } from "../runtime/slow-steps.ts";
 import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
 import { deadLetterWriter, type Refused } from "../stage/dead-letter-writer.ts";
-import { topicsFix } from "../stage/missing-topics.ts";
-import type { RunningStage } from "../stage/running-stage.ts";
+import type { RunningStage, StageDeps } from "../stage/running-stage.ts";
 import { serialRunner } from "../stage/serial-runner.ts";
-import type { StageDeps } from "../stage/stage-deps.ts";
+import { topicsFix } from "../stage/topic-keeper.ts";
 import { countDeadLetters } from "../telemetry/count-dead-letters.ts";
 import { lineLimit } from "../telemetry/log-rate-limit.ts";
 import { listenersBySource } from "./affected-sources.ts";
-import { decideDeletion } from "./deletion.ts";
-import { nextPiece, type Piece } from "./request-batch.ts";
+import { type Decided, decideDeletion, forgetRecords } from "./deletion.ts";
 
 type NotifiedLists = Pick<LiveSettings, "sources" | "destinations">;
 
@@ -229,4 +228,57 @@ function createReport({
       log.warn(line, "deletion.unknown-sources");
     }
   };
+}
+
+/**
+ * Selects the requests that are carried out together: at least one request, and then as many as fit into one send. A
+ * request becomes one record per notification, and one record per partition of `audience-syncs`.
+ */
+
+/** Maximum number of records in one send, unless a single request becomes more records. */
+const PIECE_RECORDS_MAX = 2_000;
+
+interface Piece {
+  readonly requests: readonly InFlightRequest[];
+  /** The dead letters of requests that cannot be carried out. */
+  readonly deadLettered: readonly DeadLettered[];
+}
+
+interface InFlightRequest extends Became {
+  readonly decided: Decided;
+}
+
+interface PieceOptions {
+  readonly decide: (record: IncomingRecord) => Decided;
+  readonly topics: Pick<TopicNames, "audienceSyncs">;
+  /** Number of partitions of `audience-syncs`. */
+  readonly partitions: number;
+}
+
+/** Removes and returns a piece from the start of `waiting`, which must not be empty. */
+function nextPiece(waiting: IncomingRecord[], options: PieceOptions): Piece {
+  const requests: InFlightRequest[] = [];
+  const deadLettered: DeadLettered[] = [];
+  let count = 0;
+  while (count < PIECE_RECORDS_MAX) {
+    const record = waiting.shift();
+    if (record === undefined) break;
+    const decided = options.decide(record);
+    const records = becomes(decided, options);
+    requests.push({ record, decided, records });
+    if (decided.kind === "unusable") deadLettered.push(decided);
+    // A request counts even if it has no records, so that the number of requests in a piece is bounded.
+    count += 1 + records.length;
+  }
+  return { requests, deadLettered };
+}
+
+function becomes(
+  decided: Decided,
+  { topics, partitions }: PieceOptions,
+): readonly OutgoingRecord[] {
+  if (decided.kind === "unusable") return [];
+  const notifications = decided.notifications.map(({ outgoing }) => outgoing);
+  if (decided.forgets === null) return notifications;
+  return [...notifications, ...forgetRecords(decided.forgets, topics.audienceSyncs, partitions)];
 }

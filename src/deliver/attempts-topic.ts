@@ -25,7 +25,7 @@ import { recordCount } from "../domain/record.ts";
 import { type Kafka, type TextBundles, textBundles, type WatchedProducer } from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { StageDeps } from "../stage/stage-deps.ts";
+import type { StageDeps } from "../stage/running-stage.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Attempted } from "./active-attempt.ts";
 import { attemptWriter } from "./attempt-record.ts";

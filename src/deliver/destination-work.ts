@@ -47,8 +47,7 @@ import { type DeadLetterTopics, deadLetter, replacement } from "./follow-up-reco
 import { Gathering, type Group, joinsBehind } from "./gathering.ts";
 import { lookingAgain, WaitingDeliveries } from "./pending-deliveries.ts";
 import { holdCause, type Prepared, type PreparedAttempt, prepare } from "./prepare.ts";
-import { RequestRate } from "./request-rate.ts";
-import { RequestRounds, skipped } from "./request-rounds.ts";
+import { RequestRate, RequestRounds, skipped } from "./request-rounds.ts";
 import { SlotScheduler } from "./slot-scheduler.ts";
 
 /** Much shorter than the margin for a last attempt (`choose-retry-delay.ts`). */

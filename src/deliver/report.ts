@@ -5,7 +5,7 @@ import type { AttemptedDestination } from "../domain/destination.ts";
 import { CIRCUIT_STATES, type CircuitState, HOLD_REASONS } from "../domain/destination-status.ts";
 import { endpointNames, withEndpointNames } from "../domain/endpoint-name.ts";
 import type { DestinationId, EndpointKey } from "../domain/ids.ts";
-import type { StageDeps } from "../stage/stage-deps.ts";
+import type { StageDeps } from "../stage/running-stage.ts";
 import type { BoundCounter, Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 import { lineLimit } from "../telemetry/log-rate-limit.ts";

@@ -24,12 +24,10 @@ import {
 } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { startConsuming } from "../stage/consuming-stage.ts";
-import type { OwnedPartition } from "../stage/running-stage.ts";
-import type { StageDeps } from "../stage/stage-deps.ts";
+import type { OwnedPartition, StageDeps } from "../stage/running-stage.ts";
 import type { WorkPorts } from "./active-attempt.ts";
 import { traceAttempt } from "./attempt-trace.ts";
-import type { AttemptsTopic } from "./attempts-topic.ts";
-import { attemptsOf, notingPhases } from "./attempts-topic.ts";
+import { type AttemptsTopic, attemptsOf, notingPhases } from "./attempts-topic.ts";
 import type { RetryPolicy } from "./choose-retry-delay.ts";
 import { DestinationHealth } from "./destination-health.ts";
 import { DestinationWork } from "./destination-work.ts";

@@ -13,7 +13,7 @@
  *   receivedAt               set
  *   sentAt                   the batch's `sentAt`, if it has one that can be read
  *   messageId                created if the call has no valid one
- *   timestamp                corrected if the device's clock is wrong (`device-clock.ts`); then
+ *   timestamp                corrected if the device's clock is wrong; then
  *   originalTimestamp          `originalTimestamp` is also set
  *   context, integrations    merged, if the batch has something to add
  *   type                     the path's type, on paths for single calls
@@ -27,9 +27,7 @@ import { parseCall } from "../domain/parse-call.ts";
 import type { OutgoingRecord, RecordHeaders } from "../domain/record.ts";
 import { endOfValue, scanObject } from "../domain/scan-json.ts";
 import { repaired } from "../domain/scan-scalar.ts";
-import { readTimestamp } from "../domain/timestamp.ts";
-import { clockOffsetMs, correctedTimes } from "./device-clock.ts";
-import { merge, mergeable } from "./merge.ts";
+import { isoTimestamp, isWritable, readTimestamp } from "../domain/timestamp.ts";
 import { CALL_MAX_BYTES } from "./read-body.ts";
 import { nameAt, type SentCall, scanCall, textOf } from "./scan-call.ts";
 
@@ -216,3 +214,78 @@ function rewritten(
   parts.push(JSON.stringify(set).slice(1, -1));
   return Buffer.from(`{${parts.join(",")}}`);
 }
+
+/**
+ * Merges the `context` and `integrations` of a batch with those of one of its calls.
+ *
+ *   in the batch     in the call       result
+ *   an object        absent            the batch's
+ *   an object        an empty list     the batch's, because PHP and Lua write a list for an empty map
+ *   an object        an object         both, merged member by member by this table
+ *   anything else    absent            nothing at the top level; the batch's below it
+ *   anything         anything else     the call's, including lists and null
+ */
+
+/** Returns the merged value, which is nested as deeply as the deeper of the two values. */
+export function merge(ofBatch: unknown, ofCall: unknown): unknown {
+  if (ofCall === undefined) return ofBatch;
+  if (!isJsonObject(ofBatch)) return ofCall;
+  if (!isJsonObject(ofCall)) return isEmptyList(ofCall) ? ofBatch : ofCall;
+  // Object spread and `defineProperty` create own properties for all names, even for `__proto__`.
+  const merged: Record<string, unknown> = { ...ofBatch };
+  for (const [name, value] of Object.entries(ofCall)) {
+    const inherited = Object.hasOwn(ofBatch, name) ? ofBatch[name] : undefined;
+    Object.defineProperty(merged, name, {
+      value: merge(inherited, value),
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    });
+  }
+  return merged;
+}
+
+/** The members that a batch adds to each of its calls; null if it adds none. */
+export function mergeable(ofBatch: unknown): JsonObject | null {
+  return isJsonObject(ofBatch) && Object.keys(ofBatch).length > 0 ? ofBatch : null;
+}
+
+/**
+ * Corrects the timestamp of a call if the clock of its device is wrong (docs/http-apis.md#the-devices-clock).
+ *
+ *   sentAt                                        the call's timestamp
+ *   is absent or cannot be read                   stays as it was sent
+ *   is at most 30 s from the time of receipt      stays as it was sent
+ *   is more than 30 s from it, in either direction moves by that difference:
+ *                                                 receivedAt - (sentAt - timestamp)
+ *
+ * A timestamp stays unchanged if it is absent, cannot be read, or would move outside the years 0 to 9999. If a
+ * timestamp was moved, `originalTimestamp` is set to the device's time, as Segment does, unless the call already has
+ * an `originalTimestamp` that can be read.
+ */
+
+/** Requests take less time than this, and clocks that are set over a network differ by less than this. */
+const TOLERANCE_MS = 30_000;
+
+/**
+ * The number of milliseconds to add to times from the device; 0 if the device's clock is correct, or if its error is
+ * unknown.
+ */
+function clockOffsetMs(sentAt: unknown, receivedAtMs: number): number {
+  const sentAtMs = readTimestamp(sentAt);
+  if (sentAtMs === null) return 0;
+  const offsetMs = receivedAtMs - sentAtMs;
+  return Math.abs(offsetMs) > TOLERANCE_MS ? offsetMs : 0;
+}
+
+function correctedTimes(call: JsonObject, offsetMs: number): JsonObject {
+  const timestampMs = readTimestamp(call.timestamp);
+  if (offsetMs === 0 || timestampMs === null) return UNCHANGED;
+  const correctedMs = timestampMs + offsetMs;
+  if (!isWritable(correctedMs)) return UNCHANGED;
+  const isKept = readTimestamp(call.originalTimestamp) !== null;
+  const originalTimestamp = isKept ? call.originalTimestamp : call.timestamp;
+  return { timestamp: isoTimestamp(correctedMs), originalTimestamp };
+}
+
+const UNCHANGED: JsonObject = {};

@@ -1,7 +1,7 @@
 /** Updates the counters of the ingest stage, and writes its log events. */
 
 import type { SourceId } from "../domain/ids.ts";
-import type { StageDeps } from "../stage/stage-deps.ts";
+import type { StageDeps } from "../stage/running-stage.ts";
 import { lineLimit } from "../telemetry/log-rate-limit.ts";
 import type { RejectedKind } from "./paths.ts";
 import type { CallsRead } from "./read-calls.ts";

@@ -30,9 +30,8 @@ import {
   createConnections,
   type TooMany,
 } from "./connections.ts";
-import { corsHeaders } from "./cors.ts";
 import { type Asked, askedFor } from "./paths.ts";
-import { isAnswered, note, onClientError, send } from "./respond.ts";
+import { corsHeaders, isAnswered, note, onClientError, send } from "./respond.ts";
 import { type Answer, failure, SUCCESS } from "./responses.ts";
 
 export interface ServerSettings {

@@ -16,8 +16,7 @@
 import type { Source } from "../domain/destination.ts";
 import { spareDescriptors } from "../runtime/descriptors.ts";
 import { inTurn } from "../runtime/in-turn.ts";
-import type { RunningStage } from "../stage/running-stage.ts";
-import type { StageDeps } from "../stage/stage-deps.ts";
+import type { RunningStage, StageDeps } from "../stage/running-stage.ts";
 import type { Log } from "../telemetry/log.ts";
 import { connectionsWithin } from "./connections.ts";
 import { ACKNOWLEDGE_LIMIT_MS, type Intake, take } from "./handle-request.ts";

@@ -13,7 +13,7 @@
 
 import type { DestinationId } from "../domain/ids.ts";
 import type { Refused } from "../stage/dead-letter-writer.ts";
-import type { StageDeps } from "../stage/stage-deps.ts";
+import type { StageDeps } from "../stage/running-stage.ts";
 import type { Excluded, Routed, RoutedCall } from "./route-record.ts";
 import type { Route, SourceRoutes } from "./routing.ts";
 

@@ -24,7 +24,6 @@
  */
 
 import { setImmediate as otherWork } from "node:timers/promises";
-
 import type { OnCorruptBatch } from "../domain/corrupt-batch.ts";
 import type { DeadLettered } from "../domain/dead-letter-records.ts";
 import { DELIVERY_HEADER } from "../domain/delivery.ts";
@@ -35,9 +34,8 @@ import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
 import { InFlightCount } from "../runtime/in-flight-set.ts";
 import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
 import { deadLetterWriter } from "../stage/dead-letter-writer.ts";
-import type { RunningStage } from "../stage/running-stage.ts";
+import type { RunningStage, StageDeps } from "../stage/running-stage.ts";
 import { serialRunner } from "../stage/serial-runner.ts";
-import type { StageDeps } from "../stage/stage-deps.ts";
 import { countDeadLetters } from "../telemetry/count-dead-letters.ts";
 import { countRouted } from "./count-routed.ts";
 import { type Routed, type RoutedCall, type Ruled, routeRecord } from "./route-record.ts";

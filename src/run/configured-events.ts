@@ -6,18 +6,30 @@
 import type { Config } from "../config/config.ts";
 import { NO_OPERATOR_ACTIONS, type OperatorActions } from "../control/operator-action-state.ts";
 import { countExpiring } from "../delay/expiring-count.ts";
+import type { SendResult } from "../destinations/port.ts";
+import { createHttp } from "../destinations/webhook/http.ts";
+import type { HttpConnections } from "../destinations/webhook/http-port.ts";
+import { judge } from "../destinations/webhook/judge.ts";
+import { eventRequest, type WebhookRequest } from "../destinations/webhook/request.ts";
+import type { WebhookEndpoint } from "../destinations/webhook/settings.ts";
+import { endpointKey } from "../domain/destination.ts";
 import type { DestinationStatus } from "../domain/destination-status.ts";
 import type { StageName } from "../domain/stages.ts";
 import { delayName, groupNames, type TopicNames } from "../domain/topics.ts";
 import type { ClusterView, Kafka, Producer } from "../kafka/port.ts";
 import { configuredTopics } from "../operate/connect/connection.ts";
 import { type WatchedRetryWindows, watchForPeople } from "../operate/events/watch.ts";
+import {
+  type PostDeps,
+  type Posted,
+  postEvents,
+  type RunningPosts,
+} from "../operate/events/webhook-sender.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { RunningStage } from "../stage/running-stage.ts";
 import type { TopicKeeper } from "../stage/topic-keeper.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
-import { postToOperator } from "./operator-webhook.ts";
 import type { ReloadCauses } from "./reload-causes.ts";
 
 export interface EventParts {
@@ -107,4 +119,51 @@ function spokenFor(
   const first = new Set(owned.filter(({ partition }) => partition === 0).map(({ topic }) => topic));
   const all = deliver.destinations?.() ?? [];
   return all.filter(({ id }) => first.has(topics.deliveries(id)));
+}
+
+/** Posts operator events to the operator webhook, with the same signatures and address checks as deliveries. */
+type Webhook = NonNullable<Config["operatorEvents"]["webhook"]>;
+
+function postToOperator(
+  { timeoutMs, allowNetworks, ca }: Config["delivery"],
+  webhook: Webhook,
+  deps: PostDeps,
+  of: { readonly topic: string; readonly group: string },
+): RunningPosts {
+  const endpoint = {
+    key: endpointKey(webhook.url),
+    url: webhook.url,
+    headers: webhook.headers,
+  };
+  const http = createHttp({ timeoutMs, allowNetworks, ca });
+  const connections = http.open({ endpoints: [endpoint], tls: null });
+  const posts = postEvents(deps, {
+    ...of,
+    post: async ({ id }, text) => {
+      const request = eventRequest(endpoint, webhook, { id, text }, deps.clock.nowMs());
+      return postedOf(await send(connections, endpoint, request), deps.clock.nowMs());
+    },
+  });
+  return {
+    healthProblems: posts.healthProblems,
+    [Symbol.asyncDispose]: async () => {
+      await posts[Symbol.asyncDispose]();
+      await connections.close();
+    },
+  };
+}
+
+function send(
+  connections: HttpConnections,
+  endpoint: WebhookEndpoint,
+  request: WebhookRequest,
+): Promise<SendResult> {
+  return new Promise((resolve) => connections.send(endpoint, request, resolve));
+}
+
+function postedOf(result: SendResult, nowMs: number): Posted {
+  const outcome = judge(result, nowMs);
+  if (outcome.kind === "accepted") return outcome;
+  const cause = result.kind === "response" ? `${result.status}` : result.cause;
+  return { ...outcome, cause };
 }

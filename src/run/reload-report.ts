@@ -5,7 +5,7 @@
 
 import type { Changes, ListChanges } from "../config/changes.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { topicsFix } from "../stage/missing-topics.ts";
+import { topicsFix } from "../stage/topic-keeper.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 import { joinEqual } from "../words/count.ts";

@@ -5,7 +5,6 @@
  */
 
 import { join } from "node:path";
-
 import type { Config } from "../config/config.ts";
 import type { Load } from "../config/load.ts";
 import type { ConsoleReaderOptions } from "../console/read/console-reader.ts";
@@ -21,8 +20,7 @@ import {
 } from "../domain/topics.ts";
 import type { Kafka } from "../kafka/port.ts";
 import { configuredTopics } from "../operate/connect/connection.ts";
-import type { RunningStage } from "../stage/running-stage.ts";
-import type { StageDeps } from "../stage/stage-deps.ts";
+import type { RunningStage, StageDeps } from "../stage/running-stage.ts";
 import type { WaitOut } from "./wait-for-cluster.ts";
 
 /** This is less than the brokers' rebalance timeout, and enough for an attempt of 5 s and for scheduling its retry. */

@@ -10,15 +10,12 @@
  */
 
 import { setTimeout as timer } from "node:timers/promises";
-
 import type { Config } from "../config/config.ts";
 import { isRejection } from "../kafka/cluster/allowed-config.ts";
-import { errorTypes } from "../kafka/cluster/kafka-error.ts";
-import { patienceMs } from "../kafka/cluster/start-patience.ts";
+import { errorTypes, patienceMs } from "../kafka/cluster/kafka-error.ts";
 import type { Admin } from "../kafka/port.ts";
 import { configuredPlan } from "../operate/connect/connection.ts";
-import { missingTopics } from "../stage/missing-topics.ts";
-import { rejectedSettings } from "../stage/topic-keeper.ts";
+import { missingTopics, rejectedSettings } from "../stage/topic-keeper.ts";
 import type { Log } from "../telemetry/log.ts";
 import { firstNames } from "../words/count.ts";
 

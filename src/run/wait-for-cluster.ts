@@ -12,8 +12,7 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-
-import { patienceMs } from "../kafka/cluster/start-patience.ts";
+import { patienceMs } from "../kafka/cluster/kafka-error.ts";
 import type { Log } from "../telemetry/log.ts";
 
 const DELAY_FIRST_MS = 500;

@@ -37,8 +37,7 @@ import { asError } from "../runtime/as-error.ts";
 import { awaitSchemas } from "./await-schemas.ts";
 import { type KeptConsumer, keepConsuming } from "./keep-consuming.ts";
 import { deadLetterOversized } from "./oversized-records.ts";
-import type { RunningStage } from "./running-stage.ts";
-import type { StageDeps } from "./stage-deps.ts";
+import type { RunningStage, StageDeps } from "./running-stage.ts";
 import { foreignText, watchConsumer } from "./watch-consumer.ts";
 
 /** Reports that the stage cannot continue. */

@@ -24,7 +24,7 @@ import {
 import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../domain/record.ts";
 import type { StageName } from "../domain/stages.ts";
 import { type Gone, sendRerouted } from "./reroute.ts";
-import type { StageDeps } from "./stage-deps.ts";
+import type { StageDeps } from "./running-stage.ts";
 import { watchedWriter } from "./watched-writer.ts";
 
 /** The records that were not written, because they are too large or their topic is missing. Each has its reason. */

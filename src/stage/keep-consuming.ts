@@ -18,7 +18,6 @@ import {
   TopicGoneError,
 } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { stillHalts } from "./corrupt-batch.ts";
 import type { TopicKeeper } from "./topic-keeper.ts";
 
 const NO_LIFE: ConsumerVitals = {
@@ -158,4 +157,34 @@ function lifeOf(now: ConsumerVitals, before: ConsumerVitals, failures: number): 
     commitFailures: failures + now.commitFailures,
     foreignMembers: now.foreignMembers,
   };
+}
+
+/**
+ * Decides whether a corrupt batch still halts a consumer that is being restarted.
+ *
+ *   the consumer                                       the batch halts it
+ *   is not running, or has not joined                  yes: it has not reached the batch again
+ *   owns the partition, and has not read past it       yes
+ *   owns the partition, and has read past it           no: the batch was skipped or repaired
+ *   joined less than 15 s ago, without the partition   yes: another assignment may follow
+ *   joined earlier, without the partition              no: another process owns it now
+ */
+
+/** After this time, the first rebalances of a new member are over. */
+const ELSEWHERE_AFTER_MS = 15_000;
+
+interface HaltedConsumer {
+  readonly progress: readonly PartitionProgress[];
+  /** Time since the consumer joined; null if it has not joined. */
+  readonly joinedForMs: number | null;
+}
+
+/** @param consumer null if there is no consumer at the moment. */
+export function stillHalts(batch: CorruptBatch, consumer: HaltedConsumer | null): boolean {
+  if (consumer === null || consumer.joinedForMs === null) return true;
+  const owned = consumer.progress.find(
+    ({ topic, partition }) => topic === batch.topic && partition === batch.partition,
+  );
+  if (owned === undefined) return consumer.joinedForMs < ELSEWHERE_AFTER_MS;
+  return owned.next < batch.behind;
 }

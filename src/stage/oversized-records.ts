@@ -17,7 +17,7 @@ import type { AssignedPartition, ConsumeOptions, PartitionHandler } from "../kaf
 import { InFlightCount } from "../runtime/in-flight-set.ts";
 import { countDeadLetters } from "../telemetry/count-dead-letters.ts";
 import { deadLetterWriter } from "./dead-letter-writer.ts";
-import type { StageDeps } from "./stage-deps.ts";
+import type { StageDeps } from "./running-stage.ts";
 
 type OnAssigned = ConsumeOptions["onAssigned"];
 

@@ -6,12 +6,10 @@
  * a delivery's CPU time.
  */
 
-import { Counter, collectDefaultMetrics, Registry } from "prom-client";
-
+import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { MetricValue, MetricValues } from "../domain/process-status.ts";
 import { Buckets, BucketsHistogram, type LabelSet } from "./buckets.ts";
 import { METRICS, type MetricSpec } from "./metrics.ts";
-import { PlainMetric } from "./plain-metric.ts";
 import { Busiest, type Requested } from "./top-destinations.ts";
 
 export type Labels<Spec extends MetricSpec> = Readonly<Record<Spec["labels"][number], string>>;
@@ -248,4 +246,45 @@ function keyed<Made>(
       }
     },
   };
+}
+
+/**
+ * Counters and gauges whose values are stored outside prom-client, which is used only to render them. With 1,000
+ * destinations, prom-client's own metrics would spend most of a scrape's time on hashing labels.
+ */
+interface Value {
+  readonly labels: LabelSet;
+  readonly value: number;
+}
+
+interface Shown {
+  readonly name: string;
+  readonly help: string;
+  readonly type: "counter" | "gauge";
+  readonly values: readonly Value[];
+}
+
+class PlainMetric extends Gauge {
+  readonly #spec: MetricSpec;
+  readonly #values: () => readonly Value[] | null;
+
+  /**
+   * @param values returns the current values, or null if nothing uses the metric yet. In the latter case, a metric
+   *   without labels is shown as 0.
+   */
+  constructor(spec: MetricSpec, values: () => readonly Value[] | null) {
+    const { name, help } = spec;
+    super({ name, help, labelNames: [...spec.labels], registers: [] });
+    this.#spec = spec;
+    this.#values = values;
+  }
+
+  /** The interface that prom-client expects of a metric. */
+  getForPromString(): Promise<Shown> {
+    const { name, help, labels } = this.#spec;
+    const type = this.#spec.type === "counter" ? "counter" : "gauge";
+    const found = this.#values();
+    const values = found ?? (labels.length === 0 ? [{ labels: {}, value: 0 }] : []);
+    return Promise.resolve({ name, help, type, values });
+  }
 }

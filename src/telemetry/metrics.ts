@@ -8,11 +8,8 @@
 
 import { AUDIENCE_METRICS } from "./audience-metrics.ts";
 import { CLUSTER_METRICS } from "./cluster-metrics.ts";
-import { DESTINATION_METRICS } from "./destination-metrics.ts";
-import { EVENT_METRICS } from "./event-metrics.ts";
-import { PROCESS_METRICS } from "./process-metrics.ts";
-import { REGISTRY_METRICS } from "./registry-metrics.ts";
-import { WAITING_METRICS } from "./waiting-metrics.ts";
+import { DESTINATION_METRICS, WAITING_METRICS } from "./destination-metrics.ts";
+import { EVENT_METRICS, PROCESS_METRICS, REGISTRY_METRICS } from "./process-metrics.ts";
 
 export interface MetricSpec {
   readonly name: string;

@@ -1,4 +1,4 @@
-/** The metrics of the process itself. */
+/** The metrics of the process itself, of what it reports to operators, and of its schema registry. */
 
 export const PROCESS_METRICS = {
   buildInfo: {
@@ -48,5 +48,59 @@ export const PROCESS_METRICS = {
     type: "counter",
     labels: ["outcome"],
     help: "Spans by outcome: posted, or dropped because they could not be posted.",
+  },
+} as const;
+
+/** The metrics of operator events and of attempt records. */
+export const EVENT_METRICS = {
+  operatorEvents: {
+    name: "switchyard_operator_events_total",
+    type: "counter",
+    labels: ["kind"],
+    help: "Operator events written, by kind.",
+  },
+  operatorEventPosts: {
+    name: "switchyard_operator_event_posts_total",
+    type: "counter",
+    labels: ["outcome"],
+    help:
+      "Posts of operator events to the operator's webhook, by outcome: accepted, rejected, " +
+      "retry (will be posted again), or too-old (a day old, not posted).",
+  },
+  attemptRecords: {
+    name: "switchyard_attempt_records_total",
+    type: "counter",
+    labels: ["outcome"],
+    help:
+      "Attempt records by outcome: written, or dropped because the topic is not writable or the " +
+      "records arrive too fast.",
+  },
+} as const;
+
+/** The metrics of a schema registry. */
+export const REGISTRY_METRICS = {
+  registryLookups: {
+    name: "switchyard_registry_lookups_total",
+    type: "counter",
+    labels: ["outcome"],
+    help: "Lookups of schemas by outcome: found, unknown, unusable (too large), or outage (no usable response).",
+  },
+  registrySchemas: {
+    name: "switchyard_registry_schemas",
+    type: "gauge",
+    labels: [],
+    help: "Compiled schemas that this process has cached.",
+  },
+  registryWaiting: {
+    name: "switchyard_registry_pending_schemas",
+    type: "gauge",
+    labels: [],
+    help: "Schemas that are being looked up. Partitions wait for them.",
+  },
+  registryUnreachableSince: {
+    name: "switchyard_registry_unreachable_since_timestamp_seconds",
+    type: "gauge",
+    labels: [],
+    help: "Unix time since which no lookup has had a usable response; 0 if the last lookup had one.",
   },
 } as const;

@@ -2,13 +2,12 @@
 
 import { randomUUID } from "node:crypto";
 import { Command } from "commander";
-
 import { snakeCase } from "../../audience/snake-case.ts";
 import type { OrderedStore } from "../../audience/store/ordered-store.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import { groupNames, type TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
-import { approveSync } from "../../operate/act/approve.ts";
+import { approveSync } from "../../operate/act/control-actions.ts";
 import { assertTopics } from "../../operate/connect/assert-topics.ts";
 import { type ClusterOptions, clusterCommand, withCluster } from "../../operate/connect/cluster.ts";
 import { commandProducer } from "../../operate/connect/command-producer.ts";

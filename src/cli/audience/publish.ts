@@ -27,8 +27,7 @@ import type { Producer } from "../../kafka/port.ts";
 import { instantText } from "../../operate/connect/instant.ts";
 import { startProgress } from "../../operate/connect/progress.ts";
 import { type Shell, tell } from "../../operate/connect/shell.ts";
-import { ageText } from "../../words/age.ts";
-import { counted } from "../../words/count.ts";
+import { ageText, counted } from "../../words/count.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 import type { Unapplied } from "./unapplied.ts";
 import {

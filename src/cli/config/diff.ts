@@ -6,16 +6,17 @@
  */
 
 import { type Command, InvalidArgumentError } from "commander";
+import type { Changes, ListChanges } from "../../config/changes.ts";
+import { visibleCell } from "../../domain/escape-control.ts";
 import { readProcess, reasonOf } from "../../operate/connect/admin-port.ts";
 import { type ClusterOptions, clusterCommand } from "../../operate/connect/cluster.ts";
 import { configFile, configured, usable } from "../../operate/connect/configuration.ts";
 import { instant } from "../../operate/connect/option-values.ts";
-import type { Exit, ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import type { Colors, Exit, ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import { testShare } from "../../settings/scalars.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 import { adminAddress } from "../admin-address.ts";
 import { openInput, UnreadableInput } from "../input.ts";
-import { type Diff, diffText, type ProcessRuns } from "./diff-text.ts";
 
 export interface DiffOptions extends ClusterOptions {
   readonly admin?: readonly string[];
@@ -151,5 +152,90 @@ async function whatRuns(admin: string, hashes: Diff["hashes"]): Promise<ProcessR
     return { admin, hash, runs: hash === hashes.current ? "current" : isProposed, error: null };
   } catch (error) {
     return { admin, hash: null, runs: "unknown", error: reasonOf(error as Error) };
+  }
+}
+
+/** Formats a comparison of configurations. The text contains IDs and paths, but never values. */
+
+/** The result in the form in which `--json` prints it. The hashes are those of `configHash`. */
+interface Diff {
+  readonly changes: Changes;
+  readonly hashes: { readonly current: string; readonly proposed: string };
+  readonly processes: readonly ProcessRuns[];
+}
+
+interface ProcessRuns {
+  readonly admin: string;
+  /** `unknown` if the process did not report its hash; `error` then has the reason. */
+  readonly runs: "current" | "proposed" | "another" | "unknown";
+  readonly hash: string | null;
+  readonly error: string | null;
+}
+
+const LISTS = ["destinations", "sources", "audiences"] as const;
+
+export function diffText({ changes, hashes, processes }: Diff, colors: Colors): string {
+  const { bold, green, yellow } = colors;
+  const { atOnce, needsRestart } = changes;
+  const lists = LISTS.flatMap((name) => {
+    const lines = listLines(changes[name], colors);
+    return lines.length === 0 ? [] : [bold(name), ...lines];
+  });
+  const section = (title: string, paths: readonly string[]) =>
+    paths.length === 0 ? [] : [title, ...paths.map((path) => `  ~ ${visibleCell(path)}`)];
+  const lines = [
+    ...lists,
+    ...section(bold("other settings"), atOnce),
+    ...section(yellow("needs a restart"), needsRestart),
+  ];
+  const summary =
+    lines.length === 0
+      ? green("Nothing changes.")
+      : `${countText(changes)} immediately, ${needsRestart.length} after a restart.`;
+  const hash =
+    hashes.current === hashes.proposed
+      ? `Hash ${hashes.current}.`
+      : `Current hash ${hashes.current}, proposed ${hashes.proposed}.`;
+  const runs = processes.map((process) => runsLine(process, colors));
+  const blank = lines.length === 0 ? [] : [""];
+  return `${[...lines, ...blank, summary, hash, ...runs].join("\n")}\n`;
+}
+
+function listLines(
+  { added, removed, changed }: ListChanges,
+  { green, red, dim }: Colors,
+): readonly string[] {
+  return [
+    ...added.map((id) => green(`  + ${visibleCell(id)}`)),
+    ...changed.map(({ id, settings }) => {
+      return `  ~ ${visibleCell(id)}: ${dim(settings.map(visibleCell).join(", "))}`;
+    }),
+    ...removed.map((id) => red(`  - ${visibleCell(id)}`)),
+  ];
+}
+
+function countText(changes: Diff["changes"]): string {
+  const entries = LISTS.flatMap((name) => {
+    const { added, removed, changed } = changes[name];
+    return [...added, ...removed, ...changed];
+  });
+  const count = entries.length + changes.atOnce.length;
+  return count === 1 ? "One change" : `${count} changes`;
+}
+
+function runsLine({ admin, runs, hash, error }: ProcessRuns, { green, yellow }: Colors): string {
+  const address = visibleCell(admin);
+  switch (runs) {
+    case "current":
+      return green(`${address} runs the current configuration.`);
+    case "proposed":
+      return green(`${address} already runs the proposed configuration.`);
+    case "another":
+      return yellow(
+        `${address} runs neither of the two configurations (hash ${visibleCell(hash ?? "")}): the process has to be restarted, ` +
+          "its configuration file is invalid, or its environment differs.",
+      );
+    case "unknown":
+      return yellow(`Cannot read the hash of ${address}: ${visibleCell(error ?? "")}`);
   }
 }

@@ -1,10 +1,16 @@
-/** `switchyard pause` and `switchyard resume`. */
+/** `switchyard pause`, `resume`, `retry`, `cancel` and `wait`. */
 
 import type { Command } from "commander";
 import { resumeDestination } from "../../control/write-operator-action.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import { isDestinationId } from "../../domain/ids.ts";
-import { pauseNow, stillOnHold } from "../../operate/act/control-actions.ts";
+import {
+  cancelWaiting,
+  pauseNow,
+  retryNow,
+  stillOnHold,
+  waitUntilNoneIsLeft,
+} from "../../operate/act/control-actions.ts";
 import {
   controlCommand,
   EXIT_HELP,
@@ -13,10 +19,15 @@ import {
 } from "../../operate/act/control-options.ts";
 import { pausedJson, pausedText, waitingOfPaused } from "../../operate/act/paused-text.ts";
 import { pausedSentence, pauseJson } from "../../operate/act/pausing.ts";
+import type { Looking } from "../../operate/act/remaining.ts";
+import { remainingText, stillText, sumOf } from "../../operate/act/wait.ts";
 import { type ClusterOptions, withKafka } from "../../operate/connect/cluster.ts";
 import { configured } from "../../operate/connect/configuration.ts";
 import { durationWithin } from "../../operate/connect/option-values.ts";
-import { type Shell, tell } from "../../operate/connect/shell.ts";
+import { onTerminal } from "../../operate/connect/progress.ts";
+import { type Exit, type ExitStatus, type Shell, tell } from "../../operate/connect/shell.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import { counted } from "../../words/count.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 
 interface PauseOptions extends ClusterOptions {
@@ -89,4 +100,124 @@ export function resumeCommand(shell: Shell): Command {
       });
       if (why !== null) shell.err(`${why}\n`);
     });
+}
+
+/** `switchyard retry`, `wait` and `cancel`, which act on the backlog of one destination. */
+interface DrainOptions extends ClusterOptions {
+  /** Milliseconds. */
+  readonly timeout?: number;
+}
+
+interface CancelOptions extends ClusterOptions {
+  /** Milliseconds. */
+  readonly olderThan?: number;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+}
+
+const YEAR_MS = 365 * 86_400_000;
+/** Recorded as the author of the operator action. */
+const BY = "command";
+
+export function retryCommand(shell: Shell): Command {
+  return controlCommand("retry")
+    .description(
+      "Attempts the deliveries of one destination that await retry, as fast as its endpoints " +
+        "accept deliveries, without waiting until the retries are due. `Retry-After` is still " +
+        "respected.",
+    )
+    .addHelpText("after", `${EXIT_HELP}Example:\n  switchyard retry crm --config switchyard.yaml`)
+    .action((id: string, options: ClusterOptions) =>
+      withDestination(id, options, shell, async (looking) => {
+        const acting = { looking, progressOutput: onTerminal(shell), by: BY };
+        const waiting = await retryNow(acting, await operatingOn(looking, shell));
+        const done = `Retrying ${counted(waiting, "delivery", "deliveries")} of ${id} now. Run \`switchyard wait ${id}\` to wait until they are processed.\n`;
+        tell(options, shell, done, { destination: id, returned: waiting });
+      }),
+    );
+}
+
+export function cancelCommand(shell: Shell): Command {
+  return controlCommand("cancel")
+    .description(
+      "Dead-letters all deliveries of a destination that are queued or await retry, with the reason " +
+        "`cancelled`. `switchyard dead-letters replay --reason cancelled` sends the deliveries again.",
+    )
+    .option(
+      "--older-than <duration>",
+      "cancel only deliveries of calls that were received longer ago than this, such as 2d",
+      durationWithin(1, YEAR_MS),
+    )
+    .option("--dry-run", "count the deliveries without canceling them")
+    .option("--yes", "cancel the deliveries (required without --dry-run)")
+    .addHelpText(
+      "after",
+      `${EXIT_HELP}Examples:\n  switchyard cancel crm --older-than 2d --dry-run --config switchyard.yaml\n` +
+        "  switchyard cancel crm --older-than 2d --yes --config switchyard.yaml",
+    )
+    .action((id: string, options: CancelOptions) => {
+      if (options.dryRun !== true && options.yes !== true) {
+        throw new WrongUsage("--yes is required. To count the deliveries first, use --dry-run.");
+      }
+      return withDestination(id, options, shell, async (looking) => {
+        const isDryRun = options.dryRun === true;
+        const acting = { looking, progressOutput: onTerminal(shell), by: BY };
+        const operating = isDryRun ? null : await operatingOn(looking, shell);
+        const beforeMs = systemClock.nowMs() - (options.olderThan ?? 0);
+        const waiting = await cancelWaiting(acting, operating, beforeMs);
+        const what = `${counted(waiting, "delivery", "deliveries")} of ${id}`;
+        const done = isDryRun
+          ? `${what} would be cancelled.\n`
+          : `Cancelled: ${what}. To list the dead letters, run \`switchyard dead-letters list --reason cancelled --destination ${id}\`.\n`;
+        const receivedBefore = new Date(beforeMs).toISOString();
+        const outcome = { destination: id, receivedBefore, dryRun: isDryRun, count: waiting };
+        tell(options, shell, done, outcome);
+      });
+    });
+}
+
+export function waitCommand(shell: Shell, exit: Exit): Command {
+  return controlCommand("wait")
+    .description(
+      "Waits until the current backlog of a destination has been delivered or dead-lettered, " +
+        "including deliveries that await retry. Does not wait for later calls.",
+    )
+    .option(
+      "--timeout <duration>",
+      "stop waiting after this time, such as 10m",
+      durationWithin(1, YEAR_MS),
+    )
+    .addHelpText(
+      "after",
+      "\nExit status: 0 if no deliveries are left; 1 on failure, or if deliveries are left; 2 if the usage\n" +
+        "or configuration is invalid.\n\n" +
+        "Example:\n  switchyard wait crm --timeout 10m --config switchyard.yaml",
+    )
+    .action((id: string, options: DrainOptions) =>
+      withDestination(id, options, shell, async (looking) => {
+        exit(await waitAndSay(looking, shell, options));
+      }),
+    );
+}
+
+async function waitAndSay(
+  looking: Looking,
+  shell: Shell,
+  options: DrainOptions,
+): Promise<ExitStatus> {
+  const { destination, signal } = looking;
+  const why = await stillText(looking, systemClock.nowMs());
+  if (why !== null) shell.err(`No delivery can be processed yet: ${visibleCell(why)}\n`);
+  const remaining = await waitUntilNoneIsLeft(
+    { looking, progressOutput: onTerminal(shell) },
+    options.timeout ?? null,
+  );
+  const isDrained = sumOf(remaining) === 0;
+  const text = isDrained ? `No deliveries are left for ${destination}.\n` : "";
+  tell(options, shell, text, { destination, drained: isDrained, remaining });
+  if (isDrained) return 0;
+  shell.err(
+    `${signal.aborted ? "Interrupted" : "The timeout has expired"}. ${remainingText(remaining)}.\n`,
+  );
+  return 1;
 }

@@ -2,15 +2,23 @@
 
 import { Command } from "commander";
 import type { Config } from "../../config/config.ts";
+import { DEAD_LETTER_REASONS, type DeadLetterReason } from "../../domain/dead-letter.ts";
 import { shellWord } from "../../domain/shell-word.ts";
-import { withCluster } from "../../operate/connect/cluster.ts";
+import { type ClusterOptions, clusterCommand, withCluster } from "../../operate/connect/cluster.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
-import { perSecond, replayName } from "../../operate/connect/option-values.ts";
+import {
+  instant,
+  perSecond,
+  repeated,
+  repeatedOf,
+  replayName,
+  wholeNumber,
+} from "../../operate/connect/option-values.ts";
 import type { Exit, Shell } from "../../operate/connect/shell.ts";
+import type { DeadLetterFilter } from "../../operate/replay/dead-letter-record.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
 import { canAsk } from "../confirm.ts";
 import { listDeadLetters } from "./list.ts";
-import { type DeadLetterOptions, deadLetterCommand, FILTER_OPTIONS, filterOf } from "./options.ts";
 import { type ReplayOptions, replayDeadLetters } from "./replay.ts";
 
 interface ReplayFlags extends DeadLetterOptions {
@@ -143,4 +151,52 @@ function chosenReplay(flags: ReplayFlags, command: Command): ReplayOptions["chos
     );
   }
   return { kind: "resume", name: flags.resume, perSecond };
+}
+
+/** The filters that `dead-letters list` and `dead-letters replay` have in common. */
+interface DeadLetterOptions extends ClusterOptions {
+  readonly destination?: readonly string[];
+  readonly reason?: readonly DeadLetterReason[];
+  readonly messageId?: readonly string[];
+  /** Milliseconds since the epoch. */
+  readonly since?: number;
+  readonly until?: number;
+  readonly limit?: number;
+}
+
+/** Names of the options that choose dead letters. */
+const FILTER_OPTIONS = ["destination", "reason", "messageId", "since", "until", "limit"];
+
+/** @param limit the description of `--limit` for the command. */
+function deadLetterCommand(name: string, limit: string): Command {
+  return clusterCommand(name)
+    .option("--destination <id>", "only dead letters for this destination (repeatable)", repeated)
+    .option(
+      "--reason <reason>",
+      "only dead letters with this reason, such as expired (repeatable)",
+      repeatedOf(Object.keys(DEAD_LETTER_REASONS) as DeadLetterReason[], "a reason"),
+    )
+    .option("--message-id <id>", "only the call with this message ID (repeatable)", repeated)
+    .option(
+      "--since <when>",
+      "dead-lettered at or after this time: ISO 8601, or an age such as 2h",
+      instant,
+    )
+    .option("--until <when>", "dead-lettered before this time", instant)
+    .option("--limit <n>", limit, (text) => wholeNumber(text, 1));
+}
+
+/** @throws WrongUsage */
+function filterOf(options: DeadLetterOptions): DeadLetterFilter {
+  const { since, until } = options;
+  if (since !== undefined && until !== undefined && until <= since) {
+    throw new WrongUsage("--until must be later than --since");
+  }
+  return {
+    destinations: options.destination ?? [],
+    reasons: options.reason ?? [],
+    messageIds: options.messageId ?? [],
+    sinceMs: options.since ?? null,
+    untilMs: options.until ?? null,
+  };
 }

@@ -13,7 +13,7 @@ import { startProgress } from "../../operate/connect/progress.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import { type LookOptions, look, type UseKafka } from "../../operate/look/look.ts";
 import { statusText } from "../../operate/look/text.ts";
-import { ageText } from "../../words/age.ts";
+import { ageText } from "../../words/count.ts";
 
 export interface ShowOptions extends LookOptions {
   readonly json: boolean;

@@ -1,7 +1,6 @@
 /** `switchyard timeline`: shows what happened to one call. */
 
 import type { Command } from "commander";
-
 import type { Config } from "../../config/config.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import type { Kafka } from "../../kafka/port.ts";
@@ -65,7 +64,7 @@ async function trace(
   shell: Shell,
 ): Promise<ExitStatus> {
   const { readTimeline } = await import("../../operate/timeline/read-timeline.ts");
-  const { configuredTimeline } = await import("../../operate/timeline/configured-timeline.ts");
+  const { configuredTimeline } = await import("../../operate/timeline/read-timeline.ts");
   await using schemas = await openCommandSchemas(config.registry, signal);
   const { timelineJson, timelineText } = await import("../../operate/timeline/timeline-text.ts");
   const sinceMs = since ?? systemClock.nowMs() - SINCE_DEFAULT_MS;

@@ -13,9 +13,8 @@
  */
 
 import { type Command, Option } from "commander";
-
 import type { Config } from "../../config/config.ts";
-import type { Admin } from "../../kafka/port.ts";
+import type { Admin, RejectedSetting } from "../../kafka/port.ts";
 import { type ClusterOptions, clusterCommand, withKafka } from "../../operate/connect/cluster.ts";
 import { configured } from "../../operate/connect/configuration.ts";
 import {
@@ -24,18 +23,18 @@ import {
   kafkaConnection,
 } from "../../operate/connect/connection.ts";
 import type { Exit, ExitStatus, Shell } from "../../operate/connect/shell.ts";
+import { asError } from "../../runtime/as-error.ts";
+import { durationText, sizeText } from "../../settings/scalars.ts";
 import {
   isChange,
   type TopicChange,
   type TopicDifference,
   topicDifferences,
 } from "../../topics/topic-differences.ts";
-import { PLANNED_KEYS, type PlannedTopic } from "../../topics/topic-plan.ts";
+import { PLANNED_KEYS, type PlannedKey, type PlannedTopic } from "../../topics/topic-plan.ts";
 import { counted } from "../../words/count.ts";
 import { table } from "../../words/table.ts";
 import { WrongUsage } from "../../words/wrong-usage.ts";
-import { type Applied, appliedText, applyChanges } from "./apply.ts";
-import { differenceRow } from "./rows.ts";
 
 interface TopicsOptions extends ClusterOptions {
   readonly apply?: boolean;
@@ -192,4 +191,101 @@ function differenceTable(differences: readonly TopicDifference[], shell: Shell):
     if (difference === undefined) return bold(cell);
     return isChange(difference) ? yellow(cell) : dim(cell);
   });
+}
+
+/** The rows of the table that `switchyard topics` prints. */
+
+/** The cells: topic, difference, the cluster's value, the plan's value. */
+function differenceRow(difference: TopicDifference): readonly string[] {
+  switch (difference.kind) {
+    case "missing": {
+      const { name, partitions, replicationFactor, config } = difference.topic;
+      const replicas = replicationFactor === null ? "" : `, ${replicationFactor} replicas`;
+      const retention = config["retention.ms"];
+      const kept =
+        retention === undefined ? "compacted" : `kept ${readable("retention.ms", retention)}`;
+      return [
+        name,
+        "missing",
+        "-",
+        `${partitions} partition${partitions === 1 ? "" : "s"}${replicas}, ${kept}`,
+      ];
+    }
+    case "setting": {
+      const { topic, key, actual, planned } = difference;
+      return [topic, key, readable(key, actual), readable(key, planned)];
+    }
+    case "count": {
+      const { topic, of, actual, planned } = difference;
+      return [topic, `${of} (left)`, `${actual}`, `${planned}`];
+    }
+    case "offsets": {
+      const { topic, retentionMs, offsetsRetentionMs } = difference;
+      const offsets = durationText(offsetsRetentionMs);
+      const is = Number.isFinite(retentionMs) ? durationText(retentionMs) : "forever";
+      return [topic, "kept longer than offsets", is, `offsets.retention.minutes is ${offsets}`];
+    }
+    case "hidden": {
+      const { topic, permission } = difference;
+      const is = permission === "Describe" ? "topic not visible" : "settings not visible";
+      return [topic, is, "unknown", `requires the permission ${permission} on the topic`];
+    }
+    case "retired":
+      return [difference.topic, "retired delay topic", "drained by run", "not configured"];
+    case "orphaned":
+      return [difference.topic, "topic without destination", "left", "not configured"];
+  }
+}
+
+function readable(key: PlannedKey, text: string): string {
+  if (text === "") return "not set";
+  if (text === "-1") return "no limit";
+  if (key.endsWith(".ms") && /^\d+$/.test(text)) return durationText(Number(text));
+  return key === "max.message.bytes" ? `${text} bytes` : text;
+}
+
+/**
+ * Creates missing topics and corrects their settings. If the cluster rejects a change, the reason is collected, and
+ * the other changes are made.
+ */
+interface Applied {
+  /** Settings that the cluster does not allow. */
+  readonly rejected: readonly RejectedSetting[];
+  /** One sentence for each change that failed for another reason. */
+  readonly failed: readonly string[];
+}
+
+async function applyChanges(changes: readonly TopicChange[], admin: Admin): Promise<Applied> {
+  const rejected: RejectedSetting[] = [];
+  const failed: string[] = [];
+  const onRejected = (each: RejectedSetting) => void rejected.push(each);
+  const onFailed = (error: unknown) => void failed.push(asError(error).message);
+  const missing = changes.flatMap((change) => (change.kind === "missing" ? change.topic : []));
+  await admin.create(missing, onRejected).catch(onFailed);
+  const settings = Map.groupBy(
+    changes.filter((change) => change.kind === "setting"),
+    ({ topic }) => topic,
+  );
+  for (const [topic, short] of settings) {
+    const config = Object.fromEntries(short.map(({ key, planned }) => [key, planned]));
+    const is = Object.fromEntries(short.map(({ key, actual }) => [key, actual]));
+    await admin.alterConfig(topic, config, onRejected, is).catch(onFailed);
+  }
+  return { rejected, failed };
+}
+
+/** Returns an empty string if everything was applied. */
+function appliedText({ rejected, failed }: Applied): string {
+  const rows = rejected.map(({ topic, setting, planned, instead, error }) => {
+    return [topic, setting, planned, instead ?? "nothing", error];
+  });
+  const header = ["TOPIC", "REJECTED", "PLAN", "SET INSTEAD", "REASON"];
+  const parts = rows.length === 0 ? [] : [table(header, rows, (cell) => cell)];
+  const sizes = rejected.filter(({ setting }) => setting === "max.message.bytes");
+  const found = sizes.flatMap(({ instead }) => (instead === null ? [] : [Number(instead)]));
+  if (sizes.length > 0) {
+    const most = found.length === 0 ? "the size that it allows" : sizeText(Math.min(...found));
+    parts.push(`If the cluster allows no larger records, set kafka.maxMessageBytes to ${most}.`);
+  }
+  return [...parts, ...failed].map((part) => `${part}\n`).join("");
 }

@@ -1,6 +1,6 @@
 /** Formats numbers, times and states as text. Pure: the current time is an argument. */
 
-import { ageText } from "../../words/age.ts";
+import { ageText } from "../../words/count.ts";
 import type { DeadLetterView } from "../query-view.ts";
 import type { DestinationSnapshot } from "../view.ts";
 

@@ -19,8 +19,8 @@ import { type Operating, resumeDestination } from "../../control/write-operator-
 import type { CallType } from "../../domain/call.ts";
 import { isDestinationId } from "../../domain/ids.ts";
 import type { Kafka, Producer } from "../../kafka/port.ts";
-import { approveSync } from "../../operate/act/approve.ts";
 import {
+  approveSync,
   cancelWaiting,
   pauseNow,
   retryNow,

@@ -12,7 +12,7 @@ import type { Kafka } from "../../kafka/port.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
 import { readLatest } from "../../operate/timeline/read-latest.ts";
 import { attemptText, type Names } from "../../operate/timeline/sentences.ts";
-import { missingTopics } from "../../stage/missing-topics.ts";
+import { missingTopics } from "../../stage/topic-keeper.ts";
 import type { AttemptsView, AttemptView } from "../query-view.ts";
 
 const LIMIT_MS = 5_000;

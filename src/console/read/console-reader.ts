@@ -3,6 +3,10 @@
 import type { Config } from "../../config/config.ts";
 import type { Load } from "../../config/load.ts";
 import { printConfig } from "../../config/print.ts";
+import { decodeValue } from "../../domain/decode.ts";
+import { isJsonObject } from "../../domain/json.ts";
+import type { MetricValues } from "../../domain/process-status.ts";
+import type { IncomingRecord } from "../../domain/record.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { openCommandSchemas } from "../../operate/connect/command-schemas.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
@@ -10,17 +14,28 @@ import { inTime } from "../../operate/look/keep-connected.ts";
 import { look, type UseKafka } from "../../operate/look/look.ts";
 import { type Polled, pollProcesses, reached } from "../../operate/look/processes.ts";
 import { knownEndpoints } from "../../operate/replay/rows.ts";
+import { factsBy } from "../../operate/timeline/facts.ts";
+import { readLatest } from "../../operate/timeline/read-latest.ts";
 import { asError } from "../../runtime/as-error.ts";
-import type { AllCounters } from "../counters.ts";
-import type { ConsoleReader } from "../ports.ts";
+import { METRICS } from "../../telemetry/metrics.ts";
+import { isSkipReason, SKIP_REASONS } from "../../words/reasons.ts";
+import {
+  type AllCounters,
+  AT,
+  type Counters,
+  DESTINATION_WIDTH,
+  FLOW_AT,
+  FLOW_WIDTH,
+} from "../counters.ts";
+import type { CallsQuery, ConsoleReader } from "../ports.ts";
+import type { CallsView, LatestCall } from "../query-view.ts";
+import { RESPONSE_CLASSES } from "../view.ts";
 import { readAttempts } from "./attempts.ts";
 import { readAudiencesView } from "./audiences.ts";
-import { readCallView } from "./call.ts";
+import { type CallSource, readCallView } from "./call.ts";
 import { changesView, hiding } from "./changes.ts";
 import { foreignReferences, prepareComparison } from "./compared-calls.ts";
 import { readDeadLettersView } from "./dead-letters.ts";
-import { digest } from "./digest.ts";
-import { readLatestCalls } from "./latest-calls.ts";
 import { snapshotOf } from "./snapshot.ts";
 
 export interface ConsoleReaderOptions {
@@ -137,4 +152,119 @@ function asking(useKafka: ConsoleReaderOptions["useKafka"], isUnreachable: () =>
       throw new Error(`Kafka cannot be read: ${asError(error).message}`, { cause: error });
     }
   };
+}
+
+/** Turns the metrics of a process into the numbers that the console's history stores. */
+export function digest(metrics: MetricValues): Counters {
+  const flow = new Float64Array(FLOW_WIDTH);
+  const counts = new Array<boolean>(FLOW_WIDTH).fill(false);
+  const destinations = new Map<string, Float64Array>();
+  const addTo = (id: string, place: number, value: number) => {
+    const row = destinations.get(id) ?? new Float64Array(DESTINATION_WIDTH);
+    destinations.set(id, row);
+    row[place] = (row[place] ?? 0) + value;
+  };
+  const count = (place: number, value: number) => {
+    flow[place] = (flow[place] ?? 0) + value;
+    counts[place] = true;
+  };
+  const valuesOf = ({ name }: { readonly name: string }) => metrics[name] ?? [];
+  for (const { labels, value } of valuesOf(METRICS.attempts)) {
+    const place = labels.outcome === "accepted" ? "accepted" : "failed";
+    count(FLOW_AT[place], value);
+    addTo(labels.destination ?? "", AT[place], value);
+  }
+  for (const { labels, value } of valuesOf(METRICS.requests)) {
+    addTo(labels.destination ?? "", AT.responses + responseAt(labels.outcome ?? ""), value);
+  }
+  for (const { value } of valuesOf(METRICS.callsRouted)) count(FLOW_AT.routed, value);
+  for (const { labels, value } of valuesOf(METRICS.callsSkipped)) {
+    const { destination = "", reason = "" } = labels;
+    if (isSkipReason(reason)) addTo(destination, AT.skipped + SKIP_REASONS.indexOf(reason), value);
+  }
+  for (const { labels, value } of valuesOf(METRICS.recordsIn)) {
+    if (labels.stage === "route") count(FLOW_AT.calls, value);
+  }
+  for (const { value } of valuesOf(METRICS.deadLetters)) count(FLOW_AT.deadLetters, value);
+  for (const { labels, buckets = [] } of valuesOf(METRICS.attemptDuration)) {
+    const { destination = "" } = labels;
+    // With `metrics.destinations: counts`, values without a destination are for all destinations together.
+    if (destination === "") continue;
+    for (const [at, observed] of buckets.entries()) addTo(destination, AT.buckets + at, observed);
+  }
+  // A process that counts calls also counts dead letters. If it reports none, their number is 0.
+  if (counts[FLOW_AT.calls] === true) counts[FLOW_AT.deadLetters] = true;
+  return { flow, destinations, counts };
+}
+
+function responseAt(outcome: string): number {
+  const at = (RESPONSE_CLASSES as readonly string[]).indexOf(outcome.replace(/^tls-.*/, "tls"));
+  return at < 0 ? RESPONSE_CLASSES.indexOf("other") : at;
+}
+
+/**
+ * Reads the latest calls, either of all users or of one user. Only the hash of that user's ID is known. Reading ends
+ * after 10 s, and returns the calls found by then, which are the latest ones.
+ */
+const LIMIT_MS = 10_000;
+const OF_USER_MAX = 100;
+const OF_ALL_MAX = 20;
+
+async function readLatestCalls(
+  { kafka, config, openSchemas, signal }: CallSource,
+  { isUser, sinceMs }: CallsQuery,
+): Promise<CallsView> {
+  const topics = configuredTopics(config);
+  const nowMs = Date.now();
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(LIMIT_MS)]);
+  await using schemas = await openSchemas(config.registry, limit);
+  const factsOf = factsBy(config, topics, nowMs);
+  const findRead = (record: IncomingRecord): Omit<LatestCall, "at"> | null => {
+    if (isUser !== null && !idsOf(record).some(isUser)) return null;
+    const facts = factsOf(record);
+    if (facts.kind === "call") {
+      const { messageId, type, event, source } = facts;
+      return { messageId, type, event: config.console.showPayloads ? event : null, source };
+    }
+    const { topic, partition, offset } = record;
+    const messageId = `${topic}/${partition}/${offset}`;
+    return { messageId, type: `not a call (${facts.reason})`, event: null, source: "" };
+  };
+  const find = (record: IncomingRecord) => {
+    if (schemas.of(record) === null) return findRead(record);
+    // Without the schema, the user of a call cannot be determined.
+    return schemas
+      .given(record)
+      .then((given) => (typeof given === "string" ? null : findRead(given)));
+  };
+  const {
+    found,
+    looked: scanned,
+    isCut,
+    ...reached
+  } = await readLatest(
+    { kafka, signal: limit, nowMs: () => Date.now() },
+    {
+      topic: topics.calls,
+      sinceMs: nowMs - sinceMs,
+      most: isUser === null ? OF_ALL_MAX : OF_USER_MAX,
+      find,
+    },
+  );
+  return {
+    calls: found.map(({ atMs, value }) => ({ at: new Date(atMs).toISOString(), ...value })),
+    scanned,
+    since: new Date(reached.sinceMs).toISOString(),
+    isCut,
+  };
+}
+
+/** Returns the user ID and the anonymous ID, even of an invalid call. As in valid calls, numbers count as strings. */
+function idsOf(record: IncomingRecord): readonly string[] {
+  const decoded = decodeValue(record);
+  if (decoded.kind === "refused" || !isJsonObject(decoded.json)) return [];
+  const { userId, anonymousId } = decoded.json;
+  return [userId, anonymousId].flatMap((id) =>
+    typeof id === "string" || typeof id === "number" ? `${id}` : [],
+  );
 }

@@ -18,7 +18,7 @@ import {
 } from "../../operate/replay/read-dead-letters.ts";
 import type { ReplayMarks } from "../../operate/replay/replay-marks.ts";
 import { fromText, type KnownEndpoints } from "../../operate/replay/rows.ts";
-import { missingTopics } from "../../stage/missing-topics.ts";
+import { missingTopics } from "../../stage/topic-keeper.ts";
 import type { DeadLettersQuery } from "../ports.ts";
 import type { DeadLettersView, DeadLetterView } from "../query-view.ts";
 

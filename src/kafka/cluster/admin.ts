@@ -26,8 +26,13 @@ import {
 import { DESCRIBE_CONFIGS } from "../wire/request-kinds.ts";
 import { AdminSession } from "./admin-session.ts";
 import type { Brokers } from "./brokers.ts";
-import { commitOffsets, deleteGroup } from "./change-groups.ts";
-import { alterAllowed, createTopics, deleteTopics } from "./change-topics.ts";
+import {
+  alterAllowed,
+  commitOffsets,
+  createTopics,
+  deleteGroup,
+  deleteTopics,
+} from "./change-topics.ts";
 import { clusterVersions } from "./cluster-versions.ts";
 import type { Clients } from "./connection.ts";
 import { protocolError } from "./kafka-error.ts";

@@ -8,7 +8,6 @@
 
 import net from "node:net";
 import tls from "node:tls";
-
 import { withoutBrackets } from "../../domain/addresses.ts";
 import { awsCredentials } from "../../runtime/aws-credentials.ts";
 import { type Clock, systemClock } from "../../runtime/clock.ts";
@@ -24,11 +23,10 @@ import {
   type SocketRequest,
 } from "../kafkajs/client.ts";
 import type { CreateBroker } from "../kafkajs/internals.ts";
+import { reportThrottles, type Throttle } from "../kafkajs/sessions.ts";
 import { SharedConnections } from "../kafkajs/shared-connections.ts";
-import { reportThrottles } from "../kafkajs/throttles.ts";
 import type { KafkaConnection } from "../port.ts";
 import { OutageLog } from "./outage-log.ts";
-import { Throttles } from "./throttles.ts";
 
 const KEEP_ALIVE_DELAY_MS = 60_000;
 
@@ -228,5 +226,70 @@ class Sockets {
   destroy(): void {
     this.#destroyed = true;
     for (const socket of this.#open) socket.destroy(new Error("the client is closed"));
+  }
+}
+
+/**
+ * Counts and logs the pauses that brokers request when a client exceeds a quota, and returns whether a broker is
+ * currently throttling. For each broker, `kafka.throttled` is logged at most once a minute, with the sum of the pauses
+ * since the last line.
+ */
+const REPEAT_AFTER_MS = 60_000;
+/**
+ * How long a throttle time counts as current. Each response to a client that exceeds a quota contains a throttle time.
+ */
+const RECENT_MS = 5_000;
+
+interface Throttled {
+  totalMs: number;
+  /** The end of the throttling, by the monotonic clock. */
+  untilMs: number;
+  loggedAtMs: number;
+  loggedTotalMs: number;
+}
+
+export class Throttles {
+  readonly #log: Log;
+  readonly #clock: Pick<Clock, "nowMs">;
+  readonly #brokers = new Map<string, Throttled>();
+  #untilMs = Number.NEGATIVE_INFINITY;
+
+  constructor(log: Log, clock: Pick<Clock, "nowMs">) {
+    this.#log = log;
+    this.#clock = clock;
+  }
+
+  readonly throttled = ({ broker, request, throttleMs }: Throttle): void => {
+    const of = this.#of(broker);
+    of.totalMs += throttleMs;
+    of.untilMs = Math.max(of.untilMs, performance.now() + throttleMs + RECENT_MS);
+    this.#untilMs = Math.max(this.#untilMs, of.untilMs);
+    const nowMs = this.#clock.nowMs();
+    if (nowMs - of.loggedAtMs < REPEAT_AFTER_MS) return;
+    const sumMs = of.totalMs - of.loggedTotalMs;
+    of.loggedAtMs = nowMs;
+    of.loggedTotalMs = of.totalMs;
+    this.#log.warn({ broker, request, throttleMs, sumMs }, "kafka.throttled");
+  };
+
+  /** `true` if any broker, or the given one, throttles this process. */
+  isThrottled(broker?: string): boolean {
+    const untilMs = broker === undefined ? this.#untilMs : this.#brokers.get(broker)?.untilMs;
+    return untilMs !== undefined && performance.now() < untilMs;
+  }
+
+  /** For each broker, the sum of all throttle times in milliseconds. */
+  totalsMs(): ReadonlyMap<string, number> {
+    return new Map([...this.#brokers].map(([broker, { totalMs }]) => [broker, totalMs]));
+  }
+
+  #of(broker: string): Throttled {
+    let of = this.#brokers.get(broker);
+    if (of === undefined) {
+      const [never, none] = [Number.NEGATIVE_INFINITY, 0];
+      of = { totalMs: none, untilMs: never, loggedAtMs: never, loggedTotalMs: none };
+      this.#brokers.set(broker, of);
+    }
+    return of;
   }
 }

@@ -17,8 +17,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type CorruptBatch, corruptBatchOf } from "../../domain/corrupt-batch.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
-import type { Broker } from "../kafkajs/internals.ts";
-import { messageSet } from "../kafkajs/message-set.ts";
+import { type Broker, messageSet } from "../kafkajs/internals.ts";
 import { rawRequest } from "../kafkajs/raw-request.ts";
 import { ClosedError, type PartitionOffset, type ReadRange } from "../port.ts";
 import { CORRUPT_MESSAGE, decodePartition } from "../wire/decode-partition.ts";

@@ -12,7 +12,7 @@ import {
   type Member,
   OUT_OF_RANGE,
 } from "../membership.ts";
-import type { ConsumeOptions, ConsumerVitals, PartitionProgress } from "../port.ts";
+import type { ConsumeOptions, PartitionProgress } from "../port.ts";
 import { BackPressure } from "./back-pressure.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import type { CommitPace } from "./commit-pace.ts";
@@ -38,10 +38,12 @@ export interface Memory {
   readonly pulse: Pulse;
 }
 
-/** When the member was last active. */
-export type Pulse = {
-  -readonly [Name in "fetchedAtMs" | "heardAtMs" | "commitFailures"]: ConsumerVitals[Name];
-};
+/** When the member was last active, as `ConsumerVitals` reports it. */
+export interface Pulse {
+  fetchedAtMs: number | null;
+  heardAtMs: number | null;
+  commitFailures: number;
+}
 
 export function newMemory(): Memory {
   const pulse = { fetchedAtMs: null, heardAtMs: null, commitFailures: 0 };

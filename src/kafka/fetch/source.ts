@@ -20,8 +20,7 @@
 import { asError } from "../../runtime/as-error.ts";
 import { errorKind, protocolError } from "../cluster/kafka-error.ts";
 import type { BrokerConnection } from "../kafkajs/broker-connection.ts";
-import type { Protocol } from "../kafkajs/internals.ts";
-import { messageSet } from "../kafkajs/message-set.ts";
+import { messageSet, type Protocol } from "../kafkajs/internals.ts";
 import { CORRUPT_MESSAGE, decodePartition } from "../wire/decode-partition.ts";
 import type { Inflated } from "../wire/decode-records.ts";
 import { encodeFetch, type FetchWithSession } from "../wire/fetch-request.ts";

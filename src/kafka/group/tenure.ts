@@ -1,6 +1,6 @@
 /**
  * The partitions of one assignment, while the member has them: where reading starts, from which broker each
- * partition is fetched, and what follows if it cannot be read (`partition-error.ts`).
+ * partition is fetched, and what follows if it cannot be read (`start-offsets.ts`).
  */
 
 import { asError } from "../../runtime/as-error.ts";
@@ -16,8 +16,7 @@ import type {
   MembershipOptions,
   OffsetToCommit,
 } from "../membership.ts";
-import { stepAfter } from "./partition-error.ts";
-import type { StartOffsets } from "./start-offsets.ts";
+import { type StartOffsets, stepAfter } from "./start-offsets.ts";
 
 const AGAIN_MS = 300;
 const LEADERLESS_AGAIN_MS = 1_000;

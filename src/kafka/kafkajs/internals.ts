@@ -7,7 +7,7 @@
  */
 
 import type { Socket } from "node:net";
-
+import type { DecodeMessageSet } from "../wire/decode-records.ts";
 import { encodeProduce, type ProduceRequest } from "../wire/encode-produce.ts";
 import type { BrokerVersions } from "../wire/request-version.ts";
 import type { Address } from "./address.ts";
@@ -171,3 +171,12 @@ export async function sendProduce<Decoded>(
   const request = { ...protocol.request, encode };
   return await sendRequest(broker, { ...protocol, request });
 }
+
+/** Decodes message sets of Kafka before 0.11, with kafkajs. */
+const decode = loadInternal("src/protocol/messageSet/decoder.js") as (
+  decoder: Decoder,
+  bytes: number,
+) => Promise<readonly unknown[]>;
+
+export const messageSet: DecodeMessageSet = (records) =>
+  decode(new Decoder(records), records.length);

@@ -22,11 +22,9 @@
 import assert from "node:assert/strict";
 import type net from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-
 import { hostAndPort } from "../../runtime/listening.ts";
 import type { LoadInternal, Replacement } from "./load-kafkajs.ts";
 import type { HoldingQueue } from "./request-queue.ts";
-import { throttled } from "./throttles.ts";
 
 const AGAIN_AFTER_MS = 1_100;
 const SHARE_MIN = 0.85;
@@ -136,3 +134,27 @@ function sinceMs(at: [number, number]): number {
 }
 
 const AUTHENTICATION = "private:Connection:authenticate";
+
+/**
+ * Reports the pauses that brokers request. A client is recognized by its socket factory, to which each
+ * of its connections refers.
+ */
+export interface Throttle {
+  readonly broker: string;
+  /** The request that the broker responded to. */
+  readonly request: string;
+  readonly throttleMs: number;
+}
+
+type Report = (throttle: Throttle) => void;
+
+const reportOf = new WeakMap<object, Report>();
+
+/** Makes `report` be called when a broker throttles the client with this socket factory. */
+export function reportThrottles(socketFactory: object, report: Report): void {
+  reportOf.set(socketFactory, report);
+}
+
+function throttled(socketFactory: object, throttle: Throttle): void {
+  reportOf.get(socketFactory)?.(throttle);
+}

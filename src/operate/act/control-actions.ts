@@ -1,5 +1,5 @@
 /**
- * Carries out `pause`, `retry`, `cancel` and `wait`. The commands and the console use these functions, and show the
+ * Carries out `pause`, `retry`, `cancel` and `wait`, and approves syncs. The commands and the console use these functions, and show the
  * results in different ways.
  *
  *   step of retry and cancel                       if the process crashes after it
@@ -11,7 +11,7 @@
  */
 
 import { randomUUID } from "node:crypto";
-
+import type { Claimed } from "../../audience/claims.ts";
 import type { Config } from "../../config/config.ts";
 import { isReleasedBy, type Releasable } from "../../control/early-release.ts";
 import type { EarlyRelease } from "../../control/operator-actions.ts";
@@ -21,6 +21,8 @@ import {
   pauseDestination,
   releaseEarly,
 } from "../../control/write-operator-action.ts";
+import type { TopicNames } from "../../domain/topics.ts";
+import type { Producer } from "../../kafka/port.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { counted } from "../../words/count.ts";
 import { instantText } from "../connect/instant.ts";
@@ -172,4 +174,26 @@ async function operate(
   await releaseEarly(operating, earlyRelease);
   const operations = await readOperatorActions(looking, looking.signal);
   await forgetOperatorActions(operating, operations.overKeys(earlyRelease.atMs));
+}
+
+/** Approves a sync that awaits approval, by writing a record for the audience stage. */
+
+/**
+ * Resolves when the record has been acknowledged. If the sync no longer awaits approval, the record has no effect.
+ *
+ * @throws Error if the topic rejects the record.
+ */
+export async function approveSync(
+  producer: Pick<Producer, "send">,
+  { audienceSyncs: topic }: TopicNames,
+  { id, partition }: Claimed,
+  syncId: string,
+): Promise<void> {
+  const value = Buffer.from(JSON.stringify({ type: "approve", audienceId: id, syncId }));
+  // The record is written to the partition that owns the audience, even if the partitioner would now choose another
+  // one.
+  const [refused] = await producer.send([
+    { topic, partition, key: Buffer.from(id), value, headers: [] },
+  ]);
+  if (refused !== undefined) throw new Error(`${topic}: ${refused.error}`);
 }

@@ -1,5 +1,5 @@
 import type { Admin } from "../../kafka/port.ts";
-import { missingTopics } from "../../stage/missing-topics.ts";
+import { missingTopics } from "../../stage/topic-keeper.ts";
 
 /** Used by commands that do not create topics. @throws Error that names the missing topics. */
 export async function assertTopics(admin: Admin, names: readonly string[]): Promise<void> {

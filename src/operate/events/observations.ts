@@ -25,7 +25,7 @@
  *   any other                                                       invalid: unknown, as another process may find it invalid
  */
 
-import type { AudienceStatus } from "../../domain/audience-status.ts";
+import type { AudienceStatus } from "../../domain/audience.ts";
 import type { DestinationStatus } from "../../domain/destination-status.ts";
 import type { Observation } from "./incidents.ts";
 

@@ -16,7 +16,7 @@
  * next observation, and nothing else is affected.
  */
 
-import type { AudienceStatus } from "../../domain/audience-status.ts";
+import type { AudienceStatus } from "../../domain/audience.ts";
 import type { DestinationStatus } from "../../domain/destination-status.ts";
 import type { OutgoingRecord } from "../../domain/record.ts";
 import type { BrokerState, Kafka, Producer } from "../../kafka/port.ts";

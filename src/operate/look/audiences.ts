@@ -9,7 +9,7 @@ import type { IncomingRecord } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { systemClock } from "../../runtime/clock.ts";
-import { missingTopics } from "../../stage/missing-topics.ts";
+import { missingTopics } from "../../stage/topic-keeper.ts";
 import { type TopicReader, topicReader } from "../../stage/topic-reader.ts";
 import { table } from "../../words/table.ts";
 

@@ -5,14 +5,21 @@
 
 import { isOver } from "../../control/operator-action-state.ts";
 import type { Pause } from "../../control/operator-actions.ts";
-import { Labels, REST } from "../../delay/labels.ts";
 import {
   type AskedWaiting,
   type DelayRead,
   eachWaiting,
   isWhole,
 } from "../../delay/scan-awaiting-retry.ts";
-import { addTo, NEVER, type Tallies, type Tally, timesOf } from "../../delay/tally.ts";
+import {
+  addTo,
+  Labels,
+  NEVER,
+  REST,
+  type Tallies,
+  type Tally,
+  timesOf,
+} from "../../delay/tally.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { asError } from "../../runtime/as-error.ts";

@@ -18,11 +18,10 @@
 
 import { skipCommand } from "../../domain/corrupt-batch.ts";
 import { wrongClockText } from "../../runtime/broker-clock.ts";
-import { ageText } from "../../words/age.ts";
-import { counted, percentText } from "../../words/count.ts";
+import { ageText, counted, percentText } from "../../words/count.ts";
 import { HOLD_TEXTS } from "../../words/reasons.ts";
 import { instantText } from "../connect/instant.ts";
-import { countText } from "./columns.ts";
+import { countText } from "./destination-text.ts";
 import { type DestinationReport, severityOf } from "./destinations.ts";
 import type { HaltReport, UnwritableTopicReport } from "./rates.ts";
 import type { DelayTopicReport, ProcessReport, StatusReport } from "./report.ts";

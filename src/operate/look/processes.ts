@@ -1,9 +1,7 @@
 /** Reads the status and the metrics of processes from their admin ports: once, or twice to compute rates. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-
-import { type Reading, readProcess, reasonOf } from "../connect/admin-port.ts";
-import { everyAddress } from "../connect/every-address.ts";
+import { everyAddress, type Reading, readProcess, reasonOf } from "../connect/admin-port.ts";
 
 export type Polled =
   | {

@@ -1,12 +1,18 @@
 /** Formats the status as text. `-` means that a value is unknown, and a note below the tables gives the reason. */
 
 import { visibleCell } from "../../domain/escape-control.ts";
-import { ageText } from "../../words/age.ts";
+import { ageText } from "../../words/count.ts";
 import { table } from "../../words/table.ts";
 import { instantText } from "../connect/instant.ts";
 import type { Colors } from "../connect/shell.ts";
-import { alignRight, countText, sinceText } from "./columns.ts";
-import { destinationTable, endpointTable, skippedTable } from "./destination-text.ts";
+import {
+  alignRight,
+  countText,
+  destinationTable,
+  endpointTable,
+  sinceText,
+  skippedTable,
+} from "./destination-text.ts";
 import { healthProblemsOf } from "./health-problems.ts";
 import type { DelayTopicReport, ProcessReport, StageReport, StatusReport } from "./report.ts";
 

@@ -16,18 +16,26 @@
  * not exist is not a gap.
  */
 
+import type { Config } from "../../config/config.ts";
 import { type AttemptRecord, parseAttemptRecord } from "../../domain/attempt-record.ts";
 import { DELIVERY_HEADER } from "../../domain/delivery.ts";
+import { isAttempted } from "../../domain/destination.ts";
+import { endpointNames } from "../../domain/endpoint-name.ts";
 import type { IncomingRecord, RecordPlace } from "../../domain/record.ts";
 import { REROUTE_HEADER } from "../../domain/reroute.ts";
 import {
   delayMsOfTopic,
   destinationOfTopic,
   type GroupNames,
+  groupNames,
   type TopicNames,
 } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { isFinished, type Unfinished, unfinishedIn } from "../../kafka/uncommitted-ranges.ts";
+import { systemClock } from "../../runtime/clock.ts";
+import type { CommandSchemas } from "../connect/command-schemas.ts";
+import { configuredTopics } from "../connect/connection.ts";
+import { factsBy, factsWith } from "./facts.ts";
 import {
   type CallFacts,
   type FoundCall,
@@ -43,6 +51,7 @@ import {
   placeText,
 } from "./find-records.ts";
 import { Scan } from "./scan.ts";
+import type { Names } from "./sentences.ts";
 import type { CallTimeline } from "./steps.ts";
 import { timeline } from "./timeline.ts";
 
@@ -225,4 +234,35 @@ function keysOf(calls: readonly FoundCall[]): readonly string[] | null {
 function rerouted({ headers }: IncomingRecord): boolean {
   const names = headers.map(([name]) => name);
   return names.includes(REROUTE_HEADER) && !names.includes(DELIVERY_HEADER.attempt);
+}
+
+/** Creates the ports of a timeline from a configuration, for `switchyard timeline` and the console. */
+export interface ConfiguredTrace {
+  readonly ports: TimelinePorts;
+  /** Names of the endpoints of all destinations. */
+  readonly names: Names;
+}
+
+/** @param schemas used for values with a schema. The caller closes them after reading. */
+export function configuredTimeline(
+  config: Config,
+  schemas: Pick<CommandSchemas, "of" | "given">,
+  { kafka, signal }: Pick<TimelinePorts, "kafka" | "signal">,
+): ConfiguredTrace {
+  const { destinations } = config;
+  const topics = configuredTopics(config);
+  const attempted = destinations.filter(isAttempted);
+  const others = destinations.filter((each) => !each.isAttempted);
+  return {
+    ports: {
+      kafka,
+      topics,
+      groups: groupNames(config.kafka.topicPrefix),
+      factsOf: factsWith(schemas, factsBy(config, topics, systemClock.nowMs())),
+      topicDestinations: new Set(others.map(({ id }) => id)),
+      nowMs: () => systemClock.nowMs(),
+      signal,
+    },
+    names: new Map(attempted.flatMap((each) => [...endpointNames(each)])),
+  };
 }

@@ -9,8 +9,9 @@
  *   allowProperties   removes all other properties; if two lists apply to one object, keeps what both contain
  */
 
+import assert from "node:assert/strict";
 import type { FilterRule } from "../../domain/rules.ts";
-import type { Condition } from "./condition.ts";
+import { type CallValue, compileFilter } from "./fql/compile.ts";
 import { isSampled, keptBelow } from "./hashing.ts";
 import type { JsonValue } from "./json-value.ts";
 import { type CallShape, parsePath, pathOf, placesOf, type RulePath } from "./path.ts";
@@ -147,4 +148,17 @@ function objectsIn(objects: readonly JsonValue[], name: string): readonly JsonVa
     for (const entry of value?.entries() ?? []) if (entry.isObject) found.push(entry);
   }
   return found;
+}
+
+/** Compiles the conditions of rules, which are written in the filter language. */
+
+/** Null for all calls. */
+export type Condition = ((call: CallValue) => boolean) | null;
+
+/** @param text a condition. It is valid, because conditions are checked when the configuration is read. */
+export function compiledCondition(text: string | null): Condition {
+  if (text === null) return null;
+  const compiled = compileFilter(text);
+  assert(compiled.kind === "filter", "the condition of a rule was not checked");
+  return compiled.matches;
 }

@@ -22,8 +22,7 @@
  */
 
 import type { MapAction, MapRule } from "../../domain/rules.ts";
-import type { Condition } from "./condition.ts";
-import { holders } from "./filters.ts";
+import { type Condition, holders } from "./filters.ts";
 import { hashed } from "./hashing.ts";
 import { JsonValue } from "./json-value.ts";
 import {

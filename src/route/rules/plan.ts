@@ -27,9 +27,15 @@ import { exactNumber } from "../../domain/exact-ids.ts";
 import type { MessageId, SourceId } from "../../domain/ids.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import type { ConsentRule, DestinationRules, RuleScope } from "../../domain/rules.ts";
-import { type Condition, compiledCondition } from "./condition.ts";
 import { hasConsent } from "./consent.ts";
-import { type CompiledFilter, compiledFilter, skippedBy, withoutProperties } from "./filters.ts";
+import {
+  type CompiledFilter,
+  type Condition,
+  compiledCondition,
+  compiledFilter,
+  skippedBy,
+  withoutProperties,
+} from "./filters.ts";
 import { droppedKeySecret, keyOfDropped } from "./hashing.ts";
 import { JsonValue } from "./json-value.ts";
 import { type CompiledEntry, compiledEntry, mapped } from "./mapping.ts";

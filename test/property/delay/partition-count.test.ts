@@ -3,11 +3,9 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-
 import type { Waiting } from "../../../src/delay/due.ts";
-import { Labels } from "../../../src/delay/labels.ts";
 import { PartitionCount } from "../../../src/delay/partition-count.ts";
-import { type Tallies, timesOf } from "../../../src/delay/tally.ts";
+import { Labels, type Tallies, timesOf } from "../../../src/delay/tally.ts";
 import { costlyInputs } from "../../support/build/generated-inputs.ts";
 import { waitingOf } from "../../support/build/waiting-of.ts";
 

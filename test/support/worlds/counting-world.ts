@@ -5,7 +5,7 @@ import { type Delivery, deliveryHeaders } from "../../../src/domain/delivery.ts"
 import type { DestinationId } from "../../../src/domain/ids.ts";
 import { delayMsOfTopic, groupNames, topicNames } from "../../../src/domain/topics.ts";
 import type { Kafka } from "../../../src/kafka/port.ts";
-import type { StageDeps } from "../../../src/stage/stage-deps.ts";
+import type { StageDeps } from "../../../src/stage/running-stage.ts";
 import { deliveryOf } from "../build/webhook-destination.ts";
 import { clockDriver } from "../clock/clock-driver.ts";
 import { ManualClock } from "../clock/manual-clock.ts";

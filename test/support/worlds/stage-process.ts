@@ -3,7 +3,7 @@
  */
 
 import type { Producer } from "../../../src/kafka/port.ts";
-import type { StageDeps } from "../../../src/stage/stage-deps.ts";
+import type { StageDeps } from "../../../src/stage/running-stage.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import type { ClockDriver } from "../clock/clock-driver.ts";
 import type { ManualClock } from "../clock/manual-clock.ts";

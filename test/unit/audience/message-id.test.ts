@@ -1,8 +1,7 @@
 // Message IDs of calls from audiences.
 
 import { expect, test } from "vitest";
-
-import { membershipMessageId, traitMessageId } from "../../../src/audience/message-id.ts";
+import { membershipMessageId, traitMessageId } from "../../../src/audience/identify-call.ts";
 
 test("message ids are version 5, and differ with everything that names them", () => {
   const change = { audienceId: "a", first: 3, userId: "u", by: "s", value: true };

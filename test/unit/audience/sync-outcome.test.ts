@@ -1,8 +1,7 @@
 // The outcome of a sync at its end.
 
 import { expect, test } from "vitest";
-
-import { verdictOf } from "../../../src/audience/sync-outcome.ts";
+import { verdictOf } from "../../../src/audience/scan-members.ts";
 
 const judged = {
   count: 70,

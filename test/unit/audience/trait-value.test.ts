@@ -1,8 +1,7 @@
 // Values of traits, as they are stored and compared.
 
 import { expect, test } from "vitest";
-
-import { keptValue } from "../../../src/audience/trait-value.ts";
+import { keptValue } from "../../../src/audience/apply-user.ts";
 
 test("values of traits are compared whatever the order of their keys", () => {
   expect(keptValue({ a: 1, b: [{ c: 1, d: 2 }] })).toBe(keptValue({ b: [{ d: 2, c: 1 }], a: 1 }));

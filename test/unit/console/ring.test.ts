@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-
-import { Ring } from "../../../src/console/ring.ts";
+import { Ring } from "../../../src/console/history.ts";
 
 const rate = (counts: Float32Array, ms: number) => [counts[0], ms];
 const newRing = () => new Ring({ stepMs: 1_000, slots: 4, width: 1 });

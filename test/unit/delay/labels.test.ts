@@ -1,8 +1,7 @@
-// The table of labels.ts.
+// The table of tally.ts.
 
 import { expect, test } from "vitest";
-
-import { Labels, REST } from "../../../src/delay/labels.ts";
+import { Labels, REST } from "../../../src/delay/tally.ts";
 
 test.each([
   ["configured", "crm", "crm"],

@@ -1,10 +1,8 @@
 // The tables of partition-count.ts.
 
 import { expect, test } from "vitest";
-
-import { Labels } from "../../../src/delay/labels.ts";
 import { PartitionCount } from "../../../src/delay/partition-count.ts";
-import { NEVER, type Tallies } from "../../../src/delay/tally.ts";
+import { Labels, NEVER, type Tallies } from "../../../src/delay/tally.ts";
 import { invalidAt, waitingOf } from "../../support/build/waiting-of.ts";
 
 const LOOK_MS = 5_000;

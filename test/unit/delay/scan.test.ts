@@ -1,10 +1,9 @@
 // Reading ahead: its pace, and failures of one partition. The rest of the table of scan.ts is in counting.test.ts.
 
 import { expect, test } from "vitest";
-
-import { Labels } from "../../../src/delay/labels.ts";
 import { OwnedCounts } from "../../../src/delay/owned-counts.ts";
 import { startScan } from "../../../src/delay/scan.ts";
+import { Labels } from "../../../src/delay/tally.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import type { ReadRange } from "../../../src/kafka/port.ts";
 import { waitingOf } from "../../support/build/waiting-of.ts";

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-
-import { outgoingOf } from "../../../src/delay/outgoing.ts";
+import { outgoingOf } from "../../../src/delay/stage.ts";
 import { delayTraces } from "../../../src/delay/trace.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
 import { traceHeaders, traceOf } from "../../../src/domain/trace-context.ts";

@@ -1,8 +1,7 @@
 // Each origin that a configuration accepts gets the headers, and only the headers of its kind.
 
 import { expect, test } from "vitest";
-
-import { corsHeaders } from "../../../src/ingest/cors.ts";
+import { corsHeaders } from "../../../src/ingest/respond.ts";
 import { config, problems, SMALL } from "../../support/build/config-source.ts";
 
 function allowed(entry: string, origin: string): string | undefined {

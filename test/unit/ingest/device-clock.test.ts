@@ -1,4 +1,4 @@
-// A device's clock: each row of the table in src/ingest/device-clock.ts, and the law.
+// A device's clock: each row of the table in src/ingest/read-call.ts, and the law.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";

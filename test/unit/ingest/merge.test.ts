@@ -1,9 +1,8 @@
-// The context of a batch is merged with that of a call: each row of the table in src/ingest/merge.ts.
+// The context of a batch is merged with that of a call: each row of the table in src/ingest/read-call.ts.
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-
-import { merge, mergeable } from "../../../src/ingest/merge.ts";
+import { merge, mergeable } from "../../../src/ingest/read-call.ts";
 import { anyJson } from "../../support/build/generated-calls.ts";
 import { costlyInputs } from "../../support/build/generated-inputs.ts";
 

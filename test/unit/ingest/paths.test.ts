@@ -1,10 +1,9 @@
 // Paths of requests, and the responses to pages from other origins.
 
 import { expect, test } from "vitest";
-
 import { CALL_TYPES } from "../../../src/domain/call.ts";
-import { corsHeaders } from "../../../src/ingest/cors.ts";
 import { askedFor } from "../../../src/ingest/paths.ts";
+import { corsHeaders } from "../../../src/ingest/respond.ts";
 
 const inBody = { query: null, isPixel: false };
 

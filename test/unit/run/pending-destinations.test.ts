@@ -1,8 +1,8 @@
-// The table of pending-destinations.ts, row by row.
+// The table of reload.ts, row by row.
 
 import { expect, test } from "vitest";
 import type { DestinationId } from "../../../src/domain/ids.ts";
-import { heldBack } from "../../../src/run/pending-destinations.ts";
+import { heldBack } from "../../../src/run/reload.ts";
 import { config } from "../../support/build/config-source.ts";
 
 const URL = 'endpoints: [{ url: "https://a.example.com/" }]';

@@ -1,9 +1,8 @@
 // How long a corrupt batch is reported for a consumer that is restarted repeatedly.
 
 import { expect, test } from "vitest";
-
 import type { PartitionProgress } from "../../../src/kafka/port.ts";
-import { stillHalts } from "../../../src/stage/corrupt-batch.ts";
+import { stillHalts } from "../../../src/stage/keep-consuming.ts";
 
 const place = { topic: "calls", partition: 3, offset: 42, behind: 50, isEndKnown: true };
 const batch = { ...place, corruption: "its length is 0" };

@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from "vitest";
 import { WAITING_SHOWN_MAX } from "../../../src/delay/gauges.ts";
-import { Labels } from "../../../src/delay/labels.ts";
 import { OwnedCounts } from "../../../src/delay/owned-counts.ts";
 import { reportWaiting } from "../../../src/delay/report.ts";
+import { Labels } from "../../../src/delay/tally.ts";
 import { DestinationHealth } from "../../../src/deliver/destination-health.ts";
 import { createReport } from "../../../src/deliver/report.ts";
 import { watchConsumer } from "../../../src/stage/watch-consumer.ts";

@@ -5,8 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-
-import { diffText } from "../../../../src/cli/config/diff-text.ts";
+import { diffText } from "../../../../src/cli/config/diff.ts";
 import { runProgram } from "../../../../src/cli/program.ts";
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";
 

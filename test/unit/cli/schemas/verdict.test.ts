@@ -1,8 +1,7 @@
-// The table in the header of verdict.ts.
+// The table in the header of command.ts.
 
 import { expect, test } from "vitest";
-
-import { verdictOf, waitingFor } from "../../../../src/cli/schemas/verdict.ts";
+import { verdictOf, waitingFor } from "../../../../src/cli/schemas/command.ts";
 
 const RIGHT = "BACKWARD_TRANSITIVE";
 const registered = { kind: "registered", id: 7, version: 2 } as const;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { AT, FLOW_AT, percentileMs } from "../../../../src/console/counters.ts";
-import { digest } from "../../../../src/console/read/digest.ts";
+import { digest } from "../../../../src/console/read/console-reader.ts";
 import { RESPONSE_CLASSES } from "../../../../src/console/view.ts";
 import { CAUSES } from "../../../../src/destinations/port.ts";
 import { createMetrics } from "../../../../src/telemetry/instruments.ts";

@@ -1,9 +1,8 @@
 // Commits for groups, and the deletion of groups, with coordinators whose responses each test specifies.
 
 import { expect, test } from "vitest";
-
 import type { Brokers } from "../../../../src/kafka/cluster/brokers.ts";
-import { commitOffsets, deleteGroup } from "../../../../src/kafka/cluster/change-groups.ts";
+import { commitOffsets, deleteGroup } from "../../../../src/kafka/cluster/change-topics.ts";
 
 const NOT_EMPTY = 68;
 const NOT_FOUND = 69;

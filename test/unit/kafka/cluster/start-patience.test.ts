@@ -1,7 +1,5 @@
 import { describe, expect, test } from "vitest";
-
-import { errorType, protocolError } from "../../../../src/kafka/cluster/kafka-error.ts";
-import { patienceMs } from "../../../../src/kafka/cluster/start-patience.ts";
+import { errorType, patienceMs, protocolError } from "../../../../src/kafka/cluster/kafka-error.ts";
 import { ClosedError } from "../../../../src/kafka/port.ts";
 
 const named = (name: string) => Object.assign(new Error("something"), { name });

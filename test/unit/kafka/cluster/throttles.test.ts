@@ -1,8 +1,7 @@
-// The table of src/kafka/cluster/throttles.ts.
+// The table of src/kafka/cluster/connection.ts.
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-
-import { Throttles } from "../../../../src/kafka/cluster/throttles.ts";
+import { Throttles } from "../../../../src/kafka/cluster/connection.ts";
 import { LogLines } from "../../../support/log/log-lines.ts";
 
 const A = { broker: "a:1", request: "Fetch" };

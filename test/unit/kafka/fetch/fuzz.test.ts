@@ -7,7 +7,7 @@ import { crc32c } from "@node-rs/crc32";
 import { expect, test } from "vitest";
 import { CorruptBatchError } from "../../../../src/domain/corrupt-batch.ts";
 import { DecodedBatch } from "../../../../src/kafka/fetch/fetched-batch.ts";
-import { messageSet } from "../../../../src/kafka/kafkajs/message-set.ts";
+import { messageSet } from "../../../../src/kafka/kafkajs/internals.ts";
 import { decodePartition } from "../../../../src/kafka/wire/decode-partition.ts";
 import { readFetchResponse } from "../../../../src/kafka/wire/fetch-response.ts";
 import { compressed, withRecords } from "../../../support/build/compressed-batch.ts";

@@ -1,9 +1,9 @@
-// The table of src/kafka/group/partition-error.ts.
+// The table of src/kafka/group/start-offsets.ts.
 
 import { expect, test } from "vitest";
 import { CorruptBatchError } from "../../../../src/domain/corrupt-batch.ts";
 import { protocolError } from "../../../../src/kafka/cluster/kafka-error.ts";
-import { stepAfter } from "../../../../src/kafka/group/partition-error.ts";
+import { stepAfter } from "../../../../src/kafka/group/start-offsets.ts";
 
 test.each([
   [1, "reset"],

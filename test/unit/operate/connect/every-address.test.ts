@@ -1,8 +1,7 @@
-// The table in the header of every-address.ts.
+// The table in the header of admin-port.ts.
 
 import { expect, test } from "vitest";
-
-import { everyAddress } from "../../../../src/operate/connect/every-address.ts";
+import { everyAddress } from "../../../../src/operate/connect/admin-port.ts";
 
 const NAMES: Readonly<Record<string, readonly string[]>> = {
   pods: ["10.0.0.1", "10.0.0.2", "10.0.0.3"],

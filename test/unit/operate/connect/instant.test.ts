@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import { instantText, parseInstant } from "../../../../src/operate/connect/instant.ts";
-import { ageText } from "../../../../src/words/age.ts";
+import { ageText } from "../../../../src/words/count.ts";
 
 const NOW_MS = Date.UTC(2026, 2, 1, 9, 30, 15, 250);
 

@@ -3,8 +3,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-
-import type { AudienceStatus } from "../../../../src/domain/audience-status.ts";
+import type { AudienceStatus } from "../../../../src/domain/audience.ts";
 import type { DestinationStatus } from "../../../../src/domain/destination-status.ts";
 import type { DestinationId } from "../../../../src/domain/ids.ts";
 import type { BrokerState } from "../../../../src/kafka/port.ts";

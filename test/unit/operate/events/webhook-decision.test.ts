@@ -1,9 +1,8 @@
-// The tables of webhook-decision.ts.
+// The tables of webhook-sender.ts.
 
 import { expect, test } from "vitest";
-
 import { eventText, operatorEvent } from "../../../../src/operate/events/event.ts";
-import { taskOf, waitBefore } from "../../../../src/operate/events/webhook-decision.ts";
+import { taskOf, waitBefore } from "../../../../src/operate/events/webhook-sender.ts";
 
 const T = Date.UTC(2026, 2, 1, 9, 30);
 const DAY_MS = 86_400_000;

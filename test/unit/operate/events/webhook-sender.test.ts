@@ -1,13 +1,11 @@
 // Posts to a webhook whose responses each test specifies, with a Kafka in memory.
 
 import { expect, test } from "vitest";
-
 import type { IncomingRecord } from "../../../../src/domain/record.ts";
 import { groupNames } from "../../../../src/domain/topics.ts";
 import type { ConsumeOptions, Kafka } from "../../../../src/kafka/port.ts";
 import { eventText, operatorEvent } from "../../../../src/operate/events/event.ts";
-import type { Posted } from "../../../../src/operate/events/webhook-decision.ts";
-import { postEvents } from "../../../../src/operate/events/webhook-sender.ts";
+import { type Posted, postEvents } from "../../../../src/operate/events/webhook-sender.ts";
 import { clockDriver } from "../../../support/clock/clock-driver.ts";
 import { ManualClock } from "../../../support/clock/manual-clock.ts";
 import { createPrng } from "../../../support/clock/prng.ts";
