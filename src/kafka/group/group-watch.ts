@@ -10,7 +10,7 @@
  *   ... without a rebalance                    at least two, except for a group that got a response within the
  *                                              last half second; not while the brokers throttle the process
  *   with a group that rebalances, and for      also one for each group, 1,000 per 100 ms, and then again every
- *   3 s after the last rebalance started       200 ms, or 2 ms per group if that is more (at most 5 s), or
+ *   3 s after the last rebalance started       200 ms, or 2 ms per group if that is more (at most 2 s), or
  *                                              every second while the brokers throttle the process
  *
  * The heartbeats of 10,000 groups at once would be too many for the young generation of the heap: they would all reach
@@ -28,7 +28,8 @@ const QUIET_MS = 500;
 const ALARM_FOR_MS = 3_000;
 const ALARM_STEP_MS = 200;
 const ALARM_STEP_PER_GROUP_MS = 2;
-const ALARM_STEP_MAX_MS = 5_000;
+/** Less than `ALARM_FOR_MS`, so that groups which start to rebalance during an alarm are found before it ends. */
+const ALARM_STEP_MAX_MS = 2_000;
 const THROTTLED_ALARM_STEP_MS = 1_000;
 
 export interface WatchedGroup {

@@ -73,6 +73,16 @@ test("groups that begin to rebalance later are heard of, too, for a while", asyn
   expect(asks(groups) - before).toBe(20);
 });
 
+test("a group that starts to rebalance during the alarm of ten thousand is found before the alarm ends", async () => {
+  const { watch, groups } = watched(10_000);
+  watch.startAlarm();
+  await vi.advanceTimersByTimeAsync(1_500);
+  const [late] = groups;
+  if (late !== undefined) late.isRebalancing = true;
+  await vi.advanceTimersByTimeAsync(1_500);
+  expect(late?.isRebalancing).toBe(false);
+});
+
 test("an alarm of many groups is bounded", async () => {
   const { watch, groups } = watched(1_000);
   for (let times = 0; times < 100; times += 1) watch.startAlarm();
