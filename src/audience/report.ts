@@ -74,7 +74,7 @@ export function restoreProblems(
     if (work.state() !== null || end === 0) return [];
     const percent = Math.floor((100 * offset) / end);
     return [
-      `the state store of partition ${partition} is being restored from ${topic}, and the partition's syncs wait until it is complete: ${percent} % of ${end} records have been read`,
+      `the state store of partition ${partition} is being restored from ${topic} (${percent} % of ${end} records have been read); the partition's syncs wait until the restore is complete`,
     ];
   });
 }

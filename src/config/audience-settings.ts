@@ -51,8 +51,8 @@ const options = {
   ),
   approvalMinimum: optional(
     wholeNumber(0, 1_000_000_000),
-    "Number of members that a sync may remove without approval, whatever their share; 100 by " +
-      "default.",
+    "Number of members that a sync may remove without approval, even if they are a large share of the " +
+      "audience. If not set, 100.",
   ),
 };
 

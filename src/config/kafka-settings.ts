@@ -92,7 +92,7 @@ function credentials<const Mechanism extends "plain" | "scram-sha-256" | "scram-
 }
 
 const oauth = section(
-  "A token from OAuth 2 client credentials.",
+  "A token that is obtained with the OAuth 2 client credentials grant.",
   {
     tokenUrl: required(
       webUrl("a complete http or https URL"),
@@ -181,8 +181,8 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
   ),
   maxMessageBytes: optional(
     size(MAX_MESSAGE_BYTES_MIN, MAX_MESSAGE_BYTES_MAX),
-    "Largest `max.message.bytes` that the cluster allows. If not set, `run` finds it out when " +
-      "the cluster rejects a topic.",
+    "Largest `max.message.bytes` that the cluster allows. If not set, `switchyard run` determines it " +
+      "when the cluster rejects a topic.",
   ),
   sessionTimeout: setting(
     duration(6_000, 300_000),
@@ -197,7 +197,7 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
   startTimeout: setting(
     duration(0, 86_400_000),
     "60s",
-    "Time for which a starting process retries brokers that are unreachable or still starting.",
+    "Time for which a starting process keeps trying to reach brokers that are unreachable or still starting.",
   ),
 });
 

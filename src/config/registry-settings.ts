@@ -58,15 +58,18 @@ const fields = {
   password: optional(secret("a password"), "Password of `username`."),
   token: optional(secret("a token"), "A bearer token, instead of a user name."),
   oauth: optionalSection(
-    section("A bearer token from OAuth 2 client credentials, instead of a user name.", {
-      tokenUrl: required(
-        webUrl("a complete http or https URL"),
-        "URL from which tokens are requested.",
-      ),
-      clientId: required(textLike("a client ID", /./s), "Client ID."),
-      clientSecret: required(secret("a client secret"), "Client secret."),
-      scope: optional(textLike("a scope", /./s), "Scope of the token."),
-    }),
+    section(
+      "A bearer token that is obtained with the OAuth 2 client credentials grant, instead of a user name.",
+      {
+        tokenUrl: required(
+          webUrl("a complete http or https URL"),
+          "URL from which tokens are requested.",
+        ),
+        clientId: required(textLike("a client ID", /./s), "Client ID."),
+        clientSecret: required(secret("a client secret"), "Client secret."),
+        scope: optional(textLike("a scope", /./s), "Scope of the token."),
+      },
+    ),
     false,
   ),
   tls: optionalSection(tlsFiles("TLS files for https URLs."), false),

@@ -131,7 +131,7 @@ interface ConsoleAccess {
 function requireToken<V extends ConsoleAccess>(values: V, place: Place): V | Invalid {
   if (LOOPBACK.test(values.host) || values.token !== null) return values;
   return place.child("token").fail({
-    found: `nothing, with ${values.host} as the host`,
+    found: `no value, although the host is ${values.host}`,
     expected: "a token, because other machines can reach the console",
     hint: "set it from a variable or a file, or listen on 127.0.0.1",
   });
@@ -165,7 +165,7 @@ const consoleSettings = section(
     adminAddresses: setting(
       listOf(adminAddress, "admin ports such as host-1:9464", { min: 0, max: 1_000 }),
       [],
-      "Admin ports of the processes. `run` adds its own.",
+      "Admin ports of the processes. `switchyard run` adds the port of its own process.",
     ),
   },
   requireToken,

@@ -71,7 +71,7 @@ export class UnreadRecords {
     this.#remove(block, labels);
   }
 
-  /** Call this when a record has left without being taken. @param labels as for `took`. */
+  /** Call this when a record was removed from the buffer without being taken. @param labels as for `took`. */
   left(offset: number, labels: readonly string[]): void {
     const block = this.#blocks.find(({ from, end }) => from <= offset && offset < end);
     if (block !== undefined) this.#remove(block, labels);

@@ -62,7 +62,7 @@ export class PartitionCount {
     this.#covered = Math.max(this.#covered, offset);
   }
 
-  /** Call this with records that have left without being taken. */
+  /** Call this with records that were removed from the buffer without being taken. */
   left(records: readonly Waiting[]): void {
     for (const waiting of records) {
       this.#unread.left(waiting.record.offset, [this.#labelOf(waiting), REST]);

@@ -28,7 +28,7 @@ export const commonSettings = {
   ),
   partitions: optional(
     wholeNumber(1, 10_000),
-    "Partitions of the destination's new topics, instead of `kafka.partitions`.",
+    "Number of partitions of the destination's new topics, instead of `kafka.partitions`.",
   ),
   ...rulesSettings,
 };

@@ -193,7 +193,7 @@ export function deliveryHeaders(delivery: Delivery): RecordHeader[] {
   return headers;
 }
 
-/** The headers that the producer sent: those of the record, without those that make it a delivery. */
+/** The headers that the producer sent: the record's headers, except those that Switchyard adds to a delivery. */
 export function foreignHeaders(record: WithHeaders): RecordHeaders {
   const foreign: RecordHeader[] = [];
   eachHeader(record, (name, bytes, start, end) => {

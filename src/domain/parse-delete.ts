@@ -17,7 +17,7 @@ export type ParsedDelete =
   | { readonly kind: "delete"; readonly notification: DeleteNotification }
   | InvalidCall;
 
-/** Does not read the time and the message ID, which are also in the delivery's headers. */
+/** Does not read the time or the message ID, which are also in the delivery's headers. */
 export function parseDelete(json: unknown): ParsedDelete {
   if (!isJsonObject(json))
     return refused(`a delete must be a JSON object, but this is ${kindOf(json)}`);

@@ -61,7 +61,7 @@ export const ANSWERS = {
   "kafka-unavailable": {
     status: 503,
     message:
-      "Kafka has not stored the calls in time. Retry after the number of seconds in Retry-After.",
+      "Kafka did not store the calls in time. Retry after the number of seconds in Retry-After.",
   },
   stopping: { status: 503, message: "This server is stopping. Send the request again." },
 } as const;

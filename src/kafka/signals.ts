@@ -1,4 +1,4 @@
-/** The part of the port for the state of brokers and consumers. */
+/** The part of the port that reports the state of brokers and consumers. */
 
 /** The results of the checks of the cluster. */
 export interface ClusterView {

@@ -80,7 +80,7 @@ export const WAITING_METRICS = {
     type: "gauge",
     labels: ["destination"],
     help:
-      "Unix time at which the next retry window of a delivery awaiting retry ends. Absent if " +
+      "Earliest Unix time at which the retry window of a delivery awaiting retry ends. Absent if " +
       "none is known.",
   },
   waitingUnknown: {

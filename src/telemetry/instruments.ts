@@ -132,7 +132,7 @@ function collectOfProcess(registry: Registry): void {
   }
 }
 
-/** This is a class, because closures for each of 20 values of 10,000 destinations would take 80 MB. */
+/** A class, because a closure for each of the 20 values per destination would take 80 MB for 10,000 destinations. */
 class Accumulator implements BoundCounter, BoundGauge, BoundHistogram {
   readonly labels: Record<string, string>;
   value = 0;

@@ -240,8 +240,8 @@ export const METRICS = {
     type: "counter",
     labels: ["code"],
     help:
-      "Requests that contain calls, by response code: ok, a code of docs/http-apis.md, ignored-metrics " +
-      "or ignored-merge (not stored), or client-closed (the client closed the connection " +
+      "Requests to the ingest stage by outcome: ok, an error code from docs/http-apis.md, ignored-metrics " +
+      "or ignored-merge (accepted, but not stored), or client-closed (the client closed the connection " +
       "first).",
   },
   ingestCalls: {

@@ -104,7 +104,7 @@ test("503: Kafka has acknowledged nothing for 7 s, until it is back", async () =
   world.cluster.goDown();
   expect(await refused(world.post("/v1/track", CALL))).toEqual([
     ...[503, "kafka-unavailable"],
-    expect.stringMatching(/^Kafka has not stored the calls in time\./),
+    expect.stringMatching(/^Kafka did not store the calls in time\./),
   ]);
   world.cluster.comeUp();
   // The client sends the call again.

@@ -38,7 +38,7 @@ export interface Compared {
   readonly members: number;
   /** Members who are not in the list. */
   readonly missing: number;
-  /** True if the last line is the start of a missing member's ID. */
+  /** True if the last line is the start of the ID of a member who is not in the list. */
   readonly isCut: boolean;
 }
 

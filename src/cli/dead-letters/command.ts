@@ -46,7 +46,7 @@ function listCommand(shell: Shell, exit: Exit): Command {
   return deadLetterCommand("list", limit)
     .summary("list and count dead letters")
     .description("Lists dead letters, the newest last, and counts them by destination and reason.")
-    .option("--json", "print one JSON object per line, the oldest first")
+    .option("--json", "print one JSON object per line, oldest first")
     .addHelpText(
       "after",
       "\nFilters of the same kind are combined with OR, filters of different kinds with AND.\n\nExamples:\n" +
@@ -75,7 +75,7 @@ function replayCommand(shell: Shell, exit: Exit): Command {
     .option("--include-replayed", "include dead letters that have already been replayed")
     .option(
       "--yes",
-      "do not ask for confirmation (required without filters if there is no terminal)",
+      "do not ask for confirmation; required if there are no filters and no terminal",
     )
     .option("--json", "print the outcome as one JSON object")
     .option("--per-second <n>", "replay at most n dead letters per second", perSecond)

@@ -6,7 +6,7 @@ import type { DestinationSnapshot } from "../view.ts";
 
 const UNKNOWN = "–";
 
-/** Formats a count, such as `1,234`, or `12.5K` from ten thousand on. Numbers below ten may have a fraction. */
+/** Formats a number, such as `1,234`, or `12.5K` for ten thousand and above. Numbers below ten may have a fraction. */
 export function countText(count: number | null): string {
   if (count === null) return UNKNOWN;
   if (count !== 0 && count < 10 && !Number.isInteger(count)) return count.toFixed(1);

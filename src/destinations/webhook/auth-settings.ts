@@ -73,7 +73,7 @@ function parameter(
 }
 
 const oauth2 = section(
-  "A token from OAuth 2 client credentials.",
+  "A token that is obtained with the OAuth 2 client credentials grant.",
   {
     tokenUrl: required(
       webUrl("a complete http or https URL"),

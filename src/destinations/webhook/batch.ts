@@ -49,7 +49,7 @@ const NAMESPACE = "354b2379-b290-4251-bba9-3d5b41fcdd13";
 const ID_LIST_CHARACTERS = 8_192;
 const [COMMA, NEWLINE] = [0x2c, 0x0a];
 
-/** A delivery for a destination with `batch`, with the body that a request for this delivery alone would have. */
+/** A delivery for a destination with `batch`. Its body is that of a request for this delivery alone. */
 export interface MeasuredCall extends Measured {
   readonly body: string;
   /** The settings with which the delivery was measured. They are kept when a batch is split. */

@@ -71,8 +71,8 @@ const batchSettings: Section<Batch> = section("Sends several calls in each reque
   responses: setting(
     oneOf("whole", "each"),
     "whole",
-    "Calls that a 2xx response accepts: all (`whole`), or those that its body lists as " +
-      "accepted (`each`).",
+    "Which calls count as accepted after a 2xx response: all (`whole`), or only those that its " +
+      "body lists as accepted (`each`).",
   ),
 });
 

@@ -132,7 +132,7 @@ export const REQUEST_NAMES = [
 ] as const;
 export type RequestName = (typeof REQUEST_NAMES)[number];
 
-/** Sends a request and returns the response as decoded, including error codes. */
+/** Sends a request and returns the decoded response, including any error codes. */
 export async function request<Decoded>(
   broker: Broker,
   name: RequestName,

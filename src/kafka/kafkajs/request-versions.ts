@@ -34,7 +34,7 @@ import { loadInternal } from "./kafkajs.ts";
 
 /** Kafka's names for the requests that have another name in kafkajs. */
 const KAFKAS_NAMES: Readonly<Record<string, string>> = { GroupCoordinator: "FindCoordinator" };
-/** Versions with the same bytes as kafkajs' newest version. */
+/** Versions that are encoded in the same way as the newest version of kafkajs. */
 const MORE: Readonly<Record<string, readonly number[]>> = {
   CreateTopics: [4],
   DeleteTopics: [2, 3],

@@ -147,7 +147,7 @@ export class SharedBroker {
     return this.#connection.open();
   }
 
-  /** Sends a request that kafkajs encodes; returns the response as decoded, including error codes. */
+  /** Sends a request that kafkajs encodes; returns the decoded response, including any error codes. */
   async request<Decoded>(
     name: RequestName,
     options: object,

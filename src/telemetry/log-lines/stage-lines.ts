@@ -164,7 +164,7 @@ export const STAGE_LINES = {
   },
   "ingest.calls-rejected": {
     levels: ["warn"],
-    meaning: "Calls of a batch were rejected. The other calls of the batch were accepted.",
+    meaning: "Some calls in a batch were rejected. The others were accepted.",
     action: "Ask the owner of the source to correct the calls.",
     fields: ["stage", "source", "reason", "count", "error", "omittedLines"],
   },

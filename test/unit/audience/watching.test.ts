@@ -141,7 +141,7 @@ test("while a store is built its counts are absent, and a sentence says how far 
   watchAudiences(metrics, works, () => 0);
   expect(await metrics.text()).not.toContain("\nswitchyard_audience_members ");
   expect(healthProblems()).toEqual([
-    "the state store of partition 5 is being restored from switchyard.audience-members, and the partition's syncs wait until it is complete: 24 % of 1000200 records have been read",
+    "the state store of partition 5 is being restored from switchyard.audience-members (24 % of 1000200 records have been read); the partition's syncs wait until the restore is complete",
   ]);
   opened = state;
   expect(healthProblems()).toEqual([]);
