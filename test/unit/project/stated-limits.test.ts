@@ -70,7 +70,7 @@ test.each([
   ["http-apis.md", `| a call | ${CALL_MAX_BYTES / KIB} KB as sent |`],
   ["http-apis.md", `| the members other than \`batch\` | ${ENVELOPE_MAX_BYTES / KIB} KB |`],
   ["http-apis.md", `| calls in a body | ${count(CALLS_MAX)} |`],
-  ["http-apis.md", `no acknowledgment within ${ACKNOWLEDGE_LIMIT_MS / 1_000} s`],
+  ["http-apis.md", `or earlier ones, within ${ACKNOWLEDGE_LIMIT_MS / 1_000} s`],
   ["client.md", `| \`flushAt\`, also \`size\` | ${client.flushAt} |`],
   ["client.md", `| \`flushAfter\` | ${count(client.flushAfterMs)} ms |`],
   ["client.md", `else \`${client.url.replace("/v1/batch", "")}\` |`],
