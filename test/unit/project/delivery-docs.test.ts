@@ -50,7 +50,7 @@ test.each([
   ["each line of a long part | 24 KiB |", "http/bound-response.ts", "OTHER_MAX_BYTES = 24_576;"],
   ...tableRows(`
 at most 256 records of each partition | deliver/running-destination.ts | PARTITION_RECORDS_MAX = 256;
-waits up to 20 s until a coordinator | kafka/consume/consumer-times.ts | COMMIT_OUTAGE_LIMIT_MS = 20_000;
+waits up to 20 s for a coordinator | kafka/consume/consumer-times.ts | COMMIT_OUTAGE_LIMIT_MS = 20_000;
 At most the 500 records that were being written | operate/replay/replay.ts | BATCH_MAX = 500;
 128 bytes are added for each read, and 32 | http/bound-response.ts | READ_BYTES = 128;
 counts the encrypted bytes every 50 ms | http/bound-response.ts | LOOK_EVERY_MS = 50;
@@ -62,9 +62,9 @@ Node has 12 of these threads | main.ts | UV_THREADPOOL_SIZE ??= "12"
 opens after 20 failures in a row | deliver/circuit-breaker.ts | FAILURES_TO_OPEN = 20;
 at least a second ago | deliver/circuit-breaker.ts | FAILING_FOR_MS = 1_000;
 After 5 s a probe is due | deliver/circuit-breaker.ts | OPEN_FIRST_MS = 5_000;
-at most after a minute | deliver/circuit-breaker.ts | OPEN_MAX_MS = 60_000;
+twice the previous wait, up to a minute | deliver/circuit-breaker.ts | OPEN_MAX_MS = 60_000;
 is scheduled separately, with a delay of at most 2 minutes | deliver/choose-retry-delay.ts | SHARE_DELAY_MAX_MS = 120_000;
-it has rejected writes for 2 s | kafka/produce/write-failures.ts | BLOCK_AFTER_MS = 2_000;
+has not been writable for 2 s | kafka/produce/write-failures.ts | BLOCK_AFTER_MS = 2_000;
 tries again after 1 to 60 s | stage/keep-consuming.ts | WAIT_MAX_MS = 60_000;
 `),
 ])("the pages on delivery say: %s", (figure, file, line) => {
