@@ -172,7 +172,7 @@ const consoleSettings = section(
 );
 
 const tracingSettings = optionalSection(
-  section("OpenTelemetry traces. See [Traces](traces.md). If not set, there are no traces.", {
+  section("OpenTelemetry traces. See [Traces](traces.md). If not set, no traces are exported.", {
     url: required(
       webUrl("a complete http or https URL"),
       "URL to which spans are posted in OTLP (protobuf over HTTP), such as " +
