@@ -28,7 +28,10 @@ export const LOG_FIELDS = {
   },
   attempt: { type: "number" },
   audience: { type: "string" },
-  audiences: { type: "object", meaning: "IDs of audiences: added, removed, changed." },
+  audiences: {
+    type: "object",
+    meaning: "IDs of audiences, as lists `added`, `removed` and `changed`.",
+  },
   batchCalls: {
     type: "number",
   },
