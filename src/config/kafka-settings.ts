@@ -91,17 +91,20 @@ function credentials<const Mechanism extends "plain" | "scram-sha-256" | "scram-
   return section("User name and password.", fields, (values) => ({ mechanism, ...values }));
 }
 
+/** The settings of the OAuth 2 client credentials grant, for Kafka and for the schema registry. */
+export const CLIENT_CREDENTIALS = {
+  tokenUrl: required(
+    webUrl("a complete http or https URL"),
+    "URL from which tokens are requested.",
+  ),
+  clientId: required(textLike("a client ID", /./s), "Client ID."),
+  clientSecret: required(secret("a client secret"), "Client secret."),
+  scope: optional(textLike("a scope", /./s), "Scope of the token."),
+};
+
 const oauth = section(
   "A token that is obtained with the OAuth 2 client credentials grant.",
-  {
-    tokenUrl: required(
-      webUrl("a complete http or https URL"),
-      "URL from which tokens are requested.",
-    ),
-    clientId: required(textLike("a client ID", /./s), "Client ID."),
-    clientSecret: required(secret("a client secret"), "Client secret."),
-    scope: optional(textLike("a scope", /./s), "Scope of the token."),
-  },
+  CLIENT_CREDENTIALS,
   (values) => ({ mechanism: "oauthbearer" as const, ...values }),
 );
 

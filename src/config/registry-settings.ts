@@ -2,11 +2,12 @@
 
 import { foundAt, INVALID, type Invalid, type Place } from "../settings/config-path.ts";
 import { type Decoder, type Tested, wrong } from "../settings/decoder.ts";
-import { showUrl, testUrl, webUrl } from "../settings/endpoint-url.ts";
+import { showUrl, testUrl } from "../settings/endpoint-url.ts";
 import { type TlsFiles, tlsFiles } from "../settings/pem.ts";
 import { HIDDEN } from "../settings/problem.ts";
 import { listOf, secret, text, textLike } from "../settings/scalars.ts";
 import { optional, optionalSection, required, section, type Values } from "../settings/setting.ts";
+import { CLIENT_CREDENTIALS } from "./kafka-settings.ts";
 
 const URLS_MAX = 10;
 
@@ -60,15 +61,7 @@ const fields = {
   oauth: optionalSection(
     section(
       "A bearer token that is obtained with the OAuth 2 client credentials grant, instead of a user name.",
-      {
-        tokenUrl: required(
-          webUrl("a complete http or https URL"),
-          "URL from which tokens are requested.",
-        ),
-        clientId: required(textLike("a client ID", /./s), "Client ID."),
-        clientSecret: required(secret("a client secret"), "Client secret."),
-        scope: optional(textLike("a scope", /./s), "Scope of the token."),
-      },
+      CLIENT_CREDENTIALS,
     ),
     false,
   ),
