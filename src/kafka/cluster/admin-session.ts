@@ -13,7 +13,7 @@ import { asError } from "../../runtime/as-error.ts";
 import { ClosedError, MissingPermissionError } from "../port.ts";
 import { Brokers } from "./brokers.ts";
 import type { Client, Clients } from "./connection.ts";
-import { errorSentence, errorTypes, NO_COORDINATOR } from "./kafka-error.ts";
+import { ELECTION_LIMIT_MS, errorSentence, errorTypes, NO_COORDINATOR } from "./kafka-error.ts";
 import { withPermission } from "./permission.ts";
 
 const CALL_LIMIT_MS = 30_000;
@@ -32,8 +32,6 @@ const PASSING = [
   "ILLEGAL_SASL_STATE",
   ...NO_COORDINATOR,
 ];
-/** On a new cluster, the first group waits for the creation of the topic of committed offsets. */
-const ELECTION_LIMIT_MS = 10_000;
 const ELECTION_STEP_MS = 500;
 
 type Act<Result> = (brokers: Brokers, onStep: () => void) => Promise<Result>;

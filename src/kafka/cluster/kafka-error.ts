@@ -49,6 +49,8 @@ export const NO_COORDINATOR: readonly string[] = [
   "GROUP_COORDINATOR_NOT_AVAILABLE",
   "GROUP_LOAD_IN_PROGRESS",
 ];
+/** How long a query is repeated in that case. On a new cluster, the first group waits for its topic to be created. */
+export const ELECTION_LIMIT_MS = 10_000;
 
 type ErrorKind =
   /** Ends by itself: brokers are unreachable, restarting, electing or slow, or no token is available. */

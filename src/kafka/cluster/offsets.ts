@@ -10,7 +10,8 @@
  *   a topic                                                 then
  *   does not exist                                          is omitted
  *   is hidden, or its group is; has no leader; its          `onUnknown` gets it and the others are
- *     broker does not respond four times                    returned; without `onUnknown`, the call fails
+ *     broker does not respond four times; its group         returned; without `onUnknown`, the call fails
+ *     has no coordinator for 10 s
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -30,7 +31,13 @@ import {
 } from "../wire/list-offsets.ts";
 import { LIST_OFFSETS } from "../wire/request-kinds.ts";
 import type { Brokers } from "./brokers.ts";
-import { errorKind, errorTypes, protocolError } from "./kafka-error.ts";
+import {
+  ELECTION_LIMIT_MS,
+  errorKind,
+  errorTypes,
+  NO_COORDINATOR,
+  protocolError,
+} from "./kafka-error.ts";
 
 const TOPICS_MAX = 500;
 const GROUPS_AT_ONCE = 64;
@@ -39,7 +46,7 @@ const UNKNOWN_TOPIC = 3;
 /** Kafka's codes for a topic that does not exist, or cannot exist. */
 const NO_TOPIC = new Set([UNKNOWN_TOPIC, 17]);
 const NO_LEADER = 5;
-/** How many times, and after which wait, a broker or coordinator is queried again. */
+/** How many times, and after which wait, a broker that has not responded is queried again. */
 const AGAIN = 3;
 const AGAIN_MS = 300;
 /** The offset if no record is at the requested time or later. */
@@ -174,6 +181,8 @@ export async function topicIdsOf(
 class Unknown {
   readonly #topics = new Set<string>();
   readonly #onUnknown: OnUnknown | undefined;
+  /** All topics of a call share this limit, so that a missing coordinator delays the call only once. */
+  readonly #electedByMs = performance.now() + ELECTION_LIMIT_MS;
 
   constructor(onUnknown: OnUnknown | undefined) {
     this.#onUnknown = onUnknown;
@@ -197,11 +206,15 @@ class Unknown {
     what: string,
   ): Promise<Result | null> {
     if (this.#onUnknown === undefined) return await query();
-    for (let left = AGAIN; ; left -= 1) {
+    let left = AGAIN;
+    for (;;) {
       try {
         return await query();
       } catch (error) {
-        if (left > 0 && mayPass(error)) {
+        const types = errorTypes(error);
+        const isElection = NO_COORDINATOR.some((type) => types.has(type));
+        if (isElection ? performance.now() < this.#electedByMs : left > 0 && mayPass(error)) {
+          if (!isElection) left -= 1;
           await sleep(AGAIN_MS);
           continue;
         }
@@ -302,10 +315,7 @@ async function committed(
   return new Map(found.filter(([topic]) => !unknown.has(topic)));
 }
 
-/**
- * `true` if a retry may help: the connection has ended and will be opened again, or a coordinator or leader is
- * being elected.
- */
+/** `true` if a retry may help: the connection has ended and will be opened again, or a leader is being elected. */
 function mayPass(error: unknown): boolean {
   return errorTypes(error).size === 0 || errorKind(error) !== "fatal";
 }
