@@ -1,36 +1,41 @@
 /**
- * The ceiling of `bench deliver`, `bench batch` and `bench product`: sends the same signed requests with
+ * The ceiling of `bench deliver`, `batch`, `product` and `router-isolation`: sends the same signed requests with
  * `undici.request`, without Kafka and without Switchyard. Body and signature are computed for each request, and the
  * response body is read.
  *
  *   node bench/deliver-ceiling.ts <in flight> <units> <warm-up units> <url> [single|standard|full] [calls per request]
+ *     [destinations]
  *
- * `standard` and `full` are the payloads of `bench product`. If the number of calls per request is given, the body is a
- * list of calls.
+ * `standard` and `full` are the payloads of `bench product`. If the number of calls per request is not 1, the body is a
+ * list of calls. Each destination has its own connections and the path of its ID.
  */
 
 import { createHmac } from "node:crypto";
 import { Agent, request } from "undici";
 
 import { createMeter } from "./measure.ts";
-import { benchCall, productCall, SECRET, webhookPayloads } from "./work.ts";
+import { benchCall, idOf, productCall, SECRET, webhookPayloads } from "./work.ts";
 
-const [inFlight = "64", units = "0", warmUp = "0", url = "", payload = "single", calls = ""] =
-  process.argv.slice(2);
+const [inFlight = "64", units = "0", warmUp = "0", url = "", ...rest] = process.argv.slice(2);
+const [payload = "single", calls = "1", destinations = "1"] = rest;
 const warmUpUnits = Number(warmUp);
 const total = Number(units) + warmUpUnits;
 const callOf = payload === "single" ? (number: number) => benchCall(number) : productCall;
-/** Null if the body is a single call. */
-const batchCalls = calls === "" ? null : Number(calls);
+const callsPerRequest = Number(calls);
 const payloads = webhookPayloads(1_000, callOf, payload === "full");
-const dispatcher = new Agent({ connections: Number(inFlight), pipelining: 1 });
+const targets = Array.from({ length: Number(destinations) }, (_, at) => {
+  const connections = Math.ceil(Number(inFlight) / Number(destinations));
+  return { url: url + idOf(at), dispatcher: new Agent({ connections, pipelining: 1 }) };
+});
 const meter = createMeter();
 let started = 0;
 let done = 0;
 /** The number of units that were done before the measured part. */
 let marked: number | null = null;
 
-async function post(content: object): Promise<void> {
+type Target = (typeof targets)[number];
+
+async function post({ url, dispatcher }: Target, content: object): Promise<void> {
   const body = Buffer.from(JSON.stringify(content));
   const response = await request(url, {
     method: "POST",
@@ -46,17 +51,14 @@ async function post(content: object): Promise<void> {
   if (response.statusCode !== 200) throw new Error(`the receiver responded ${response.statusCode}`);
 }
 
-async function caller(): Promise<void> {
+async function caller(target: Target): Promise<void> {
   while (started < total) {
     const first = started;
-    started += batchCalls ?? 1;
+    started += callsPerRequest;
     const bodyOf = (at: number) => payloads[at % payloads.length] ?? {};
-    await post(
-      batchCalls === null
-        ? bodyOf(first)
-        : Array.from({ length: batchCalls }, (_, at) => bodyOf(first + at)),
-    );
-    done += batchCalls ?? 1;
+    const batch = Array.from({ length: callsPerRequest }, (_, at) => bodyOf(first + at));
+    await post(target, callsPerRequest === 1 ? bodyOf(first) : batch);
+    done += callsPerRequest;
     if (marked === null && done >= warmUpUnits) {
       marked = done;
       meter.start();
@@ -64,6 +66,11 @@ async function caller(): Promise<void> {
   }
 }
 
-await Promise.all(Array.from({ length: Number(inFlight) }, caller));
+await Promise.all(
+  targets.flatMap((target, at) => {
+    const callers = Math.ceil((Number(inFlight) - at) / targets.length);
+    return Array.from({ length: callers }, () => caller(target));
+  }),
+);
 process.stdout.write(`${JSON.stringify(meter.stop(done - (marked ?? 0)))}\n`);
 process.exit(0);

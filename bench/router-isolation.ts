@@ -3,6 +3,9 @@
  * cites it), with Switchyard's deliver stage: 200,000 deliveries are waiting, in equal parts for N webhook destinations
  * of one receiver, and a process starts. The time from the first to the last attempt is measured.
  *
+ * For comparison, `undici.request` sends as many requests without Kafka and without Switchyard, with the same number of
+ * connections per destination.
+ *
  * This is repeated while a tenth of the destinations does not respond, and while a tenth responds 503. In these cases,
  * only the healthy nine tenths of the destinations are measured, which have nine tenths of the deliveries.
  *
@@ -12,7 +15,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { imageStart } from "./image.ts";
-import { markdown, median } from "./measure.ts";
+import { type Measured, markdown, median, runOnce } from "./measure.ts";
 import { concurrencyFor } from "./program.ts";
 import { type Sick, type Span, startReceiver } from "./receiver.ts";
 import { benchDelivery, idOf } from "./work.ts";
@@ -20,6 +23,7 @@ import { report, Workbench } from "./workbench.ts";
 
 const DELIVERIES = 200_000;
 const COUNTS = [10, 100, 500, 1_000] as const;
+const CEILING = "undici.request alone";
 const STATES = ["all healthy", "a tenth hangs", "a tenth responds 503"] as const;
 const STEP_MS = 20;
 const STALLED_MS = 60_000;
@@ -44,8 +48,11 @@ export async function benchRouterIsolation(brokers: string, rounds: number): Pro
     await bench.fill(DELIVERIES, (number) =>
       benchDelivery(topics[number % count] ?? "", number % count, number),
     );
-    const runs = new Map<string, Run[]>(STATES.map((state) => [state, []]));
+    const runs = new Map<string, Run[]>([CEILING, ...STATES].map((state) => [state, []]));
     for (let round = 1; round <= rounds; round += 1) {
+      const ceiling = await measureCeiling(count, image);
+      report(`  ${count} destinations, ${CEILING}: ${JSON.stringify(ceiling)}`);
+      runs.get(CEILING)?.push(ceiling);
       for (const state of STATES) {
         const run = await measure(bench, count, state, image);
         report(`  ${count} destinations, ${state}: ${JSON.stringify(run)}`);
@@ -58,6 +65,22 @@ export async function benchRouterIsolation(brokers: string, rounds: number): Pro
     rows.push(...rowsOf(count, runs));
   }
   return markdown(rows);
+}
+
+async function measureCeiling(
+  count: number,
+  { flags }: Awaited<ReturnType<typeof imageStart>>,
+): Promise<Run> {
+  using receiver = await startReceiver();
+  const inFlight = concurrencyFor(count) * count;
+  const work = [inFlight, DELIVERIES, 0, receiver.url, "single", 1, count].map(String);
+  const argv = ["bench/deliver-ceiling.ts", ...work];
+  const { cpuMs, rssMaxMb } = await runOnce<Measured>({ name: CEILING, argv, nodeFlags: flags });
+  const { firstMs, lastMs, others } = await receiver.span();
+  return {
+    ...{ deliveries: DELIVERIES, seconds: (lastMs - firstMs) / 1_000 },
+    ...{ cpuS: cpuMs / 1_000, peakMb: rssMaxMb, toSick: others },
+  };
 }
 
 async function measure(
@@ -104,7 +127,7 @@ function rowsOf(count: number, runs: ReadonlyMap<string, readonly Run[]>) {
     median((runs.get(state) ?? []).map(figure));
   const perDelivery = (state: string) =>
     of(state, ({ seconds, deliveries }) => seconds / deliveries);
-  return STATES.map((state) => ({
+  return [CEILING, ...STATES].map((state) => ({
     destinations: `${count}`,
     state,
     deliveries: of(state, ({ deliveries }) => deliveries).toFixed(0),
