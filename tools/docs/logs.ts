@@ -14,9 +14,9 @@ export function renderLogs(): string {
     Kafka: tableOf(KAFKA_LINES),
     stages: tableOf(STAGE_LINES, ["stage"]),
     fields: table(
-      ["Field", "Holds", "Meaning"],
-      fields.flatMap(([name, { type, meaning }]) =>
-        meaning === undefined ? [] : [[code(name), type, meaning]],
+      ["Field", "Meaning"],
+      fields.flatMap(([name, { meaning }]) =>
+        meaning === undefined ? [] : [[code(name), meaning]],
       ),
     ),
   });
@@ -32,5 +32,5 @@ function tableOf(lines: LineTable, common: readonly string[] = []): string {
 
 function row(name: string, { levels, meaning, action, fields, optional = [] }: LineSpec) {
   const named = [...fields.map(code), ...optional.map((field) => `${code(field)}?`)];
-  return [code(name), levels.join(", "), meaning, action ?? "-", named.join(", ")];
+  return [code(name), levels.join(", "), meaning, action ?? "", named.join(", ")];
 }

@@ -28,10 +28,7 @@ export const LOG_FIELDS = {
   },
   attempt: { type: "number" },
   audience: { type: "string" },
-  audiences: {
-    type: "object",
-    meaning: "IDs of audiences, as lists `added`, `removed` and `changed`.",
-  },
+  audiences: { type: "object" },
   batchCalls: {
     type: "number",
   },
@@ -47,31 +44,28 @@ export const LOG_FIELDS = {
   cause: {
     type: "string",
     meaning:
-      "In `kafka.waiting`, a sentence; in `config.*`, one of file, SIGHUP, request, start, topics; " +
-      "in `operator-webhook.*`, the response's status, or the reason why there was none.",
+      "In `config.*`: file, SIGHUP, request, start or topics. In `operator-webhook.*`: the " +
+      "response's status, or why there was no response.",
   },
-  clients: { type: "object", meaning: "Client IDs of other programs in a consumer group." },
-  code: { type: "string", meaning: "Code of a rejected request, as in the response body." },
+  clients: { type: "object" },
+  code: { type: "string" },
   committed: { type: "number" },
   connections: { type: "number" },
   corruption: { type: "string" },
-  count: { type: "number", meaning: "Number of calls, sources, spans or records." },
+  count: { type: "number" },
   decision: {
     type: "string",
-    meaning: "The outcome of the whole attempt: accepted, retry, rejected, expired.",
+    meaning: "Result of the whole attempt: accepted, retry, rejected or expired.",
   },
   destination: { type: "string" },
-  destinations: {
-    type: "object",
-    meaning: "IDs of destinations; in `config.applied`, as lists `added`, `removed` and `changed`.",
-  },
+  destinations: { type: "object" },
   durationMs: {
     type: "number",
   },
-  end: { type: "number", meaning: "The offset after the last record to read." },
+  end: { type: "number" },
   endpointId: {
     type: "string",
-    meaning: "Endpoint ID: the first 16 hex digits of the SHA-256 of its URL.",
+    meaning: "First 16 hex digits of the SHA-256 of the endpoint's URL.",
   },
   endpointName: {
     type: "string",
@@ -79,33 +73,34 @@ export const LOG_FIELDS = {
       "Destination, position and host of an endpoint, such as `crm-hook[1] crm.example.com`, " +
       "or its ID if it is no longer configured.",
   },
-  err: { type: "error", meaning: "An error with `type`, `message` and `stack`." },
-  error: { type: "string", meaning: "The failure, as a sentence." },
-  event: { type: "string", meaning: "Kind of an operator event, such as destination.failing." },
+  err: { type: "error" },
+  error: { type: "string" },
+  event: { type: "string" },
   file: { type: "string" },
   firstOffset: { type: "number" },
-  fix: { type: "string", meaning: "A command or setting that fixes the problem." },
+  fix: { type: "string" },
   forwardedFor: { type: "string" },
   from: { type: "string" },
   group: {
     type: "string",
   },
   hash: { type: "string" },
-  hint: { type: "string", meaning: "The consequence, and a remedy." },
+  hint: { type: "string" },
   host: { type: "string" },
-  instead: { type: "string", meaning: "The value that was set instead of the planned one." },
+  instead: { type: "string" },
   job: { type: "string" },
   key: { type: "string", meaning: "Name of the trait that an audience sets." },
   lastOffset: { type: "number" },
   members: { type: "number" },
   message: { type: "string" },
-  messageId: { type: "string", meaning: "Message ID of the call, at most 100 characters." },
+  messageId: { type: "string" },
   namespace: { type: "string" },
   node: { type: "string" },
   offset: { type: "number" },
   offsetMs: {
     type: "number",
-    meaning: "How far a clock is ahead of the brokers' clock; negative if the clock is behind.",
+    meaning:
+      "How far the process's clock is ahead of the brokers' clock; negative if it is behind.",
   },
   omittedLines: {
     type: "number",
@@ -116,24 +111,22 @@ export const LOG_FIELDS = {
   outcome: {
     type: "string",
     meaning:
-      "How a sync ended (complete, awaiting-approval, approved, abandoned, count-mismatch or deleted), or how an action ended (done, failed or stopped).",
+      "For a sync: complete, awaiting-approval, approved, abandoned, count-mismatch or deleted. " +
+      "For an action: done, failed or stopped.",
   },
   partition: { type: "number" },
   partitions: { type: "number" },
-  planned: { type: "string", meaning: "The value that the topic plan has for a setting." },
+  planned: { type: "string" },
   port: { type: "number" },
-  problems: { type: "strings", meaning: "Each problem of the configuration, with its path." },
+  problems: { type: "strings" },
   progress: { type: "string" },
-  reason: { type: "string", meaning: "The reason of a dead letter, or of a rejected call." },
+  reason: { type: "string" },
   received: { type: "number" },
   removed: { type: "number" },
   replacements: {
     type: "strings",
   },
-  request: {
-    type: "string",
-    meaning: "Kafka's name for the kind of request, such as Fetch.",
-  },
+  request: { type: "string" },
   requests: {
     type: "objects",
     meaning:
@@ -142,54 +135,45 @@ export const LOG_FIELDS = {
   retryAt: { type: "instant" },
   retryDelay: { type: "string" },
   retryInMs: { type: "number" },
-  schema: { type: "string or number", meaning: "ID or GUID of a schema in the registry." },
+  schema: { type: "string or number" },
   setting: { type: "string" },
   settings: {
     type: "strings",
-    meaning:
-      "Names of settings. For `config.applied`, those that apply immediately, without lists " +
-      "such as `sources`.",
+    meaning: "In `config.applied`, those that apply immediately, without lists such as `sources`.",
   },
   signal: { type: "string" },
-  since: { type: "instant", meaning: "Time at which the reported state started." },
+  since: { type: "instant" },
   source: { type: "string" },
   sources: {
     type: "object",
-    meaning:
-      "IDs of sources, at most ten; in `config.applied`, as lists `added`, `removed` and `changed`.",
+    meaning: "IDs of sources, at most ten except in `config.applied`.",
   },
   stage: { type: "string" },
   stages: { type: "strings" },
   state: {
     type: "string",
-    meaning: "State of a circuit breaker: closed, open, half-open, recovering.",
+    meaning: "State of a circuit breaker: closed, open, half-open or recovering.",
   },
   storeState: {
     type: "string",
     meaning:
-      "State of the local store compared with the changelog: current, behind or missing; or the " +
-      "reason why it is rebuilt: stale, ahead, foreign or corrupt.",
+      "State of the local store: current, behind or missing; or why it is rebuilt: stale, ahead, " +
+      "foreign or corrupt.",
   },
   subject: {
     type: "string",
-    meaning: "What an operator event is about, such as the ID of a destination.",
+    meaning: "What the event is about, such as a destination's ID.",
   },
   sumMs: {
     type: "number",
     meaning: "Sum of the throttle times since the previous line.",
   },
   sync: { type: "string" },
-  throttleMs: {
-    type: "number",
-    meaning: "Time for which the broker does not read from the connection.",
-  },
+  throttleMs: { type: "number" },
   topic: { type: "string" },
   topics: { type: "strings" },
-  unreachableForMs: {
-    type: "number",
-    meaning: "Time for which the broker or registry has been unreachable.",
-  },
-  until: { type: "instant", meaning: "Time at which a pause or a time span ends." },
+  unreachableForMs: { type: "number" },
+  until: { type: "instant" },
   url: { type: "string" },
   version: { type: "string" },
   waiting: { type: "number", meaning: "Number of schemas that are being looked up." },

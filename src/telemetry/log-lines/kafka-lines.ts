@@ -11,18 +11,14 @@ export const KAFKA_LINES = {
   },
   "kafka.waiting": {
     levels: ["warn"],
-    meaning:
-      "No broker was usable at startup, or the brokers were not ready yet. Startup is retried " +
-      "for `kafka.startTimeout`.",
+    meaning: "No broker was usable at startup, which is retried for `kafka.startTimeout`.",
     action: "See [connection errors](connect.md#connection-errors).",
     fields: ["cause"],
   },
   "kafka.broker.unreachable": {
     levels: ["warn"],
     meaning: "A broker was unreachable, or did not respond to fetches.",
-    action:
-      "See [Kafka is unreachable](troubleshooting.md#kafka-is-unreachable). Processing resumes " +
-      "automatically.",
+    action: "See [Kafka is unreachable](troubleshooting.md#kafka-is-unreachable).",
     fields: ["broker", "error", "since"],
   },
   "kafka.broker.reachable": {
@@ -33,8 +29,7 @@ export const KAFKA_LINES = {
   },
   "kafka.throttled": {
     levels: ["warn"],
-    meaning:
-      "A broker throttled this process, because the process exceeds one of its quotas in Kafka.",
+    meaning: "A broker throttled this process, which exceeds one of its quotas.",
     action:
       "See [The brokers throttle the " +
       "process](troubleshooting.md#the-brokers-throttle-the-process).",
@@ -50,7 +45,7 @@ export const KAFKA_LINES = {
   "kafka.consumer.restarting": {
     levels: ["debug", "warn"],
     meaning:
-      "A consumer failed. It has rejoined its group, or is still trying to. If a broker is " +
+      "A consumer failed, and has rejoined its group or is trying to. If a broker is " +
       "unreachable, the level is debug.",
     action: "Act if it happens repeatedly.",
     fields: ["group", "error", "since"],
@@ -72,9 +67,9 @@ export const KAFKA_LINES = {
   "kafka.group.foreign-members": {
     levels: ["warn"],
     meaning:
-      "Another program was a member of one of Switchyard's consumer groups. It can take " +
-      "records, which Switchyard then misses, or stop the group briefly each time it joins or leaves.",
-    action: "Use a different group for that program. `fix` lists the members with their hosts.",
+      "Another program was a member of one of Switchyard's consumer groups. It can take records, " +
+      "which Switchyard then misses.",
+    action: "Give that program its own group. `fix` lists the members with their hosts.",
     fields: ["group", "clients", "fix"],
   },
   "kafka.commit.metadata-rejected": {
@@ -90,7 +85,7 @@ export const KAFKA_LINES = {
     meaning:
       "The committed offset was no longer in the log. Reading continued at its start, and the " +
       "records in between are lost.",
-    action: "Alert on lag long before it reaches the topic's retention.",
+    action: "See [SwitchyardRecordsLost](troubleshooting.md#switchyardrecordslost).",
     fields: ["group", "topic", "partition", "committed"],
   },
   "kafka.topic.recreated": {
@@ -113,7 +108,7 @@ export const KAFKA_LINES = {
     meaning:
       "Writes failed and are retried until they succeed. If a broker is unreachable, the level " +
       "is debug.",
-    action: "The records wait, and so do the partitions that they come from.",
+    action: "See [Kafka is unreachable](troubleshooting.md#kafka-is-unreachable).",
     fields: ["error"],
     optional: ["topic", "brokerId"],
   },
@@ -132,9 +127,8 @@ export const KAFKA_LINES = {
   "kafka.produce.partition-missing": {
     levels: ["warn"],
     meaning:
-      "A topic was recreated with fewer partitions, and the partition of a record is missing. " +
-      "The record waits.",
-    action: "Add partitions to the topic until it has as many as before: `kafka-topics --alter`.",
+      "A topic was recreated with fewer partitions. Records for the missing partitions wait.",
+    action: "Restore the number of partitions: `kafka-topics --alter`.",
     fields: ["topic", "partition", "partitions", "hint"],
   },
   "kafka.produce.not-idempotent": {

@@ -13,15 +13,14 @@ export const RUN_LINES = {
   },
   "operator-webhook.failing": {
     levels: ["warn"],
-    meaning:
-      "The operator's webhook did not accept an event. The event is posted again within 5 min.",
-    action: "Look at `cause`, and at the endpoint.",
+    meaning: "The operator's webhook did not accept an event, which is posted again within 5 min.",
+    action: "Check the webhook's endpoint.",
     fields: ["event", "subject", "cause"],
   },
   "operator-webhook.rejected": {
     levels: ["warn"],
     meaning: "The operator's webhook rejected an event, which is not posted again.",
-    action: "Look at the endpoint. The event is on the topic `operator-events`.",
+    action: "Check the webhook's endpoint. The event is on the topic `operator-events`.",
     fields: ["event", "subject", "cause"],
   },
   starting: {
@@ -45,8 +44,8 @@ export const RUN_LINES = {
   },
   "console.refresh-failed": {
     levels: ["warn"],
-    meaning: "The console could not query Kafka or the processes. It retries.",
-    action: "The stages work without the console.",
+    meaning: "The console could not query Kafka or the processes, and tries again.",
+    action: null,
     fields: ["error"],
   },
   "console.action.started": {
@@ -58,7 +57,7 @@ export const RUN_LINES = {
   },
   "console.action.progress": {
     levels: ["info"],
-    meaning: "An action in the console reported its progress, or the name of its replay.",
+    meaning: "An action in the console reported its progress.",
     action: null,
     fields: ["job", "progress"],
   },
@@ -94,9 +93,7 @@ export const RUN_LINES = {
   },
   "stage.stopped": {
     levels: ["info"],
-    meaning:
-      "A stage processed its records in flight, or left them to the next owner of their " +
-      "partitions.",
+    meaning: "A stage stopped.",
     action: null,
     fields: ["stage"],
   },
@@ -109,33 +106,30 @@ export const RUN_LINES = {
   "stage.failed": {
     levels: ["error"],
     meaning: "A stage failed permanently. The process ends with status 1.",
-    action: "Records in flight are read again by the next process.",
+    action: "Restart the process. If the error occurs again, report it.",
     fields: ["err"],
   },
   "stage.halted": {
     levels: ["error"],
-    meaning:
-      "A stage stopped reading a partition at a corrupt batch, and will try to read the " +
-      "batch again.",
-    action: "See [A corrupt batch](troubleshooting.md#corrupt-batches).",
+    meaning: "A stage halted at a corrupt batch, and tries to read the batch again.",
+    action: "[Recover or skip the batch](troubleshooting.md#corrupt-batches).",
     fields: ["stage", "topics", "error", "topic", "partition", "offset", "retryAt"],
   },
   "stage.restarting": {
     levels: ["error"],
     meaning:
       "A stage stopped because something that it needs failed, such as the disk of the state " +
-      "store. It starts again at `retryAt`. Other stages continue.",
+      "store. It starts again at `retryAt`.",
     action:
-      "See [The state store is " +
-      "unavailable](troubleshooting.md#switchyardaudiencestatestoreunavailable).",
+      "See " +
+      "[SwitchyardAudienceStateStoreUnavailable](troubleshooting.md#switchyardaudiencestatestoreunavailable).",
     fields: ["stage", "topics", "error", "retryAt"],
   },
   "stage.corrupt-batch-skipped": {
     levels: ["error"],
     meaning:
       "A corrupt batch was skipped, as configured in `kafka.onCorruptBatch`. Its records are lost.",
-    action:
-      "See [Skipping corrupt batches](troubleshooting.md#skip-corrupt-batches-automatically).",
+    action: "See [Corrupt batches](troubleshooting.md#skip-corrupt-batches-automatically).",
     fields: ["stage", "topic", "partition", "firstOffset", "lastOffset", "corruption"],
   },
   "consumer.crashed": {
@@ -148,18 +142,18 @@ export const RUN_LINES = {
   },
   "topics.creating": {
     levels: ["info"],
-    meaning: "Planned topics were missing and are being created.",
+    meaning: "Missing topics are being created.",
     action: null,
     fields: ["topics"],
   },
   "topics.setting-rejected": {
     levels: ["warn"],
     meaning:
-      "The cluster did not allow a planned setting of a topic. The topic was created without " +
-      "the setting, or with a value that the cluster allows.",
+      "The cluster rejected a planned setting of a topic. The topic was created without it, or " +
+      "with the value `instead`.",
     action:
-      "For `max.message.bytes`, set `kafka.maxMessageBytes`. For any other setting, check " +
-      "whether the cluster's default is enough.",
+      "For `max.message.bytes`, set `kafka.maxMessageBytes`. Otherwise, check whether the " +
+      "cluster's default is enough.",
     fields: ["topic", "setting", "planned", "error"],
     optional: ["instead", "fix"],
   },
@@ -178,9 +172,8 @@ export const RUN_LINES = {
   },
   "topics.recreated": {
     levels: ["warn"],
-    meaning:
-      "Topics disappeared while the process was running, and were recreated without " + "records.",
-    action: "Find out who deleted them. Their records are lost.",
+    meaning: "Topics disappeared, and were recreated without their records.",
+    action: "Find out who deleted them.",
     fields: ["topics"],
   },
   "topics.create-failed": {
@@ -191,8 +184,7 @@ export const RUN_LINES = {
   },
   "clock.wrong": {
     levels: ["warn"],
-    meaning:
-      "The clock of the process differed from the brokers' clock by 2 s or more. The stages use the brokers' clock.",
+    meaning: "The clock of the process differed from the brokers' clock by 2 s or more.",
     action: "Correct the clock that is wrong ([Clocks](troubleshooting.md#clocks)).",
     fields: ["offsetMs"],
   },
@@ -205,25 +197,23 @@ export const RUN_LINES = {
   "clock.unknown": {
     levels: ["warn"],
     meaning:
-      "The brokers' clock is unknown, because the topic `operator-actions` keeps the " +
-      "producers' timestamps. The stages use the process's own clock.",
+      "The topic `operator-actions` keeps the producers' timestamps, so the process uses its own " +
+      "clock instead of the brokers'.",
     action: "Run `switchyard topics --apply`.",
     fields: ["topic"],
   },
   "process.unannounced": {
     levels: ["warn", "debug"],
     meaning:
-      "The process could not write its record to the topic `operator-actions`, so its clock " +
-      "and its routes are not compared with others. It retries every 30 s.",
+      "The process could not write to the topic `operator-actions`, so its clock and its routes " +
+      "are not compared with others.",
     action: "If `error` names a clock, correct it ([Clocks](troubleshooting.md#clocks)).",
     fields: ["topic", "error"],
   },
   "routes.missing": {
     levels: ["warn"],
     meaning:
-      "Another process routes calls from these sources to destinations that are unknown, " +
-      "disabled or not connected in this process. Calls that this process handles do not reach " +
-      "them.",
+      "Another process routes calls from `sources` to `destinations`, but this process does not.",
     action:
       "Give all processes the same configuration, then run the commands that " +
       "`routes.missing-over` lists.",
@@ -231,30 +221,28 @@ export const RUN_LINES = {
   },
   "routes.missing-over": {
     levels: ["warn"],
-    meaning:
-      "The problem that `routes.missing` reported is resolved, or this process is stopping. " +
-      "The calls that it handled meanwhile did not reach the missing destinations.",
+    meaning: "The problem that `routes.missing` reported is resolved, or the process is stopping.",
     action:
-      "Run the commands in `fix`, which send the calls again, including those that have arrived.",
+      "Run the commands in `fix`. They send the missed calls, and repeat calls that have arrived.",
     fields: ["destinations", "sources", "since", "until", "fix"],
   },
   "operator-actions.read-failed": {
     levels: ["error"],
-    meaning:
-      "The topic `operator-actions` could not be read. Known pauses stay in force. The process " +
-      "retries every 5 s.",
-    action: "Read the error.",
+    meaning: "The topic `operator-actions` could not be read. Known pauses stay in force.",
+    action: null,
     fields: ["topic", "error"],
   },
   "operator-actions.invalid-record": {
     levels: ["warn"],
     meaning: "A record of the topic `operator-actions` was invalid and was ignored.",
-    action: "Find out who wrote it. A later version of Switchyard may write other records.",
+    action: "Find out who wrote it. It may be a later version of Switchyard.",
     fields: ["topic", "partition", "offset", "error", "omittedLines"],
   },
   "config.applied": {
     levels: ["info"],
-    meaning: "A changed configuration was applied.",
+    meaning:
+      "A changed configuration was applied. Lists show which entries were `added`, " +
+      "`removed` and `changed`.",
     action: null,
     fields: ["cause", "hash", "settings"],
     optional: ["destinations", "sources", "audiences"],
@@ -262,32 +250,32 @@ export const RUN_LINES = {
   "config.invalid": {
     levels: ["error"],
     meaning: "The configuration file was invalid. The previous configuration stays in use.",
-    action: "Fix each problem. `switchyard config check` shows the same problems.",
+    action: "Fix the problems.",
     fields: ["cause", "problems", "since"],
   },
   "config.warnings": {
     levels: ["warn"],
-    meaning: "The configuration contains something that is probably a mistake.",
+    meaning: "The configuration probably contains a mistake.",
     action: "Read the warnings.",
     fields: ["warnings"],
   },
   "config.needs-restart": {
     levels: ["warn"],
     meaning: "Changed settings take effect after a restart.",
-    action: "Restart the process at a convenient time.",
+    action: "Restart the process.",
     fields: ["settings"],
   },
   "config.waiting-for-topics": {
     levels: ["warn"],
-    meaning: "New destinations are waiting for their topics. All others continue.",
+    meaning: "New destinations are waiting for their topics.",
     action: TOPICS_FIX,
     fields: ["destinations", "topics", "fix"],
     optional: ["error"],
   },
   "tracing.dropped": {
     levels: ["warn"],
-    meaning: "Spans could not be posted and were dropped. Calls are not affected.",
-    action: "Check `tracing.url`, and whether the collector is running.",
+    meaning: "Spans could not be posted, and were dropped.",
+    action: "Check `tracing.url` and the collector.",
     fields: ["error", "count"],
   },
   "config.apply-failed": {

@@ -14,8 +14,8 @@ export const STAGE_LINES = {
   },
   "delivery.dead-lettered": {
     levels: ["warn"],
-    meaning: "A delivery was dead-lettered. `topic`, `partition` and `offset` identify its record.",
-    action: "Fix the cause, and [replay](control.md#replay-dead-letters) the dead letters.",
+    meaning: "A delivery was dead-lettered.",
+    action: "Look up the [reason](troubleshooting.md#dead-letters).",
     fields: [
       ...(["stage", "destination", "reason", "error"] as const),
       ...(["topic", "partition", "offset", "omittedLines"] as const),
@@ -24,7 +24,7 @@ export const STAGE_LINES = {
   },
   "attempts.records-dropped": {
     levels: ["warn"],
-    meaning: "Attempt records were dropped, `count` since the previous line. Deliveries continue.",
+    meaning: "Attempt records were dropped, `count` since the previous line.",
     action: "Run `switchyard topics`, and check that all brokers are running.",
     fields: ["stage", "topic", "count", "error"],
   },
@@ -36,10 +36,8 @@ export const STAGE_LINES = {
   },
   "destination.paused": {
     levels: ["warn"],
-    meaning: "A destination was paused: none of its deliveries are attempted, and its calls wait.",
-    action:
-      "Run `switchyard resume`. If the destination is paused in the configuration, set " +
-      "`paused: false`.",
+    meaning: "A destination was paused, so its deliveries wait.",
+    action: "Run `switchyard resume`, or set `paused: false` in the configuration.",
     fields: ["stage", "destination", "by", "since"],
     optional: ["until"],
   },
@@ -51,41 +49,40 @@ export const STAGE_LINES = {
   },
   "destination.token-missing": {
     levels: ["warn"],
-    meaning:
-      "There is no token for a destination's requests, so none of its deliveries are attempted.",
+    meaning: "There is no token for a destination's requests, so its deliveries wait.",
     action: "See [Authentication](authentication.md#without-a-token).",
     fields: ["stage", "destination", "error", "since"],
   },
   "destination.token-obtained": {
     levels: ["info"],
-    meaning: "Switchyard has a token again, and attempts continue.",
+    meaning: "Switchyard has a token again.",
     action: null,
     fields: ["stage", "destination"],
   },
   "destination.consumer-restarting": {
     levels: ["error"],
-    meaning: "A destination's consumer failed and is being restarted. Other destinations continue.",
+    meaning: "A destination's consumer failed and is being restarted.",
     action: null,
     fields: ["stage", "destination", "error", "retryAt"],
   },
   "record.dead-lettered": {
     levels: ["warn"],
-    meaning: "A stage could not use a record, and wrote it to `dead-letters`.",
-    action: "Ask the producer of the record to correct it.",
+    meaning: "A stage could not use a record, and dead-lettered it.",
+    action: "Look up the [reason](troubleshooting.md#dead-letters).",
     fields: ["stage", "reason", "error", "topic", "partition", "offset", "omittedLines"],
     optional: ["messageId", "source", "destination"],
   },
   "deletion.blocked": {
     levels: ["error"],
     meaning: "Deletions are blocked, because the partitions of a topic cannot be counted.",
-    action: "Create the topic, or grant the permission to describe it: see `fix`.",
+    action: "Create the topic, or grant the permission to describe it.",
     fields: ["stage", "topic", "error", "fix"],
   },
   "deletion.unknown-sources": {
     levels: ["warn"],
     meaning:
       "A deletion request named unknown sources. Destinations of all other sources are notified.",
-    action: "Correct the sources in the request, and send it again.",
+    action: "Correct the request, and send it again.",
     fields: ["stage", "sources", "count", "topic", "partition", "offset", "omittedLines"],
   },
   "audience.sync.started": {
@@ -107,16 +104,13 @@ export const STAGE_LINES = {
   },
   "audience.topic.recreated": {
     levels: ["warn"],
-    meaning:
-      "The topic `audience-syncs` is not the one that the partition's audiences were built from. " +
-      "Its records are treated as new.",
+    meaning: "The topic `audience-syncs` was recreated. Its records are treated as new.",
     action: "Send a sync for each audience whose last sync may have been on the previous topic.",
     fields: ["stage", "partition"],
   },
   "audience.store.opened": {
     levels: ["info"],
-    meaning:
-      "The local store of a partition was opened, and the records that it lacked were read from the changelog.",
+    meaning: "The local store of a partition was opened and brought up to date.",
     action: null,
     fields: ["stage", "partition", "storeState"],
   },
@@ -135,18 +129,18 @@ export const STAGE_LINES = {
   "audience.store.in-use": {
     levels: ["warn"],
     meaning: "Another process has the local store of a partition open. This process waits for it.",
-    action: "Give each process a directory of its own.",
+    action: "Give each process its own `audience.stateDir`.",
     fields: ["stage", "partition", "error"],
   },
   "audience.store.compaction-failed": {
     levels: ["warn"],
-    meaning: "Removed memberships are still on disk. The stage will try again to delete them.",
+    meaning: "Removed memberships could not be deleted from the disk yet.",
     action: "Check the disk.",
     fields: ["stage", "partition", "error"],
   },
   "ingest.listening": {
     levels: ["info"],
-    meaning: "The ingest stage started to accept calls over HTTP.",
+    meaning: "The ingest stage started to listen.",
     action: null,
     fields: ["stage", "host", "port", "connections"],
   },
@@ -159,12 +153,12 @@ export const STAGE_LINES = {
   "ingest.request-rejected": {
     levels: ["warn"],
     meaning: "A request was rejected.",
-    action: "See [Errors](http-apis.md#errors) for the codes.",
+    action: "Look up the [code](http-apis.md#errors).",
     fields: ["stage", "code", "omittedLines"],
   },
   "ingest.calls-rejected": {
     levels: ["warn"],
-    meaning: "Some calls in a batch were rejected. The others were accepted.",
+    meaning: "Some calls in a batch were rejected, and the others accepted.",
     action: "Ask the owner of the source to correct the calls.",
     fields: ["stage", "source", "reason", "count", "error", "omittedLines"],
   },
