@@ -39,10 +39,7 @@ const integrations: Decoder<JsonObject> = decoder({
 
 const options = {
   source: optional(id<SourceId>(), "The source of the calls."),
-  integrations: optional(
-    integrations,
-    "The `integrations` of the calls, which select their destinations.",
-  ),
+  integrations: optional(integrations, "The `integrations` of the calls."),
   consent: optional(audienceConsent, "Consent object of the calls."),
   approvalShare: optional(
     share(),
@@ -51,8 +48,7 @@ const options = {
   ),
   approvalMinimum: optional(
     wholeNumber(0, 1_000_000_000),
-    "Number of members that a sync may remove without approval, even if they are a large share of the " +
-      "audience. If not set, 100.",
+    "Number of members that any sync may remove without approval. If not set, 100.",
   ),
 };
 
@@ -74,7 +70,7 @@ export const audienceSettings = list(
 );
 
 export const audienceDefaults = section(
-  "Defaults for audiences, and the settings for computed traits.",
+  "Defaults for audiences, and the settings of computed traits.",
   options,
   (values): AudienceOptions => values,
 );

@@ -91,7 +91,6 @@ export const ingestSettings = section("The port on which calls are received over
   maxConnectionsPerAddress: setting(
     wholeNumber(1, 1_000_000),
     1_000,
-    "Maximum number of open connections from one IPv4 address or IPv6 /64, which may be that " +
-      "of a proxy.",
+    "Maximum number of open connections from one IPv4 address or IPv6 /64, which may be a proxy's.",
   ),
 });

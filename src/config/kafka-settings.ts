@@ -139,10 +139,7 @@ const MAX_MESSAGE_BYTES_MAX = 1_024 * 1_048_576;
 const onCorruptBatch = oneOf("stop", "skip");
 
 export const kafkaSettings = section("The Kafka cluster, and the topics in it.", {
-  brokers: required(
-    brokers,
-    "Brokers to contact first. Write an IPv6 address in brackets: `[2001:db8::1]:9092`.",
-  ),
+  brokers: required(brokers, "Brokers to contact first."),
   topicPrefix: setting(
     textLike("letters, digits, dots, dashes and underscores", /^[\w.-]{0,200}$/),
     "switchyard.",
@@ -168,7 +165,8 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
     }),
   ),
   onCorruptBatch: section(
-    "What to do with a corrupt batch in a topic that your producers write to: halt the stage (`stop`), or skip the batch, whose records are lost (`skip`).",
+    "What to do with a corrupt batch: halt the stage (`stop`), or skip the batch, whose records " +
+      "are lost (`skip`).",
     {
       calls: setting(onCorruptBatch, "stop", "For calls."),
       audienceSyncs: setting(onCorruptBatch, "stop", "For audience syncs."),
@@ -195,12 +193,12 @@ export const kafkaSettings = section("The Kafka cluster, and the topics in it.",
   createTopics: setting(
     flag(),
     true,
-    "If `true`, `run` creates missing topics. Otherwise `run` waits for them and logs their names.",
+    "If `false`, `run` waits for missing topics instead of creating them.",
   ),
   startTimeout: setting(
     duration(0, 86_400_000),
     "60s",
-    "Time for which a starting process keeps trying to reach brokers that are unreachable or still starting.",
+    "Time for which a starting process waits for the brokers.",
   ),
 });
 

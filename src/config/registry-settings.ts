@@ -52,17 +52,13 @@ type RegistryAuthentication =
 const fields = {
   url: required(
     urls,
-    "URL of the registry, including its path. If one of several URLs does not respond, the " +
-      "next one is used.",
+    "URL of the registry. If one of several does not respond, the next one is used.",
   ),
   username: optional(textLike("a user name", /^[^:]+$/), "User name. Requires `password`."),
   password: optional(secret("a password"), "Password of `username`."),
   token: optional(secret("a token"), "A bearer token, instead of a user name."),
   oauth: optionalSection(
-    section(
-      "A bearer token that is obtained with the OAuth 2 client credentials grant, instead of a user name.",
-      CLIENT_CREDENTIALS,
-    ),
+    section("The OAuth 2 client credentials grant, instead of a user name.", CLIENT_CREDENTIALS),
     false,
   ),
   tls: optionalSection(tlsFiles("TLS files for https URLs."), false),

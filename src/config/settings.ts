@@ -56,11 +56,7 @@ const operatorWebhook = section(
       webUrl("a complete http or https URL such as https://pager.example.com/hook"),
       "URL to which events are posted, as CloudEvents in JSON.",
     ),
-    headers: setting(
-      staticHeaders,
-      {},
-      "Static headers, added to each request. Values are secret.",
-    ),
+    headers: setting(staticHeaders, {}, "Static headers of each request. Values are secret."),
     sharedSecret: optional(
       secret("a string that is not empty"),
       "Secret that signs each event, in `X-Signature` and the headers of Standard Webhooks.",
@@ -165,7 +161,7 @@ const consoleSettings = section(
     adminAddresses: setting(
       listOf(adminAddress, "admin ports such as host-1:9464", { min: 0, max: 1_000 }),
       [],
-      "Admin ports of the processes. `switchyard run` adds the port of its own process.",
+      "Admin ports of the processes. `switchyard run` adds its own.",
     ),
   },
   requireToken,
@@ -187,8 +183,8 @@ const tracingSettings = optionalSection(
     parentBased: setting(
       flag(),
       false,
-      "If `true`, clients of ingest decide with the header `traceparent` whether a trace is " +
-        "kept. Do not use `true` if the ingest port is public.",
+      "If `true`, the header `traceparent` of calls over HTTP decides whether a trace is kept. " +
+        "Do not use `true` on a public port.",
     ),
     serviceName: setting(
       textLike("a name", /^\S.*$/),
@@ -218,7 +214,7 @@ const attemptsSettings = section(
     responseBytes: optional(
       size(1, RESPONSES_MAX_BYTES),
       "How much of an unsuccessful response's body is kept, which may repeat data from the " +
-        "request. If not set, nothing.",
+        "request.",
     ),
   },
 );
@@ -262,8 +258,8 @@ export const SETTINGS = section("", {
     required: setting(
       flag(),
       false,
-      "If `true`, a call without a consent object is not routed to a destination that requires " +
-        "consent categories.",
+      "If `true`, calls without a consent object are not routed to destinations with consent " +
+        "categories.",
     ),
   }),
   audiences: audienceSettings,
@@ -299,8 +295,7 @@ export const SETTINGS = section("", {
         max: DELAYS_MAX,
       }),
       ["10s", "30s", "2m", "5m", "15m", "30m", "60m"],
-      "Delay before each retry. The last one repeats until the retry window ends. Each delay " +
-        "has its own topic.",
+      "Delay before each retry. The last one repeats until the retry window ends.",
     ),
     allowNetworks: setting(
       listOf(network, "networks such as 127.0.0.0/8", { min: 0, max: 1_000 }),

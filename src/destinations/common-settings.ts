@@ -35,11 +35,7 @@ export const commonSettings = {
 
 /** Settings of destinations to which the deliver stage sends. */
 export const attemptSettings = {
-  paused: setting(
-    flag(),
-    false,
-    "If `true`, nothing is sent. Calls are still routed to this destination and wait in its queue.",
-  ),
+  paused: setting(flag(), false, "If `true`, calls wait in the destination's queue."),
   concurrency: setting(
     wholeNumber(1, 10_000),
     64,

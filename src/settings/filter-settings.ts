@@ -79,7 +79,7 @@ export const filterFields = {
   ),
   allowProperties: optional(
     propertyLists,
-    "Names of the properties to keep in an object, by its path. Its other properties are removed.",
+    "Names of the only properties to keep in an object, by its path.",
   ),
 };
 

@@ -10,7 +10,9 @@ export function renderConfiguration(): string {
   const nodes = Object.entries(fields);
   const single = Object.fromEntries(nodes.filter(([, node]) => node.kind === "setting"));
   const sections = nodes.filter(([, node]) => node.kind !== "setting");
-  const chapters = sections.map(([key, node]) => chapter(node, key));
+  const chapters = sections.map(([key, node], at) => {
+    return repeatedChapter(node, key, sections.slice(0, at)) ?? chapter(node, key);
+  });
   return pageWith("docs/configuration.md", {
     example: `\`\`\`yaml\n${readPage("examples/switchyard.yaml").trim()}\n\`\`\``,
     settings: [tableOf(rowsOf(single, [])), ...chapters].join("\n\n"),
@@ -22,6 +24,30 @@ function chapter(node: Node, key: string): string {
   if (node.kind === "list") return `${heading}\n\n${node.doc}\n\n${listTables(node.item)}`;
   if (node.kind !== "section") return "";
   return `${heading}\n\n${node.doc}\n\n${tableOf(rowsOf(node.fields, []))}`;
+}
+
+/** Returns a reference to an earlier chapter that has the same rows, or null. */
+function repeatedChapter(
+  node: Node,
+  key: string,
+  earlier: readonly (readonly [key: string, node: Node])[],
+): string | null {
+  if (node.kind !== "section") return null;
+  const rows = rowsOf(node.fields, []);
+  const [same] = earlier.find(([, other]) => isSubset(rows, chapterRows(other))) ?? [];
+  if (same === undefined) return null;
+  const names = Object.keys(node.fields).map((name) => `\`${name}\``);
+  const list = `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+  return `## \`${key}\`\n\n${node.doc} They are ${list}, as for [\`${same}\`](#${same}).`;
+}
+
+function isSubset(rows: readonly string[], all: readonly string[]): boolean {
+  return rows.every((each) => all.includes(each));
+}
+
+function chapterRows(node: Node): readonly string[] {
+  if (node.kind === "section") return rowsOf(node.fields, []);
+  return node.kind === "list" ? chapterRows(node.item) : [];
 }
 
 function listTables(item: Node): string {
@@ -63,9 +89,8 @@ function rowsOf(fields: Section<unknown>["fields"], below: readonly string[]): r
     const name = [...below, key];
     if (node.kind === "setting") return [row(name, [...valueAndDefault(node), node.doc])];
     if (node.kind === "section") {
-      const fallback = node.isOptional ? "not set" : "";
-      const value = node.takesFlag ? "true, false, or a map" : "map";
-      return [row(name, [value, fallback, node.doc]), ...rowsOf(node.fields, name)];
+      const value = node.takesFlag ? "boolean or map" : "map";
+      return [row(name, [value, "", node.doc]), ...rowsOf(node.fields, name)];
     }
     if (node.kind === "list") {
       const { min, max } = node.length;
@@ -73,7 +98,7 @@ function rowsOf(fields: Section<unknown>["fields"], below: readonly string[]): r
       const item = node.item.kind === "section" ? node.item.fields : {};
       return [head, ...rowsOf(item, [...below, `${key}[]`])];
     }
-    return [row(name, ["map", "not set", node.doc]), ...variantRows(node, name)];
+    return [row(name, ["map", "", node.doc]), ...variantRows(node, name)];
   });
 }
 
@@ -95,6 +120,10 @@ const EXPLAINED: readonly (readonly [RegExp, string])[] = [
   [/^the path of a PEM file with .*/, "a PEM file"],
   [/^a topic name of .*/, "a topic name"],
   [/^at most 200 lower-case letters, digits and dashes$/, "an ID"],
+  [/^true or false$/, "boolean"],
+  [/^a map of (?:paths|categories).*/, "map"],
+  [/^a path such as .*/, "path"],
+  [/ that is not empty$| and at most \d+$|, (?:at most \d+|\d+ to \d+) of them$/, ""],
   [/^an? /, ""],
 ];
 
@@ -102,7 +131,7 @@ function valueAndDefault(setting: Setting<unknown, Unit>): readonly [string, str
   const { decoder, fallback } = setting;
   const value = EXPLAINED.reduce((text, [from, to]) => text.replace(from, to), decoder.expected);
   if (fallback === undefined) return [value, "required"];
-  return [value, fallback === null ? "not set" : `\`${JSON.stringify(fallback)}\``];
+  return [value, fallback === null ? "" : `\`${JSON.stringify(fallback)}\``];
 }
 
 function row(name: readonly string[], cells: readonly string[]): string {

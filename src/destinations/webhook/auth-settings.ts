@@ -86,14 +86,11 @@ const oauth2 = section(
     ),
     privateKey: optional(
       pemFile("the path of a PEM file with a private key, without a passphrase", assertionKey),
-      "RSA key (RS256) or EC key on P-256 (ES256) that signs a JWT, which replaces the client " +
-        "secret (`private_key_jwt`).",
+      "RSA key, or EC key on P-256, that signs a JWT instead of the client secret " +
+        "(`private_key_jwt`).",
     ),
     keyId: optional(textLike("a key ID", /./s), "Key ID in the JWT's header (`kid`)."),
-    scope: optional(
-      textLike("a scope", /./s),
-      "Scope of the token. Separate several scopes with spaces.",
-    ),
+    scope: optional(textLike("a scope", /./s), "Scope of the token."),
     credentialsIn: setting(
       oneOf("header", "body"),
       "header",

@@ -56,7 +56,7 @@ const batchSettings: Section<Batch> = section("Sends several calls in each reque
   bytes: setting(
     size(1_024, 8 * 1_048_576),
     "512KiB",
-    "Maximum size of a body. A call that is larger is sent alone.",
+    "Maximum size of a body. A larger call is sent alone.",
   ),
   wait: setting(
     duration(1, 10_000),
@@ -66,7 +66,7 @@ const batchSettings: Section<Batch> = section("Sends several calls in each reque
   format: setting(
     oneOf("array", "ndjson"),
     "array",
-    "Format of the body: a JSON array, or one call per line as `application/x-ndjson`.",
+    "Format of the body: a JSON array, or one call per line.",
   ),
   responses: setting(
     oneOf("whole", "each"),
@@ -84,11 +84,7 @@ const endpoint = section(
       webUrl("a complete http or https URL such as https://crm.example.com/hook"),
       "URL to which webhooks are posted.",
     ),
-    headers: setting(
-      staticHeaders,
-      {},
-      "Static headers that are added to each request. Values are secret.",
-    ),
+    headers: setting(staticHeaders, {}, "Static headers of each request. Values are secret."),
   },
   ({ url, headers }): WebhookEndpoint => ({ key: endpointKey(url), url, headers }),
 );
@@ -129,7 +125,7 @@ const webhookFields = {
   attemptHeader: setting(
     flag(),
     false,
-    "If `true`, requests have the header `X-Switchyard-Attempt` with the number of the attempt.",
+    "If `true`, requests have the header `X-Switchyard-Attempt`.",
   ),
   traceparent: setting(
     flag(),
@@ -139,7 +135,7 @@ const webhookFields = {
   standardWebhooks: setting(
     flag(),
     false,
-    "If `true`, requests have the headers of Standard Webhooks (`webhook-id` and others). Requires `sharedSecret`.",
+    "If `true`, requests have the headers of Standard Webhooks. Requires `sharedSecret`.",
   ),
   batch: optionalSection(batchSettings, false),
   auth: authSetting,
