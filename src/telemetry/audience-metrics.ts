@@ -44,9 +44,7 @@ export const AUDIENCE_METRICS = {
     name: "switchyard_audience_state_stores_unavailable",
     type: "gauge",
     labels: [],
-    help:
-      "State stores that failed and have not been reopened. Their audiences are not processed. " +
-      "/readyz shows the error.",
+    help: "State stores that failed and have not been reopened. Their audiences are not processed.",
     inStatus: true,
   },
   audienceStores: {
@@ -54,7 +52,7 @@ export const AUDIENCE_METRICS = {
     type: "counter",
     labels: ["state"],
     help:
-      "State stores opened, by state: current, behind or missing; or the reason why it is " +
-      "rebuilt: stale, ahead, foreign or corrupt.",
+      "State stores opened, by state: current, behind or missing; or why it is rebuilt: stale, " +
+      "ahead, foreign or corrupt.",
   },
 } as const;

@@ -20,8 +20,8 @@ export const CLUSTER_METRICS = {
     type: "counter",
     labels: ["broker"],
     help:
-      "Sum of the throttle times in the broker's responses to this process, which exceeds a quota. " +
-      "Times of several connections can overlap, so the rate can be above 1.",
+      "Sum of the throttle times in the broker's responses. Those of several connections can " +
+      "overlap, so the rate can be above 1.",
   },
   lag: {
     name: "switchyard_consumer_lag_records",
@@ -43,9 +43,7 @@ export const CLUSTER_METRICS = {
     name: "switchyard_consumers_with_unknown_lag",
     type: "gauge",
     labels: ["stage"],
-    help:
-      "Consumers whose lag is unknown, because Kafka is unreachable or because they are joining " +
-      "or restarting.",
+    help: "Consumers whose lag is unknown, such as while they are joining.",
   },
   lagAge: {
     name: "switchyard_consumer_lag_age_seconds",
@@ -57,17 +55,15 @@ export const CLUSTER_METRICS = {
     name: "switchyard_topic_retention_seconds",
     type: "gauge",
     labels: ["stage", "destination"],
-    help:
-      "How long Kafka keeps the records that the consumer reads; the planned value if it cannot " +
-      "be read. Absent if records are kept forever.",
+    help: "How long Kafka keeps the records that the consumer reads. Absent if they are kept forever.",
   },
   lastFetch: {
     name: "switchyard_consumer_last_fetch_timestamp_seconds",
     type: "gauge",
     labels: ["stage", "destination"],
     help:
-      "Unix time of the last response to a fetch; 0 before the first. The earliest time if there " +
-      "are several consumers. A consumer with enough records in flight does not fetch.",
+      "Unix time of the last response to a fetch; 0 before the first. A consumer with enough " +
+      "records in flight does not fetch.",
   },
   lastHeartbeat: {
     name: "switchyard_consumer_last_heartbeat_timestamp_seconds",
@@ -75,7 +71,7 @@ export const CLUSTER_METRICS = {
     labels: ["stage", "destination"],
     help:
       "Unix time at which the coordinator last confirmed that the consumer is a member; 0 before " +
-      "the first. The earliest time if there are several consumers.",
+      "the first.",
   },
   foreignMembers: {
     name: "switchyard_consumer_foreign_members",
@@ -83,7 +79,7 @@ export const CLUSTER_METRICS = {
     labels: ["stage", "destination"],
     help:
       "Other programs that were members of the consumer group in the last 2 minutes. Only the " +
-      "process that leads the group sees all of them. Absent if there are none.",
+      "process that leads the group sees all of them.",
   },
   commitFailures: {
     name: "switchyard_consumer_commit_failures_total",
@@ -95,7 +91,9 @@ export const CLUSTER_METRICS = {
     name: "switchyard_produce_errors_total",
     type: "counter",
     labels: ["error"],
-    help: "Batches that were retried because they were not acknowledged, by Kafka's name for the error, or no-answer if there was no response.",
+    help:
+      "Batches that were not acknowledged and are retried, by Kafka's name for the error, or " +
+      "no-answer.",
   },
   produceDuration: {
     name: "switchyard_produce_duration_seconds",

@@ -12,16 +12,14 @@ export const DESTINATION_METRICS = {
     name: "switchyard_destination_on_hold_since_timestamp_seconds",
     type: "gauge",
     labels: ["destination"],
-    help:
-      "Unix time at which the hold of a destination began; 0 if it is not on hold. A failed " +
-      "probe does not end the hold.",
+    help: "Unix time at which the hold of a destination began; 0 if it is not on hold.",
     isSparse: true,
   },
   destinationPaused: {
     name: "switchyard_destination_paused",
     type: "gauge",
     labels: ["destination", "by"],
-    help: "1 while a destination is paused, by the configuration or by an operator. Both can be 1.",
+    help: "1 while a destination is paused by the configuration or by an operator.",
     isSparse: true,
   },
   destinationFailingSince: {
@@ -56,9 +54,8 @@ export const WAITING_METRICS = {
     type: "gauge",
     labels: ["destination", "delay"],
     help:
-      "Deliveries that await retry in a delay topic; with an empty destination, the sum of all " +
-      "destinations that are not listed. Absent while the content of the delay topic is " +
-      "unknown.",
+      "Deliveries that await retry; with an empty destination, the sum of all destinations that " +
+      "are not listed. Absent while unknown.",
     isSparse: true,
     inStatus: true,
   },
@@ -87,9 +84,7 @@ export const WAITING_METRICS = {
     name: "switchyard_delay_uncounted_partitions",
     type: "gauge",
     labels: ["delay"],
-    help:
-      "Partitions of a delay topic whose content is unknown, because they are still being read, " +
-      "cannot be read, or are not assigned yet (counted as one).",
+    help: "Partitions of a delay topic whose content is unknown.",
     inStatus: true,
   },
 } as const;

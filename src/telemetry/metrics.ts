@@ -69,8 +69,7 @@ export const METRICS = {
     type: "counter",
     labels: ["destination", "reason"],
     help:
-      "Valid calls that a destination does not get, by the first reason that applies: " +
-      "not-connected, disabled, named-false, all-false, no-consent, sampled-out or filtered " +
+      "Valid calls that a destination does not get, by the first reason that applies " +
       "(docs/rules.md#order).",
     inStatus: true,
   },
@@ -207,7 +206,7 @@ export const METRICS = {
     labels: ["stage", "destination"],
     help:
       "Number of times that records of a partition were deleted before they were read, usually " +
-      "by retention. They are lost.",
+      "by retention.",
   },
   consumerRestarts: {
     name: "switchyard_consumer_restarts_total",
@@ -219,7 +218,7 @@ export const METRICS = {
     name: "switchyard_consumer_halted",
     type: "gauge",
     labels: ["stage", "destination"],
-    help: "1 while a corrupt batch halts the consumer. /readyz shows its offset.",
+    help: "1 while a corrupt batch halts the consumer.",
     isSparse: true,
   },
   haltedOffset: {
@@ -233,16 +232,15 @@ export const METRICS = {
     name: "switchyard_corrupt_batches_skipped_total",
     type: "counter",
     labels: ["stage", "topic"],
-    help: "Corrupt batches of an input topic that were skipped, because kafka.onCorruptBatch is skip.",
+    help: "Corrupt batches skipped because kafka.onCorruptBatch is skip.",
   },
   ingestRequests: {
     name: "switchyard_ingest_requests_total",
     type: "counter",
     labels: ["code"],
     help:
-      "Requests to the ingest stage by outcome: ok, an error code from docs/http-apis.md, ignored-metrics " +
-      "or ignored-merge (accepted, but not stored), or client-closed (the client closed the connection " +
-      "first).",
+      "Requests to the ingest stage by outcome: ok, an error code from docs/http-apis.md, " +
+      "ignored-metrics, ignored-merge, or client-closed (before the response).",
   },
   ingestCalls: {
     name: "switchyard_ingest_calls_total",
@@ -260,9 +258,7 @@ export const METRICS = {
     name: "switchyard_ingest_calls_repaired_total",
     type: "counter",
     labels: ["source"],
-    help:
-      "Calls with an infinity or a not-a-number, which is read as null, or with an unescaped control " +
-      "character, which is escaped.",
+    help: "Calls that were stored after a repair of their JSON (docs/http-apis.md#broken-calls).",
   },
   ingestDuration: {
     name: "switchyard_ingest_request_duration_seconds",
@@ -306,15 +302,13 @@ export const METRICS = {
     name: "switchyard_config_last_success_timestamp_seconds",
     type: "gauge",
     labels: [],
-    help: "Unix time at which a valid configuration was last read, at startup or later.",
+    help: "Unix time at which a valid configuration was last read.",
   },
   configInvalidSince: {
     name: "switchyard_config_invalid_since_timestamp_seconds",
     type: "gauge",
     labels: [],
-    help:
-      "Unix time at which the configuration on disk became invalid; 0 if it is valid. The " +
-      "previous configuration stays in use.",
+    help: "Unix time at which the configuration on disk became invalid; 0 if it is valid.",
     inStatus: true,
   },
   configNeedsRestart: {

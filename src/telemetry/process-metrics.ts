@@ -47,7 +47,7 @@ export const PROCESS_METRICS = {
     name: "switchyard_tracing_spans_total",
     type: "counter",
     labels: ["outcome"],
-    help: "Spans by outcome: posted, or dropped because they could not be posted.",
+    help: "Spans by outcome: posted or dropped.",
   },
 } as const;
 
@@ -65,15 +65,13 @@ export const EVENT_METRICS = {
     labels: ["outcome"],
     help:
       "Posts of operator events to the operator's webhook, by outcome: accepted, rejected, " +
-      "retry (will be posted again), or too-old (a day old, not posted).",
+      "retry, or too-old (not posted after a day).",
   },
   attemptRecords: {
     name: "switchyard_attempt_records_total",
     type: "counter",
     labels: ["outcome"],
-    help:
-      "Attempt records by outcome: written, or dropped because the topic is not writable or the " +
-      "records arrive too fast.",
+    help: "Attempt records by outcome: written or dropped.",
   },
 } as const;
 

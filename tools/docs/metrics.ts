@@ -5,10 +5,12 @@ import { code, pageWith, table } from "./page.ts";
 
 export function renderMetrics(): string {
   const specs: readonly MetricSpec[] = Object.values(METRICS);
-  const rows = specs.map(({ name, type, labels, help }) => {
-    return [code(name), type, labels.map(code).join(", "), help];
-  });
+  const rows = specs.map(({ name, labels, help }) => [
+    code(name),
+    labels.map(code).join(", "),
+    help,
+  ]);
   return pageWith("docs/metrics.md", {
-    table: table(["Metric", "Type", "Labels", "Meaning"], rows),
+    table: table(["Metric", "Labels", "Meaning"], rows),
   });
 }

@@ -26,6 +26,15 @@ describe("names are used once", () => {
     expect(repeated(metricNames(planted))).toEqual([METRICS.recordsIn.name]);
   });
 
+  test("of metrics, whose ends show their types, as docs/metrics.md says", () => {
+    const typeOf = (name: string) => {
+      if (name.endsWith("_total")) return "counter";
+      return /_(?:duration|latency|overdue)_seconds$/.test(name) ? "histogram" : "gauge";
+    };
+    const wrong = Object.values(METRICS).filter(({ name, type }) => type !== typeOf(name));
+    expect(wrong).toEqual([]);
+  });
+
   test("of settings in the environment, where camel case and dots look the same", () => {
     expect(repeated(variables(SETTINGS).map(({ name }) => name))).toEqual([]);
     const any = optional(
