@@ -7,8 +7,14 @@ import { orderSchemas } from "../../src/cli/schemas/schema-files.ts";
 import { code, pageWith, table } from "./page.ts";
 
 const FOLDER = join(import.meta.dirname, "../../schemas");
-/** The page only names these files, because few readers need their fields. */
-const ONLY_NAMED = ["attempt.avsc", "operator-action.schema.json", "switchyard.schema.json"];
+/** The page only names these files: calls have their own page, and few readers need the fields of the others. */
+const ONLY_NAMED = [
+  "call.avsc",
+  "call-type.avsc",
+  "attempt.avsc",
+  "operator-action.schema.json",
+  "switchyard.schema.json",
+];
 
 interface Field {
   readonly name: string;

@@ -46,6 +46,8 @@ export const MOVED: Readonly<Record<string, string>> = {
   "ingest.md#the-devices-clock": "http-apis.md#the-devices-clock",
   "ingest.md#segments-snippet": "moving.md#segments-snippet",
   "registry.md#registering": "registry.md#register-schemas",
+  "schemas.md#switchyardcall": "calls.md#fields",
+  "schemas.md#switchyardcalltype": "calls.md#fields",
   "routing.md": "how-it-works.md#routing",
   "routing.md#integrations": "calls.md#integrations",
   "routing.md#copies": "how-it-works.md#routing",

@@ -48,6 +48,7 @@ test.each(["retries.md", "webhooks.md"])(
 test.each([
   ["| the body | 64 KiB |", "destinations/webhook/http.ts", "RESPONSE_BODY_MAX_BYTES = 65_536;"],
   ["each line of a long part | 24 KiB |", "http/bound-response.ts", "OTHER_MAX_BYTES = 24_576;"],
+  ["`UV_THREADPOOL_SIZE`, which is 12", "main.ts", 'UV_THREADPOOL_SIZE ??= "12"'],
   ...tableRows(`
 at most 256 records of each partition | deliver/running-destination.ts | PARTITION_RECORDS_MAX = 256;
 waits up to 20 s for a coordinator | kafka/consume/consumer-times.ts | COMMIT_OUTAGE_LIMIT_MS = 20_000;
@@ -58,7 +59,6 @@ more than 256 KiB for one response | http/bound-response.ts | WIRE_MAX_BYTES = 2
 A response is kept for 10 s | http/lookup.ts | FRESH_MS = 10_000;
 used for up to an hour when a lookup takes more than 1 s | http/lookup.ts | KEPT_MS = 3_600_000;
 used for up to an hour when a lookup takes more than 1 s | http/lookup.ts | PATIENCE_MS = 1_000;
-Node has 12 of these threads | main.ts | UV_THREADPOOL_SIZE ??= "12"
 opens after 20 failures in a row | deliver/circuit-breaker.ts | FAILURES_TO_OPEN = 20;
 at least a second ago | deliver/circuit-breaker.ts | FAILING_FOR_MS = 1_000;
 After 5 s a probe is due | deliver/circuit-breaker.ts | OPEN_FIRST_MS = 5_000;
