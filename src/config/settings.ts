@@ -56,7 +56,7 @@ const operatorWebhook = section(
       webUrl("a complete http or https URL such as https://pager.example.com/hook"),
       "URL to which events are posted, as CloudEvents in JSON.",
     ),
-    headers: setting(staticHeaders, {}, "Static headers of each request. Values are secret."),
+    headers: setting(staticHeaders, {}, "Static headers of each request."),
     sharedSecret: optional(
       secret("a string that is not empty"),
       "Secret that signs each event, in `X-Signature` and the headers of Standard Webhooks.",

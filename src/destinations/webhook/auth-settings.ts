@@ -99,7 +99,7 @@ const oauth2 = section(
     parameters: setting(
       parameters,
       {},
-      "Additional form fields, such as `audience` or `resource`. Values are secret.",
+      "Additional form fields, such as `audience` or `resource`.",
     ),
   },
   (values, place): OAuth2 | Invalid => {

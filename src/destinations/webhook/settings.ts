@@ -84,7 +84,7 @@ const endpoint = section(
       webUrl("a complete http or https URL such as https://crm.example.com/hook"),
       "URL to which webhooks are posted.",
     ),
-    headers: setting(staticHeaders, {}, "Static headers of each request. Values are secret."),
+    headers: setting(staticHeaders, {}, "Static headers of each request."),
   },
   ({ url, headers }): WebhookEndpoint => ({ key: endpointKey(url), url, headers }),
 );

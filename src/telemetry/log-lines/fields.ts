@@ -144,26 +144,17 @@ export const LOG_FIELDS = {
   signal: { type: "string" },
   since: { type: "instant" },
   source: { type: "string" },
-  sources: {
-    type: "object",
-    meaning: "IDs of sources, at most ten except in `config.applied`.",
-  },
+  sources: { type: "object" },
   stage: { type: "string" },
   stages: { type: "strings" },
-  state: {
-    type: "string",
-    meaning: "State of a circuit breaker: closed, open, half-open or recovering.",
-  },
+  state: { type: "string" },
   storeState: {
     type: "string",
     meaning:
       "State of the local store: current, behind or missing; or why it is rebuilt: stale, ahead, " +
       "foreign or corrupt.",
   },
-  subject: {
-    type: "string",
-    meaning: "What the event is about, such as a destination's ID.",
-  },
+  subject: { type: "string" },
   sumMs: {
     type: "number",
     meaning: "Sum of the throttle times since the previous line.",

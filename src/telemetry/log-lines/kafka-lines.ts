@@ -37,16 +37,14 @@ export const KAFKA_LINES = {
   },
   "kafka.client": {
     levels: ["debug", "warn"],
-    meaning: "kafkajs logged a line. The level of lines about connections is debug.",
+    meaning: "kafkajs logged a line.",
     action: "Look for lines about an unreachable broker.",
     fields: ["namespace", "message"],
     optional: ["error"],
   },
   "kafka.consumer.restarting": {
     levels: ["debug", "warn"],
-    meaning:
-      "A consumer failed, and has rejoined its group or is trying to. If a broker is " +
-      "unreachable, the level is debug.",
+    meaning: "A consumer failed, and has rejoined its group or is trying to.",
     action: "Act if it happens repeatedly.",
     fields: ["group", "error", "since"],
   },
@@ -105,9 +103,7 @@ export const KAFKA_LINES = {
   },
   "kafka.produce.failing": {
     levels: ["debug", "warn"],
-    meaning:
-      "Writes failed and are retried until they succeed. If a broker is unreachable, the level " +
-      "is debug.",
+    meaning: "Writes failed and are retried until they succeed.",
     action: "See [Kafka is unreachable](troubleshooting.md#kafka-is-unreachable).",
     fields: ["error"],
     optional: ["topic", "brokerId"],

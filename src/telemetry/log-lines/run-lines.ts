@@ -82,7 +82,7 @@ export const RUN_LINES = {
   "ready.partial": {
     levels: ["warn"],
     meaning: "Some consumers had not joined after 30 s. `/readyz` responds 200 anyway.",
-    action: "Look at the body of `/readyz`.",
+    action: "Read the body of `/readyz`.",
     fields: ["afterMs"],
   },
   stopping: {
@@ -151,9 +151,7 @@ export const RUN_LINES = {
     meaning:
       "The cluster rejected a planned setting of a topic. The topic was created without it, or " +
       "with the value `instead`.",
-    action:
-      "For `max.message.bytes`, set `kafka.maxMessageBytes`. Otherwise, check whether the " +
-      "cluster's default is enough.",
+    action: "See [A cluster that allows less](topics.md#a-cluster-that-allows-less).",
     fields: ["topic", "setting", "planned", "error"],
     optional: ["instead", "fix"],
   },

@@ -93,9 +93,7 @@ export const STAGE_LINES = {
   },
   "audience.sync.ended": {
     levels: ["info", "warn"],
-    meaning:
-      "A sync ended. The level is warn if it removed no members, because it awaits approval, " +
-      "was abandoned, or had the wrong number of users.",
+    meaning: "A sync ended. The level is warn if no members were removed.",
     action: "See [Syncs awaiting approval](audiences.md#syncs-awaiting-approval).",
     fields: [
       ...(["stage", "audience", "key", "sync", "outcome"] as const),
@@ -105,7 +103,7 @@ export const STAGE_LINES = {
   "audience.topic.recreated": {
     levels: ["warn"],
     meaning: "The topic `audience-syncs` was recreated. Its records are treated as new.",
-    action: "Send a sync for each audience whose last sync may have been on the previous topic.",
+    action: "Send a sync for each audience.",
     fields: ["stage", "partition"],
   },
   "audience.store.opened": {
