@@ -93,10 +93,16 @@ export function isUnchanged(changes: Changes): boolean {
 /**
  * Returns `before` with all values from `after` that may change while the process runs. References are not checked
  * again: a `defaultSource` whose source was removed stays until the restart, and its calls become dead letters.
+ * Equal destinations stay the same objects, so that later comparisons of 10,000 of them take no time.
  */
 export function applied(before: Config, after: Config): Config {
   const live = liveSettings(before, after);
-  const { sources, destinations, audiences } = after;
+  const { sources, audiences } = after;
+  const running = new Map(before.destinations.map((entry) => [entry.id, entry]));
+  const destinations = after.destinations.map((entry) => {
+    const same = running.get(entry.id);
+    return same !== undefined && isDeepStrictEqual(same, entry) ? same : entry;
+  });
   const from = (path: string) => (live.has(path) ? after : before);
   return {
     ...before,

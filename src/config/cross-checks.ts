@@ -195,7 +195,7 @@ function samePort(tree: unknown): readonly Problem[] {
 
 /** Normalizes a URL, so that two spellings of one URL count as one endpoint. */
 function normalised({ path, text }: Named): Named {
-  return { path, text: URL.canParse(text) ? new URL(text).href : text };
+  return { path, text: URL.parse(text)?.href ?? text };
 }
 
 function topicProblems(tree: unknown, ids: readonly Named[]): readonly Problem[] {
@@ -271,8 +271,8 @@ function privateAddress(
   path: Path,
   allowNetworks: readonly Network[],
 ): readonly Problem[] {
-  if (!URL.canParse(url)) return [];
-  const { hostname } = new URL(url);
+  const hostname = URL.parse(url)?.hostname;
+  if (hostname === undefined) return [];
   const report = (found: string, network: string): Problem[] => {
     const hint = `to allow it, add ${network} to delivery.allowNetworks`;
     return [{ path, found, expected: PUBLIC_ADDRESS, hint }];

@@ -116,15 +116,15 @@ class Merged {
     if (!isJsonObject(tree)) return whole(kindOf(tree), `a map with ${LISTS.join(", ")}`);
     return Object.entries(tree).flatMap(([key, value]) => {
       const list = LISTS.find((name) => name === key);
-      const line = lineOf([key]);
+      const problem = (found: string, expected: string) => {
+        return [{ ...problemAt(file, [key], found, expected), line: lineOf([key]) }];
+      };
       if (list === undefined) {
         const expected = `${LISTS.join(", ")}; other settings belong in the configuration file`;
-        return [{ ...problemAt(file, [key], "an unknown setting", expected), line }];
+        return problem("an unknown setting", expected);
       }
       if (value === null) return [];
-      if (!Array.isArray(value)) {
-        return [{ ...problemAt(file, [key], kindOf(value), "a list"), line }];
-      }
+      if (!Array.isArray(value)) return problem(kindOf(value), "a list");
       for (const [index, entry] of value.entries()) {
         const place = pathText([list, this.#lists[list].length]);
         this.entries.set(place, { file, index, lineOf });

@@ -18,7 +18,7 @@
 
 import { isJsonObject } from "../domain/json.ts";
 import type { Origin, ReadFile } from "../settings/config-path.ts";
-import { type Path, type Problem, pathText } from "../settings/problem.ts";
+import { type Problem, pathText } from "../settings/problem.ts";
 import { secretText, withoutNewline } from "./secret-file.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -38,13 +38,21 @@ export function fill(tree: unknown, env: Environment, readFile: ReadFile): Fille
   const origins = new Map<string, Origin>();
   const problems: Problem[] = [];
   const taken: string[] = [];
-  const walk = (node: unknown, path: Path): unknown => {
-    if (Array.isArray(node)) return node.map((entry, index) => walk(entry, [...path, index]));
+  const walked: (string | number)[] = [];
+  const inner = (node: unknown, key: string | number): unknown => {
+    walked.push(key);
+    const filled = walk(node);
+    walked.pop();
+    return filled;
+  };
+  const walk = (node: unknown): unknown => {
+    if (Array.isArray(node)) return node.map(inner);
     if (isJsonObject(node)) {
       const entries = Object.entries(node);
-      return Object.fromEntries(entries.map(([key, entry]) => [key, walk(entry, [...path, key])]));
+      return Object.fromEntries(entries.map(([key, entry]) => [key, inner(entry, key)]));
     }
     if (typeof node !== "string" || !node.includes("${")) return node;
+    const path = [...walked];
     const takesFile = references(node).some((inside) => inside?.startsWith(FILE) === true);
     origins.set(pathText(path), { kind: "filled", written: node, takesFile });
     const report: Report = (problem) => problems.push({ path, ...problem });
@@ -56,7 +64,7 @@ export function fill(tree: unknown, env: Environment, readFile: ReadFile): Fille
       return found ?? match;
     });
   };
-  return { tree: walk(tree, []), origins, problems, taken };
+  return { tree: walk(tree), origins, problems, taken };
 }
 
 /** Matches `$${`, or `${` with its content and with its closing brace, if there is one. */

@@ -4,7 +4,7 @@ import { isUtf8 } from "node:buffer";
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { FileBytes } from "../settings/config-path.ts";
-import { type LocatedProblem, pathText, whyUnreadable } from "../settings/problem.ts";
+import { type LocatedProblem, whyUnreadable } from "../settings/problem.ts";
 import { listFromText } from "../settings/scalars.ts";
 import type { Config } from "./config.ts";
 import { variableName } from "./environment.ts";
@@ -116,9 +116,9 @@ function byPlace(one: LocatedProblem, other: LocatedProblem): number {
 /** If a sentence starts with the path of an entry, adds the name of the file that contains the entry. */
 function withFile(text: string, entries: Included["entries"]): string {
   const [, list, index] = /^(\w+)\[(\d+)\]/.exec(text) ?? [];
-  const place = list === undefined ? null : writtenAt([list, Number(index)], entries);
-  if (place === null) return text;
-  return `${place.file}: ${pathText(place.path)}${text.slice(`${list}[${index}]`.length)}`;
+  const entry = entries.get(`${list}[${index}]`);
+  if (entry === undefined) return text;
+  return `${entry.file}: ${list}[${entry.index}]${text.slice(`${list}[${index}]`.length)}`;
 }
 
 function notUtf8(bytes: Buffer): LocatedProblem {

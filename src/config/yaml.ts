@@ -18,6 +18,7 @@ import {
 } from "yaml";
 
 import { describe, HIDDEN, type LocatedProblem, type Path } from "../settings/problem.ts";
+import { plainTree } from "./plain-yaml.ts";
 
 type Yaml =
   | {
@@ -42,7 +43,19 @@ const OPTIONS = {
   resolveKnownTags: false,
 } as const;
 
+/** Only a problem needs the lines, so a simple text is parsed completely when they are needed. */
 export function readYaml(text: string): Yaml {
+  const tree = plainTree(text);
+  if (tree === null) return parsed(text);
+  let full: Yaml | null = null;
+  const lineOf = (path: Path): number | null => {
+    full ??= parsed(text);
+    return full.kind === "yaml" ? full.lineOf(path) : null;
+  };
+  return { kind: "yaml", tree, lineOf };
+}
+
+function parsed(text: string): Yaml {
   const lines = new LineCounter();
   try {
     const document = parseDocument(text, { ...OPTIONS, lineCounter: lines });

@@ -44,22 +44,54 @@ export interface Place {
   warn(text: string): void;
 }
 
-export function placeAt(context: PlaceContext, path: Path, around: Origin | null = null): Place {
-  const origin = context.origins.get(pathText(path)) ?? around;
-  return {
-    path,
-    origin,
-    // If a list came from a file, its entries are also content of that file.
-    child: (key) => placeAt(context, [...path, key], takesFile(origin) ? origin : null),
-    readFile: context.readFile,
-    fail: (problem) => {
-      context.problems.push({ path, ...problem });
-      return INVALID;
-    },
-    warn: (text) => {
-      context.warnings.push(`${pathText(path)}: ${text}`);
-    },
-  };
+export function placeAt(context: PlaceContext, path: Path): Place {
+  return path.reduce<Place>((place, key) => place.child(key), new PlaceIn(context));
+}
+
+/** Computes its path and origin when they are needed: a large configuration has a million places and few problems. */
+class PlaceIn implements Place {
+  readonly #context: PlaceContext;
+  readonly #around: PlaceIn | null;
+  readonly #key: string | number;
+  #origin: Origin | null | undefined;
+
+  constructor(context: PlaceContext, around: PlaceIn | null = null, key: string | number = "") {
+    this.#context = context;
+    this.#around = around;
+    this.#key = key;
+  }
+
+  get path(): Path {
+    return this.#around === null ? [] : [...this.#around.path, this.#key];
+  }
+
+  get origin(): Origin | null {
+    if (this.#origin === undefined) {
+      const around = this.#around?.origin ?? null;
+      // If a list came from a file, its entries are also content of that file.
+      const inherited = takesFile(around) ? around : null;
+      const { origins } = this.#context;
+      this.#origin = origins.get(pathText(this.path)) ?? inherited;
+    }
+    return this.#origin;
+  }
+
+  child(key: string | number): Place {
+    return new PlaceIn(this.#context, this, key);
+  }
+
+  readFile(path: string): FileBytes {
+    return this.#context.readFile(path);
+  }
+
+  fail(problem: Omit<Problem, "path">): Invalid {
+    this.#context.problems.push({ path: this.path, ...problem });
+    return INVALID;
+  }
+
+  warn(text: string): void {
+    this.#context.warnings.push(`${pathText(this.path)}: ${text}`);
+  }
 }
 
 export function takesFile(origin: Origin | null | undefined): boolean {

@@ -253,7 +253,9 @@ function listIn(json: string): readonly unknown[] | null {
 function inFile(at: Place, file: string, inner: readonly (string | number)[]): Place {
   const where = `${file}${inner.map((key) => (typeof key === "number" ? `[${key}]` : `.${key}`)).join("")}`;
   return {
-    ...at,
+    path: at.path,
+    origin: at.origin,
+    readFile: (path) => at.readFile(path),
     child: (key) => inFile(at, file, [...inner, key]),
     fail: (problem) => at.fail({ ...problem, found: `${problem.found}, at ${where}` }),
     warn: (warning) => at.warn(`${where}: ${warning}`),

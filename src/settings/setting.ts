@@ -10,7 +10,7 @@
  *   optional   any of the first three                     null
  */
 
-import { isJsonObject } from "../domain/json.ts";
+import { isJsonObject, type JsonObject } from "../domain/json.ts";
 import { nearest } from "../domain/nearest.ts";
 import { allValid, INVALID, type Invalid, type Place } from "./config-path.ts";
 import type { Decoder, Unit } from "./decoder.ts";
@@ -77,8 +77,15 @@ export function setting<Value, U extends Unit>(
   fallback: string | number | boolean | readonly string[] | Readonly<Record<string, never>>,
   doc: string,
 ): Setting<Value, U> {
-  const decode = (raw: unknown, place: Place) =>
-    decoder.decode(given(decoder, raw, place) ?? fallback, place);
+  /** Shared by all places without a value. */
+  let byDefault: Value | Invalid | undefined;
+  const decode = (raw: unknown, place: Place) => {
+    if (isAbsent(raw)) {
+      byDefault ??= decoder.decode(fallback, place);
+      return byDefault;
+    }
+    return decoder.decode(given(decoder, raw, place) ?? fallback, place);
+  };
   return { kind: "setting", decoder, fallback, doc, decode };
 }
 
@@ -115,13 +122,17 @@ export function section<F extends Fields>(
   fields: F,
   finish: (values: Values<F>, place: Place) => unknown = (values) => values,
 ): Section<unknown> {
+  const nodes = Object.entries(fields).map(([key, node]) => {
+    const unit = node.kind === "setting" ? node.decoder.unit : "";
+    return { key, node, name: `${key}${unit}` };
+  });
   const decode = (raw: unknown, place: Place): unknown => {
     const map = readMap(raw ?? {}, place);
     if (map === INVALID) return INVALID;
-    reportUnknown(map, Object.keys(fields), place);
-    const values = Object.entries(fields).map(([key, node]) => {
-      const unit = node.kind === "setting" ? node.decoder.unit : "";
-      return [`${key}${unit}`, node.decode(map.get(key), place.child(key))] as const;
+    reportUnknown(map, fields, place);
+    const values = nodes.map(({ key, node, name }) => {
+      const inside = Object.hasOwn(map, key) ? map[key] : undefined;
+      return [name, node.decode(inside, place.child(key))] as const;
     });
     if (values.some(([, entry]) => entry === INVALID)) return INVALID;
     // The names and values are those in `fields`, as the type `Values` requires.
@@ -156,7 +167,7 @@ export function variants<S extends Readonly<Record<string, Section<unknown>>>>(
   const decode = (raw: unknown, place: Place): ValueOf<S[keyof S]> | Invalid => {
     const map = readMap(raw, place);
     if (map === INVALID) return INVALID;
-    const chosen = map.get(tag);
+    const { [tag]: chosen, ...rest } = map;
     const variant = typeof chosen === "string" && names.includes(chosen) ? sections[chosen] : null;
     if (!variant) {
       const found = describe(chosen ?? undefined);
@@ -164,7 +175,6 @@ export function variants<S extends Readonly<Record<string, Section<unknown>>>>(
       const hint = similar === null ? null : `did you mean ${similar}?`;
       return place.child(tag).fail({ found, expected: names.join(" or "), hint });
     }
-    const rest = Object.fromEntries([...map].filter(([key]) => key !== tag));
     return variant.decode(rest, place) as ValueOf<S[keyof S]> | Invalid;
   };
   return { kind: "variants", doc, tag, tagDoc, sections, isOptional: false, decode };
@@ -204,20 +214,17 @@ interface ListLength {
   readonly max: number;
 }
 
-function readMap(raw: unknown, place: Place): ReadonlyMap<string, unknown> | Invalid {
-  if (isJsonObject(raw)) return new Map(Object.entries(raw));
+function readMap(raw: unknown, place: Place): JsonObject | Invalid {
+  if (isJsonObject(raw)) return raw;
   // Only the kind of value is shown, because the value may be a misplaced secret.
   return place.fail({ found: kindOf(raw), expected: "a map of settings", hint: null });
 }
 
 /** Reports unknown keys without their values, which may be secret. */
-function reportUnknown(
-  map: ReadonlyMap<string, unknown>,
-  known: readonly string[],
-  place: Place,
-): void {
-  for (const key of map.keys()) {
-    if (known.includes(key)) continue;
+function reportUnknown(map: JsonObject, fields: Fields, place: Place): void {
+  for (const key of Object.keys(map)) {
+    if (Object.hasOwn(fields, key)) continue;
+    const known = Object.keys(fields);
     const similar = nearest(key, known);
     place.child(key).fail({
       found: "an unknown setting",
