@@ -29,7 +29,7 @@ import { OpenArrivals } from "./open-arrivals.ts";
 import type { Store } from "./ports.ts";
 import type { StoreChange } from "./store/ordered-store.ts";
 
-/** The range of all keys `n<first>`. */
+/** The range of all keys of the form `n<first>`. */
 const COUNTS_RANGE: KeyRange = { from: "n", to: "o" };
 
 export class CatchUp {

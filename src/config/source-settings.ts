@@ -15,7 +15,7 @@ const fields = {
   writeKey: optional(writeKey, "Key that identifies the source of calls over HTTP."),
   writeKeys: optional(
     listOf(writeKey, "write keys", { min: 1, max: 100 }),
-    "Several write keys during a rotation, instead of `writeKey`.",
+    "All write keys that are valid during a rotation. Set this instead of `writeKey`.",
   ),
   destinations: setting(
     listOf(id<DestinationId>(), "destination ids", { min: 0, max: ANY_LENGTH }),

@@ -102,7 +102,7 @@ export function parseDelivery(headers: RecordHeaders): ParsedDelivery {
   return readDelivery({ headers });
 }
 
-/** Reads a delivery from its record, without decoding all headers. */
+/** Reads a delivery from its record, and decodes only the headers that it needs. */
 export function readDelivery(record: WithHeaders): ParsedDelivery {
   fields.read(record);
   const messageId = fields.text(AT.messageId);

@@ -152,7 +152,7 @@ const watchedSockets = new Map<Socket, ResponseBounds>();
 let timer: NodeJS.Timeout | null = null;
 
 /**
- * Limits the number of bytes that are received on a TLS connection for one response, until the socket is closed.
+ * Limits how many bytes a TLS connection may receive for one response. The limit applies until the socket is closed.
  * OpenSSL itself handles TLS messages such as KeyUpdate, session tickets and new handshakes, which the socket's reader
  * does not get, so the number of bytes below TLS is checked periodically.
  *

@@ -265,7 +265,7 @@ const DOUBLINGS_MAX = 10;
  * Returns the time after which a schema is requested again.
  *
  * @param failures number of consecutive lookups of the schema that got no response.
- * @param chance at least 0 and less than 1. It shortens the wait by up to half, so that processes do not send their
+ * @param chance a random number, at least 0 and less than 1. It shortens the wait by up to half, so that processes do not send their
  * requests at the same time.
  */
 function retryDelayMs(failures: number, chance: number): number {

@@ -109,7 +109,7 @@ export function withConsent<Given extends Partial<DestinationRules>>(
 
 /** The consent object of an audience's calls. */
 export const audienceConsent: Decoder<Readonly<Record<string, boolean>>> = decoder({
-  expected: `a map of categories of at most ${CATEGORY_CHARACTERS_MAX} characters to true or false`,
+  expected: `a map from categories (at most ${CATEGORY_CHARACTERS_MAX} characters each) to true or false`,
   unit: "",
   json: { type: "object", additionalProperties: { type: "boolean" } },
   test: (raw) => {

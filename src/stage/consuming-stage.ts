@@ -190,8 +190,9 @@ function skipBatches(
 }
 
 /**
- * Returns a function that calls `act` at most once. A closed producer does not count as a failure: the program closes
- * the producer after the stages, and the records will be read again.
+ * Returns a function that calls `act` at most once. The error of a closed producer does not count as a
+ * failure, because the program closes the producer only after it has stopped the stages, and the records will be read
+ * again.
  */
 function failOnce(act: (error: Error) => void): Fail {
   let isDone = false;

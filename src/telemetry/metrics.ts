@@ -191,7 +191,7 @@ export const METRICS = {
     name: "switchyard_dead_letters_total",
     type: "counter",
     labels: ["stage", "reason", "destination"],
-    help: "Dead letters written. The destination is empty if the record was not a delivery.",
+    help: "Dead letters written. The label `destination` is empty if the record was not a delivery.",
     inStatus: true,
   },
   rebalances: {
@@ -265,7 +265,7 @@ export const METRICS = {
     type: "histogram",
     labels: [],
     buckets: ATTEMPT_S,
-    help: "Time from receiving the head of a request with calls to sending its response.",
+    help: "Time from when the head of a request with calls is received until its response is sent.",
   },
   ingestInFlightBytes: {
     name: "switchyard_ingest_in_flight_bytes",
@@ -315,7 +315,7 @@ export const METRICS = {
     name: "switchyard_config_settings_pending_restart",
     type: "gauge",
     labels: [],
-    help: "Settings in the configuration on disk that take effect after a restart.",
+    help: "Changed settings in the configuration on disk that take effect only after a restart.",
     inStatus: true,
   },
   configHeldBack: {

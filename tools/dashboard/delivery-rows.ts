@@ -190,7 +190,7 @@ export const DELIVERY_ROWS: readonly Row[] = [
       {
         title: "Dead letters in the selected time",
         description:
-          "Dead letters by destination and reason. The destination is empty if the record was not a delivery.",
+          "Dead letters by destination and reason. The label `destination` is empty if the record was not a delivery.",
         ...look("table", 8, "short"),
         queries: {
           "": most(`sum by (stage, destination, reason) (${counted("deadLetters")}) > 0`),

@@ -166,7 +166,7 @@ function whyNot(refused: string | null, compared: Compared | Unapplied) {
     why:
       `${counted(records, "record")} of earlier syncs ${have} not been applied; the oldest ` +
       `has been waiting since ${since}, so the current members are unknown`,
-    todo: `Start the audience stage, or wait until it has caught up, and publish the list again; ${uncompared}`,
+    todo: `Start the audience stage if it is not running, wait until it has caught up, and publish the list again; ${uncompared}`,
   };
 }
 

@@ -69,7 +69,7 @@ function replayCommand(shell: Shell, exit: Exit): Command {
     .summary("replay dead letters")
     .description(
       "Replays dead letters. Deliveries go back to their destination's queue and get a new retry window; " +
-        "other records go back to the topic they came from. Before it starts, prints what will be replayed.",
+        "other records go back to the topic they came from. Prints what will be replayed before it starts.",
     )
     .option("--dry-run", "count the matching dead letters without replaying them")
     .option("--include-replayed", "include dead letters that have already been replayed")

@@ -169,7 +169,7 @@ function checkStandardWebhooks(
 ): Invalid | null {
   let invalid: Invalid | null = null;
   if (sharedSecret === null) {
-    const expected = "a string that is not empty, because standardWebhooks is true";
+    const expected = "a string that is not empty, which standardWebhooks requires";
     invalid = place.child("sharedSecret").fail({ found: "nothing", expected, hint: null });
   }
   invalid = checkStandardSecrets({ sharedSecret, previousSharedSecret }, place) ?? invalid;

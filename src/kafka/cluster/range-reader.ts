@@ -254,7 +254,7 @@ async function listedOffset(
   return found.offset;
 }
 
-/** Fetches on the connection for all other requests. kafkajs would open a connection only for fetches. */
+/** Fetches on the connection for all other requests. kafkajs would open a separate one for fetches. */
 async function fetchOnce(
   broker: Broker,
   maxWaitMs: number,

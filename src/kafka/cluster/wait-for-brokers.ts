@@ -106,8 +106,8 @@ class Tries {
   }
 
   /**
-   * Returns null if a broker has responded. Never throws. Abandons the attempt at the limit, or if the signal
-   * aborts.
+   * Returns null if a broker has responded. Never throws. Abandons the attempt when the time limit is reached, or the
+   * signal aborts.
    */
   async next(limitMs: number, signal: AbortSignal): Promise<Failed | null> {
     const reached: { step: Step } = { step: "connect" };

@@ -147,7 +147,8 @@ export class Committer {
       const isFirst = this.#metadata === "whole";
       this.#metadata = isFirst ? "topic" : "none";
       if (!isFirst) return this.#commitChanges();
-      const hint = "Raise offset.metadata.max.bytes to 4096, or a restart repeats more records.";
+      const hint =
+        "Raise offset.metadata.max.bytes to 4096; otherwise, more records are repeated after a restart.";
       this.#log.warn({ group, hint }, "kafka.commit.metadata-rejected");
       await this.#commitChanges();
       return;

@@ -52,7 +52,7 @@ export function consumerTimes(sessionTimeoutMs: number, drainLimitMs: number): C
   };
 }
 
-/** The limit for one partition of several, in one response. */
+/** Maximum bytes of each partition in a response for several partitions. */
 export function partitionFetchMaxBytes(
   { maxBytes }: Pick<ConsumeOptions, "maxBytes">,
   partitions: number,

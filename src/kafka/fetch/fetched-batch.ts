@@ -1,4 +1,4 @@
-/** One partition of a response, decoded, as a member gets it. */
+/** The decoded records of one partition in a response, as a member gets them. */
 
 import type { CorruptBatch } from "../../domain/corrupt-batch.ts";
 import type { FetchedBatch, FetchedRecord } from "../membership.ts";

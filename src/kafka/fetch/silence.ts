@@ -20,7 +20,7 @@ export const SILENT_MS = 10_000;
 const LATE_MS = 5_000;
 const UNUSED_MS = 30_000;
 
-/** The state of a connection for fetches, observed from outside. */
+/** The state of a connection for fetches. */
 export interface FetchObservation {
   /** The number of requests so far; null if no request is in flight. */
   readonly requestNumber: number | null;

@@ -48,7 +48,7 @@ export interface Connection {
   readonly requestQueue: {
     /** Requests that are not sent yet. */
     readonly pending: readonly unknown[];
-    /** `true` if the latest response had a throttle time. */
+    /** `true` if the latest response had a throttle time above 0. */
     readonly isThrottled: boolean;
     /** In epoch milliseconds. */
     readonly throttledUntil: number;

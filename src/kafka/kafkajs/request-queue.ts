@@ -70,7 +70,7 @@ interface Fulfilled {
 export interface HoldingQueue {
   /** Called when the broker requests a pause. */
   onThrottled: ((request: string, throttleMs: number) => void) | null;
-  /** `true` if the latest response had a throttle time. */
+  /** `true` if the latest response had a throttle time above 0. */
   readonly isThrottled: boolean;
   /** Called when a request has timed out. */
   onTimedOut: (() => void) | null;

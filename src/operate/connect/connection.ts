@@ -8,7 +8,7 @@ import { type PlannedTopic, recordMaxBytes, topicPlan } from "../../topics/topic
 
 const CLIENT_ID = "switchyard";
 
-/** @param current returns the current configuration, whose certificates and passwords new connections use. */
+/** @param current returns the current configuration. New connections use its certificates and passwords. */
 export function kafkaConnection(config: Config, current = (): Config => config): KafkaConnection {
   const { brokers, sessionTimeoutMs } = config.kafka;
   return {

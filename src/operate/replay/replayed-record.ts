@@ -72,7 +72,7 @@ export interface TallyRow {
   readonly reason: string;
   /** The topic to which a replay writes these dead letters; null if a replay refuses them. */
   readonly to: string | null;
-  /** The reason why a replay refuses these dead letters; null if it does not refuse them. */
+  /** The reason why these dead letters cannot be replayed; null if they can. */
   readonly refused: string | null;
   readonly count: number;
 }

@@ -143,7 +143,7 @@ export interface FinalState {
   readonly tookMs: number | null;
 }
 
-/** Something that is unknown. Each kind has its own hint for operators. */
+/** What could not be found out about a call. Each kind has its own hint for operators. */
 export type Gap =
   | { readonly kind: "no-attempts-topic" }
   | { readonly kind: "call-not-found"; readonly sinceMs: number }

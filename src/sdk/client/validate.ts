@@ -42,7 +42,7 @@ const LIBRARY_ALONE: unknown = { library: LIBRARY };
 const ID: FieldRule = {
   read: readId,
   expected:
-    "a string, or a finite number up to 2^53 - 1; pass a larger ID as a string, because JavaScript has rounded the number",
+    "a string, or a finite number up to 2^53 - 1; pass a larger ID as a string, because JavaScript rounds larger numbers",
 };
 const TEXT: FieldRule = {
   read: (value) => (typeof value === "string" ? value : undefined),

@@ -139,7 +139,8 @@ export const LOG_FIELDS = {
   setting: { type: "string" },
   settings: {
     type: "strings",
-    meaning: "In `config.applied`, those that apply immediately, without lists such as `sources`.",
+    meaning:
+      "In `config.applied`, the settings that apply immediately, except lists such as `sources`.",
   },
   signal: { type: "string" },
   since: { type: "instant" },

@@ -11,7 +11,7 @@ export const KAFKA_LINES = {
   },
   "kafka.waiting": {
     levels: ["warn"],
-    meaning: "No broker was usable at startup, which is retried for `kafka.startTimeout`.",
+    meaning: "No broker was usable at startup. Connecting is retried for `kafka.startTimeout`.",
     action: "See [connection errors](connect.md#connection-errors).",
     fields: ["cause"],
   },
@@ -29,7 +29,7 @@ export const KAFKA_LINES = {
   },
   "kafka.throttled": {
     levels: ["warn"],
-    meaning: "A broker throttled this process, which exceeds one of its quotas.",
+    meaning: "A broker throttled this process because it exceeded a quota.",
     action:
       "See [The brokers throttle the " +
       "process](troubleshooting.md#the-brokers-throttle-the-process).",

@@ -36,14 +36,14 @@ export const STAGE_LINES = {
   },
   "destination.paused": {
     levels: ["warn"],
-    meaning: "A destination was paused, so its deliveries wait.",
+    meaning: "A destination was paused, and its deliveries now wait.",
     action: "Run `switchyard resume`, or set `paused: false` in the configuration.",
     fields: ["stage", "destination", "by", "since"],
     optional: ["until"],
   },
   "destination.resumed": {
     levels: ["info"],
-    meaning: "A destination is no longer paused, or is now disabled.",
+    meaning: "The pause of a destination ended, because it was resumed or disabled.",
     action: null,
     fields: ["stage", "destination"],
   },

@@ -75,7 +75,7 @@ webhook batch: { responses: some } | .batch.responses | "some" | whole or each
 webhook batch: { size: 2 } | .batch.size | an unknown setting | one of calls
 webhook deliver: all | .deliver | "all" | any or every
 webhook name: "" | .name | "" | a name
-webhook standardWebhooks: true | .sharedSecret | nothing | because standardWebhooks
+webhook standardWebhooks: true | .sharedSecret | nothing | which standardWebhooks requires
 webhook standardWebhooks: true, sharedSecret: "whsec_" | .sharedSecret | whsec_ followed by something other than base64 | base64 after whsec_
 webhook standardWebhooks: true, sharedSecret: "whsec_a" | .sharedSecret | whsec_ followed by something other than base64 | base64 after whsec_
 webhook standardWebhooks: true, sharedSecret: "whsec_not base64" | .sharedSecret | whsec_ followed by something other than base64 | base64 after whsec_

@@ -30,7 +30,7 @@ const READ_MS = 2;
 /** A broker that processes the requests of a connection one after the other. */
 class ThrottlingBroker {
   throttleMs = 0;
-  /** True if the latest response had a throttle time. */
+  /** True if the latest response had a throttle time above 0. */
   isThrottling = false;
   connections = 0;
   requests = 0;
