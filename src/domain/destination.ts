@@ -68,5 +68,5 @@ export function isAttempted(destination: Destination): destination is AttemptedD
 
 /** The first 16 hex digits of the SHA-256 of the URL. */
 export function endpointKey(url: string): EndpointKey {
-  return createHash("sha256").update(url).digest("hex").slice(0, 16) as EndpointKey;
+  return createHash("sha256").update(url).digest().toString("hex", 0, 8) as EndpointKey;
 }

@@ -43,7 +43,7 @@ export class ClusterWatch {
   /** Broker addresses by node ID. */
   #known = new Map<number, string>();
   /** Node IDs by topic, then by partition. */
-  readonly #leaders = new Map<string, ReadonlyMap<number, number>>();
+  readonly #leaders = new Map<string, readonly number[]>();
   /** Topics with a partition whose leader is unknown or has moved. */
   readonly #unsettled = new Set<string>();
   #leadersAtMs = Number.NEGATIVE_INFINITY;
@@ -174,7 +174,7 @@ export class ClusterWatch {
   }
 
   #leaderOf({ topic, partition }: PartitionPlace): number | undefined {
-    return this.#leaders.get(topic)?.get(partition);
+    return this.#leaders.get(topic)?.[partition];
   }
 
   async #lookup(nodeId: number | null, topics: readonly string[]): Promise<boolean> {
@@ -201,8 +201,8 @@ export class ClusterWatch {
     );
     for (const found of topicMetadata) {
       const { topic, partitionMetadata } = found;
-      const leaders = new Map<number, number>();
-      for (const { partitionId, leader } of partitionMetadata) leaders.set(partitionId, leader);
+      const leaders = partitionMetadata.map(() => -1);
+      for (const { partitionId, leader } of partitionMetadata) leaders[partitionId] = leader;
       this.#leaders.set(topic, leaders);
       if (isUsable(found)) this.#unsettled.delete(topic);
       else this.#unsettled.add(topic);

@@ -74,7 +74,8 @@ export class LeaderTable {
   add(watching: WatchingTopics): void {
     this.#watching.add(watching);
     for (const topic of watching.topics) {
-      this.#watchers.set(topic, [...(this.#watchers.get(topic) ?? []), watching]);
+      const others = this.#watchers.get(topic);
+      this.#watchers.set(topic, others === undefined ? [watching] : [...others, watching]);
     }
     this.#queries = null;
     if (this.#timer === undefined) this.#schedule();
@@ -115,15 +116,9 @@ export class LeaderTable {
     return this.#loads.ask(topics);
   }
 
-  /** The IDs of these topics by name; topics without an ID are omitted. */
-  async topicIds(topics: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    const all = await this.#idLookups.ask(topics);
-    return new Map(
-      topics.flatMap((topic): [string, string][] => {
-        const id = all.get(topic);
-        return id === undefined ? [] : [[topic, id]];
-      }),
-    );
+  /** The IDs of these topics, and perhaps of others, by name; topics without an ID are omitted. */
+  topicIds(topics: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    return this.#idLookups.ask(topics);
   }
 
   /** Call when leaders of these topics may have moved. */
@@ -193,7 +188,9 @@ export class LeaderTable {
       this.#addressChanges += 1;
     }
     for (const [topic, leaders] of topics) {
-      if (!isSame(this.#topics.get(topic), leaders)) this.#topics.set(topic, leaders);
+      const known = this.#topics.get(topic);
+      if (known !== undefined && isSame(known, leaders)) topics.set(topic, known);
+      else this.#topics.set(topic, leaders);
     }
   }
 }
@@ -222,8 +219,8 @@ class OneTurn<Result> {
   }
 }
 
-function isSame(one: TopicLeaders | undefined, other: TopicLeaders): boolean {
-  if (one === undefined || one.errorCode !== other.errorCode) return false;
+function isSame(one: TopicLeaders, other: TopicLeaders): boolean {
+  if (one.errorCode !== other.errorCode) return false;
   if (one.nodes.length !== other.nodes.length) return false;
   return one.nodes.every((node, partition) => node === other.nodes[partition]);
 }

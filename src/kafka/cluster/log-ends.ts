@@ -23,13 +23,13 @@ interface Heard {
  * partitions, such entries would reach the old generation, and an idle process would collect its whole heap
  * once a minute.
  */
-interface Known {
+class Known {
   /** Null if it has not been received. */
-  end: number | null;
-  atMs: number;
+  end: number | null = null;
+  atMs = 0;
   /** The first offset; 0 if it was not requested. */
-  first: number;
-  keptIn: number;
+  first = 0;
+  keptIn = 0;
 }
 
 export class LogEnds {
@@ -83,7 +83,7 @@ export class LogEnds {
       ofTopic = [];
       this.#known.set(topic, ofTopic);
     }
-    const known = ofTopic[partition] ?? { end: null, atMs: 0, first: 0, keptIn: 0 };
+    const known = ofTopic[partition] ?? new Known();
     ofTopic[partition] = known;
     return known;
   }

@@ -50,8 +50,10 @@ type Taken = "taken" | "skipped" | "full";
 
 /** In `#bytes`, marks a record that is processed but still in the arrays. */
 const FINISHED = -1;
-/** V8 keeps an array of up to 64 bytes in its heap, without a buffer. An idle partition has three of these arrays. */
+/** V8 keeps an array of up to 64 bytes in its heap, without a buffer. */
 const CAPACITY_FIRST = 8;
+/** Most partitions of an installation with many destinations are idle, and need no arrays. */
+const NONE = new Float64Array(0);
 
 export class Completion {
   readonly #topicId: string;
@@ -62,9 +64,9 @@ export class Completion {
    * The offsets of the records from `#head` up to, but not including, `#tail`, in ascending order. The first record is
    * unprocessed.
    */
-  #offsets = new Float64Array(CAPACITY_FIRST);
-  #timestamps = new Float64Array(CAPACITY_FIRST);
-  #bytes = new Float64Array(CAPACITY_FIRST);
+  #offsets = NONE;
+  #timestamps = NONE;
+  #bytes = NONE;
   #head = 0;
   #tail = 0;
   /** The most characters that the records from head to tail can need in the metadata (see the top of this file). */
@@ -270,10 +272,11 @@ export class Completion {
   #sweep(): void {
     const from = { offsets: this.#offsets, timestamps: this.#timestamps, bytes: this.#bytes };
     const end = this.#tail;
-    if (this.#inFlight * 2 > from.offsets.length) {
-      this.#offsets = new Float64Array(from.offsets.length * 2);
-      this.#timestamps = new Float64Array(from.offsets.length * 2);
-      this.#bytes = new Float64Array(from.offsets.length * 2);
+    if (this.#inFlight * 2 >= from.offsets.length) {
+      const capacity = Math.max(CAPACITY_FIRST, from.offsets.length * 2);
+      this.#offsets = new Float64Array(capacity);
+      this.#timestamps = new Float64Array(capacity);
+      this.#bytes = new Float64Array(capacity);
     }
     let at = this.#head;
     this.#head = 0;

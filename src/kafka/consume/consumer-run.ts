@@ -18,6 +18,8 @@ import type {
   Assignment,
   CreateMembership,
   FetchedBatch,
+  FetchedOffset,
+  GroupEvents,
   Member,
   Membership,
   MembershipOptions,
@@ -37,9 +39,10 @@ type State = "joining" | "taking" | "leaving" | "over";
 
 const LEAVE_LIMIT_MS = 5_000;
 
-export class ConsumerRun {
+export class ConsumerRun implements GroupEvents {
   /** Resolves with the error if the run ends without `stop`, and with null after `stop`. */
   readonly ended: Promise<Error | null>;
+  readonly foreignMembers: GroupEvents["foreignMembers"];
   readonly #end: (error: Error | null) => void;
   readonly #onJoined: () => void;
   readonly #onAbandoned: (uncommitted: Error | null) => void;
@@ -69,16 +72,8 @@ export class ConsumerRun {
     this.#lease = lease;
     this.#pulse = memory.pulse;
     this.#ownership = new Ownership({ ...options, times, lease, wake: this.#wake });
-    this.#membership = options.createMembership(memberOptions(options, times), {
-      beforeJoin: (joining) => this.#beforeJoin(joining),
-      joinsAgain: (error) => this.#joinsAgain(error),
-      offsetsFetched: (fetched) => this.#ownership.offsetsFetched(fetched),
-      assigned: (assignment) => this.#assigned(assignment),
-      foreignMembers: options.onForeignMembers,
-      fetched: (batch) => this.#fetched(batch),
-      heartbeat: (...heartbeat) => this.#heartbeat(...heartbeat),
-      failed: (error) => void this.#fail(error),
-    });
+    this.foreignMembers = options.onForeignMembers;
+    this.#membership = options.createMembership(memberOptions(options, times), this);
   }
 
   /** Resolves when the consumer has joined its group, or when it is certain that it will not. */
@@ -106,7 +101,7 @@ export class ConsumerRun {
     return this.#ownership.progress();
   }
 
-  async #beforeJoin(member: Member): Promise<void> {
+  async beforeJoin(member: Member): Promise<void> {
     if (this.#state === "over") throw new Error("the consumer is stopped");
     this.#member = member;
     this.#onAbandoned(await this.#revoke(COMMIT_OUTAGE_LIMIT_MS));
@@ -116,14 +111,18 @@ export class ConsumerRun {
   }
 
   // If a coordinator stops during a join, the join fails, and the next coordinator has no record of it.
-  async #joinsAgain(error: unknown): Promise<boolean> {
+  async joinsAgain(error: unknown): Promise<boolean> {
     if (!isUnknownTopic(error) && errorKind(error) === "fatal") return false;
     if (this.#failedJoins.areTooMany(error)) return false;
     await this.#wake.wait(isUnknownTopic(error) ? 1_000 : 300);
     return this.#state !== "over";
   }
 
-  #assigned(assignment: Assignment): void {
+  offsetsFetched(fetched: readonly FetchedOffset[]): readonly FetchedOffset[] {
+    return this.#ownership.offsetsFetched(fetched);
+  }
+
+  assigned(assignment: Assignment): void {
     const member = this.#member;
     if (member === null || this.#state !== "joining") return;
     this.#epoch += 1;
@@ -134,14 +133,14 @@ export class ConsumerRun {
     this.#onJoined();
   }
 
-  async #heartbeat(member: Member, send: () => Promise<void>): Promise<void> {
+  async heartbeat(member: Member, send: () => Promise<void>): Promise<void> {
     const before = member.heardAtMs;
     await this.#lease.heartbeat(member, send);
     // If the last heartbeat is recent, `send` sends none, and the time stays the same.
     if (member.heardAtMs !== before) this.#pulse.heardAtMs = Date.now();
   }
 
-  #fetched(batch: FetchedBatch): Promise<void> | undefined {
+  fetched(batch: FetchedBatch): Promise<void> | undefined {
     const member = this.#member;
     if (member === null || this.#state !== "taking") return undefined;
     this.#pulse.fetchedAtMs = Date.now();
@@ -168,6 +167,10 @@ export class ConsumerRun {
       this.#revoking = null;
     });
     return this.#revoking;
+  }
+
+  failed(error: Error): void {
+    void this.#fail(error);
   }
 
   /** Ends the run: handlers complete the records that they have started, and processed records are committed. */

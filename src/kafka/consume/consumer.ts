@@ -47,7 +47,8 @@ export class KafkaConsumer implements Consumer {
   readonly #options: ConsumeOptions;
   readonly #stopping = new AbortController();
   readonly #memory: Memory = newMemory();
-  readonly #foreign: ForeignMembers;
+  /** Null if there was none. */
+  #foreign: ForeignMembers | null = null;
   /** Resolves when the consumer is stopped or has crashed. */
   readonly over: Promise<void>;
   #run: ConsumerRun | null = null;
@@ -59,11 +60,6 @@ export class KafkaConsumer implements Consumer {
   constructor(world: ConsumerWorld, options: ConsumeOptions) {
     this.#world = world;
     this.#options = options;
-    this.#foreign = new ForeignMembers(
-      () => performance.now(),
-      (clients) =>
-        world.log.warn({ ...membersHint(world, options), clients }, "kafka.group.foreign-members"),
-    );
     this.joined = this.#joinedOnce.promise;
     // A caller need not await `joined`.
     this.joined.catch(() => undefined);
@@ -90,7 +86,7 @@ export class KafkaConsumer implements Consumer {
       fetchedAtMs: this.#instant(this.#run?.fetchedAtMs() ?? pulse.fetchedAtMs),
       heardAtMs: this.#instant(pulse.heardAtMs),
       isAssigned: this.#run?.isAssigned ?? false,
-      foreignMembers: this.#foreign.now(),
+      foreignMembers: this.#foreign?.now() ?? [],
     };
   }
 
@@ -114,7 +110,7 @@ export class KafkaConsumer implements Consumer {
         consume: this.#options,
         memory: this.#memory,
         onJoined: () => this.#joined(),
-        onForeignMembers: (clientIds) => this.#foreign.joined(clientIds),
+        onForeignMembers: (clientIds) => this.#foreignJoined(clientIds),
         onOffsetReset: () => {
           this.#offsetResets += 1;
         },
@@ -136,6 +132,20 @@ export class KafkaConsumer implements Consumer {
       }
       await this.#wait(error, kind === "outage");
     }
+  }
+
+  #foreignJoined(clientIds: readonly string[]): void {
+    if (clientIds.length > 0) {
+      this.#foreign ??= new ForeignMembers(
+        () => performance.now(),
+        (clients) =>
+          this.#world.log.warn(
+            { ...membersHint(this.#world, this.#options), clients },
+            "kafka.group.foreign-members",
+          ),
+      );
+    }
+    this.#foreign?.joined(clientIds);
   }
 
   /** Adds to the error the missing permission, or the group that another program uses. */

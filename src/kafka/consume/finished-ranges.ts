@@ -109,6 +109,9 @@ function encodeRange(length: number): string {
   return text + DIGITS.charAt(rest);
 }
 
+/** Shared, because most commits have no ranges. */
+const NO_RANGES: readonly number[] = [];
+
 /**
  * The ranges in a commit's metadata, alternately unprocessed and processed; empty if the metadata is not about
  * this offset of this topic. Never throws, because any program can commit any metadata.
@@ -119,7 +122,7 @@ export function decodeRanges(
   topicId: string,
 ): readonly number[] {
   const prefix = `${VERSION}:${offset}:${topicId}:`;
-  if (metadata === null || !metadata.startsWith(prefix)) return [];
+  if (metadata === null || !metadata.startsWith(prefix)) return NO_RANGES;
   const text = metadata.slice(prefix.length);
   if (text.length > rangesCharsMax(topicId)) return [];
   const ranges: number[] = [];
@@ -139,7 +142,7 @@ export function decodeRanges(
     length = 0;
     unit = 1;
   }
-  return unit === 1 && ranges.length % 2 === 0 ? ranges : [];
+  return unit === 1 && ranges.length > 0 && ranges.length % 2 === 0 ? ranges : NO_RANGES;
 }
 
 export type Range = readonly [from: number, to: number];

@@ -18,7 +18,7 @@
 import type { CorruptBatch } from "../../domain/corrupt-batch.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import { type FetchedBatch, type FetchedOffset, OUT_OF_RANGE } from "../membership.ts";
-import type { PartitionHandler, PartitionProgress } from "../port.ts";
+import type { AssignedPartition, PartitionHandler, PartitionProgress } from "../port.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import { Completion } from "./completion.ts";
 import { encodeHeld, finishedIn, withFinished, withoutRanges } from "./finished-ranges.ts";
@@ -30,11 +30,22 @@ interface PartitionOptions {
   readonly partition: number;
   readonly recordsMax: number;
   readonly budget: ByteBudget;
-  readonly handler: PartitionHandler;
+  readonly owner: PartitionOwner;
+  readonly onAssigned: (partition: AssignedPartition) => PartitionHandler;
   /** `true` if the partition belongs to a passing topic. */
   readonly passes: boolean;
+}
+
+/** What a partition needs from the consumer that owns it. */
+export interface PartitionOwner {
+  /** Called when a record was processed. */
+  finished(): void;
+  /** Called when commits may have to be held back, or no longer have to be. */
+  held(): void;
   /** Called when a record that had to wait may be passed on. */
-  readonly onAdmits?: () => void;
+  readonly admits: () => void;
+  /** Resolves with `true` if no other consumer can own the partition yet. */
+  isOurs(owned: OwnedPartition): Promise<boolean>;
 }
 
 interface Backlog {
@@ -58,12 +69,13 @@ export interface Remembered extends Commit {
   readonly topicId: string;
 }
 
-export class OwnedPartition {
+export class OwnedPartition implements AssignedPartition {
   readonly topic: string;
   readonly partition: number;
   readonly handler: PartitionHandler;
   readonly budget: ByteBudget;
   readonly passes: boolean;
+  readonly #owner: PartitionOwner;
   readonly #recordsMax: number;
   readonly #admission: Admission;
   readonly #backlog: Backlog[] = [];
@@ -87,15 +99,16 @@ export class OwnedPartition {
   constructor(options: PartitionOptions) {
     this.topic = options.topic;
     this.partition = options.partition;
-    this.handler = options.handler;
+    this.#owner = options.owner;
     this.passes = options.passes;
     this.#recordsMax = options.recordsMax;
     this.budget = options.budget;
-    this.#admission = new Admission(options.handler, options.onAdmits ?? (() => undefined));
+    this.handler = options.onAssigned(this);
+    this.#admission = new Admission(this.handler, options.owner.admits);
   }
 
   /** Empty if the brokers have no topic IDs. */
-  get topicId(): string {
+  topicId(): string {
     return this.fetched?.topicId ?? "";
   }
 
@@ -168,7 +181,7 @@ export class OwnedPartition {
   }
 
   #start(start: number, remembered: Remembered | null): void {
-    const { topicId } = this;
+    const topicId = this.topicId();
     const committed =
       this.#committed?.offset === start ? this.#committed : { offset: start, metadata: "" };
     // Records that this process has processed but could not commit count as processed if the log is still the one from
@@ -191,8 +204,8 @@ export class OwnedPartition {
   #withFinishedAbove(known: Commit, start: number): Commit {
     const before = this.#outOfRange;
     if (before === null || before.offset >= start) return known;
-    const isInLog = finishedIn(before, this.topicId).every(([, to]) => to <= this.#end);
-    return isInLog ? withFinished(known, before, this.topicId) : known;
+    const isInLog = finishedIn(before, this.topicId()).every(([, to]) => to <= this.#end);
+    return isInLog ? withFinished(known, before, this.topicId()) : known;
   }
 
   /**
@@ -244,12 +257,18 @@ export class OwnedPartition {
     const bytes = this.#completion.finish(offset);
     if (bytes === null) return false;
     this.budget.remove(bytes);
+    this.#owner.finished();
     return true;
   }
 
   /** Prevents commits of records from `offset` on, even if they are processed. Null ends the hold. */
   hold(offset: number | null): void {
     this.#heldAt = offset;
+    this.#owner.held();
+  }
+
+  isOurs(): Promise<boolean> {
+    return this.#owner.isOurs(this);
   }
 
   /** The next commit, or null if there is nothing new to commit. */
@@ -258,7 +277,7 @@ export class OwnedPartition {
     const position = this.#held(this.#completion.position);
     const isHeld = position < this.#completion.position;
     const metadata = isHeld
-      ? encodeHeld(position, this.topicId, this.#completion.position)
+      ? encodeHeld(position, this.topicId(), this.#completion.position)
       : this.#completion.metadata();
     const { offset, metadata: before } = this.#committed ?? NOTHING_COMMITTED;
     // A topic ID as the only change does not justify a commit.

@@ -19,7 +19,7 @@ import type { CommitPace } from "./commit-pace.ts";
 import { Committer, isNoMember } from "./committer.ts";
 import { COMMIT_LIMIT_MS, type ConsumerTimes } from "./consumer-times.ts";
 import { topicIdIn } from "./finished-ranges.ts";
-import { OwnedPartition, type Remembered } from "./owned-partition.ts";
+import { OwnedPartition, type PartitionOwner, type Remembered } from "./owned-partition.ts";
 import type { SessionLease } from "./session-lease.ts";
 
 /** The committed offset of a partition without a commit. */
@@ -64,10 +64,11 @@ interface OwnershipOptions {
   readonly log: Log;
 }
 
-export class Ownership {
+export class Ownership implements PartitionOwner {
   readonly #options: OwnershipOptions;
   readonly #committer: Committer;
   readonly #backPressure: BackPressure;
+  readonly admits = () => this.#backPressure.admits();
   #member: Member | null = null;
   #owned: readonly OwnedPartition[] = [];
 
@@ -195,7 +196,10 @@ export class Ownership {
     for (const owned of this.#owned) {
       const uncommitted = owned.toCommit();
       if (uncommitted !== null) {
-        this.#options.memory.finished.set(keyOf(owned), { ...uncommitted, topicId: owned.topicId });
+        this.#options.memory.finished.set(keyOf(owned), {
+          ...uncommitted,
+          topicId: owned.topicId(),
+        });
       } else if (owned.hasStarted) {
         this.#options.memory.finished.delete(keyOf(owned));
       }
@@ -217,31 +221,28 @@ export class Ownership {
 
   #create(topic: string, partition: number, budget: ByteBudget): OwnedPartition {
     const { onAssigned, partitionRecordsMax } = this.#options.consume;
-    const finish = (offset: number): void => {
-      if (!owned.finish(offset)) return;
-      this.#committer.progressed();
-      this.#backPressure.finished();
-    };
-    const hold = (offset: number | null): void => {
-      owned.hold(offset);
-      this.#committer.progressed();
-    };
-    const isOurs = (): Promise<boolean> => this.#isOurs(owned);
-    const topicId = (): string => owned.topicId;
-    const owned: OwnedPartition = new OwnedPartition({
+    return new OwnedPartition({
       topic,
       partition,
       recordsMax: partitionRecordsMax,
       budget,
       passes: this.passes(topic),
-      onAdmits: () => this.#backPressure.admits(),
-      handler: onAssigned({ topic, partition, topicId, finish, hold, isOurs }),
+      owner: this,
+      onAssigned,
     });
-    return owned;
+  }
+
+  finished(): void {
+    this.#committer.progressed();
+    this.#backPressure.finished();
+  }
+
+  held(): void {
+    this.#committer.progressed();
   }
 
   /** Queries the coordinator if the session may have expired. */
-  async #isOurs(owned: OwnedPartition): Promise<boolean> {
+  async isOurs(owned: OwnedPartition): Promise<boolean> {
     const { lease, wake } = this.#options;
     for (let isLost = false; !isLost && !owned.isFenced; ) {
       if (lease.isCertain()) return true;

@@ -160,8 +160,15 @@ export class FetchSession<C extends PlannedCursor> {
   #slotOf(key: string): Slot<C> {
     const there = this.#slots.get(key);
     if (there !== undefined) return there;
-    const none = { cursor: null, requested: null, known: null };
-    const slot: Slot<C> = { key, ...none, turn: 0, after: 0, isChanged: false };
+    const slot: Slot<C> = {
+      key,
+      cursor: null,
+      requested: null,
+      turn: 0,
+      after: 0,
+      known: null,
+      isChanged: false,
+    };
     this.#slots.set(key, slot);
     return slot;
   }
@@ -198,7 +205,9 @@ export class FetchSession<C extends PlannedCursor> {
       if (slot.requested === null) {
         if (known !== null) forgotten.push(known);
         this.#slots.delete(slot.key);
-      } else if (known === null || !isSame(known, slot.requested)) {
+      } else if (known !== null && isSame(known, slot.requested)) {
+        slot.requested = known;
+      } else {
         slot.known = slot.requested;
         requested.push(slot.requested);
       }

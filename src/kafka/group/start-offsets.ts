@@ -60,7 +60,9 @@ export class StartOffsets {
           this.#leaders.topicIds([...byTopic.keys()]),
         ]);
         this.#topicIds = topicIds;
-        return offsets.map((each) => ({ ...each, topicId: this.#idOf(each.topic) }));
+        return offsets.map(({ topic, partition, offset, metadata }) => {
+          return { topic, partition, offset, metadata, topicId: this.#idOf(topic) };
+        });
       } catch (error) {
         if (errorKind(error) !== "outage") throw error;
         await this.#wake.wait(AGAIN_MS);

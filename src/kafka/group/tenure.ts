@@ -8,6 +8,7 @@ import type { Signal } from "../../runtime/signal.ts";
 import { errorKind } from "../cluster/kafka-error.ts";
 import type { LeaderTable } from "../cluster/leader-table.ts";
 import { Cursor, type CursorOwner } from "../fetch/cursor.ts";
+import { keyOf } from "../fetch/session.ts";
 import type { FetchSources } from "../fetch/sources.ts";
 import type {
   Assignment,
@@ -37,7 +38,7 @@ interface TenureOptions {
   readonly onFailed: (error: Error) => void;
 }
 
-export class Tenure {
+export class Tenure implements CursorOwner {
   readonly #options: TenureOptions;
   /** By topic and partition. */
   readonly #cursors: ReadonlyMap<string, Cursor>;
@@ -50,24 +51,19 @@ export class Tenure {
   constructor(assignment: Assignment, options: TenureOptions) {
     this.#options = options;
     const { recordMaxBytes, skipsCorrupt, partitionMaxBytes } = options.options;
-    const owner: CursorOwner = {
-      fetched: (cursor, batch) => this.#fetched(cursor, batch),
-      failed: (cursor, error) => void this.#partitionFailed(cursor, error),
-    };
     const places = Object.entries(assignment).flatMap(([topic, partitions]) =>
       partitions.map((partition) => ({ topic, partition })),
     );
     const maxBytes = partitionMaxBytes(places.length);
-    const cursors = places.map((place): [string, Cursor] => {
+    const cursors = places.map((place) => {
       const policy = { recordMaxBytes: recordMaxBytes(place.topic), skipsCorrupt };
-      const key = `${place.topic}/${place.partition}`;
-      return [key, new Cursor(place, owner, { policy, maxBytes })];
+      return new Cursor(place, this, { policy, maxBytes });
     });
-    this.#cursors = new Map(cursors);
+    this.#cursors = new Map(cursors.map((cursor) => [cursor.key, cursor]));
   }
 
   cursor(topic: string, partition: number): Cursor | undefined {
-    return this.#cursors.get(`${topic}/${partition}`);
+    return this.#cursors.get(keyOf({ topic, partition }));
   }
 
   /** When a broker last responded to a request for one of these partitions, in epoch milliseconds. */
@@ -146,7 +142,7 @@ export class Tenure {
 
   readonly #isWanted = (): boolean => !this.#isOver;
 
-  #fetched(cursor: Cursor, batch: FetchedBatch): void {
+  fetched(cursor: Cursor, batch: FetchedBatch): void {
     const done = this.#options.events.fetched(batch);
     if (done === undefined) this.#giveBack(cursor, batch);
     else void done.then(() => this.#giveBack(cursor, batch));
@@ -159,8 +155,12 @@ export class Tenure {
     else setTimeout(() => cursor.give(), fetchSpacingMs);
   }
 
+  failed(cursor: Cursor, error: Error): void {
+    void this.#recover(cursor, error);
+  }
+
   /** Returns the cursor to its source once the partition can be read. Never rejects. */
-  async #partitionFailed(cursor: Cursor, error: Error): Promise<void> {
+  async #recover(cursor: Cursor, error: Error): Promise<void> {
     const { leaders, starts, wake, onStale } = this.#options;
     const step = stepAfter(error);
     if (step === "fail") return this.#failed(error);

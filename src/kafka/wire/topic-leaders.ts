@@ -27,7 +27,7 @@ export function isSameResponse(one: Buffer, other: Buffer): boolean {
 export interface Leaders {
   /** Broker addresses by node ID. */
   readonly brokers: ReadonlyMap<number, { readonly host: string; readonly port: number }>;
-  readonly topics: ReadonlyMap<string, TopicLeaders>;
+  readonly topics: Map<string, TopicLeaders>;
 }
 
 export interface TopicLeaders {
@@ -63,8 +63,9 @@ export function readLeaders(payload: Buffer): Leaders {
     at += 2;
     const topic = text();
     at += 1; // internal
-    const nodes: number[] = [];
-    for (let partitions = int32(); partitions > 0; partitions -= 1) {
+    const partitions = int32();
+    const nodes = Array.from({ length: partitions }, () => -1);
+    for (let left = partitions; left > 0; left -= 1) {
       at += 2; // error code
       const partition = int32();
       nodes[partition] = int32();

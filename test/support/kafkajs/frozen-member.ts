@@ -19,11 +19,11 @@ testKafka(
   maxBytes: 1_000_000,
   whenFull: "hold",
   drainLimitMs: 1_000,
-  onAssigned: ({ finish }) => ({
+  onAssigned: (partition) => ({
     take: (records) => {
       for (const { offset, value } of records) {
         process.stdout.write(`${value}\n`);
-        finish(offset);
+        partition.finish(offset);
       }
     },
     drain: () => Promise.resolve(),

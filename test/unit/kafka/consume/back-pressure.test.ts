@@ -46,15 +46,20 @@ function world({
       recordsMax,
       passes: passes && partition === 0,
       budget,
-      onAdmits: () => backPressure.admits(),
-      handler: {
+      owner: {
+        finished: () => undefined,
+        held: () => undefined,
+        admits: () => backPressure.admits(),
+        isOurs: () => Promise.resolve(true),
+      },
+      onAssigned: () => ({
         admit: (record) =>
           partition === 0 && record.offset >= waitsFrom && !mayCome ? promise : record,
         take: (records) => {
           taken.push(...records.map(({ offset }) => `${partition}/${offset}`));
         },
         drain: () => Promise.resolve(),
-      },
+      }),
     });
     made.committedAt({ topic: "t", partition, topicId: "id", offset: 0, metadata: "" });
     return made;

@@ -15,6 +15,13 @@ beforeEach(() => {
   budget = new ByteBudget(1_000_000, null);
 });
 
+const OWNER = {
+  finished: () => undefined,
+  held: () => undefined,
+  admits: () => undefined,
+  isOurs: () => Promise.resolve(true),
+};
+
 function owned(recordsMax = 100, committed = { offset: -1, metadata: "" }): OwnedPartition {
   const partition = new OwnedPartition({
     passes: false,
@@ -22,12 +29,13 @@ function owned(recordsMax = 100, committed = { offset: -1, metadata: "" }): Owne
     partition: 0,
     recordsMax,
     budget,
-    handler: {
+    owner: OWNER,
+    onAssigned: () => ({
       take: (records) => {
         taken.push(...records.map(({ offset }) => offset));
       },
       drain: () => Promise.resolve(),
-    },
+    }),
   });
   partition.committedAt({ topic: "t", partition: 0, topicId: TOPIC_ID, ...committed });
   return partition;
@@ -277,10 +285,13 @@ describe("what was finished and not committed", () => {
       partition: 0,
       recordsMax: 100,
       budget,
-      onAdmits: () => {
-        admits += 1;
+      owner: {
+        ...OWNER,
+        admits: () => {
+          admits += 1;
+        },
       },
-      handler: {
+      onAssigned: () => ({
         admit: (record) => {
           asked += 1;
           return record.offset < 7 || mayCome ? record : promise;
@@ -289,7 +300,7 @@ describe("what was finished and not committed", () => {
           taken.push(...records.map(({ offset }) => offset));
         },
         drain: () => Promise.resolve(),
-      },
+      }),
     });
     const at = { topic: "t", partition: 0, topicId: TOPIC_ID };
     // An earlier owner has finished offset 6, so it is not passed to `admit`.
