@@ -91,7 +91,7 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
   const stopping = new AbortController();
   const owned = ownedPartitions(deps, config, stopping.signal);
   const isOurs = (partition: number) =>
-    owned.works.has(partition) || running.consumers.some(({ vitals }) => !vitals().isAssigned);
+    owned.works.has(partition) || running.consumers.some((one) => !one.vitals().isAssigned);
   const failures = () => owned.failed.texts(isOurs);
   const stopWatching = watchAudiences(metrics, owned.works, () => failures().length);
   const checking = checkOpenSyncsRegularly(clock, owned.works, stopping.signal);

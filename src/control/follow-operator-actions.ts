@@ -24,7 +24,7 @@ import type { Kafka } from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Log } from "../telemetry/log.ts";
-import { lineLimit } from "../telemetry/log-rate-limit.ts";
+import { LineLimit } from "../telemetry/log-rate-limit.ts";
 import { KnownOperatorActions, type OperatorActions } from "./operator-action-state.ts";
 import {
   type EndpointNews,
@@ -97,7 +97,7 @@ class Following {
   readonly #known = Promise.withResolvers<void>();
   readonly #listeners = new Set<Listener>();
   readonly #hearing = new Set<(news: EndpointNews) => void>();
-  readonly #lines = lineLimit(LOG_LINES_PER_SECOND);
+  readonly #lines = new LineLimit(LOG_LINES_PER_SECOND);
   #healthProblem: string | null = null;
   #isLogged = false;
   #waking = new AbortController();

@@ -33,7 +33,7 @@ import { startConsuming } from "../stage/consuming-stage.ts";
 import { deadLetterWriter } from "../stage/dead-letter-writer.ts";
 import type { RunningStage, StageDeps } from "../stage/running-stage.ts";
 import { destinationOf } from "../telemetry/count-dead-letters.ts";
-import { lineLimit } from "../telemetry/log-rate-limit.ts";
+import { LineLimit } from "../telemetry/log-rate-limit.ts";
 import { readWaiting } from "./due.ts";
 import { type ReleasedPartition, startEarlyReleases } from "./early-release.ts";
 import { OwnedCounts } from "./owned-counts.ts";
@@ -164,7 +164,7 @@ function createWriter(
   const stage = "delay";
   const recordsIn = metrics.recordsIn.bind({ stage });
   const lateness = metrics.delayLateness.bind({ delay });
-  const lines = lineLimit(LOG_LINES_PER_SECOND);
+  const lines = new LineLimit(LOG_LINES_PER_SECOND);
   // Stages have written these records, so a dead letter keeps their `switchyard-*` headers, which a replay needs.
   const writer = deadLetterWriter(deps, stage, deadLetterTopic, ({ headers }) => headers);
 

@@ -40,7 +40,7 @@ import type { RunningStage, StageDeps } from "../stage/running-stage.ts";
 import { serialRunner } from "../stage/serial-runner.ts";
 import { topicsFix } from "../stage/topic-keeper.ts";
 import { countDeadLetters } from "../telemetry/count-dead-letters.ts";
-import { lineLimit } from "../telemetry/log-rate-limit.ts";
+import { LineLimit } from "../telemetry/log-rate-limit.ts";
 import { listenersBySource } from "./affected-sources.ts";
 import { type Decided, decideDeletion, forgetRecords } from "./deletion.ts";
 
@@ -207,7 +207,7 @@ function createReport({
 }: StageDeps): (piece: Piece, refused: Refused) => void {
   const recordsIn = metrics.recordsIn.bind({ stage });
   const unheard = metrics.deletionsUnheard.bind({});
-  const lines = lineLimit(LOG_LINES_PER_SECOND);
+  const lines = new LineLimit(LOG_LINES_PER_SECOND);
   return ({ requests }, refused) => {
     recordsIn.inc(requests.length);
     for (const { decided } of requests) {

@@ -4,19 +4,19 @@
  * response is judged by the same settings as its request.
  */
 
-import type { Measured, Sender, SendResult, UnitName } from "../destinations/port.ts";
+import type { Measured, Phases, Sender, SendResult, UnitName } from "../destinations/port.ts";
 import type { Delivery } from "../domain/delivery.ts";
 import type { AttemptedDestination, Endpoint } from "../domain/destination.ts";
-import type { CircuitState } from "../domain/destination-status.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import type { IncomingRecord } from "../domain/record.ts";
-import type { AssignedPartition } from "../kafka/port.ts";
+import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
 import type { AttemptTrace, TracedCall } from "./attempt-trace.ts";
 import type { RetryPolicy } from "./choose-retry-delay.ts";
 import type { SlotFor } from "./circuit-breaker.ts";
 import { type Decision, type DecisionName, decide, type EndpointResult } from "./decide.ts";
-import type { News } from "./endpoint-availability.ts";
+import type { GatePorts } from "./endpoint-availability.ts";
 import type { Replacement } from "./follow-up-record.ts";
+import type { Lines } from "./schedule.ts";
 
 /** A snapshot of a destination's settings, with the derived values that each attempt needs. */
 export interface Settings {
@@ -126,11 +126,13 @@ export interface Attempted {
   readonly batch: UnitName | null;
 }
 
-export interface WorkPorts {
+export interface WorkPorts extends GatePorts {
   readonly nowMs: () => number;
   /** Calls back after this number of milliseconds, unless the work has ended. */
   readonly after: (ms: number, then: () => void) => void;
   readonly sender: Sender;
+  /** Returns an object for the phases of a request; absent if attempts are not recorded. */
+  readonly phases?: () => Phases | undefined;
   /** Called when an attempt starts. The attempt is not traced if this is absent or returns null. */
   readonly trace?: (
     calls: readonly TracedCall[],
@@ -153,24 +155,40 @@ export interface WorkPorts {
   readonly onUnreadable: () => void;
   readonly onAttempted: (attempted: Attempted) => void;
   readonly onRounded: () => void;
-  /** Reports news about an endpoint to the other processes; absent if there is no way to reach them. */
-  readonly tell?: (endpoint: EndpointKey, news: News) => void;
-  readonly onCircuit: (endpoint: EndpointKey, state: CircuitState) => void;
 }
 
 /** The part of an assigned partition that marks its records as processed. */
 export type Finishing = Pick<AssignedPartition, "finish">;
 
-export class OwnedWork {
+/** What a partition needs from the work of its destination. */
+interface Owner {
+  take(owner: OwnedWork, records: readonly IncomingRecord[]): void;
+  drain(owner: OwnedWork): void;
+}
+
+/** Handles a partition while this process owns it. */
+export class OwnedWork implements PartitionHandler {
   readonly turn: SlotFor;
   isDraining = false;
+  lines: Lines<Item> | null = null;
+  readonly #work: Owner;
   readonly #partition: Finishing;
   #underWay = 0;
   readonly #onIdle: (() => void)[] = [];
 
-  constructor(partition: Finishing, turn: SlotFor) {
+  constructor(work: Owner, partition: Finishing, turn: SlotFor) {
+    this.#work = work;
     this.#partition = partition;
     this.turn = turn;
+  }
+
+  take(records: readonly IncomingRecord[]): void {
+    if (!this.isDraining) this.#work.take(this, records);
+  }
+
+  drain(): Promise<void> {
+    this.#work.drain(this);
+    return this.#idle();
   }
 
   /** Call when work on a delivery starts. */
@@ -192,7 +210,7 @@ export class OwnedWork {
   }
 
   /** Resolves when no work is in progress. */
-  idle(): Promise<void> {
+  #idle(): Promise<void> {
     if (this.#underWay === 0) return Promise.resolve();
     return new Promise((resolve) => this.#onIdle.push(resolve));
   }

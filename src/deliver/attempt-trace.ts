@@ -69,6 +69,8 @@ export interface TracePorts {
   readonly tracing?: Tracing | undefined;
   readonly sender: Sender;
   readonly nowMs: () => number;
+  /** Returns an object for the phases of a request; absent if attempts are not recorded. */
+  readonly phases?: () => Phases | undefined;
   readonly group: string;
 }
 
@@ -104,7 +106,8 @@ export function traceAttempt(
   if (!isAsked || only === undefined || calls.length > 1) return null;
   const named = traceParent(only);
   return {
-    send: (endpoint, prepared, done) => sender.send(endpoint, prepared, done, undefined, named),
+    send: (endpoint, prepared, done) =>
+      sender.send(endpoint, prepared, done, ports.phases?.(), named),
     follow: (followed) => followed,
     end: () => undefined,
   };
@@ -116,14 +119,14 @@ function knownTrace(record: IncomingRecord, isAsked: boolean): TraceContext | nu
 }
 
 function kept(ports: TracePorts, tracing: Tracing, span: Span, isAsked: boolean): AttemptTrace {
-  const { sender, nowMs } = ports;
+  const { sender } = ports;
   return {
     send: (endpoint, prepared, done) => {
-      const startMs = nowMs();
+      const startMs = ports.nowMs();
       const kind = "client";
       const parent = span.context;
       const asking = tracing.begin({ ...sender.span(endpoint), kind, startMs, parent });
-      const phases: Phases = {};
+      const phases: Phases = ports.phases?.() ?? {};
       const named = isAsked ? traceParent(asking.context) : undefined;
       const answered = (result: SendResult) => {
         for (const { name, fromMs, toMs } of phaseSpans(phases, result.durationMs)) {

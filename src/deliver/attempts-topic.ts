@@ -18,7 +18,7 @@
  * topic.
  */
 
-import type { Phases, Sender } from "../destinations/port.ts";
+import type { Phases } from "../destinations/port.ts";
 import type { ByteText } from "../domain/byte-text.ts";
 import type { AttemptedDestination } from "../domain/destination.ts";
 import { recordCount } from "../domain/record.ts";
@@ -39,8 +39,8 @@ const CLOSE_LIMIT_MS = 2_000;
 const FULL = `${UNWRITTEN_MAX_BYTES / 1_048_576} MiB of attempt records are not acknowledged yet`;
 
 export interface AttemptsTopic extends AsyncDisposable {
-  /** Maximum number of bytes to keep of an unsuccessful response; null to keep none. */
-  readonly responseBytes: number | null;
+  /** Returns an object for the phases of a request, and for the start of an unsuccessful response. */
+  phases(): Phases;
   /**
    * Starts a record. The caller adds the record's JSON synchronously and then calls `end`. Returns null if
    * the record is dropped; the caller must then not call `end`.
@@ -62,7 +62,8 @@ export function startAttemptsTopic(
 }
 
 class Attempts implements AttemptsTopic {
-  readonly responseBytes: number | null;
+  /** Maximum number of bytes to keep of an unsuccessful response; null to keep none. */
+  readonly #responseBytes: number | null;
   readonly #producer: WatchedProducer;
   readonly #bundles: TextBundles;
   readonly #topic: string;
@@ -83,11 +84,15 @@ class Attempts implements AttemptsTopic {
     this.#producer = kafka.producer(keeper === undefined ? {} : { onMissing: keeper.missing });
     this.#bundles = textBundles(topic, this.#producer);
     this.#topic = topic;
-    this.responseBytes = responseBytes;
+    this.#responseBytes = responseBytes;
     this.#clock = clock;
     this.#log = log;
     this.#written = metrics.attemptRecords.bind({ outcome: "written" });
     this.#dropped = metrics.attemptRecords.bind({ outcome: "dropped" });
+  }
+
+  phases(): Phases {
+    return this.#responseBytes === null ? {} : { keepBytes: this.#responseBytes };
   }
 
   open(messageId: string): ByteText | null {
@@ -156,22 +161,7 @@ class Attempts implements AttemptsTopic {
   }
 }
 
-type Notes = Pick<AttemptsTopic, "responseBytes" | "open" | "end">;
-
-/** A sender whose results contain the phases of their requests, and the start of an unsuccessful response. */
-export function notingPhases(sender: Sender, notes: Notes | undefined): Sender {
-  if (notes === undefined) return sender;
-  const { responseBytes } = notes;
-  const fresh = (): Phases => (responseBytes === null ? {} : { keepBytes: responseBytes });
-  return {
-    ...sender,
-    // A traced attempt already has the phases, and needs no part of the response.
-    send: (endpoint, prepared, done, phases, traceparent) => {
-      const noted = phases === undefined ? fresh() : Object.assign(phases, fresh());
-      sender.send(endpoint, prepared, done, noted, traceparent);
-    },
-  };
-}
+type Notes = Pick<AttemptsTopic, "open" | "end">;
 
 export interface AttemptNotes {
   add(attempted: Attempted): void;

@@ -30,6 +30,7 @@ const REBALANCE_MAX_MS = 60_000;
 
 /** The last result of an endpoint, and its verdict. */
 export interface EndpointMemory {
+  readonly key: EndpointKey;
   readonly result: SendResult;
   readonly outcome: Outcome;
   readonly atMs: number;
@@ -39,7 +40,7 @@ export interface EndpointMemory {
 export class DestinationHealth {
   #destination: AttemptedDestination;
   #still: HoldCause | null = null;
-  #endpoints = new Map<EndpointKey, EndpointMemory>();
+  #endpoints: EndpointMemory[] = [];
   #acceptedAtMs: number | null = null;
   #recent = new RecentAttempts();
   #partitions = 0;
@@ -55,7 +56,7 @@ export class DestinationHealth {
   update(destination: AttemptedDestination, nowMs: number, pause: Pause | null = null): void {
     this.#still = stillnessOf(destination, pause, this.#still, nowMs);
     const keys = destination.endpoints.map(({ key }) => key);
-    this.#endpoints = new Map([...this.#endpoints].filter(([key]) => keys.includes(key)));
+    this.#endpoints = this.#endpoints.filter(({ key }) => keys.includes(key));
     if (destination.deliver !== this.#destination.deliver) this.#recent = new RecentAttempts();
     this.#destination = destination;
   }
@@ -75,12 +76,14 @@ export class DestinationHealth {
 
   attempted({ results, endedAtMs }: Pick<Attempted, "results" | "endedAtMs">): void {
     let isAccepted = false;
-    for (const { endpoint, result, outcome } of results) {
+    for (const { endpoint: key, result, outcome } of results) {
       if (result.kind === "skipped") continue;
       const isFine = outcome.kind === "accepted";
-      const recent = this.#endpoints.get(endpoint)?.recent ?? new RecentAttempts();
+      const known = this.#endpoints.findIndex((each) => each.key === key);
+      const recent = this.#endpoints[known]?.recent ?? new RecentAttempts();
       recent.add(isFine, endedAtMs);
-      this.#endpoints.set(endpoint, { result, outcome, atMs: endedAtMs, recent });
+      const at = known === -1 ? this.#endpoints.length : known;
+      this.#endpoints[at] = { key, result, outcome, atMs: endedAtMs, recent };
       isAccepted ||= isFine;
     }
     if (isAccepted) this.#acceptedAtMs = endedAtMs;
@@ -92,7 +95,7 @@ export class DestinationHealth {
     if (this.#partitions === 0) return null;
     if (this.#destination.deliver === "any") return this.#recent;
     let worst: RecentAttempts | null = null;
-    for (const { recent } of this.#endpoints.values()) {
+    for (const { recent } of this.#endpoints) {
       if (worst === null || isWorse(recent, worst, nowMs)) worst = recent;
     }
     return worst;
@@ -121,11 +124,11 @@ export class DestinationHealth {
   }
 
   endpoint(key: EndpointKey): EndpointMemory | null {
-    return this.#endpoints.get(key) ?? null;
+    return this.#endpoints.find((each) => each.key === key) ?? null;
   }
 
   #forget(): void {
-    this.#endpoints.clear();
+    this.#endpoints = [];
     this.#acceptedAtMs = null;
     this.#recent = new RecentAttempts();
   }

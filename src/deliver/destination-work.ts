@@ -22,6 +22,7 @@ import type { UnitLimits } from "../destinations/port.ts";
 import type { Delivery } from "../domain/delivery.ts";
 import type { AttemptedDestination, Endpoint } from "../domain/destination.ts";
 import type { EndpointKey } from "../domain/ids.ts";
+import type { IncomingRecord } from "../domain/record.ts";
 import type { PartitionHandler } from "../kafka/port.ts";
 import {
   type Finishing,
@@ -85,7 +86,7 @@ export class DestinationWork {
     this.#ports = ports;
     const { concurrency, requestsPerSecond } = destination;
     const limits = { concurrency, retryWindowMs: policy.retryWindowMs };
-    const gates = new EndpointGates<Item>(this.#settings.keys, limits, ports.onCircuit, ports.tell);
+    const gates = new EndpointGates<Item>(this.#settings.keys, limits, ports);
     this.#gates = gates;
     this.#slots = new SlotScheduler(concurrency);
     const isStill = () => holdCause(this.#settings.destination) !== null || !this.#isReady();
@@ -131,28 +132,28 @@ export class DestinationWork {
 
   /** Handles a partition while this process owns it. */
   own(partition: Finishing, turn: SlotFor): PartitionHandler {
-    const owner = new OwnedWork(partition, turn);
     this.#rate.owns(1);
-    return {
-      take: (records) => {
-        if (owner.isDraining) return;
-        const arrivedAtMs = this.#ports.nowMs();
-        if (turn === "retry") this.#slots.expectRetry(arrivedAtMs);
-        for (const record of records) {
-          const key = record.key?.toString("latin1") ?? null;
-          const item = { owner, key, record, arrivedAtMs, behind: null, after: null, unit: null };
-          if (!this.#giveUpCancelled(item, arrivedAtMs)) this.#add(item, arrivedAtMs);
-        }
-        this.#pump();
-      },
-      drain: () => {
-        if (!owner.isDraining) this.#rate.owns(-1);
-        owner.isDraining = true;
-        this.#waiting.drop(owner);
-        this.#gathering.drop(owner);
-        return owner.idle();
-      },
-    };
+    return new OwnedWork(this, partition, turn);
+  }
+
+  /** Called by a partition that is not being drained. */
+  take(owner: OwnedWork, records: readonly IncomingRecord[]): void {
+    const arrivedAtMs = this.#ports.nowMs();
+    if (owner.turn === "retry") this.#slots.expectRetry(arrivedAtMs);
+    for (const record of records) {
+      const key = record.key?.toString("latin1") ?? null;
+      const item = { owner, key, record, arrivedAtMs, behind: null, after: null, unit: null };
+      if (!this.#giveUpCancelled(item, arrivedAtMs)) this.#add(item, arrivedAtMs);
+    }
+    this.#pump();
+  }
+
+  /** Called by a partition that is being drained. */
+  drain(owner: OwnedWork): void {
+    if (!owner.isDraining) this.#rate.owns(-1);
+    owner.isDraining = true;
+    this.#waiting.drop(owner);
+    this.#gathering.drop(owner);
   }
 
   /** Call when the sender may have become ready. */

@@ -85,29 +85,29 @@ interface Gate<Item> {
   waiting: Waiting<Item>[];
 }
 
+export interface GatePorts {
+  /** Called when the circuit of an endpoint changes its state. */
+  readonly onCircuit: (endpoint: EndpointKey, state: CircuitState) => void;
+  /** Reports news about an endpoint to the other processes; absent if there is no way to reach them. */
+  readonly tell?: (endpoint: EndpointKey, news: News) => void;
+}
+
 export class EndpointGates<Item> {
   #gates: readonly Gate<Item>[] = [];
   readonly #retryWindowMs: number;
-  readonly #onState: (endpoint: EndpointKey, state: CircuitState) => void;
-  readonly #tell: (endpoint: EndpointKey, news: News) => void;
+  readonly #ports: GatePorts;
   #waiting = 0;
   readonly #due: Item[] = [];
   /** Higher than the marks of all earlier breakers. */
   #mark = 0;
 
-  /**
-   * @param onState called when the circuit of an endpoint changes its state.
-   * @param tell informs the other processes.
-   */
   constructor(
     endpoints: readonly EndpointKey[],
     options: { readonly concurrency: number; readonly retryWindowMs: number },
-    onState: (endpoint: EndpointKey, state: CircuitState) => void,
-    tell: (endpoint: EndpointKey, news: News) => void = () => undefined,
+    ports: GatePorts,
   ) {
     this.#retryWindowMs = options.retryWindowMs;
-    this.#tell = tell;
-    this.#onState = onState;
+    this.#ports = ports;
     this.update(endpoints, options.concurrency);
   }
 
@@ -265,7 +265,7 @@ export class EndpointGates<Item> {
     const before = gate.breaker.state;
     const admission = gate.breaker.admit(nowMs, turn);
     const after = gate.breaker.state;
-    if (after !== before) this.#onState(endpoint, after);
+    if (after !== before) this.#ports.onCircuit(endpoint, after);
     return admission.kind === "go" ? admission.ticket : null;
   }
 
@@ -276,9 +276,9 @@ export class EndpointGates<Item> {
     const isSuccess = outcome.kind !== "retry";
     const before = gate.breaker.state;
     const state = gate.breaker.settle(ticket, isSuccess, nowMs);
-    if (state !== null) this.#onState(endpoint, state);
+    if (state !== null) this.#ports.onCircuit(endpoint, state);
     const forMs = isSuccess ? 0 : (outcome.retryAfterMs ?? 0);
-    if (state === "open") this.#tell(endpoint, { news: "fails", forMs: 0 });
+    if (state === "open") this.#ports.tell?.(endpoint, { news: "fails", forMs: 0 });
     if (forMs > 0) {
       this.#hold(gate, forMs, nowMs);
       this.#tellNowAndThen(gate, { news: "asks", forMs }, nowMs);
@@ -298,7 +298,7 @@ export class EndpointGates<Item> {
     else if (news === "asks") this.#hold(gate, forMs, nowMs);
     else {
       const state = gate.breaker.heardAccepted(nowMs);
-      if (state !== null) this.#onState(endpoint, state);
+      if (state !== null) this.#ports.onCircuit(endpoint, state);
     }
   }
 
@@ -310,7 +310,7 @@ export class EndpointGates<Item> {
   #tellNowAndThen(gate: Gate<Item>, news: News, nowMs: number): void {
     if (isWithin(gate.reportedAtMs, TELL_EVERY_MS, nowMs)) return;
     gate.reportedAtMs = nowMs;
-    this.#tell(gate.key, news);
+    this.#ports.tell?.(gate.key, news);
   }
 
   /**

@@ -48,12 +48,10 @@ export class NewsOfEndpoints implements Disposable {
     });
   }
 
-  teller(destination: DestinationId): (endpoint: EndpointKey, news: News) => void {
-    return (endpoint, news) => {
-      const reported = { destination, endpoint, process: this.#to.process, ...news };
-      this.#unwritten.set(`${destination}/${endpoint}`, reported);
-      void this.#write();
-    };
+  tell(destination: DestinationId, endpoint: EndpointKey, news: News): void {
+    const reported = { destination, endpoint, process: this.#to.process, ...news };
+    this.#unwritten.set(`${destination}/${endpoint}`, reported);
+    void this.#write();
   }
 
   [Symbol.dispose](): void {

@@ -127,36 +127,49 @@ export type Ended = (isWritten: boolean) => void;
  *
  * A delivery counts as processed only after its record was written. If the process crashes before that, the delivery is
  * attempted again.
- *
- * @param clock used to sleep until the tick. If the sleep is aborted, the collected records are sent
- *   immediately.
- * @param write rejects if nothing more can be written.
  */
-export function gatherWrites<Item>(
-  clock: { nowMs(): number; sleep(ms: number): Promise<void> },
-  write: (items: readonly Item[]) => Promise<void>,
-): (items: readonly Item[], ended: Ended) => void {
-  let gathered: Item[] = [];
+export class GatheredWrites<Item> {
+  readonly #clock: SleepClock;
+  readonly #write: (items: readonly Item[]) => Promise<void>;
+  #gathered: Item[] = [];
   // A promise for each record would live as long as the write, and the garbage collector would have to copy
   // it.
-  let waiting: Ended[] = [];
+  #waiting: Ended[] = [];
 
-  const go = () => {
-    const items = gathered;
-    const sharing = waiting;
-    gathered = [];
-    waiting = [];
+  /**
+   * @param clock used to sleep until the tick. If the sleep is aborted, the collected records are sent
+   *   immediately.
+   * @param write rejects if nothing more can be written.
+   */
+  constructor(clock: SleepClock, write: (items: readonly Item[]) => Promise<void>) {
+    this.#clock = clock;
+    this.#write = write;
+  }
+
+  add(items: readonly Item[], ended: Ended): void {
+    this.#gathered.push(...items);
+    this.#waiting.push(ended);
+    if (this.#waiting.length > 1) return;
+    const go = () => this.#go();
+    this.#clock.sleep(untilTickMs(this.#clock.nowMs(), 1)).then(go, go);
+  }
+
+  #go(): void {
+    const items = this.#gathered;
+    const sharing = this.#waiting;
+    this.#gathered = [];
+    this.#waiting = [];
     const tell = (isWritten: boolean) => {
       for (const ended of sharing) ended(isWritten);
     };
-    void write(items).then(
+    void this.#write(items).then(
       () => tell(true),
       () => tell(false),
     );
-  };
-  return (items, ended) => {
-    gathered.push(...items);
-    waiting.push(ended);
-    if (waiting.length === 1) clock.sleep(untilTickMs(clock.nowMs(), 1)).then(go, go);
-  };
+  }
+}
+
+interface SleepClock {
+  nowMs(): number;
+  sleep(ms: number): Promise<void>;
 }

@@ -15,14 +15,17 @@
 import type { WorkPorts } from "./active-attempt.ts";
 import type { SlotFor } from "./circuit-breaker.ts";
 import type { EndpointGates, QueueState } from "./endpoint-availability.ts";
-import { createSchedule, type Scheduled } from "./schedule.ts";
+import { Schedule, type Scheduled } from "./schedule.ts";
 import type { SlotScheduler } from "./slot-scheduler.ts";
 
 const TURNS = ["queue", "retry"] as const;
 
 export interface WaitingItem<Item> extends Scheduled<Item> {
   /** The current assignment of the partition. */
-  readonly owner: { readonly turn: SlotFor; readonly isDraining: boolean };
+  readonly owner: Scheduled<Item>["owner"] & {
+    readonly turn: SlotFor;
+    readonly isDraining: boolean;
+  };
 }
 
 export class WaitingDeliveries<Item extends WaitingItem<Item>> {
@@ -30,7 +33,7 @@ export class WaitingDeliveries<Item extends WaitingItem<Item>> {
   readonly #slots: SlotScheduler;
   readonly #isStill: () => boolean;
   readonly #onHeld: (untilMs: number) => void;
-  readonly #schedules = { queue: createSchedule<Item>(), retry: createSchedule<Item>() };
+  readonly #schedules = { queue: new Schedule<Item>(), retry: new Schedule<Item>() };
   /**
    * Deliveries that were selected and then put back. There can be several, because an endpoint that becomes
    * available releases several deliveries at once.

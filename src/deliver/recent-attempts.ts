@@ -24,13 +24,15 @@ const SPANS = RECENT_MS / SPAN_MS;
 const RUN_MS = 10_000;
 const RUN_ATTEMPTS = 20;
 const FEW = 5;
+/** Until the first attempt. Writes to its elements have no effect. */
+const NO_SPANS = new Uint32Array(0);
 /** The last five attempts as bits; 1 is a failure. */
 const FEW_MASK = (1 << FEW) - 1;
 const ACCEPTED_AGAIN = 3;
 
 export class RecentAttempts {
   /** The number of attempts in each step, followed by the number of failures in each step. */
-  readonly #spans = new Uint32Array(2 * SPANS);
+  #spans = NO_SPANS;
   #span = 0;
   #attempts = 0;
   #failures = 0;
@@ -48,6 +50,7 @@ export class RecentAttempts {
   #failingSinceMs: number | null = null;
 
   add(isAccepted: boolean, nowMs: number): void {
+    if (this.#spans === NO_SPANS) this.#spans = new Uint32Array(2 * SPANS);
     this.#moveTo(nowMs);
     const span = this.#span % SPANS;
     this.#spans[span] = (this.#spans[span] ?? 0) + 1;

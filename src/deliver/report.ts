@@ -6,9 +6,9 @@ import { CIRCUIT_STATES, type CircuitState, HOLD_REASONS } from "../domain/desti
 import { endpointNames, withEndpointNames } from "../domain/endpoint-name.ts";
 import type { DestinationId, EndpointKey } from "../domain/ids.ts";
 import type { StageDeps } from "../stage/running-stage.ts";
-import type { BoundCounter, Metrics } from "../telemetry/instruments.ts";
+import type { BoundCounter } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
-import { lineLimit } from "../telemetry/log-rate-limit.ts";
+import { LineLimit } from "../telemetry/log-rate-limit.ts";
 import type { Attempted } from "./active-attempt.ts";
 import { acceptedText, attemptFields, isUnusable, levelOf, sampling } from "./attempt-line.ts";
 import type { DestinationHealth } from "./destination-health.ts";
@@ -18,158 +18,201 @@ import { type HoldCause, PAUSED_BY, pausedBy } from "./hold-cause.ts";
 
 const LOG_LINES_PER_SECOND = 10;
 
-export type Report = ReturnType<typeof createReport>;
-
 export type ReportDeps = Pick<StageDeps, "clock" | "log" | "metrics">;
 
 const stage = "deliver";
 
-/**
- * Binds the metrics of a destination once.
- *
- * @param attemptsShare share of accepted attempts that are logged, from 0 to 1.
- */
-export function createReport(
-  { log, metrics, clock }: ReportDeps,
-  started: AttemptedDestination,
-  attemptsShare = 1,
-) {
-  const isSampled = sampling(attemptsShare);
-  const destination = started.id;
-  const recordsIn = metrics.recordsIn.bind({ stage });
-  const recordsOut = metrics.recordsOut.bind({ stage });
-  const inFlight = metrics.inFlight.bind({ destination });
-  const duration = metrics.attemptDuration.bind({ destination });
-  const latency = metrics.deliveryLatency.bind({ destination });
-  const rounded = metrics.numbersRounded.bind({ destination });
-  const lines = lineLimit(LOG_LINES_PER_SECOND);
-  const attempts = byLabel((outcome) => metrics.attempts.bind({ destination, outcome }));
-  const expiredWaiting = byLabel((reason) => metrics.expiredWaiting.bind({ destination, reason }));
-  const retriesScheduled = byLabel((delay) =>
-    metrics.retriesScheduled.bind({ destination, delay }),
-  );
+/** Binds the metrics of a destination once. */
+export class Report {
+  readonly #deps: ReportDeps;
+  readonly #labels: { readonly destination: DestinationId };
+  readonly #isSampled: () => boolean;
+  readonly #recordsIn;
+  readonly #recordsOut;
+  readonly #inFlight;
+  readonly #duration;
+  readonly #latency;
+  readonly #rounded;
+  // Looking up labels for every request would take a measurable amount of time.
+  readonly #attempts: Record<string, BoundCounter> = {};
+  readonly #requests: Record<string, BoundCounter> = {};
+  readonly #lines = new LineLimit(LOG_LINES_PER_SECOND);
+  #names: ReadonlyMap<EndpointKey, string> = new Map();
+  /** The last error that was logged because no token for requests is available; null if one is available. */
+  #tokenError: string | null = null;
 
-  const attempted = (attempt: Attempted) => {
+  /** @param attemptsShare share of accepted attempts that are logged, from 0 to 1. */
+  constructor(deps: ReportDeps, started: AttemptedDestination, attemptsShare = 1) {
+    const { metrics } = deps;
+    const labels = { destination: started.id };
+    this.#deps = deps;
+    this.#labels = labels;
+    this.#isSampled = sampling(attemptsShare);
+    this.#recordsIn = metrics.recordsIn.bind({ stage });
+    this.#recordsOut = metrics.recordsOut.bind({ stage });
+    this.#inFlight = metrics.inFlight.bind(labels);
+    this.#duration = metrics.attemptDuration.bind(labels);
+    this.#latency = metrics.deliveryLatency.bind(labels);
+    this.#rounded = metrics.numbersRounded.bind(labels);
+    this.showEndpoints(started, []);
+  }
+
+  taken(count: number): void {
+    this.#recordsIn.inc(count);
+  }
+
+  started(): void {
+    this.#inFlight.inc();
+  }
+
+  rounded(): void {
+    this.#rounded.inc();
+  }
+
+  /** Counts a request. There are fewer requests than deliveries if deliveries share requests. */
+  result(result: SendResult): void {
+    const outcome = outcomeClass(result);
+    const { requests } = this.#deps.metrics;
+    const counter = this.#requests[outcome] ?? requests.bind({ ...this.#labels, outcome });
+    this.#requests[outcome] = counter;
+    counter.inc();
+  }
+
+  unreadable(): void {
+    // Bound at the first such response, because few destinations send one, and each series costs memory.
+    this.#deps.metrics.batchResponsesUnreadable.bind(this.#labels).inc();
+  }
+
+  attempted(attempt: Attempted): void {
     const { delivery, results, decision, endedAtMs } = attempt;
     let longestMs = 0;
     for (const { result } of results) {
       if (result.kind === "skipped") continue;
       longestMs = Math.max(longestMs, result.durationMs);
     }
-    inFlight.dec();
-    duration.observe(longestMs / 1_000);
-    attempts(decision.name).inc();
-    if (decision.name === "accepted") {
-      latency.observe(Math.max(0, endedAtMs - delivery.receivedAtMs) / 1_000);
+    this.#inFlight.dec();
+    this.#duration.observe(longestMs / 1_000);
+    const outcome = decision.name;
+    const { attempts } = this.#deps.metrics;
+    const counter = this.#attempts[outcome] ?? attempts.bind({ ...this.#labels, outcome });
+    this.#attempts[outcome] = counter;
+    counter.inc();
+    if (outcome === "accepted") {
+      this.#latency.observe(Math.max(0, endedAtMs - delivery.receivedAtMs) / 1_000);
     }
-    logAttempt(log, attempt, names, isSampled);
-  };
+    logAttempt(this.#deps.log, attempt, this.#names, this.#isSampled);
+  }
 
-  const written = (replacement: Replacement) => {
-    recordsOut.inc();
+  written(replacement: Replacement): void {
+    const { metrics, clock, log } = this.#deps;
+    const { destination } = this.#labels;
+    this.#recordsOut.inc();
     if (replacement.kind === "retry") {
-      retriesScheduled(replacement.retryDelay).inc();
+      metrics.retriesScheduled.bind({ destination, delay: replacement.retryDelay }).inc();
       return;
     }
     const { reason, error, place, call, waited } = replacement;
-    if (waited !== undefined) expiredWaiting(waited).inc();
+    if (waited !== undefined) metrics.expiredWaiting.bind({ destination, reason: waited }).inc();
     metrics.deadLetters.bind({ stage, reason, destination }).inc();
     if (isUnusable(reason)) metrics.recordsRefused.bind({ stage, reason }).inc();
-    const omittedLines = lines.admit(clock.nowMs());
+    const omittedLines = this.#lines.admit(clock.nowMs());
     if (omittedLines === null) return;
-    const named = { reason, error: withEndpointNames(error, names) };
+    const named = { reason, error: withEndpointNames(error, this.#names) };
     const fields = { stage, destination, ...call, ...named, ...place, omittedLines };
     log.warn(fields, "delivery.dead-lettered");
-  };
+  }
 
-  const circuitLabels = (endpoint: EndpointKey) => {
-    return { destination, endpoint_id: endpoint, endpoint_name: names.get(endpoint) ?? "" };
-  };
-  const breaker = (endpoint: EndpointKey, state: CircuitState) => {
-    metrics.circuitBreakerState.bind(circuitLabels(endpoint)).set(CIRCUIT_STATES.indexOf(state));
-    const endpointName = names.get(endpoint) ?? endpoint;
-    const fields = { stage, destination, endpointId: endpoint, endpointName, state };
+  breaker(endpoint: EndpointKey, state: CircuitState): void {
+    this.#showCircuit(endpoint, state);
+    const { log } = this.#deps;
+    const endpointName = this.#names.get(endpoint) ?? endpoint;
+    const fields = { stage, ...this.#labels, endpointId: endpoint, endpointName, state };
     if (state === "open") log.warn(fields, "endpoint.circuit-changed");
     else log.info(fields, "endpoint.circuit-changed");
-  };
+  }
 
   /**
    * Exports the series of new endpoints and removes those of old ones. If an endpoint's position changes, its name
    * changes too.
    */
-  let names: ReadonlyMap<EndpointKey, string> = new Map();
-  const showEndpoints = (all: AttemptedDestination, breakers: readonly GateState[]) => {
-    for (const endpoint of names.keys())
-      metrics.circuitBreakerState.remove(circuitLabels(endpoint));
-    names = endpointNames(all);
-    for (const endpoint of names.keys()) {
-      const state = breakers.find(({ key }) => key === endpoint)?.breaker ?? "closed";
-      metrics.circuitBreakerState.bind(circuitLabels(endpoint)).set(CIRCUIT_STATES.indexOf(state));
+  showEndpoints(all: AttemptedDestination, breakers: readonly GateState[]): void {
+    for (const endpoint of this.#names.keys())
+      this.#deps.metrics.circuitBreakerState.remove(this.#circuitLabels(endpoint));
+    this.#names = endpointNames(all);
+    for (const endpoint of this.#names.keys()) {
+      this.#showCircuit(
+        endpoint,
+        breakers.find(({ key }) => key === endpoint)?.breaker ?? "closed",
+      );
     }
-  };
+  }
 
-  showEndpoints(started, []);
-  return {
-    breaker,
-    ...tellHolds(log, destination),
-    showEndpoints,
-    watch: (condition: DestinationHealth, hold: () => DestinationHold | null) =>
-      watch({ metrics, clock }, destination, condition, hold),
-    taken: (count: number) => recordsIn.inc(count),
-    started: () => inFlight.inc(),
-    rounded: () => rounded.inc(),
-    ...countResponses(metrics, destination),
-    attempted,
-    written,
-  };
-}
+  #showCircuit(endpoint: EndpointKey, state: CircuitState): void {
+    const gauge = this.#deps.metrics.circuitBreakerState.bind(this.#circuitLabels(endpoint));
+    gauge.set(CIRCUIT_STATES.indexOf(state));
+  }
 
-function tellHolds(log: Log, destination: DestinationId) {
-  return { still: tellStillness(log, destination), token: tellToken(log, destination) };
-}
+  #circuitLabels(endpoint: EndpointKey) {
+    const name = this.#names.get(endpoint) ?? "";
+    return { destination: this.#labels.destination, endpoint_id: endpoint, endpoint_name: name };
+  }
 
-/** Counts requests. There are fewer requests than deliveries if deliveries share requests. */
-function countResponses(metrics: Metrics, destination: DestinationId) {
-  const requests = byLabel((outcome) => metrics.requests.bind({ destination, outcome }));
-  return {
-    result: (result: SendResult) => requests(outcomeClass(result)).inc(),
-    // Bound at the first such response, because few destinations send one, and each series costs memory.
-    unreadable: () => metrics.batchResponsesUnreadable.bind({ destination }).inc(),
-  };
-}
-
-function tellStillness(log: Log, destination: DestinationId) {
-  return (before: HoldCause | null, now: HoldCause | null): void => {
+  /** Logs that the destination is paused, or no longer paused. */
+  still(before: HoldCause | null, now: HoldCause | null): void {
+    const { log } = this.#deps;
     const was = before?.by === undefined ? null : before;
     const is = now?.by === undefined ? null : now;
     if (was?.by === is?.by && was?.untilMs === is?.untilMs) return;
     if (is === null) {
-      log.info({ stage, destination }, "destination.resumed");
+      log.info({ stage, ...this.#labels }, "destination.resumed");
       return;
     }
     const { by = "", sinceMs, untilMs } = is;
     const since = new Date(sinceMs).toISOString();
     const until = untilMs === null ? {} : { until: new Date(untilMs).toISOString() };
-    log.warn({ stage, destination, by, since, ...until }, "destination.paused");
-  };
-}
+    log.warn({ stage, ...this.#labels, by, since, ...until }, "destination.paused");
+  }
 
-/**
- * Logs when no token for requests is available, when the reason for this changes, and when a token is
- * available again.
- */
-function tellToken(log: Log, destination: DestinationId) {
-  let reported: string | null = null;
-  return (hold: SenderHold | null): void => {
+  /**
+   * Logs when no token for requests is available, when the reason for this changes, and when a token is
+   * available again.
+   */
+  token(hold: SenderHold | null): void {
+    const { log } = this.#deps;
     if (hold === null) {
-      if (reported !== null) log.info({ stage, destination }, "destination.token-obtained");
-      reported = null;
-    } else if (hold.error !== null && hold.error !== reported) {
-      reported = hold.error;
+      if (this.#tokenError !== null)
+        log.info({ stage, ...this.#labels }, "destination.token-obtained");
+      this.#tokenError = null;
+    } else if (hold.error !== null && hold.error !== this.#tokenError) {
+      this.#tokenError = hold.error;
       const since = new Date(hold.sinceMs).toISOString();
-      log.warn({ stage, destination, error: reported, since }, "destination.token-missing");
+      const fields = { stage, ...this.#labels, error: hold.error, since };
+      log.warn(fields, "destination.token-missing");
     }
-  };
+  }
+
+  /** Exports whether the destination is failing or on hold. Returns a function that stops the export. */
+  watch(condition: DestinationHealth, hold: () => DestinationHold | null): () => void {
+    const { metrics, clock } = this.#deps;
+    const labels = this.#labels;
+    const { destination } = labels;
+    const held = HOLD_REASONS.map((reason) =>
+      metrics.destinationOnHold.bind({ destination, reason }),
+    );
+    const paused = PAUSED_BY.map((by) => metrics.destinationPaused.bind({ destination, by }));
+    const heldSince = metrics.destinationOnHoldSince.bind(labels);
+    const failingSince = metrics.destinationFailingSince.bind(labels);
+    const lastAccepted = metrics.destinationLastAccepted.bind(labels);
+    return metrics.onScrape(() => {
+      const now = hold();
+      for (const [at, gauge] of held.entries()) gauge.set(HOLD_REASONS[at] === now?.reason ? 1 : 0);
+      const authors = pausedBy(condition.still);
+      for (const [at, by] of PAUSED_BY.entries()) paused[at]?.set(authors.includes(by) ? 1 : 0);
+      heldSince.set((now?.sinceMs ?? 0) / 1_000);
+      failingSince.set((condition.failingSinceMs(clock.nowMs()) ?? 0) / 1_000);
+      lastAccepted.set((condition.acceptedAtMs ?? 0) / 1_000);
+    });
+  }
 }
 
 function logAttempt(
@@ -190,49 +233,6 @@ function logAttempt(
   if (level === "info") log.info(fields, "delivery.attempted");
   else if (level === "warn") log.warn(fields, "delivery.attempted");
   else log.error(fields, "delivery.attempted");
-}
-
-/** Exports whether the destination is failing or on hold. Returns a function that stops the export. */
-function watch(
-  { metrics, clock }: Pick<ReportDeps, "metrics" | "clock">,
-  destination: DestinationId,
-  condition: DestinationHealth,
-  hold: () => DestinationHold | null,
-): () => void {
-  const held = HOLD_REASONS.map(
-    (reason) => [reason, metrics.destinationOnHold.bind({ destination, reason })] as const,
-  );
-  const paused = PAUSED_BY.map(
-    (by) => [by, metrics.destinationPaused.bind({ destination, by })] as const,
-  );
-  const heldSince = metrics.destinationOnHoldSince.bind({ destination });
-  const failingSince = metrics.destinationFailingSince.bind({ destination });
-  const lastAccepted = metrics.destinationLastAccepted.bind({ destination });
-  return metrics.onScrape(() => {
-    const now = hold();
-    for (const [reason, gauge] of held) gauge.set(reason === now?.reason ? 1 : 0);
-    const authors = pausedBy(condition.still);
-    for (const [by, gauge] of paused) gauge.set(authors.includes(by) ? 1 : 0);
-    heldSince.set((now?.sinceMs ?? 0) / 1_000);
-    failingSince.set((condition.failingSinceMs(clock.nowMs()) ?? 0) / 1_000);
-    lastAccepted.set((condition.acceptedAtMs ?? 0) / 1_000);
-  });
-}
-
-/**
- * Binds each counter once, because looking up labels for every request would take a measurable amount of
- * time.
- */
-function byLabel(bind: (label: string) => BoundCounter): (label: string) => BoundCounter {
-  const bound = new Map<string, BoundCounter>();
-  return (label) => {
-    let counter = bound.get(label);
-    if (counter === undefined) {
-      counter = bind(label);
-      bound.set(label, counter);
-    }
-    return counter;
-  };
 }
 
 /** The `outcome` label of the metric for requests. */

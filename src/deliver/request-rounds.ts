@@ -122,7 +122,7 @@ export class RequestRounds {
 
   #send(attempt: Attempt, endpoints: readonly Endpoint[], sent: Sent, nowMs: number): void {
     const { ports, gates } = this.#shared;
-    const sender = attempt.trace ?? ports.sender;
+    const { trace } = attempt;
     const prepared = ports.sender.prepare(sent, nowMs);
     attempt.prepared = prepared;
     attempt.name = ports.sender.nameOf(prepared);
@@ -133,7 +133,9 @@ export class RequestRounds {
         continue;
       }
       attempt.pending += 1;
-      sender.send(endpoint, prepared, (result) => this.#ended(attempt, endpoint, ticket, result));
+      const done = (result: SendResult) => this.#ended(attempt, endpoint, ticket, result);
+      if (trace === null) ports.sender.send(endpoint, prepared, done, ports.phases?.());
+      else trace.send(endpoint, prepared, done);
     }
   }
 
@@ -162,13 +164,13 @@ export class RequestRounds {
   }
 
   #judgeUnit(attempt: Attempt, endpoint: Endpoint, result: SendResult, nowMs: number): Outcome {
-    const { sender, onUnreadable } = this.#shared.ports;
-    const { outcome, calls, isSplit, isUnreadable } = sender.judgeUnit(
+    const { ports } = this.#shared;
+    const { outcome, calls, isSplit, isUnreadable } = ports.sender.judgeUnit(
       result,
       attempt.prepared,
       nowMs,
     );
-    if (isUnreadable) onUnreadable();
+    if (isUnreadable) ports.onUnreadable();
     if (isSplit) {
       attempt.splits = [...attempt.splits, { endpoint, result }];
       return outcome;

@@ -10,10 +10,11 @@
  * An update does not affect the consumer, which stays in its group and keeps its partitions.
  */
 
-import type { Sender, Transport, UnitLimits } from "../destinations/port.ts";
+import type { Phases, Sender, SendResult, Transport, UnitLimits } from "../destinations/port.ts";
 import type { AttemptedDestination } from "../domain/destination.ts";
-import type { DestinationStatus } from "../domain/destination-status.ts";
+import type { CircuitState, DestinationStatus } from "../domain/destination-status.ts";
 import type { DestinationId, EndpointKey } from "../domain/ids.ts";
+import type { IncomingRecord, RecordHeaders } from "../domain/record.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import {
   type AssignedPartition,
@@ -22,20 +23,19 @@ import {
   type PartitionHandler,
   packRecord,
 } from "../kafka/port.ts";
-import type { Clock } from "../runtime/clock.ts";
-import { startConsuming } from "../stage/consuming-stage.ts";
+import { type RunningConsumers, startConsuming } from "../stage/consuming-stage.ts";
 import type { OwnedPartition, StageDeps } from "../stage/running-stage.ts";
-import type { WorkPorts } from "./active-attempt.ts";
-import { traceAttempt } from "./attempt-trace.ts";
-import { type AttemptsTopic, attemptsOf, notingPhases } from "./attempts-topic.ts";
+import type { Attempted, WorkPorts } from "./active-attempt.ts";
+import { type AttemptTrace, type TracedCall, traceAttempt } from "./attempt-trace.ts";
+import { type AttemptNotes, type AttemptsTopic, attemptsOf } from "./attempts-topic.ts";
 import type { RetryPolicy } from "./choose-retry-delay.ts";
 import { DestinationHealth } from "./destination-health.ts";
 import { DestinationWork } from "./destination-work.ts";
 import type { DestinationHold, News } from "./endpoint-availability.ts";
 import type { NewsOfEndpoints } from "./endpoint-news.ts";
-import { gatherWrites, type Replacement, smaller } from "./follow-up-record.ts";
+import { type Ended, GatheredWrites, type Replacement, smaller } from "./follow-up-record.ts";
 import { controlled } from "./hold-cause.ts";
-import { createReport, type Report } from "./report.ts";
+import { Report } from "./report.ts";
 import { healthProblemsOf, statusOf } from "./status.ts";
 
 /** Maximum number of records in flight per partition. */
@@ -66,106 +66,218 @@ export interface DestinationConfig extends RetryPolicy {
   readonly drainLimitMs: number;
 }
 
-export interface RunningDestination extends AsyncDisposable {
+/** A destination from the time when its consumer starts to join its group. */
+export class RunningDestination implements AsyncDisposable {
   readonly kind: string;
   readonly joined: Promise<void>;
-  readonly healthProblems: () => readonly string[];
-  readonly partitions: () => readonly OwnedPartition[];
-  readonly status: () => DestinationStatus;
+  readonly #deps: DeliverDeps;
+  readonly #ports: Ports;
+  readonly #work: DestinationWork;
+  readonly #consumer: RunningConsumers;
+  readonly #stopWatching: () => void;
+
+  constructor(
+    deps: DeliverDeps,
+    config: DestinationConfig,
+    started: AttemptedDestination,
+    partitions: number,
+  ) {
+    const { id, kind } = started;
+    const { topics } = config;
+    const ports = new Ports(deps, config, started, partitions, (error) =>
+      this.#consumer.fail(error),
+    );
+    const work = new DestinationWork(started, config, topics, ports);
+    const { sender, report, condition } = ports;
+    const own = (partition: AssignedPartition) => {
+      const turn = partition.topic === topics.retries(id) ? "retry" : "queue";
+      return new ReportedPartition(work.own(partition, turn), ports);
+    };
+    this.kind = kind;
+    this.#deps = deps;
+    this.#ports = ports;
+    this.#work = work;
+    this.#consumer = startConsuming(deps, {
+      name: "deliver",
+      destination: id,
+      deadLetterTopic: topics.deadLetters,
+      deadLetterHeadersOf: headersOf,
+      outlivesTopics: true,
+      consume: () => [consumeBoth(config, id, sender.limits(), own)],
+      healthProblems: () => healthProblemsOf(condition, work, this.#hold()),
+    });
+    this.joined = this.#consumer.joined;
+    sender.readiness?.onChange(() => {
+      report.token(sender.readiness?.hold() ?? null);
+      work.proceed();
+    });
+    this.#stopWatching = report.watch(condition, () => this.#hold());
+    this.#goBy(started, null);
+  }
+
   /** Applies new settings of the same destination, starting with the next request. */
-  readonly update: (destination: AttemptedDestination) => void;
+  update(changed: AttemptedDestination): void {
+    const { report, sender, notes } = this.#ports;
+    report.showEndpoints(changed, this.#work.endpoints());
+    sender.update(changed);
+    notes?.update(changed);
+    this.#goBy(changed);
+  }
+
   /** Call when operator actions have changed. */
-  readonly control: () => void;
+  control(): void {
+    this.#goBy(this.#ports.condition.destination);
+  }
+
   /** Applies a report about an endpoint from another process. */
-  readonly heard: (endpoint: EndpointKey, news: News) => void;
-  /** Sets the number of partitions of the destination's topics, including those that other processes own. */
-  readonly partitionsAre: (partitions: number) => void;
+  heard(endpoint: EndpointKey, news: News): void {
+    this.#work.heard(endpoint, news);
+  }
+
+  /** Sets the number of partitions of the destination's topics. */
+  partitionsAre(partitions: number): void {
+    this.#work.partitionsAre(partitions);
+  }
+
+  healthProblems(): readonly string[] {
+    const { id } = this.#ports.condition.destination;
+    return this.#consumer.healthProblems().map((each) => `destination ${id}: ${each}`);
+  }
+
+  partitions(): readonly OwnedPartition[] {
+    return this.#consumer.partitions();
+  }
+
+  status(): DestinationStatus {
+    const { condition } = this.#ports;
+    return statusOf(condition, this.#hold(), this.#work.endpoints(), this.#ports.nowMs());
+  }
+
+  /** Attempts in progress complete, and offsets are committed. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#consumer[Symbol.asyncDispose]();
+    this.#ports.stop();
+    this.#stopWatching();
+    await this.#ports.sender.close();
+  }
+
+  #hold(): DestinationHold | null {
+    const { condition, sender } = this.#ports;
+    // A process without partitions makes no attempts, so it needs no token.
+    const missing = condition.partitions === 0 ? null : (sender.readiness?.hold() ?? null);
+    return condition.still ?? missing ?? this.#work.hold();
+  }
+
+  /** Applies settings and pauses together when either of them changes. */
+  #goBy(configured: AttemptedDestination, before = this.#ports.condition.still): void {
+    const { operatorActions } = this.#deps;
+    const { condition, report } = this.#ports;
+    const pause = operatorActions?.pauseOf(configured.id) ?? null;
+    condition.update(configured, this.#ports.nowMs(), pause);
+    this.#work.update(controlled(configured, pause));
+    this.#work.cancel(operatorActions?.earlyReleasesOf(configured.id) ?? []);
+    report.still(before, condition.still);
+  }
 }
 
-/**
- * Starts to join the consumer group immediately. When the caller disposes the result, attempts in progress complete,
- * and offsets are committed.
- */
-export function startDestination(
-  deps: DeliverDeps,
-  config: DestinationConfig,
-  started: AttemptedDestination,
-  partitions: number,
-): RunningDestination {
-  const { clock } = deps;
-  const { id, kind } = started;
-  const { topics, groups } = config;
-  const stopped = new AbortController();
-  const sleep = (ms: number) => clock.sleep(ms, stopped.signal);
-  const sender = notingPhases(deps.transport.open(started), deps.attempts);
-  const notes = attemptsOf(started, deps.attempts);
-  const report = createReport(deps, started, config.attemptsShare);
-  const gather = gatherWrites<Replacement>({ nowMs: () => clock.nowMs(), sleep }, (replacements) =>
-    write(deps, topics, replacements, report).catch((error: unknown) => {
-      consumer.fail(error);
-      throw error;
-    }),
-  );
-  const work = new DestinationWork(started, config, topics, {
-    nowMs: () => clock.nowMs(),
-    after: (ms, then) => void sleep(ms).then(then, () => undefined),
-    sender,
-    trace: tracesOf(deps, sender, groups.deliver(id)),
-    write: (replacements, ended) => gather(replacements.map(packed), ended),
-    onStart: report.started,
-    onResult: report.result,
-    onUnreadable: report.unreadable,
-    onAttempted: (attempted) => {
-      condition.attempted(attempted);
-      report.attempted(attempted);
-      notes?.add(attempted);
-    },
-    onRounded: report.rounded,
-    onCircuit: report.breaker,
-    ...(deps.news === undefined ? {} : { tell: deps.news.teller(id) }),
-    partitions,
-  });
-  const condition = new DestinationHealth(started, clock.nowMs());
-  const own = owning({ work, condition, report, clock, retries: topics.retries(id) });
-  const hold = () => holdOf(condition, work, sender);
-  const consumer = startConsuming(deps, {
-    name: "deliver",
-    destination: id,
-    deadLetterTopic: topics.deadLetters,
-    deadLetterHeadersOf: ({ headers }) => headers,
-    outlivesTopics: true,
-    consume: () => [consumeBoth(config, id, sender.limits(), own)],
-    healthProblems: () => healthProblemsOf(condition, work, hold()),
-  });
-  sender.readiness?.onChange(() => {
-    report.token(sender.readiness?.hold() ?? null);
-    work.proceed();
-  });
-  const stopWatching = report.watch(condition, hold);
-  const goBy = goingBy(deps, { condition, work, report });
-  goBy(started, null);
-  return {
-    kind,
-    joined: consumer.joined,
-    update: (changed) => {
-      report.showEndpoints(changed, work.endpoints());
-      sender.update(changed);
-      notes?.update(changed);
-      goBy(changed);
-    },
-    control: () => goBy(condition.destination),
-    heard: (endpoint, news) => work.heard(endpoint, news),
-    partitionsAre: (count) => work.partitionsAre(count),
-    healthProblems: () => consumer.healthProblems().map((each) => `destination ${id}: ${each}`),
-    partitions: () => consumer.partitions(),
-    status: () => statusOf(condition, hold(), work.endpoints(), clock.nowMs()),
-    [Symbol.asyncDispose]: async () => {
-      await consumer[Symbol.asyncDispose]();
-      stopped.abort();
-      stopWatching();
-      await sender.close();
-    },
-  };
+/** What the work of a destination needs from its process. */
+class Ports implements WorkPorts {
+  readonly sender: Sender;
+  readonly notes: AttemptNotes | null;
+  readonly report: Report;
+  readonly condition: DestinationHealth;
+  readonly tracing;
+  readonly group: string;
+  readonly partitions: number;
+  readonly #deps: DeliverDeps;
+  readonly #stopped = new AbortController();
+  readonly #writes: GatheredWrites<Replacement>;
+
+  /** @param fail called if nothing more can be written. */
+  constructor(
+    deps: DeliverDeps,
+    { topics, groups, attemptsShare }: DestinationConfig,
+    started: AttemptedDestination,
+    partitions: number,
+    fail: (error: unknown) => void,
+  ) {
+    this.#deps = deps;
+    this.sender = deps.transport.open(started);
+    this.notes = attemptsOf(started, deps.attempts);
+    this.report = new Report(deps, started, attemptsShare);
+    this.condition = new DestinationHealth(started, deps.clock.nowMs());
+    this.tracing = deps.tracing;
+    this.group = groups.deliver(started.id);
+    this.partitions = partitions;
+    this.#writes = new GatheredWrites(this, (replacements) =>
+      write(deps, topics, replacements, this.report).catch((error: unknown) => {
+        fail(error);
+        throw error;
+      }),
+    );
+  }
+
+  stop(): void {
+    this.#stopped.abort();
+  }
+
+  nowMs(): number {
+    return this.#deps.clock.nowMs();
+  }
+
+  sleep(ms: number): Promise<void> {
+    return this.#deps.clock.sleep(ms, this.#stopped.signal);
+  }
+
+  after(ms: number, then: () => void): void {
+    void this.sleep(ms).then(then, () => undefined);
+  }
+
+  trace(calls: readonly TracedCall[], { traceparent }: AttemptedDestination): AttemptTrace | null {
+    return traceAttempt(this, calls, traceparent);
+  }
+
+  phases(): Phases | undefined {
+    return this.#deps.attempts?.phases();
+  }
+
+  write(replacements: readonly Replacement[], ended: Ended): void {
+    this.#writes.add(replacements.map(packed), ended);
+  }
+
+  onStart(): void {
+    this.report.started();
+  }
+
+  onResult(result: SendResult): void {
+    this.report.result(result);
+  }
+
+  onUnreadable(): void {
+    this.report.unreadable();
+  }
+
+  onAttempted(attempted: Attempted): void {
+    this.condition.attempted(attempted);
+    this.report.attempted(attempted);
+    this.notes?.add(attempted);
+  }
+
+  onRounded(): void {
+    this.report.rounded();
+  }
+
+  onCircuit(endpoint: EndpointKey, state: CircuitState): void {
+    this.report.breaker(endpoint, state);
+  }
+
+  tell(endpoint: EndpointKey, news: News): void {
+    this.#deps.news?.tell(this.condition.destination.id, endpoint, news);
+  }
+}
+
+function headersOf({ headers }: IncomingRecord): RecordHeaders {
+  return headers;
 }
 
 /** Large enough for a single partition to fill batches while other batches are in flight. */
@@ -193,64 +305,28 @@ function consumeBoth(
   };
 }
 
-interface Owning {
-  readonly work: DestinationWork;
-  readonly condition: DestinationHealth;
-  readonly report: Report;
-  readonly clock: Clock;
-  readonly retries: string;
-}
+/** Reports what happens to a partition. */
+class ReportedPartition implements PartitionHandler {
+  readonly #handler: PartitionHandler;
+  readonly #ports: Ports;
+  #isLeft = false;
 
-function owning({ work, condition, report, clock, retries }: Owning) {
-  return (partition: AssignedPartition): PartitionHandler => {
-    const owned = work.own(partition, partition.topic === retries ? "retry" : "queue");
-    condition.own(clock.nowMs());
-    let isLeft = false;
-    return {
-      take: (records) => {
-        report.taken(records.length);
-        owned.take(records);
-      },
-      drain: () => {
-        if (!isLeft) condition.leave(clock.nowMs());
-        isLeft = true;
-        return owned.drain();
-      },
-    };
-  };
-}
+  constructor(handler: PartitionHandler, ports: Ports) {
+    this.#handler = handler;
+    this.#ports = ports;
+    ports.condition.own(ports.nowMs());
+  }
 
-function holdOf(
-  { still, partitions }: DestinationHealth,
-  work: DestinationWork,
-  { readiness }: Sender,
-): DestinationHold | null {
-  // A process without partitions makes no attempts, so it needs no token.
-  const missing = partitions === 0 ? null : (readiness?.hold() ?? null);
-  return still ?? missing ?? work.hold();
-}
+  take(records: readonly IncomingRecord[]): void {
+    this.#ports.report.taken(records.length);
+    this.#handler.take(records);
+  }
 
-function tracesOf(
-  { tracing, clock }: DeliverDeps,
-  sender: Sender,
-  group: string,
-): NonNullable<WorkPorts["trace"]> {
-  const ports = { tracing, sender, nowMs: () => clock.nowMs(), group };
-  return (calls, { traceparent }) => traceAttempt(ports, calls, traceparent);
-}
-
-/** Settings and pauses are applied together when either of them changes. */
-function goingBy(
-  { clock, operatorActions }: DeliverDeps,
-  { condition, work, report }: Pick<Owning, "condition" | "work" | "report">,
-) {
-  return (configured: AttemptedDestination, before = condition.still): void => {
-    const pause = operatorActions?.pauseOf(configured.id) ?? null;
-    condition.update(configured, clock.nowMs(), pause);
-    work.update(controlled(configured, pause));
-    work.cancel(operatorActions?.earlyReleasesOf(configured.id) ?? []);
-    report.still(before, condition.still);
-  };
+  drain(): Promise<void> {
+    if (!this.#isLeft) this.#ports.condition.leave(this.#ports.nowMs());
+    this.#isLeft = true;
+    return this.#handler.drain();
+  }
 }
 
 /**

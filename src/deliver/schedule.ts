@@ -12,9 +12,21 @@
  * calling `end` for them has no effect.
  */
 
+/**
+ * The items of a partition that are in flight, in linked lists by a hash of the key. A `Map` of keys takes more time,
+ * and allocates a new table in the old generation each time it becomes empty or full of deleted entries.
+ */
+export type Lines<Item> = (Item | null)[];
+
+/** The current assignment of a partition. */
+interface ScheduleOwner<Item> {
+  /** Set by the schedule; null at first. */
+  lines: Lines<Item> | null;
+}
+
 export interface Scheduled<Item> {
-  /** The current assignment of the item's partition; all items of the partition have the same object. */
-  readonly owner: object;
+  /** All items of a partition have the same object. */
+  readonly owner: ScheduleOwner<Item>;
   /** Identifies the record's key; null if it has none. */
   readonly key: string | null;
   /**
@@ -27,93 +39,77 @@ export interface Scheduled<Item> {
   readonly unit: object | null;
 }
 
-export interface Schedule<Item> {
+/** At most a few hundred items of a partition are in flight. */
+const LINES = 128;
+
+export class Schedule<Item extends Scheduled<Item>> {
+  #first: Item | null = null;
+  #last: Item | null = null;
+
   /**
    * Adds an item. Items of a partition are added in offset order.
    *
    * @returns the item with the same key that it has to wait for; null if it may start.
    */
-  add(item: Item): Item | null;
+  add(item: Item): Item | null {
+    const { key, owner } = item;
+    if (key !== null) owner.lines ??= new Array<Item | null>(LINES).fill(null);
+    const before = key === null || owner.lines === null ? null : joinLine(owner.lines, key, item);
+    if (before === null) this.putBack(item);
+    return before;
+  }
+
   /** Returns the next item that may start, or undefined, and marks it as started. */
-  next(): Item | undefined;
+  next(): Item | undefined {
+    const item = this.#first;
+    if (item === null) return undefined;
+    this.#first = item.after;
+    if (this.#first === null) this.#last = null;
+    // A completed item that has not been garbage-collected yet must not keep later ones alive.
+    item.after = null;
+    return item;
+  }
+
   /** Puts back an item that `next` returned, behind all items that may start now. */
-  putBack(item: Item): void;
+  putBack(item: Item): void {
+    if (this.#last === null) this.#first = item;
+    else this.#last.after = item;
+    this.#last = item;
+  }
+
   /** The next item with the same key, which waits for this one. */
-  following(item: Item): Item | null;
+  following(item: Item): Item | null {
+    return item.key === null ? null : nextWithKey(item, item.key);
+  }
+
   /**
    * Marks the item as completed. The next item with the same key may then start, unless an earlier item with
    * the key is still in flight, or the next item is part of a unit.
    */
-  end(item: Item): void;
+  end(item: Item): void {
+    const { key, owner } = item;
+    if (key === null || owner.lines === null) return;
+    const following = leaveLine(owner.lines, key, item);
+    if (following !== null && following.unit === null) this.putBack(following);
+  }
+
   /** Discards all items of a partition. */
-  drop(owner: object): void;
-  hasNext(): boolean;
-}
-
-/**
- * The items of a partition that are in flight, in linked lists by a hash of the key. A `Map` of keys takes more time,
- * and allocates a new table in the old generation each time it becomes empty or full of deleted entries.
- */
-type Lines<Item> = (Item | null)[];
-
-/** At most a few hundred items of a partition are in flight. */
-const LINES = 128;
-
-export function createSchedule<Item extends Scheduled<Item>>(): Schedule<Item> {
-  const partitions = new Map<object, Lines<Item>>();
-  let first: Item | null = null;
-  let last: Item | null = null;
-  const mayStart = (item: Item) => {
-    if (last === null) first = item;
-    else last.after = item;
-    last = item;
-  };
-  const linesOf = (owner: object): Lines<Item> => {
-    const known = partitions.get(owner);
-    if (known !== undefined) return known;
-    const made = new Array<Item | null>(LINES).fill(null);
-    partitions.set(owner, made);
-    return made;
-  };
-  return {
-    add: (item) => {
-      const { key, owner } = item;
-      const before = key === null ? null : joinLine(linesOf(owner), key, item);
-      if (before === null) mayStart(item);
-      return before;
-    },
-    next: () => {
-      const item = first;
-      if (item === null) return undefined;
-      first = item.after;
-      if (first === null) last = null;
-      // A completed item that has not been garbage-collected yet must not keep later ones alive.
+  drop(owner: Item["owner"]): void {
+    owner.lines = null;
+    let item = this.#first;
+    this.#first = null;
+    this.#last = null;
+    while (item !== null) {
+      const { after }: Item = item;
       item.after = null;
-      return item;
-    },
-    putBack: mayStart,
-    following: (item) => (item.key === null ? null : nextWithKey(item, item.key)),
-    end: (item) => {
-      const { key, owner } = item;
-      const lines = partitions.get(owner);
-      if (key === null || lines === undefined) return;
-      const following = leaveLine(lines, key, item);
-      if (following !== null && following.unit === null) mayStart(following);
-    },
-    drop: (owner) => {
-      partitions.delete(owner);
-      let item = first;
-      first = null;
-      last = null;
-      while (item !== null) {
-        const { after }: Item = item;
-        item.after = null;
-        if (item.owner !== owner) mayStart(item);
-        item = after;
-      }
-    },
-    hasNext: () => first !== null,
-  };
+      if (item.owner !== owner) this.putBack(item);
+      item = after;
+    }
+  }
+
+  hasNext(): boolean {
+    return this.#first !== null;
+  }
 }
 
 /** @returns the last item in flight with the same key; null if there is none. */

@@ -58,8 +58,7 @@ import { NewsOfEndpoints } from "./endpoint-news.ts";
 import {
   type DeliverDeps,
   type DestinationConfig,
-  type RunningDestination,
-  startDestination,
+  RunningDestination,
 } from "./running-destination.ts";
 
 /**
@@ -86,8 +85,8 @@ export function startDeliver(deps: DeliverDeps, config: DeliverConfig): Promise<
     name: "deliver",
     joined,
     healthProblems: () => fleet.healthProblems(),
-    partitions: () => fleet.all().flatMap(({ partitions }) => partitions()),
-    destinations: () => fleet.all().map(({ status }) => status()),
+    partitions: () => fleet.all().flatMap((each) => each.partitions()),
+    destinations: () => fleet.all().map((each) => each.status()),
     update: (settings) => fleet.update(settings),
     retire: () => fleet.retire(),
     [Symbol.asyncDispose]: () => fleet.stop(),
@@ -172,7 +171,7 @@ class Fleet {
   }
 
   healthProblems(): readonly string[] {
-    return this.all().flatMap(({ healthProblems }) => healthProblems());
+    return this.all().flatMap((each) => each.healthProblems());
   }
 
   all(): readonly RunningDestination[] {
@@ -212,7 +211,7 @@ class Fleet {
     const maxBytes = this.#config.maxBytes(this.#wanted.size);
     const config = { ...this.#config, maxBytes, commonBudget: this.#commonBudget };
     const partitions = this.#partitions.get(id) ?? 2;
-    const running = startDestination(this.#deps, config, destination, partitions);
+    const running = new RunningDestination(this.#deps, config, destination, partitions);
     this.#running.set(id, running);
     await running.joined;
   }

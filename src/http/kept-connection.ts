@@ -33,6 +33,7 @@ interface OpeningListener {
 }
 
 export interface Origin {
+  readonly name: string;
   readonly url: URL;
   readonly options: SocketOptions;
   readonly session: TlsSession;
@@ -43,9 +44,9 @@ export interface Origin {
   isRetired: boolean;
 }
 
-function createOrigin(url: URL, options: SocketOptions): Origin {
+function createOrigin(name: string, url: URL, options: SocketOptions): Origin {
   const session = { last: null };
-  return { url, options, session, free: [], all: new Set(), isRetired: false };
+  return { name, url, options, session, free: [], all: new Set(), isRetired: false };
 }
 
 /** Takes a connection for exclusive use. Return the connection with `keepConnection`, or drop it. */
@@ -150,9 +151,9 @@ function parse(endpoint: Endpoint) {
  */
 export class Origins {
   #options: SocketOptions;
-  #origins = new Map<string, Origin>();
+  #origins: Origin[] = [];
   /** Retired origins that still have connections in use. */
-  readonly #retired = new Set<Origin>();
+  #retired: Origin[] = [];
 
   constructor(options: SocketOptions) {
     this.#options = options;
@@ -160,10 +161,10 @@ export class Origins {
 
   targetOf(endpoint: Endpoint): Target {
     const { origin: name, path, url } = parse(endpoint);
-    let origin = this.#origins.get(name);
+    let origin = this.#origins.find((each) => each.name === name);
     if (origin === undefined) {
-      origin = createOrigin(url, this.#options);
-      this.#origins.set(name, origin);
+      origin = createOrigin(name, url, this.#options);
+      this.#origins.push(origin);
     }
     return { origin, path };
   }
@@ -173,17 +174,15 @@ export class Origins {
     const names = new Set(endpoints.map((endpoint) => parse(endpoint).origin));
     const isSame = options === this.#options;
     this.#options = options;
-    for (const [name, origin] of this.#origins) {
-      if (isSame && names.has(name)) continue;
-      this.#origins.delete(name);
-      retireOrigin(origin);
-      this.#retired.add(origin);
-    }
-    for (const origin of this.#retired) if (origin.all.size === 0) this.#retired.delete(origin);
+    const isUsed = ({ name }: Origin) => isSame && names.has(name);
+    const unused = this.#origins.filter((origin) => !isUsed(origin));
+    for (const origin of unused) retireOrigin(origin);
+    this.#origins = this.#origins.filter(isUsed);
+    this.#retired = [...this.#retired, ...unused].filter(({ all }) => all.size > 0);
   }
 
   /** Requests in flight fail as if the endpoint had reset them. */
   async close(): Promise<void> {
-    await Promise.all([...this.#origins.values(), ...this.#retired].map(closeOrigin));
+    await Promise.all([...this.#origins, ...this.#retired].map(closeOrigin));
   }
 }

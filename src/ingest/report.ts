@@ -2,7 +2,7 @@
 
 import type { SourceId } from "../domain/ids.ts";
 import type { StageDeps } from "../stage/running-stage.ts";
-import { lineLimit } from "../telemetry/log-rate-limit.ts";
+import { LineLimit } from "../telemetry/log-rate-limit.ts";
 import type { RejectedKind } from "./paths.ts";
 import type { CallsRead } from "./read-calls.ts";
 import { ANSWERS, type Answer, failure } from "./responses.ts";
@@ -26,7 +26,7 @@ export interface Report {
 }
 
 export function createReport({ metrics, log, clock }: ReportDeps): Report {
-  const lines = lineLimit(LOG_LINES_PER_SECOND);
+  const lines = new LineLimit(LOG_LINES_PER_SECOND);
   // The counters are created at the start. If a counter appeared only with its first request, Prometheus would not
   // see its first increase.
   for (const code of ["ok", ...Object.keys(ANSWERS)]) metrics.ingestRequests.bind({ code });

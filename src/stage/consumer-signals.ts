@@ -25,12 +25,12 @@ const UNKNOWN: Backlog = { lag: null, oldestAgeMs: null };
 
 /** Follows the progress of one consumer. Call it at regular intervals. */
 export class BacklogSight {
-  /** For each partition, when a check first found records that are not fetched. */
-  readonly #unreadSinceMs = new Map<string, number>();
+  /** For each partition, when a check first found records that are not fetched; undefined if none did. */
+  #unreadSinceMs: Map<string, number> | undefined;
 
   look(progress: readonly PartitionProgress[], isAssigned: boolean, nowMs: number): Backlog {
     if (!isAssigned) {
-      this.#unreadSinceMs.clear();
+      this.#unreadSinceMs = undefined;
       return UNKNOWN;
     }
     const lag = lagOf(progress, nowMs);
@@ -46,9 +46,10 @@ export class BacklogSight {
     const key = `${topic}/${partition}`;
     const isUnread = at.oldestUnfinishedMs === null && at.end > at.position;
     if (!isUnread || at.endAtMs === null) {
-      this.#unreadSinceMs.delete(key);
+      this.#unreadSinceMs?.delete(key);
       return at.oldestUnfinishedMs;
     }
+    this.#unreadSinceMs ??= new Map();
     const sinceMs = this.#unreadSinceMs.get(key) ?? at.endAtMs;
     this.#unreadSinceMs.set(key, sinceMs);
     return sinceMs;

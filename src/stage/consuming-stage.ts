@@ -23,7 +23,7 @@
  *   3  its gauges are removed          the same
  */
 
-import { corruptBatchOf, type OnCorruptBatch } from "../domain/corrupt-batch.ts";
+import { type CorruptBatch, corruptBatchOf, type OnCorruptBatch } from "../domain/corrupt-batch.ts";
 import type { DestinationId } from "../domain/ids.ts";
 import type { IncomingRecord, RecordHeaders } from "../domain/record.ts";
 import type { StageName } from "../domain/stages.ts";
@@ -35,10 +35,10 @@ import {
 } from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
 import { awaitSchemas } from "./await-schemas.ts";
-import { type KeptConsumer, keepConsuming } from "./keep-consuming.ts";
+import { KeptConsumer } from "./keep-consuming.ts";
 import { deadLetterOversized } from "./oversized-records.ts";
 import type { RunningStage, StageDeps } from "./running-stage.ts";
-import { foreignText, watchConsumer } from "./watch-consumer.ts";
+import { foreignText, type WatchedConsumer, watchConsumer } from "./watch-consumer.ts";
 
 /** Reports that the stage cannot continue. */
 export type Fail = (thrown: unknown) => void;
@@ -108,13 +108,9 @@ export function startConsuming(deps: ConsumingDeps, stage: ConsumingStage): Runn
     const onAssigned = oversized(awaitSchemas(schemas, options.onAssigned, fail), fail);
     return consume(deps, { ...stage, outlives }, { ...options, onAssigned }, end);
   });
-  const all = together(consumers);
-  const watch = watchConsumer(
-    deps.metrics,
-    all,
-    { stage: name, destination: destination ?? "" },
-    deps.clock,
-  );
+  const all = new AllConsumers(consumers);
+  const labels = { stage: name, destination: destination ?? "" };
+  const watch = watchConsumer(deps.metrics, all, labels, deps.clock);
   const joined = Promise.all(consumers.map((consumer) => consumer.joined)).then(() => undefined);
   // If the stage is stopped before it has joined, this promise rejects, possibly before anything handles the rejection.
   joined.catch(() => undefined);
@@ -129,7 +125,7 @@ export function startConsuming(deps: ConsumingDeps, stage: ConsumingStage): Runn
     ...(stage.update === undefined ? {} : { update: stage.update }),
     consumers,
     fail,
-    partitions: all.progress,
+    partitions: () => all.progress(),
     [Symbol.asyncDispose]: async () => {
       await Promise.all(consumers.map((consumer) => consumer.stop()));
       await stage.close?.();
@@ -168,8 +164,9 @@ function consume(
     log.error({ ...fields, topic, partition, offset, retryAt }, "stage.halted");
   };
   const kept = { keeper: stage.outlivesTopics === true ? keeper : undefined, giveUp: end, isHalt };
-  const skipping = stage.onCorruptBatch === "skip" ? skipBatches(log, metrics, name, options) : {};
-  return keepConsuming(kafka, { ...options, ...skipping }, clock, tell, kept);
+  const skips = stage.onCorruptBatch === "skip";
+  const consumed = skips ? { ...options, ...skipBatches(log, metrics, name, options) } : options;
+  return new KeptConsumer(kafka, consumed, clock, tell, kept);
 }
 
 /** The counter of skipped batches is created with the value 0, so that the first skipped batch shows as an increase. */
@@ -203,16 +200,32 @@ function failOnce(act: (error: Error) => void): Fail {
   };
 }
 
-function together(consumers: readonly KeptConsumer[]) {
-  const sum = (of: (consumer: KeptConsumer) => number) =>
-    consumers.reduce((total, consumer) => total + of(consumer), 0);
-  return {
-    progress: () => consumers.flatMap((consumer) => consumer.progress()),
-    vitals: () => stalest(consumers.map((consumer) => consumer.vitals())),
-    rebalances: () => sum((consumer) => consumer.rebalances()),
-    offsetResets: () => sum((consumer) => consumer.offsetResets()),
-    haltedAt: () => consumers.flatMap((consumer) => consumer.haltedAt() ?? []),
-  };
+class AllConsumers implements WatchedConsumer {
+  readonly #consumers: readonly KeptConsumer[];
+
+  constructor(consumers: readonly KeptConsumer[]) {
+    this.#consumers = consumers;
+  }
+
+  progress(): readonly PartitionProgress[] {
+    return this.#consumers.flatMap((consumer) => consumer.progress());
+  }
+
+  vitals(): ConsumerVitals {
+    return stalest(this.#consumers.map((consumer) => consumer.vitals()));
+  }
+
+  rebalances(): number {
+    return this.#consumers.reduce((sum, consumer) => sum + consumer.rebalances(), 0);
+  }
+
+  offsetResets(): number {
+    return this.#consumers.reduce((sum, consumer) => sum + consumer.offsetResets(), 0);
+  }
+
+  haltedAt(): readonly CorruptBatch[] {
+    return this.#consumers.flatMap((consumer) => consumer.haltedAt() ?? []);
+  }
 }
 
 /** Combines the vitals of all consumers so that a single stalled consumer is visible, even if many others continue. */

@@ -30,17 +30,6 @@ const NO_LIFE: ConsumerVitals = {
 const WAIT_MIN_MS = 1_000;
 const WAIT_MAX_MS = 60_000;
 
-export interface KeptConsumer extends Consumer {
-  /** Stops the current consumer and starts another one, as after a crash. */
-  fail(error: Error): void;
-  /**
-   * Returns why there is no consumer at the moment, or why the consumer is halted; null if it runs and is not halted.
-   */
-  healthProblem(): string | null;
-  /** Returns the corrupt batch that halts the consumer, even between restarts; null if there is none. */
-  haltedAt(): CorruptBatch | null;
-}
-
 export interface Keeping {
   readonly keeper?: TopicKeeper | undefined;
   /**
@@ -52,97 +41,146 @@ export interface Keeping {
   readonly isHalt?: (error: Error) => boolean;
 }
 
-/** @param onRestart called after each crash, with the time until the next start. */
-export function keepConsuming(
-  kafka: Kafka,
-  options: Omit<ConsumeOptions, "onCrash">,
-  clock: Clock,
-  onRestart: (error: Error, waitMs: number) => void,
-  { keeper, giveUp, isHalt }: Keeping = {},
-): KeptConsumer {
-  const stopped = new AbortController();
-  const joined = Promise.withResolvers<void>();
-  let consumer: Consumer | null = null;
-  let ending: Promise<void> = Promise.resolve();
-  let startedAtMs = 0;
-  let waitMs = WAIT_MIN_MS;
+export class KeptConsumer implements Consumer {
+  readonly joined: Promise<void>;
+  readonly #hasJoined: () => void;
+  readonly #kafka: Kafka;
+  readonly #options: Omit<ConsumeOptions, "onCrash">;
+  readonly #clock: Clock;
+  readonly #onRestart: (error: Error, waitMs: number) => void;
+  readonly #keeping: Keeping;
+  readonly #stopped = new AbortController();
+  #consumer: Consumer | null = null;
+  #ending: Promise<void> | undefined;
+  #startedAtMs = 0;
+  #waitMs = WAIT_MIN_MS;
   /** The sums of the counters of all consumers that have ended. */
-  const before = { rebalances: 0, offsetResets: 0, commitFailures: 0 };
-  let last: ConsumerVitals = NO_LIFE;
-  let lastError = "";
-  let joinedAtMs: number | null = null;
-  let corrupt: CorruptBatch | null = null;
+  #rebalances = 0;
+  #offsetResets = 0;
+  #commitFailures = 0;
+  #last: ConsumerVitals = NO_LIFE;
+  #lastError = "";
+  #joinedAtMs: number | null = null;
+  #corrupt: CorruptBatch | null = null;
 
-  function start(): void {
-    startedAtMs = clock.nowMs();
-    joinedAtMs = null;
-    const own = kafka.consume({ ...options, onCrash: (error) => crashed(own, error) });
-    consumer = own;
+  /** @param onRestart called after each crash, with the time until the next start. */
+  constructor(
+    kafka: Kafka,
+    options: Omit<ConsumeOptions, "onCrash">,
+    clock: Clock,
+    onRestart: (error: Error, waitMs: number) => void,
+    keeping: Keeping = {},
+  ) {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.joined = promise;
+    this.#hasJoined = resolve;
+    this.#kafka = kafka;
+    this.#options = options;
+    this.#clock = clock;
+    this.#onRestart = onRestart;
+    this.#keeping = keeping;
+    this.#start();
+  }
+
+  /** Stops the current consumer and starts another one, as after a crash. */
+  fail(error: Error): void {
+    this.#crashed(this.#consumer, error);
+  }
+
+  /**
+   * Returns why there is no consumer at the moment, or why the consumer is halted; null if it runs and is not halted.
+   */
+  healthProblem(): string | null {
+    return this.#consumer === null || this.haltedAt() !== null ? this.#lastError : null;
+  }
+
+  /** Returns the corrupt batch that halts the consumer, even between restarts; null if there is none. */
+  haltedAt(): CorruptBatch | null {
+    if (this.#corrupt !== null && !stillHalts(this.#corrupt, this.#halted())) this.#corrupt = null;
+    return this.#corrupt;
+  }
+
+  progress(): readonly PartitionProgress[] {
+    return this.#consumer?.progress() ?? [];
+  }
+
+  vitals(): ConsumerVitals {
+    return lifeOf(this.#consumer?.vitals() ?? NO_LIFE, this.#last, this.#commitFailures);
+  }
+
+  rebalances(): number {
+    return this.#rebalances + (this.#consumer?.rebalances() ?? 0);
+  }
+
+  offsetResets(): number {
+    return this.#offsetResets + (this.#consumer?.offsetResets() ?? 0);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#ending;
+    await this.#consumer?.stop();
+  }
+
+  #start(): void {
+    this.#startedAtMs = this.#clock.nowMs();
+    this.#joinedAtMs = null;
+    const own = this.#kafka.consume({
+      ...this.#options,
+      onCrash: (error) => this.#crashed(own, error),
+    });
+    this.#consumer = own;
     const hasJoined = () => {
-      if (consumer === own) joinedAtMs = clock.nowMs();
-      joined.resolve();
+      if (this.#consumer === own) this.#joinedAtMs = this.#clock.nowMs();
+      this.#hasJoined();
     };
     // If a consumer ends before it has joined, this promise rejects. The crash is handled elsewhere.
     own.joined.then(hasJoined, () => undefined);
   }
 
-  function crashed(own: Consumer | null, error: Error): void {
-    if (own === null || own !== consumer || stopped.signal.aborted) return;
+  #crashed(own: Consumer | null, error: Error): void {
+    if (own === null || own !== this.#consumer || this.#stopped.signal.aborted) return;
     // The batch is updated first, so that a batch that was skipped is not reported again after another crash.
-    haltedAt();
-    consumer = null;
-    before.rebalances += own.rebalances();
-    before.offsetResets += own.offsetResets();
-    last = own.vitals();
-    before.commitFailures += last.commitFailures;
-    if (clock.nowMs() - startedAtMs >= WAIT_MAX_MS) waitMs = WAIT_MIN_MS;
-    const thisWaitMs = waitMs;
-    waitMs = Math.min(2 * waitMs, WAIT_MAX_MS);
-    lastError = error.message;
-    corrupt = corruptBatchOf(error) ?? corrupt;
-    onRestart(error, thisWaitMs);
-    ending = own.stop().catch(() => undefined);
+    this.haltedAt();
+    this.#consumer = null;
+    this.#rebalances += own.rebalances();
+    this.#offsetResets += own.offsetResets();
+    this.#last = own.vitals();
+    this.#commitFailures += this.#last.commitFailures;
+    if (this.#clock.nowMs() - this.#startedAtMs >= WAIT_MAX_MS) this.#waitMs = WAIT_MIN_MS;
+    const thisWaitMs = this.#waitMs;
+    this.#waitMs = Math.min(2 * thisWaitMs, WAIT_MAX_MS);
+    this.#lastError = error.message;
+    this.#corrupt = corruptBatchOf(error) ?? this.#corrupt;
+    this.#onRestart(error, thisWaitMs);
+    const ending = own.stop().catch(() => undefined);
+    this.#ending = ending;
     ending
-      .then(() => startAgain(error, thisWaitMs))
+      .then(() => this.#startAgain(error, thisWaitMs))
       .catch((thrown: unknown) => {
-        if (!stopped.signal.aborted) throw thrown;
+        if (!this.#stopped.signal.aborted) throw thrown;
       });
   }
 
-  async function startAgain(error: Error, thisWaitMs: number): Promise<void> {
-    const wasGone = await keeper?.untilThere(options.topics, stopped.signal);
-    stopped.signal.throwIfAborted();
+  async #startAgain(error: Error, thisWaitMs: number): Promise<void> {
+    const { keeper, giveUp, isHalt } = this.#keeping;
+    const { signal } = this.#stopped;
+    const wasGone = await keeper?.untilThere(this.#options.topics, signal);
+    signal.throwIfAborted();
     // A missing topic may exist again before it is checked.
     const staysWrong = !(keeper !== undefined && error instanceof TopicGoneError);
-    if (wasGone === true) waitMs = WAIT_MIN_MS;
+    if (wasGone === true) this.#waitMs = WAIT_MIN_MS;
     else if (giveUp !== undefined && staysWrong && isHalt?.(error) !== true) return giveUp(error);
-    else await clock.sleep(thisWaitMs, stopped.signal);
-    start();
+    else await this.#clock.sleep(thisWaitMs, signal);
+    this.#start();
   }
 
-  function haltedAt(): CorruptBatch | null {
-    const joinedForMs = joinedAtMs === null ? null : clock.nowMs() - joinedAtMs;
-    const own = consumer === null ? null : { progress: consumer.progress(), joinedForMs };
-    if (corrupt !== null && !stillHalts(corrupt, own)) corrupt = null;
-    return corrupt;
+  #halted(): HaltedConsumer | null {
+    if (this.#consumer === null) return null;
+    const atMs = this.#joinedAtMs;
+    const joinedForMs = atMs === null ? null : this.#clock.nowMs() - atMs;
+    return { progress: this.#consumer.progress(), joinedForMs };
   }
-
-  start();
-  return {
-    joined: joined.promise,
-    fail: (error) => crashed(consumer, error),
-    healthProblem: () => (consumer === null || haltedAt() !== null ? lastError : null),
-    haltedAt,
-    progress: (): readonly PartitionProgress[] => consumer?.progress() ?? [],
-    vitals: () => lifeOf(consumer?.vitals() ?? NO_LIFE, last, before.commitFailures),
-    rebalances: () => before.rebalances + (consumer?.rebalances() ?? 0),
-    offsetResets: () => before.offsetResets + (consumer?.offsetResets() ?? 0),
-    stop: async () => {
-      stopped.abort();
-      await ending;
-      await consumer?.stop();
-    },
-  };
 }
 
 /**

@@ -16,7 +16,7 @@ import type { StageName } from "../domain/stages.ts";
 import type { AssignedPartition, ConsumeOptions, PartitionHandler } from "../kafka/port.ts";
 import { InFlightCount } from "../runtime/in-flight-set.ts";
 import { countDeadLetters } from "../telemetry/count-dead-letters.ts";
-import { deadLetterWriter } from "./dead-letter-writer.ts";
+import { type DeadLetterWriter, deadLetterWriter } from "./dead-letter-writer.ts";
 import type { StageDeps } from "./running-stage.ts";
 
 type OnAssigned = ConsumeOptions["onAssigned"];
@@ -31,41 +31,59 @@ export function deadLetterOversized(
   deadLetterTopic: string,
   headersOf?: (record: IncomingRecord) => RecordHeaders,
 ): (onAssigned: OnAssigned, fail: (thrown: unknown) => void) => OnAssigned {
-  const writer = deadLetterWriter(deps, stage, deadLetterTopic, headersOf);
-  const tell = countDeadLetters(deps);
-  const recordsIn = deps.metrics.recordsIn.bind({ stage });
-  const giveUp = async (records: readonly IncomingRecord[], { finish }: AssignedPartition) => {
+  // Created at the first such record, because few consumers get one.
+  let writer: DeadLetterWriter | undefined;
+  let tell: ReturnType<typeof countDeadLetters> | undefined;
+  const giveUp: GiveUp = async (records, partition) => {
+    writer ??= deadLetterWriter(deps, stage, deadLetterTopic, headersOf);
+    tell ??= countDeadLetters(deps);
     const deadLettered = records.map((record) => ({
       record,
       reason: "too-large" as const,
       error: wordsOf(record),
     }));
     tell((await writer.write([], deadLettered)).deadLetters);
-    recordsIn.inc(records.length);
-    for (const { offset } of records) finish(offset);
+    deps.metrics.recordsIn.bind({ stage }).inc(records.length);
+    for (const { offset } of records) partition.finish(offset);
   };
-  return (onAssigned, fail) => (assigned) => {
-    const handler = onAssigned(assigned);
-    const writes = new InFlightCount();
+  return (onAssigned, fail) => {
+    const giveUpOrFail: GiveUp = (...given) => giveUp(...given).catch(fail);
+    return (assigned) => new WithoutOversized(onAssigned(assigned), assigned, giveUpOrFail);
+  };
+}
+
+type GiveUp = (records: readonly IncomingRecord[], partition: AssignedPartition) => Promise<void>;
+
+class WithoutOversized implements PartitionHandler {
+  readonly admit?: NonNullable<PartitionHandler["admit"]>;
+  readonly #handler: PartitionHandler;
+  readonly #partition: AssignedPartition;
+  readonly #giveUp: GiveUp;
+  /** Undefined if there was no such record. */
+  #writes: InFlightCount | undefined;
+
+  constructor(handler: PartitionHandler, partition: AssignedPartition, giveUp: GiveUp) {
+    this.#handler = handler;
+    this.#partition = partition;
+    this.#giveUp = giveUp;
     const { admit } = handler;
-    const admitOthers = (record: IncomingRecord) =>
-      admit === undefined || isOmitted(record) ? record : admit(record);
-    return {
-      ...(admit === undefined ? {} : { admit: admitOthers }),
-      take: (records) => {
-        if (!records.some(isOmitted)) {
-          handler.take(records);
-          return;
-        }
-        writes.add(giveUp(records.filter(isOmitted), assigned).catch(fail));
-        const others = records.filter((record) => !isOmitted(record));
-        if (others.length > 0) handler.take(others);
-      },
-      drain: async () => {
-        await Promise.all([handler.drain(), writes.ended()]);
-      },
-    } satisfies PartitionHandler;
-  };
+    if (admit !== undefined) this.admit = (record) => (isOmitted(record) ? record : admit(record));
+  }
+
+  take(records: readonly IncomingRecord[]): void {
+    if (!records.some(isOmitted)) {
+      this.#handler.take(records);
+      return;
+    }
+    this.#writes ??= new InFlightCount();
+    this.#writes.add(this.#giveUp(records.filter(isOmitted), this.#partition));
+    const others = records.filter((record) => !isOmitted(record));
+    if (others.length > 0) this.#handler.take(others);
+  }
+
+  async drain(): Promise<void> {
+    await Promise.all([this.#handler.drain(), this.#writes?.ended()]);
+  }
 }
 
 function isOmitted({ omitted }: IncomingRecord): boolean {

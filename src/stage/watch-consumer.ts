@@ -13,23 +13,28 @@ export type WatchedConsumer = Pick<
   readonly haltedAt?: () => readonly CorruptBatch[];
 };
 
+interface ConsumerLabels {
+  readonly stage: StageName;
+  readonly destination: string;
+}
+
 /** Disposing of the result removes the gauges with these labels. @param destination empty for shared stages. */
 export function watchConsumer(
   metrics: Metrics,
   consumer: WatchedConsumer,
-  { stage, destination }: { readonly stage: StageName; readonly destination: string },
+  labels: ConsumerLabels,
   clock: { nowMs(): number },
 ): Disposable {
-  const lag = metrics.lag.bind({ stage, destination });
-  const age = metrics.oldestUnfinished.bind({ stage, destination });
-  const halted = metrics.consumerHalted.bind({ stage, destination });
-  const rebalances = metrics.rebalances.bind({ stage, destination });
-  const offsetResets = metrics.offsetResets.bind({ stage, destination });
-  const shown = haltGauges(metrics, { stage, destination });
-  const lastFetch = metrics.lastFetch.bind({ stage, destination });
-  const lastHeartbeat = metrics.lastHeartbeat.bind({ stage, destination });
-  const commitFailures = metrics.commitFailures.bind({ stage, destination });
-  const unknown = metrics.lagUnknown.bind({ stage });
+  const lag = metrics.lag.bind(labels);
+  const age = metrics.oldestUnfinished.bind(labels);
+  const halted = metrics.consumerHalted.bind(labels);
+  const rebalances = metrics.rebalances.bind(labels);
+  const offsetResets = metrics.offsetResets.bind(labels);
+  const lastFetch = metrics.lastFetch.bind(labels);
+  const lastHeartbeat = metrics.lastHeartbeat.bind(labels);
+  const commitFailures = metrics.commitFailures.bind(labels);
+  const unknown = metrics.lagUnknown.bind({ stage: labels.stage });
+  let shown: readonly CorruptBatch[] = [];
   const sight = new BacklogSight();
   const counted = { rebalances: 0, offsetResets: 0, commitFailures: 0, unknown: 0 };
   const countUnknown = (now: 0 | 1) => {
@@ -45,12 +50,13 @@ export function watchConsumer(
     countUnknown(backlog.lag === null ? 1 : 0);
     lastFetch.set((vitals.fetchedAtMs ?? 0) / 1_000);
     lastHeartbeat.set((vitals.heardAtMs ?? 0) / 1_000);
-    showForeign(metrics, { stage, destination }, vitals);
+    showForeign(metrics, labels, vitals);
     commitFailures.inc(vitals.commitFailures - counted.commitFailures);
     counted.commitFailures = vitals.commitFailures;
     const halts = consumer.haltedAt?.() ?? [];
     halted.set(halts.length > 0 ? 1 : 0);
-    shown.show(halts);
+    showHalts(metrics, labels, shown, halts);
+    shown = halts;
     rebalances.inc(consumer.rebalances() - counted.rebalances);
     counted.rebalances = consumer.rebalances();
     offsetResets.inc(consumer.offsetResets() - counted.offsetResets);
@@ -68,9 +74,9 @@ export function watchConsumer(
         metrics.consumerHalted,
         metrics.foreignMembers,
       ]) {
-        gauge.remove({ stage, destination });
+        gauge.remove(labels);
       }
-      shown.show([]);
+      showHalts(metrics, labels, shown, []);
     },
   };
 }
@@ -81,7 +87,7 @@ export function watchConsumer(
  */
 function showForeign(
   { foreignMembers: gauge }: Metrics,
-  labels: { readonly stage: StageName; readonly destination: string },
+  labels: ConsumerLabels,
   { foreignMembers }: ConsumerVitals,
 ): void {
   if (foreignMembers.length === 0) gauge.remove(labels);
@@ -97,21 +103,15 @@ export function foreignText({ foreignMembers }: ConsumerVitals): readonly string
 }
 
 /** Sets gauges with the offsets of the batches while the batches halt the consumer. */
-function haltGauges(
-  metrics: Metrics,
-  labels: { readonly stage: StageName; readonly destination: string },
-) {
-  let shown: readonly CorruptBatch[] = [];
-  const labelsOf = ({ topic, partition }: CorruptBatch) => ({
-    ...labels,
-    topic,
-    partition: `${partition}`,
-  });
-  return {
-    show: (halts: readonly CorruptBatch[]) => {
-      for (const each of shown) metrics.haltedOffset.remove(labelsOf(each));
-      for (const each of halts) metrics.haltedOffset.bind(labelsOf(each)).set(each.offset);
-      shown = halts;
-    },
+function showHalts(
+  { haltedOffset: gauge }: Metrics,
+  labels: ConsumerLabels,
+  before: readonly CorruptBatch[],
+  halts: readonly CorruptBatch[],
+): void {
+  const labelsOf = ({ topic, partition }: CorruptBatch) => {
+    return { ...labels, topic, partition: `${partition}` };
   };
+  for (const each of before) gauge.remove(labelsOf(each));
+  for (const each of halts) gauge.bind(labelsOf(each)).set(each.offset);
 }

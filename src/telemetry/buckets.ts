@@ -65,13 +65,13 @@ interface Shown {
 /** Renders histograms whose label sets are stored outside prom-client. */
 export class BucketsHistogram extends Histogram {
   readonly #spec: MetricSpec;
-  readonly #all: ReadonlySet<Buckets>;
+  readonly #all: ReadonlyMap<string, Buckets>;
   readonly #isShown: (labels: LabelSet) => boolean;
 
   /** @param isShown returns false for a label set that is counted but not rendered. */
   constructor(
     spec: MetricSpec,
-    all: ReadonlySet<Buckets>,
+    all: ReadonlyMap<string, Buckets>,
     isShown: (labels: LabelSet) => boolean = () => true,
   ) {
     const { name, help } = spec;
@@ -84,7 +84,7 @@ export class BucketsHistogram extends Histogram {
   /** The interface that prom-client expects of a histogram. */
   getForPromString(): Promise<Shown> {
     const { name, help } = this.#spec;
-    const shown = [...this.#all].filter(({ labels }) => this.#isShown(labels));
+    const shown = [...this.#all.values()].filter(({ labels }) => this.#isShown(labels));
     const values = shown.flatMap((buckets) => buckets.values(name));
     return Promise.resolve({ name, help, type: "histogram", values });
   }

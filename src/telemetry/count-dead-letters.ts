@@ -7,7 +7,7 @@ import { isDestinationId } from "../domain/ids.ts";
 import type { OutgoingRecord } from "../domain/record.ts";
 import type { Metrics } from "./instruments.ts";
 import type { Log } from "./log.ts";
-import { lineLimit } from "./log-rate-limit.ts";
+import { LineLimit } from "./log-rate-limit.ts";
 
 const LINES_PER_SECOND = 10;
 
@@ -22,7 +22,7 @@ export function countDeadLetters(
   deps: CountDeadLettersDeps,
 ): (deadLetters: readonly DeadLetter[]) => void {
   const { metrics, log, clock } = deps;
-  const lines = lineLimit(LINES_PER_SECOND);
+  const lines = new LineLimit(LINES_PER_SECOND);
   return (deadLetters) => {
     for (const { stage, record, reason, error, outgoing } of deadLetters) {
       metrics.recordsRefused.bind({ stage, reason }).inc();

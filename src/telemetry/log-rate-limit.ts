@@ -3,34 +3,34 @@
  * still count every record.
  */
 
-export interface LineLimit {
+export class LineLimit {
+  readonly #linesPerSecond: number;
+  #secondBeganAtMs = Number.NEGATIVE_INFINITY;
+  #lines = 0;
+  #skipped = 0;
+
+  /** @param linesPerSecond at least 1. */
+  constructor(linesPerSecond: number) {
+    this.#linesPerSecond = linesPerSecond;
+  }
+
   /**
    * Returns null if this line must be omitted. Otherwise, returns the number of lines that were omitted since the last
    * line was written.
    */
-  admit(nowMs: number): number | null;
-}
-
-/** @param linesPerSecond at least 1. */
-export function lineLimit(linesPerSecond: number): LineLimit {
-  let secondBeganAtMs = Number.NEGATIVE_INFINITY;
-  let lines = 0;
-  let skipped = 0;
-  return {
-    admit: (nowMs) => {
-      // A new second also starts if the clock was set back.
-      if (Math.abs(nowMs - secondBeganAtMs) >= 1_000) {
-        secondBeganAtMs = nowMs;
-        lines = 0;
-      }
-      if (lines >= linesPerSecond) {
-        skipped += 1;
-        return null;
-      }
-      lines += 1;
-      const skippedBefore = skipped;
-      skipped = 0;
-      return skippedBefore;
-    },
-  };
+  admit(nowMs: number): number | null {
+    // A new second also starts if the clock was set back.
+    if (Math.abs(nowMs - this.#secondBeganAtMs) >= 1_000) {
+      this.#secondBeganAtMs = nowMs;
+      this.#lines = 0;
+    }
+    if (this.#lines >= this.#linesPerSecond) {
+      this.#skipped += 1;
+      return null;
+    }
+    this.#lines += 1;
+    const skippedBefore = this.#skipped;
+    this.#skipped = 0;
+    return skippedBefore;
+  }
 }

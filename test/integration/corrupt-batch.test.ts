@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { skipCorrupt } from "../../src/cli/skip-corrupt-batch/skip-corrupt-batch.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
-import { keepConsuming } from "../../src/stage/keep-consuming.ts";
+import { KeptConsumer } from "../../src/stage/keep-consuming.ts";
 import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
 import { record, values } from "../support/contract/bench.ts";
 import { Taker } from "../support/contract/taker.ts";
@@ -33,7 +33,12 @@ afterAll(async () => {
 function start(topic: string, taker: Taker, onRestart: (error: Error) => void) {
   const limits = { partitionRecordsMax: 100, maxBytes: 1_000_000, whenFull: "hold" } as const;
   const options = { groupId: topic, topics: [topic], ...limits, drainLimitMs: 1_000 };
-  return keepConsuming(kafka, { ...options, onAssigned: taker.onAssigned }, systemClock, onRestart);
+  return new KeptConsumer(
+    kafka,
+    { ...options, onAssigned: taker.onAssigned },
+    systemClock,
+    onRestart,
+  );
 }
 
 test("a consumer halts at the batch, another continues, and the command skips exactly that batch", async () => {

@@ -86,8 +86,8 @@ test("a second 401 is the result, and is retried later; a 403 is not repeated, a
   const [second, third] = [await crm.post(), await crm.post()];
   expect([outcome(second), outcome(third)]).toEqual([401, 403]);
   expect(headersOf(receiver)).toEqual(["Bearer t1", "Bearer t2", "Bearer t2"]);
-  const { judge } = crm.sender;
-  expect([judge(second, 0).kind, judge(third, 0).kind]).toEqual(["retry", "rejected"]);
+  const judged = [second, third].map((result) => crm.sender.judge(result, 0).kind);
+  expect(judged).toEqual(["retry", "rejected"]);
 });
 
 test("a token with a life of 1 s is replaced while calls are sent", async () => {

@@ -23,7 +23,7 @@ import {
   type TokenResult,
   tokenRequest,
 } from "../../runtime/oauth-token.ts";
-import type { Phases, Readiness, SendResult } from "../port.ts";
+import type { Phases, Readiness, SenderHold, SendResult } from "../port.ts";
 import type { OAuth2 } from "./auth-settings.ts";
 import {
   authorizationOf,
@@ -141,14 +141,14 @@ function tokenIn(result: SendResult, kept: readonly Buffer[]): TokenResult {
 }
 
 /** Sends the requests of one destination. */
-export class Authorized implements HttpConnections {
+export class Authorized implements HttpConnections, Readiness {
   readonly #connections: HttpConnections;
   readonly #tokens: Tokens | null;
   #destination: WebhookDestination;
   #use: TokenUse | null;
   #isClosed = false;
   #listener: (() => void) | null = null;
-  #endListening: () => void;
+  #endListening: (() => void) | undefined;
 
   /** @param tokens null if no destination has `oauth2`. */
   constructor(
@@ -163,13 +163,17 @@ export class Authorized implements HttpConnections {
     this.#endListening = this.#listen();
   }
 
-  readonly readiness: Readiness = {
-    isReady: () => this.#use === null || this.#use.keeper.take() !== null,
-    hold: () => this.#use?.keeper.hold() ?? null,
-    onChange: (then) => {
-      this.#listener = then;
-    },
-  };
+  isReady(): boolean {
+    return this.#use === null || this.#use.keeper.take() !== null;
+  }
+
+  hold(): SenderHold | null {
+    return this.#use?.keeper.hold() ?? null;
+  }
+
+  onChange(then: () => void): void {
+    this.#listener = then;
+  }
 
   send(
     endpoint: WebhookEndpoint,
@@ -191,7 +195,7 @@ export class Authorized implements HttpConnections {
 
   update(destination: WebhookDestination): void {
     const before = this.#use;
-    this.#endListening();
+    this.#endListening?.();
     this.#destination = destination;
     this.#use = this.#tokens?.acquire(destination) ?? null;
     this.#endListening = this.#listen();
@@ -202,12 +206,12 @@ export class Authorized implements HttpConnections {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#endListening();
+    this.#endListening?.();
     await Promise.all([this.#connections.close(), this.#use?.release()]);
   }
 
-  #listen(): () => void {
-    return this.#use?.keeper.onChange(() => this.#listener?.()) ?? (() => undefined);
+  #listen(): (() => void) | undefined {
+    return this.#use?.keeper.onChange(() => this.#listener?.());
   }
 
   #sendWithToken(exchange: Exchange): void {

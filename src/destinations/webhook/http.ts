@@ -64,6 +64,7 @@ import {
 import { causeOf } from "./cause.ts";
 import type { Connected, HttpConnections, RealHttp } from "./http-port.ts";
 import type { WebhookRequest } from "./request.ts";
+import type { WebhookEndpoint } from "./settings.ts";
 
 /** Maximum size of a response body (docs/requests.md#attempts). */
 export const RESPONSE_BODY_MAX_BYTES = 65_536;
@@ -100,16 +101,43 @@ export function createHttp(
     },
     open: (destination) => {
       const optionsOf = socketOptionsFor(() => trusted, contextOf);
-      const origins = new Origins(optionsOf(destination));
-      return {
-        send: (endpoint, request, done, phases) => {
-          sendOn(origins.targetOf(endpoint), request, deadlines, done, phases);
-        },
-        update: (changed) => origins.update(changed.endpoints, optionsOf(changed)),
-        close: () => origins.close(),
-      } satisfies HttpConnections;
+      return new Connections(destination, optionsOf, deadlines);
     },
   };
+}
+
+/** The connections of one destination. */
+class Connections implements HttpConnections {
+  readonly #optionsOf: (destination: Connected) => SocketOptions;
+  readonly #deadlines: Deadlines;
+  readonly #origins: Origins;
+
+  constructor(
+    destination: Connected,
+    optionsOf: (destination: Connected) => SocketOptions,
+    deadlines: Deadlines,
+  ) {
+    this.#optionsOf = optionsOf;
+    this.#deadlines = deadlines;
+    this.#origins = new Origins(optionsOf(destination));
+  }
+
+  send(
+    endpoint: WebhookEndpoint,
+    request: WebhookRequest,
+    done: (result: SendResult) => void,
+    phases?: Phases,
+  ): void {
+    sendOn(this.#origins.targetOf(endpoint), request, this.#deadlines, done, phases);
+  }
+
+  update(changed: Connected): void {
+    this.#origins.update(changed.endpoints, this.#optionsOf(changed));
+  }
+
+  close(): Promise<void> {
+    return this.#origins.close();
+  }
 }
 
 /** The private CA for all destinations, and the options of sockets that trust this CA. */

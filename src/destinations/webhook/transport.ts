@@ -5,7 +5,18 @@
 
 import assert from "node:assert/strict";
 import type { AttemptedDestination } from "../../domain/destination.ts";
-import type { Sendable, Sender, Transport } from "../port.ts";
+import type {
+  Measured,
+  Outcome,
+  Phases,
+  Sendable,
+  Sender,
+  SendResult,
+  Transport,
+  UnitLimits,
+  UnitName,
+  UnitVerdict,
+} from "../port.ts";
 import { Authorized, type Tokens } from "./authorized.ts";
 import { judgeBatch, limitsOf, type MeasuredCall, measure } from "./batch.ts";
 import type { HttpPort } from "./http-port.ts";
@@ -17,7 +28,7 @@ import type { WebhookDestination, WebhookEndpoint } from "./settings.ts";
 export function webhookTransport(http: HttpPort, tokens: Tokens | null = null): Transport {
   return {
     // The cast is safe because the table of types passes only destinations of its own type to a transport.
-    open: (destination) => senderOf(destination as WebhookDestination, http, tokens),
+    open: (destination) => new WebhookSender(destination as WebhookDestination, http, tokens),
     trust: (ca) => {
       tokens?.trust(ca);
       return http.trust(ca);
@@ -25,48 +36,79 @@ export function webhookTransport(http: HttpPort, tokens: Tokens | null = null): 
   };
 }
 
-function senderOf(started: WebhookDestination, http: HttpPort, tokens: Tokens | null): Sender {
-  const connections = new Authorized(http.open(started), started, tokens);
-  let destination = started;
-  return {
-    limits: () => limitsOf(destination),
-    measure: (sendable) => {
-      assert(destination.batch !== null);
-      return measure(destination, destination.batch, sendable);
-    },
-    nameOf: ({ batch }: SharedRequest) => batch,
+class WebhookSender implements Sender<SharedRequest> {
+  readonly readiness: Authorized;
+  #destination: WebhookDestination;
+
+  constructor(started: WebhookDestination, http: HttpPort, tokens: Tokens | null) {
+    this.readiness = new Authorized(http.open(started), started, tokens);
+    this.#destination = started;
+  }
+
+  limits(): UnitLimits | null {
+    return limitsOf(this.#destination);
+  }
+
+  measure(sendable: Sendable): Measured {
+    const { batch } = this.#destination;
+    assert(batch !== null);
+    return measure(this.#destination, batch, sendable);
+  }
+
+  nameOf({ batch }: SharedRequest): UnitName | null {
+    return batch;
+  }
+
+  prepare(unit: readonly Sendable[] | readonly Measured[], nowMs: number): SharedRequest {
     // The cast is safe because all measured calls come from `measure`.
-    prepare: (unit, nowMs) => {
-      return sharedRequest(destination, unit as readonly (Sendable | MeasuredCall)[], nowMs);
-    },
-    send: (endpoint: WebhookEndpoint, shared: SharedRequest, done, phases, traceparent) => {
-      connections.send(endpoint, requestTo(endpoint, shared, traceparent), done, phases);
-    },
-    judge: (result, nowMs) => judge(result, nowMs, destination.auth !== null),
-    judgeUnit: (result, { batch, readsResponse }: SharedRequest, nowMs) => {
-      assert(batch !== null);
-      const responses = readsResponse === true ? "each" : "whole";
-      return judgeBatch(responses, result, batch.calls, nowMs, destination.auth !== null);
-    },
-    readiness: connections.readiness,
-    span: ({ key, url }) => {
-      // Only the origin of the URL is included, because the path can be secret.
-      const { protocol, hostname, port } = new URL(url);
-      return {
-        name: "POST",
-        attributes: {
-          "http.request.method": "POST",
-          "url.scheme": protocol.slice(0, -1),
-          "server.address": hostname,
-          "server.port": Number(port || (protocol === "https:" ? 443 : 80)),
-          "switchyard.endpoint": key,
-        },
-      };
-    },
-    update: (changed: AttemptedDestination) => {
-      destination = changed as WebhookDestination;
-      connections.update(destination);
-    },
-    close: () => connections.close(),
-  };
+    return sharedRequest(this.#destination, unit as readonly (Sendable | MeasuredCall)[], nowMs);
+  }
+
+  send(
+    endpoint: WebhookEndpoint,
+    shared: SharedRequest,
+    done: (result: SendResult) => void,
+    phases?: Phases,
+    traceparent?: string,
+  ): void {
+    this.readiness.send(endpoint, requestTo(endpoint, shared, traceparent), done, phases);
+  }
+
+  judge(result: SendResult, nowMs: number): Outcome {
+    return judge(result, nowMs, this.#destination.auth !== null);
+  }
+
+  judgeUnit(
+    result: SendResult,
+    { batch, readsResponse }: SharedRequest,
+    nowMs: number,
+  ): UnitVerdict {
+    assert(batch !== null);
+    const responses = readsResponse === true ? "each" : "whole";
+    return judgeBatch(responses, result, batch.calls, nowMs, this.#destination.auth !== null);
+  }
+
+  span({ key, url }: WebhookEndpoint): ReturnType<Sender["span"]> {
+    // Only the origin of the URL is included, because the path can be secret.
+    const { protocol, hostname, port } = new URL(url);
+    return {
+      name: "POST",
+      attributes: {
+        "http.request.method": "POST",
+        "url.scheme": protocol.slice(0, -1),
+        "server.address": hostname,
+        "server.port": Number(port || (protocol === "https:" ? 443 : 80)),
+        "switchyard.endpoint": key,
+      },
+    };
+  }
+
+  update(changed: AttemptedDestination): void {
+    this.#destination = changed as WebhookDestination;
+    this.readiness.update(this.#destination);
+  }
+
+  close(): Promise<void> {
+    return this.readiness.close();
+  }
 }

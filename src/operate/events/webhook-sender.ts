@@ -13,7 +13,7 @@ import type { IncomingRecord } from "../../domain/record.ts";
 import type { AssignedPartition, Kafka, PartitionHandler } from "../../kafka/port.ts";
 import { asError } from "../../runtime/as-error.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { keepConsuming } from "../../stage/keep-consuming.ts";
+import { KeptConsumer } from "../../stage/keep-consuming.ts";
 import { serialRunner } from "../../stage/serial-runner.ts";
 import type { TopicKeeper } from "../../stage/topic-keeper.ts";
 import type { Metrics } from "../../telemetry/instruments.ts";
@@ -60,7 +60,7 @@ export function postEvents(deps: PostDeps, { topic, group, post }: PostedTopic):
   };
   const onCrash = (error: Error) =>
     log.warn({ topic, error: error.message }, "operator-events.write-failed");
-  const consumer = keepConsuming(kafka, options, clock, onCrash, { keeper });
+  const consumer = new KeptConsumer(kafka, options, clock, onCrash, { keeper });
   // If the consumer is stopped before it has joined, `joined` rejects.
   consumer.joined.catch(() => undefined);
   return {

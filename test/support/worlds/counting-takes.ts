@@ -7,7 +7,8 @@ export function countingTakes(kafka: Kafka, counts: { takes: number }): Kafka {
     return (assigned) => {
       const handler = options.onAssigned(assigned);
       return {
-        ...handler,
+        ...(handler.admit === undefined ? {} : { admit: handler.admit }),
+        drain: () => handler.drain(),
         take: (records) => {
           counts.takes += 1;
           handler.take(records);

@@ -111,10 +111,9 @@ function batchAttempt(traces: readonly (ReturnType<typeof aTrace> | null)[], isA
   const named: (string | undefined)[] = [];
   const http = { send: () => undefined, update: () => undefined, close: async () => {} };
   const transport = webhookTransport({ trust: () => false, open: () => http });
-  const sender = {
-    ...transport.open(webhookDestination()),
+  const sender = Object.assign(transport.open(webhookDestination()), {
     send: (...[, , , , traceparent]: Parameters<Sender["send"]>) => named.push(traceparent),
-  };
+  });
   const ports = { tracing, sender, nowMs: () => 1_000, group: "deliver.crm" };
   const calls = traces.map((trace, offset) => {
     const headers = trace === null ? [] : traceHeaders(trace);

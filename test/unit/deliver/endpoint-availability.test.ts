@@ -14,7 +14,7 @@ function gates() {
   const made = new EndpointGates(
     [KEY],
     { concurrency: 4, retryWindowMs: WINDOW_MS },
-    () => undefined,
+    { onCircuit: () => undefined },
   );
   const asked = (retryAfter: string, atMs: number) => {
     const ticket = made.admit(KEY, atMs, "queue") ?? -1;
@@ -45,7 +45,7 @@ const SERVER_ERROR = { kind: "response", status: 500, retryAfter: null, duration
 
 function two() {
   const limits = { concurrency: 4, retryWindowMs: WINDOW_MS };
-  return new EndpointGates<string>([KEY, OTHER], limits, () => undefined);
+  return new EndpointGates<string>([KEY, OTHER], limits, { onCircuit: () => undefined });
 }
 
 /** Reports failures until the endpoint's circuit opens, which lasts until `NOW_MS` + 6,000. */
@@ -126,7 +126,7 @@ function probeFails(made: EndpointGates<string>, atMs: number, key = KEY): void 
 
 test("on hold for an open circuit since it opened: a probe that is in progress, or failed, ends nothing", () => {
   const limits = { concurrency: 4, retryWindowMs: WINDOW_MS };
-  const made = new EndpointGates<string>([KEY], limits, () => undefined);
+  const made = new EndpointGates<string>([KEY], limits, { onCircuit: () => undefined });
   expect(made.hold(NOW_MS)).toBeNull();
   open(made);
   const sinceMs = NOW_MS + 1_000;
@@ -146,7 +146,7 @@ test("on hold for an open circuit since it opened: a probe that is in progress, 
 
 test("a breaker that nothing comes to probe holds nothing, and its next opening is another one", () => {
   const limits = { concurrency: 4, retryWindowMs: WINDOW_MS };
-  const made = new EndpointGates<string>([KEY], limits, () => undefined);
+  const made = new EndpointGates<string>([KEY], limits, { onCircuit: () => undefined });
   open(made);
   expect(made.hold(NOW_MS + 8_000)).toBeNull();
   probeFails(made, NOW_MS + 3_600_000);
@@ -185,8 +185,10 @@ function progressOutput() {
   const made = new EndpointGates<string>(
     [KEY],
     { concurrency: 4, retryWindowMs: WINDOW_MS },
-    () => undefined,
-    (_key, { news, forMs }) => reported.push(forMs === 0 ? news : `${news} ${forMs}`),
+    {
+      onCircuit: () => undefined,
+      tell: (_key, { news, forMs }) => reported.push(forMs === 0 ? news : `${news} ${forMs}`),
+    },
   );
   const accepted = { ...SERVER_ERROR, status: 200 };
   const responded = (result: SendResult, atMs: number) =>

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { gatherWrites } from "../../../src/deliver/follow-up-record.ts";
+import { GatheredWrites } from "../../../src/deliver/follow-up-record.ts";
 import { TICK_MS } from "../../../src/domain/timer-tick.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
 
@@ -10,7 +10,7 @@ function gathering(write: (items: readonly number[]) => Promise<void> = async ()
   const clock = new ManualClock();
   const stopped = new AbortController();
   const writes: (readonly number[])[] = [];
-  const gather = gatherWrites<number>(
+  const together = new GatheredWrites<number>(
     { nowMs: () => clock.nowMs(), sleep: (ms) => clock.sleep(ms, stopped.signal) },
     (items) => {
       writes.push(items);
@@ -18,7 +18,7 @@ function gathering(write: (items: readonly number[]) => Promise<void> = async ()
     },
   );
   const gathered = (items: readonly number[]) =>
-    new Promise<boolean>((resolve) => gather(items, resolve));
+    new Promise<boolean>((resolve) => together.add(items, resolve));
   return { clock, stopped, writes, gather: gathered };
 }
 

@@ -1,20 +1,25 @@
 // Which deliveries may start, and at what rate: schedule.ts and pace.ts.
 
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 
-import { createSchedule, type Scheduled } from "../../../src/deliver/schedule.ts";
+import { Schedule, type Scheduled } from "../../../src/deliver/schedule.ts";
 import { costlyInputs } from "../../support/build/generated-inputs.ts";
 
 /** A key with the same hash code as `a`, modulo the number of lines. */
 const SAME_LINE_AS_A = "\u00e1";
-const one = { partition: 1 };
-const two = { partition: 2 };
 interface Item extends Scheduled<Item> {
   readonly name: string | null;
 }
+let one: Item["owner"];
+let two: Item["owner"];
 
-const item = (owner: object, key: string | null, name = key): Item => ({
+beforeEach(() => {
+  one = { lines: null };
+  two = { lines: null };
+});
+
+const item = (owner: Item["owner"], key: string | null, name = key): Item => ({
   owner,
   key,
   name,
@@ -23,7 +28,7 @@ const item = (owner: object, key: string | null, name = key): Item => ({
   unit: null,
 });
 
-function startable(schedule: ReturnType<typeof createSchedule<Item>>) {
+function startable(schedule: Schedule<Item>) {
   const names: (string | null)[] = [];
   for (let next = schedule.next(); next !== undefined; next = schedule.next())
     names.push(next.name);
@@ -31,7 +36,7 @@ function startable(schedule: ReturnType<typeof createSchedule<Item>>) {
 }
 
 test("without a key, with different keys, and on different partitions all may start", () => {
-  const schedule = createSchedule<Item>();
+  const schedule = new Schedule<Item>();
   for (const each of [
     item(one, null, "x"),
     item(one, null, "y"),
@@ -46,7 +51,7 @@ test("without a key, with different keys, and on different partitions all may st
 });
 
 test("with the same key each waits for the one before it", () => {
-  const schedule = createSchedule<Item>();
+  const schedule = new Schedule<Item>();
   const items = ["1", "2", "3"].map((name) => item(one, "a", name));
   for (const each of items) schedule.add(each);
   for (const each of items) {
@@ -58,14 +63,14 @@ test("with the same key each waits for the one before it", () => {
 });
 
 test("a partition that was taken away is forgotten, and what ends late frees nothing of its successor", () => {
-  const schedule = createSchedule<Item>();
+  const schedule = new Schedule<Item>();
   const old = item(one, "a", "old");
   schedule.add(old);
   schedule.add(item(one, "a", "waiting"));
   schedule.add(item(two, "b", "other"));
   schedule.next();
   schedule.drop(one);
-  const again = { partition: 1 };
+  const again = { lines: null };
   schedule.add(item(again, "a", "new"));
   schedule.add(item(again, "a", "newer"));
   expect(startable(schedule)).toEqual(["other", "new"]);
@@ -78,7 +83,7 @@ test("whatever comes and ends when: each starts once, and each key in order", ()
   const actions = fc.array(fc.oneof(fc.constantFrom(...keys), fc.nat(9)));
   fc.assert(
     fc.property(actions, (script) => {
-      const schedule = createSchedule<Item>();
+      const schedule = new Schedule<Item>();
       const started: Item[] = [];
       const underWay: Item[] = [];
       const added: Item[] = [];
@@ -119,7 +124,7 @@ test("whatever comes and ends when: each starts once, and each key in order", ()
 });
 
 test("one of a unit that ends before an earlier one with its key lets nothing start", () => {
-  const schedule = createSchedule<Item>();
+  const schedule = new Schedule<Item>();
   const first = item(one, "a", "first");
   const joined = { ...item(one, "a", "joined"), unit: {} };
   for (const each of [first, joined, item(one, "a", "last")]) schedule.add(each);
@@ -132,7 +137,7 @@ test("one of a unit that ends before an earlier one with its key lets nothing st
 });
 
 test("one of a unit does not start when the one before it ends", () => {
-  const schedule = createSchedule<Item>();
+  const schedule = new Schedule<Item>();
   const first = item(one, "a", "first");
   const joined = { ...item(one, "a", "joined"), unit: {} };
   for (const each of [first, joined, item(one, "a", "last")]) schedule.add(each);

@@ -7,7 +7,7 @@ import {
   type Kafka,
   TopicGoneError,
 } from "../../../src/kafka/port.ts";
-import { keepConsuming } from "../../../src/stage/keep-consuming.ts";
+import { KeptConsumer } from "../../../src/stage/keep-consuming.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
 
 const OPTIONS = {
@@ -48,7 +48,7 @@ test("what is counted continues over crashes", async () => {
   const { kafka, started } = fakeKafka();
   const clock = new ManualClock();
   const restarts: number[] = [];
-  const kept = keepConsuming(kafka, OPTIONS, clock, (_error, waitMs) => restarts.push(waitMs));
+  const kept = new KeptConsumer(kafka, OPTIONS, clock, (_error, waitMs) => restarts.push(waitMs));
   const [first] = started;
   if (first === undefined) throw new Error("nothing was started");
   first.counts = [3, 1, 4];
@@ -88,7 +88,7 @@ test("a consumer whose topic is gone starts as soon as the topic is there, howev
   const { kafka, started } = fakeKafka();
   const clock = new ManualClock();
   const topics = keeper([false, false, true]);
-  const kept = keepConsuming(kafka, OPTIONS, clock, () => undefined, { keeper: topics });
+  const kept = new KeptConsumer(kafka, OPTIONS, clock, () => undefined, { keeper: topics });
   for (const [at, waitMs] of [1_000, 2_000].entries()) {
     started[at]?.options.onCrash(new Error("a right is missing"));
     topics.there[at]?.resolve();
@@ -112,13 +112,13 @@ test("one whose topic was there again before anybody looked does not give up", a
   for (const { resolve } of topics.there) resolve();
   const ends: string[] = [];
   const giveUp = (error: Error) => ends.push(error.message);
-  const kept = keepConsuming(kafka, OPTIONS, clock, () => undefined, { keeper: topics, giveUp });
+  const kept = new KeptConsumer(kafka, OPTIONS, clock, () => undefined, { keeper: topics, giveUp });
   started[0]?.options.onCrash(new TopicGoneError("gone"));
   await clock.advance(1_000);
   expect([started.length, ends]).toEqual([2, []]);
   await kept.stop();
   // Without a keeper, the consumer does not wait for the topic.
-  const other = keepConsuming(kafka, OPTIONS, clock, () => undefined, { giveUp });
+  const other = new KeptConsumer(kafka, OPTIONS, clock, () => undefined, { giveUp });
   started[2]?.options.onCrash(new TopicGoneError("gone"));
   await clock.advance(100_000);
   expect([started.length, ends]).toEqual([3, ["gone"]]);
@@ -132,7 +132,7 @@ test("one that gives up is started again only when its topic was gone", async ()
   for (const { resolve } of topics.there) resolve();
   const ends: string[] = [];
   const giveUp = (error: Error) => ends.push(error.message);
-  const kept = keepConsuming(kafka, OPTIONS, clock, () => undefined, { keeper: topics, giveUp });
+  const kept = new KeptConsumer(kafka, OPTIONS, clock, () => undefined, { keeper: topics, giveUp });
   started[0]?.options.onCrash(new Error("gone"));
   await clock.advance(0);
   expect(started).toHaveLength(2);

@@ -18,7 +18,7 @@ test("shows what prom-client's own histogram shows, on, between and above the bo
   });
   const ours = new Registry();
   const [anna, bert] = [new Buckets({ who: "anna" }, BOUNDS), new Buckets({ who: "bert" }, BOUNDS)];
-  ours.registerMetric(new BucketsHistogram(TOOK, new Set([anna, bert])));
+  ours.registerMetric(new BucketsHistogram(TOOK, new Map(Object.entries({ anna, bert }))));
   for (const value of [0, 0.1, 0.100_001, 1, 3, 10, 10.5, 1_000]) {
     anna.observe(value);
     histogram.observe({ who: "anna" }, value);

@@ -6,7 +6,7 @@ import { OwnedCounts } from "../../../src/delay/owned-counts.ts";
 import { reportWaiting } from "../../../src/delay/report.ts";
 import { Labels } from "../../../src/delay/tally.ts";
 import { DestinationHealth } from "../../../src/deliver/destination-health.ts";
-import { createReport } from "../../../src/deliver/report.ts";
+import { Report } from "../../../src/deliver/report.ts";
 import { watchConsumer } from "../../../src/stage/watch-consumer.ts";
 import {
   createMetrics,
@@ -57,7 +57,7 @@ async function scraped(detail: DestinationDetail, count = 1_000) {
   for (let number = 0; number < count; number += 1) {
     const id = `destination-${number}`;
     const destination = webhookDestination({ id });
-    const report = createReport({ metrics, clock: CLOCK, log: new LogLines().log }, destination);
+    const report = new Report({ metrics, clock: CLOCK, log: new LogLines().log }, destination);
     const condition = new DestinationHealth(destination, 1_000);
     report.watch(condition, () => (number === 7 ? HOLD : null));
     const labels = { stage: "deliver", destination: id } as const;

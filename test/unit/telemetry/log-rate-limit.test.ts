@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 
-import { lineLimit } from "../../../src/telemetry/log-rate-limit.ts";
+import { LineLimit } from "../../../src/telemetry/log-rate-limit.ts";
 
 test("so many lines a second are written, and the next one counts those omitted", () => {
-  const limit = lineLimit(2);
+  const limit = new LineLimit(2);
   expect([limit.admit(1_000), limit.admit(1_100), limit.admit(1_200)]).toEqual([0, 0, null]);
   expect(limit.admit(1_999)).toBeNull();
   expect(limit.admit(2_000)).toBe(2);
@@ -11,7 +11,7 @@ test("so many lines a second are written, and the next one counts those omitted"
 });
 
 test("a clock that was set back does not silence the log", () => {
-  const limit = lineLimit(1);
+  const limit = new LineLimit(1);
   expect(limit.admit(1_000_000)).toBe(0);
   expect(limit.admit(5_000)).toBe(0);
 });
