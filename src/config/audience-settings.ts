@@ -48,7 +48,7 @@ const options = {
   ),
   approvalMinimum: optional(
     wholeNumber(0, 1_000_000_000),
-    "Number of members that any sync may remove without approval. If not set, 100.",
+    "Number of members that a sync may remove without approval, however large their share. If not set, 100.",
   ),
 };
 

@@ -44,7 +44,7 @@ export function tlsFilesAndName(
 ): Section<TlsFiles & { readonly serverName: string | null }> {
   const serverName = optional(
     textLike("a host name", /^[\w-]+(?:\.[\w-]+)*$/),
-    "Name in the servers' certificates, if it differs from their addresses.",
+    "Name in the servers' certificates, if it differs from the servers' addresses.",
   );
   return section(doc, { ...TLS_FIELDS, serverName }, checked);
 }

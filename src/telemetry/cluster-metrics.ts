@@ -43,7 +43,7 @@ export const CLUSTER_METRICS = {
     name: "switchyard_consumers_with_unknown_lag",
     type: "gauge",
     labels: ["stage"],
-    help: "Consumers whose lag is unknown, such as while they are joining.",
+    help: "Consumers whose lag is unknown, for example because they are joining.",
   },
   lagAge: {
     name: "switchyard_consumer_lag_age_seconds",

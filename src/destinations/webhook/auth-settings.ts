@@ -86,11 +86,11 @@ const oauth2 = section(
     ),
     privateKey: optional(
       pemFile("the path of a PEM file with a private key, without a passphrase", assertionKey),
-      "RSA key, or EC key on P-256, that signs a JWT instead of the client secret " +
+      "RSA key, or EC key on P-256, that signs a JWT, which is sent instead of the client secret " +
         "(`private_key_jwt`).",
     ),
     keyId: optional(textLike("a key ID", /./s), "Key ID in the JWT's header (`kid`)."),
-    scope: optional(textLike("a scope", /./s), "Scope of the token."),
+    scope: optional(textLike("a scope", /./s), "Scopes of the token, separated by spaces."),
     credentialsIn: setting(
       oneOf("header", "body"),
       "header",

@@ -93,7 +93,7 @@ export const STAGE_LINES = {
   },
   "audience.sync.ended": {
     levels: ["info", "warn"],
-    meaning: "A sync ended. The level is warn if no members were removed.",
+    meaning: "A sync ended. The level is warn if its removals were not applied.",
     action: "See [Syncs awaiting approval](audiences.md#syncs-awaiting-approval).",
     fields: [
       ...(["stage", "audience", "key", "sync", "outcome"] as const),
