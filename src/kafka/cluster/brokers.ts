@@ -15,7 +15,8 @@ import {
 import { rawRequest, readTopicIds } from "../kafkajs/raw-request.ts";
 import type { SharedConnections } from "../kafkajs/shared-connections.ts";
 import type { ProduceRequest } from "../wire/encode-produce.ts";
-import { LEADERS } from "../wire/request-kinds.ts";
+import { encodeCoordinatorsQuery, readCoordinators } from "../wire/groups-offsets.ts";
+import { COORDINATORS, LEADERS } from "../wire/request-kinds.ts";
 import { errorSentence, protocolError } from "./kafka-error.ts";
 import { type ClusterMetadata, fetchMetadata } from "./topic-metadata.ts";
 
@@ -126,6 +127,16 @@ export class Brokers {
     if (errorCode !== 0) throw protocolError(errorCode, groupId);
     this.#learn(coordinator);
     return coordinator;
+  }
+
+  /** Queries any broker for the coordinators' node IDs by group. Omits groups that currently have none. */
+  async coordinatorsOf(groups: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const encode = () => encodeCoordinatorsQuery(groups);
+    const found = await this.any((broker) =>
+      rawRequest(broker, COORDINATORS, { encode, read: readCoordinators }),
+    );
+    for (const coordinator of found.values()) this.#learn(coordinator);
+    return new Map([...found].map(([group, { nodeId }]) => [group, nodeId]));
   }
 
   /** Connects to the broker. Throws if the broker is unreachable. */

@@ -4,7 +4,8 @@
  *
  *   query                               requests
  *   first offsets and log end offsets   two per broker and 500 topics
- *   committed offsets                   two per group, 64 groups at a time
+ *   committed offsets                   two per broker and 500 groups (`groups-offsets.ts`); two per group whose
+ *                                       offsets are then unknown, 64 groups at a time
  *   topic IDs                           one per 500 topics
  *
  *   a topic                                                 then
@@ -21,6 +22,7 @@ import type { Broker } from "../kafkajs/internals.ts";
 import { request } from "../kafkajs/internals.ts";
 import { rawRequest } from "../kafkajs/raw-request.ts";
 import type { CommittedOffset, OnUnknown, PartitionOffset, PartitionOffsets } from "../port.ts";
+import type { GroupQuery } from "../wire/groups-offsets.ts";
 import {
   encodeListOffsets,
   type ListedOffset,
@@ -31,6 +33,7 @@ import {
 } from "../wire/list-offsets.ts";
 import { LIST_OFFSETS } from "../wire/request-kinds.ts";
 import type { Brokers } from "./brokers.ts";
+import { groupsOffsets } from "./groups-offsets.ts";
 import {
   ELECTION_LIMIT_MS,
   errorKind,
@@ -40,6 +43,7 @@ import {
 } from "./kafka-error.ts";
 
 const TOPICS_MAX = 500;
+const GROUPS_MAX = 500;
 const GROUPS_AT_ONCE = 64;
 
 const UNKNOWN_TOPIC = 3;
@@ -144,20 +148,27 @@ export async function committedOf(
   onUnknown?: OnUnknown,
 ): Promise<ReadonlyMap<string, ReadonlyMap<string, readonly CommittedOffset[]>>> {
   const unknown = new Unknown(onUnknown);
-  const all = [...new Set([...groups.values()].flat())];
-  const partitions = await partitionsOf(brokers, all, unknown);
+  const names = [...new Set([...groups.values()].flat())];
+  const partitions = await partitionsOf(brokers, names, unknown);
   const found = new Map<string, ReadonlyMap<string, readonly CommittedOffset[]>>();
-  for (const some of chunks([...groups], GROUPS_AT_ONCE)) {
+  const all = [...groups].flatMap(([groupId, topics]): readonly GroupQuery[] => {
+    const wanted = topics.flatMap((topic) => {
+      const led = partitions.get(topic);
+      return led === undefined ? [] : [{ topic, partitions: led }];
+    });
+    return wanted.length === 0 ? [] : [[groupId, wanted]];
+  });
+  for (const some of chunks(all, GROUPS_MAX)) {
+    for (const [groupId, offsets] of await groupsOffsets(brokers, some))
+      found.set(groupId, offsets);
+  }
+  const left = all.filter(([groupId]) => !found.has(groupId));
+  for (const some of chunks(left, GROUPS_AT_ONCE)) {
     await Promise.all(
-      some.map(async ([groupId, topics]) => {
-        const wanted = topics.flatMap((topic) => {
-          const led = partitions.get(topic);
-          return led === undefined ? [] : [{ topic, partitions: led }];
-        });
-        if (wanted.length === 0) return;
+      some.map(async ([groupId, wanted]) => {
         const query = () => committed(brokers, groupId, wanted, unknown);
-        const names = wanted.map(({ topic }) => topic);
-        const result = await unknown.ofAll(names, query, `the group ${groupId}`);
+        const read = wanted.map(({ topic }) => topic);
+        const result = await unknown.ofAll(read, query, `the group ${groupId}`);
         if (result !== null) found.set(groupId, result);
       }),
     );
@@ -290,7 +301,7 @@ async function list(
 async function committed(
   brokers: Brokers,
   groupId: string,
-  topics: readonly { readonly topic: string; readonly partitions: readonly PartitionPlace[] }[],
+  topics: GroupQuery[1],
   unknown: Unknown,
 ): Promise<ReadonlyMap<string, readonly CommittedOffset[]>> {
   const coordinator = await brokers.coordinator(groupId);

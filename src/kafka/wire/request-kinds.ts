@@ -8,6 +8,10 @@
  *   Metadata, for leaders    6          2.0
  *   Metadata, for topic IDs  10         2.8
  *   OffsetCommit             5          2.1
+ *   OffsetFetch, of many     8          3.0
+ *     groups
+ *   FindCoordinator, of      4          3.0
+ *     many groups
  *   Heartbeat                3          2.3
  *   DescribeConfigs          1 to 3     1.1
  *   IncrementalAlterConfigs  0          2.3
@@ -24,6 +28,12 @@ export const LIST_OFFSETS: RequestKind = {
 export const LEADERS: RequestKind = { apiKey: 3, apiName: "Metadata", versions: [6] };
 export const TOPIC_IDS: RequestKind = { apiKey: 3, apiName: "Metadata", versions: [10] };
 export const COMMIT: RequestKind = { apiKey: 8, apiName: "OffsetCommit", versions: [5] };
+export const GROUPS_OFFSETS: RequestKind = { apiKey: 9, apiName: "OffsetFetch", versions: [8] };
+export const COORDINATORS: RequestKind = {
+  apiKey: 10,
+  apiName: "FindCoordinator",
+  versions: [4],
+};
 export const HEARTBEAT: RequestKind = { apiKey: 12, apiName: "Heartbeat", versions: [3] };
 export const DESCRIBE_CONFIGS: RequestKind = {
   apiKey: 32,

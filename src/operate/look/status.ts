@@ -219,11 +219,11 @@ function destinationsOf(
   { topics, groups, existing }: Places,
 ) {
   const start = topics.deliveries("" as DestinationId);
-  const configured = config.destinations.map(({ id }) => id);
+  const configured = new Set(config.destinations.map(({ id }) => id));
   const removed = [...existing]
     .filter((name) => name.startsWith(start))
     .map((name) => name.slice(start.length) as DestinationId)
-    .filter((id) => !configured.includes(id))
+    .filter((id) => !configured.has(id))
     .sort();
   return [...configured, ...removed]
     .filter((id) => destination === undefined || destination === null || id === destination)
@@ -231,7 +231,7 @@ function destinationsOf(
       const groupId = groups.deliver(id);
       return {
         destination: id,
-        isRemoved: !configured.includes(id),
+        isRemoved: !configured.has(id),
         line: { groupId, topic: topics.deliveries(id) },
         retries: { groupId, topic: topics.retries(id) },
       };

@@ -25,6 +25,7 @@ async function query(codes: readonly number[]) {
         ...{ topic, topicErrorCode: 0, partitionMetadata: [{ partitionId: 0, leader: 1 }] },
       })),
     }),
+    coordinatorsOf: async () => new Map(),
     coordinator: async (groupId: string) => {
       queries += 1;
       throw protocolError((rest.length > 1 ? rest.shift() : rest[0]) ?? 0, groupId);
@@ -62,4 +63,38 @@ test("a missing permission is reported at once, also after an election", async (
   const { queries, unknown, tookMs } = await query([LOADING, LOADING, FORBIDDEN]);
   expect([queries, unknown]).toEqual([4, ["calls", "audiences"]]);
   expect(tookMs).toBeLessThan(1_000);
+});
+
+test("groups whose offsets are read together are not queried on their own", async () => {
+  const partition = "02 00000000 0000000000000007 ffffffff 01 0000 00";
+  const ofRoute = `06 ${Buffer.from("route").toString("hex")} 02 06 ${Buffer.from("calls").toString("hex")}`;
+  const response = Buffer.from(
+    `00 00000000 02 ${ofRoute} ${partition} 00 0000 00 00`.replaceAll(" ", ""),
+    "hex",
+  );
+  const alone: string[] = [];
+  const brokers = {
+    metadata: async (topics: readonly string[]) => ({
+      topicMetadata: topics.map((topic) => ({
+        ...{ topic, topicErrorCode: 0, partitionMetadata: [{ partitionId: 0, leader: 1 }] },
+      })),
+    }),
+    coordinatorsOf: async () => new Map([["route", 1]]),
+    leader: async () => ({
+      versions: { 9: { minVersion: 1, maxVersion: 9 } },
+      connectionPool: { host: "h", port: 1, send: async () => response },
+    }),
+    coordinator: async (groupId: string) => {
+      alone.push(groupId);
+      throw protocolError(FORBIDDEN, groupId);
+    },
+  } as unknown as Brokers;
+  const groups = new Map([
+    ["route", ["calls"]],
+    ["audience", ["audiences"]],
+  ]);
+  const found = await committedOf(brokers, groups, () => undefined);
+  const offsets = [{ partition: 0, offset: 7, metadata: "" }];
+  expect([...found]).toEqual([["route", new Map([["calls", offsets]])]]);
+  expect(alone).toEqual(["audience"]);
 });
