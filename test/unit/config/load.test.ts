@@ -31,6 +31,9 @@ function everything(loaded: Loaded): string {
 test.each([
   ["a: 1\na: 2", 'the key "a" twice in a map, in lines 1 and 2'],
   ["s:\n  - { a: 1,\n      b: 2,\n      a: 3 }", 'the key "a" twice in a map, in lines 2 and 4'],
+  ['{\n"a": 1,\n"b": { "c": "\\"d: " },\n"a": 2 }', 'the key "a" twice in a map, in lines 2 and 4'],
+  ['{ "b": { "a": 1, "a": [{ "c": ":" }] } }', 'the key "a" twice in a map, in lines 1 and 1'],
+  ['{ "a": 1,', "(line 1"],
   ["a: [1, 2", "(line 1, column 9)"],
   ["a: 1\n\tb: 2", "(line 2"],
   ["a: *nowhere", "an alias without its anchor"],
@@ -51,6 +54,22 @@ test.each([
 test("20,000 brackets are no YAML that can be read", () => {
   const read = readYaml("[".repeat(20_000));
   expect(read.kind === "invalid" && read.problems[0]?.found).toContain("line 1");
+});
+
+test("20,000 brackets in JSON are no YAML that can be read", () => {
+  const text = `{ "a": ${"[".repeat(20_000)}${"]".repeat(20_000)} }`;
+  expect(readYaml(text)).toMatchObject({ kind: "invalid" });
+});
+
+test("JSON is read as the same YAML, and its problems have lines", () => {
+  const text =
+    '{\n  "a": ["x: \\"y\\"", 1.5, true, null, { "b-c": {} }],\n  "é: \\u00e9": "#"\n}\n';
+  const [json, yaml] = [readYaml(text), readYaml(`# YAML\n${text}`)];
+  expect(json).toMatchObject({ kind: "yaml", tree: JSON.parse(text) });
+  expect(yaml).toMatchObject({ kind: "yaml", tree: JSON.parse(text) });
+  const problems = [{ path: ["kafka", "partitions"], line: 3 }];
+  const invalid = '{\n"kafka": { "brokers": ["a:1"],\n"partitions": 0 } }';
+  expect(load(invalid)).toMatchObject({ problems });
 });
 
 test("a date is a text, in YAML 1.1 too", () => {
