@@ -12,6 +12,8 @@
  *   with a group that rebalances, and for      also one for each group, 1,000 per 100 ms, and then again every
  *   3 s after the last rebalance started       200 ms, or 2 ms per group if that is more (at most 2 s), or
  *                                              every second while the brokers throttle the process
+ *   ... and with more than 100 groups          also one every 200 ms for each of the 128 groups that joined first,
+ *                                              because a process that starts joins groups in this order, 128 at a time
  *
  * The heartbeats of 10,000 groups at once would be too many for the young generation of the heap: they would all reach
  * the old generation, and an idle process would collect its whole heap every few seconds.
@@ -31,6 +33,7 @@ const ALARM_STEP_PER_GROUP_MS = 2;
 /** Less than `ALARM_FOR_MS`, so that groups which start to rebalance during an alarm are found before it ends. */
 const ALARM_STEP_MAX_MS = 2_000;
 const THROTTLED_ALARM_STEP_MS = 1_000;
+const FIRST_IN_ALARM = 128;
 
 export interface WatchedGroup {
   /**
@@ -49,6 +52,7 @@ export class GroupWatch {
   #timer: NodeJS.Timeout | undefined;
   #alarmUntilMs = Number.NEGATIVE_INFINITY;
   #sentAllAtMs = Number.NEGATIVE_INFINITY;
+  #sentFirstAtMs = Number.NEGATIVE_INFINITY;
   #steppedAtMs = 0;
   /** The number of heartbeats that are due; not an integer. */
   #due = 0;
@@ -90,6 +94,7 @@ export class GroupWatch {
     const isAlarm = nowMs < this.#alarmUntilMs;
     if (isAlarm && nowMs - this.#sentAllAtMs >= this.#alarmStepMs()) this.#heartbeatAll(nowMs);
     else this.#heartbeatAlarmed();
+    if (isAlarm && !this.#isThrottled()) this.#heartbeatFirst(nowMs);
     const { size } = this.#groups;
     this.#due += (size * (nowMs - this.#steppedAtMs)) / this.#idleMsOf(size);
     this.#steppedAtMs = nowMs;
@@ -117,6 +122,7 @@ export class GroupWatch {
 
   #heartbeatAll(nowMs: number): void {
     this.#sentAllAtMs = nowMs;
+    this.#sentFirstAtMs = nowMs;
     this.#alarmed = this.#groups.values();
     this.#heartbeatAlarmed();
   }
@@ -126,6 +132,18 @@ export class GroupWatch {
       const { value, done } = this.#alarmed.next();
       if (done === true) return;
       this.#sendHeartbeat(value, 0);
+    }
+  }
+
+  /** The set has the groups in the order in which they joined. */
+  #heartbeatFirst(nowMs: number): void {
+    if (nowMs - this.#sentFirstAtMs < ALARM_STEP_MS) return;
+    this.#sentFirstAtMs = nowMs;
+    let left = FIRST_IN_ALARM;
+    for (const group of this.#groups) {
+      if (left === 0) return;
+      left -= 1;
+      this.#sendHeartbeat(group, 0);
     }
   }
 

@@ -87,8 +87,24 @@ test("an alarm of many groups is bounded", async () => {
   const { watch, groups } = watched(1_000);
   for (let times = 0; times < 100; times += 1) watch.startAlarm();
   await vi.advanceTimersByTimeAsync(1_999);
-  // One for each of them, and those in turn.
-  expect(asks(groups)).toBe(1_000 + 19 * 20);
+  // One for each of them, those for the groups that joined first, and those in turn.
+  expect(asks(groups)).toBe(1_000 + 9 * 128 + 19 * 20);
+});
+
+test("in an alarm of many groups, the 128 that joined first get a heartbeat every 200 ms", async () => {
+  const { watch, groups } = watched(10_000);
+  watch.startAlarm();
+  await vi.advanceTimersByTimeAsync(1_000);
+  for (let joined = 0; joined < 1_280; joined += 128) {
+    const first = groups.slice(joined, joined + 128);
+    for (const group of first) group.isRebalancing = true;
+    await vi.advanceTimersByTimeAsync(200);
+    expect(first.some(({ isRebalancing }) => isRebalancing)).toBe(false);
+    for (const group of first) {
+      watch.delete(group);
+      watch.add(group);
+    }
+  }
 });
 
 test("a process without groups does nothing", async () => {
@@ -107,7 +123,7 @@ test("ten thousand groups get a heartbeat every 5 s, at most 2 % of them at once
   watch.startAlarm();
   await vi.advanceTimersByTimeAsync(900);
   expect(groups.every(({ sent }) => sent.length >= 2)).toBe(true);
-  expect(mostAtOnce(sentAtMs())).toBeLessThanOrEqual(1_200);
+  expect(mostAtOnce(sentAtMs())).toBeLessThanOrEqual(1_000 + 128 + 200);
   // A process that joins 10,000 groups would otherwise wait 20 s for each of them.
   const before = asks(groups);
   watch.startAlarm();
