@@ -96,7 +96,7 @@ export function startDeliver(deps: DeliverDeps, config: DeliverConfig): Promise<
 /** The consumers of all destinations. */
 class Fleet {
   readonly #deps: DeliverDeps;
-  readonly #config: DeliverConfig;
+  readonly #config: Omit<DeliverConfig, "destinations">;
   readonly #stopped = new AbortController();
   readonly #commonBudget;
   #wanted = new Map<DestinationId, AttemptedDestination>();
@@ -108,7 +108,7 @@ class Fleet {
   readonly #partitions = new Map<DestinationId, number>();
   readonly #endOperatorActions: (() => void) | undefined;
 
-  constructor(deps: DeliverDeps, config: DeliverConfig) {
+  constructor(deps: DeliverDeps, { destinations, ...config }: DeliverConfig) {
     const { operatorActions, producer } = deps;
     const tell = { producer, topic: config.topics.operatorActions, process: randomUUID() };
     const news =
@@ -120,7 +120,7 @@ class Fleet {
     );
     this.#config = config;
     this.#commonBudget = commonBytes(config.commonMaxBytes);
-    this.#want(config.destinations);
+    this.#want(destinations);
   }
 
   async startAll(): Promise<void> {

@@ -148,7 +148,7 @@ export class OwnedPartition implements AssignedPartition {
     else if (this.#committed?.offset !== OUT_OF_RANGE) this.#outOfRange = this.#committed;
     this.fetched = fetched;
     this.hasReadSince = false;
-    this.#committed = { offset: fetched.offset, metadata: fetched.metadata };
+    this.#committed = fetched;
   }
 
   /**

@@ -51,13 +51,13 @@ export class Tenure implements CursorOwner {
   constructor(assignment: Assignment, options: TenureOptions) {
     this.#options = options;
     const { recordMaxBytes, skipsCorrupt, partitionMaxBytes } = options.options;
-    const places = Object.entries(assignment).flatMap(([topic, partitions]) =>
-      partitions.map((partition) => ({ topic, partition })),
-    );
-    const maxBytes = partitionMaxBytes(places.length);
-    const cursors = places.map((place) => {
-      const policy = { recordMaxBytes: recordMaxBytes(place.topic), skipsCorrupt };
-      return new Cursor(place, this, { policy, maxBytes });
+    const assigned = Object.entries(assignment);
+    const maxBytes = partitionMaxBytes(assigned.flatMap(([, partitions]) => partitions).length);
+    const cursors = assigned.flatMap(([topic, partitions]) => {
+      const policy = { recordMaxBytes: recordMaxBytes(topic), skipsCorrupt };
+      return partitions.map(
+        (partition) => new Cursor({ topic, partition }, this, { policy, maxBytes }),
+      );
     });
     this.#cursors = new Map(cursors.map((cursor) => [cursor.key, cursor]));
   }
@@ -128,7 +128,8 @@ export class Tenure implements CursorOwner {
 
   #knownLeaders(): readonly unknown[] {
     const { leaders, options } = this.#options;
-    return [leaders.addressChanges, ...options.topics.map((topic) => leaders.of(topic))];
+    const changes: unknown = leaders.addressChanges;
+    return [changes].concat(options.topics.map((topic) => leaders.of(topic)));
   }
 
   async #waitForLeader(): Promise<void> {
