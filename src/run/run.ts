@@ -41,7 +41,7 @@ import { type TopicKeeper, topicKeeper } from "../stage/topic-keeper.ts";
 import { clusterHealthProblems, produceSignals, watchCluster } from "../stage/watch-cluster.ts";
 import { watchEventLoop } from "../telemetry/event-loop.ts";
 import { createMetrics, type Metrics } from "../telemetry/instruments.ts";
-import { createLog, type Log } from "../telemetry/log.ts";
+import { createLog, flushLog, type Log } from "../telemetry/log.ts";
 import { watchMemoryLimit } from "../telemetry/memory-limit.ts";
 import type { Tracing } from "../telemetry/tracing/port.ts";
 import { startAdmin } from "./admin-server.ts";
@@ -154,6 +154,7 @@ export async function run(
       await tracing?.close();
     });
     log.info({}, "stopped");
+    await flushLog();
   }
 }
 

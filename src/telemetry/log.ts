@@ -6,8 +6,9 @@
  * separately would cost 20 µs, because the thread would have to be woken up for each. Lines that are logged for each
  * delivery wait for 250 ms, or until any other line is logged. Callers pass these lines as finished text (`infoText`),
  * because most of the cost of a line is pino, and the search for characters that could control a terminal. On
- * `process.exit` and uncaught exceptions, the remaining lines are written; on SIGKILL, they are lost. Without the
- * thread, SIGKILL would lose no lines, but a slow reader of the output would block all other work.
+ * `process.exit` and uncaught exceptions, the remaining lines are written, possibly before those that the thread is
+ * writing (see `flushLog`); on SIGKILL, they are lost. Without the thread, SIGKILL would lose no lines, but a slow
+ * reader of the output would block all other work.
  */
 
 import { type Level, pino } from "pino";
@@ -41,6 +42,8 @@ export interface Log {
 
 interface Lines {
   write(line: string): void;
+  /** Resolves when all lines are written, or nobody reads them any more. */
+  flush?(): Promise<void>;
   /** Writes a line of visible ASCII characters that ends with a line feed. If this is absent, `write` is used. */
   writePlain?(line: string): void;
 }
@@ -71,10 +74,20 @@ export function createLog(level: LogLevel, destination: Lines = standardOutput()
 
 let shared: Lines | null = null;
 
+/** Writes the lines so far. Call it before `process.exit`, so that the last lines are at the end. Never rejects. */
+export async function flushLog(): Promise<void> {
+  await shared?.flush?.();
+}
+
 /** Returns the output that all writers share. */
 function standardOutput(): Lines {
   shared ??= gatheredOutput();
   return shared;
+}
+
+interface Output {
+  write(bytes: Buffer): void;
+  flush(done: () => void): void;
 }
 
 /** Collects lines as bytes. A string would keep in memory all of the many pieces from which it was built. */
@@ -102,9 +115,11 @@ function gatheredOutput(): Lines {
   process.on("beforeExit", write);
   process.on("exit", write);
   // pino can also collect lines, but for each new line it would measure all collected lines again.
-  const stdout = { dest: process.stdout.fd, sync: false, contentMode: "buffer" as const };
+  // With the default `minLength` of 0, `flush` does not wait for a write in progress.
+  const options = { sync: false, contentMode: "buffer", minLength: 1 } as const;
+  const stdout = { dest: process.stdout.fd, ...options };
   // pino's types only allow strings, but bytes are written here.
-  const output = pino.destination(stdout) as unknown as { write(bytes: Buffer): void };
+  const output = pino.destination(stdout) as unknown as Output;
   const gather = (line: string, maxBytes: number, encoding: "utf8" | "latin1") => {
     if (used + maxBytes > GATHER_BYTES) write();
     if (maxBytes > GATHER_BYTES) {
@@ -121,5 +136,10 @@ function gatheredOutput(): Lines {
       gather(line, line.length * UTF8_MAX_BYTES, "utf8");
     },
     writePlain: (line) => gather(line, line.length, "latin1"),
+    flush: () => {
+      write();
+      // The callback gets an error if nobody reads the output any more, or because a pipe has no `fsync`.
+      return new Promise((resolve) => output.flush(() => resolve()));
+    },
   };
 }

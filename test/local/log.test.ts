@@ -94,3 +94,22 @@ test("a few lines come out together while the process continues", async () => {
   child.kill("SIGKILL");
   expect(numbersIn(`${chunk}`)).toHaveLength(FEW);
 });
+
+test("lines that were logged before the log was flushed stay in order, even if the threads that write are busy", async () => {
+  const child = spawnProgram(`
+    import { createLog, flushLog } from ${JSON.stringify(LOG)};
+    import { pbkdf2 } from "node:crypto";
+    const log = createLog("info");
+    for (let thread = 0; thread < 4; thread += 1) {
+      pbkdf2("secret", "salt", 200_000, 64, "sha512", () => undefined);
+    }
+    log.warn({ number: 1 }, "a.line");
+    // The log passes this line to a thread after 50 ms.
+    setTimeout(async () => {
+      log.warn({ number: 2 }, "a.line");
+      await flushLog();
+      process.exit(0);
+    }, 60);
+  `);
+  expect(numbersIn(await text(child.stdout))).toEqual([1, 2]);
+});
