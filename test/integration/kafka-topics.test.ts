@@ -1,5 +1,7 @@
 // Topics that change while they are written and read: they are recreated with fewer partitions, or get more partitions.
 
+import { execFileSync } from "node:child_process";
+
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { Kafka as KafkajsClient, logLevel } from "../../src/kafka/kafkajs/kafkajs.ts";
@@ -59,6 +61,34 @@ test("a topic recreated with fewer partitions is written and read whole, without
       timeout: 45_000,
     })
     .toBe(after.length);
+});
+
+/** Blocks this process, so that the topic is deleted before the next line runs. */
+function deleteNow(topic: string): void {
+  const script = `
+    const { Kafka, logLevel } = await import("./src/kafka/kafkajs/kafkajs.ts");
+    const admin = new Kafka({ brokers: ${JSON.stringify(brokers)}, logLevel: logLevel.NOTHING }).admin();
+    await admin.connect();
+    await admin.deleteTopics({ topics: ["${topic}"] });
+    while ((await admin.listTopics()).includes("${topic}")) await new Promise(setImmediate);
+    await admin.disconnect();`;
+  execFileSync(process.execPath, ["--input-type=module", "-e", script]);
+}
+
+// Then, its first offset is never found.
+test("a topic that is deleted between the assignment and the first read ends its consumer", async () => {
+  const kafka = bench.connect();
+  const topic = await bench.topic(kafka, 1);
+  const crash = Promise.withResolvers<Error>();
+  kafka.consume({
+    ...{ groupId: topic, topics: [topic], partitionRecordsMax: 1, maxBytes: 1_000_000 },
+    ...{ whenFull: "pause", drainLimitMs: 1_000, onCrash: crash.resolve },
+    onAssigned: () => {
+      deleteNow(topic);
+      return { take: () => undefined, drain: () => Promise.resolve() };
+    },
+  });
+  expect(await crash.promise).toMatchObject({ name: "TopicGoneError" });
 });
 
 // It takes half a minute; the rest is for a busy machine.

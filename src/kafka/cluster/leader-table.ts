@@ -105,6 +105,11 @@ export class LeaderTable {
     return this.#topics.get(topic);
   }
 
+  /** `false` if, according to the latest lookup, the topic has an error or no such partition. */
+  has(topic: string, partition: number): boolean {
+    return this.#topics.get(topic)?.nodes[partition] !== undefined;
+  }
+
   /** The leader's address; null if it is unknown, or if there is none at the moment. */
   leaderOf(topic: string, partition: number): Address | null {
     const node = this.#topics.get(topic)?.nodes[partition] ?? -1;

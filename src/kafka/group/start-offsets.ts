@@ -6,7 +6,8 @@
  *   no commit, or one of an earlier  the log's first offset
  *   topic of the same name
  *
- * Temporary errors (a broker restarts, a partition has no leader) are retried without a limit.
+ * Temporary errors (a broker restarts, a partition has no leader) are retried without a limit. If a topic was deleted or
+ * recreated after the join, the member joins again.
  */
 
 import type { Signal } from "../../runtime/signal.ts";
@@ -19,6 +20,12 @@ import { type FetchedOffset, OUT_OF_RANGE } from "../membership.ts";
 import type { Coordinator } from "./coordinator.ts";
 
 type PartitionPlace = Pick<FetchedOffset, "topic" | "partition">;
+
+interface Looking<P> {
+  readonly isWanted: () => boolean;
+  readonly found: (place: P, offset: number) => void;
+  readonly unknown: Set<string>;
+}
 
 const AGAIN_MS = 300;
 
@@ -78,40 +85,66 @@ export class StartOffsets {
     return { topic, partition, topicId: this.#idOf(topic), offset: OUT_OF_RANGE, metadata: "" };
   }
 
-  /** `true` if the topic is not certainly the one whose commits were read. */
-  async isRecreated(topic: string): Promise<boolean> {
-    const ids = await this.#leaders.topicIds([topic]);
-    const id = ids.get(topic);
-    return id === undefined || id !== this.#topicIds.get(topic);
+  /**
+   * Returns `true` if one of the topics was deleted, or is not certainly the one whose commits were read; `false` if the
+   * brokers do not respond.
+   */
+  async areRecreated(topics: readonly string[]): Promise<boolean> {
+    if (topics.length === 0) return false;
+    try {
+      const ids = await this.#leaders.topicIds(topics);
+      return topics.some((topic) => {
+        const id = ids.get(topic);
+        return id === undefined || id !== this.#topicIds.get(topic);
+      });
+    } catch (error) {
+      if (errorKind(error) !== "outage") throw error;
+      return false;
+    }
   }
 
-  /** Finds the first offsets of the partitions' logs. @param isWanted `false` ends the attempts. */
+  /**
+   * Finds the first offsets of the partitions' logs.
+   *
+   * @param isWanted `false` ends the attempts.
+   * @param onStale called instead if a topic was deleted or recreated.
+   */
   async first<P extends PartitionPlace>(
     places: readonly P[],
     isWanted: () => boolean,
     found: (place: P, offset: number) => void,
+    onStale: () => void,
   ): Promise<void> {
-    for (let rest = places; rest.length > 0; ) {
+    const unknown = new Set<string>();
+    for (let rest = places; rest.length > 0; unknown.clear()) {
       const byLeader = Map.groupBy(rest, ({ topic, partition }) =>
         this.#leaders.leaderOf(topic, partition),
       );
-      const asked = [...byLeader].map(([leader, of]) => this.#firstAt(leader, of, isWanted, found));
+      const asked = [...byLeader].map(([leader, of]) =>
+        this.#firstAt(leader, of, { isWanted, found, unknown }),
+      );
       rest = (await Promise.all(asked)).flat();
       if (rest.length === 0) return;
       this.#leaders.refresh(rest.map(({ topic }) => topic));
       await this.#wake.wait(AGAIN_MS);
       if (!isWanted()) return;
+      const areRecreated = await this.areRecreated([...unknown]);
+      if (!isWanted()) return;
+      if (areRecreated) return onStale();
     }
   }
 
-  /** Returns the places that have to be looked up again. */
+  /** Returns the places that have to be looked up again. Adds topics whose partitions the brokers do not know. */
   async #firstAt<P extends PartitionPlace>(
     leader: Address | null,
     places: readonly P[],
-    isWanted: () => boolean,
-    found: (place: P, offset: number) => void,
+    { isWanted, found, unknown }: Looking<P>,
   ): Promise<readonly P[]> {
-    if (leader === null) return places;
+    if (leader === null) {
+      const missing = places.filter((place) => !this.#leaders.has(place.topic, place.partition));
+      for (const { topic } of missing) unknown.add(topic);
+      return places;
+    }
     const rest = new Set(places);
     try {
       const broker = await this.#connections.broker(leader).open();
@@ -122,7 +155,9 @@ export class StartOffsets {
         if (place === undefined) continue;
         if (errorCode !== 0) {
           const error = protocolError(errorCode, topic);
-          if (stepAfter(error) === "fail") throw error;
+          const step = stepAfter(error);
+          if (step === "fail") throw error;
+          if (step === "compare-topic") unknown.add(topic);
           continue;
         }
         rest.delete(place);

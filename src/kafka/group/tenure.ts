@@ -5,7 +5,6 @@
 
 import { asError } from "../../runtime/as-error.ts";
 import type { Signal } from "../../runtime/signal.ts";
-import { errorKind } from "../cluster/kafka-error.ts";
 import type { LeaderTable } from "../cluster/leader-table.ts";
 import { Cursor, type CursorOwner } from "../fetch/cursor.ts";
 import { keyOf } from "../fetch/session.ts";
@@ -88,7 +87,8 @@ export class Tenure implements CursorOwner {
       }
       this.place();
       const others = all.filter(({ position }) => position === null);
-      await starts.first(others, this.#isWanted, (cursor, offset) => cursor.moveTo(offset));
+      const found = (cursor: Cursor, offset: number) => cursor.moveTo(offset);
+      await starts.first(others, this.#isWanted, found, this.#options.onStale);
     } catch (error) {
       this.#failed(asError(error));
     }
@@ -135,10 +135,20 @@ export class Tenure implements CursorOwner {
   async #waitForLeader(): Promise<void> {
     if (this.#isWaitingForLeader) return;
     this.#isWaitingForLeader = true;
-    const { wake, leaders, options } = this.#options;
-    await wake.wait(LEADERLESS_AGAIN_MS);
-    this.#isWaitingForLeader = false;
-    if (!this.#isOver) leaders.refresh(options.topics);
+    const { wake, leaders, options, starts, onStale } = this.#options;
+    try {
+      await wake.wait(LEADERLESS_AGAIN_MS);
+      this.#isWaitingForLeader = false;
+      if (this.#isOver) return;
+      leaders.refresh(options.topics);
+      const missing = [...this.#cursors.values()].filter(
+        ({ source, topic, partition }) => source === null && !leaders.has(topic, partition),
+      );
+      const areRecreated = await starts.areRecreated(missing.map(({ topic }) => topic));
+      if (areRecreated && !this.#isOver) onStale();
+    } catch (error) {
+      this.#failed(asError(error));
+    }
   }
 
   readonly #isWanted = (): boolean => !this.#isOver;
@@ -170,26 +180,27 @@ export class Tenure implements CursorOwner {
       leaders.refresh([cursor.topic]);
       await wake.wait(AGAIN_MS);
       if (this.#isOver) return;
-      const isStale = step === "compare-topic" && (await starts.isRecreated(cursor.topic));
+      const isStale = step === "compare-topic" && (await starts.areRecreated([cursor.topic]));
       if (isStale && !this.#isOver) return onStale();
+      cursor.give();
     } catch (failure) {
-      if (errorKind(failure) !== "outage") return this.#failed(asError(failure));
+      this.#failed(asError(failure));
     }
-    cursor.give();
   }
 
   async #reset(cursor: Cursor): Promise<void> {
-    const { starts, events, commit } = this.#options;
+    const { starts, events, commit, onStale } = this.#options;
     const { topic, partition } = cursor;
     const out = await starts.outOfRange(cursor);
     if (this.#isOver) return;
     events.offsetsFetched([out]);
-    await starts.first([cursor], this.#isWanted, (_, offset) => {
+    const found = (_: Cursor, offset: number) => {
       cursor.moveTo(offset);
       cursor.give();
       // Otherwise the next owner would also be out of range, and count the reset again.
       commit([{ topic, partition, offset, metadata: "" }]).catch(() => undefined);
-    });
+    };
+    await starts.first([cursor], this.#isWanted, found, onStale);
   }
 
   #failed(error: Error): void {

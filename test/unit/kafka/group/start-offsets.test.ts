@@ -46,7 +46,10 @@ function listed(partitions: readonly Listed[]): Buffer {
 
 function world() {
   const state = {
-    topicIds: new Map([["t", "an-id"]]),
+    topicIds: new Map([["t", "an-id"]]) as ReadonlyMap<string, string> | Error,
+    /** The number of partitions according to the brokers' metadata. */
+    partitions: 2,
+    stale: 0,
     refreshes: 0,
     /** The leader of each partition; null if there is none at the moment. */
     leaders: [LEADER, LEADER] as (object | null)[],
@@ -62,7 +65,11 @@ function world() {
     },
   };
   const leaders = {
-    topicIds: async () => state.topicIds,
+    topicIds: async () => {
+      if (state.topicIds instanceof Error) throw state.topicIds;
+      return state.topicIds;
+    },
+    has: (_topic: string, partition: number) => partition < state.partitions,
     leaderOf: (_topic: string, partition: number) => state.leaders[partition] ?? null,
     refresh: () => {
       state.refreshes += 1;
@@ -86,7 +93,14 @@ function world() {
   );
   const found: (readonly [number, number])[] = [];
   const first = (isWanted: () => boolean = ALWAYS) =>
-    starts.first(PLACES, isWanted, ({ partition }, offset) => found.push([partition, offset]));
+    starts.first(
+      PLACES,
+      isWanted,
+      ({ partition }, offset) => found.push([partition, offset]),
+      () => {
+        state.stale += 1;
+      },
+    );
   return { state, starts, first, found };
 }
 
@@ -192,12 +206,39 @@ test("a topic is recreated if its ID differs from that of the commits, or is gon
   const { state, starts } = world();
   state.committed = [[{ partition: 0, offset: 7 }]];
   await starts.committed(PLACES, ALWAYS);
-  expect(await starts.isRecreated("t")).toBe(false);
+  expect(await starts.areRecreated(["t"])).toBe(false);
   state.topicIds = new Map([["t", "another-id"]]);
-  expect(await starts.isRecreated("t")).toBe(true);
+  expect(await starts.areRecreated(["t"])).toBe(true);
+  expect(await starts.areRecreated([])).toBe(false);
   state.topicIds = new Map();
-  expect(await starts.isRecreated("t")).toBe(true);
+  expect(await starts.areRecreated(["t"])).toBe(true);
+  state.topicIds = outage();
+  expect(await starts.areRecreated(["t"])).toBe(false);
 });
+
+test.each([
+  ["is unknown to its leader", { leader: LEADER, partitions: 2 }],
+  ["has no leader, and is not in the metadata", { leader: null, partitions: 1 }],
+])(
+  "a partition that %s is waited for, until its topic has another ID",
+  async (_what, partition) => {
+    const { state, starts, first, found } = world();
+    await starts.committed(PLACES, ALWAYS);
+    const unknown = () => listed([{ partition: 0 }, { partition: 1, errorCode: 3 }]);
+    state.leaders[1] = partition.leader;
+    state.partitions = partition.partitions;
+    state.responses = [unknown(), unknown(), unknown()];
+    const done = first();
+    await vi.advanceTimersByTimeAsync(300);
+    state.topicIds = outage();
+    await vi.advanceTimersByTimeAsync(300);
+    expect(state.stale).toBe(0);
+    state.topicIds = new Map([["t", "another-id"]]);
+    await vi.advanceTimersByTimeAsync(300);
+    await done;
+    expect([found, state.stale]).toEqual([[[0, 0]], 1]);
+  },
+);
 
 test("an offset that is out of range is reported with the ID that the topic has now", async () => {
   const { state, starts } = world();

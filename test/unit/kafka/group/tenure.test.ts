@@ -32,15 +32,17 @@ interface Given {
   readonly shared?: ReadonlyMap<string, number>;
   /** The committed offset; -1 if there is none. */
   readonly committed?: number;
+  readonly isRecreated?: boolean;
 }
 
 /** Starts a tenure of one partition, whose log starts at offset 3. */
-async function started({ fetchSpacingMs = 0, shared = new Map(), committed = 7 }: Given = {}) {
+async function started(given: Given = {}) {
+  const { fetchSpacingMs = 0, shared = new Map(), committed = 7, isRecreated = false } = given;
   const state = {
     leaders: { errorCode: 0, nodes: [1] },
     address: A as typeof A | null,
     refreshed: [] as string[],
-    isRecreated: false,
+    isRecreated,
     stale: 0,
     failed: [] as Error[],
     commits: [] as OffsetToCommit[],
@@ -60,6 +62,7 @@ async function started({ fetchSpacingMs = 0, shared = new Map(), committed = 7 }
   const leaders = {
     addressChanges: 0,
     of: () => state.leaders,
+    has: (_topic: string, partition: number) => state.leaders.nodes[partition] !== undefined,
     leaderOf: () => state.address,
     refresh: (topics: Iterable<string>) => void state.refreshed.push(...topics),
   } as unknown as LeaderTable;
@@ -67,13 +70,15 @@ async function started({ fetchSpacingMs = 0, shared = new Map(), committed = 7 }
   const starts = {
     committed: async () => [{ ...place, offset: committed }],
     outOfRange: async () => ({ ...place, offset: -2 }),
-    isRecreated: async () => state.isRecreated,
+    areRecreated: async (topics: readonly string[]) => topics.length > 0 && state.isRecreated,
     first: async (
       cursors: readonly Cursor[],
       _isWanted: () => boolean,
       found: (cursor: Cursor, offset: number) => void,
+      onStale: () => void,
     ) => {
-      for (const cursor of cursors) found(cursor, 3);
+      if (state.isRecreated) onStale();
+      else for (const cursor of cursors) found(cursor, 3);
     },
   } as unknown as StartOffsets;
   const tenure = new Tenure(
@@ -160,6 +165,26 @@ test("one that has had no leader yet is looked up each second until it has", asy
   state.address = B;
   tenure.place();
   expect(requested.at(-1)).toBe("b from 7");
+});
+
+test("a partition that no broker knows has no leader to wait for if its topic was recreated", async () => {
+  const { state, tenure, cursor } = await started();
+  cursor.setSource(null);
+  state.address = null;
+  state.isRecreated = true;
+  state.leaders = { errorCode: 0, nodes: [-1] };
+  tenure.place();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(state.stale).toBe(0);
+  state.leaders = { errorCode: 0, nodes: [] };
+  tenure.place();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(state.stale).toBe(1);
+});
+
+test("a topic that is deleted before its first offset is found makes the member join again", async () => {
+  const { state, requested } = await started({ committed: -1, isRecreated: true });
+  expect([requested, state.stale]).toEqual([[], 1]);
 });
 
 test("a topic that is unknown is fetched again if its ID is the same, and otherwise the member joins again", async () => {
