@@ -1,6 +1,6 @@
 /**
- * The leaders of the topics that this process's members read, looked up for all members together. After each lookup,
- * members move their cursors to the leaders.
+ * The leaders of the topics that this process's members read, looked up for all members together. If a lookup
+ * finds a change, members move their cursors to the leaders.
  *
  *   a lookup                             is made
  *   of all watched topics                every 5 s, 500 topics per request
@@ -33,7 +33,7 @@ const TOPICS_MAX = 500;
 
 export interface WatchingTopics {
   readonly topics: readonly string[];
-  /** Called after each lookup of one of the topics. */
+  /** Called after each lookup of one of the topics, except for a periodic one that finds no change. */
   readonly found: () => void;
 }
 
@@ -41,7 +41,8 @@ interface LeadersQuery {
   readonly request: Buffer;
   /** The latest response; null if there is none yet. */
   response: Buffer | null;
-  leaders: Leaders | null;
+  /** The number of changes of the table after this response. */
+  changes: number;
 }
 
 /** Shared by the consumers of a process. Idle while there are no consumers. The caller must close it. */
@@ -53,6 +54,8 @@ export class LeaderTable {
   readonly #topics = new Map<string, TopicLeaders>();
   readonly #addresses = new Map<number, Address>();
   #addressChanges = 0;
+  /** The number of changes of topics and addresses. */
+  #changes = 0;
   /** Null if the topics have changed since the last lookup. */
   #queries: readonly LeadersQuery[] | null = null;
   readonly #loads = new OneTurn((topics) => this.#query(queriesFor(topics)));
@@ -169,10 +172,12 @@ export class LeaderTable {
       for (const query of queries) {
         const response = await inTime(this.brokers.leaders(query.request), RESPONSE_LIMIT_MS);
         const isSame = query.response !== null && isSameResponse(response, query.response);
+        if (isSame && query.changes === this.#changes) continue;
+        const leaders = readLeaders(response);
+        this.#learn(leaders);
         query.response = response;
-        if (!isSame || query.leaders === null) query.leaders = readLeaders(response);
-        this.#learn(query.leaders);
-        for (const topic of query.leaders.topics.keys()) {
+        query.changes = this.#changes;
+        for (const topic of leaders.topics.keys()) {
           for (const watching of this.#watchers.get(topic) ?? []) concerned.add(watching);
         }
       }
@@ -191,11 +196,13 @@ export class LeaderTable {
       if (known?.host === address.host && known.port === address.port) continue;
       this.#addresses.set(node, address);
       this.#addressChanges += 1;
+      this.#changes += 1;
     }
     for (const [topic, leaders] of topics) {
       const known = this.#topics.get(topic);
-      if (known !== undefined && isSame(known, leaders)) topics.set(topic, known);
-      else this.#topics.set(topic, leaders);
+      if (known !== undefined && isSame(known, leaders)) continue;
+      this.#topics.set(topic, leaders);
+      this.#changes += 1;
     }
   }
 }
@@ -234,6 +241,6 @@ function queriesFor(topics: readonly string[]): readonly LeadersQuery[] {
   const all = [...new Set(topics)];
   return Array.from({ length: Math.ceil(all.length / TOPICS_MAX) }, (_, at) => {
     const request = encodeLeadersRequest(all.slice(at * TOPICS_MAX, (at + 1) * TOPICS_MAX));
-    return { request, response: null, leaders: null };
+    return { request, response: null, changes: 0 };
   });
 }

@@ -5,6 +5,7 @@
  */
 
 const THROTTLE_BYTES = 4;
+const CONTROLLER_BYTES = 4;
 
 /** Encodes a request that does not create missing topics. */
 export function encodeLeadersRequest(topics: readonly string[]): Buffer {
@@ -19,15 +20,32 @@ export function encodeLeadersRequest(topics: readonly string[]): Buffer {
   return buffer;
 }
 
-/** `true` if two responses, each after its correlation ID, are equal. */
+/**
+ * `true` if two responses, each after its correlation ID, are equal except for the controller. With KRaft, each response
+ * has the ID of any broker instead.
+ */
 export function isSameResponse(one: Buffer, other: Buffer): boolean {
-  return one.subarray(THROTTLE_BYTES).equals(other.subarray(THROTTLE_BYTES));
+  const [start, end] = [controllerAt(one), controllerAt(one) + CONTROLLER_BYTES];
+  return (
+    one.subarray(THROTTLE_BYTES, start).equals(other.subarray(THROTTLE_BYTES, start)) &&
+    one.subarray(end).equals(other.subarray(end))
+  );
+}
+
+function controllerAt(payload: Buffer): number {
+  const afterText = (at: number): number => at + 2 + Math.max(0, payload.readInt16BE(at));
+  let at = THROTTLE_BYTES + 4;
+  for (let left = payload.readInt32BE(THROTTLE_BYTES); left > 0; left -= 1) {
+    const afterHost = afterText(at + 4);
+    at = afterText(afterHost + 4); // port, rack
+  }
+  return afterText(at); // cluster ID
 }
 
 export interface Leaders {
   /** Broker addresses by node ID. */
   readonly brokers: ReadonlyMap<number, { readonly host: string; readonly port: number }>;
-  readonly topics: Map<string, TopicLeaders>;
+  readonly topics: ReadonlyMap<string, TopicLeaders>;
 }
 
 export interface TopicLeaders {
@@ -57,7 +75,7 @@ export function readLeaders(payload: Buffer): Leaders {
     text(); // rack
   }
   text(); // cluster id
-  at += 4; // controller
+  at += CONTROLLER_BYTES;
   for (let count = int32(); count > 0; count -= 1) {
     const errorCode = payload.readInt16BE(at);
     at += 2;

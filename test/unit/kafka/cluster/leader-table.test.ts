@@ -60,10 +60,15 @@ function world() {
   return { state, table, member };
 }
 
+let controller = 0;
+
 function responseTo(request: Buffer, count: number, leader: number): Buffer {
   const broker = (node: number, rack: Buffer) => [int32(node), text("a"), int32(9092), rack];
   const brokers = [int32(2), ...broker(1, Buffer.from([0xff, 0xff])), ...broker(2, text("r"))];
-  const parts: Buffer[] = [Buffer.alloc(4), ...brokers, Buffer.alloc(2 + 4), int32(count)];
+  // With KRaft, each response has another controller.
+  controller += 1;
+  const parts: Buffer[] = [Buffer.alloc(4), ...brokers, text("cluster"), int32(controller)];
+  parts.push(int32(count));
   let at = 4;
   for (let topic = 0; topic < count; topic += 1) {
     const end = at + 2 + request.readInt16BE(at);
@@ -96,7 +101,21 @@ test("all members' topics are asked for together, and each lookup asks for all o
   await vi.advanceTimersByTimeAsync(LOOK_MS);
   expect(table.of("c")?.nodes).toEqual([2]);
   await vi.advanceTimersByTimeAsync(LOOK_MS);
-  expect(other.seen.times).toBe(3);
+  // The last lookup found no change.
+  expect(other.seen.times).toBe(2);
+  table.close();
+});
+
+test("a lookup that finds the same as an earlier one is not ignored if another one was made in between", async () => {
+  const { state, table, member } = world();
+  const { seen } = member("a", "b");
+  await vi.advanceTimersByTimeAsync(LOOK_MS);
+  state.leader = 2;
+  await Promise.all([table.load(["a"]), vi.advanceTimersByTimeAsync(1)]);
+  expect(table.of("a")?.nodes).toEqual([2]);
+  state.leader = 1;
+  await vi.advanceTimersByTimeAsync(LOOK_MS);
+  expect([table.of("a")?.nodes, seen.times]).toEqual([[1], 3]);
   table.close();
 });
 
