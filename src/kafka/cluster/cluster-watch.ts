@@ -152,9 +152,11 @@ export class ClusterWatch {
     for (const { topic, partition, offset } of latest) {
       this.#ends.setEnd(topic, partition, { end: offset, atMs });
     }
-    // Most partitions have a position, from a commit or because the partition was read. The others start at the first
-    // offset of the log.
-    const unread = owned.filter(({ position }) => position === 0);
+    // Most partitions have a position, from a commit or because the partition was read, or are empty. The others start
+    // at the first offset of the log.
+    const unread = owned.filter(({ topic, partition, position }) => {
+      return position === 0 && this.#ends.endOf(topic, partition) !== 0;
+    });
     if (unread.length === 0) return;
     for (const { topic, partition, offset } of await this.#offsets(nodeId, unread, EARLIEST)) {
       this.#ends.setFirst(topic, partition, offset);

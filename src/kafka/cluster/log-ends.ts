@@ -43,6 +43,13 @@ export class LogEnds {
     const known = this.#of(topic, partition);
     known.end = end;
     known.atMs = atMs;
+    // The topic was recreated.
+    if (end < known.first) known.first = 0;
+  }
+
+  /** The latest log end offset from a check; null if there is none. */
+  endOf(topic: string, partition: number): number | null {
+    return this.#known.get(topic)?.[partition]?.end ?? null;
   }
 
   setFirst(topic: string, partition: number, offset: number): void {

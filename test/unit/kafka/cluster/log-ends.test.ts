@@ -39,6 +39,17 @@ test("what lies before the log's beginning does not wait", () => {
   expect(ends.withLatest({ ...progress, position: 7 })).toMatchObject({ position: 7, end: 7 });
 });
 
+test("the beginning of a log does not apply to the shorter log of a recreated topic", () => {
+  const ends = new LogEnds();
+  ends.setEnd("t", 1, { end: 9, atMs: 2_000 });
+  ends.setFirst("t", 1, 6);
+  expect(ends.endOf("t", 1)).toBe(9);
+  ends.setEnd("t", 1, { end: 0, atMs: 3_000 });
+  const unread = { ...progress, position: 0, end: 0 };
+  expect(ends.withLatest(unread)).toMatchObject({ position: 0, end: 0 });
+  expect([ends.endOf("t", 1), ends.endOf("t", 2)]).toEqual([0, null]);
+});
+
 test("a partition that is owned no longer is forgotten", () => {
   const ends = new LogEnds();
   ends.setEnd("t", 1, { end: 20, atMs: 2_000 });
