@@ -20,10 +20,10 @@
 
 import type { PartitionPlace } from "../../domain/record.ts";
 import { hostAndPort } from "../../runtime/listening.ts";
-import type { BrokerState, PartitionProgress } from "../port.ts";
+import type { BrokerState } from "../port.ts";
 import { Brokers, inTime } from "./brokers.ts";
 import type { Clients } from "./connection.ts";
-import type { LogEnds } from "./log-ends.ts";
+import type { LogEnds, OwnedPlace } from "./log-ends.ts";
 import { EARLIEST, LATEST, listOffsets } from "./offsets.ts";
 import { type ClusterMetadata, isUsable } from "./topic-metadata.ts";
 
@@ -33,7 +33,7 @@ const LEADERS_AGE_MAX_MS = 60_000;
 /** Maximum number of topics per metadata request. */
 const TOPICS_MAX = 500;
 
-type Owned = readonly Pick<PartitionProgress, "topic" | "partition" | "position">[];
+type Owned = readonly OwnedPlace[];
 
 export class ClusterWatch {
   readonly #brokers: Brokers;
@@ -152,11 +152,7 @@ export class ClusterWatch {
     for (const { topic, partition, offset } of latest) {
       this.#ends.setEnd(topic, partition, { end: offset, atMs });
     }
-    // Most partitions have a position, from a commit or because the partition was read, or are empty. The others start
-    // at the first offset of the log.
-    const unread = owned.filter(({ topic, partition, position }) => {
-      return position === 0 && this.#ends.endOf(topic, partition) !== 0;
-    });
+    const unread = owned.filter((each) => this.#ends.needsFirst(each));
     if (unread.length === 0) return;
     for (const { topic, partition, offset } of await this.#offsets(nodeId, unread, EARLIEST)) {
       this.#ends.setFirst(topic, partition, offset);

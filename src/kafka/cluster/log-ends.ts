@@ -13,6 +13,9 @@
 import type { PartitionPlace } from "../../domain/record.ts";
 import type { PartitionProgress } from "../port.ts";
 
+/** A partition of which this process is the owner. */
+export type OwnedPlace = Pick<PartitionProgress, "topic" | "partition" | "position">;
+
 interface Heard {
   readonly end: number;
   readonly atMs: number;
@@ -47,9 +50,14 @@ export class LogEnds {
     if (end < known.first) known.first = 0;
   }
 
-  /** The latest log end offset from a check; null if there is none. */
-  endOf(topic: string, partition: number): number | null {
-    return this.#known.get(topic)?.[partition]?.end ?? null;
+  /**
+   * `true` if the position may be before the first offset, which is not known. Most partitions have a position, from a
+   * commit or because the partition was read, or are empty.
+   */
+  needsFirst({ topic, partition, position }: OwnedPlace): boolean {
+    if (position > 0) return false;
+    const known = this.#known.get(topic)?.[partition];
+    return known === undefined || (known.first === 0 && known.end !== 0);
   }
 
   setFirst(topic: string, partition: number, offset: number): void {

@@ -24,7 +24,7 @@ import type {
   Membership,
   MembershipOptions,
 } from "../membership.ts";
-import type { ConsumeOptions, PartitionProgress } from "../port.ts";
+import type { ConsumeOptions } from "../port.ts";
 import type { CommitPace } from "./commit-pace.ts";
 import {
   COMMIT_OUTAGE_LIMIT_MS,
@@ -32,6 +32,7 @@ import {
   consumerTimes,
   partitionFetchMaxBytes,
 } from "./consumer-times.ts";
+import type { OwnedPartition } from "./owned-partition.ts";
 import { type Memory, Ownership, type Pulse } from "./ownership.ts";
 import { SessionLease } from "./session-lease.ts";
 
@@ -97,8 +98,8 @@ export class ConsumerRun implements GroupEvents {
     return Math.max(fetchedAtMs ?? 0, this.#membership.fetchRespondedAtMs() ?? 0) || null;
   }
 
-  progress(): PartitionProgress[] {
-    return this.#ownership.progress();
+  get owned(): readonly OwnedPartition[] {
+    return this.#ownership.owned;
   }
 
   async beforeJoin(member: Member): Promise<void> {

@@ -27,6 +27,7 @@ import {
   TopicGoneError,
 } from "../port.ts";
 import { ConsumerRun, type RunWorld } from "./consumer-run.ts";
+import type { OwnedPartition } from "./owned-partition.ts";
 import { type Memory, newMemory } from "./ownership.ts";
 
 const DELAY_FIRST_MS = 500;
@@ -75,8 +76,15 @@ export class KafkaConsumer implements Consumer {
 
   progress(): readonly PartitionProgress[] {
     const { ends } = this.#world;
-    const all = this.#run?.progress().map((one) => ends.withLatest(one)) ?? [];
-    return all.map((one) => ({ ...one, endAtMs: this.#instant(one.endAtMs) }));
+    return this.owned.map((owned) => {
+      const latest = ends.withLatest(owned.progress());
+      return { ...latest, endAtMs: this.#instant(latest.endAtMs) };
+    });
+  }
+
+  /** The partitions that are assigned to this consumer. */
+  get owned(): readonly OwnedPartition[] {
+    return this.#run?.owned ?? [];
   }
 
   vitals(): ConsumerVitals {

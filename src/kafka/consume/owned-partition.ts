@@ -305,10 +305,13 @@ export class OwnedPartition implements AssignedPartition {
     this.#isFenced = true;
   }
 
+  /** See `PartitionProgress`. */
+  get position(): number {
+    return this.#held(this.#completion?.position ?? Math.max(0, this.#committed?.offset ?? 0));
+  }
+
   progress(): PartitionProgress {
-    const position = this.#held(
-      this.#completion?.position ?? Math.max(0, this.#committed?.offset ?? 0),
-    );
+    const { position } = this;
     return {
       topic: this.topic,
       partition: this.partition,

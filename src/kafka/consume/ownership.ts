@@ -12,7 +12,7 @@ import {
   type Member,
   OUT_OF_RANGE,
 } from "../membership.ts";
-import type { ConsumeOptions, PartitionProgress } from "../port.ts";
+import type { ConsumeOptions } from "../port.ts";
 import { BackPressure } from "./back-pressure.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import type { CommitPace } from "./commit-pace.ts";
@@ -208,8 +208,9 @@ export class Ownership implements PartitionOwner {
     this.#owned = [];
   }
 
-  progress(): PartitionProgress[] {
-    return this.#owned.map((owned) => owned.progress());
+  /** The partitions that are assigned to this member. */
+  get owned(): readonly OwnedPartition[] {
+    return this.#owned;
   }
 
   #own(owned: readonly OwnedPartition[]): void {

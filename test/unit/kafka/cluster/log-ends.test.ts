@@ -43,11 +43,20 @@ test("the beginning of a log does not apply to the shorter log of a recreated to
   const ends = new LogEnds();
   ends.setEnd("t", 1, { end: 9, atMs: 2_000 });
   ends.setFirst("t", 1, 6);
-  expect(ends.endOf("t", 1)).toBe(9);
   ends.setEnd("t", 1, { end: 0, atMs: 3_000 });
   const unread = { ...progress, position: 0, end: 0 };
   expect(ends.withLatest(unread)).toMatchObject({ position: 0, end: 0 });
-  expect([ends.endOf("t", 1), ends.endOf("t", 2)]).toEqual([0, null]);
+});
+
+test("the beginning of a log is needed only for partitions that were not read and are not empty", () => {
+  const ends = new LogEnds();
+  const needs = (partition: number, position = 0) =>
+    ends.needsFirst({ topic: "t", partition, position });
+  ends.setEnd("t", 0, { end: 0, atMs: 2_000 });
+  ends.setEnd("t", 1, { end: 9, atMs: 2_000 });
+  expect([needs(0), needs(1), needs(1, 4), needs(2)]).toEqual([false, true, false, true]);
+  ends.setFirst("t", 1, 6);
+  expect(needs(1)).toBe(false);
 });
 
 test("a partition that is owned no longer is forgotten", () => {

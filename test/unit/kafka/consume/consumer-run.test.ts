@@ -128,7 +128,7 @@ test("a topic that one broker does not know for a while is joined when it does",
   kafka.topicError = 0;
   await vi.advanceTimersByTimeAsync(1_000);
   await joined;
-  expect(run.progress()).toHaveLength(1);
+  expect(run.owned).toHaveLength(1);
 });
 
 test("one that stays unknown while joining ends the run", async () => {

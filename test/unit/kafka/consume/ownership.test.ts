@@ -184,7 +184,7 @@ test("what is finished while a partition drains is committed before it is abando
   await ownership.revoke();
   expect(commits).toEqual([3]);
   taker.tenures[0]?.assigned.finish(3);
-  expect(ownership.progress()).toEqual([]);
+  expect(ownership.owned).toEqual([]);
 });
 
 test("what was finished and could not be committed is not handed over again by this process", async () => {
@@ -259,9 +259,9 @@ test("a batch that is corrupt twice is passed: exactly its offsets, and reported
   const batch = { ...CORRUPT, corruption: "its checksum is wrong" };
   fetch().responds(range(0, 5));
   fetch().isCorrupt(batch);
-  expect([skipped, ownership.progress()[0]?.next]).toEqual([[], 5]);
+  expect([skipped, ownership.owned[0]?.progress().next]).toEqual([[], 5]);
   fetch().isCorrupt(batch);
-  expect([skipped, ownership.progress()[0]?.next]).toEqual([[batch], 8]);
+  expect([skipped, ownership.owned[0]?.progress().next]).toEqual([[batch], 8]);
   fetch().responds(range(8, 10));
   expect(offsets()).toEqual([...range(0, 5), 8, 9]);
   for (const taken of taker.taken) if (taken.offset !== 3) taker.finish(taken);
