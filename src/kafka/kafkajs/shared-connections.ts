@@ -15,6 +15,10 @@
  * further requests use a spare connection, so that a thousand heartbeats do not wait for one another until their
  * sessions expire. Heartbeats that the broker has not read yet are sent again on a spare connection.
  *
+ * The connections for joins are limited, and each waits for the members of other processes, whose connections for joins
+ * are limited too. So a SyncGroup comes before all JoinGroups: if the leaders of groups had to wait for other groups'
+ * members, and these for the leaders, the groups would only continue when their rebalances time out.
+ *
  * Unused connections are closed: those for joins after 250 ms, the others after a minute.
  */
 
@@ -160,8 +164,10 @@ export class SharedBroker {
   #send(protocol: Protocol, signal: AbortSignal): Promise<unknown> {
     const { apiKey } = protocol.request;
     const send = (connection: BrokerConnection): Promise<unknown> => connection.send(protocol);
-    if (apiKey === JOIN_GROUP || apiKey === SYNC_GROUP)
-      return this.#joins.use((connection) => untilAborted(connection, send, signal));
+    if (apiKey === JOIN_GROUP || apiKey === SYNC_GROUP) {
+      const isFirst = apiKey === SYNC_GROUP;
+      return this.#joins.use((connection) => untilAborted(connection, send, signal), isFirst);
+    }
     return this.#by(apiKey, send);
   }
 
@@ -237,8 +243,12 @@ class ExclusiveConnections {
     this.#unusedMs = unusedMs;
   }
 
-  async use<Result>(send: (connection: BrokerConnection) => Promise<Result>): Promise<Result> {
-    const connection = await this.#take();
+  /** @param isFirst `true` if the request comes before all others that wait for a connection. */
+  async use<Result>(
+    send: (connection: BrokerConnection) => Promise<Result>,
+    isFirst = false,
+  ): Promise<Result> {
+    const connection = await this.#take(isFirst);
     try {
       return await send(connection);
     } finally {
@@ -249,14 +259,19 @@ class ExclusiveConnections {
   }
 
   #leave(connection: BrokerConnection): void {
-    const next = this.#waiting.shift();
-    if (next !== undefined) {
-      next(connection);
-      return;
-    }
     this.#free.push(connection);
+    // The response may be followed by a request that comes first.
+    if (this.#waiting.length > 0) setImmediate(() => this.#serve());
     const everyMs = Math.min(this.#unusedMs, LOOK_EVERY_MS);
     this.#look ??= setInterval(() => this.#closeUnused(), everyMs).unref();
+  }
+
+  #serve(): void {
+    while (this.#waiting.length > 0) {
+      const connection = this.#free.pop();
+      if (connection === undefined) return;
+      this.#waiting.shift()?.(connection);
+    }
   }
 
   #closeUnused(): void {
@@ -275,13 +290,17 @@ class ExclusiveConnections {
     for (const connection of this.#connections) connection.close();
   }
 
-  #take(): Promise<BrokerConnection> {
-    const free = this.#free.pop();
+  #take(isFirst: boolean): Promise<BrokerConnection> {
+    const isNext = isFirst || this.#waiting.length === 0;
+    const free = isNext ? this.#free.pop() : undefined;
     if (free !== undefined) return Promise.resolve(free);
     const { size } = this.#connections;
     const isRoom = this.#waiting.length < size * this.#waitingPerConnection;
     if (isRoom || size >= CONNECTIONS_MAX)
-      return new Promise((resolve) => this.#waiting.push(resolve));
+      return new Promise((resolve) => {
+        if (isFirst) this.#waiting.unshift(resolve);
+        else this.#waiting.push(resolve);
+      });
     const connection = this.#createConnection();
     this.#connections.add(connection);
     return Promise.resolve(connection);
