@@ -8,6 +8,7 @@
  *   sources[].destinations[]        name destinations, each at most once
  *   defaultSource                   name a source
  *   destinations[].id               be unique, and short enough for a topic's name with the prefix
+ *   destinations[].endpoints[].id   be unique in its destination
  *   destinations[].endpoints[].url  be unique in its destination, and not have a private address
  *   operatorEvents.webhook.url      not have a private address
  *   destinations[].filters[].sources,
@@ -68,6 +69,10 @@ export function problemsAcross(tree: unknown): readonly Problem[] {
       const endpoints = entries(destination.raw, ["endpoints"], destination.path);
       const urls = texts(endpoints, ["url"]);
       return [
+        ...repeated(
+          texts(endpoints, ["id"]),
+          "an ID that no other endpoint of the destination has",
+        ),
         ...repeated(urls.map(normalised), "every URL of a destination at most once", showUrl),
         ...urls.flatMap(({ path, text }) => privateAddress(text, path, allowNetworks)),
       ];

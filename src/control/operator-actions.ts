@@ -10,9 +10,10 @@
  *   release/<destination>/<id>       retry or cancel, and the    deliveries awaiting retry leave the delay
  *                                     time of the request         topics, and are returned or dead-lettered
  *   released/<id>/<delay>/<part.>    offset, topic ID            progress of the early release in a partition
- *   endpoint/<destination>/<key>     process, and whether the    news for processes that read it when it is
- *                                    endpoint accepts, fails     written; it has no effect later
- *                                    or asked to wait
+ *   endpoint/<destination>/<id>      process, hash of the URL,   news for processes that read it when it is
+ *                                    and whether the endpoint    written; it has no effect later
+ *                                    accepts, fails or asked
+ *                                    to wait
  *   process/<id>                     stages and routes           the process was running when the record was
  *                                                                written, and counts as running for 90 s
  *   any of these                     none                        the record is removed
@@ -65,6 +66,8 @@ export interface Released {
 /** What a process has learned about an endpoint. */
 export interface EndpointNews {
   readonly destination: DestinationId;
+  /** The endpoint ID. It is the key, because a key that contained the hash would stay after each change of the URL. */
+  readonly id: string;
   readonly endpoint: EndpointKey;
   /** ID of the process. */
   readonly process: string;
@@ -110,6 +113,7 @@ export const OPERATIONS_PARTITION = 0;
 const VERSION = 1;
 const BY = /^[\x20-\x7e]{1,100}$/;
 const ENDPOINT_KEY = /^[0-9a-f]{16}$/;
+const ENDPOINT_ID = /^[a-z\d-]{1,64}$/;
 const EARLY_RELEASE_ID = /^[A-Za-z0-9-]{1,64}$/;
 
 export function pauseRecord(topic: string, { destination, sinceMs, by, untilMs }: Pause) {
@@ -138,8 +142,8 @@ export function releasedRecord(
   return written(topic, `released/${id}/${delay}/${partition}`, { through, topicId });
 }
 
-export function endpointRecord(topic: string, { destination, endpoint, ...of }: EndpointNews) {
-  return written(topic, `endpoint/${destination}/${endpoint}`, of);
+export function endpointRecord(topic: string, { destination, id, ...of }: EndpointNews) {
+  return written(topic, `endpoint/${destination}/${id}`, of);
 }
 
 /** Maximum size of the routes in a record. The other fields are small. */
@@ -246,9 +250,11 @@ function readEarlyRelease(destination: string, id: string, json: JsonObject): Re
   return { kind: "release", earlyRelease: { kind, destination, id, atMs, by, receivedBeforeMs } };
 }
 
-function readEndpoint(destination: string, endpoint: string, json: JsonObject): ReadOperatorAction {
-  const { process, news, forMs } = json;
-  if (!isDestinationId(destination) || !ENDPOINT_KEY.test(endpoint)) return refusedKey();
+function readEndpoint(destination: string, id: string, json: JsonObject): ReadOperatorAction {
+  const { endpoint, process, news, forMs } = json;
+  if (!isDestinationId(destination) || !ENDPOINT_ID.test(id)) return refusedKey();
+  if (typeof endpoint !== "string" || !ENDPOINT_KEY.test(endpoint))
+    return refused('its "endpoint" is not the hash of a URL');
   if (typeof process !== "string" || !EARLY_RELEASE_ID.test(process))
     return refused('its "process" is not an ID');
   if (news !== "accepts" && news !== "fails" && news !== "asks")
@@ -256,7 +262,7 @@ function readEndpoint(destination: string, endpoint: string, json: JsonObject): 
   const isTime = typeof forMs === "number" && Number.isSafeInteger(forMs) && forMs >= 0;
   if (!isTime) return refused('its "forMs" is not a number of milliseconds');
   const of = { process, news, forMs } as const;
-  return { kind: "endpoint", news: { destination, endpoint: endpoint as EndpointKey, ...of } };
+  return { kind: "endpoint", news: { destination, id, endpoint: endpoint as EndpointKey, ...of } };
 }
 
 function readReleased(

@@ -7,6 +7,7 @@
 import type { Measured, Phases, Sender, SendResult, UnitName } from "../destinations/port.ts";
 import type { Delivery } from "../domain/delivery.ts";
 import type { AttemptedDestination, Endpoint } from "../domain/destination.ts";
+import { type EndpointNames, endpointNames } from "../domain/endpoint-name.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
@@ -22,10 +23,12 @@ import type { Lines } from "./schedule.ts";
 export interface Settings {
   readonly destination: AttemptedDestination;
   readonly keys: readonly EndpointKey[];
+  readonly names: EndpointNames;
 }
 
 export function settingsOf(destination: AttemptedDestination): Settings {
-  return { destination, keys: destination.endpoints.map(({ key }) => key) };
+  const names = endpointNames(destination);
+  return { destination, keys: [...names.keys()], names };
 }
 
 export interface Item {
@@ -108,12 +111,11 @@ export interface Split {
 
 export function decideCall(
   { delivery, results }: Call,
-  { destination, keys }: Settings,
+  { destination, names }: Settings,
   policy: RetryPolicy,
   endedAtMs: number,
 ): Decision {
-  const configured = delivery.endpoint === null ? keys : [delivery.endpoint];
-  return decide(delivery, destination.deliver, configured, results, policy, endedAtMs);
+  return decide(delivery, destination.deliver, names, results, policy, endedAtMs);
 }
 
 export interface Attempted {
@@ -121,6 +123,8 @@ export interface Attempted {
   readonly delivery: Delivery;
   readonly results: readonly EndpointResult[];
   readonly decision: Decision;
+  /** The names with which the attempt started, because its endpoints may have been changed since. */
+  readonly names: EndpointNames;
   readonly endedAtMs: number;
   /** The batch of the last request; null if the delivery was sent alone, without a batch. */
   readonly batch: UnitName | null;

@@ -11,7 +11,7 @@
  */
 
 import type { DeadLetterReason } from "../domain/dead-letter.ts";
-import type { EndpointKey } from "../domain/ids.ts";
+import { type EndpointNames, nameOf } from "../domain/endpoint-name.ts";
 import { delayName } from "../domain/topics.ts";
 import type { Attempted } from "./active-attempt.ts";
 import type { EndpointResult } from "./decide.ts";
@@ -30,11 +30,7 @@ function isAlarming({ result }: EndpointResult): boolean {
   return result.cause === "timeout" || result.cause.startsWith("tls");
 }
 
-/** @param names the names of the configured endpoints. */
-export function attemptFields(
-  { delivery, results, decision, batch }: Attempted,
-  names: ReadonlyMap<EndpointKey, string>,
-) {
+export function attemptFields({ delivery, results, decision, names, batch }: Attempted) {
   const [output] = decision.outputs;
   return {
     stage: "deliver",
@@ -43,7 +39,7 @@ export function attemptFields(
     messageId: delivery.messageId,
     attempt: delivery.attempt + 1,
     decision: decision.name,
-    requests: results.map((each) => requestFields(each, names.get(each.endpoint) ?? each.endpoint)),
+    requests: results.map((each) => requestFields(each, names)),
     ...(batch === null ? {} : { batchId: batch.id, batchCalls: batch.calls }),
     ...(output?.kind === "retry" ? nextFields(output) : {}),
   };
@@ -56,20 +52,23 @@ const PLAIN = /^[ !#-[\]-~]*$/;
  * The fields of an accepted attempt for `Log.infoText`. Null if the attempt made more than one request, or if an ID
  * contains characters outside `PLAIN`; use `attemptFields` then.
  */
-export function acceptedText(
-  { delivery, results, decision, batch }: Attempted,
-  names: ReadonlyMap<EndpointKey, string>,
-): string | null {
+export function acceptedText({
+  delivery,
+  results,
+  decision,
+  names,
+  batch,
+}: Attempted): string | null {
   const [only] = results;
   if (decision.name !== "accepted" || results.length > 1 || only === undefined) return null;
   const { endpoint, result } = only;
   if (result.kind !== "response") return null;
   const { destination, source, messageId, attempt } = delivery;
-  const name = names.get(endpoint) ?? endpoint;
+  const { id, name } = nameOf(endpoint, names);
   if (!PLAIN.test(messageId) || !PLAIN.test(source) || !PLAIN.test(name)) return null;
   return (
     `"stage":"deliver","destination":"${destination}","source":"${source}","messageId":"${messageId}",` +
-    `"attempt":${attempt + 1},"decision":"accepted","requests":[{"endpointId":"${endpoint}",` +
+    `"attempt":${attempt + 1},"decision":"accepted","requests":[{"endpointId":"${id}",` +
     `"endpointName":"${name}","status":${result.status},"durationMs":${Math.round(result.durationMs)}}]` +
     (batch === null ? "" : `,"batchId":"${batch.id}","batchCalls":${batch.calls}`)
   );
@@ -84,8 +83,9 @@ function nextFields({ delayMs, delivery: { notBeforeMs, dueAtMs } }: RetrySchedu
   };
 }
 
-function requestFields({ endpoint, result }: EndpointResult, endpointName: string) {
-  const named = { endpointId: endpoint, endpointName };
+function requestFields({ endpoint, result }: EndpointResult, names: EndpointNames) {
+  const { id, name } = nameOf(endpoint, names);
+  const named = { endpointId: id, endpointName: name };
   if (result.kind === "skipped") return { ...named, cause: "skipped", durationMs: 0 };
   const durationMs = Math.round(result.durationMs);
   return result.kind === "response"

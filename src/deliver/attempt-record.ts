@@ -22,8 +22,12 @@
 import type { Phases, SendResult, UnitName } from "../destinations/port.ts";
 import type { ByteText } from "../domain/byte-text.ts";
 import type { AttemptedDestination } from "../domain/destination.ts";
-import { endpointNames } from "../domain/endpoint-name.ts";
-import type { EndpointKey } from "../domain/ids.ts";
+import {
+  type EndpointNames,
+  endpointIdIn,
+  endpointNames,
+  nameOf,
+} from "../domain/endpoint-name.ts";
 import { delayName } from "../domain/topics.ts";
 import type { Attempted } from "./active-attempt.ts";
 import { phaseSpans } from "./attempt-trace.ts";
@@ -70,7 +74,7 @@ export function acceptedWriter(destination: AttemptedDestination): WriteAccepted
   const ended = stamped('{"time":"', '","messageId":"');
   const accepted = new Map(
     destination.endpoints.map(({ key }) => {
-      const request = `{"endpoint":${JSON.stringify(names.get(key) ?? key)},"outcome":"accepted"`;
+      const request = `{"endpoint":${JSON.stringify(nameOf(key, names).name)},"outcome":"accepted"`;
       return [key, stamped(started, `","decision":"accepted","requests":[${request},"status":`)];
     }),
   );
@@ -164,27 +168,24 @@ export type AttemptText = (attempted: Attempted) => string;
 /** The parts of a record that are the same for all attempts with a destination's settings. */
 export function attemptTexts(destination: AttemptedDestination): AttemptText {
   const id = JSON.stringify(destination.id);
-  const names = endpointNames(destination);
-  const nameOf = (key: EndpointKey) => names.get(key) ?? key;
-  const begin = (key: EndpointKey) => `{"endpoint":${JSON.stringify(nameOf(key))}`;
-  const begun = new Map(destination.endpoints.map(({ key }) => [key, begin(key)]));
-  return ({ delivery, results, decision, endedAtMs, batch }) => {
+  return ({ delivery, results, decision, names, endedAtMs, batch }) => {
     let requests = "";
     for (const each of results) {
       if (requests !== "") requests += ",";
-      requests += requestText(begun.get(each.endpoint) ?? begin(each.endpoint), each);
+      requests += requestText(nameOf(each.endpoint, names).name, each);
     }
     const first = delivery.firstAttemptAtMs ?? endedAtMs;
     return (
       `{"time":"${new Date(endedAtMs).toISOString()}","messageId":${JSON.stringify(delivery.messageId)}` +
       `,"destination":${id}` +
       `,"attempt":${delivery.attempt + 1},"firstAttemptAt":"${new Date(first).toISOString()}"` +
-      `,"decision":"${decision.name}","requests":[${requests}]${batchText(batch)}${nextText(decision.outputs, nameOf)}}`
+      `,"decision":"${decision.name}","requests":[${requests}]${batchText(batch)}${nextText(decision.outputs, names)}}`
     );
   };
 }
 
-function requestText(beginning: string, { result, outcome }: EndpointResult): string {
+function requestText(name: string, { result, outcome }: EndpointResult): string {
+  const beginning = `{"endpoint":${JSON.stringify(name)}`;
   if (result.kind === "skipped") return `${beginning},"outcome":"skipped"}`;
   const { phases } = result;
   const came =
@@ -215,13 +216,15 @@ function responseText(phases: Phases | undefined): string {
   return `,"response":${JSON.stringify(Buffer.concat(kept).toString())}`;
 }
 
-function nextText(outputs: readonly Output[], nameOf: (key: EndpointKey) => string): string {
+function nextText(outputs: readonly Output[], names: EndpointNames): string {
   const scheduled = outputs.flatMap((output) => {
     if (output.kind !== "retry") return [];
     const { delayMs, delivery } = output;
     const atMs = delivery.notBeforeMs ?? delivery.dueAtMs ?? 0;
     const next = { retryDelay: delayName(delayMs), at: new Date(atMs).toISOString() };
-    return delivery.endpoint === null ? next : { ...next, endpoint: nameOf(delivery.endpoint) };
+    if (delivery.endpoint === null) return next;
+    const only = [...names.values()].find(({ ref }) => ref === delivery.endpoint);
+    return { ...next, endpoint: only?.name ?? endpointIdIn(delivery.endpoint) };
   });
   return scheduled.length === 0 ? "" : `,"next":${JSON.stringify(scheduled)}`;
 }

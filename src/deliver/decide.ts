@@ -10,16 +10,18 @@
  *
  *   deliver: every; an endpoint                  decision, for this endpoint only
  *   accepted                                     delivered
- *   failed                                       scheduled for retry with the endpoint's ID, or expired
+ *   failed                                       scheduled for retry with a reference to the endpoint, or expired
  *   rejected                                     dead letter with the reason rejected
- *   was skipped                                  scheduled for retry with the endpoint's ID, after at most 2 minutes
+ *   was skipped                                  the same, after at most 2 minutes
  *
- * A rejection is recorded in the delivery, so that with `any` only the other endpoints are requested again.
+ * A rejection is recorded in the delivery, so that with `any` only the other endpoints are requested again. It counts
+ * for the URL: if the URL is changed before the next attempt, the endpoint is requested again.
  */
 
 import assert from "node:assert/strict";
 import type { Outcome, SendResult } from "../destinations/port.ts";
 import type { Delivery } from "../domain/delivery.ts";
+import { type EndpointNames, nameOf } from "../domain/endpoint-name.ts";
 import type { EndpointKey } from "../domain/ids.ts";
 import { delayAfterAttempt, delayOfShare, type RetryPolicy } from "./choose-retry-delay.ts";
 import { allRejected, expired, type Output, scheduleRetry } from "./output.ts";
@@ -52,7 +54,7 @@ const DELIVERED: Decision = { name: "accepted", outputs: [] };
 
 /**
  * @param delivery contains its first-attempt-at and the number of earlier attempts.
- * @param configured IDs of the endpoints to which the delivery could have been sent.
+ * @param configured the endpoints of the destination.
  * @param results the results of the endpoints that had not rejected the delivery earlier; at least one of them was
  * requested.
  * @param nowMs when the last request completed.
@@ -60,7 +62,7 @@ const DELIVERED: Decision = { name: "accepted", outputs: [] };
 export function decide(
   delivery: Delivery,
   deliver: "any" | "every",
-  configured: readonly EndpointKey[],
+  configured: EndpointNames,
   results: readonly EndpointResult[],
   policy: RetryPolicy,
   nowMs: number,
@@ -70,13 +72,11 @@ export function decide(
   // By far the most frequent case returns early.
   if (isAny && results.some(isAccepted)) return DELIVERED;
   const attempted = { ...delivery, attempt: delivery.attempt + 1, notBeforeMs: null };
-  if (isAny) {
-    return decideAny(attempted, configured, results, policy, nowMs);
-  }
+  if (isAny) return decideAny(attempted, configured, results, policy, nowMs);
   const outputs = results.flatMap((each) => {
-    const { endpoint, result } = each;
-    if (result.kind !== "skipped") {
-      return decideAny({ ...attempted, endpoint }, [endpoint], [each], policy, nowMs).outputs;
+    const endpoint = nameOf(each.endpoint, configured).ref;
+    if (each.result.kind !== "skipped") {
+      return decideAny({ ...attempted, endpoint }, configured, [each], policy, nowMs).outputs;
     }
     const endAtMs = endOf(delivery, policy, nowMs);
     const delayMs = delayOfShare(policy, delivery.retryCount, nowMs, endAtMs);
@@ -87,7 +87,7 @@ export function decide(
 
 function decideAny(
   attempted: Delivery,
-  configured: readonly EndpointKey[],
+  configured: EndpointNames,
   judged: readonly EndpointResult[],
   policy: RetryPolicy,
   nowMs: number,
@@ -95,8 +95,10 @@ function decideAny(
   if (judged.some(isAccepted)) return DELIVERED;
   const now = judged.filter(({ outcome }) => outcome.kind === "rejected");
   const rejected = [...new Set([...attempted.rejected, ...now.map(({ endpoint }) => endpoint)])];
-  const delivery = { ...attempted, rejected, lastOutcome: lastOutcome(judged) };
-  if (configured.every((key) => rejected.includes(key))) return only(allRejected(delivery));
+  const delivery = { ...attempted, rejected, lastOutcome: lastOutcome(judged, configured) };
+  const possible =
+    delivery.endpoint === null ? configured.keys() : judged.map(({ endpoint }) => endpoint);
+  if ([...possible].every((key) => rejected.includes(key))) return only(allRejected(delivery));
   const askedMs = longestRetryAfter(judged);
   const endAtMs = endOf(delivery, policy, nowMs);
   const delayMs = delayAfterAttempt(policy, delivery.attempt, askedMs, nowMs, endAtMs);
@@ -130,11 +132,10 @@ function longestRetryAfter(judged: readonly EndpointResult[]): number {
   return longestMs;
 }
 
-function lastOutcome(judged: readonly EndpointResult[]): string {
+/** Contains the names of this moment, because the endpoints may change before somebody reads it. */
+function lastOutcome(judged: readonly EndpointResult[], configured: EndpointNames): string {
   return judged
-    .map(({ endpoint, result }) => {
-      return `${endpoint}=${said(result)}`;
-    })
+    .map(({ endpoint, result }) => `${nameOf(endpoint, configured).name}=${said(result)}`)
     .join(",");
 }
 

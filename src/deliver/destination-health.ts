@@ -77,7 +77,9 @@ export class DestinationHealth {
   attempted({ results, endedAtMs }: Pick<Attempted, "results" | "endedAtMs">): void {
     let isAccepted = false;
     for (const { endpoint: key, result, outcome } of results) {
-      if (result.kind === "skipped") continue;
+      // The results of a request whose endpoint was removed while it was in progress would never be discarded.
+      const isRemoved = !this.#destination.endpoints.some((each) => each.key === key);
+      if (result.kind === "skipped" || isRemoved) continue;
       const isFine = outcome.kind === "accepted";
       const known = this.#endpoints.findIndex((each) => each.key === key);
       const recent = this.#endpoints[known]?.recent ?? new RecentAttempts();

@@ -35,7 +35,7 @@ export interface TellTo {
 
 export class NewsOfEndpoints implements Disposable {
   readonly #to: TellTo;
-  /** The latest report that is not written yet, by endpoint and destination. */
+  /** The latest report that is not written yet, by destination and URL. */
   readonly #unwritten = new Map<string, EndpointNews>();
   readonly #end: () => void;
   #isWriting = false;
@@ -48,8 +48,8 @@ export class NewsOfEndpoints implements Disposable {
     });
   }
 
-  tell(destination: DestinationId, endpoint: EndpointKey, news: News): void {
-    const reported = { destination, endpoint, process: this.#to.process, ...news };
+  tell(destination: DestinationId, id: string, endpoint: EndpointKey, news: News): void {
+    const reported = { destination, id, endpoint, process: this.#to.process, ...news };
     this.#unwritten.set(`${destination}/${endpoint}`, reported);
     void this.#write();
   }

@@ -4,7 +4,7 @@
  *
  *   state                                                decision
  *   a required delivery header is missing or invalid     unreadable: dead letter, invalid-call
- *   its only endpoint is no longer configured            dead letter, unknown-destination
+ *   its only endpoint was removed                        dead letter, unknown-destination
  *   its retry window has ended                           dead letter, expired
  *   every endpoint has rejected it                       dead letter, rejected
  *   the destination is paused or disabled, or a token    wait
@@ -24,7 +24,10 @@
  *   is neither a call nor a delete notification          dead letter, with the reason from decoding
  *   is valid                                             attempt, with the requests to send
  *
- * Only configured endpoints that have not rejected the delivery count. An endpoint is unavailable while its
+ * Only configured endpoints that have not rejected the delivery count. If the destination had `any` when an endpoint
+ * rejected it, and has `every` now, that endpoint counts too, because it must get the call or a dead letter of its own.
+ * Which endpoint is the only one of a delivery is decided again each time (`domain/endpoint-name.ts`), and the records
+ * that follow name it as it is configured then. An endpoint is unavailable while its
  * Retry-After time lasts or its circuit is open. While all endpoints are unavailable, the destination is on
  * hold (`endpoint-availability.ts`), so only two kinds of deliveries are prepared: those for a single
  * endpoint, and those that were attempted before.
@@ -38,6 +41,7 @@ import type { Sendable, SenderHold } from "../destinations/port.ts";
 import type { RecordValue } from "../domain/decode.ts";
 import { type Delivery, readDelivery } from "../domain/delivery.ts";
 import type { AttemptedDestination, Endpoint } from "../domain/destination.ts";
+import { endpointFor, refTo, removedText } from "../domain/endpoint-name.ts";
 import type { DestinationId, EndpointKey } from "../domain/ids.ts";
 import type { RecordContent } from "../domain/record.ts";
 import { delayOfShare, delayUntil, lastAfterMs, type RetryPolicy } from "./choose-retry-delay.ts";
@@ -123,18 +127,20 @@ export function prepare(
 }
 
 function plan(
-  stored: Delivery,
+  read: Delivery,
   destination: AttemptedDestination,
   policy: RetryPolicy,
   nowMs: number,
   gates: Gates,
   turn: SlotFor,
 ): Plan | Output | Wait {
-  const configured = endpointsOf(stored, destination);
-  if (stored.endpoint !== null && configured.length === 0) {
-    const error = `the endpoint ${stored.endpoint} is no longer configured`;
-    return { kind: "dead-letter", reason: "unknown-destination", error, delivery: stored };
+  const only = read.endpoint === null ? null : endpointFor(read.endpoint, destination.endpoints);
+  if (only === undefined) {
+    const error = removedText(read.endpoint, destination.id);
+    return { kind: "dead-letter", reason: "unknown-destination", error, delivery: read };
   }
+  const stored = currently(read, only, destination);
+  const configured = only === null ? destination.endpoints : [only];
   const { rejected } = stored;
   const open =
     rejected.length === 0 ? configured : configured.filter(({ key }) => !rejected.includes(key));
@@ -222,9 +228,18 @@ function waitedFor(
   return endpoints.some(({ key }) => gates.isFailing(key)) ? "circuit-open" : "late";
 }
 
-function endpointsOf(delivery: Delivery, destination: AttemptedDestination): readonly Endpoint[] {
-  if (delivery.endpoint === null) return destination.endpoints;
-  return destination.endpoints.filter(({ key }) => key === delivery.endpoint);
+/** The delivery in terms of the current configuration. @param only the only endpoint to request; null if there is none. */
+function currently(
+  delivery: Delivery,
+  only: Endpoint | null,
+  { deliver, endpoints }: AttemptedDestination,
+): Delivery {
+  if (only !== null) {
+    const endpoint = refTo(only, endpoints);
+    return endpoint === delivery.endpoint ? delivery : { ...delivery, endpoint };
+  }
+  const forgets = deliver === "every" && delivery.rejected.length > 0;
+  return forgets ? { ...delivery, rejected: [] } : delivery;
 }
 
 /**

@@ -3,7 +3,7 @@
 import type { SenderHold, SendResult } from "../destinations/port.ts";
 import type { AttemptedDestination } from "../domain/destination.ts";
 import { CIRCUIT_STATES, type CircuitState, HOLD_REASONS } from "../domain/destination-status.ts";
-import { endpointNames, withEndpointNames } from "../domain/endpoint-name.ts";
+import { type EndpointName, type EndpointNames, endpointNames } from "../domain/endpoint-name.ts";
 import type { DestinationId, EndpointKey } from "../domain/ids.ts";
 import type { StageDeps } from "../stage/running-stage.ts";
 import type { BoundCounter } from "../telemetry/instruments.ts";
@@ -37,7 +37,7 @@ export class Report {
   readonly #attempts: Record<string, BoundCounter> = {};
   readonly #requests: Record<string, BoundCounter> = {};
   readonly #lines = new LineLimit(LOG_LINES_PER_SECOND);
-  #names: ReadonlyMap<EndpointKey, string> = new Map();
+  #names: EndpointNames = new Map();
   /** The last error that was logged because no token for requests is available; null if one is available. */
   #tokenError: string | null = null;
 
@@ -100,7 +100,7 @@ export class Report {
     if (outcome === "accepted") {
       this.#latency.observe(Math.max(0, endedAtMs - delivery.receivedAtMs) / 1_000);
     }
-    logAttempt(this.#deps.log, attempt, this.#names, this.#isSampled);
+    logAttempt(this.#deps.log, attempt, this.#isSampled);
   }
 
   written(replacement: Replacement): void {
@@ -117,16 +117,15 @@ export class Report {
     if (isUnusable(reason)) metrics.recordsRefused.bind({ stage, reason }).inc();
     const omittedLines = this.#lines.admit(clock.nowMs());
     if (omittedLines === null) return;
-    const named = { reason, error: withEndpointNames(error, this.#names) };
-    const fields = { stage, destination, ...call, ...named, ...place, omittedLines };
+    const fields = { stage, destination, ...call, reason, error, ...place, omittedLines };
     log.warn(fields, "delivery.dead-lettered");
   }
 
   breaker(endpoint: EndpointKey, state: CircuitState): void {
     this.#showCircuit(endpoint, state);
     const { log } = this.#deps;
-    const endpointName = this.#names.get(endpoint) ?? endpoint;
-    const fields = { stage, ...this.#labels, endpointId: endpoint, endpointName, state };
+    const { id: endpointId, name: endpointName } = this.named(endpoint);
+    const fields = { stage, ...this.#labels, endpointId, endpointName, state };
     if (state === "open") log.warn(fields, "endpoint.circuit-changed");
     else log.info(fields, "endpoint.circuit-changed");
   }
@@ -153,8 +152,13 @@ export class Report {
   }
 
   #circuitLabels(endpoint: EndpointKey) {
-    const name = this.#names.get(endpoint) ?? "";
-    return { destination: this.#labels.destination, endpoint_id: endpoint, endpoint_name: name };
+    const { id, name } = this.named(endpoint);
+    return { ...this.#labels, endpoint_id: id, endpoint_name: name };
+  }
+
+  /** The names of an endpoint that may have been removed. */
+  named(endpoint: EndpointKey): Pick<EndpointName, "id" | "name"> {
+    return this.#names.get(endpoint) ?? { id: endpoint, name: endpoint };
   }
 
   /** Logs that the destination is paused, or no longer paused. */
@@ -215,21 +219,16 @@ export class Report {
   }
 }
 
-function logAttempt(
-  log: Log,
-  attempt: Attempted,
-  names: ReadonlyMap<EndpointKey, string>,
-  isSampled: () => boolean,
-): void {
+function logAttempt(log: Log, attempt: Attempted, isSampled: () => boolean): void {
   const level = levelOf(attempt);
   if (level === "info" && !isSampled()) return;
   if (!log.isLevelEnabled(level)) return;
-  const text = acceptedText(attempt, names);
+  const text = acceptedText(attempt);
   if (text !== null) {
     log.infoText(text, "delivery.attempted");
     return;
   }
-  const fields = attemptFields(attempt, names);
+  const fields = attemptFields(attempt);
   if (level === "info") log.info(fields, "delivery.attempted");
   else if (level === "warn") log.warn(fields, "delivery.attempted");
   else log.error(fields, "delivery.attempted");

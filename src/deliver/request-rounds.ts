@@ -231,7 +231,8 @@ export class RequestRounds {
       const { delivery, results } = call;
       const decision = decideCall(call, settings, policy, endedAtMs);
       if (attempt.decision === "accepted") attempt.decision = decision.name;
-      ports.onAttempted({ delivery, results, decision, endedAtMs, batch: name });
+      const { names } = settings;
+      ports.onAttempted({ delivery, results, decision, names, endedAtMs, batch: name });
       if (later === null) this.#finish(attempt, call.item, decision, endedAtMs);
       else later.push(() => this.#finish(attempt, call.item, decision, endedAtMs));
     }

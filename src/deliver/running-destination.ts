@@ -272,7 +272,8 @@ class Ports implements WorkPorts {
   }
 
   tell(endpoint: EndpointKey, news: News): void {
-    this.#deps.news?.tell(this.condition.destination.id, endpoint, news);
+    const { id } = this.condition.destination;
+    this.#deps.news?.tell(id, this.report.named(endpoint).id, endpoint, news);
   }
 }
 

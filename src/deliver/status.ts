@@ -11,7 +11,7 @@ import type {
   EndpointStatus,
   LastOutcome,
 } from "../domain/destination-status.ts";
-import { endpointNames, endpointText } from "../domain/endpoint-name.ts";
+import { endpointNames, nameOf } from "../domain/endpoint-name.ts";
 import { type DestinationHealth, lastOutcome } from "./destination-health.ts";
 import type { DestinationWork } from "./destination-work.ts";
 import type { DestinationHold, GateState } from "./endpoint-availability.ts";
@@ -33,8 +33,8 @@ export function statusOf(
     const gate = gates.find((each) => each.key === key);
     const memory = condition.endpoint(key);
     return {
-      name: names.get(key) ?? key,
-      key,
+      name: nameOf(key, names).name,
+      key: nameOf(key, names).id,
       origin: new URL(url).origin,
       breaker: gate?.breaker ?? "closed",
       failingSince: instant(memory?.recent.failingSinceMs(nowMs)),
@@ -119,7 +119,7 @@ export function healthProblemsOf(
     .endpoints()
     .filter(({ breaker }) => breaker === "open" || breaker === "half-open")
     .map(({ key, breaker }) => {
-      return `endpoint ${endpointText(names.get(key), key)} keeps failing; its circuit breaker is ${breaker}`;
+      return `endpoint ${nameOf(key, names).name} keeps failing; its circuit breaker is ${breaker}`;
     });
   const paused = still === null ? [] : stillText(still);
   return [...paused, ...tokenText(hold), ...open];

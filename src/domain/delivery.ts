@@ -8,22 +8,22 @@
  *   switchyard-destination        route             yes              destination ID
  *   switchyard-timestamp          route             yes              the call's time, ms
  *   switchyard-received-at        route             yes              ms; latency is measured from it
- *   switchyard-endpoint           deliver (every)   yes              the only endpoint to request
+ *   switchyard-endpoint           deliver (every)   yes              reference to the only endpoint to request
  *   switchyard-attempt            deliver           no               number of attempts, 0 if absent
  *   switchyard-first-attempt-at   deliver           no               ms; the retry window starts here
  *   switchyard-retry-count        deliver           no               number of scheduled retries, 0 if absent
  *   switchyard-due-at             deliver           no               ms; when it was scheduled, plus the retry delay
  *   switchyard-not-before         deliver           no               ms; only after `Retry-After`
  *   switchyard-retry-topic        deliver           no               topic to which the delivery is returned
- *   switchyard-rejected-by        deliver           no               endpoint keys, separated by commas
- *   switchyard-last-result        deliver           no               `<endpoint key>=503,<endpoint key>=timeout`
+ *   switchyard-rejected-by        deliver           no               hashes of URLs, separated by commas
+ *   switchyard-last-result        deliver           no               `crm[1] crm.example.com=503`, and so on
  *
  * Other programs can also write to these topics, so counts and lists that exceed what stages write are cut to that
  * maximum.
  */
 
 import { HeaderFields } from "./header-fields.ts";
-import type { DestinationId, EndpointKey, MessageId, SourceId } from "./ids.ts";
+import type { DestinationId, EndpointKey, EndpointRef, MessageId, SourceId } from "./ids.ts";
 import { eachHeader, type RecordHeader, type RecordHeaders, type WithHeaders } from "./record.ts";
 
 export const DELIVERY_HEADER = {
@@ -66,7 +66,7 @@ export interface Delivery {
    * The only endpoint to send the delivery to, if `deliver: every` has created a separate record for that endpoint;
    * otherwise null.
    */
-  readonly endpoint: EndpointKey | null;
+  readonly endpoint: EndpointRef | null;
   readonly attempt: number;
   /** When the deliver stage first attempted the delivery; null before that. */
   readonly firstAttemptAtMs: number | null;
@@ -88,8 +88,8 @@ export type ParsedDelivery =
 const COUNT_MAX = 100_000;
 /** A destination has at most five endpoints at a time, but some of them may have been replaced since. */
 const ENDPOINT_KEYS_MAX = 100;
-/** More than the last results of five endpoints need. */
-const LAST_OUTCOME_MAX = 1_000;
+/** More than the last results of five endpoints need, even if the names of their hosts are very long. */
+const LAST_OUTCOME_MAX = 2_000;
 
 type Field = keyof typeof DELIVERY_HEADER;
 
@@ -128,7 +128,7 @@ export function readDelivery(record: WithHeaders): ParsedDelivery {
     destination: destination as DestinationId,
     timestampMs,
     receivedAtMs,
-    endpoint: fields.fewTexts(AT.endpoint) as EndpointKey | null,
+    endpoint: fields.fewTexts(AT.endpoint) as EndpointRef | null,
     attempt,
     firstAttemptAtMs,
     retryCount,

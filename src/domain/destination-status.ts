@@ -13,7 +13,7 @@
  * If a destination on hold is also failing, `state` is on-hold, and both `hold` and `failingSince` are set.
  */
 
-import type { DestinationId, EndpointKey } from "./ids.ts";
+import type { DestinationId } from "./ids.ts";
 
 /**
  * A state's index is its value in the metric `switchyard_circuit_breaker_state`. In the states from index 2 on, the
@@ -51,7 +51,8 @@ export interface AttemptCounts {
 export interface EndpointStatus {
   /** The endpoint's name, such as `crm-hook[1] crm.example.com`. */
   readonly name: string;
-  readonly key: EndpointKey;
+  /** The endpoint ID. */
+  readonly key: string;
   /** Scheme, host and port. */
   readonly origin: string;
   readonly breaker: CircuitState;

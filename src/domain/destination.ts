@@ -18,6 +18,8 @@ export interface Source {
 }
 
 export interface Endpoint {
+  /** Unique in the destination. Absent if the endpoint is identified by its position (`endpoint-name.ts`). */
+  readonly id?: string;
   readonly key: EndpointKey;
   /** The complete URL, as written in the configuration. Everything except the host may be secret. */
   readonly url: string;

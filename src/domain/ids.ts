@@ -13,8 +13,10 @@ export type DestinationId = Brand<string, "DestinationId">;
 export type SourceId = Brand<string, "SourceId">;
 /** Identifies a call; at most 100 characters. A call keeps its message ID in every attempt and after every replay. */
 export type MessageId = Brand<string, "MessageId">;
-/** The first 16 hex digits of the SHA-256 of an endpoint's URL. */
+/** The first 16 hex digits of the SHA-256 of an endpoint's URL (`endpoint-name.ts`). */
 export type EndpointKey = Brand<string, "EndpointKey">;
+/** Names an endpoint in a delivery that is sent only to this endpoint (`endpoint-name.ts`). */
+export type EndpointRef = Brand<string, "EndpointRef">;
 
 const DESTINATION_ID = /^[a-z0-9-]{1,64}$/;
 

@@ -91,7 +91,7 @@ export class Journal {
     }
     const number = (name: string) => (texts[name] === undefined ? null : Number(texts[name]));
     const entry = this.entry(messageId ?? "", destination ?? "");
-    const endpoint = (texts[DELIVERY_HEADER.endpoint] ?? null) as EndpointKey | null;
+    const endpoint = (texts[DELIVERY_HEADER.endpoint]?.split(",")[1] ?? null) as EndpointKey | null;
     const atMs = record.timestampMs;
     const isDelay = DELAY_TOPICS.has(record.topic);
     const where = record.topic === topics.deadLetters ? "dead-letter" : "delivery";

@@ -27,10 +27,18 @@ const children = new Set<ChildProcess>();
 
 /** The users whose calls were accepted, in order. Requests are rejected while `status` is set to do so. */
 const hook = { status: 410, refused: 0, accepted: [] as string[] };
+/** The requests to the destination `pair`, and the statuses of its URLs; 200 by default. */
+const pair = { requests: [] as string[], statuses: new Map<string, number>() };
 const server = createServer((request, response) => {
   text(request).then(
     (body) => {
       const { userId } = JSON.parse(body) as { readonly userId: string };
+      const { url = "" } = request;
+      if (url !== "/") {
+        pair.requests.push(`${userId} ${url}`);
+        response.writeHead(pair.statuses.get(url) ?? 200).end();
+        return;
+      }
       if (hook.status === 200) hook.accepted.push(userId);
       else hook.refused += 1;
       response.writeHead(hook.status).end();
@@ -40,18 +48,26 @@ const server = createServer((request, response) => {
 });
 server.listen(0, "127.0.0.1");
 await once(server, "listening");
-writeFileSync(
-  file,
-  `
+const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+/** Writes the configuration with these paths as the endpoints of `pair`. */
+function configure(...paths: readonly string[]): void {
+  const endpoints = paths.map((path) => `{ url: "${origin}${path}" }`);
+  writeFileSync(
+    file,
+    `
 kafka: { brokers: [${brokers.join(", ")}], topicPrefix: "${prefix}", partitions: 2 }
-sources: [{ id: web, destinations: [hook] }]
+sources: [{ id: web, destinations: [hook] }, { id: shop, destinations: [pair] }]
 defaultSource: web
 destinations:
-  - { id: hook, type: webhook, endpoints: [{ url: "http://127.0.0.1:${(server.address() as AddressInfo).port}/" }] }
+  - { id: hook, type: webhook, endpoints: [{ url: "${origin}/" }] }
+  - { id: pair, type: webhook, deliver: every, endpoints: [${endpoints.join(", ")}] }
 delivery: { retryDelays: [10s], allowNetworks: [127.0.0.0/8] }
 admin: { host: 127.0.0.1, port: ${adminPort} }
 `,
-);
+  );
+}
+configure("/a", "/b?token=1");
 
 afterAll(async () => {
   for (const child of children) child.kill("SIGKILL");
@@ -71,6 +87,21 @@ function start(args: readonly string[]) {
     return status as number | null;
   });
   return { child, ended };
+}
+
+async function startReady() {
+  const running = start(["run", "--stages", "route,deliver,delay"]);
+  let log = "";
+  running.child.stdout.on("data", (chunk) => {
+    log += chunk;
+  });
+  running.child.stderr.resume();
+  const isReady = async () => {
+    const response = await fetch(`http://127.0.0.1:${adminPort}/readyz`).catch(() => null);
+    return response?.ok;
+  };
+  await expect.poll(isReady, POLL).toBe(true);
+  return { ...running, count: (line: string) => log.split(`"${line}"`).length - 1 };
 }
 
 async function switchyard(args: readonly string[], input = "") {
@@ -115,14 +146,7 @@ async function replaysNoneTwice(): Promise<void> {
 }
 
 test("rejected, listed, replayed with an interruption, delivered; status all the while", async () => {
-  const running = start(["run", "--stages", "route,deliver,delay"]);
-  running.child.stdout.resume();
-  running.child.stderr.resume();
-  const isReady = async () => {
-    const response = await fetch(`http://127.0.0.1:${adminPort}/readyz`).catch(() => null);
-    return response?.ok;
-  };
-  await expect.poll(isReady, POLL).toBe(true);
+  const running = await startReady();
   expect(await switchyard(["publish"], calls(CALLS))).toMatchObject({ status: 0 });
 
   const deadLetters = async () => {
@@ -197,4 +221,43 @@ test("rejected, listed, replayed with an interruption, delivered; status all the
       processes: [{ admin, error: "ECONNREFUSED" }],
       deadLetters: { lastDay: CALLS, byReason: { rejected: CALLS }, replayed: CALLS },
     });
+});
+
+test("with `every`, what an endpoint rejected or fails to accept is sent to its new URL, and only there", async () => {
+  const running = await startReady();
+  const publish = async (userId: string) => {
+    const call = JSON.stringify({ type: "track", event: "e", userId, messageId: userId });
+    expect(await switchyard(["publish", "--source", "shop"], call)).toMatchObject({ status: 0 });
+  };
+  const rotate = async (path: string) => {
+    const before = running.count("config.applied");
+    configure("/a", path);
+    running.child.kill("SIGHUP");
+    await expect.poll(() => running.count("config.applied"), POLL).toBe(before + 1);
+  };
+
+  // On a slow machine, a retry may be made before the URL is changed.
+  const requests = () => [...new Set(pair.requests)].toSorted();
+
+  pair.statuses.set("/b?token=1", 401);
+  await publish("p-1");
+  const rejected = async () => {
+    const { out } = await switchyard(["dead-letters", "list", "--json", "--destination", "pair"]);
+    return out;
+  };
+  await expect.poll(rejected, POLL).toContain('"endpoint":"2","endpointName":"pair[2] 127.0.0.1');
+  await rotate("/b?token=2");
+  const replayed = await switchyard(["dead-letters", "replay", "--destination", "pair"]);
+  expect(replayed).toMatchObject({ status: 0, out: expect.stringContaining("1 of 1 replayed.") });
+  const first = ["p-1 /a", "p-1 /b?token=1", "p-1 /b?token=2"];
+  await expect.poll(requests, POLL).toEqual(first);
+
+  pair.statuses.set("/b?token=2", 503);
+  await publish("p-2");
+  await expect.poll(() => pair.requests.includes("p-2 /b?token=2"), POLL).toBe(true);
+  await rotate("/b?token=3");
+  const second = ["p-2 /a", "p-2 /b?token=2", "p-2 /b?token=3"];
+  await expect.poll(requests, POLL).toEqual([...first, ...second]);
+  running.child.kill("SIGTERM");
+  expect(await running.ended).toBe(0);
 });

@@ -320,7 +320,7 @@ export class World {
         if (DELAY_TOPICS.has(name)) entry.beganAtMs.push(...windowBegan(texts, record.timestampMs));
         if (name !== topics.deadLetters) continue;
         entry.deadLetters.push({
-          endpoint: (texts[DELIVERY_HEADER.endpoint] ?? null) as EndpointKey | null,
+          endpoint: (texts[DELIVERY_HEADER.endpoint]?.split(",")[1] ?? null) as EndpointKey | null,
           reason: texts[DEAD_LETTER_HEADER.reason] as DeadLetterReason,
           atMs: record.timestampMs,
         });

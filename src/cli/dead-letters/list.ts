@@ -21,13 +21,7 @@ import {
 } from "../../operate/replay/read-dead-letters.ts";
 import type { ReplayMarks } from "../../operate/replay/replay-marks.ts";
 import { Tally } from "../../operate/replay/replayed-record.ts";
-import {
-  deadLetterJson,
-  deadLetterTable,
-  type KnownEndpoints,
-  knownEndpoints,
-  tallyTable,
-} from "../../operate/replay/rows.ts";
+import { deadLetterJson, deadLetterTable, tallyTable } from "../../operate/replay/rows.ts";
 import type { RegistryConnection } from "../../registry/port.ts";
 
 const TABLE_LIMIT = 50;
@@ -49,10 +43,9 @@ export async function listDeadLetters(
   options: ListOptions,
   shell: Shell,
 ): Promise<ExitStatus> {
-  const { filter, json, topics, signal } = options;
+  const { filter, json, topics, destinations, signal } = options;
   const limit = options.limit ?? (json ? null : TABLE_LIMIT);
   const tally = new Tally(options);
-  const known = knownEndpoints(options.destinations);
   const newest: DeadLetter[] = [];
   const marks = await readMarks({ kafka, topics, signal });
   await using schemas = await openDeadLetterSchemas(options.registry, signal);
@@ -66,7 +59,9 @@ export async function listDeadLetters(
     tally.add(deadLetter);
     if (marks.of(deadLetter.record) !== null) tally.replayed += 1;
     if (limit === null) {
-      shell.out(`${deadLetterJson(isRead ? deadLetter : await read(deadLetter), known, marks)}\n`);
+      shell.out(
+        `${deadLetterJson(isRead ? deadLetter : await read(deadLetter), destinations, marks)}\n`,
+      );
       continue;
     }
     newest.push(deadLetter);
@@ -79,27 +74,20 @@ export async function listDeadLetters(
     shown.push(isRead ? deadLetter : await read(deadLetter));
   }
   if (json)
-    for (const deadLetter of shown) shell.out(`${deadLetterJson(deadLetter, known, marks)}\n`);
-  else print(tally, shown, known, marks, shell);
+    for (const deadLetter of shown)
+      shell.out(`${deadLetterJson(deadLetter, destinations, marks)}\n`);
+  else print(tally, shown, marks, shell);
   schemas.tell(shell, filter);
   if (signal.aborted) shell.err("Interrupted: not all dead letters were read.\n");
   return signal.aborted ? 1 : 0;
 }
 
-function print(
-  tally: Tally,
-  shown: readonly DeadLetter[],
-  known: KnownEndpoints,
-  marks: ReplayMarks,
-  shell: Shell,
-): void {
+function print(tally: Tally, shown: readonly DeadLetter[], marks: ReplayMarks, shell: Shell): void {
   if (tally.total === 0) {
     shell.out("No dead letters match.\n");
     return;
   }
-  shell.out(
-    `${deadLetterTable(shown, known, marks, shell.colors)}\n${tallyTable(tally, shell.colors)}\n`,
-  );
+  shell.out(`${deadLetterTable(shown, marks, shell.colors)}\n${tallyTable(tally, shell.colors)}\n`);
   const total = tally.total.toLocaleString("en");
   shell.out(
     shown.length < tally.total

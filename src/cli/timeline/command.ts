@@ -70,7 +70,7 @@ async function trace(
   const sinceMs = since ?? systemClock.nowMs() - SINCE_DEFAULT_MS;
   let read = 0;
   using progress = startProgress(shell, () => `${read.toLocaleString("en")} records read`);
-  const { ports, names } = configuredTimeline(config, schemas, { kafka, signal });
+  const ports = configuredTimeline(config, schemas, { kafka, signal });
   const onRead = (records: number) => {
     read += records;
   };
@@ -88,7 +88,7 @@ async function trace(
     );
     return 1;
   }
-  if (json === true) shell.raw(timelineJson(found, names));
-  else shell.out(timelineText(found, names, shell.colors));
+  if (json === true) shell.raw(timelineJson(found));
+  else shell.out(timelineText(found, shell.colors));
   return found.gaps.some(({ kind }) => kind === "unread") ? 1 : 0;
 }

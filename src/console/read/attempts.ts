@@ -6,12 +6,11 @@
 
 import type { Config } from "../../config/config.ts";
 import { type AttemptRecord, parseAttemptRecord } from "../../domain/attempt-record.ts";
-import { endpointNames } from "../../domain/endpoint-name.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
 import { readLatest } from "../../operate/timeline/read-latest.ts";
-import { attemptText, type Names } from "../../operate/timeline/sentences.ts";
+import { attemptText } from "../../operate/timeline/sentences.ts";
 import { missingTopics } from "../../stage/topic-keeper.ts";
 import type { AttemptsView, AttemptView } from "../query-view.ts";
 
@@ -49,12 +48,10 @@ export async function readAttempts(
   };
   const query = { topic, sinceMs: nowMs - SINCE_MS, most: ATTEMPTS_MAX, find };
   const { found, sinceMs, isCut } = await readLatest(ports, query);
-  const own = config.destinations.find(({ id }) => id === destination);
-  const names: Names = own?.isAttempted ? endpointNames(own) : new Map();
   const { showPayloads } = config.console;
   return {
     isOn: config.attempts.enabled,
-    attempts: found.map(({ value }) => attemptView(value, names, showPayloads)),
+    attempts: found.map(({ value }) => attemptView(value, showPayloads)),
     since: new Date(sinceMs).toISOString(),
     isCut,
   };
@@ -66,7 +63,6 @@ export async function readAttempts(
  */
 function attemptView(
   { endedAtMs, messageId, attempt, decision, batch, requests, next }: AttemptRecord,
-  names: Names,
   showPayloads: boolean,
 ): AttemptView {
   const shown = showPayloads ? requests : requests.map((each) => ({ ...each, response: null }));
@@ -76,7 +72,7 @@ function attemptView(
     messageId,
     attempt,
     decision,
-    text: attemptText({ requests: shown, batch }, names),
+    text: attemptText({ requests: shown, batch }),
     retryAt: retryMs.length === 0 ? null : new Date(Math.min(...retryMs)).toISOString(),
     tone: decision === "accepted" ? "good" : decision === "retry" ? "warn" : "bad",
   };

@@ -17,12 +17,7 @@ import {
 } from "../../operate/timeline/explanation.ts";
 import { noRequestText, reasonText } from "../../operate/timeline/explanation-text.ts";
 import { configuredTimeline, readTimeline } from "../../operate/timeline/read-timeline.ts";
-import {
-  finalStateText,
-  gapSentence,
-  type Names,
-  stepSentence,
-} from "../../operate/timeline/sentences.ts";
+import { finalStateText, gapSentence, stepSentence } from "../../operate/timeline/sentences.ts";
 import type { CallTimeline, FinalStateKind, Step } from "../../operate/timeline/steps.ts";
 import type { CallQuery } from "../ports.ts";
 import type { CallRequest, CallStep, CallView } from "../query-view.ts";
@@ -44,7 +39,7 @@ export async function readCallView(
 ): Promise<CallView | null> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(LIMIT_MS)]);
   await using schemas = await openSchemas(config.registry, limit);
-  const { ports, names } = configuredTimeline(config, schemas, { kafka, signal: limit });
+  const ports = configuredTimeline(config, schemas, { kafka, signal: limit });
   const nowMs = Date.now();
   const found = await readTimeline(ports, { messageId, sinceMs: nowMs - sinceMs });
   if (found === null) return null;
@@ -53,7 +48,7 @@ export async function readCallView(
   const read = record === null ? "" : await schemas.given(record);
   const explained =
     typeof read === "string" ? { decisions: [], requests: [] } : explainedCall(read, config, nowMs);
-  return { ...callView(found, names, config.console.showPayloads), ...explained };
+  return { ...callView(found, config.console.showPayloads), ...explained };
 }
 
 /** Reads the call itself, if it still exists. */
@@ -73,7 +68,6 @@ async function recordOf(
 /** @param payloads true if data of users may be shown. */
 function callView(
   { steps, finalStates, gaps }: CallTimeline,
-  names: Names,
   payloads: boolean,
 ): Omit<CallView, "decisions" | "requests"> {
   return {
@@ -81,7 +75,7 @@ function callView(
       at: new Date(step.atMs).toISOString(),
       destination: "destination" in step ? step.destination : null,
       kind: step.kind,
-      text: stepSentence(payloads ? step : withoutData(step), names),
+      text: stepSentence(payloads ? step : withoutData(step)),
       tone: toneOf(step),
     })),
     finalStates: finalStates.map((finalState) => ({

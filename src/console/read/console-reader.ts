@@ -13,7 +13,6 @@ import { configuredTopics } from "../../operate/connect/connection.ts";
 import { inTime } from "../../operate/look/keep-connected.ts";
 import { look, type UseKafka } from "../../operate/look/look.ts";
 import { type Polled, pollProcesses, reached } from "../../operate/look/processes.ts";
-import { knownEndpoints } from "../../operate/replay/rows.ts";
 import { factsBy } from "../../operate/timeline/facts.ts";
 import { readLatest } from "../../operate/timeline/read-latest.ts";
 import { asError } from "../../runtime/as-error.ts";
@@ -88,7 +87,6 @@ export function createConsoleReader(options: ConsoleReaderOptions): ConsoleReade
       const { config } = current();
       const source = {
         topics: configuredTopics(config),
-        known: knownEndpoints(config.destinations),
         payloads: config.console.showPayloads,
         nowMs: Date.now(),
         signal,

@@ -3,7 +3,6 @@
  * Reading starts with the oldest dead letters of the requested time, and ends after 5 s.
  */
 
-import { withEndpointNames } from "../../domain/endpoint-name.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import {
@@ -17,7 +16,7 @@ import {
   readMarks,
 } from "../../operate/replay/read-dead-letters.ts";
 import type { ReplayMarks } from "../../operate/replay/replay-marks.ts";
-import { fromText, type KnownEndpoints } from "../../operate/replay/rows.ts";
+import { fromText } from "../../operate/replay/rows.ts";
 import { missingTopics } from "../../stage/topic-keeper.ts";
 import type { DeadLettersQuery } from "../ports.ts";
 import type { DeadLettersView, DeadLetterView } from "../query-view.ts";
@@ -29,7 +28,6 @@ const PAYLOAD_CHARACTERS = 4_096;
 export interface DeadLettersSource {
   readonly kafka: Kafka;
   readonly topics: TopicNames;
-  readonly known: KnownEndpoints;
   /** True if values of dead letters may be shown. */
   readonly payloads: boolean;
   readonly nowMs: number;
@@ -95,7 +93,7 @@ interface DeadLetterCount {
 function deadLetterView(
   deadLetter: DeadLetter,
   marks: ReplayMarks,
-  { known, payloads }: DeadLettersSource,
+  { payloads }: DeadLettersSource,
 ): DeadLetterView {
   const { record, stage, reason, error, destination, failedAtMs } = deadLetter;
   const mark = marks.of(record);
@@ -104,7 +102,7 @@ function deadLetterView(
     at: new Date(failedAtMs).toISOString(),
     stage,
     reason,
-    error: withEndpointNames(error, known.get(destination ?? "")),
+    error,
     destination,
     messageId: messageIdOf(deadLetter),
     from: fromText(deadLetter),

@@ -5,7 +5,15 @@ import type { TlsFiles } from "../../http/tls.ts";
 import type { Invalid, Place } from "../../settings/config-path.ts";
 import { webUrl } from "../../settings/endpoint-url.ts";
 import { tlsFiles } from "../../settings/pem.ts";
-import { duration, flag, oneOf, secret, size, wholeNumber } from "../../settings/scalars.ts";
+import {
+  duration,
+  flag,
+  oneOf,
+  secret,
+  size,
+  textLike,
+  wholeNumber,
+} from "../../settings/scalars.ts";
 import {
   list,
   optional,
@@ -77,16 +85,31 @@ const batchSettings: Section<Batch> = section("Sends several calls in each reque
 });
 
 const ENDPOINTS = { min: 1, max: 5 };
+/** Positions are also endpoint IDs, so an `id` is never a number. */
+const endpointId = textLike(
+  "at most 64 lower-case letters, digits and dashes, of which the first is a letter",
+  /^[a-z][a-z\d-]{0,63}$/,
+);
 const endpoint = section(
   "",
   {
+    id: optional(
+      endpointId,
+      "ID of the endpoint, unique in the destination, which stays the same if the URL or the order of the list " +
+        "changes. Without it, the endpoint is identified by its position.",
+    ),
     url: required(
       webUrl("a complete http or https URL such as https://crm.example.com/hook"),
       "URL to which webhooks are posted.",
     ),
     headers: setting(staticHeaders, {}, "Static headers of each request."),
   },
-  ({ url, headers }): WebhookEndpoint => ({ key: endpointKey(url), url, headers }),
+  ({ id, url, headers }): WebhookEndpoint => ({
+    ...(id === null ? {} : { id }),
+    key: endpointKey(url),
+    url,
+    headers,
+  }),
 );
 
 const webhookFields = {

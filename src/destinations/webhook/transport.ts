@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import type { AttemptedDestination } from "../../domain/destination.ts";
+import { endpointId } from "../../domain/endpoint-name.ts";
 import type {
   Measured,
   Outcome,
@@ -88,9 +89,9 @@ class WebhookSender implements Sender<SharedRequest> {
     return judgeBatch(responses, result, batch.calls, nowMs, this.#destination.auth !== null);
   }
 
-  span({ key, url }: WebhookEndpoint): ReturnType<Sender["span"]> {
+  span(endpoint: WebhookEndpoint): ReturnType<Sender["span"]> {
     // Only the origin of the URL is included, because the path can be secret.
-    const { protocol, hostname, port } = new URL(url);
+    const { protocol, hostname, port } = new URL(endpoint.url);
     return {
       name: "POST",
       attributes: {
@@ -98,7 +99,7 @@ class WebhookSender implements Sender<SharedRequest> {
         "url.scheme": protocol.slice(0, -1),
         "server.address": hostname,
         "server.port": Number(port || (protocol === "https:" ? 443 : 80)),
-        "switchyard.endpoint": key,
+        "switchyard.endpoint": endpointId(endpoint, this.#destination.endpoints),
       },
     };
   }

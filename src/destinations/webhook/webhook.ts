@@ -17,7 +17,9 @@ export const webhook: DestinationType<WebhookDestination> = {
   settings: webhookSettings,
   plain: ({ endpoints, ...settings }) => ({
     ...settings,
-    endpoints: endpoints.map(({ url, headers }) => ({ url, headers: Object.fromEntries(headers) })),
+    endpoints: endpoints.map(({ key: _, headers, ...endpoint }) => {
+      return { ...endpoint, headers: Object.fromEntries(headers) };
+    }),
   }),
   warnings,
   whenDisabled:

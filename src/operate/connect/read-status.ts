@@ -12,7 +12,7 @@ import {
   HOLD_REASONS,
   type LastOutcome,
 } from "../../domain/destination-status.ts";
-import type { DestinationId, EndpointKey } from "../../domain/ids.ts";
+import type { DestinationId } from "../../domain/ids.ts";
 import {
   isJsonObject,
   type JsonObject,
@@ -109,7 +109,7 @@ function endpoint(found: JsonObject): EndpointStatus | null {
   if (name === null || key === null) return null;
   return {
     name,
-    key: key as EndpointKey,
+    key,
     origin: textOf(found.origin) ?? "",
     breaker: oneOf(CIRCUIT_STATES, found.breaker) ?? "closed",
     failingSince: instant(found.failingSince),

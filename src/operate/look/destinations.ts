@@ -28,7 +28,7 @@ import {
   type HoldReason,
   type LastOutcome,
 } from "../../domain/destination-status.ts";
-import { endpointNames } from "../../domain/endpoint-name.ts";
+import { endpointNames, nameOf } from "../../domain/endpoint-name.ts";
 import type { SkipReason } from "../../words/reasons.ts";
 import type { HaltReport } from "./rates.ts";
 
@@ -158,27 +158,28 @@ function latest<Last extends LastOutcome>(all: readonly Last[]): Last | null {
   return all.toSorted((one, other) => (one.at < other.at ? -1 : 1)).at(-1) ?? null;
 }
 
-/** The endpoints in the configuration, followed by other endpoints that a process reports. */
+/** The endpoints in the configuration, followed by endpoints of another name that a process reports. */
 function endpointsOf(
   destination: Destination | null,
   owners: readonly DestinationStatus[],
 ): readonly EndpointReport[] {
   const reported = Map.groupBy(
     owners.flatMap(({ endpoints }) => endpoints),
-    ({ key }) => key,
+    ({ name }) => name,
   );
-  const file = destination?.isAttempted ? destination : null;
-  const names = file === null ? new Map<string, string>() : endpointNames(file);
-  const untold = (file?.endpoints ?? []).map(({ key, url }): EndpointReport => {
-    const known = { name: names.get(key) ?? key, key, origin: new URL(url).origin };
+  const file = destination?.isAttempted ? destination : { id: "", endpoints: [] };
+  const names = endpointNames(file);
+  const untold = file.endpoints.map(({ key, url }): EndpointReport => {
+    const { id, name } = nameOf(key, names);
+    const known = { name, key: id, origin: new URL(url).origin };
     const none = { failingSince: null, failedShare: null, unavailableUntil: null, last: null };
     return { ...known, breaker: null, ...none };
   });
   const others = [...reported.values()]
     .flatMap(([first]) => first ?? [])
-    .filter(({ key }) => !names.has(key));
+    .filter(({ name }) => !untold.some((each) => each.name === name));
   return [...untold, ...others].map(({ name, key, origin }) => {
-    const all = reported.get(key) ?? [];
+    const all = reported.get(name) ?? [];
     const breaker = CIRCUIT_STATES.findLast((state) => all.some((one) => one.breaker === state));
     return {
       name,

@@ -6,7 +6,7 @@
 import { DEAD_LETTER_HEADER, type DeadLetterReason } from "../../domain/dead-letter.ts";
 import { decodeValue } from "../../domain/decode.ts";
 import { DELIVERY_HEADER } from "../../domain/delivery.ts";
-import type { DestinationId } from "../../domain/ids.ts";
+import type { DestinationId, EndpointRef } from "../../domain/ids.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import { destinationOfTopic, type TopicNames } from "../../domain/topics.ts";
 
@@ -30,7 +30,7 @@ export interface DeadLetter {
    * of the record's headers, except for delay topics, whose name contains no destination.
    */
   readonly destination: DestinationId | null;
-  readonly endpoint: string | null;
+  readonly endpoint: EndpointRef | null;
   /** The message ID in the header; `messageIdOf` also reads the value. */
   readonly messageId: string | null;
 }
@@ -60,7 +60,7 @@ export function readDeadLetter(
       offset: whole(text(DEAD_LETTER_HEADER.offset)),
     },
     destination: destination as DestinationId | null,
-    endpoint: found.get(DELIVERY_HEADER.endpoint) ?? null,
+    endpoint: (found.get(DELIVERY_HEADER.endpoint) ?? null) as EndpointRef | null,
     messageId: found.get(DELIVERY_HEADER.messageId) ?? null,
   };
 }

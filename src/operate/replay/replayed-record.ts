@@ -7,7 +7,7 @@
  *   has no value                                      refused: there is nothing to send
  *   is from deliver or delay, or has the reason unknown-destination
  *     its destination is not configured               refused
- *     its endpoint is not one of the destination's    refused
+ *     its endpoint was removed                        refused (domain/endpoint-name.ts)
  *     any other                                       written to `deliveries.<destination>`
  *   came from calls, audience-syncs or
  *     deletion-requests                               written there
@@ -25,6 +25,7 @@
 
 import { DELIVERY_HEADER, foreignHeaders } from "../../domain/delivery.ts";
 import type { Destination } from "../../domain/destination.ts";
+import { endpointFor, removedText } from "../../domain/endpoint-name.ts";
 import type { OutgoingRecord, RecordHeader, RecordHeaders } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { DeadLetter } from "./dead-letter-record.ts";
@@ -122,8 +123,8 @@ function toDestination(deadLetter: DeadLetter, { topics, destinations }: ReplayT
   const destination = destinations.find((configured) => configured.id === id);
   if (destination === undefined) return refused(`the destination ${id} is not configured`);
   if (endpoint !== null && destination.isAttempted) {
-    const isThere = destination.endpoints.some(({ key }) => key === endpoint);
-    if (!isThere) return refused(`the destination ${id} no longer has the endpoint ${endpoint}`);
+    const isThere = endpointFor(endpoint, destination.endpoints) !== undefined;
+    if (!isThere) return refused(removedText(endpoint, id));
   }
   // If a header is repeated, only the last one is kept, because everything that reads deliveries uses the last one.
   const kept = new Map<string, RecordHeader>();

@@ -1,7 +1,7 @@
 /** Formats dead letters as tables and as JSON. */
 
-import type { Destination } from "../../domain/destination.ts";
-import { endpointNames, withEndpointNames } from "../../domain/endpoint-name.ts";
+import { type Destination, isAttempted } from "../../domain/destination.ts";
+import { endpointFor, endpointIdIn, endpointNames } from "../../domain/endpoint-name.ts";
 import { table } from "../../words/table.ts";
 import { instantText } from "../connect/instant.ts";
 import type { Colors } from "../connect/shell.ts";
@@ -21,20 +21,8 @@ const DEAD_LETTER_COLUMNS = [
 ];
 const TALLY_HEAD = ["DESTINATION", "REASON", "COUNT", "REPLAY"];
 
-/** For each configured destination, the names of its endpoints by endpoint ID. */
-export type KnownEndpoints = ReadonlyMap<string, ReadonlyMap<string, string>>;
-
-export function knownEndpoints(destinations: readonly Destination[]): KnownEndpoints {
-  return new Map(
-    destinations.flatMap((each) =>
-      each.isAttempted ? [[each.id, endpointNames(each)] as const] : [],
-    ),
-  );
-}
-
 export function deadLetterTable(
   deadLetters: readonly DeadLetter[],
-  known: KnownEndpoints,
   marks: ReplayMarks,
   { bold, dim }: Colors,
 ): string {
@@ -47,7 +35,7 @@ export function deadLetterTable(
       messageIdOf(deadLetter),
       fromText(deadLetter),
       replayedText(deadLetter, marks),
-      errorOf(deadLetter, known),
+      deadLetter.error,
     ].map((cell) => (cell === null || cell === "" ? "-" : cell)),
   );
   return table(DEAD_LETTER_COLUMNS, rows, (cell, row, column) => {
@@ -57,12 +45,12 @@ export function deadLetterTable(
 }
 
 /**
- * One line of JSON with all keys. `error` contains endpoint IDs instead of names, as in the record. `deadLetter` is
- * the position of the record on the topic `dead-letters`.
+ * One line of JSON with all keys. `endpointName` is the name of the endpoint to which a replay would send the delivery.
+ * `deadLetter` is the position of the record on the topic `dead-letters`.
  */
 export function deadLetterJson(
   deadLetter: DeadLetter,
-  known: KnownEndpoints,
+  destinations: readonly Destination[],
   marks: ReplayMarks,
 ): string {
   const mark = marks.of(deadLetter.record);
@@ -73,8 +61,8 @@ export function deadLetterJson(
     reason,
     error,
     destination,
-    endpoint,
-    endpointName: known.get(destination ?? "")?.get(endpoint ?? "") ?? null,
+    endpoint: endpoint && endpointIdIn(endpoint),
+    endpointName: endpointNameOf(deadLetter, destinations),
     messageId: messageIdOf(deadLetter),
     from,
     deadLetter: { topic: record.topic, partition: record.partition, offset: record.offset },
@@ -98,8 +86,14 @@ export function tallyTable(tally: Tally, { bold, yellow }: Colors): string {
   });
 }
 
-function errorOf({ error, destination }: DeadLetter, known: KnownEndpoints): string | null {
-  return error === null ? null : withEndpointNames(error, known.get(destination ?? ""));
+function endpointNameOf(
+  { destination, endpoint }: DeadLetter,
+  destinations: readonly Destination[],
+): string | null {
+  const configured = destinations.filter(isAttempted).find(({ id }) => id === destination);
+  if (configured === undefined || endpoint === null) return null;
+  const only = endpointFor(endpoint, configured.endpoints);
+  return (only && endpointNames(configured).get(only.key)?.name) ?? null;
 }
 
 function replayedText({ record }: DeadLetter, marks: ReplayMarks): string | null {

@@ -80,10 +80,11 @@ function impliedStep(delivery: Delivery, atMs: number, decision: string): Attemp
   };
 }
 
-/** Parses text such as `<endpoint ID>=503,<endpoint ID>=timeout`. */
+/** Parses text such as `crm[1] crm.example.com=503,crm[2] crm.example.com=timeout`. */
 function requestsOf(lastOutcome: string): readonly AttemptRequestRecord[] {
-  return lastOutcome.split(",").map((each) => {
-    const [endpoint = "", said = ""] = each.split("=");
+  return lastOutcome.split(/(?<==[\w-]+),/).map((each) => {
+    const at = each.lastIndexOf("=");
+    const [endpoint, said] = [each.slice(0, at), each.slice(at + 1)];
     const status = /^\d{3}$/.test(said) ? Number(said) : null;
     const isSkipped = said === "skipped";
     return {

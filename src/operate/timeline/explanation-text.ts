@@ -1,7 +1,6 @@
 /** Formats an explanation as text. */
 
 import { callKey } from "../../domain/call.ts";
-import { endpointText } from "../../domain/endpoint-name.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import { isoTimestamp, readTimestamp } from "../../domain/timestamp.ts";
 import type { ReadCall } from "../../route/route-record.ts";
@@ -157,9 +156,9 @@ export function reasonText(
 }
 
 function requestLines(request: EndpointRequest): readonly string[] {
-  const { endpoint, endpointName, method, url, headers, body } = request;
+  const { endpointName, method, url, headers, body } = request;
   return [
-    `    endpoint ${endpointText(endpointName, endpoint)}`,
+    `    endpoint ${endpointName}`,
     `    ${method} ${url}`,
     ...headers.map(([name, value]) => `      ${name}: ${value}`),
     // Each line of a body becomes a separate line of the output.

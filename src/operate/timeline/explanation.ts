@@ -13,8 +13,7 @@ import { typeOf } from "../../destinations/index.ts";
 import type { Preview, Sendable } from "../../destinations/port.ts";
 import type { DeadLetterReason } from "../../domain/dead-letter.ts";
 import type { AttemptedDestination, Destination, Endpoint } from "../../domain/destination.ts";
-import { endpointNames } from "../../domain/endpoint-name.ts";
-import type { EndpointKey } from "../../domain/ids.ts";
+import { endpointNames, nameOf } from "../../domain/endpoint-name.ts";
 import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Reason } from "../../route/route.ts";
@@ -60,7 +59,8 @@ export type FirstStep =
   | { readonly kind: "wait"; readonly because: "paused" | "disabled" | null };
 
 export interface EndpointRequest extends Preview {
-  readonly endpoint: EndpointKey;
+  /** The endpoint ID. */
+  readonly endpoint: string;
   readonly endpointName: string;
 }
 
@@ -152,8 +152,8 @@ function requestsOf(
 ): readonly EndpointRequest[] {
   const names = endpointNames(destination);
   return endpoints.map((each) => ({
-    endpoint: each.key,
-    endpointName: names.get(each.key) ?? each.key,
+    endpoint: nameOf(each.key, names).id,
+    endpointName: nameOf(each.key, names).name,
     ...attemptsOf(destination).preview(destination, unit, each, nowMs),
   }));
 }

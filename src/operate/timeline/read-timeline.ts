@@ -19,8 +19,6 @@
 import type { Config } from "../../config/config.ts";
 import { type AttemptRecord, parseAttemptRecord } from "../../domain/attempt-record.ts";
 import { DELIVERY_HEADER } from "../../domain/delivery.ts";
-import { isAttempted } from "../../domain/destination.ts";
-import { endpointNames } from "../../domain/endpoint-name.ts";
 import type { IncomingRecord, RecordPlace } from "../../domain/record.ts";
 import { REROUTE_HEADER } from "../../domain/reroute.ts";
 import {
@@ -51,7 +49,6 @@ import {
   placeText,
 } from "./find-records.ts";
 import { Scan } from "./scan.ts";
-import type { Names } from "./sentences.ts";
 import type { CallTimeline } from "./steps.ts";
 import { timeline } from "./timeline.ts";
 
@@ -236,33 +233,25 @@ function rerouted({ headers }: IncomingRecord): boolean {
   return names.includes(REROUTE_HEADER) && !names.includes(DELIVERY_HEADER.attempt);
 }
 
-/** Creates the ports of a timeline from a configuration, for `switchyard timeline` and the console. */
-export interface ConfiguredTrace {
-  readonly ports: TimelinePorts;
-  /** Names of the endpoints of all destinations. */
-  readonly names: Names;
-}
-
-/** @param schemas used for values with a schema. The caller closes them after reading. */
+/**
+ * Creates the ports of a timeline from a configuration, for `switchyard timeline` and the console.
+ *
+ * @param schemas used for values with a schema. The caller closes them after reading.
+ */
 export function configuredTimeline(
   config: Config,
   schemas: Pick<CommandSchemas, "of" | "given">,
   { kafka, signal }: Pick<TimelinePorts, "kafka" | "signal">,
-): ConfiguredTrace {
-  const { destinations } = config;
+): TimelinePorts {
   const topics = configuredTopics(config);
-  const attempted = destinations.filter(isAttempted);
-  const others = destinations.filter((each) => !each.isAttempted);
+  const others = config.destinations.filter((each) => !each.isAttempted);
   return {
-    ports: {
-      kafka,
-      topics,
-      groups: groupNames(config.kafka.topicPrefix),
-      factsOf: factsWith(schemas, factsBy(config, topics, systemClock.nowMs())),
-      topicDestinations: new Set(others.map(({ id }) => id)),
-      nowMs: () => systemClock.nowMs(),
-      signal,
-    },
-    names: new Map(attempted.flatMap((each) => [...endpointNames(each)])),
+    kafka,
+    topics,
+    groups: groupNames(config.kafka.topicPrefix),
+    factsOf: factsWith(schemas, factsBy(config, topics, systemClock.nowMs())),
+    topicDestinations: new Set(others.map(({ id }) => id)),
+    nowMs: () => systemClock.nowMs(),
+    signal,
   };
 }

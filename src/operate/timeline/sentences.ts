@@ -10,7 +10,6 @@ import {
   type AttemptRequestRecord,
   PHASE_NAMES,
 } from "../../domain/attempt-record.ts";
-import { withEndpointNames } from "../../domain/endpoint-name.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import type { RecordPlace } from "../../domain/record.ts";
 import type { AttemptStep, FinalState, Gap, ReturnedStep, Step } from "./steps.ts";
@@ -21,9 +20,6 @@ import type { AttemptStep, FinalState, Gap, ReturnedStep, Step } from "./steps.t
  */
 const CLOCKS_DIFFER_MS = 1_000;
 
-/** The names of the configured endpoints, by endpoint ID. */
-export type Names = ReadonlyMap<string, string>;
-
 const PHASE_WORDS = {
   dnsMs: "name",
   connectMs: "connect",
@@ -32,7 +28,7 @@ const PHASE_WORDS = {
   bodyMs: "body",
 } as const;
 
-export function stepSentence(step: Step, names: Names): string {
+export function stepSentence(step: Step): string {
   switch (step.kind) {
     case "received": {
       const { type, event, source, namedBy, place, isRepeated } = step;
@@ -53,35 +49,33 @@ export function stepSentence(step: Step, names: Names): string {
     case "requeued":
       return visibleCell(`in the queue again, ${placed(step.place)}`);
     case "attempt":
-      return attemptSentence(step, names);
+      return attemptSentence(step);
     case "retry-scheduled":
       return `retry scheduled: waits in the ${step.retryDelay} delay topic until ${instant(step.dueAtMs)}${notBefore(step.notBeforeMs)}`;
     case "rerouted":
       return `rerouted, because its topic is not writable: waits in the ${step.retryDelay} delay topic until ${instant(step.dueAtMs)}`;
     case "returned":
       return returnedSentence(step);
-    case "dead-lettered": {
-      const error = withEndpointNames(step.error, names);
+    case "dead-lettered":
       return visibleCell(
-        `dead-lettered by the ${step.stage} stage: ${step.reason}, ${error}, ${placed(step.place)}`,
+        `dead-lettered by the ${step.stage} stage: ${step.reason}, ${step.error}, ${placed(step.place)}`,
       );
-    }
   }
 }
 
-function attemptSentence(step: AttemptStep, names: Names): string {
+function attemptSentence(step: AttemptStep): string {
   const { attempt, decision, from } = step;
-  const all = attemptText(step, names);
+  const all = attemptText(step);
   const known = from === "attempts" ? "" : " (inferred from later records)";
   return visibleCell(`attempt ${attempt}, ${decision}: ${all}${known}`);
 }
 
 /** The responses from all endpoints, and the batch, with control characters escaped. */
-export function attemptText(
-  { requests, batch }: Pick<AttemptRecord, "requests" | "batch">,
-  names: Names,
-): string {
-  const all = requests.map((request) => requestText(request, names)).join("; ");
+export function attemptText({
+  requests,
+  batch,
+}: Pick<AttemptRecord, "requests" | "batch">): string {
+  const all = requests.map(requestText).join("; ");
   return visibleCell(batch === null ? all : `${all}; ${batchText(batch)}`);
 }
 
@@ -89,14 +83,13 @@ function batchText({ id, calls }: AttemptBatch): string {
   return calls === 1 ? `alone in batch ${id}` : `in batch ${id} of ${calls} calls`;
 }
 
-function requestText(request: AttemptRequestRecord, names: Names): string {
+function requestText(request: AttemptRequestRecord): string {
   const { endpoint, outcome, status, cause, durationMs, phases, response } = request;
-  const name = names.get(endpoint) ?? endpoint;
-  if (outcome === "skipped") return `${name} was skipped`;
+  if (outcome === "skipped") return `${endpoint} was skipped`;
   const came = status === null ? (cause ?? "no response") : `${status}`;
   const took = durationMs === null ? "" : ` in ${duration(durationMs)}`;
   const said = response === null ? "" : `, responded ${JSON.stringify(response)}`;
-  return `${name} ${came}${took}${phasesText(phases)}${said}`;
+  return `${endpoint} ${came}${took}${phasesText(phases)}${said}`;
 }
 
 function phasesText(phases: AttemptPhases): string {

@@ -10,21 +10,10 @@
 
 import { visibleCell } from "../../domain/escape-control.ts";
 import type { Colors } from "../connect/shell.ts";
-import {
-  duration,
-  finalStateText,
-  gapSentence,
-  instant,
-  type Names,
-  stepSentence,
-} from "./sentences.ts";
+import { duration, finalStateText, gapSentence, instant, stepSentence } from "./sentences.ts";
 import type { CallTimeline, Step } from "./steps.ts";
 
-export function timelineText(
-  trace: CallTimeline,
-  names: Names,
-  { bold, red, green, dim }: Colors,
-): string {
+export function timelineText(trace: CallTimeline, { bold, red, green, dim }: Colors): string {
   const { steps, finalStates, gaps } = trace;
   const firstMs = steps[0]?.atMs ?? 0;
   const ids = [...steps.map(destinationOf), ...finalStates.map(({ destination }) => destination)];
@@ -33,7 +22,7 @@ export function timelineText(
   const colour = (kind: string) => (kind === "dead-lettered" || kind === "unusable" ? red : plain);
   const lines = steps.map((step) => {
     const since = `+${duration(step.atMs - firstMs)}`.padStart(11);
-    const words = colour(step.kind)(stepSentence(step, names));
+    const words = colour(step.kind)(stepSentence(step));
     return `${dim(instant(step.atMs))} ${since}  ${bold(cell(destinationOf(step)))}  ${words}`;
   });
   const ends = finalStates.map((finalState) => {
@@ -45,12 +34,9 @@ export function timelineText(
   return `${parts.map((part) => part.join("\n")).join("\n\n")}\n`;
 }
 
-export function timelineJson(
-  { messageId, steps, finalStates, gaps }: CallTimeline,
-  names: Names,
-): string {
+export function timelineJson({ messageId, steps, finalStates, gaps }: CallTimeline): string {
   const dated = [
-    ...steps.map((step) => ({ ...step, sentence: stepSentence(step, names) })),
+    ...steps.map((step) => ({ ...step, sentence: stepSentence(step) })),
     ...finalStates.map((finalState) => ({
       ...finalState,
       kind: "final-state",

@@ -17,6 +17,7 @@
  * from it.
  */
 
+import { endpointIdIn } from "../../domain/endpoint-name.ts";
 import { attemptSteps } from "./attempt-steps.ts";
 import { finalStatesOf } from "./final-states.ts";
 import type { Evidence, FoundDelivery, Routing } from "./find-records.ts";
@@ -118,14 +119,21 @@ function retryScheduledStep({
     retryDelay: delay,
     dueAtMs: dueAtMs ?? atMs,
     notBeforeMs,
-    endpoint,
+    endpoint: endpoint && endpointIdIn(endpoint),
   };
 }
 
 function returnedStep({ place, atMs, delivery }: FoundDelivery): ReturnedStep {
   const { destination, dueAtMs, endpoint } = delivery;
   const lateMs = dueAtMs === null ? null : atMs - dueAtMs;
-  return { kind: "returned", atMs, destination, place, lateMs, endpoint };
+  return {
+    kind: "returned",
+    atMs,
+    destination,
+    place,
+    lateMs,
+    endpoint: endpoint && endpointIdIn(endpoint),
+  };
 }
 
 function deadLetteredStep(deadLetter: Evidence["deadLetters"][number]): DeadLetteredStep {

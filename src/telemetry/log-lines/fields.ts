@@ -65,13 +65,12 @@ export const LOG_FIELDS = {
   end: { type: "number" },
   endpointId: {
     type: "string",
-    meaning: "First 16 hex digits of the SHA-256 of the endpoint's URL.",
+    meaning: "The endpoint's `id` or, if it has none, its position in the list, counted from 1.",
   },
   endpointName: {
     type: "string",
     meaning:
-      "Destination, position and host of an endpoint, such as `crm-hook[1] crm.example.com`, " +
-      "or its ID if it is no longer configured.",
+      "Destination, endpoint ID and host of an endpoint, such as `crm-hook[1] crm.example.com`.",
   },
   err: { type: "error" },
   error: { type: "string" },

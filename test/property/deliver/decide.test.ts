@@ -7,6 +7,7 @@ import { OPEN_GATES, prepare } from "../../../src/deliver/prepare.ts";
 import { CAUSES, type SendResult } from "../../../src/destinations/port.ts";
 import { type Delivery, deliveryHeaders } from "../../../src/domain/delivery.ts";
 import { endpointKey } from "../../../src/domain/destination.ts";
+import { endpointNames } from "../../../src/domain/endpoint-name.ts";
 import { costlyInputs } from "../../support/build/generated-inputs.ts";
 import {
   deliveryOf,
@@ -17,6 +18,9 @@ import {
 const START_MS = 1_800_000_000_000;
 const CALL = Buffer.from('{"type":"track","event":"e","userId":"u"}');
 const URLS = ["http://a.test/", "http://b.test/", "http://c.test/"];
+
+const NAMES = endpointNames(webhookDestination({ urls: URLS }));
+const ONE = endpointNames(webhookDestination({ urls: URLS.slice(0, 1) }));
 
 /** Windows of at most 300 times the shortest delay, so that lives are short enough to follow. */
 const policy = fc
@@ -85,7 +89,6 @@ function live(
   script: readonly Step[],
   enabled: boolean,
 ): Life {
-  const keys = URLS.map(endpointKey);
   const attemptsAtMs: number[] = [];
   const waits: { delayMs: number; retryDelayMs: number }[] = [];
   let nowMs = START_MS;
@@ -120,7 +123,7 @@ function live(
         const response = results[index];
         return response === undefined ? [] : [resultAt(key, response, nowMs)];
       });
-      const decision = decide(planned.delivery, "any", keys, responses, retry, nowMs);
+      const decision = decide(planned.delivery, "any", NAMES, responses, retry, nowMs);
       output = decision.outputs[0];
       if (output === undefined) return { attemptsAtMs, waits, end: "accepted" };
       const retryDelayMs =
@@ -172,7 +175,7 @@ test("an endpoint that asks for less time than there is gets at least that", () 
       const [key] = URLS.map(endpointKey);
       if (key === undefined) return;
       const responses = [resultAt(key, { ...status, retryAfter: `${seconds}` })];
-      const decision = decide(delivery, "any", [key], responses, retry, START_MS);
+      const decision = decide(delivery, "any", ONE, responses, retry, START_MS);
       let nowMs = START_MS;
       let [output] = decision.outputs;
       const destination = webhookDestination({ urls: URLS.slice(0, 1) });

@@ -9,7 +9,14 @@ import type {
 } from "../../../src/destinations/webhook/settings.ts";
 import type { Delivery } from "../../../src/domain/delivery.ts";
 import { endpointKey } from "../../../src/domain/destination.ts";
-import type { DestinationId, EndpointKey, MessageId, SourceId } from "../../../src/domain/ids.ts";
+import { refTo } from "../../../src/domain/endpoint-name.ts";
+import type {
+  DestinationId,
+  EndpointKey,
+  EndpointRef,
+  MessageId,
+  SourceId,
+} from "../../../src/domain/ids.ts";
 
 export function endpointOf(url: string, headers: WebhookEndpoint["headers"] = []): WebhookEndpoint {
   return { key: endpointKey(url), url, headers };
@@ -69,6 +76,11 @@ export function deliveryOf(given: Partial<Delivery> = {}): Delivery {
     lastOutcome: null,
     ...given,
   };
+}
+
+/** The references to the endpoints of a destination, in order. */
+export function refsOf({ endpoints }: Pick<WebhookDestination, "endpoints">): EndpointRef[] {
+  return endpoints.map((endpoint) => refTo(endpoint, endpoints));
 }
 
 /** A unit with one delivery. */

@@ -59,6 +59,9 @@ url http://[::1]/ | .endpoints[0].url | ::1 (loopback) | a public address
 url http://[::ffff:10.0.0.1]/ | .endpoints[0].url | ::ffff:a00:1 (private) | a public address
 url http://localhost:8080/ | .endpoints[0].url | localhost (loopback) | a public address
 endpoints [{ url: "https://a.example.com" }, { url: "https://A.example.com:443/" }] | .endpoints[1].url | as in destinations[0].endpoints[0].url | every URL of a destination at most once
+endpoints [{ id: eu, url: "https://a.example.com" }, { id: eu, url: "https://b.example.com" }] | .endpoints[1].id | as in destinations[0].endpoints[0].id | an ID that no other endpoint of the destination has
+endpoints [{ id: "2", url: "https://a.example.com" }] | .endpoints[0].id | "2" | of which the first is a letter
+endpoints [{ id: EU, url: "https://a.example.com" }] | .endpoints[0].id | "EU" | lower-case letters, digits and dashes
 webhook sharedSecret: "" | .sharedSecret | "" | not empty
 webhook sharedSecret: 12345 | .sharedSecret | (hidden) | a string
 webhook concurrency: 0 | .concurrency | 0 | from 1 to 10000

@@ -165,7 +165,7 @@ test("nobody waits for longer than half a minute", async () => {
 test("news of an endpoint are reported as they are written, and those of before are not", async () => {
   const { cluster, clock, driver, lines, start } = world();
   const news = (process: string): EndpointNews => ({
-    ...{ destination: crm, endpoint: endpointKey("http://a.test/"), process },
+    ...{ destination: crm, id: "1", endpoint: endpointKey("http://a.test/"), process },
     ...{ news: "accepts", forMs: 0 },
   });
   cluster.append(endpointRecord(TOPIC, news("before")));

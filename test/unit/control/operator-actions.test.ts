@@ -60,7 +60,7 @@ test("what is written is read again", () => {
     ["fails", 0],
     ["asks", 30_000],
   ] as const) {
-    const news = { destination: crm, endpoint, process: "p-1", news: kind, forMs };
+    const news = { destination: crm, id: "eu", endpoint, process: "p-1", news: kind, forMs };
     expect(readOperatorAction(endpointRecord("operations", news))).toEqual({
       kind: "endpoint",
       news,

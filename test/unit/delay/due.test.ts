@@ -1,13 +1,12 @@
 // The tables of due.ts, partition-queue.ts and topic-lookup.ts.
 
 import { expect, test } from "vitest";
-
 import { judgeDue, readWaiting, type Waiting } from "../../../src/delay/due.ts";
 import { takeDue } from "../../../src/delay/partition-queue.ts";
 import { createTopicList } from "../../../src/delay/topic-lookup.ts";
 import type { Delivery } from "../../../src/domain/delivery.ts";
 import { deliveryHeaders } from "../../../src/domain/delivery.ts";
-import { endpointKey } from "../../../src/domain/destination.ts";
+import type { EndpointRef } from "../../../src/domain/ids.ts";
 import type { IncomingRecord, RecordHeaders } from "../../../src/domain/record.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
 import { deliveryOf } from "../../support/build/webhook-destination.ts";
@@ -47,7 +46,7 @@ test.each<[string, Waiting, object, Parameters<typeof judgeDue>[1]?]>([
   ["due in a millisecond", waiting({ dueAtMs: NOW_MS + 1 }), { kind: "wait", waitMs: 1 }],
   ["with whatever topic to return to", waiting({ retryTopic: "sw.dead-letters" }), BACK],
   ["that was attempted", waiting({ attempt: 1 }), RETRIED],
-  ["of one endpoint", waiting({ endpoint: endpointKey("http://a.test/") }), RETRIED],
+  ["of one endpoint", waiting({ endpoint: "1" as EndpointRef }), RETRIED],
   ["that was attempted, without a retry topic", waiting({ attempt: 1 }), BACK, NO_RETRIES],
   ["of a topic that is gone", waiting({}), { reason: "unknown-destination" }, GONE],
   ["not due, of a topic that is gone", waiting({ dueAtMs: NOW_MS + 5 }), { kind: "wait" }, GONE],

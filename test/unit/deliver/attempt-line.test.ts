@@ -2,11 +2,14 @@ import { expect, test } from "vitest";
 
 import { acceptedText, attemptFields, sampling } from "../../../src/deliver/attempt-line.ts";
 import type { Decision } from "../../../src/deliver/decide.ts";
-import type { EndpointKey, MessageId, SourceId } from "../../../src/domain/ids.ts";
+import type { EndpointNames } from "../../../src/domain/endpoint-name.ts";
+import type { EndpointKey, EndpointRef, MessageId, SourceId } from "../../../src/domain/ids.ts";
 import { deliveryOf, resultAt } from "../../support/build/webhook-destination.ts";
 
 const KEY = "0123456789abcdef" as EndpointKey;
-const NAMES = new Map([[KEY, "1 hooks.example.com"]]);
+const named = (name: string): EndpointNames =>
+  new Map([[KEY, { id: "1", name, ref: "1" as EndpointRef }]]);
+const NAMES = named("crm[1] hooks.example.com");
 const ACCEPTED: Decision = { name: "accepted", outputs: [] };
 const RESULT = { kind: "response", status: 204, retryAfter: null, durationMs: 12.6 } as const;
 
@@ -17,25 +20,23 @@ function attempted(messageId: string, source = "web") {
     attempt: 2,
   });
   const results = [resultAt(KEY, RESULT)];
-  return { delivery, results, decision: ACCEPTED, endedAtMs: 0, batch: null };
+  return { delivery, results, decision: ACCEPTED, names: NAMES, endedAtMs: 0, batch: null };
 }
 
 test.each(["m-1", "a b", "!#[]~", "{}:,'"])(
   "the text of an accepted attempt with the id %j is its fields as JSON",
   (messageId) => {
-    for (const names of [NAMES, new Map<EndpointKey, string>()]) {
-      const text = acceptedText(attempted(messageId), names);
-      expect(`{${text}}`).toBe(JSON.stringify(attemptFields(attempted(messageId), names)));
-    }
+    const text = acceptedText(attempted(messageId));
+    expect(`{${text}}`).toBe(JSON.stringify(attemptFields(attempted(messageId))));
   },
 );
 
 test.each(['"', "\\", "\n", "\u001b[31m", "\u007f", "\u009b", "\u202e", "é", "☕", "\ud800"])(
   "an id with %j has no such text, whosever it is",
   (odd) => {
-    expect(acceptedText(attempted(`m${odd}1`), NAMES)).toBeNull();
-    expect(acceptedText(attempted("m-1", `web${odd}`), NAMES)).toBeNull();
-    expect(acceptedText(attempted("m-1"), new Map([[KEY, `1 ${odd}`]]))).toBeNull();
+    expect(acceptedText(attempted(`m${odd}1`))).toBeNull();
+    expect(acceptedText(attempted("m-1", `web${odd}`))).toBeNull();
+    expect(acceptedText({ ...attempted("m-1"), names: named(odd) })).toBeNull();
   },
 );
 
@@ -48,7 +49,7 @@ test("an attempt of another kind has none either", () => {
     { ...one, results: [resultAt(KEY, { kind: "skipped" })] },
     { ...one, results: [failed] },
   ] as readonly (typeof one)[];
-  for (const other of others) expect(acceptedText(other, NAMES)).toBeNull();
+  for (const other of others) expect(acceptedText(other)).toBeNull();
 });
 
 test.each([

@@ -12,6 +12,7 @@ import { type Decision, decide, type EndpointResult } from "../../../src/deliver
 import type { Phases, SendResult, UnitName } from "../../../src/destinations/port.ts";
 import { parseAttemptRecord } from "../../../src/domain/attempt-record.ts";
 import { ByteText } from "../../../src/domain/byte-text.ts";
+import { endpointNames } from "../../../src/domain/endpoint-name.ts";
 import type { MessageId } from "../../../src/domain/ids.ts";
 import {
   deliveryOf,
@@ -27,6 +28,7 @@ const SCHEMA = JSON.parse(
 const URLS = ["https://crm.example.com:8443/secret/hook?token=t0", "http://10.0.0.7/other"];
 const DESTINATION = webhookDestination({ urls: URLS });
 const WRITE_ACCEPTED = acceptedWriter(DESTINATION);
+const NAMES = endpointNames(DESTINATION);
 const [FIRST, SECOND] = DESTINATION.endpoints.map(({ key }) => key);
 const NOW_MS = Date.UTC(2026, 2, 1, 9, 30, 20, 7);
 const POLICY = { retryDelaysMs: [10_000, 30_000], retryWindowMs: 3_600_000 };
@@ -49,10 +51,10 @@ function recordOf(
   given: Parameters<typeof deliveryOf>[0] = {},
 ) {
   const delivery = deliveryOf({ firstAttemptAtMs: NOW_MS - 1_000, ...given });
-  const keys = DESTINATION.endpoints.map(({ key }) => key);
-  const decided = decision ?? decide(delivery, deliver, keys, results, POLICY, NOW_MS);
+  const decided = decision ?? decide(delivery, deliver, NAMES, results, POLICY, NOW_MS);
   const write = attemptTexts(DESTINATION);
-  const text = write({ delivery, results, decision: decided, endedAtMs: NOW_MS, batch });
+  const attempted = { delivery, results, decision: decided, names: NAMES, batch };
+  const text = write({ ...attempted, endedAtMs: NOW_MS });
   const json = JSON.parse(text) as Record<string, unknown>;
   expect(schemaProblems(SCHEMA, json)).toEqual([]);
   return { text, json, read: parseAttemptRecord(Buffer.from(text)) };
@@ -143,15 +145,21 @@ test("what is abandoned has no next attempt", () => {
   expect(recordOf(results).json).not.toHaveProperty("next");
 });
 
-test("an id of odd characters, and an endpoint that is gone, are written whole", () => {
+test("an id of odd characters is written whole", () => {
   const messageId = 'a"b\\c\u0007é\u202e' as MessageId;
-  const gone = resultOf("0123456789abcdef" as NonNullable<typeof FIRST>, responseOf(500));
-  const decision: Decision = { name: "expired", outputs: [] };
-  const { read } = recordOf([gone], { decision }, { messageId });
-  expect(read).toMatchObject({
-    messageId,
-    requests: [{ endpoint: "0123456789abcdef", status: 500 }],
-  });
+  const { read } = recordOf([resultOf(FIRST, responseOf(500))], {}, { messageId });
+  expect(read).toMatchObject({ messageId });
+});
+
+test.each([200, 503])("an endpoint that was changed during its %i has its old name", (status) => {
+  const changed = webhookDestination({ urls: ["https://elsewhere.example.com/"] });
+  const out = new ByteText();
+  const decision: Decision = { name: "accepted", outputs: [] };
+  const results = [resultOf(FIRST, responseOf(status))];
+  const attempted = { delivery: deliveryOf(), results, decision, names: NAMES, batch: null };
+  attemptWriter(changed)({ ...attempted, endedAtMs: NOW_MS }, out);
+  const read = parseAttemptRecord(out.bytes.subarray(0, out.length));
+  expect(read?.requests).toMatchObject([{ endpoint: "crm[1] crm.example.com:8443", status }]);
 });
 
 test("the head of a rejected response is there when it was kept", () => {
@@ -177,7 +185,13 @@ function bytesOf(
 ) {
   const out = new ByteText(8);
   const decision: Decision = { name: "accepted", outputs: [] };
-  const attempted = { delivery: deliveryOf(delivery), decision, endedAtMs: at, batch };
+  const attempted = {
+    delivery: deliveryOf(delivery),
+    decision,
+    names: NAMES,
+    endedAtMs: at,
+    batch,
+  };
   const results = [resultOf(FIRST, result)];
   if (!WRITE_ACCEPTED({ ...attempted, results }, out)) return null;
   const text = attemptTexts(DESTINATION)({ ...attempted, results });
@@ -230,7 +244,7 @@ test.each([[200], [503]])("what is written after %i takes nothing of what was be
   const delivery = deliveryOf({ messageId });
   const results = [resultOf(FIRST, responseOf(status))];
   const decision: Decision = { name: "accepted", outputs: [] };
-  const attempted = { delivery, results, decision, endedAtMs: NOW_MS, batch: null };
+  const attempted = { delivery, results, decision, names: NAMES, endedAtMs: NOW_MS, batch: null };
   attemptWriter(DESTINATION)(attempted, out);
   const read = parseAttemptRecord(out.bytes.subarray(0, out.length));
   expect(read).toMatchObject({ messageId, requests: [{ status }] });

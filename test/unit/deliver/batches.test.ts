@@ -14,7 +14,7 @@ import { type Delivery, deliveryHeaders, readDelivery } from "../../../src/domai
 import type { MessageId } from "../../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
-import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";
+import { deliveryOf, refsOf, webhookDestination } from "../../support/build/webhook-destination.ts";
 
 const START_MS = 1_800_000_000_000;
 const BATCH: Batch = { calls: 3, bytes: 4_096, waitMs: 250, format: "array", responses: "whole" };
@@ -488,7 +488,7 @@ test("`every`: each endpoint decides for itself, and all offsets are finished to
 test("`every`: a call that one endpoint fails is retried there alone", () => {
   const world = new World({ urls: [A, B], deliver: "every" }, { calls: 2 }).fetched(range(0, 2));
   world.respond(response(200)).respond(response(500));
-  const endpoint = world.destination.endpoints[1]?.key ?? null;
+  const [, endpoint = null] = refsOf(world.destination);
   const retried = { attempt: 1, firstAttemptAtMs: START_MS, endpoint };
   world.fetched(range(10, 2, { delivery: retried }), "retry");
   expect(world.sent.slice(2).map(({ url, calls }) => [url, calls])).toEqual([[B, ["10", "11"]]]);
@@ -506,7 +506,7 @@ test("a retry whose window ends while it waits for a batch is sent at the end of
 
 test("retries for different endpoints do not share a batch", () => {
   const world = new World({ urls: [A, B], deliver: "every" });
-  const [a, b] = world.destination.endpoints.map(({ key }) => key);
+  const [a, b] = refsOf(world.destination);
   const of = (endpoint = a) => ({
     delivery: { attempt: 1, firstAttemptAtMs: START_MS, endpoint: endpoint ?? null },
   });

@@ -13,7 +13,13 @@ import type { SendResult } from "../../../src/destinations/port.ts";
 import { causeOf } from "../../../src/destinations/webhook/cause.ts";
 import { judge, retryAfterMs } from "../../../src/destinations/webhook/judge.ts";
 import { endpointKey } from "../../../src/domain/destination.ts";
-import { deliveryOf, resultAt } from "../../support/build/webhook-destination.ts";
+import { endpointNames } from "../../../src/domain/endpoint-name.ts";
+import {
+  deliveryOf,
+  refsOf,
+  resultAt,
+  webhookDestination,
+} from "../../support/build/webhook-destination.ts";
 
 const NOW_MS = Date.UTC(2026, 2, 1, 12);
 const HOUR_MS = 3_600_000;
@@ -22,10 +28,13 @@ const POLICY = {
   retryWindowMs: 4 * HOUR_MS,
 };
 const URLS = ["http://a.test/", "http://b.test/"];
+const BOTH = webhookDestination({ urls: URLS });
+const NAMES = endpointNames(BOTH);
 const [A, B] = URLS.map(endpointKey) as [
   ReturnType<typeof endpointKey>,
   ReturnType<typeof endpointKey>,
 ];
+const [TO_A, TO_B] = refsOf(BOTH);
 
 function response(status: number, retryAfter: string | null = null): SendResult {
   return { kind: "response", status, retryAfter, durationMs: 1 };
@@ -228,7 +237,7 @@ function decided(
   deliver: "any" | "every" = "any",
 ) {
   const responses = results.map((result, index) => resultAt(index === 0 ? A : B, result, NOW_MS));
-  return decide({ ...started, ...given }, deliver, [A, B], responses, POLICY, NOW_MS);
+  return decide({ ...started, ...given }, deliver, NAMES, responses, POLICY, NOW_MS);
 }
 
 test.each([
@@ -256,7 +265,7 @@ test("a scheduled for retry delivery carries what its next attempt needs", () =>
       dueAtMs: NOW_MS + 120_000,
       notBeforeMs: null,
       rejected: [A],
-      lastOutcome: `${A}=404,${B}=503`,
+      lastOutcome: "crm[1] a.test=404,crm[2] b.test=503",
     },
   });
 });
@@ -271,7 +280,7 @@ test("Retry-After beyond the last retry delay travels as not-before; the longest
 
 test("a rejection now and the other one before make it rejected", () => {
   const results = [resultAt(B, response(410), NOW_MS)];
-  expect(decide({ ...started, rejected: [A] }, "any", [A, B], results, POLICY, NOW_MS).name).toBe(
+  expect(decide({ ...started, rejected: [A] }, "any", NAMES, results, POLICY, NOW_MS).name).toBe(
     "rejected",
   );
 });
@@ -287,8 +296,8 @@ test("every: each endpoint that failed continues by itself", () => {
   const { name, outputs } = decided([response(404), refused], {}, "every");
   expect(name).toBe("retry");
   expect(outputs).toMatchObject([
-    { kind: "dead-letter", reason: "rejected", delivery: { endpoint: A } },
-    { kind: "retry", delivery: { endpoint: B, rejected: [] } },
+    { kind: "dead-letter", reason: "rejected", delivery: { endpoint: TO_A } },
+    { kind: "retry", delivery: { endpoint: TO_B, rejected: [] } },
   ]);
   expect(decided([response(200), response(201)], {}, "every")).toEqual({
     name: "accepted",
@@ -299,25 +308,29 @@ test("every: each endpoint that failed continues by itself", () => {
 test("every: the share of an endpoint on hold is scheduled for retry without an attempt, climbing to 2 minutes", () => {
   const results = [resultAt(A, response(200), NOW_MS), resultAt(B, SKIPPED)];
   const share = (scheduled: number) =>
-    decide({ ...started, retryCount: scheduled }, "every", [A, B], results, POLICY, NOW_MS).outputs;
+    decide({ ...started, retryCount: scheduled }, "every", NAMES, results, POLICY, NOW_MS).outputs;
   expect(share(0)).toMatchObject([
-    { kind: "retry", delayMs: 10_000, delivery: { endpoint: B, attempt: 0, retryCount: 1 } },
+    { kind: "retry", delayMs: 10_000, delivery: { endpoint: TO_B, attempt: 0, retryCount: 1 } },
   ]);
   expect(share(5)).toMatchObject([{ delayMs: 120_000, delivery: { notBeforeMs: null } }]);
 });
 
 test("any: an endpoint on hold counts as failed and does not delay the other", () => {
   const results = [resultAt(A, SKIPPED), resultAt(B, refused, NOW_MS)];
-  expect(decide(started, "any", [A, B], results, POLICY, NOW_MS).outputs).toMatchObject([
-    { kind: "retry", delayMs: 10_000, delivery: { lastOutcome: `${A}=skipped,${B}=refused` } },
+  expect(decide(started, "any", NAMES, results, POLICY, NOW_MS).outputs).toMatchObject([
+    {
+      kind: "retry",
+      delayMs: 10_000,
+      delivery: { lastOutcome: "crm[1] a.test=skipped,crm[2] b.test=refused" },
+    },
   ]);
 });
 
 test("every: what was on hold is scheduled for retry as long as the window is open", () => {
   const results = [resultAt(A, refused, NOW_MS), resultAt(B, SKIPPED)];
   const late = { ...started, firstAttemptAtMs: NOW_MS - POLICY.retryWindowMs + 12_000 };
-  expect(decide(late, "every", [A, B], results, POLICY, NOW_MS).outputs).toMatchObject([
-    { kind: "retry", delayMs: 10_000, delivery: { endpoint: A, attempt: 1 } },
-    { kind: "retry", delayMs: 10_000, delivery: { endpoint: B, attempt: 0 } },
+  expect(decide(late, "every", NAMES, results, POLICY, NOW_MS).outputs).toMatchObject([
+    { kind: "retry", delayMs: 10_000, delivery: { endpoint: TO_A, attempt: 1 } },
+    { kind: "retry", delayMs: 10_000, delivery: { endpoint: TO_B, attempt: 0 } },
   ]);
 });

@@ -115,6 +115,15 @@ test("an endpoint that is gone is forgotten, and other settings end no failing",
   expect(failing(known, 2_000)).toBe(1_000);
 });
 
+test("what a removed endpoint sends to a request in progress is not kept, so it cannot fail for ever", () => {
+  const known = conditionOf(every);
+  const { condition, attempted } = known;
+  condition.update(webhookDestination({ urls: [B], deliver: "every" }), NOW_MS + 500);
+  attempted(1_000, 503, 200);
+  expect(condition.endpoint(endpointOf(A).key)).toBeNull();
+  expect(failing(known, 2_000)).toBeNull();
+});
+
 test("paused and disabled count from the change", () => {
   const { condition } = conditionOf();
   expect(condition.still).toBeNull();
@@ -175,7 +184,7 @@ test("the status says outcomes by name, and of a URL only the origin", () => {
     endpoints: [
       {
         name: "crm[1] a.test",
-        key: a.key,
+        key: "1",
         origin: "https://a.test",
         breaker: "open",
         failingSince: "2026-03-01T09:00:01.000Z",
@@ -185,7 +194,7 @@ test("the status says outcomes by name, and of a URL only the origin", () => {
       },
       {
         name: "crm[2] b.test:8443",
-        key: b.key,
+        key: "2",
         origin: "https://b.test:8443",
         breaker: "half-open",
         failingSince: "2026-03-01T09:00:01.000Z",

@@ -7,8 +7,8 @@ import { type Gates, OPEN_GATES, prepare } from "../../../src/deliver/prepare.ts
 import type { WebhookDestination } from "../../../src/destinations/webhook/settings.ts";
 import { type Delivery, deliveryHeaders } from "../../../src/domain/delivery.ts";
 import { endpointKey } from "../../../src/domain/destination.ts";
-import type { EndpointKey } from "../../../src/domain/ids.ts";
-import { deliveryOf, webhookDestination } from "../../support/build/webhook-destination.ts";
+import type { EndpointKey, EndpointRef } from "../../../src/domain/ids.ts";
+import { deliveryOf, refsOf, webhookDestination } from "../../support/build/webhook-destination.ts";
 
 const NOW_MS = Date.UTC(2026, 2, 1, 12);
 const HOUR_MS = 3_600_000;
@@ -38,6 +38,7 @@ function prepared(given: Partial<Delivery>, more: Given = {}) {
 }
 
 const both = webhookDestination({ urls: URLS });
+const [TO_A, TO_B] = refsOf(both) as [EndpointRef, EndpointRef];
 /** A delivery that was attempted once, an hour ago. */
 const ATTEMPTED = { attempt: 1, retryCount: 1, firstAttemptAtMs: NOW_MS - HOUR_MS };
 /** Returns a delivery with this much of its retry window left. */
@@ -88,9 +89,9 @@ test("a delivery that was never attempted has no window, whatever an older versi
 });
 
 test.each([
-  ["its own endpoint is gone", { endpoint: GONE }, "unknown-destination"],
+  ["its own endpoint is gone", { endpoint: "gone" as EndpointRef }, "unknown-destination"],
   ["the window has ended", leftOf(-1), "expired"],
-  ["the window of a share has ended", { ...leftOf(-1), attempt: 0, endpoint: A }, "expired"],
+  ["the window of a share has ended", { ...leftOf(-1), attempt: 0, endpoint: TO_A }, "expired"],
   ["every endpoint has rejected it", { rejected: [A, B] }, "rejected"],
 ])("%s: dead letter", (_name, given, reason) => {
   expect(prepared(given)).toMatchObject({ kind: "dead-letter", reason });
@@ -115,7 +116,40 @@ test("an endpoint that is gone is forgotten", () => {
 });
 
 test("a delivery for one endpoint is attempted there alone", () => {
-  expect(prepared({ endpoint: B })).toMatchObject({ endpoints: [{ key: B }] });
+  expect(prepared({ endpoint: TO_B })).toMatchObject({ endpoints: [{ key: B }] });
+});
+
+test("a delivery for one endpoint follows it to another URL, and the records that follow name that URL", () => {
+  const destination = webhookDestination({ urls: ["http://a.test/?token=2", URLS[1] ?? ""] });
+  const [ref] = refsOf(destination);
+  expect(prepared({ endpoint: TO_A }, { destination })).toMatchObject({
+    kind: "attempt",
+    endpoints: [{ url: "http://a.test/?token=2" }],
+    delivery: { endpoint: ref },
+  });
+});
+
+test("a delivery for a removed endpoint is not sent to the one that took its position", () => {
+  const destination = webhookDestination({ urls: URLS.slice(1) });
+  expect(prepared({ endpoint: TO_A }, { destination })).toMatchObject({
+    kind: "dead-letter",
+    reason: "unknown-destination",
+    error: expect.stringContaining("crm[1] was removed"),
+    delivery: { endpoint: TO_A },
+  });
+});
+
+test("rejections with `any` do not count with `every`, under which each endpoint must get the call", () => {
+  const rejected = { ...ATTEMPTED, rejected: [A] };
+  expect(prepared(rejected)).toMatchObject({ endpoints: [{ key: B }] });
+  const destination = webhookDestination({ urls: URLS, deliver: "every" });
+  expect(prepared(rejected, { destination })).toMatchObject({
+    endpoints: destination.endpoints,
+    delivery: { rejected: [] },
+  });
+  // A delivery for one endpoint keeps its own rejection.
+  const share = { ...rejected, endpoint: TO_A };
+  expect(prepared(share, { destination })).toMatchObject({ reason: "rejected" });
 });
 
 test.each([{ paused: true }, { enabled: false }])(
@@ -176,7 +210,7 @@ test("a retry is attempted although the breakers are open: it is the probe", () 
 });
 
 test("the share of an unavailable endpoint: it is tried if it was attempted, and scheduled for retry instead of waiting", () => {
-  const given = { ...ATTEMPTED, retryCount: 7, endpoint: A };
+  const given = { ...ATTEMPTED, retryCount: 7, endpoint: TO_A };
   const scheduled = { kind: "retry", delayMs: 120_000, delivery: { attempt: 1, retryCount: 8 } };
   const retry = { turn: "retry", gates: open(A) } as const;
   expect(prepared(given, retry)).toMatchObject({ endpoints: [{ key: A }], otherwise: scheduled });
@@ -191,7 +225,7 @@ test("what comes from the queue while its endpoints are unavailable is scheduled
   const given = { ...ATTEMPTED, retryCount: 7, rejected: [B] };
   expect(prepared(given, { gates: open(A) })).toMatchObject({ kind: "retry", delayMs: 120_000 });
   // Its retry window has not started.
-  expect(prepared({ endpoint: A }, { gates: open(A) })).toMatchObject({
+  expect(prepared({ endpoint: TO_A }, { gates: open(A) })).toMatchObject({
     kind: "retry",
     delayMs: 10_000,
     delivery: { firstAttemptAtMs: null },

@@ -4,7 +4,6 @@
 import { expect, test } from "vitest";
 
 import type { WebhookDestination } from "../../../src/destinations/webhook/settings.ts";
-import { endpointKey } from "../../../src/domain/destination.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { DeliverWorld, HOUR_MS } from "../../support/worlds/deliver-world.ts";
 import type { ScriptedResponse } from "../../support/worlds/scripted-http.ts";
@@ -89,7 +88,7 @@ test("every: each endpoint goes its own way, and only it is asked again", async 
   expect(others).toEqual({ a: 1, b: 1, c: 2, e: 3 });
   expect(d).toBeGreaterThanOrEqual(3);
   expect(world.deadLetters()).toMatchObject([
-    { "switchyard-reason": "rejected", "switchyard-endpoint": endpointKey(urlOf("b")) },
-    { "switchyard-reason": "expired", "switchyard-endpoint": endpointKey(urlOf("d")) },
+    { "switchyard-reason": "rejected", "switchyard-endpoint": expect.stringMatching(/^2,/) },
+    { "switchyard-reason": "expired", "switchyard-endpoint": expect.stringMatching(/^4,/) },
   ]);
 });

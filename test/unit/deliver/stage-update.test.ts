@@ -125,7 +125,7 @@ test("a changed secret, header and URL count from the next request, without a re
   // The gauge of the removed endpoint is also removed.
   const text = await world.metrics.text();
   expect(text.match(/^switchyard_circuit_breaker_state{.*$/gm)).toEqual([
-    `switchyard_circuit_breaker_state{destination="crm",endpoint_id="${endpointOf(B).key}",endpoint_name="crm[1] ${new URL(B).host}"} 0`,
+    `switchyard_circuit_breaker_state{destination="crm",endpoint_id="1",endpoint_name="crm[1] ${new URL(B).host}"} 0`,
   ]);
 });
 
@@ -143,6 +143,42 @@ test("an attempt in progress ends by the settings that it began with", async () 
   expect(world.attempts()).toMatchObject([{ decision: "retry" }]);
   await world.settle(60_000);
   expect(world.http.sent.map(({ url }) => url)).toEqual([A, B, B]);
+});
+
+const ROTATED = `${B}?token=2`;
+test.each<[string, WebhookDestination["endpoints"], readonly string[]]>([
+  ["another URL", [endpointOf(A), endpointOf(ROTATED)], [A, B, ROTATED]],
+  ["another position", [endpointOf(B), endpointOf(A)], [A, B, B]],
+  ["none, because it was removed", [endpointOf(A)], [A, B]],
+])("a retry for one endpoint waits while it gets %s", async (_what, endpoints, sent) => {
+  const every = crm({ urls: [A, B], deliver: "every" });
+  const { world, deliver, append } = await worldOf([every], ({ url }, earlier) =>
+    url === A || earlier > 0 || url === ROTATED ? 200 : 503,
+  );
+  append(1);
+  await world.settle(1_000);
+  await update(world, deliver, [crm({ endpoints, deliver: "every" })]);
+  await world.settle(30_000);
+  expect(world.http.sent.map(({ url }) => url)).toEqual(sent);
+  expect(world.deadLetters()).toMatchObject(
+    endpoints.length > 1 ? [] : [{ "switchyard-error": expect.stringContaining("was removed") }],
+  );
+});
+
+test("with its own ID, an endpoint keeps its series and its retries, whatever its URL and position", async () => {
+  const withId = (url: string) => ({ ...endpointOf(url), id: "eu" });
+  const before = crm({ endpoints: [withId(A), endpointOf(B)], deliver: "every" });
+  const after = crm({ endpoints: [endpointOf(B), withId(`${A}?token=2`)], deliver: "every" });
+  const { world, deliver, append } = await worldOf([before], ({ url }) => (url === A ? 503 : 200));
+  const series = async () =>
+    (await world.metrics.text()).match(/^switchyard_circuit_breaker_state{.*"eu".*$/gm);
+  const first = await series();
+  append(1);
+  await world.settle(1_000);
+  await update(world, deliver, [after]);
+  expect(world.http.sent.map(({ url }) => url)).toEqual([A, B, `${A}?token=2`]);
+  expect(await series()).toEqual(first);
+  expect(first).toHaveLength(1);
 });
 
 test("a destination of another type leaves its group, and starts again with a sender of that type", async () => {
@@ -205,9 +241,8 @@ test("an open breaker stays open when something else changes, and not for anothe
   await world.settle(3_000);
   append(100);
   await world.settle(3_000);
-  const key = endpointOf(A).key;
   expect(deliver.healthProblems()).toEqual([
-    `destination crm: endpoint crm[1] ${new URL(A).host} (${key}) keeps failing; its circuit breaker is open`,
+    `destination crm: endpoint crm[1] ${new URL(A).host} keeps failing; its circuit breaker is open`,
   ]);
   const sentToA = () => world.http.sent.filter(({ url }) => url === A).length;
   const before = sentToA();

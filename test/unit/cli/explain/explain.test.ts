@@ -7,7 +7,6 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { explainCommand } from "../../../../src/cli/explain/command.ts";
 import { signature } from "../../../../src/destinations/webhook/signature.ts";
-import { endpointKey } from "../../../../src/domain/destination.ts";
 import type { Shell } from "../../../../src/operate/connect/shell.ts";
 
 const CONFIG = `
@@ -85,14 +84,14 @@ test("a call is shown with its source, its destinations and the exact requests",
   time        2026-03-01T09:00:00.000Z (its timestamp)
   hook (Webhooks) gets it: integrations include Webhooks
     topic switchyard.deliveries.hook
-    endpoint hook[1] crm.example.com (ca467a810333baff)
+    endpoint hook[1] crm.example.com
     POST https://crm.example.com/a
       User-Agent: Switchyard/1.0
       Content-Type: application/json
       X-Signature: ${signature(BODY, "abc123")}
       X-Team: crm
       ${BODY}
-    endpoint hook[2] crm.example.com (21bf70b3ea4a2978)
+    endpoint hook[2] crm.example.com
     POST https://crm.example.com/b
       User-Agent: Switchyard/1.0
       Content-Type: application/json
@@ -219,7 +218,7 @@ test("the batches that the calls make are shown with their requests", async () =
   const { out } = await explain(withIds(["m1", "m2", "m3"], { All: false, List: true }));
   expect(out).toContain("topic switchyard.deliveries.list\n    sent in a batch, shown below\n");
   const request = (ids: string, attempts: string, body: string, calls: number) => `
-    endpoint list[1] crm.example.com (${endpointKey("https://crm.example.com/batch")})
+    endpoint list[1] crm.example.com
     POST https://crm.example.com/batch
       User-Agent: Switchyard/1.0
       Content-Type: application/json

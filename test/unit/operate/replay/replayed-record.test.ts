@@ -2,11 +2,11 @@
 
 import { expect, test } from "vitest";
 import type { Delivery } from "../../../../src/domain/delivery.ts";
-import type { DestinationId, EndpointKey } from "../../../../src/domain/ids.ts";
+import type { DestinationId, EndpointKey, EndpointRef } from "../../../../src/domain/ids.ts";
 import { readDeadLetter } from "../../../../src/operate/replay/dead-letter-record.ts";
 import { replayOf } from "../../../../src/operate/replay/replayed-record.ts";
 import { headerTexts } from "../../../support/build/calls.ts";
-import { webhookDestination } from "../../../support/build/webhook-destination.ts";
+import { refsOf, webhookDestination } from "../../../support/build/webhook-destination.ts";
 import {
   DELIVERIES,
   type DeadLetterSpec,
@@ -18,6 +18,7 @@ const crm = webhookDestination({ urls: ["http://a.test/", "http://b.test/"], del
 const other = webhookDestination({ id: "other" as DestinationId });
 const TARGETS = { topics, destinations: [other, crm] };
 const KEY = crm.endpoints[0]?.key as EndpointKey;
+const [REF] = refsOf(crm) as [EndpointRef];
 
 function decide(spec: DeadLetterSpec, delivery: Partial<Delivery> = {}) {
   const outgoing = deadLetterRecord(delivery, spec);
@@ -40,13 +41,13 @@ const SYNC: DeadLetterSpec = {
   topic: topics.audienceSyncs,
 };
 const GONE = { destination: "gone" as DestinationId };
-const NO_ENDPOINT = { endpoint: "0123456789abcdef" as EndpointKey };
+const NO_ENDPOINT = { endpoint: "eu,0123456789abcdef" as EndpointRef };
 
 test.each<[string, string, DeadLetterSpec, Partial<Delivery>?]>([
   ["a rejected delivery", DELIVERIES, {}],
   ["an expired one", DELIVERIES, { reason: "expired" }],
   ["one that the delay stage dead-lettered", DELIVERIES, DELAYED],
-  ["one of an endpoint that is there", DELIVERIES, {}, { endpoint: KEY }],
+  ["one of an endpoint that is there", DELIVERIES, {}, { endpoint: REF }],
   ["one that lacks its headers", DELIVERIES, { reason: "invalid-call", headers: [] }],
   ["a call", topics.calls, by("route", "unknown-source", topics.calls)],
   [
@@ -66,7 +67,7 @@ test.each<[string, string, DeadLetterSpec, Partial<Delivery>?]>([
   ["a part of a sync", "Send it again", SYNC],
   ["what has no value", "no value", { reason: "too-large", value: null }],
   ["another destination", "the destination gone is not configured", {}, GONE],
-  ["another endpoint", "no longer has the endpoint 0123456789abcdef", {}, NO_ENDPOINT],
+  ["another endpoint", "the endpoint crm[eu] was removed", {}, NO_ENDPOINT],
   ["a delivery that names nobody", "do not name a", { topic: "sw.delays.10s", headers: [] }],
   ["a record of a strange topic", "other.calls", { stage: "route", topic: "other.calls" }],
   [
@@ -83,7 +84,7 @@ test("a delivery keeps what it is, and forgets what happened to it", () => {
   const decided = decide(
     {},
     {
-      endpoint: KEY,
+      endpoint: REF,
       attempt: 9,
       firstAttemptAtMs: 1,
       retryCount: 8,
@@ -101,7 +102,7 @@ test("a delivery keeps what it is, and forgets what happened to it", () => {
     "switchyard-destination": "crm",
     "switchyard-timestamp": `${Date.UTC(2026, 2, 1, 9, 30, 15, 250)}`,
     "switchyard-received-at": `${Date.UTC(2026, 2, 1, 9, 30, 16)}`,
-    "switchyard-endpoint": KEY,
+    "switchyard-endpoint": REF,
   });
 });
 

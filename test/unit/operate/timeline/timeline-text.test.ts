@@ -17,17 +17,16 @@ import type {
 import { timelineJson, timelineText } from "../../../../src/operate/timeline/timeline-text.ts";
 
 const T = Date.UTC(2026, 2, 1, 9, 30);
-const KEY = "0123456789abcdef";
-const NAMES = new Map([[KEY, "crm[1] crm.example.com"]]);
+const NAME = "crm[1] crm.example.com";
 const COLORS = picocolors.createColors(false);
 const place = { topic: "calls", partition: 1, offset: 7 };
 const AT = { atMs: T, place };
 const CRM = { ...AT, destination: "crm" };
 const UNKNOWN = { status: null, cause: null, durationMs: null, phases: {}, response: null };
-const TIMEOUT = { ...UNKNOWN, endpoint: KEY, outcome: "", cause: "timeout" };
-const SKIPPED = { ...UNKNOWN, endpoint: "k2", outcome: "skipped" };
+const TIMEOUT = { ...UNKNOWN, endpoint: NAME, outcome: "", cause: "timeout" };
+const SKIPPED = { ...UNKNOWN, endpoint: "crm[2] b.example.com", outcome: "skipped" };
 const FAILED = {
-  ...{ endpoint: "crm[1] crm.example.com", outcome: "retry", status: 503, cause: null },
+  ...{ endpoint: NAME, outcome: "retry", status: 503, cause: null },
   ...{ durationMs: 21.26, phases: { connectMs: 3, firstByteMs: 17.04 }, response: null },
 };
 const ATTEMPT: AttemptStep = {
@@ -45,7 +44,7 @@ const WAITING: Step = {
 const RETURNED: Step = { ...CRM, kind: "returned", lateMs: 12, endpoint: null };
 const DEAD: Step = {
   ...{ ...CRM, kind: "dead-lettered", from: "deliveries.crm/0/3", stage: "deliver" },
-  ...{ reason: "rejected", error: `every endpoint rejected it; the last attempt: ${KEY}=410` },
+  ...{ reason: "rejected", error: `every endpoint rejected it; the last attempt: ${NAME}=410` },
 };
 
 test.each<[Step, string]>([
@@ -71,7 +70,7 @@ test.each<[Step, string]>([
   ],
   [
     { ...ATTEMPT, from: "headers", requests: [TIMEOUT, SKIPPED] },
-    "attempt 2, retry: crm[1] crm.example.com timeout; k2 was skipped (inferred from later records)",
+    "attempt 2, retry: crm[1] crm.example.com timeout; crm[2] b.example.com was skipped (inferred from later records)",
   ],
   [WAITING, "retry scheduled: waits in the 10s delay topic until 2026-03-01T09:30:10.000Z"],
   [RETURNED, "returned 12 ms after it was due, calls/1/7"],
@@ -85,7 +84,7 @@ test.each<[Step, string]>([
     "dead-lettered by the deliver stage: rejected, every endpoint rejected it; the last attempt: crm[1] crm.example.com=410, calls/1/7",
   ],
 ])("%j", (step, sentence) => {
-  expect(stepSentence(step, NAMES)).toBe(sentence);
+  expect(stepSentence(step)).toBe(sentence);
 });
 
 const HOSTILE = "\u001b[2J\u202e\r\nfake";
@@ -115,10 +114,10 @@ test("hostile ids, events, endpoints and responses are escaped", () => {
     { ...DEAD, destination: null, from: HOSTILE, stage: HOSTILE, reason: HOSTILE, error: HOSTILE },
   ];
   const trace: CallTimeline = { messageId: HOSTILE, steps, finalStates: [], gaps: [] };
-  const text = timelineText(trace, NAMES, COLORS);
+  const text = timelineText(trace, COLORS);
   expect(text).not.toMatch(CONTROL);
   expect(text.trimEnd().split("\n")).toHaveLength(4);
-  expect(timelineJson(trace, NAMES).trimEnd().split("\n")).toHaveLength(4);
+  expect(timelineJson(trace).trimEnd().split("\n")).toHaveLength(4);
 });
 
 test.each<[Partial<FinalState>, string]>([
@@ -163,10 +162,7 @@ test("as JSON instants are texts, and final states and gaps are reported apart",
     tookMs: 30,
   };
   const gaps: Gap[] = [{ kind: "call-not-found", sinceMs: T }];
-  const lines = timelineJson(
-    { messageId: "m", steps: [ATTEMPT], finalStates: [finalState], gaps },
-    NAMES,
-  );
+  const lines = timelineJson({ messageId: "m", steps: [ATTEMPT], finalStates: [finalState], gaps });
   expect(
     lines
       .trimEnd()
@@ -185,10 +181,7 @@ test("as JSON every line names the message id, and steps and final states are in
   );
   const later = { ...ATTEMPT, atMs: T + 60 };
   const gaps: Gap[] = [{ kind: "no-attempts-topic" }];
-  const lines = timelineJson(
-    { messageId: "m-1", steps: [ATTEMPT, later], finalStates, gaps },
-    NAMES,
-  )
+  const lines = timelineJson({ messageId: "m-1", steps: [ATTEMPT, later], finalStates, gaps })
     .trimEnd()
     .split("\n")
     .map((line) => JSON.parse(line) as { messageId: string; kind: string; at?: string });

@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import type { AttemptRecord } from "../../../../src/domain/attempt-record.ts";
 import type { Delivery } from "../../../../src/domain/delivery.ts";
-import type { DestinationId, EndpointKey } from "../../../../src/domain/ids.ts";
+import type { DestinationId, EndpointRef } from "../../../../src/domain/ids.ts";
 import type {
   CallFacts,
   Evidence,
@@ -18,8 +18,10 @@ import { deliveryOf } from "../../../support/build/webhook-destination.ts";
 
 const T = Date.UTC(2026, 2, 1, 9, 30);
 const NOW_MS = T + 600_000;
-const KEY = "0123456789abcdef" as EndpointKey;
-const OTHER_KEY = "fedcba9876543210" as EndpointKey;
+const NAME = "crm[1] crm.example.com:8443";
+const OTHER_NAME = "crm[eu] eu.example.com";
+const REF = "1,0123456789abcdef,eu" as EndpointRef;
+const OTHER_REF = "eu,fedcba9876543210,0123456789abcdef" as EndpointRef;
 const FACTS: CallFacts = {
   kind: "call",
   messageId: "m-1",
@@ -48,7 +50,7 @@ function scheduled(
   given: Partial<Delivery> = {},
   isRerouted = false,
 ): FoundScheduledRetry {
-  const attempted = isRerouted ? {} : { attempt: 1, lastOutcome: `${KEY}=503` };
+  const attempted = isRerouted ? {} : { attempt: 1, lastOutcome: `${NAME}=503` };
   const delivery = { ...attempted, dueAtMs: endedAtMs + 10_000, ...given };
   return { ...on("delays.10s", endedAtMs + 4, delivery), delay: "10s", isRerouted };
 }
@@ -59,8 +61,8 @@ function deadLetter(atMs: number, more: Partial<FoundDeadLetter> = {}): FoundDea
     atMs,
     stage: "deliver",
     reason: "rejected",
-    error: `every endpoint rejected it; the last attempt: ${KEY}=410`,
-    delivery: deliveryOf({ attempt: 1, lastOutcome: `${KEY}=410` }),
+    error: `every endpoint rejected it; the last attempt: ${NAME}=410`,
+    delivery: deliveryOf({ attempt: 1, lastOutcome: `${NAME}=410` }),
     from: "deliveries.crm/0/3",
     ...more,
   };
@@ -166,10 +168,10 @@ test("without the topic of attempts those that failed are known by what followed
     queued: [on("deliveries.crm", T + 2)],
     scheduledRetries: [
       scheduled(T + 20),
-      scheduled(T + 10_090, { attempt: 2, lastOutcome: `${KEY}=timeout,${OTHER_KEY}=skipped` }),
+      scheduled(T + 10_090, { attempt: 2, lastOutcome: `${NAME}=timeout,${OTHER_NAME}=skipped` }),
     ],
     deadLetters: [
-      deadLetter(T + 20_200, { delivery: deliveryOf({ attempt: 3, lastOutcome: `${KEY}=410` }) }),
+      deadLetter(T + 20_200, { delivery: deliveryOf({ attempt: 3, lastOutcome: `${NAME}=410` }) }),
     ],
   };
   const { steps, gaps } = traceOf(all);
@@ -180,12 +182,12 @@ test("without the topic of attempts those that failed are known by what followed
       attempt: 1,
       decision: "retry",
       from: "headers",
-      requests: [{ endpoint: KEY, status: 503 }],
+      requests: [{ endpoint: NAME, status: 503 }],
     },
     {
       atMs: T + 10_090,
       attempt: 2,
-      requests: [{ cause: "timeout" }, { endpoint: OTHER_KEY, outcome: "skipped", cause: null }],
+      requests: [{ cause: "timeout" }, { endpoint: OTHER_NAME, outcome: "skipped", cause: null }],
     },
     { atMs: T + 20_200, attempt: 3, decision: "rejected", requests: [{ status: 410 }] },
   ]);
@@ -289,16 +291,16 @@ test.each<[string, Partial<Evidence>, number, Partial<FinalState>]>([
 });
 
 test("with every, a part that waits decides, and one that came back does not", () => {
-  const share = (endpoint: EndpointKey) => scheduled(T + 20, { endpoint });
-  const back = on("retries.crm", T + 10_050, { endpoint: KEY, attempt: 1 });
+  const share = (endpoint: EndpointRef) => scheduled(T + 20, { endpoint });
+  const back = on("retries.crm", T + 10_050, { endpoint: REF, attempt: 1 });
   const both = {
     queued: [on("deliveries.crm", T)],
-    scheduledRetries: [share(KEY), share(OTHER_KEY)],
+    scheduledRetries: [share(REF), share(OTHER_REF)],
     retries: [back],
   };
   expect(finalState(both, T + 10_060)).toMatchObject({ kind: "due" });
   const accepted = [attempt(T + 10_090, { attempt: 2 })];
-  const one = { ...both, scheduledRetries: [share(KEY)], attempts: accepted };
+  const one = { ...both, scheduledRetries: [share(REF)], attempts: accepted };
   expect(finalState(one)).toMatchObject({ kind: "accepted" });
 });
 
