@@ -50,6 +50,7 @@ const KIB = 1_024;
 const MIB = 1_048_576;
 /** With this limit, a stop takes at most 30 s, including the time for requests in progress. */
 const HANDOVER_MAX_MS = 15_000;
+const KEEP_ALIVE_MAX_MS = 3_600_000;
 
 const origin = text("an origin such as https://app.example.com, or *", testOrigin);
 
@@ -83,6 +84,11 @@ export const ingestSettings = section("The port on which calls are received over
     "1KiB",
     "Minimum rate at which a body must arrive, measured over 10 s. Slower requests get 408. `0B` allows any rate.",
   ),
+  keepAliveTimeout: setting(
+    duration(1_000, KEEP_ALIVE_MAX_MS),
+    "620s",
+    "How long idle connections stay open. Must be longer than a load balancer keeps them, such as Google's 600 s.",
+  ),
   maxConnections: setting(
     wholeNumber(1, 1_000_000),
     10_000,
@@ -91,6 +97,6 @@ export const ingestSettings = section("The port on which calls are received over
   maxConnectionsPerAddress: setting(
     wholeNumber(1, 1_000_000),
     1_000,
-    "Maximum number of open connections from one IPv4 address or IPv6 /64, which may be a proxy's.",
+    "Maximum number of open connections from one IPv4 address or IPv6 /64, which may be a proxy's. Always at most 90% of `maxConnections`.",
   ),
 });

@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { asError } from "../runtime/as-error.ts";
-import { hostAndPort, listenOn } from "../runtime/listening.ts";
+import { hostAndPort, limitConnections, listenOn } from "../runtime/listening.ts";
 import {
   type Access,
   type AccessRequest,
@@ -66,7 +66,7 @@ export async function startServer(deps: ServerDeps, config: ConsoleConfig): Prom
       handle(request, response, world).catch(() => response.destroy());
     },
   );
-  server.maxConnections = CONNECTIONS_MAX;
+  limitConnections(server, { all: CONNECTIONS_MAX, perAddress: CONNECTIONS_MAX });
   server.listen({ port, ...listenOn(host) });
   try {
     await once(server, "listening");

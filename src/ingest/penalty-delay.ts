@@ -12,7 +12,7 @@
  * its next request only after the response.
  */
 
-import { addressGroup } from "./connections.ts";
+import { addressGroup } from "../runtime/connections.ts";
 import type { Sleeper } from "./produce-and-wait.ts";
 
 const WAIT_MS = 250;

@@ -100,11 +100,6 @@ function codeOf(code: string | undefined): keyof typeof ANSWERS {
   return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "request-timeout" : "invalid-request";
 }
 
-/** Returns true if every request of a connection has a response. */
-export function isAnswered(socket: Socket): boolean {
-  return (unanswered.get(socket)?.size ?? 0) === 0;
-}
-
 /**
  * Builds the CORS headers, which allow pages from other origins to send calls.
  *

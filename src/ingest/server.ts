@@ -21,17 +21,12 @@ import {
   type ServerResponse,
 } from "node:http";
 import { createServer as createSecureServer, Server as SecureServer } from "node:https";
-import type { AddressInfo, Socket } from "node:net";
+import type { AddressInfo } from "node:net";
 import { setImmediate as otherWork, setTimeout as timer } from "node:timers/promises";
-import { hostAndPort, listenOn } from "../runtime/listening.ts";
-import {
-  addressGroup,
-  type ConnectionLimits,
-  createConnections,
-  type TooMany,
-} from "./connections.ts";
+import type { ConnectionLimits, TooMany } from "../runtime/connections.ts";
+import { hostAndPort, limitConnections, listenOn } from "../runtime/listening.ts";
 import { type Asked, askedFor } from "./paths.ts";
-import { corsHeaders, isAnswered, note, onClientError, send } from "./respond.ts";
+import { corsHeaders, note, onClientError, send } from "./respond.ts";
 import { type Answer, failure, SUCCESS } from "./responses.ts";
 
 export interface ServerSettings {
@@ -41,6 +36,8 @@ export interface ServerSettings {
   /** PEM strings; null for plain HTTP. */
   readonly tls: { readonly cert: string; readonly key: string } | null;
   readonly corsOrigins: readonly string[];
+  /** How long idle connections are kept open. */
+  readonly keepAliveTimeoutMs: number;
   readonly connectionLimits: ConnectionLimits;
   readonly times: ServerTimes;
 }
@@ -54,8 +51,6 @@ export interface ServerTimes {
   readonly headersMs: number;
   /** Limit for the whole request. */
   readonly requestMs: number;
-  /** How long idle connections are kept: longer than load balancers and clients keep them. */
-  readonly keepAliveMs: number;
   /** The minimum rate of a body is checked over periods of this length. */
   readonly bodyWindowMs: number;
   /** The interval at which the limits are checked. */
@@ -65,7 +60,6 @@ export interface ServerTimes {
 export const SERVER_TIMES: ServerTimes = {
   headersMs: 10_000,
   requestMs: 30_000,
-  keepAliveMs: 75_000,
   bodyWindowMs: 10_000,
   checkMs: 1_000,
 };
@@ -105,17 +99,15 @@ export async function startServer(
 ): Promise<IngestServer> {
   const server = createHttpServer(settings);
   const origins = new Set(settings.corsOrigins);
-  const connections = keepConnections(settings.connectionLimits, onTooMany);
+  const connections = limitConnections(server, settings.connectionLimits, onTooMany);
   let accepted = 0;
   let isLeaving = false;
 
-  server.on("connection", (socket: Socket) => {
+  server.on("connection", () => {
     accepted += 1;
-    connections.opened(socket);
   });
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
     note(request, response);
-    connections.asked(request.socket, response);
     if (isLeaving) response.setHeader("connection", "close");
     const { origin, "access-control-request-headers": wanted } = request.headers;
     for (const [name, value] of corsHeaders(origins, origin, wanted))
@@ -160,52 +152,11 @@ export async function startServer(
   };
 }
 
-interface KeptConnections {
-  opened(socket: Socket): void;
-  asked(socket: Socket, response: ServerResponse): void;
-  total(): number;
-}
-
-function keepConnections(
-  limits: ConnectionLimits,
-  onTooMany: (reason: TooMany) => void,
-): KeptConnections {
-  const connections = createConnections<string>(limits);
-  const sockets = new Map<string, Socket>();
-  return {
-    opened: (socket) => {
-      const id = idOf(socket);
-      sockets.set(id, socket);
-      socket.once("close", () => {
-        connections.closed(id);
-        sockets.delete(id);
-      });
-      for (const closing of connections.open(id, addressGroup(socket.remoteAddress ?? ""))) {
-        onTooMany(closing.reason);
-        sockets.get(closing.id)?.destroy();
-      }
-    },
-    asked: (socket, response) => {
-      const id = idOf(socket);
-      connections.busy(id);
-      response.once("close", () => {
-        if (isAnswered(socket)) connections.waiting(id);
-      });
-    },
-    total: connections.total,
-  };
-}
-
-/** Identifies a connection. A connection and the TLS socket on top of it have the same ID. */
-function idOf({ remoteAddress, remotePort, localAddress }: Socket): string {
-  return `${remoteAddress} ${remotePort} ${localAddress}`;
-}
-
-function createHttpServer({ tls, times }: ServerSettings): Server {
+function createHttpServer({ tls, times, keepAliveTimeoutMs }: ServerSettings): Server {
   const options: ServerOptions = {
     headersTimeout: times.headersMs,
     requestTimeout: times.requestMs,
-    keepAliveTimeout: times.keepAliveMs,
+    keepAliveTimeout: keepAliveTimeoutMs,
     connectionsCheckingInterval: times.checkMs,
     maxHeaderSize: HEADERS_MAX_BYTES,
     // Without this option, Node would itself respond to a request without a Host header, but nevertheless pass the

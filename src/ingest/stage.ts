@@ -14,11 +14,11 @@
  */
 
 import type { Source } from "../domain/destination.ts";
+import { connectionsWithin } from "../runtime/connections.ts";
 import { spareDescriptors } from "../runtime/descriptors.ts";
 import { inTurn } from "../runtime/in-turn.ts";
 import type { RunningStage, StageDeps } from "../stage/running-stage.ts";
 import type { Log } from "../telemetry/log.ts";
-import { connectionsWithin } from "./connections.ts";
 import { ACKNOWLEDGE_LIMIT_MS, type Intake, take } from "./handle-request.ts";
 import { knownSources } from "./known-sources.ts";
 import { maxInFlightBytes } from "./limits.ts";

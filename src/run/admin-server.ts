@@ -11,7 +11,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { hostAndPort, listenOn } from "../runtime/listening.ts";
+import { hostAndPort, limitConnections, listenOn } from "../runtime/listening.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Health } from "./health.ts";
 
@@ -40,6 +40,7 @@ interface Answer {
   readonly allow?: string;
 }
 
+const CONNECTIONS_MAX = 256;
 const TEXT = "text/plain; charset=utf-8";
 const JSON_TYPE = "application/json; charset=utf-8";
 const PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8";
@@ -59,6 +60,7 @@ export async function startAdmin(
       // The client has closed the connection, so no response can be sent.
       .catch(() => response.destroy());
   });
+  limitConnections(server, { all: CONNECTIONS_MAX, perAddress: CONNECTIONS_MAX });
   server.listen({ port, ...listenOn(host) });
   try {
     await once(server, "listening");

@@ -2,6 +2,7 @@
 
 import { once } from "node:events";
 import { type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
+import { connect } from "node:net";
 import { buffer, text } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
@@ -48,6 +49,19 @@ test("the page is the same for everybody, and its files are named by their conte
     ]);
   }
   expect(document.body).not.toMatch(/<script(?![^>]*\bsrc=)|<style|\son\w+=|https?:/);
+});
+
+test("silent connections of one address do not lock out another", async () => {
+  await using page = await startTestConsole({ token: TOKEN });
+  const silent = [];
+  for (let count = 0; count < 300; count += 1) {
+    const socket = connect({ host: "127.0.0.1", port: page.port, localAddress: "127.0.0.2" });
+    socket.on("error", () => undefined);
+    silent.push(socket);
+    await once(socket, "connect");
+  }
+  expect((await send(page.url, "/")).status).toBe(200);
+  for (const socket of silent) socket.destroy();
 });
 
 test("the page is small as it is sent: less than 200 KB", async () => {

@@ -15,6 +15,7 @@ const SETTINGS = {
   port: 0,
   tls: null,
   corsOrigins: [],
+  keepAliveTimeoutMs: 620_000,
   connectionLimits: { all: 100, perAddress: 100 },
   reusePort: false,
   times: SERVER_TIMES,

@@ -1,5 +1,6 @@
 // Bytes that no client library would send: the result is a response with the reason, or a closed connection.
 
+import { once } from "node:events";
 import { connect } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";
 
@@ -8,7 +9,6 @@ import { type IngestWorld, ingestWorld, KEY } from "../support/worlds/ingest-wor
 const QUICK = {
   headersMs: 100,
   requestMs: 200,
-  keepAliveMs: 75_000,
   bodyWindowMs: 10_000,
   checkMs: 20,
 };
@@ -234,6 +234,50 @@ test("an address with too many connections gives up the one that has waited long
     await world.metric('switchyard_ingest_connections_closed_total{reason="per-address-limit"}'),
   ).toBe("1");
   second.socket.destroy();
+});
+
+test("silent connections of one address, however many, do not close those of another", async () => {
+  world = await ingestWorld({ maxConnections: 20 });
+  const { port } = world.stage;
+  const other = world.raw();
+  await once(other.socket, "connect");
+  const silent = [];
+  for (let count = 0; count < 60; count += 1) {
+    const socket = connect({ host: "127.0.0.1", port, localAddress: "127.0.0.2" });
+    socket.on("error", () => undefined);
+    silent.push(socket);
+    await once(socket, "connect");
+  }
+  const last = world.raw();
+  for (const raw of [other, last]) raw.write(request(1, "Connection: close\r\n"));
+  expect(await other.closed).toMatch(/^HTTP\/1.1 200 /);
+  expect(await last.closed).toMatch(/^HTTP\/1.1 200 /);
+  for (const socket of silent) socket.destroy();
+});
+
+test("requests of one address that do not end leave a tenth of the connections to others", async () => {
+  world = await ingestWorld({ maxConnections: 20 });
+  const { port } = world.stage;
+  const busy = Array.from({ length: 30 }, () => {
+    const socket = connect({ host: "127.0.0.1", port, localAddress: "127.0.0.2" });
+    socket.on("error", () => undefined);
+    socket.write(head("Content-Length: 100\r\n"));
+    return socket;
+  });
+  const closed = 'switchyard_ingest_connections_closed_total{reason="per-address-limit"}';
+  await vi.waitFor(async () => expect(Number(await world.metric(closed))).toBeGreaterThan(0));
+  const raw = world.raw();
+  raw.write(request(1, "Connection: close\r\n"));
+  expect(await raw.closed).toMatch(/^HTTP\/1.1 200 /);
+  for (const socket of busy) socket.destroy();
+});
+
+test("an idle connection is kept for the configured time", async () => {
+  world = await ingestWorld({ keepAliveTimeoutMs: 620_000 });
+  const raw = world.raw();
+  raw.write(request(1));
+  expect(await raw.until(/success/)).toMatch(/^Keep-Alive: timeout=620\r$/m);
+  raw.socket.destroy();
 });
 
 test.each([

@@ -18,13 +18,14 @@ test("omitted, it listens on port 8080 with the defaults", () => {
     maxUnauthenticatedBytes: 8 * 1_024 * 1_024,
     minBodyBytesPerSecond: 1_024,
     maxConnections: 10_000,
+    keepAliveTimeoutMs: 620_000,
     maxConnectionsPerAddress: 1_000,
   });
 });
 
 test("everything can be given, also by the environment", () => {
   const yaml = given(
-    '{ host: "::1", port: 0, handover: 0s, corsOrigins: ["https://a.example.com"], maxInFlightBytes: 1MiB, maxUnauthenticatedBytes: 64KiB, minBodyBytesPerSecond: 0B, maxConnections: 9, maxConnectionsPerAddress: 3 }',
+    '{ host: "::1", port: 0, handover: 0s, corsOrigins: ["https://a.example.com"], maxInFlightBytes: 1MiB, maxUnauthenticatedBytes: 64KiB, minBodyBytesPerSecond: 0B, keepAliveTimeout: 75s, maxConnections: 9, maxConnectionsPerAddress: 3 }',
   );
   expect(config(yaml).ingest).toEqual({
     host: "::1",
@@ -36,6 +37,7 @@ test("everything can be given, also by the environment", () => {
     maxUnauthenticatedBytes: 65_536,
     minBodyBytesPerSecond: 0,
     maxConnections: 9,
+    keepAliveTimeoutMs: 75_000,
     maxConnectionsPerAddress: 3,
   });
   const env = { SWITCHYARD_INGEST_PORT: "81", SWITCHYARD_INGEST_CORS_ORIGINS: "*, http://b:3000" };
@@ -48,6 +50,7 @@ test("everything can be given, also by the environment", () => {
 test.each([
   ["{ port: 70000 }", "ingest.port"],
   ["{ handover: 16s }", "ingest.handover"],
+  ["{ keepAliveTimeout: 0s }", "ingest.keepAliveTimeout"],
   ["{ maxInFlightBytes: 64 }", "ingest.maxInFlightBytes"],
   ["{ maxInFlightBytes: 1KiB }", "ingest.maxInFlightBytes"],
   ["{ maxInFlightBytes: 64MB }", "ingest.maxInFlightBytes"],

@@ -1,6 +1,6 @@
 // The source of the calls in a request: each row of the table in src/ingest/auth.ts.
 
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 
 import { authenticate, basicUser, writeKeys } from "../../../src/ingest/auth.ts";
 import { aSource } from "../../support/build/calls.ts";
@@ -18,6 +18,23 @@ test.each([
   ["clé-app", "app"],
 ])("the key %s is that of %s", (key, id) => {
   expect(keys.find(key)?.id).toBe(id);
+});
+
+const { comparisons } = vi.hoisted(() => ({
+  comparisons: vi.fn((one: Buffer, other: Buffer) => one.equals(other)),
+}));
+vi.mock("node:crypto", async (original) => ({
+  ...(await original<typeof import("node:crypto")>()),
+  timingSafeEqual: comparisons,
+}));
+
+test("a key is looked up by its digest, and not compared with every key", () => {
+  const many = Array.from({ length: 1_000 }, (_, at) =>
+    aSource(`s${at}`, [], { writeKeys: [`key-${at}`] }),
+  );
+  expect(writeKeys(many).find("key-7")?.id).toBe("s7");
+  expect(writeKeys(many).find("wrong")).toBeNull();
+  expect(comparisons).not.toHaveBeenCalled();
 });
 
 test.each(["", "web-ne", "web-neww", "WEB-NEW", "web-new ", "cle-app", "x".repeat(100_000)])(

@@ -25,7 +25,7 @@ const TABLE: readonly Row[] = [
   // Ground.
   ["domain", "", "ipaddr.js"],
   ["words", "domain", ""],
-  ["runtime", "", "node"],
+  ["runtime", "", "node ipaddr.js"],
   // What rules make of a call: pure, and needed where the configuration is checked as well.
   ["route/rules/fql", "domain", ""],
   ["route/rules", "domain route/rules/fql", ""],
@@ -69,7 +69,7 @@ const TABLE: readonly Row[] = [
   ["config", "domain settings destinations route/rules", "node yaml"],
   // Stages. They meet in topics alone.
   ["stage", "domain runtime telemetry telemetry/tracing kafka registry control", ""],
-  ["ingest", "domain runtime telemetry telemetry/tracing stage", "node ipaddr.js"],
+  ["ingest", "domain runtime telemetry telemetry/tracing stage", "node"],
   ["route", "domain runtime telemetry telemetry/tracing kafka stage route/rules", ""],
   ["deliver", "domain runtime telemetry telemetry/tracing kafka control destinations stage", ""],
   ["delay", "domain runtime telemetry telemetry/tracing kafka control stage", ""],

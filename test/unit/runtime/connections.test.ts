@@ -7,7 +7,7 @@ import {
   addressGroup,
   connectionsWithin,
   createConnections,
-} from "../../../src/ingest/connections.ts";
+} from "../../../src/runtime/connections.ts";
 
 test("within the limits everything is taken", () => {
   const connections = createConnections<string>({ all: 3, perAddress: 2 });
@@ -48,6 +48,28 @@ test("too many in all: whoever's has waited longest makes room, else the new one
   connections.busy("c1");
   expect(connections.open("d1", "d")).toEqual([{ id: "d1", reason: "total-limit" }]);
   expect(connections.total()).toBe(2);
+});
+
+test("too many in all: the address with the most makes room, whoever's has waited longest", () => {
+  const connections = createConnections<string>({ all: 4, perAddress: 4 });
+  connections.open("b1", "b");
+  for (const id of ["a1", "a2", "a3"]) connections.open(id, "a");
+  expect(connections.open("c1", "c")).toEqual([{ id: "a1", reason: "total-limit" }]);
+  expect(connections.open("a4", "a")).toEqual([{ id: "a2", reason: "total-limit" }]);
+  connections.busy("a3");
+  connections.busy("a4");
+  expect(connections.open("a5", "a")).toEqual([{ id: "a5", reason: "total-limit" }]);
+  expect(connections.total()).toBe(4);
+});
+
+test("a tenth is reserved for addresses other than the one with the most, even if all are busy", () => {
+  const connections = createConnections<number>({ all: 20, perAddress: 20 });
+  for (let id = 1; id <= 18; id += 1) {
+    expect(connections.open(id, "a")).toEqual([]);
+    connections.busy(id);
+  }
+  expect(connections.open(19, "a")).toEqual([{ id: 19, reason: "per-address-limit" }]);
+  expect(connections.open(20, "b")).toEqual([]);
 });
 
 test("what arrives for a connection that is gone changes nothing", () => {

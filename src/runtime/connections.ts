@@ -5,11 +5,15 @@
  *   neither limit is exceeded        -                      the new one is accepted
  *   its address exceeds its limit    of the same address    the one that has been idle longest is closed
  *   its address exceeds its limit    does not exist         the new one is closed
- *   the total limit is exceeded      of any address         the one that has been idle longest is closed
- *   the total limit is exceeded      does not exist         the new one is closed
+ *   the total limit is exceeded      of any address         the one that has been idle longest is closed, among those
+ *                                                           of the address that has the most connections
+ *   the total limit is exceeded      does not exist, or     the new one is closed
+ *                                    the new one's address
+ *                                    has more connections
  *
  * A connection is idle until the head of its first request has arrived, and again between a response and
- * the head of the next request. So connections that send nothing cannot lock other clients out.
+ * the head of the next request. So connections that send nothing cannot lock other clients out. Requests that do not
+ * end could, so a tenth of all connections is reserved for addresses other than the one with the most.
  */
 
 import ipaddr from "ipaddr.js";
@@ -37,12 +41,16 @@ export interface Connections<Id> {
   total(): number;
 }
 
+/** The share of all connections that one address may have. */
+const SHARE = 0.9;
+
 interface OfAddress<Id> {
   count: number;
   readonly waiting: Set<Id>;
 }
 
 export function createConnections<Id>(limits: ConnectionLimits): Connections<Id> {
+  const perAddress = Math.min(limits.perAddress, Math.max(1, Math.floor(limits.all * SHARE)));
   const addresses = new Map<Id, string>();
   const byAddress = new Map<string, OfAddress<Id>>();
   // A set keeps the order of insertion, so the first connection has been idle for the longest time.
@@ -62,20 +70,30 @@ export function createConnections<Id>(limits: ConnectionLimits): Connections<Id>
     addresses.delete(id);
   };
 
+  /** The idle connections of the addresses with the most connections. @param own the new connection's address. */
+  const ofTheMost = (own: OfAddress<Id>): readonly Id[] => {
+    const size = (each: OfAddress<Id> | undefined) => (each?.count ?? 0) + (each === own ? 1 : 0);
+    let most = own.count + 1;
+    for (const each of byAddress.values()) {
+      if (each.waiting.size > 0) most = Math.max(most, size(each));
+    }
+    return [...waiting].filter((id) => size(of(id)) === most);
+  };
+
   return {
     open: (id, address) => {
       const own = byAddress.get(address) ?? { count: 0, waiting: new Set<Id>() };
-      const full = own.count >= limits.perAddress ? "per-address-limit" : "total-limit";
-      const isFull = full === "per-address-limit" || addresses.size >= limits.all;
-      const [longest] = full === "per-address-limit" ? own.waiting : waiting;
-      if (isFull && longest === undefined) return [{ id, reason: full }];
+      const reason = own.count >= perAddress ? "per-address-limit" : "total-limit";
+      const isFull = reason === "per-address-limit" || addresses.size >= limits.all;
+      const [longest] = reason === "per-address-limit" ? own.waiting : isFull ? ofTheMost(own) : [];
+      if (isFull && longest === undefined) return [{ id, reason }];
       if (isFull && longest !== undefined) closed(longest);
       addresses.set(id, address);
       byAddress.set(address, own);
       own.count += 1;
       own.waiting.add(id);
       waiting.add(id);
-      return isFull && longest !== undefined ? [{ id: longest, reason: full }] : [];
+      return isFull && longest !== undefined ? [{ id: longest, reason }] : [];
     },
     busy: stopWaiting,
     waiting: (id) => {
