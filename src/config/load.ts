@@ -4,7 +4,7 @@ import { isUtf8 } from "node:buffer";
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { FileBytes } from "../settings/config-path.ts";
-import { type LocatedProblem, whyUnreadable } from "../settings/problem.ts";
+import { type LocatedProblem, PROBLEMS_MAX, whyUnreadable } from "../settings/problem.ts";
 import { listFromText } from "../settings/scalars.ts";
 import type { Config } from "./config.ts";
 import { variableName } from "./environment.ts";
@@ -12,7 +12,7 @@ import { configHash } from "./hash.ts";
 import { type Included, included, writtenAt } from "./include.ts";
 import type { Environment } from "./interpolate.ts";
 import { type Given, parseConfig } from "./parse.ts";
-import { readYaml } from "./yaml.ts";
+import { readYaml, type Yaml } from "./yaml.ts";
 
 export type Loaded = {
   /**
@@ -43,7 +43,7 @@ export type Loaded = {
 );
 
 /** Reads the configuration again, or the given content instead of its file. Never throws. */
-export type Load = (given?: Pick<LoadOptions, "content" | "only">) => Loaded;
+export type Load = (given?: Pick<LoadOptions, "content" | "yaml" | "only">) => Loaded;
 
 export interface LoadOptions {
   /** Path of the YAML file. */
@@ -52,14 +52,29 @@ export interface LoadOptions {
   readonly env: Environment;
   /** If set, used instead of the file's content. Relative paths are still relative to the file's folder. */
   readonly content?: Buffer;
+  /** The content if it has already been parsed. */
+  readonly yaml?: Yaml;
   /** Absolute paths of the files that the content may name. Its author may not be allowed to read any others. */
   readonly only?: readonly string[];
 }
 
 /** Does not throw if the configuration is invalid, or if files cannot be read. */
-export function loadConfig({ file, env, content, only }: LoadOptions): Loaded {
+export function loadConfig({ file, env, content, yaml: parsedContent, only }: LoadOptions): Loaded {
   const files = new Set([resolve(file)]);
-  const invalid = (problems: readonly LocatedProblem[], taken: readonly string[] = []): Loaded => {
+  const invalid = (
+    found: readonly LocatedProblem[],
+    taken: readonly string[] = [],
+    count = found.length,
+  ): Loaded => {
+    const problems = found.slice(0, PROBLEMS_MAX);
+    const others = {
+      path: [],
+      found: `${count - PROBLEMS_MAX} other problems`,
+      line: null,
+      file: null,
+    };
+    const [expected, hint] = [`at most ${PROBLEMS_MAX} problems`, "repair the others first"];
+    if (count > PROBLEMS_MAX) problems.push({ ...others, expected, hint });
     return { kind: "invalid", problems, files: [...files], taken };
   };
   const source: FileBytes = content ? { kind: "bytes", bytes: content } : readBytes(file);
@@ -70,7 +85,7 @@ export function loadConfig({ file, env, content, only }: LoadOptions): Loaded {
   }
   // The file is not decoded, because decoding would change any secret that contains such bytes.
   if (!isUtf8(source.bytes)) return invalid([notUtf8(source.bytes)]);
-  const yaml = readYaml(source.bytes.toString());
+  const yaml = parsedContent ?? readYaml(source.bytes.toString());
   if (yaml.kind === "invalid") return invalid(yaml.problems);
   const folder = dirname(resolve(file));
   const read = (path: string): FileBytes => {
@@ -81,17 +96,19 @@ export function loadConfig({ file, env, content, only }: LoadOptions): Loaded {
   };
   const variable = env[variableName(["include"])];
   const override = variable === undefined ? null : listFromText(variable);
-  const options = { file: resolve(file), override, read };
+  const options = { file: resolve(file), override, read, only: only ?? null };
   const { tree, problems, folders, entries } = included(yaml.tree, options);
   for (const each of folders) files.add(each);
   const parsed = parseConfig(tree, env, read);
   const wrong = parsed.kind === "invalid" ? parsed.problems : [];
   if (wrong.length > 0 || problems.length > 0) {
-    const located = wrong.map((problem) => {
+    // Finding the line of a problem takes time in proportion to the size of the file.
+    const located = wrong.slice(0, PROBLEMS_MAX).map((problem) => {
       const own = { file: null, path: problem.path, line: yaml.lineOf(problem.path) };
       return { ...problem, ...(writtenAt(problem.path, entries) ?? own) };
     });
-    return invalid([...problems, ...located].toSorted(byPlace), parsed.taken);
+    const all = [...problems, ...located].toSorted(byPlace);
+    return invalid(all, parsed.taken, problems.length + wrong.length);
   }
   if (parsed.kind === "invalid") return invalid([], parsed.taken);
   const { config, given } = parsed;

@@ -8,19 +8,28 @@
  */
 
 import {
+  CST,
   type Document,
+  isMap,
   isNode,
   isScalar,
+  isSeq,
+  Lexer,
   LineCounter,
   parseDocument,
-  visit,
   type YAMLError,
 } from "yaml";
 
 import { isJsonObject } from "../domain/json.ts";
-import { describe, HIDDEN, type LocatedProblem, type Path } from "../settings/problem.ts";
+import {
+  describe,
+  HIDDEN,
+  type LocatedProblem,
+  type Path,
+  PROBLEMS_MAX,
+} from "../settings/problem.ts";
 
-type Yaml =
+export type Yaml =
   | {
       readonly kind: "yaml";
       readonly tree: unknown;
@@ -39,6 +48,8 @@ const OPTIONS = {
   merge: false,
   strict: true,
   logLevel: "error",
+  // The parser compares each key with every other key of its map.
+  uniqueKeys: false,
   schema: "core",
   resolveKnownTags: false,
 } as const;
@@ -47,9 +58,12 @@ const OPTIONS = {
  * JSON, in which programs write configurations with thousands of destinations, is also YAML, but the YAML parser needs a
  * second for 10,000 destinations. Only a problem needs the lines, so JSON is parsed as YAML when they are needed.
  */
-export function readYaml(text: string): Yaml {
+export function readYaml(text: string, { isForeign = false } = {}): Yaml {
   const tree = jsonTree(text);
-  if (tree === null) return parsed(text);
+  if (tree === null) {
+    const found = isForeign ? excess(text) : null;
+    return found === null ? parsed(text) : { kind: "invalid", problems: [unreadable(found)] };
+  }
   let full: Yaml | null = null;
   const lineOf = (path: Path): number | null => {
     full ??= parsed(text);
@@ -77,17 +91,45 @@ function keysIn(value: unknown): number {
   return inner.reduce<number>((sum, each) => sum + keysIn(each), own);
 }
 
+/** How often a file from somebody else may contain a mark; for brackets, how many may be open at once. */
+const MARKS_MAX = new Map([
+  [":", 200_000],
+  ["&", 1_000],
+  ["*", 1_000],
+  ["[", 100],
+  ["{", 100],
+]);
+const OPENED_BY = new Map([
+  ["]", "["],
+  ["}", "{"],
+]);
+
+/** Counts before parsing, because a small file can take long to parse. Returns null if no mark is too frequent. */
+function excess(text: string): string | null {
+  const counts = new Map<string, number>();
+  const count = (mark: string, by: number) => counts.set(mark, (counts.get(mark) ?? 0) + by);
+  let before = "";
+  for (const token of new Lexer().lex(text)) {
+    const mark = before === CST.SCALAR ? "" : token.charAt(0);
+    before = token;
+    count(mark, 1);
+    count(OPENED_BY.get(mark) ?? "", -1);
+    const most = MARKS_MAX.get(mark) ?? Number.POSITIVE_INFINITY;
+    if ((counts.get(mark) ?? 0) > most) return `more than ${most} times ${mark}`;
+  }
+  return null;
+}
+
 function parsed(text: string): Yaml {
   const lines = new LineCounter();
   try {
     const document = parseDocument(text, { ...OPTIONS, lineCounter: lines });
     const complaints = [...document.errors, ...document.warnings];
-    if (complaints.length > 0) {
-      return {
-        kind: "invalid",
-        problems: complaints.map((error) => located(error, document, lines)),
-      };
-    }
+    const problems = [
+      ...complaints.slice(0, PROBLEMS_MAX).map((error) => located(error, lines)),
+      ...sameKeys(document, lines),
+    ];
+    if (problems.length > 0) return { kind: "invalid", problems };
     const tree: unknown = document.toJS({ maxAliasCount: ALIASES_MAX });
     // This throws if an alias contains itself, or if the nesting is far deeper than anybody would write by hand.
     JSON.stringify(tree);
@@ -104,26 +146,17 @@ function parsed(text: string): Yaml {
       error instanceof ReferenceError
         ? "an alias without its anchor, or too many aliases"
         : "nesting that is too deep, or an alias inside its own anchor";
-    const problem = {
-      path: [],
-      found,
-      expected: "YAML that can be read",
-      hint: null,
-      line: null,
-      file: null,
-    };
-    return { kind: "invalid", problems: [problem] };
+    return { kind: "invalid", problems: [unreadable(found)] };
   }
 }
 
-function located(error: YAMLError, document: Document, lines: LineCounter): LocatedProblem {
+function unreadable(found: string): LocatedProblem {
+  const expected = "YAML that can be read";
+  return { path: [], found, expected, hint: null, line: null, file: null };
+}
+
+function located(error: YAMLError, lines: LineCounter): LocatedProblem {
   const { line, col } = lines.linePos(error.pos[0]);
-  const twice = error.code === "DUPLICATE_KEY" ? sameKey(document, error.pos[0]) : null;
-  if (twice !== null) {
-    const { key, firstAt } = twice;
-    const found = `the key ${describe(key)} twice in a map, in lines ${lines.linePos(firstAt).line} and ${line}`;
-    return { path: [], found, expected: "every key at most once", hint: null, line, file: null };
-  }
   const found = `${sentence(error)} (line ${line}, column ${col})`;
   const hint = QUOTABLE.has(error.code)
     ? "a string that starts with a special character needs quotes"
@@ -131,29 +164,32 @@ function located(error: YAMLError, document: Document, lines: LineCounter): Loca
   return { path: [], found, expected: "valid YAML", hint, line, file: null };
 }
 
-/** Returns the duplicate key at position `at`, and the position of the first occurrence of this key in the same map. */
-function sameKey(
-  document: Document,
-  at: number,
-): { readonly key: unknown; readonly firstAt: number } | null {
-  let found: { readonly key: unknown; readonly firstAt: number } | null = null;
-  visit(document, {
-    Map: (_key, { items }) => {
-      const keys = items.flatMap(({ key }) => (isScalar(key) && key.range ? [key] : []));
-      const second = keys.find(({ range }) => range?.[0] === at);
-      const first = keys.find(({ value }) => value === second?.value);
-      if (second === undefined || !first?.range) return undefined;
-      found = { key: first.value, firstAt: first.range[0] };
-      return visit.BREAK;
-    },
-  });
-  return found;
+/** Finds keys that occur twice in a map. */
+function sameKeys(document: Document, lines: LineCounter): readonly LocatedProblem[] {
+  const problems: LocatedProblem[] = [];
+  const walk = (node: unknown): void => {
+    if (isSeq(node)) for (const item of node.items) walk(item);
+    if (!isMap(node)) return;
+    const known = new Map<unknown, number>();
+    for (const { key, value } of node.items) {
+      walk(value);
+      if (!isScalar(key) || !key.range) continue;
+      const { line } = lines.linePos(key.range[0]);
+      const first = known.get(key.value);
+      known.set(key.value, first ?? line);
+      if (first === undefined) continue;
+      const found = `the key ${describe(key.value)} twice in a map, in lines ${first} and ${line}`;
+      const expected = "every key at most once";
+      problems.push({ path: [], found, expected, hint: null, line, file: null });
+    }
+  };
+  walk(document.contents);
+  return problems;
 }
 
 const QUOTABLE: ReadonlySet<string> = new Set(["BAD_SCALAR_START", "TAG_RESOLVE_FAILED"]);
 
 /** Quotes from the file are removed, because they may contain secrets. */
 function sentence(error: YAMLError): string {
-  if (error.code === "DUPLICATE_KEY") return "the same key twice in a map";
   return error.message.replace(/(?<=: ).+|(?<=[`"']).+(?=[`"'])/s, HIDDEN);
 }

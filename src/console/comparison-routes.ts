@@ -22,7 +22,7 @@ import type { ComparingCalls, JobView } from "./action-view.ts";
 import { SENT_MAX_BYTES, sinceOf } from "./data.ts";
 import type { ServerDeps } from "./http.ts";
 import type { ConsoleConfig } from "./ports.ts";
-import type { ComparedCallsView } from "./query-view.ts";
+import type { ComparedCallsView, ProblemsView } from "./query-view.ts";
 import { empty, type HttpResponse, json, readBody, text } from "./responses.ts";
 import type { Route } from "./routes.ts";
 
@@ -42,16 +42,16 @@ export class Comparisons {
     this.#deps = deps;
   }
 
-  begin(
+  async begin(
     content: Buffer,
     query: URLSearchParams,
     sender: Parameters<ServerDeps["jobs"]["begin"]>[1],
-  ): Started | Extract<ReturnType<Deps["reader"]["compareCalls"]>, { readonly problems: unknown }> {
+  ): Promise<Started | ProblemsView> {
     const { reader, jobs, clock } = this.#deps;
     const sinceMs = clock.nowMs() - sinceOf(query);
     const name = query.get("share") ?? "";
     const share = (Object.hasOwn(SHARES, name) ? SHARES[name] : null) ?? 1;
-    const prepared = reader.compareCalls(content, { sinceMs, share });
+    const prepared = await reader.compareCalls(content, { sinceMs, share });
     if (prepared.kind !== "prepared") return prepared;
     const since = new Date(sinceMs).toISOString();
     const action: ComparingCalls = { action: "compare-calls", since, share };
@@ -96,7 +96,7 @@ export async function handleComparison(
       return json(413, { error: `The maximum is ${MAX_BYTES.toLocaleString("en")} bytes.` });
     }
     const sender = senderOf(request.headers, config, request.socket.remoteAddress ?? "");
-    const begun = comparisons.begin(body, query, sender);
+    const begun = await comparisons.begin(body, query, sender);
     if (begun.kind === "begun") return json(202, begun.job);
     if (begun.kind === "rejected") return json(begun.status, { error: begun.why });
     return json(200, begun);

@@ -80,7 +80,10 @@ export interface ConsoleReader {
    */
   readonly changes: (content: Buffer) => Promise<ChangesView>;
   /** Prepares a comparison of past calls. @param content the content of a configuration file. */
-  readonly compareCalls: (content: Buffer, query: ComparedCallsQuery) => PreparedComparison;
+  readonly compareCalls: (
+    content: Buffer,
+    query: ComparedCallsQuery,
+  ) => Promise<PreparedComparison>;
   readonly configuration: () => Promise<ConfigurationView>;
 }
 

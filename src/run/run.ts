@@ -117,7 +117,7 @@ export async function run(
     using actions = await configuredOperatorActions(config, { ...shared, cluster, health }, stages);
     if (actions !== null) announcing.compare(actions);
     const deps = { ...shared, onFatal: fatal.resolve, ...present({ schemas, tracing, actions }) };
-    const itself = ownProcess(() => current, { reloads, configuration, load, admin });
+    const itself = ownProcess(() => current, { reloads, configuration, load, file, admin });
     for await (const stage of startStages(stages, deps, config, { own: itself, patiently })) {
       running.push(stage);
       const { name, healthProblems: own } = stage;
@@ -174,12 +174,13 @@ function announceStart(
 /** Describes the process that serves the console, in the form that the console shows. */
 function ownProcess(
   config: () => Config,
-  { reloads, configuration, load, admin }: OwnParts,
+  { reloads, configuration, load, file, admin }: OwnParts,
 ): SharedServices {
   const hash = () => reloads.running()?.hash ?? configuration.hash;
   return {
     current: () => ({ config: config(), hash: hash() }),
     load,
+    file: file ?? "",
     admin: askedAt(admin),
   };
 }
@@ -188,6 +189,7 @@ interface OwnParts {
   readonly reloads: Pick<ReloadCauses, "running">;
   readonly configuration: Configuration;
   readonly load: Load;
+  readonly file: string | null;
   readonly admin: { readonly host: string; readonly port: number };
 }
 

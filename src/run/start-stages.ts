@@ -50,6 +50,8 @@ interface World {
 export interface SharedServices {
   readonly current: () => { readonly config: Config; readonly hash: string };
   readonly load: Load;
+  /** The configuration file. */
+  readonly file: string;
   /** The process's own admin port. */
   readonly admin: string;
 }

@@ -18,6 +18,9 @@ export interface LocatedProblem extends Problem {
   readonly file: string | null;
 }
 
+/** The maximum number of problems that are reported at once. */
+export const PROBLEMS_MAX = 100;
+
 const SHOWN_MAX = 80;
 
 /** Formats a path, such as `destinations[2].endpoints[0].url`; for the whole file, returns `(file)`. */

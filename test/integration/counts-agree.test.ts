@@ -4,6 +4,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
 import { createConsoleReader } from "../../src/console/read/console-reader.ts";
+import { inspectIn } from "../../src/console/read/inspect.ts";
 import { earlyReleaseRecord, releasedRecord } from "../../src/control/operator-actions.ts";
 import { deliveryHeaders } from "../../src/domain/delivery.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
@@ -45,6 +46,7 @@ async function saidBy(world: ProgramWorld, kafka: Kafka, admins: readonly string
       return loaded;
     },
     load: () => loadConfig({ file: world.file, env: {} }),
+    inspect: inspectIn(world.file),
     admins,
     useKafka: (work) => work(kafka),
   });

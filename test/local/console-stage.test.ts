@@ -7,6 +7,10 @@ import { buffer, text } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 
+import { loadConfig } from "../../src/config/load.ts";
+import { createConsoleReader } from "../../src/console/read/console-reader.ts";
+import { inspectIn } from "../../src/console/read/inspect.ts";
+import { SMALL } from "../support/build/config-source.ts";
 import { startTestConsole, type TestConsole } from "../support/servers/console.ts";
 
 const TOKEN = "0123456789abcdef-token";
@@ -49,6 +53,32 @@ test("the page is the same for everybody, and its files are named by their conte
     ]);
   }
   expect(document.body).not.toMatch(/<script(?![^>]*\bsrc=)|<style|\son\w+=|https?:/);
+});
+
+test("a submitted file is read in a worker thread, so that no content blocks the process", async () => {
+  const file = "/nowhere/switchyard.yaml";
+  const load = () => loadConfig({ file, env: {}, content: Buffer.from(SMALL) });
+  const loaded = load();
+  if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));
+  const useKafka = () => Promise.reject(new Error("Kafka is not needed"));
+  const inspect = inspectIn(file);
+  const options = { current: () => loaded, load, inspect, admins: [], useKafka };
+  const reader = createConsoleReader(options);
+  let turns = 0;
+  const turning = setInterval(() => {
+    turns += 1;
+  }, 1);
+  const keys = Array.from({ length: 2_000 }, (_, at) => `k${at}: 1`).join("\n");
+  const found = await reader.changes(Buffer.from(keys));
+  clearInterval(turning);
+  expect(turns).toBeGreaterThan(10);
+  expect(found.kind === "unusable" && found.problems.length).toBe(101);
+  const compared = await reader.compareCalls(Buffer.from(SMALL), { sinceMs: 0, share: 1 });
+  expect(compared.kind).toBe("prepared");
+  expect(await reader.changes(Buffer.from(SMALL))).toMatchObject({ kind: "changes", isSame: true });
+  const many = Array.from({ length: 9 }, () => reader.changes(Buffer.from(SMALL)));
+  const ends = await Promise.allSettled(many);
+  expect(ends.filter(({ status }) => status === "rejected").length).toBe(5);
 });
 
 test("silent connections of one address do not lock out another", async () => {

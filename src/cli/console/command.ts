@@ -51,6 +51,6 @@ export function consoleCommand(shell: Shell, exit: Exit): Command {
       const [file, { env }] = [configFile(flags, shell), shell];
       using shutdown = shutdownSignal();
       const load: Load = (given) => loadConfig({ file, env, ...given });
-      exit(await serveConsole({ loaded, load, ...flags }, shell, shutdown.signal));
+      exit(await serveConsole({ loaded, load, file, ...flags }, shell, shutdown.signal));
     });
 }

@@ -16,13 +16,14 @@ import { createLog } from "../../telemetry/log.ts";
 export interface Serving {
   readonly loaded: Extract<Loaded, { kind: "config" }>;
   readonly load: Load;
+  readonly file: string;
   readonly admin?: readonly string[];
   readonly port?: number;
 }
 
 /** @throws Error if the port cannot be bound, or if the console's files have not been built. */
 export async function serveConsole(
-  { loaded, load, admin = [], port }: Serving,
+  { loaded, load, file, admin = [], port }: Serving,
   shell: Shell,
   signal: AbortSignal,
 ): Promise<ExitStatus> {
@@ -38,7 +39,7 @@ export async function serveConsole(
   const log = createLog(settings.readOnly ? "warn" : "info", { write: shell.err });
   try {
     await using running = await startConfiguredConsole(
-      { current, load, admins, useKafka: connection.read },
+      { current, load, file, admins, useKafka: connection.read },
       { clock: systemClock, log },
       port,
     );

@@ -10,8 +10,6 @@ import type { Loaded } from "../../config/load.ts";
 import { HIDDEN, type LocatedProblem, pathText } from "../../settings/problem.ts";
 import type { ChangeGroup, ChangesView, ProblemsView } from "../query-view.ts";
 
-const PROBLEMS_MAX = 50;
-
 /** Replaces a string that must not be shown. */
 export type Hide = (text: string) => string;
 
@@ -44,7 +42,7 @@ export function problemsView(
 ): ProblemsView {
   return {
     kind,
-    problems: problems.slice(0, PROBLEMS_MAX).map((each) => problemView(each, hide)),
+    problems: problems.map((each) => problemView(each, hide)),
   };
 }
 
@@ -71,13 +69,15 @@ function problemView({ path, line, file, found, expected, hint }: LocatedProblem
 const KNOWN_BY = 40;
 
 /**
- * @param values the values that the file takes from the environment and from other files. @param content the content
- *   of the file, which is not secret.
+ * Returns the starts of values that must not be shown. @param values the values that the file takes from the
+ *   environment and from other files. @param content the content of the file, which is not secret.
  */
-export function hiding(values: readonly string[], content: string): Hide {
+export function knownForms(values: readonly string[], content: string): readonly string[] {
   const forms = values.flatMap((value) => [value, JSON.stringify(value).slice(1, -1)]);
-  const known = forms
-    .map((form) => form.trim().slice(0, KNOWN_BY))
-    .filter((form) => form !== "" && !content.includes(form));
+  const known = new Set(forms.map((form) => form.trim().slice(0, KNOWN_BY)));
+  return [...known].filter((form) => form !== "" && !content.includes(form));
+}
+
+export function hiding(known: readonly string[]): Hide {
   return (text) => (known.some((form) => text.includes(form)) ? HIDDEN : text);
 }

@@ -1,7 +1,7 @@
 /** Reads the data for the console from Kafka, and from the admin ports of the processes. */
 
 import type { Config } from "../../config/config.ts";
-import type { Load } from "../../config/load.ts";
+import type { Loaded } from "../../config/load.ts";
 import { printConfig } from "../../config/print.ts";
 import { decodeValue } from "../../domain/decode.ts";
 import { isJsonObject } from "../../domain/json.ts";
@@ -32,16 +32,17 @@ import { RESPONSE_CLASSES } from "../view.ts";
 import { readAttempts } from "./attempts.ts";
 import { readAudiencesView } from "./audiences.ts";
 import { type CallSource, readCallView } from "./call.ts";
-import { changesView, hiding } from "./changes.ts";
-import { foreignReferences, prepareComparison } from "./compared-calls.ts";
+import { prepareComparison } from "./compared-calls.ts";
 import { readDeadLettersView } from "./dead-letters.ts";
+import type { Inspect } from "./inspect.ts";
 import { snapshotOf } from "./snapshot.ts";
 
 export interface ConsoleReaderOptions {
   /** The current configuration, and its hash. */
   readonly current: () => { readonly config: Config; readonly hash: string };
-  /** Reads the configuration file again, or reads other content as if it were the content of the file. */
-  readonly load: Load;
+  /** Reads the configuration file again. */
+  readonly load: () => Loaded;
+  readonly inspect: Inspect;
   /** Admin ports: `host:port`. */
   readonly admins: readonly string[];
   /** If not set, the configured registry is used. */
@@ -57,7 +58,8 @@ const CUT =
   "Not everything could be read in time. Choose a shorter time, or use: switchyard timeline";
 
 export function createConsoleReader(options: ConsoleReaderOptions): ConsoleReader {
-  const { current, load, admins, useKafka, openSchemas = openCommandSchemas } = options;
+  const { current, load, inspect, admins, useKafka } = options;
+  const { openSchemas = openCommandSchemas } = options;
   let isUnreachable = false;
   const answered = asking(useKafka, () => isUnreachable);
   return {
@@ -113,16 +115,12 @@ export function createConsoleReader(options: ConsoleReaderOptions): ConsoleReade
       const { config } = current();
       return answered((kafka) => readAttempts({ kafka, config, signal }, destination), signal);
     },
-    changes: (content) => {
-      const inUse = load();
-      const foreign = foreignReferences(content, inUse.kind === "config" ? inUse.given : null);
-      if (foreign !== null) return Promise.resolve(foreign);
-      const given = load({ content, only: inUse.files });
-      const hide = hiding(given.taken, content.toString());
-      return Promise.resolve(changesView(current().config, given, hide));
+    changes: async (content) => {
+      const found = await inspect(content, current().config);
+      return found.kind === "usable" ? found.changes : found;
     },
     compareCalls: (content, query) =>
-      prepareComparison({ current, load, useKafka, openSchemas }, content, query),
+      prepareComparison({ current, inspect, useKafka, openSchemas }, content, query),
     configuration: () => {
       const loaded = load();
       const yaml = loaded.kind === "config" ? printConfig(loaded.given) : null;

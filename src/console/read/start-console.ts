@@ -11,6 +11,7 @@ import type { PageFile, PageFiles } from "../ports.ts";
 import { type ConsoleDeps, type RunningConsole, startConsole } from "../stage.ts";
 import { createActionRunner } from "./action-runner.ts";
 import { type ConsoleReaderOptions, createConsoleReader } from "./console-reader.ts";
+import { inspectIn } from "./inspect.ts";
 
 /**
  * Resolves when the console is listening.
@@ -19,13 +20,13 @@ import { type ConsoleReaderOptions, createConsoleReader } from "./console-reader
  * @throws Error if the console cannot listen, or if the files have not been built.
  */
 export async function startConfiguredConsole(
-  options: ConsoleReaderOptions,
+  options: Omit<ConsoleReaderOptions, "inspect"> & { readonly file: string },
   { clock, log }: Pick<ConsoleDeps, "clock" | "log">,
   port?: number,
 ): Promise<RunningConsole> {
   const { config } = options.current();
   const deps = {
-    reader: createConsoleReader(options),
+    reader: createConsoleReader({ ...options, inspect: inspectIn(options.file) }),
     runner: createActionRunner(options),
     files: readPageFiles(),
   };

@@ -118,7 +118,7 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
     latestCalls: () => Promise.resolve(data.latestCalls),
     attempts: () => Promise.resolve(data.attempts),
     changes: () => Promise.resolve(data.changes),
-    compareCalls: (content, query) => {
+    compareCalls: async (content, query) => {
       if (data.changes.kind !== "changes") return data.changes;
       data.compared.push({ content: content.toString(), query });
       const compare = async (progress: Pick<ActionProgress, "follow">, signal: AbortSignal) => {

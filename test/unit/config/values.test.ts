@@ -60,9 +60,8 @@ test("everything that is omitted has its default", () => {
       maxInFlightBytes: 64 * 1_024 * 1_024,
       maxUnauthenticatedBytes: 8 * 1_024 * 1_024,
       minBodyBytesPerSecond: 1_024,
-      maxConnections: 10_000,
+      ...{ maxConnections: 10_000, maxConnectionsPerAddress: 1_000 },
       keepAliveTimeoutMs: 620_000,
-      maxConnectionsPerAddress: 1_000,
     },
     consent: { required: false },
     destinations: [

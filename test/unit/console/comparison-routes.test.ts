@@ -18,7 +18,7 @@ function world() {
   const clock = new ManualClock(NOW);
   const queries: ComparedCallsQuery[] = [];
   const running: PromiseWithResolvers<ComparedCallsView | null>[] = [];
-  const compareCalls: ConsoleReader["compareCalls"] = (content, query) => {
+  const compareCalls: ConsoleReader["compareCalls"] = async (content, query) => {
     if (content.toString() !== FILE) return { kind: "unusable", problems: [] };
     queries.push(query);
     const compare = () => {
@@ -60,26 +60,26 @@ test.each([
   ["since=1h&share=1%25", 3_600_000, 0.01],
   ["since=7d&share=10%25", 604_800_000, 0.1],
   ["since=forever&share=toString", 86_400_000, 1],
-])("%s", (query, sinceMs, share) => {
+])("%s", async (query, sinceMs, share) => {
   const { begin, queries } = world();
-  expect(begin(query)).toMatchObject({ kind: "begun", job: { action: { share } } });
+  expect(await begin(query)).toMatchObject({ kind: "begun", job: { action: { share } } });
   expect(queries).toEqual([{ sinceMs: NOW - sinceMs, share }]);
 });
 
-test("a file that cannot be compared starts no job", () => {
+test("a file that cannot be compared starts no job", async () => {
   const { begin, log } = world();
-  expect(begin("", "other")).toEqual({ kind: "unusable", problems: [] });
+  expect(await begin("", "other")).toEqual({ kind: "unusable", problems: [] });
   expect(log.seen).toEqual([]);
 });
 
 test("the result of the latest one is kept, and the file appears nowhere", async () => {
   const { begin, end, comparisons, log } = world();
-  begin();
+  await begin();
   expect(comparisons.find("job-1")).toMatchObject({ job: { state: "running" }, result: null });
-  expect(begin()).toMatchObject({ kind: "rejected", status: 409 });
+  expect(await begin()).toMatchObject({ kind: "rejected", status: 409 });
   await end(view(7));
   expect(comparisons.find("job-1")).toMatchObject({ job: { state: "done" }, result: { calls: 7 } });
-  begin();
+  await begin();
   await end(null);
   expect(comparisons.find("job-1")).toBeNull();
   expect(comparisons.find("job-2")).toMatchObject({ job: { state: "failed" }, result: null });

@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import { configHash } from "../../../../src/config/hash.ts";
 import type { Loaded } from "../../../../src/config/load.ts";
-import { changesView, hiding } from "../../../../src/console/read/changes.ts";
+import { changesView, hiding, knownForms } from "../../../../src/console/read/changes.ts";
 import { config, parse, SMALL } from "../../../support/build/config-source.ts";
 
 const SECRET = "hunter2-hunter2-hunter2";
@@ -20,7 +20,7 @@ function reported(yaml: string) {
           problems: parsed.problems.map((problem) => ({ ...problem, line: 3, file: null })),
         }
   ) satisfies Loaded;
-  return changesView(config(SMALL), loaded, hiding(loaded.taken, yaml));
+  return changesView(config(SMALL), loaded, hiding(knownForms(loaded.taken, yaml)));
 }
 
 test("the same file changes nothing", () => {
@@ -80,13 +80,13 @@ test.each(STEALING)("what the file takes from a variable is not shown by %s", (_
 });
 
 test("a value that is in the file itself is no secret", () => {
-  const hide = hiding(["crm"], "id: crm");
+  const hide = hiding(knownForms(["crm"], "id: crm"));
   expect(hide("crm is added")).toBe("crm is added");
-  expect(hiding(["crm"], "id: X")("crm is added")).toBe("(hidden)");
+  expect(hiding(knownForms(["crm"], "id: X"))("crm is added")).toBe("(hidden)");
 });
 
 test("a long value is known by its beginning, and with the escapes of JSON", () => {
-  const hide = hiding([`${"x".repeat(100)}`, 'a"b'], "");
+  const hide = hiding(knownForms([`${"x".repeat(100)}`, 'a"b'], ""));
   expect(hide(`found "${"x".repeat(80)}..."`)).toBe("(hidden)");
   expect(hide(String.raw`found "a\"b"`)).toBe("(hidden)");
   expect(hide("found nothing")).toBe("found nothing");

@@ -2,8 +2,10 @@
 
 import { expect, test } from "vitest";
 
+import type { Config } from "../../../../src/config/config.ts";
 import { type Load, loadConfig } from "../../../../src/config/load.ts";
 import { prepareComparison } from "../../../../src/console/read/compared-calls.ts";
+import { inspected } from "../../../../src/console/read/inspect.ts";
 import { openCommandSchemas } from "../../../../src/operate/connect/command-schemas.ts";
 import { configuredTopics } from "../../../../src/operate/connect/connection.ts";
 import { rulesYaml } from "../../../support/build/ruled-call.ts";
@@ -20,8 +22,8 @@ const signal = new AbortController().signal;
 function world(inUse: string) {
   const clock = new ManualClock(1_800_000_000_000);
   const cluster = new MemoryCluster({ clock, random: createPrng(5) });
-  const load: Load = ({ content = Buffer.from(inUse), only } = {}) =>
-    loadConfig({ file: "/nowhere/switchyard.yaml", env, content, ...(only && { only }) });
+  const load: Load = (given) =>
+    loadConfig({ file: "/nowhere/switchyard.yaml", env, content: Buffer.from(inUse), ...given });
   const loaded = load();
   if (loaded.kind === "invalid") throw new Error(JSON.stringify(loaded.problems));
   const { calls } = configuredTopics(loaded.config);
@@ -29,7 +31,7 @@ function world(inUse: string) {
   const kafka = cluster.connect();
   const source = {
     current: () => loaded,
-    load,
+    inspect: async (content: Uint8Array, inPlace: Config) => inspected(load, content, inPlace),
     useKafka: <Result>(work: (to: typeof kafka) => Promise<Result>) => work(kafka),
     openSchemas: openCommandSchemas,
   };
@@ -52,7 +54,7 @@ test("it is found what each destination would gain, lose and get changed, withou
   call("m-1", { properties: { email: EMAIL } });
   call("m-2", { event: "Heartbeat" });
   call("m-3");
-  const prepared = prepare(
+  const prepared = await prepare(
     `filters:
   - { name: no heartbeats, if: "event = 'Heartbeat'", drop: true }
   - { name: no emails, dropProperties: { properties: [email] } }`,
@@ -81,7 +83,7 @@ test("it is found what each destination would gain, lose and get changed, withou
 test("one that is stopped has no result", async () => {
   const { prepare, call, finish } = world(rulesYaml(""));
   call("m-1");
-  const prepared = prepare("");
+  const prepared = await prepare("");
   if (prepared.kind !== "prepared") throw new Error(JSON.stringify(prepared));
   const stopped = prepared.compare({ follow: () => undefined }, AbortSignal.abort());
   expect(await finish(stopped)).toBeNull();
@@ -97,7 +99,7 @@ test("at most 200 destinations, and 20 properties of each, are shown", async () 
   const properties = Object.fromEntries(ids.map((id) => [id, 1]));
   call("m-1", { properties });
   const allow = ", filters: [{ name: f, allowProperties: { properties: [none] } }]";
-  const prepared = prepareFile(yaml(allow));
+  const prepared = await prepareFile(yaml(allow));
   if (prepared.kind !== "prepared") throw new Error(JSON.stringify(prepared));
   const found = await finish(prepared.compare({ follow: () => undefined }, signal));
   expect([found?.destinations.length, found?.others]).toEqual([200, 5]);
@@ -105,9 +107,12 @@ test("at most 200 destinations, and 20 properties of each, are shown", async () 
   expect([changed?.count, changed?.examples, changed?.properties.length]).toEqual([1, ["m-1"], 20]);
 });
 
-test("problems of the file have their place, and nothing that it takes from elsewhere", () => {
+test("problems of the file have their place, and nothing that it takes from elsewhere", async () => {
   const { prepare } = world(rulesYaml(""));
-  const found = prepare("enabled: maybe", `audiences: [{ id: vip, approvalShare: "\${STOLEN}" }]`);
+  const found = await prepare(
+    "enabled: maybe",
+    `audiences: [{ id: vip, approvalShare: "\${STOLEN}" }]`,
+  );
   expect(found).toMatchObject({
     kind: "unusable",
     problems: [
@@ -125,8 +130,8 @@ test.each([
   [`map: [{ set: properties.x, value: ["\${file:/etc/passwd}"] }]`, "map[0].value[0]"],
   [`map: [{ remove: userId, if: "userId = '\${STOLEN}'" }]`, "map[0].if"],
   [`consent: ["\${STOLEN}"]`, "consent[0]"],
-])("a rule with a foreign reference is not compared: %s", (rules, where) => {
-  const found = world(rulesYaml("")).prepare(rules);
+])("a rule with a foreign reference is not compared: %s", async (rules, where) => {
+  const found = await world(rulesYaml("")).prepare(rules);
   expect(found).toMatchObject({
     kind: "references",
     problems: [{ where: `destinations[0].${where}`, line: 11 }],
@@ -134,14 +139,16 @@ test.each([
   expect(JSON.stringify(found)).not.toContain(STOLEN);
 });
 
-test("the secret of a hash, what is no reference, and what the current rules refer to are compared", () => {
+test("the secret of a hash, what is no reference, and what the current rules refer to are compared", async () => {
   const condition = `{ name: f, if: "type = '\${STAGE}'", drop: true }`;
   const { prepare } = world(rulesYaml(`filters: [${condition}]`));
   const hash = `map: [{ hash: userId, algorithm: hmac-sha256, secret: "\${STOLEN}" }]`;
   const literal = `filters: [{ name: g, if: "event = '$\${STOLEN}'", drop: true }]`;
   for (const rules of [hash, literal, `filters: [${condition}]`]) {
-    expect(prepare(rules).kind).toBe("prepared");
+    expect((await prepare(rules)).kind).toBe("prepared");
   }
   // The same reference in another setting would show something else.
-  expect(prepare(`map: [{ remove: userId, if: "type != '\${STAGE}'" }]`).kind).toBe("references");
+  expect((await prepare(`map: [{ remove: userId, if: "type != '\${STAGE}'" }]`)).kind).toBe(
+    "references",
+  );
 });

@@ -64,6 +64,7 @@ function world(given: Given = {}) {
   const reader = createConsoleReader({
     current: () => ({ config: read, hash: "0123456789ab" }),
     load: () => ({ kind: "invalid", problems: [], files: [], taken: [] }),
+    inspect: () => Promise.reject(new Error("nothing was sent")),
     admins: [],
     useKafka: (work) => work(kafka),
     ...(respond !== undefined && { openSchemas: async () => scriptedSchemas(respond) }),
