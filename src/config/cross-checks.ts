@@ -10,7 +10,8 @@
  *   destinations[].id               be unique, and short enough for a topic's name with the prefix
  *   destinations[].endpoints[].id   be unique in its destination
  *   destinations[].endpoints[].url  be unique in its destination, and not have a private address
- *   operatorEvents.webhook.url      not have a private address
+ *   destinations[].auth.tokenUrl,   not have a private address
+ *     operatorEvents.webhook.url
  *   destinations[].filters[].sources,
  *     destinations[].map[].sources  name a source
  *   audiences[].id, .key            be unique
@@ -77,9 +78,10 @@ export function problemsAcross(tree: unknown): readonly Problem[] {
         ...urls.flatMap(({ path, text }) => privateAddress(text, path, allowNetworks)),
       ];
     }),
-    ...texts([{ raw: tree, path: [] }], ["operatorEvents", "webhook", "url"]).flatMap(
-      ({ path, text }) => privateAddress(text, path, allowNetworks),
-    ),
+    ...[
+      ...texts(destinations, ["auth", "tokenUrl"]),
+      ...texts([{ raw: tree, path: [] }], ["operatorEvents", "webhook", "url"]),
+    ].flatMap(({ path, text }) => privateAddress(text, path, allowNetworks)),
     ...destinations.flatMap(({ raw, path }) =>
       ["filters", "map"].flatMap((rules) => {
         const named = entries(raw, [rules], path);

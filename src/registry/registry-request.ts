@@ -9,12 +9,13 @@
  */
 
 import type { LookupFunction } from "node:net";
-import { Agent, errors, request, fetch as undiciFetch } from "undici";
+import { Agent, errors, request } from "undici";
 
 import { boundedResolve, systemResolve } from "../http/lookup.ts";
 import { secureContext } from "../http/tls.ts";
 import { systemClock } from "../runtime/clock.ts";
 import { TokenError, tokenSource } from "../runtime/oauth-token.ts";
+import { type RequestCredentials, requestCredentials } from "../runtime/request-credentials.ts";
 import type { RegistryConnection } from "./port.ts";
 
 export const RESPONSE_MAX_BYTES = 1_048_576;
@@ -67,11 +68,14 @@ export function createExchange({ authentication, tls }: RegistryConnection): Exc
     autoSelectFamilyAttemptTimeout: ADDRESS_PATIENCE_MS,
     // This is set explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect.
     rejectUnauthorized: true,
-    ...(tls === null ? {} : { secureContext: secureContext(tls) }),
+    secureContext: tls === null ? undefined : secureContext(tls),
   };
   // Connections are not kept alive, because using a connection that the registry has closed would look like an outage.
   const agent = new Agent({ connect, connections: CONNECTIONS, pipelining: 0, allowH2: false });
-  const credentials = authenticationHeaders(authentication, agent);
+  const { lookup, secureContext: context } = connect;
+  const credentials = authenticationHeaders(authentication, (credentialRequest) =>
+    requestCredentials(credentialRequest, { lookup, ...(context && { secureContext: context }) }),
+  );
   const exchange: Exchange = async ({ method, url, body }, signal) => {
     const limit = AbortSignal.timeout(EXCHANGE_LIMIT_MS);
     const ended = AbortSignal.any([signal, limit]);
@@ -91,7 +95,7 @@ export function createExchange({ authentication, tls }: RegistryConnection): Exc
         signal: ended,
       });
       const { statusCode: status } = response;
-      if (status === 401) credentials.rejected();
+      if (status === 401) credentials.reject(authenticationHeaders);
       const named = response.headers["content-type"];
       const contentType = typeof named === "string" ? named : "";
       const bytes = await readBounded(response.body);
@@ -171,28 +175,22 @@ function failure(error: unknown): Exchanged {
 interface AuthenticationHeaders {
   /** Throws `TokenError`. */
   headers(): Promise<Record<string, string>>;
-  /** Call when the registry rejected the credentials, so that a new token is requested. */
-  rejected(): void;
+  /** Call when the registry rejected these headers, so that a new token is requested. */
+  reject(headers: Readonly<Record<string, string>>): void;
 }
 
 function authenticationHeaders(
   authentication: RegistryConnection["authentication"],
-  dispatcher: Agent,
+  requestOf: RequestCredentials,
 ): AuthenticationHeaders {
   if (authentication?.kind !== "oauth") {
     const fixed = Promise.resolve(fixedHeaders(authentication));
-    return { headers: () => fixed, rejected: () => undefined };
+    return { headers: () => fixed, reject: () => undefined };
   }
-  const newSource = () =>
-    tokenSource(authentication, systemClock, (url, init) =>
-      undiciFetch(url, { ...init, dispatcher }),
-    );
-  let token = newSource();
+  const source = tokenSource(authentication, systemClock, requestOf);
   return {
-    headers: async () => ({ authorization: `Bearer ${await token()}` }),
-    rejected: () => {
-      token = newSource();
-    },
+    headers: async () => ({ authorization: `Bearer ${await source.token()}` }),
+    reject: ({ authorization = "" }) => source.reject(authorization.slice("Bearer ".length)),
   };
 }
 

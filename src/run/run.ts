@@ -58,6 +58,8 @@ import { watchRetention } from "./topic-retention.ts";
 import { ensureTopics } from "./topics-ready.ts";
 import { StartInterruptedError, type Waits, waitOut } from "./wait-for-cluster.ts";
 
+/** In either case of letters. */
+const PROXY_VARIABLE = /^(?:https?|all)_proxy$/i;
 const JOIN_LIMIT_MS = 30_000;
 const STOP_LIMIT_MS = 30_000;
 /** Time limit for the producer's last records after the stages have stopped. */
@@ -168,6 +170,11 @@ function announceStart(
   const build = { version: programVersion(), node: process.version };
   metrics.buildInfo.bind(build).set(1);
   log.info({ ...build, ...(file === null ? {} : { file }), stages }, "starting");
+  // The values are not logged, because they may contain passwords.
+  const variables = Object.keys(process.env).filter(
+    (name) => PROXY_VARIABLE.test(name) && process.env[name],
+  );
+  if (variables.length > 0) log.warn({ variables }, "proxy.not-used");
   return build;
 }
 

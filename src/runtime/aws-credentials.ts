@@ -13,14 +13,15 @@
 
 import { readFile } from "node:fs/promises";
 
+import { asError } from "./as-error.ts";
 import type { Clock } from "./clock.ts";
 import type { AwsCredentials } from "./msk-token.ts";
 import { TokenError } from "./oauth-token.ts";
+import { type CredentialRequest, requestCredentials } from "./request-credentials.ts";
 
 export type AwsEnvironment = Readonly<Record<string, string | undefined>>;
 
 const RENEW_BEFORE_MS = 300_000;
-const REQUEST_LIMIT_MS = 5_000;
 const CONTAINER_HOST = "http://169.254.170.2";
 /** The hosts of ECS and EKS Pod Identity. A URL with any other host must be on this machine or use TLS. */
 const CONTAINER_HOSTS = ["169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"];
@@ -46,9 +47,15 @@ export function awsCredentials(
     if (current !== null && clock.nowMs() < endsAtMs - RENEW_BEFORE_MS) {
       return Promise.resolve(current);
     }
-    inFlight ??= fetchAgain().finally(() => {
-      inFlight = null;
-    });
+    inFlight ??= fetchAgain()
+      .catch((error: unknown) => {
+        // Credentials stay in use until there are others, or they expire.
+        if (current !== null && clock.nowMs() < endsAtMs) return current;
+        throw error;
+      })
+      .finally(() => {
+        inFlight = null;
+      });
     return inFlight;
   };
 }
@@ -85,15 +92,19 @@ async function ofServiceAccount(
   const suffix = region.startsWith("cn-") ? ".cn" : "";
   const url = env.AWS_ENDPOINT_URL_STS || `https://sts.${region}.amazonaws.com${suffix}/`;
   const token = await readToken(tokenFile, what);
-  const body = new URLSearchParams({
+  const form = new URLSearchParams({
     Action: "AssumeRoleWithWebIdentity",
     Version: "2011-06-15",
     RoleArn: role,
     RoleSessionName: env.AWS_ROLE_SESSION_NAME || "switchyard",
     WebIdentityToken: token,
   });
-  const headers = { accept: "application/json" };
-  const response = await requestJson(what, url, { method: "POST", headers, body });
+  const response = await requestJson(what, {
+    url,
+    method: "POST",
+    headers: { accept: "application/json", "content-type": "application/x-www-form-urlencoded" },
+    body: form.toString(),
+  });
   const { AssumeRoleWithWebIdentityResponse: assumed } = asMap(response);
   const found = asMap(asMap(asMap(assumed).AssumeRoleWithWebIdentityResult).Credentials);
   return read(what, { ...found, Token: found.SessionToken });
@@ -110,21 +121,20 @@ async function ofContainer(url: string, env: AwsEnvironment): Promise<AwsCredent
   }
   const file = env.AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE;
   const authorization = file ? await readToken(file, what) : env.AWS_CONTAINER_AUTHORIZATION_TOKEN;
-  return read(
-    what,
-    await requestJson(what, url, { headers: authorization ? { authorization } : {} }),
-  );
+  const headers = authorization ? { authorization } : {};
+  return read(what, await requestJson(what, { url, method: "GET", headers }));
 }
 
 async function ofInstance(endpoint: string): Promise<AwsCredentials> {
   const what = "the instance's metadata";
   const base = `${endpoint.replace(/\/$/, "")}/latest`;
   const lifetime = { "x-aws-ec2-metadata-token-ttl-seconds": "60" };
-  const session = await text(what, `${base}/api/token`, { method: "PUT", headers: lifetime });
-  const headers = { "x-aws-ec2-metadata-token": session };
+  const url = `${base}/api/token`;
+  const session = await text(what, { url, method: "PUT", headers: lifetime });
+  const get = { method: "GET", headers: { "x-aws-ec2-metadata-token": session } } as const;
   const roles = `${base}/meta-data/iam/security-credentials/`;
-  const role = (await text(what, roles, { headers })).trim();
-  return read(what, await requestJson(what, `${roles}${encodeURIComponent(role)}`, { headers }));
+  const role = (await text(what, { ...get, url: roles })).trim();
+  return read(what, await requestJson(what, { ...get, url: roles + encodeURIComponent(role) }));
 }
 
 function read(what: string, response: unknown): AwsCredentials {
@@ -142,8 +152,8 @@ function read(what: string, response: unknown): AwsCredentials {
   };
 }
 
-async function requestJson(what: string, url: string, init: RequestInit): Promise<unknown> {
-  const body = await text(what, url, init);
+async function requestJson(what: string, request: CredentialRequest): Promise<unknown> {
+  const body = await text(what, request);
   try {
     return JSON.parse(body) as unknown;
   } catch {
@@ -152,17 +162,11 @@ async function requestJson(what: string, url: string, init: RequestInit): Promis
   }
 }
 
-async function text(what: string, url: string, init: RequestInit): Promise<string> {
-  let status: number;
-  let body: string;
-  try {
-    const signal = AbortSignal.timeout(REQUEST_LIMIT_MS);
-    const response = await fetch(url, { ...init, signal, redirect: "error" });
-    status = response.status;
-    body = await response.text();
-  } catch (cause) {
-    throw new TokenError(`No credentials from ${what}: ${cause}`, { cause });
-  }
+async function text(what: string, request: CredentialRequest): Promise<string> {
+  const response = await requestCredentials(request).catch((cause: unknown) => {
+    throw new TokenError(`No credentials from ${what}: ${asError(cause).message}`, { cause });
+  });
+  const { status, body } = response;
   if (status !== 200) throw new TokenError(`No credentials from ${what}: status ${status}`);
   return body;
 }

@@ -13,17 +13,35 @@
  *   is absent, not a number or not positive               5 minutes
  *   is a number, or a string of digits                    that many seconds: at least 1, at most a day
  *
- *   the age of the token                                  a user gets
- *   is less than 4/5 of its lifetime                      that token
- *   is more, but less than its lifetime                   a new token; if it cannot wait, the old one
- *   is its lifetime or more, or negative because the      a new token
- *     clock was set back
+ *   the token                                             a user gets
+ *   is younger than 4/5 of its lifetime                   that token
+ *   is older, but its lifetime has not ended              a new token; if there is none, the old one
+ *   was rejected by a server, and may be replaced         the same
+ *   was rejected, and may not be replaced yet             that token
+ *   has reached the end of its lifetime, or has a         a new token
+ *     negative age because the clock was set back
+ *
+ *   a rejected token                                      may be replaced
+ *   did not replace a rejected token                      immediately
+ *   replaced a rejected token                             10 s after the client's last replacement, then 20 s, 40 s,
+ *                                                         and so on up to 2 minutes; 10 minutes without a replacement
+ *                                                         start this again
+ *
+ * After a response with `Retry-After`, no token is requested until that time, but for at most an hour. These waits hold
+ * for all tokens that this process requests from one token endpoint with one client ID (`TokenPace`).
  */
 
 import { randomUUID } from "node:crypto";
 
+import { retryAfterMs } from "../domain/retry-after.ts";
+import { asError } from "./as-error.ts";
 import { ASSERTION_TYPE, clientAssertion } from "./client-assertion.ts";
 import type { Clock } from "./clock.ts";
+import {
+  CREDENTIAL_MAX_BYTES,
+  type RequestCredentials,
+  requestCredentials,
+} from "./request-credentials.ts";
 
 export interface ClientCredentials {
   readonly tokenUrl: string;
@@ -41,18 +59,6 @@ export interface ClientCredentials {
   readonly parameters?: Readonly<Record<string, string>>;
 }
 
-/** The part of the `fetch` function that is used. */
-type TokenRequest = (
-  url: string,
-  init: {
-    readonly method: "POST";
-    readonly headers: Record<string, string>;
-    readonly body: URLSearchParams;
-    readonly signal: AbortSignal;
-    readonly redirect: "manual";
-  },
-) => Promise<{ readonly status: number; text(): Promise<string> }>;
-
 /** The token endpoint failed. This counts as an outage, so requests are repeated until one succeeds. */
 export class TokenError extends Error {
   override readonly name = "TokenError";
@@ -62,15 +68,22 @@ export class TokenError extends Error {
 
 export type TokenResult =
   | { readonly kind: "token"; readonly token: string; readonly lifeMs: number }
-  /** `why` is a part of a sentence, and contains no secret. */
-  | { readonly kind: "none"; readonly why: string };
+  /** `why` is a part of a sentence, and contains no secret. `waitMs` is from `Retry-After`. */
+  | {
+      readonly kind: "none";
+      readonly why: string;
+      readonly waitMs?: number | null;
+      readonly cause?: unknown;
+    };
 
-const REQUEST_LIMIT_MS = 8_000;
 const LIFE_DEFAULT_S = 300;
 const LIFE_MIN_S = 1;
 const LIFE_MAX_S = 86_400;
 const RENEWED_AT_SHARE = 0.8;
-const TOKEN_MAX_BYTES = 65_536;
+const RETRY_AFTER_MAX_MS = 3_600_000;
+const REPLACED_FIRST_WAIT_MS = 10_000;
+const REPLACED_WAIT_MAX_MS = 120_000;
+const REPLACED_FORGOTTEN_MS = 600_000;
 const TOKEN = /^[!-~]+$/;
 
 /** The error codes of RFC 6749 and RFC 8707. Any other text could contain a secret. */
@@ -120,19 +133,20 @@ export function tokenRequest(
   return { headers, form };
 }
 
-/** Reads the response of a token endpoint. Pure. */
-export function readToken(status: number, text: string): TokenResult {
+/** Reads the response of a token endpoint. Pure. @param waitMs from `Retry-After`. */
+export function readToken(status: number, text: string, waitMs?: number | null): TokenResult {
   const body = jsonMap(text);
   if (status !== 200) {
     const error = ERRORS.find((known) => known === body?.error);
-    return { kind: "none", why: `status ${status}${error === undefined ? "" : `, ${error}`}` };
+    const why = `status ${status}${error === undefined ? "" : `, ${error}`}`;
+    return { kind: "none", why, ...(waitMs === undefined ? {} : { waitMs }) };
   }
   if (body === null) return { kind: "none", why: "status 200 without a JSON object" };
   const { access_token: token, expires_in: life } = body;
   if (typeof token !== "string" || token === "") {
     return { kind: "none", why: "status 200 without access_token" };
   }
-  if (token.length > TOKEN_MAX_BYTES) {
+  if (token.length > CREDENTIAL_MAX_BYTES) {
     return { kind: "none", why: "its access_token is longer than 64 KiB" };
   }
   if (!TOKEN.test(token))
@@ -166,18 +180,66 @@ export function noTokenText({ tokenUrl }: Pick<ClientCredentials, "tokenUrl">, w
   return `No token from ${new URL(tokenUrl).origin}: ${why}`;
 }
 
+/** When one client may request tokens from one token endpoint. The table at the top of this file describes the waits. */
+export class TokenPace {
+  #asked = { atMs: 0, waitMs: 0 };
+  #replaced = { atMs: 0, times: 0 };
+
+  /** The rest of the wait that `Retry-After` asked for. */
+  waitMs(nowMs: number): number {
+    const elapsedMs = nowMs - this.#asked.atMs;
+    return elapsedMs < 0 ? 0 : Math.max(0, this.#asked.waitMs - elapsedMs);
+  }
+
+  wait(nowMs: number, waitMs: number): void {
+    this.#asked = { atMs: nowMs, waitMs: Math.min(waitMs, RETRY_AFTER_MAX_MS) };
+  }
+
+  /** Returns true if a token that replaced a rejected one may be replaced, too. */
+  mayReplace(nowMs: number): boolean {
+    const { atMs, times } = this.#replaced;
+    const waitMs = Math.min(REPLACED_WAIT_MAX_MS, REPLACED_FIRST_WAIT_MS * 2 ** (times - 1));
+    return nowMs < atMs || nowMs - atMs >= waitMs;
+  }
+
+  replaced(nowMs: number): void {
+    const { atMs, times } = this.#replaced;
+    const isForgotten = nowMs - atMs >= REPLACED_FORGOTTEN_MS;
+    this.#replaced = { atMs: nowMs, times: isForgotten ? 1 : times + 1 };
+  }
+}
+
+const PACES = new Map<string, TokenPace>();
+
+/** Returns the same pace for the same token endpoint and client ID, so a reload of the configuration ends no wait. */
+export function paceOf(client: Pick<ClientCredentials, "tokenUrl" | "clientId">): TokenPace {
+  const name = JSON.stringify([client.tokenUrl, client.clientId]);
+  const pace = PACES.get(name) ?? new TokenPace();
+  PACES.set(name, pace);
+  return pace;
+}
+
+interface CurrentToken {
+  readonly token: string;
+  readonly atMs: number;
+  readonly lifeMs: number;
+  readonly isReplacement: boolean;
+}
+
 /** A token that several users share. Only one request is in flight at a time. */
 export class SharedToken {
   readonly #request: () => Promise<TokenResult>;
   readonly #nowMs: () => number;
-  #current: { readonly token: string; readonly atMs: number; readonly lifeMs: number } | null =
-    null;
+  readonly #pace: () => TokenPace;
+  #current: CurrentToken | null = null;
+  #isRejected = false;
   #inFlight: Promise<TokenResult> | null = null;
 
-  /** @param request if this rejects, so does `renew`. */
-  constructor(request: () => Promise<TokenResult>, nowMs: () => number) {
+  /** @param request does not reject. */
+  constructor(request: () => Promise<TokenResult>, nowMs: () => number, pace: () => TokenPace) {
     this.#request = request;
     this.#nowMs = nowMs;
+    this.#pace = pace;
   }
 
   /** Returns null if there is no token, or its lifetime has ended. */
@@ -187,25 +249,42 @@ export class SharedToken {
 
   /** Returns null if a new token is due. */
   fresh(): string | null {
-    return this.#at(RENEWED_AT_SHARE);
+    return this.#mustBeReplaced() ? null : this.#at(RENEWED_AT_SHARE);
   }
 
   /** Requests a token, or waits for the request in flight. */
   renew(): Promise<TokenResult> {
-    this.#inFlight ??= this.#request()
-      .then((result) => {
-        if (result.kind === "token") this.#current = { ...result, atMs: this.#nowMs() };
-        return result;
-      })
-      .finally(() => {
-        this.#inFlight = null;
-      });
+    this.#inFlight ??= this.#renewed().finally(() => {
+      this.#inFlight = null;
+    });
     return this.#inFlight;
   }
 
-  /** Drops this token, unless it has already been replaced. */
-  drop(token: string): void {
-    if (this.#current?.token === token) this.#current = null;
+  /** Notes that a server rejected this token. It stays in use until there is another one. */
+  reject(token: string): void {
+    if (this.#current?.token === token) this.#isRejected = true;
+  }
+
+  async #renewed(): Promise<TokenResult> {
+    const pace = this.#pace();
+    const startedAtMs = this.#nowMs();
+    if (pace.waitMs(startedAtMs) > 0) return { kind: "none", why: "it sent Retry-After" };
+    const result = await this.#request();
+    const atMs = this.#nowMs();
+    if (result.kind === "token") {
+      const { token, lifeMs } = result;
+      this.#current = { token, lifeMs, atMs, isReplacement: this.#isRejected };
+      if (this.#isRejected) pace.replaced(atMs);
+      this.#isRejected = false;
+    } else if (result.waitMs) {
+      pace.wait(atMs, result.waitMs);
+    }
+    return result;
+  }
+
+  #mustBeReplaced(): boolean {
+    if (!this.#isRejected || this.#current === null) return false;
+    return !this.#current.isReplacement || this.#pace().mayReplace(this.#nowMs());
   }
 
   #at(share: number): string | null {
@@ -216,34 +295,47 @@ export class SharedToken {
   }
 }
 
-/** Returns a function that returns a valid token, and requests one only if a new token is due. Throws `TokenError`. */
+export interface TokenSource {
+  /** Returns a valid token, and requests one only if a new token is due. Throws `TokenError`. */
+  token(): Promise<string>;
+  /** Call when a server rejected a token. */
+  reject(token: string): void;
+}
+
 export function tokenSource(
   credentials: ClientCredentials,
   clock: Clock,
-  request: TokenRequest = fetch,
-): () => Promise<string> {
-  const fetched = async (): Promise<TokenResult> => {
+  request: RequestCredentials = requestCredentials,
+): TokenSource {
+  const requestToken = async (): Promise<TokenResult> => {
     const { headers, form } = tokenRequest(credentials, clock.nowMs());
     try {
-      const response = await request(credentials.tokenUrl, {
+      const { status, retryAfter, body } = await request({
+        url: credentials.tokenUrl,
         method: "POST",
-        headers,
-        body: form,
-        signal: AbortSignal.timeout(REQUEST_LIMIT_MS),
-        redirect: "manual",
+        headers: { ...headers, "content-type": "application/x-www-form-urlencoded" },
+        body: form.toString(),
       });
-      return readToken(response.status, await response.text());
+      return readToken(status, body, retryAfterMs(retryAfter, clock.nowMs()));
     } catch (cause) {
-      throw new TokenError(noTokenText(credentials, `${cause}`), { cause });
+      return { kind: "none", why: asError(cause).message, cause };
     }
   };
-  const shared = new SharedToken(fetched, () => clock.nowMs());
-  return async () => {
+  const shared = new SharedToken(
+    requestToken,
+    () => clock.nowMs(),
+    () => paceOf(credentials),
+  );
+  const token = async (): Promise<string> => {
     const fresh = shared.fresh();
     if (fresh !== null) return fresh;
     const result = await shared.renew();
     if (result.kind === "token") return result.token;
+    const current = shared.current();
+    if (current !== null) return current;
     const check = "Check tokenUrl, clientId, clientSecret and scope.";
-    throw new TokenError(`${noTokenText(credentials, result.why)}. ${check}`);
+    const { why, cause } = result;
+    throw new TokenError(`${noTokenText(credentials, why)}. ${check}`, { cause });
   };
+  return { token, reject: (rejected) => shared.reject(rejected) };
 }

@@ -1,4 +1,5 @@
-// The sources of AWS credentials, with stand-ins for the endpoints of AWS.
+// The sources of AWS credentials, with stand-ins for the endpoints of AWS; and the bounds of every request for credentials
+// or for a token.
 
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -9,7 +10,11 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { type AwsEnvironment, awsCredentials } from "../../src/runtime/aws-credentials.ts";
+import { type ClientCredentials, tokenSource } from "../../src/runtime/oauth-token.ts";
+import { requestCredentials } from "../../src/runtime/request-credentials.ts";
+import { issue } from "../support/build/certificates.ts";
 import { ManualClock } from "../support/clock/manual-clock.ts";
+import { respondingServer } from "../support/servers/token-server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "switchyard-aws-"));
 const tokenFile = join(folder, "token");
@@ -159,4 +164,73 @@ test.each<[string, () => AwsEnvironment, RegExp]>([
   expect(error).toMatchObject({ name: "TokenError", retriable: true });
   expect(String(error)).toMatch(problem);
   expect(String(error)).not.toContain("hunter2");
+});
+
+const USERS: [string, (url: string) => Promise<unknown>][] = [
+  [
+    "a token",
+    (url) => {
+      const client = { clientId: "c", clientSecret: "hunter2", scope: null };
+      return tokenSource({ ...client, tokenUrl: url } satisfies ClientCredentials, clock).token();
+    },
+  ],
+  [
+    "AWS credentials",
+    (url) => {
+      const role = { AWS_ROLE_ARN: "r", AWS_WEB_IDENTITY_TOKEN_FILE: tokenFile };
+      return find({ ...role, AWS_ENDPOINT_URL_STS: url })();
+    },
+  ],
+];
+
+test.each(USERS)(
+  "%s: nothing is sent to a server with a self-signed certificate, whatever NODE_TLS_REJECT_UNAUTHORIZED is",
+  async (_name, request) => {
+    const { cert, key } = issue({ name: "localhost", hosts: ["localhost"] });
+    await using taking = await respondingServer((response) => response.end("{}"), { cert, key });
+    process.env.NODE_TLS_REJECT_UNAUTHORIZED = "0";
+    try {
+      await expect(request(taking.url)).rejects.toMatchObject({
+        name: "TokenError",
+        message: expect.stringContaining("self-signed certificate"),
+        cause: { code: "DEPTH_ZERO_SELF_SIGNED_CERT" },
+      });
+    } finally {
+      delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+    }
+    expect(taking.taken).toEqual([]);
+  },
+);
+
+test.each(USERS)("%s: an endless response is not read whole", async (_name, request) => {
+  let isClosed = Promise.resolve<unknown>(null);
+  await using flooding = await respondingServer((response) => {
+    isClosed = once(response, "close");
+    const more = () => {
+      while (!response.destroyed && response.write("x".repeat(65_536)));
+    };
+    response.on("drain", more);
+    more();
+  });
+  await expect(request(flooding.url)).rejects.toThrow(/its response is longer than 64 KiB/);
+  await isClosed;
+});
+
+test("a server that stays silent is an error that says so", async () => {
+  await using silent = await respondingServer(() => undefined);
+  const request = { url: silent.url, method: "GET", headers: {} } as const;
+  await expect(requestCredentials(request)).rejects.toThrow("no complete response within 5 s");
+});
+
+test("a redirect is not followed, and Retry-After is returned", async () => {
+  await using moved = await respondingServer((response) => {
+    response.writeHead(302, { location: `${origin}/elsewhere`, "retry-after": "7" }).end("moved");
+  });
+  const request = { url: moved.url, method: "POST", headers: {}, body: "a=b" } as const;
+  expect(await requestCredentials(request)).toEqual({
+    status: 302,
+    retryAfter: "7",
+    body: "moved",
+  });
+  expect(moved.taken[0]?.body).toBe("a=b");
 });

@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { afterAll, expect, test } from "vitest";
 
 import { SMALL } from "../support/build/config-source.ts";
@@ -47,4 +48,31 @@ test.each([
   expect(ended.status).toBe(status);
   expect(ended.stdout).toContain(out);
   expect(ended.stderr).toContain(err);
+});
+
+test("a proxy in the environment is named in one warning, without its value", async () => {
+  const env = {
+    ...process.env,
+    SWITCHYARD_KAFKA_BROKERS: "127.0.0.1:1",
+    HTTPS_PROXY: "",
+    https_proxy: "http://u:hunter2@proxy.example:3128",
+    HTTP_PROXY: "http://proxy.example:3128",
+  };
+  const config = file("proxy.yaml", `${SMALL}admin: { port: 0 }`);
+  const child = spawn(process.execPath, [BIN, "run", "-c", config], { env });
+  const lines: string[] = [];
+  for await (const line of createInterface({ input: child.stdout })) {
+    lines.push(line);
+    if (line.includes("kafka.waiting")) child.kill();
+  }
+  const named = lines.filter((line) => line.includes("proxy.not-used"));
+  expect(named).toHaveLength(1);
+  expect(JSON.parse(named[0] ?? "")).toMatchObject({
+    level: "warn",
+    msg: "proxy.not-used",
+    variables: expect.toSatisfy((names: string[]) =>
+      ["HTTP_PROXY", "https_proxy"].every((name) => names.includes(name)),
+    ),
+  });
+  expect(lines.join()).not.toContain("hunter2");
 });

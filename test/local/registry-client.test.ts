@@ -181,6 +181,21 @@ test("OAuth 2: a token for all lookups, another one when it is rejected", async 
   expect(issuer.asked).toEqual(["POST /token", "POST /token"]);
 });
 
+test("a registry that rejects every token causes one more token request, not one for each lookup", async () => {
+  await using issuer = await registryStandIn((_, response) =>
+    respondWithJson(response, 200, { access_token: `t${issuer.asked.length}`, expires_in: 300 }),
+  );
+  await using registry = await registryStandIn((_, response) =>
+    respondWithJson(response, 401, { error_code: 40_101 }),
+  );
+  const credentials = { tokenUrl: issuer.url, clientId: "c", clientSecret: SECRET, scope: null };
+  const authentication = { kind: "oauth", ...credentials } as const;
+  await using source = createSchemaSource({ urls: [registry.url], authentication, tls: null });
+  for (let lookups = 0; lookups < 5; lookups += 1) await source.lookup(7, never);
+  expect(registry.authorizations).toHaveLength(5);
+  expect(issuer.asked).toHaveLength(2);
+});
+
 test("an outage: no token, so the registry is not asked", async () => {
   await using issuer = await registryStandIn((_, response) =>
     respondWithJson(response, 400, { error: "invalid_client", hint: SECRET }),

@@ -16,13 +16,16 @@
  */
 
 import { endpointKey } from "../../domain/destination.ts";
+import { retryAfterMs } from "../../domain/retry-after.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import {
   noTokenText,
+  paceOf,
   readToken,
   type TokenResult,
   tokenRequest,
 } from "../../runtime/oauth-token.ts";
+import { CREDENTIAL_MAX_BYTES } from "../../runtime/request-credentials.ts";
 import type { Phases, Readiness, SenderHold, SendResult } from "../port.ts";
 import type { OAuth2 } from "./auth-settings.ts";
 import {
@@ -37,7 +40,6 @@ import type { WebhookRequest } from "./request.ts";
 import type { WebhookDestination, WebhookEndpoint } from "./settings.ts";
 import { TokenKeeper } from "./token-keeper.ts";
 
-const RESPONSE_MAX_BYTES = 65_536;
 const REPEAT_WITHIN_MS = 5_000;
 const LONG_CHARACTERS = 8;
 
@@ -84,8 +86,9 @@ export class Tokens {
     const connected = { endpoints: [endpoint], tls };
     const connections = this.#http.open(connected);
     const keeper = new TokenKeeper({
-      request: () => requestToken(connections, endpoint, auth, this.#clock.nowMs()),
+      request: () => requestToken(connections, endpoint, auth, this.#clock),
       failureText: (why) => noTokenText(auth, why),
+      pace: paceOf(auth),
       clock: this.#clock,
     });
     return { keeper, connections, connected, users: 0 };
@@ -109,9 +112,9 @@ function requestToken(
   connections: HttpConnections,
   endpoint: WebhookEndpoint,
   auth: OAuth2,
-  nowMs: number,
+  clock: Clock,
 ): Promise<TokenResult> {
-  const { headers, form } = tokenRequest(auth, nowMs);
+  const { headers, form } = tokenRequest(auth, clock.nowMs());
   const request: WebhookRequest = {
     method: "POST",
     url: auth.tokenUrl,
@@ -123,21 +126,21 @@ function requestToken(
     body: Buffer.from(form.toString()),
     readsResponse: true,
   };
-  const phases: Phases = { keepBytes: RESPONSE_MAX_BYTES };
+  const phases: Phases = { keepBytes: CREDENTIAL_MAX_BYTES };
   return new Promise((resolve) => {
-    const done = (result: SendResult) => resolve(tokenIn(result, phases.kept ?? []));
+    const done = (result: SendResult) => resolve(tokenIn(result, phases.kept ?? [], clock.nowMs()));
     connections.send(endpoint, request, done, phases);
   });
 }
 
-function tokenIn(result: SendResult, kept: readonly Buffer[]): TokenResult {
+function tokenIn(result: SendResult, kept: readonly Buffer[], nowMs: number): TokenResult {
   if (result.kind === "no-response") return { kind: "none", why: `no response, ${result.cause}` };
   // If the response is unsuccessful, only its start is kept.
   const body = result.body ?? Buffer.concat(kept);
-  if (body.length > RESPONSE_MAX_BYTES) {
+  if (body.length > CREDENTIAL_MAX_BYTES) {
     return { kind: "none", why: "its response is longer than 64 KiB" };
   }
-  return readToken(result.status, body.toString());
+  return readToken(result.status, body.toString(), retryAfterMs(result.retryAfter, nowMs));
 }
 
 /** Sends the requests of one destination. */
@@ -239,7 +242,7 @@ export class Authorized implements HttpConnections, Readiness {
 
   async #sendAgain(exchange: Exchange, keeper: TokenKeeper, first: First): Promise<void> {
     const { done, phases } = exchange;
-    const token = await keeper.replace(first.token);
+    const token = await keeper.obtain(first.token);
     const elapsedMs = Math.max(0, keeper.nowMs() - first.startedAtMs);
     if (token === null || this.#isClosed || elapsedMs > REPEAT_WITHIN_MS) {
       done(first.result);

@@ -7,8 +7,10 @@
  *   is in the last fifth of its lifetime                         the token is used, and a new one is requested
  *   is missing, or its lifetime has ended                        the destination is on hold, and a token is requested
  *
- *   a token request fails                                        it is repeated after 1 s, 2 s, 4 s, then every 5 s
- *   an endpoint responds 401 to the current token                that token is dropped, and a new one is requested
+ *   a token request fails                                        it is repeated after 1 s, 2 s, 4 s, then every 5 s,
+ *                                                                and not before the time in `Retry-After`
+ *   an endpoint responds 401 to the current token                a new one is requested, unless it is too early for
+ *                                                                that; until it arrives, the current one is used
  *   ... to a token that has been replaced                        the current token is used
  *
  * A destination without deliveries needs no token, so it is not put on hold when the lifetime of its token ends. The
@@ -16,7 +18,7 @@
  */
 
 import type { Clock } from "../../runtime/clock.ts";
-import { SharedToken, type TokenResult } from "../../runtime/oauth-token.ts";
+import { SharedToken, type TokenPace, type TokenResult } from "../../runtime/oauth-token.ts";
 import type { SenderHold } from "../port.ts";
 
 const FIRST_WAIT_MS = 1_000;
@@ -31,6 +33,7 @@ export interface KeeperPorts {
   readonly request: () => Promise<TokenResult>;
   /** Returns a sentence about a failed token request. */
   readonly failureText: (why: string) => string;
+  readonly pace: TokenPace;
   readonly clock: Clock;
 }
 
@@ -48,7 +51,12 @@ export class TokenKeeper {
 
   constructor(ports: KeeperPorts) {
     this.#ports = ports;
-    this.#token = new SharedToken(ports.request, () => ports.clock.nowMs());
+    const { request, clock, pace } = ports;
+    this.#token = new SharedToken(
+      request,
+      () => clock.nowMs(),
+      () => pace,
+    );
   }
 
   /** Returns the token for a request that starts now; null if there is none yet. */
@@ -69,25 +77,19 @@ export class TokenKeeper {
   }
 
   /**
-   * Call this when an endpoint has responded 401 to a token. Resolves with another token, or with null if none could
-   * be obtained.
-   */
-  replace(rejected: string): Promise<string | null> {
-    this.#token.drop(rejected);
-    return this.obtain();
-  }
-
-  /**
    * Resolves with the current token, or with the token from the request in flight. Resolves with null if there is
    * neither, or if that request fails.
+   *
+   * @param rejected the token to which an endpoint has responded 401; the result is another one, or null.
    */
-  async obtain(): Promise<string | null> {
+  async obtain(rejected: string | null = null): Promise<string | null> {
+    if (rejected !== null) this.#token.reject(rejected);
     const token = this.take();
-    if (token !== null) return token;
+    if (token !== null && token !== rejected) return token;
     // If the next token request is not due yet, there is no wait for it, because the delivery will be retried later.
-    if (this.#nextRequestAtMs > this.nowMs()) return null;
+    if (!this.#isRequesting || this.#nextRequestAtMs > this.nowMs()) return null;
     const result = await this.#token.renew();
-    return result.kind === "token" ? result.token : null;
+    return result.kind === "token" && result.token !== rejected ? result.token : null;
   }
 
   nowMs(): number {
@@ -107,7 +109,7 @@ export class TokenKeeper {
   async #requestUntilFresh(): Promise<void> {
     if (this.#isRequesting || this.#closed.signal.aborted) return;
     this.#isRequesting = true;
-    const { clock, failureText } = this.#ports;
+    const { clock, failureText, pace } = this.#ports;
     this.#nextRequestAtMs = clock.nowMs();
     for (let failures = 1; ; failures += 1) {
       const result = await this.#token.renew();
@@ -115,7 +117,7 @@ export class TokenKeeper {
       if (result.kind === "token") break;
       this.#error = failureText(result.why);
       if (this.#token.current() === null) this.#missingSinceMs ??= clock.nowMs();
-      const waitMs = waitBeforeRequest(failures);
+      const waitMs = Math.max(waitBeforeRequest(failures), pace.waitMs(clock.nowMs()));
       this.#nextRequestAtMs = clock.nowMs() + waitMs;
       this.#tell();
       if (!(await this.#sleep(waitMs))) return;

@@ -148,8 +148,8 @@ function saslOptions(connection: KafkaConnection, clock: Clock): SaslOptions | u
         return current().scope;
       },
     };
-    const token = tokenSource(credentials, clock);
-    const oauthBearerProvider = async () => ({ value: await token() });
+    const source = tokenSource(credentials, clock);
+    const oauthBearerProvider = async () => ({ value: await source.token() });
     return { mechanism: sasl.mechanism, oauthBearerProvider };
   }
   if (sasl.mechanism === "aws-msk-iam") {

@@ -166,6 +166,7 @@ export const LOG_FIELDS = {
   unreachableForMs: { type: "number" },
   until: { type: "instant" },
   url: { type: "string" },
+  variables: { type: "strings" },
   version: { type: "string" },
   waiting: { type: "number", meaning: "Number of schemas that are being looked up." },
   warnings: { type: "strings" },

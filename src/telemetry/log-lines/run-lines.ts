@@ -30,6 +30,13 @@ export const RUN_LINES = {
     fields: ["version", "node", "stages"],
     optional: ["file"],
   },
+  "proxy.not-used": {
+    levels: ["warn"],
+    meaning:
+      "The environment names a proxy, which Switchyard does not use: it connects to endpoints directly.",
+    action: "Allow direct connections, or remove the variables.",
+    fields: ["variables"],
+  },
   "admin.listening": {
     levels: ["info"],
     meaning: "`/metrics`, `/livez` and `/readyz` became available.",

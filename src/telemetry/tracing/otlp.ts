@@ -82,7 +82,11 @@ const KINDS: Readonly<Record<SpanKind, OtelKind>> = {
 /** The caller closes it, after the last span has ended. */
 export function createOtlp(options: OtlpOptions, watch: OtlpWatch): ClosableTracing {
   const { url, headers, sampleRatio, serviceName, version, random } = options;
-  const exporter = watched(new OTLPTraceExporter({ url, headers: { ...headers } }), watch);
+  // Each post opens a connection, so a new address or certificate of the collector is noticed within 5 s. Verification
+  // cannot be disabled, not even with NODE_TLS_REJECT_UNAUTHORIZED.
+  const httpAgentOptions = { keepAlive: false, maxCachedSessions: 0, rejectUnauthorized: true };
+  const library = new OTLPTraceExporter({ url, headers: { ...headers }, httpAgentOptions });
+  const exporter = watched(library, watch);
   const provider = new TracerProvider({
     // The library keeps all spans, because spans of traces that are not kept are never started.
     sampler: new AlwaysOnSampler(),

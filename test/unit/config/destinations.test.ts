@@ -76,6 +76,8 @@ webhook batch: { wait: 11s } | .batch.wait | "11s" | from 1ms to 10s
 webhook batch: { format: list } | .batch.format | "list" | array or ndjson
 webhook batch: { responses: some } | .batch.responses | "some" | whole or each
 webhook batch: { size: 2 } | .batch.size | an unknown setting | one of calls
+webhook auth: { type: oauth2, tokenUrl: "http://169.254.169.254/token", clientId: c, clientSecret: s } | .auth.tokenUrl | 169.254.169.254 (link-local) | a public address
+webhook auth: { type: oauth2, tokenUrl: "http://localhost:1/", clientId: c, clientSecret: s } | .auth.tokenUrl | localhost (loopback) | a public address
 webhook deliver: all | .deliver | "all" | any or every
 webhook name: "" | .name | "" | a name
 webhook standardWebhooks: true | .sharedSecret | nothing | which standardWebhooks requires

@@ -11,9 +11,10 @@ import { decide } from "../../../src/deliver/decide.ts";
 import { outcomeClass } from "../../../src/deliver/report.ts";
 import type { SendResult } from "../../../src/destinations/port.ts";
 import { causeOf } from "../../../src/destinations/webhook/cause.ts";
-import { judge, retryAfterMs } from "../../../src/destinations/webhook/judge.ts";
+import { judge } from "../../../src/destinations/webhook/judge.ts";
 import { endpointKey } from "../../../src/domain/destination.ts";
 import { endpointNames } from "../../../src/domain/endpoint-name.ts";
+import { retryAfterMs } from "../../../src/domain/retry-after.ts";
 import {
   deliveryOf,
   refsOf,

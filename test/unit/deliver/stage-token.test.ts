@@ -93,8 +93,38 @@ test("a delivery that was attempted keeps its window while there is no token", a
   expect(await world.metrics.text()).toContain(
     'switchyard_deliveries_expired_while_due_total{destination="crm",reason="token"} 1\n',
   );
-  // This is the first attempt, whose token could not be replaced.
-  expect(world.http.sent.map(idOf)).toEqual(["m0"]);
+  // The token could not be replaced, and was used until its life was over.
+  expect(new Set(world.http.sent.map(idOf))).toEqual(new Set(["m0"]));
+  expect(new Set(world.http.sent.map(tokenOf))).toEqual(new Set(["t1"]));
+});
+
+test("a destination whose endpoint rejects the token does not put others with the same token on hold", async () => {
+  const other = webhookDestination({ id: "other", urls: ["http://other.test/"], auth: AUTH });
+  const { world, append, deliver } = await worldOf(
+    (earlier) => (earlier === 0 ? "t1" : 500),
+    ({ url }) => (url === "http://other.test/" ? 200 : 401),
+    [DESTINATION, other],
+  );
+  append("m0");
+  await world.settle(1_000);
+  for (const id of ["m1", "m2", "m3"]) {
+    world.append({ messageId: id as MessageId, destination: other.id });
+  }
+  await world.settle(10_000);
+  expect(deliver.destinations?.().map(({ hold }) => hold)).toEqual([null, null]);
+  expect(world.http.sent.filter(({ url }) => url === "http://other.test/")).toHaveLength(3);
+});
+
+test("an endpoint that always responds 401 to 1,000 calls causes a few token requests", async () => {
+  const { world, append } = await worldOf(
+    (earlier) => `t${earlier + 1}`,
+    () => 401,
+    [webhookDestination({ urls: ["http://crm.test/"], auth: { ...AUTH, clientId: "always" } })],
+  );
+  append(...Array.from({ length: 1_000 }, (_, n) => `m${n}`));
+  await world.settle(60_000);
+  expect(world.http.sent.length).toBeGreaterThan(1_000);
+  expect(world.tokenRequests.length).toBeLessThanOrEqual(4);
 });
 
 test("a 401 is followed by a new token within the same attempt", async () => {

@@ -25,7 +25,7 @@ const TABLE: readonly Row[] = [
   // Ground.
   ["domain", "", "ipaddr.js"],
   ["words", "domain", ""],
-  ["runtime", "", "node ipaddr.js"],
+  ["runtime", "domain", "node ipaddr.js"],
   // What rules make of a call: pure, and needed where the configuration is checked as well.
   ["route/rules/fql", "domain", ""],
   ["route/rules", "domain route/rules/fql", ""],

@@ -2,13 +2,16 @@ import { generateKeyPairSync, verify } from "node:crypto";
 import { beforeEach, expect, test } from "vitest";
 
 import {
+  paceOf,
   readToken,
   SharedToken,
   TokenError,
+  TokenPace,
   type TokenResult,
   tokenRequest,
   tokenSource,
 } from "../../../src/runtime/oauth-token.ts";
+import type { CredentialRequest } from "../../../src/runtime/request-credentials.ts";
 
 const CREDENTIALS = {
   tokenUrl: "https://id.example/token",
@@ -18,7 +21,7 @@ const CREDENTIALS = {
 } as const;
 
 let nowMs = 0;
-let requests: { readonly url: string; readonly init: RequestInit | undefined }[] = [];
+let requests: CredentialRequest[] = [];
 let responses: (() => Response | Promise<Response>)[] = [];
 const clock = { nowMs: () => nowMs, sleep: () => Promise.resolve() };
 
@@ -28,11 +31,13 @@ beforeEach(() => {
   responses = [];
 });
 
-async function respond(url: string | URL | Request, init?: RequestInit): Promise<Response> {
-  requests.push({ url: `${url}`, init });
+async function respond(request: CredentialRequest) {
+  requests.push(request);
   const next = responses.shift();
   if (next === undefined) throw new Error("no response is left");
-  return await next();
+  const response = await next();
+  const { status, headers } = response;
+  return { status, retryAfter: headers.get("retry-after"), body: await response.text() };
 }
 
 function token(text: string, expiresIn?: number): () => Response {
@@ -41,19 +46,19 @@ function token(text: string, expiresIn?: number): () => Response {
 
 test("asks by client credentials, with the secret in the header", async () => {
   responses = [token("t1", 100)];
-  expect(await tokenSource(CREDENTIALS, clock, respond)()).toBe("t1");
+  expect(await tokenSource(CREDENTIALS, clock, respond).token()).toBe("t1");
   const [request] = requests;
   expect(request?.url).toBe(CREDENTIALS.tokenUrl);
-  expect(request?.init?.method).toBe("POST");
-  expect(`${request?.init?.body}`).toBe("grant_type=client_credentials&scope=kafka");
-  const authorization = new Headers(request?.init?.headers).get("authorization") ?? "";
+  expect(request?.method).toBe("POST");
+  expect(`${request?.body}`).toBe("grant_type=client_credentials&scope=kafka");
+  const authorization = request?.headers.authorization ?? "";
   const basic = Buffer.from(authorization.slice("Basic ".length), "base64").toString();
   expect(basic).toBe("switchyard:s3cr%3At");
 });
 
 test("connections share a request and a token, which is renewed after four fifths of its life", async () => {
   responses = [token("t1", 100), token("t2")];
-  const source = tokenSource({ ...CREDENTIALS, scope: null }, clock, respond);
+  const { token: source } = tokenSource({ ...CREDENTIALS, scope: null }, clock, respond);
   expect(await Promise.all([source(), source(), source()])).toEqual(["t1", "t1", "t1"]);
   nowMs = 79_999;
   expect(await source()).toBe("t1");
@@ -64,7 +69,7 @@ test("connections share a request and a token, which is renewed after four fifth
 
 test("a token that was fetched by a clock which was set back since then is fetched again", async () => {
   responses = [token("t1", 100), token("t2", 100)];
-  const source = tokenSource(CREDENTIALS, clock, respond);
+  const { token: source } = tokenSource(CREDENTIALS, clock, respond);
   nowMs = 3_600_000;
   expect(await source()).toBe("t1");
   nowMs = 0;
@@ -81,7 +86,7 @@ test.each([
   "%s is an outage, without the secret in its text; the next call asks again",
   async (_name, bad, text) => {
     responses = [bad, token("t1")];
-    const source = tokenSource(CREDENTIALS, clock, respond);
+    const { token: source } = tokenSource(CREDENTIALS, clock, respond);
     const failed = source();
     await expect(failed).rejects.toBeInstanceOf(TokenError);
     await expect(failed).rejects.toThrow(text);
@@ -187,16 +192,21 @@ test.each([
   },
 );
 
-test("in the last fifth of its life a token can still be used, and one that was replaced is not dropped", async () => {
-  const results: TokenResult[] = ["t1", "t2"].map((token) => ({
-    kind: "token",
-    token,
-    lifeMs: 100,
-  }));
-  const shared = new SharedToken(
+function sharing(...results: TokenResult[]) {
+  const pace = new TokenPace();
+  return new SharedToken(
     async () => results.shift() ?? { kind: "none", why: "over" },
     () => nowMs,
+    () => pace,
   );
+}
+
+function of(text: string, lifeMs: number): TokenResult {
+  return { kind: "token", token: text, lifeMs };
+}
+
+test("in the last fifth of its life a token can still be used", async () => {
+  const shared = sharing(of("t1", 100), of("t2", 100));
   expect([shared.current(), shared.fresh()]).toEqual([null, null]);
   await Promise.all([shared.renew(), shared.renew()]);
   nowMs = 79;
@@ -206,8 +216,45 @@ test("in the last fifth of its life a token can still be used, and one that was 
   nowMs = 100;
   expect(shared.current()).toBe(null);
   await shared.renew();
-  shared.drop("t1");
   expect(shared.current()).toBe("t2");
-  shared.drop("t2");
-  expect(shared.current()).toBe(null);
+});
+
+test("a rejected token may be replaced at once, its replacement after 10 s; both stay in use", async () => {
+  const shared = sharing(of("t1", 100_000), of("t2", 100_000));
+  await shared.renew();
+  shared.reject("t0");
+  expect(shared.fresh()).toBe("t1");
+  shared.reject("t1");
+  expect([shared.current(), shared.fresh()]).toEqual(["t1", null]);
+  await shared.renew();
+  shared.reject("t2");
+  nowMs = 9_999;
+  expect([shared.current(), shared.fresh()]).toEqual(["t2", "t2"]);
+  nowMs = 10_000;
+  expect([shared.current(), shared.fresh()]).toEqual(["t2", null]);
+});
+
+test("a pace belongs to a token endpoint and a client ID, whatever the scope", () => {
+  const pace = paceOf({ ...CREDENTIALS, clientId: "paced" });
+  pace.wait(nowMs, 9_000_000);
+  expect(paceOf({ ...CREDENTIALS, clientId: "paced", scope: "x" } as never).waitMs(nowMs)).toBe(
+    3_600_000,
+  );
+  expect(paceOf({ ...CREDENTIALS, clientId: "other" }).waitMs(nowMs)).toBe(0);
+  nowMs = -1;
+  expect(pace.waitMs(nowMs)).toBe(0);
+});
+
+test("while a request fails, a source uses the token until its life is over, and keeps Retry-After", async () => {
+  const busy = () => new Response("", { status: 429, headers: { "retry-after": "5" } });
+  responses = [token("t1", 100), busy, token("t2", 100)];
+  const source = tokenSource({ ...CREDENTIALS, clientId: "limited" }, clock, respond);
+  await source.token();
+  source.reject("t1");
+  expect(await source.token()).toBe("t1");
+  nowMs = 4_999;
+  expect(await source.token()).toBe("t1");
+  expect(requests).toHaveLength(2);
+  nowMs = 5_000;
+  expect(await source.token()).toBe("t2");
 });

@@ -6,7 +6,7 @@ import {
   TokenKeeper,
   waitBeforeRequest,
 } from "../../../../src/destinations/webhook/token-keeper.ts";
-import type { TokenResult } from "../../../../src/runtime/oauth-token.ts";
+import { TokenPace, type TokenResult } from "../../../../src/runtime/oauth-token.ts";
 import { ManualClock } from "../../../support/clock/manual-clock.ts";
 
 const NONE: TokenResult = { kind: "none", why: "status 401" };
@@ -20,6 +20,7 @@ function keeperOf(...results: (TokenResult | string)[]) {
   let changes = 0;
   const keeper = new TokenKeeper({
     clock,
+    pace: new TokenPace(),
     failureText: (why) => `No token: ${why}`,
     request: () => {
       requestedAtMs.push(clock.nowMs() - startMs);
@@ -103,27 +104,80 @@ test("a destination without deliveries requests none, and is not on hold", async
   expect(keeper.take()).toBe("t2");
 });
 
-test("a rejected token is replaced by one request, whoever noticed it", async () => {
+test("a rejected token is replaced by one request, whoever noticed it, and is used until then", async () => {
   const { clock, keeper, requestedAtMs } = keeperOf("t1", "t2");
   keeper.take();
   await clock.advance(REQUEST_MS);
-  const replaced = Promise.all(["t1", "t1", "t1"].map((token) => keeper.replace(token)));
-  expect(keeper.take()).toBe(null);
+  const replaced = Promise.all(["t1", "t1", "t1"].map((token) => keeper.obtain(token)));
+  expect([keeper.take(), keeper.hold()]).toEqual(["t1", null]);
   await clock.advance(REQUEST_MS);
   expect(await replaced).toEqual(["t2", "t2", "t2"]);
-  expect(await keeper.replace("t1")).toBe("t2");
+  expect(await keeper.obtain("t1")).toBe("t2");
   expect(requestedAtMs).toHaveLength(2);
 });
 
-test("between two failed requests a rejected token is not waited for", async () => {
+test("between two failed requests a rejected token is not waited for, and others still use it", async () => {
   const { clock, keeper, requestedAtMs } = keeperOf("t1");
   keeper.take();
   await clock.advance(REQUEST_MS);
-  const first = keeper.replace("t1");
+  const first = keeper.obtain("t1");
   await clock.advance(REQUEST_MS);
   expect(await first).toBe(null);
-  expect(await keeper.replace("t1")).toBe(null);
+  expect(await keeper.obtain("t1")).toBe(null);
   expect(requestedAtMs).toHaveLength(2);
+  await clock.advance(60_000);
+  expect([keeper.take(), keeper.hold()]).toEqual(["t1", null]);
+  await clock.advance(40_000);
+  expect(keeper.take()).toBe(null);
+  expect(keeper.hold()).toMatchObject({ error: "No token: status 401" });
+});
+
+test("a token endpoint that issues the rejected token again has not issued another one", async () => {
+  const { clock, keeper } = keeperOf("t1", "t1");
+  keeper.take();
+  await clock.advance(REQUEST_MS);
+  const replaced = keeper.obtain("t1");
+  await clock.advance(REQUEST_MS);
+  expect(await replaced).toBe(null);
+  expect(keeper.take()).toBe("t1");
+});
+
+test("new tokens that are rejected are replaced after 10 s, 20 s, 40 s, 80 s, then every 2 minutes", async () => {
+  const { clock, keeper, requestedAtMs } = keeperOf(
+    ...Array.from({ length: 20 }, (_, n) => tokenOf(`t${n}`, 10_000_000)),
+  );
+  const rejectFor = async (seconds: number) => {
+    for (let passed = 0; passed < seconds; passed += 1) {
+      void keeper.obtain(keeper.take());
+      await clock.advance(1_000);
+    }
+  };
+  keeper.take();
+  await clock.advance(1_000);
+  await rejectFor(600);
+  expect(requestedAtMs.map((ms) => Math.round(ms / 1_000))).toEqual([
+    0, 1, 12, 33, 74, 155, 276, 397, 518,
+  ]);
+  // Ten minutes without a replacement end the waits.
+  await clock.advance(600_000);
+  const count = requestedAtMs.length;
+  await rejectFor(15);
+  expect(requestedAtMs.length - count).toBe(2);
+});
+
+test("Retry-After holds for every token of the client, and a token stays in use meanwhile", async () => {
+  const { clock, keeper, requestedAtMs } = keeperOf("t1", {
+    kind: "none",
+    why: "status 429",
+    waitMs: 30_000,
+  });
+  keeper.take();
+  await clock.advance(REQUEST_MS);
+  expect(await Promise.race([keeper.obtain("t1"), clock.advance(REQUEST_MS)])).not.toBe("t2");
+  await clock.advance(29_999);
+  expect([requestedAtMs, keeper.take()]).toEqual([[0, 10], "t1"]);
+  await clock.advance(1);
+  expect(requestedAtMs).toEqual([0, 10, 30_020]);
 });
 
 test("once closed it requests nothing", async () => {
