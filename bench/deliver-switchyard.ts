@@ -28,7 +28,12 @@ const kafka = benchKafka(brokers);
 const producer = kafka.producer();
 const loopback = parseNetwork("127.0.0.0/8");
 if (loopback === null) throw new Error("127.0.0.0/8 is no network");
-const http = createHttp({ timeoutMs: 5_000, allowNetworks: [loopback], ca: null });
+const http = createHttp({
+  timeoutMs: 5_000,
+  allowNetworks: [loopback],
+  connectionMaxAgeMs: 60_000,
+  ca: null,
+});
 const meter = createMeter();
 const finished = Promise.withResolvers<void>();
 let done = 0;

@@ -302,6 +302,11 @@ export const SETTINGS = section("", {
       [],
       "Private networks that webhooks may be sent to. All others are blocked.",
     ),
+    connectionMaxAge: setting(
+      duration(1_000, 86_400_000),
+      "1m",
+      "Age from which a connection is not used for another request, so that a new address or certificate is noticed.",
+    ),
     ca: optional(certificateFile, "Certificates of a private CA, for every destination."),
   }),
   ingest: ingestSettings,

@@ -125,6 +125,8 @@ export interface TransportOptions {
   readonly timeoutMs: number;
   /** Private networks to which requests may be sent. */
   readonly allowNetworks: readonly Network[];
+  /** The age from which a connection is not used for another request, and a TLS session not resumed. */
+  readonly connectionMaxAgeMs: number;
   /** A private CA as PEM text, added to the public roots; null if there is none. */
   readonly ca: string | null;
 }

@@ -15,6 +15,8 @@ export interface SocketOptions {
   /** `true` if requests may go to this IP address. */
   readonly allowAddress: (ip: string) => boolean;
   readonly resolve: Resolve;
+  /** The age from which a connection is not used for another request, and a session not resumed. */
+  readonly connectionMaxAgeMs: number;
   /**
    * If a name has several addresses, the time limit for connecting to each address except the last. Must be an integer.
    */
@@ -33,10 +35,14 @@ export interface SocketTarget {
 /**
  * The last TLS session of an origin, which makes later handshakes shorter. Resuming a session skips the certificate
  * check, so a session is kept only if its certificate has passed the check, and is used only while that certificate is
- * valid.
+ * valid and the check is recent.
  */
 export interface TlsSession {
-  last: { readonly bytes: Buffer; readonly validUntilMs: number } | null;
+  last: {
+    readonly bytes: Buffer;
+    readonly validUntilMs: number;
+    readonly checkedAtMs: number;
+  } | null;
 }
 
 class AddressBlockedError extends Error {
@@ -99,11 +105,12 @@ export function openSocket(
 
 function connectSecure(
   common: { host: string; port: number; lookup: LookupFunction },
-  { secureContext }: SocketOptions,
+  { secureContext, connectionMaxAgeMs }: SocketOptions,
   stored: TlsSession,
 ): TLSSocket {
-  const offered =
-    stored.last !== null && stored.last.validUntilMs > Date.now() ? stored.last : null;
+  const { last } = stored;
+  const isRecent = last !== null && performance.now() - last.checkedAtMs < connectionMaxAgeMs;
+  const offered = isRecent && last.validUntilMs > Date.now() ? last : null;
   const socket = connectTls({
     ...common,
     // Selects the certificate of a server that hosts several names (RFC 6066, 3).
@@ -123,8 +130,9 @@ function connectSecure(
       return;
     }
     const validUntilMs = certificate?.validToDate.getTime() ?? resumed?.validUntilMs ?? 0;
+    const checkedAtMs = resumed?.checkedAtMs ?? performance.now();
     socket.on("session", (bytes) => {
-      stored.last = { bytes, validUntilMs };
+      stored.last = { bytes, validUntilMs, checkedAtMs };
     });
   });
   return socket;

@@ -1,6 +1,14 @@
 /**
  * Manages the connections to an origin. For each connection there is an undici `Client`, which opens the connection for
  * the first request, and opens a new one if the connection was closed between two requests.
+ *
+ *   a free connection, when a request needs one    the request
+ *   is younger than `connectionMaxAgeMs`           uses it
+ *   is older                                       uses another one, and this one is closed
+ *   there is none                                  opens one: its name is resolved and its certificate is checked again
+ *
+ * What was true when a connection was opened, such as an address or a certificate, is therefore not used for longer.
+ * TLS sessions have the same greatest age, because resuming one skips the check of the certificate.
  */
 
 import type { Socket } from "node:net";
@@ -22,6 +30,7 @@ export interface KeptConnection {
   readonly client: Client;
   readonly bounds: ResponseBounds;
   socket: Socket | null;
+  openedAtMs: number;
   /** Called with each socket that is opened for the current request; null if there is no listener. */
   onOpen: OpeningListener | null;
 }
@@ -50,8 +59,13 @@ function createOrigin(name: string, url: URL, options: SocketOptions): Origin {
 }
 
 /** Takes a connection for exclusive use. Return the connection with `keepConnection`, or drop it. */
-export function takeConnection(origin: Origin): KeptConnection {
-  return origin.free.pop() ?? makeConnection(origin);
+export function takeConnection(origin: Origin, nowMs: number): KeptConnection {
+  for (;;) {
+    const kept = origin.free.pop();
+    if (kept === undefined) return makeConnection(origin);
+    if (nowMs - kept.openedAtMs < origin.options.connectionMaxAgeMs) return kept;
+    dropConnection(origin, kept);
+  }
 }
 
 /** Like `takeConnection`, but always returns a new connection. */
@@ -64,6 +78,7 @@ export function makeConnection(origin: Origin): KeptConnection {
   const client = new Client(url.origin, {
     allowH2: false,
     pipelining: 1,
+    keepAliveMaxTimeout: options.connectionMaxAgeMs,
     // The request's deadline replaces these timeouts.
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -78,10 +93,12 @@ export function makeConnection(origin: Origin): KeptConnection {
       boundResponse(socket, kept.bounds);
       if (isSecure) boundWireBytes(socket, kept.bounds);
       kept.socket = socket;
+      kept.openedAtMs = performance.now();
       kept.onOpen?.opening(socket, target);
     },
   });
-  const kept: KeptConnection = { client, bounds: new ResponseBounds(), socket: null, onOpen: null };
+  const unopened = { socket: null, openedAtMs: 0, onOpen: null };
+  const kept: KeptConnection = { client, bounds: new ResponseBounds(), ...unopened };
   origin.all.add(kept);
   return kept;
 }

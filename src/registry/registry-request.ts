@@ -68,6 +68,7 @@ export function createExchange({ authentication, tls }: RegistryConnection): Exc
     autoSelectFamilyAttemptTimeout: ADDRESS_PATIENCE_MS,
     // This is set explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect.
     rejectUnauthorized: true,
+    maxCachedSessions: 0,
     secureContext: tls === null ? undefined : secureContext(tls),
   };
   // Connections are not kept alive, because using a connection that the registry has closed would look like an outage.

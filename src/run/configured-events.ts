@@ -125,7 +125,7 @@ function spokenFor(
 type Webhook = NonNullable<Config["operatorEvents"]["webhook"]>;
 
 function postToOperator(
-  { timeoutMs, allowNetworks, ca }: Config["delivery"],
+  delivery: Config["delivery"],
   webhook: Webhook,
   deps: PostDeps,
   of: { readonly topic: string; readonly group: string },
@@ -135,7 +135,7 @@ function postToOperator(
     url: webhook.url,
     headers: webhook.headers,
   };
-  const http = createHttp({ timeoutMs, allowNetworks, ca });
+  const http = createHttp(delivery);
   const connections = http.open({ endpoints: [endpoint], tls: null });
   const posts = postEvents(deps, {
     ...of,

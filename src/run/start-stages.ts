@@ -113,10 +113,10 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
   },
   deliver: async ({ deps, config, common }) => {
     const { startDeliver, startAttemptsTopic } = await STAGE_CODE.deliver();
-    const { timeoutMs, retryWindowMs, retryDelaysMs, allowNetworks, ca } = config.delivery;
+    const { retryWindowMs, retryDelaysMs } = config.delivery;
     const destinations = config.destinations.filter(isAttempted);
     const maxBytes = share;
-    const transport = await openTransport({ timeoutMs, allowNetworks, ca });
+    const transport = await openTransport(config.delivery);
     const own = {
       destinations,
       retryDelaysMs,

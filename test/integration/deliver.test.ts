@@ -74,7 +74,12 @@ const status = (code: number) => (_earlier: number, response: ServerResponse) =>
   response.writeHead(code).end();
 };
 
-const TRANSPORT = { timeoutMs: 5_000, allowNetworks: LOOPBACK, ca: null };
+const TRANSPORT = {
+  timeoutMs: 5_000,
+  allowNetworks: LOOPBACK,
+  connectionMaxAgeMs: 60_000,
+  ca: null,
+};
 
 /** Starts the deliver and delay stages for one destination, with separate topics. */
 async function pipeline(

@@ -4,7 +4,7 @@ import type { LookupAddress } from "node:dns";
 import { once } from "node:events";
 import { isIP } from "node:net";
 import { Worker } from "node:worker_threads";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { Resolve } from "../../src/http/lookup.ts";
 import { endpointOf } from "../support/build/webhook-destination.ts";
 import { httpClient, outcome } from "../support/servers/http-client.ts";
@@ -174,6 +174,28 @@ test("a name that has moved to a private address is rejected from the next conne
   }
   expect(outcomes).toEqual([200, "address", 200]);
   expect(server.connections()).toBe(2);
+});
+
+test("requests follow a name that moves once their connections have their greatest age, however many there are", async () => {
+  const clock = vi.spyOn(performance, "now");
+  const startMs = performance.now();
+  await using old = await rawServer((socket) => socket.write(OK));
+  const place = { host: "127.0.0.2", port: Number(new URL(old.url).port) };
+  await using moved = await rawServer((socket) => socket.write(OK), true, place);
+  const { resolve, asked } = names(["127.0.0.1"], ["127.0.0.2"]);
+  await using http = httpClient({ resolve, connectionMaxAgeMs: 60_000 });
+  const connections = [];
+  // A request every 200 ms: the connection is never idle for long enough to be closed for that reason.
+  for (let atMs = 0; atMs <= 60_000; atMs += 200) {
+    clock.mockReturnValue(startMs + atMs);
+    expect(outcome(await http.post(at(old, "moving.example.com")))).toBe(200);
+    connections.push(`${old.connections()} ${moved.connections()}`);
+  }
+  clock.mockRestore();
+  expect(new Set(connections.slice(0, -1))).toEqual(new Set(["1 0"]));
+  expect(connections.at(-1)).toBe("1 1");
+  expect(asked).toHaveLength(2);
+  await expect.poll(old.open).toBe(0);
 });
 
 test.each([

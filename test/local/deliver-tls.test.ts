@@ -208,12 +208,13 @@ test("sessions are resumed, and a resumed one is as good as it was", async () =>
   expect(server.handshakes.map(({ isResumed }) => isResumed)).toEqual([false, true]);
 });
 
-test("a session is not resumed once the certificate it was made with has run out", async () => {
+test("a session is not resumed once its certificate has expired, or was last checked too long ago", async () => {
   await using server = await serverWith(good);
   const options: SocketOptions = {
     allowAddress: () => true,
     resolve: systemResolve,
     addressPatienceMs: 2_000,
+    connectionMaxAgeMs: 60_000,
     secureContext: () => secureContext({ ca: ca.cert, cert: null, key: null }),
   };
   const session: TlsSession = { last: null };
@@ -225,10 +226,16 @@ test("a session is not resumed once the certificate it was made with has run out
     socket.destroy();
   };
   await connect(1);
+  const checkedAtMs = session.last?.checkedAtMs;
   await connect(2);
+  // The certificate is not checked when a session is resumed.
+  expect(session.last?.checkedAtMs).toBe(checkedAtMs);
   if (session.last !== null) session.last = { ...session.last, validUntilMs: Date.now() - 1 };
   await connect(3);
-  expect(server.handshakes.map(({ isResumed }) => isResumed)).toEqual([false, true, false]);
+  const longAgoMs = performance.now() - options.connectionMaxAgeMs;
+  if (session.last !== null) session.last = { ...session.last, checkedAtMs: longAgoMs };
+  await connect(4);
+  expect(server.handshakes.map(({ isResumed }) => isResumed)).toEqual([false, true, false, false]);
 });
 
 /** Returns what a separate process with this environment gets from each server. */

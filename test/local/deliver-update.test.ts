@@ -19,7 +19,12 @@ const HOSTS = ["localhost"];
 
 function open(first: WebhookDestination) {
   const allowNetworks = LOOPBACK.map(parseNetwork).filter((network) => network !== null);
-  const port = createHttp({ timeoutMs: 5_000, allowNetworks, ca: null });
+  const port = createHttp({
+    timeoutMs: 5_000,
+    allowNetworks,
+    connectionMaxAgeMs: 60_000,
+    ca: null,
+  });
   const connections = port.open(first);
   const parsed = parseContent(recordValue('{"type":"track","event":"e","userId":"u"}'));
   if (parsed.kind === "refused") throw new Error(parsed.error);

@@ -1,6 +1,7 @@
 /**
  * Sends webhooks with undici. A connection is used for one request at a time. Connections are kept alive. The most
- * recently used one is reused first, so that superfluous connections stay idle and are closed automatically.
+ * recently used one is reused first, so that superfluous connections stay idle and are closed automatically. A
+ * connection that has reached its greatest age is closed instead of reused (`http/kept-connection.ts`).
  *
  *   the exchange                                          result
  *   headers and body arrive                               response
@@ -87,6 +88,7 @@ export function createHttp(
   const sockets = {
     allowAddress: (ip: string) => isAllowedAddress(ip, options.allowNetworks),
     resolve,
+    connectionMaxAgeMs: options.connectionMaxAgeMs,
     addressPatienceMs: Math.max(1, Math.round(options.timeoutMs * ADDRESS_PATIENCE)),
   };
   const trusting = (ca: string | null): Trusting => {
@@ -213,7 +215,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     this.#read = reads ? [] : null;
     this.#origin = origin;
     this.#options = options;
-    this.#kept = takeConnection(origin);
+    this.#kept = takeConnection(origin, this.#startedAtMs);
     this.#deadlines = deadlines;
     this.#done = done;
     this.#deadline = deadlines.set(this, this.#startedAtMs);

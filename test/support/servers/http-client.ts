@@ -23,6 +23,7 @@ export const LOOPBACK = ["127.0.0.0/8", "::1/128"];
 export interface ClientOptions {
   readonly timeoutMs?: number;
   readonly allow?: readonly string[];
+  readonly connectionMaxAgeMs?: number;
   readonly ca?: string | null;
   readonly resolve?: Resolve;
   readonly destination?: Partial<WebhookDestination>;
@@ -43,8 +44,9 @@ export function httpClient(options: ClientOptions = {}): HttpClient {
 /** Opens destinations of one process, which share what destinations of a process can share. */
 export function httpProcess(options: ProcessOptions) {
   const { timeoutMs = LONG_MS, allow = LOOPBACK, ca = null, resolve } = options;
+  const { connectionMaxAgeMs = 60_000 } = options;
   const allowNetworks = allow.map(parseNetwork).filter((network) => network !== null);
-  const port = createHttp({ timeoutMs, allowNetworks, ca }, resolve);
+  const port = createHttp({ timeoutMs, allowNetworks, connectionMaxAgeMs, ca }, resolve);
   return (given?: Partial<WebhookDestination>) => clientOf(port, webhookDestination(given));
 }
 

@@ -24,7 +24,12 @@ export async function openedSender(
 ): Promise<Opened> {
   const allowNetworks = allow.map(parseNetwork).filter((network) => network !== null);
   const destination = webhookDestination(given as Parameters<typeof webhookDestination>[0]);
-  const transport = await webhook.attempts?.open({ timeoutMs: 5_000, allowNetworks, ca });
+  const transport = await webhook.attempts?.open({
+    timeoutMs: 5_000,
+    allowNetworks,
+    connectionMaxAgeMs: 60_000,
+    ca,
+  });
   const sender = transport?.open(destination);
   const [endpoint] = destination.endpoints;
   if (sender === undefined || endpoint === undefined) throw new Error("it cannot be opened");

@@ -93,7 +93,7 @@ test("everything that is omitted has its default", () => {
       timeoutMs: 5_000,
       retryWindowMs: 14_400_000,
       retryDelaysMs: [10_000, 30_000, 120_000, 300_000, 900_000, 1_800_000, 3_600_000],
-      allowNetworks: [],
+      ...{ allowNetworks: [], connectionMaxAgeMs: 60_000 },
       ca: null,
     },
     admin: { host: "::", port: 9_464, reload: false },

@@ -49,7 +49,12 @@ test("a type that is not in the table is a broken invariant", () => {
 });
 
 test("the transport sends by the type of a destination, and another CA is one for all", async () => {
-  const transport = await openTransport({ timeoutMs: 5_000, allowNetworks: [], ca: null });
+  const transport = await openTransport({
+    timeoutMs: 5_000,
+    allowNetworks: [],
+    connectionMaxAgeMs: 60_000,
+    ca: null,
+  });
   const sender = transport.open(webhookDestination());
   const [endpoint] = webhookDestination().endpoints;
   if (endpoint === undefined) throw new Error("it has no endpoint");
