@@ -37,6 +37,10 @@ export interface EndpointMemory {
   readonly recent: RecentAttempts;
 }
 
+type AttemptedBefore = Pick<Attempted, "results" | "endedAtMs"> & {
+  readonly delivery: Pick<Attempted["delivery"], "attempt">;
+};
+
 export class DestinationHealth {
   #destination: AttemptedDestination;
   #still: HoldCause | null = null;
@@ -74,8 +78,9 @@ export class DestinationHealth {
     this.#leftAtMs = nowMs;
   }
 
-  attempted({ results, endedAtMs }: Pick<Attempted, "results" | "endedAtMs">): void {
+  attempted({ delivery, results, endedAtMs }: AttemptedBefore): void {
     let isAccepted = false;
+    const earlier = delivery.attempt;
     for (const { endpoint: key, result, outcome } of results) {
       // The results of a request whose endpoint was removed while it was in progress would never be discarded.
       const isRemoved = !this.#destination.endpoints.some((each) => each.key === key);
@@ -83,13 +88,13 @@ export class DestinationHealth {
       const isFine = outcome.kind === "accepted";
       const known = this.#endpoints.findIndex((each) => each.key === key);
       const recent = this.#endpoints[known]?.recent ?? new RecentAttempts();
-      recent.add(isFine, endedAtMs);
+      recent.add(isFine, endedAtMs, earlier);
       const at = known === -1 ? this.#endpoints.length : known;
       this.#endpoints[at] = { key, result, outcome, atMs: endedAtMs, recent };
       isAccepted ||= isFine;
     }
     if (isAccepted) this.#acceptedAtMs = endedAtMs;
-    this.#recent.add(isAccepted, endedAtMs);
+    this.#recent.add(isAccepted, endedAtMs, earlier);
   }
 
   /** The attempts on which the verdict is based; null if other processes own all of the destination's partitions. */

@@ -6,13 +6,19 @@
  *   an attempt failed and none was accepted before          -
  *   half of the attempts in the last minute failed (of      less than a fifth of the attempts in the last minute
  *   the last five, if there were fewer)                     failed, and there were at least five
- *   nothing was accepted for 10 s, and 20 attempts failed   nothing failed for 10 s, and 20 attempts were accepted
+ *   nothing was accepted for 10 s, and five attempts        nothing failed for 10 s, and 20 attempts were accepted
+ *   failed
+ *   -                                                       an attempt was accepted, and each delivery that had failed
+ *                                                           was then accepted at a retry
  *   -                                                       nothing failed for a minute, and three attempts were
- *                                                           accepted, or as many as had failed
+ *                                                           accepted, or as many as failed without a later acceptance
+ *   -                                                       nothing failed for five minutes, and the latest attempt
+ *                                                           was accepted
  *
  * The third row is for outages: attempts that were accepted earlier in the same minute do not hide an outage, and
- * earlier failures do not hide a recovery. The last row is for endpoints with few attempts. Without attempts, the
- * verdict does not change.
+ * earlier failures do not hide a recovery. The other rows are for endpoints with few attempts. A delivery that was
+ * rejected is not retried, so only the other rows can end a failing state after a rejection. While nothing is attempted
+ * after a failure, the state does not end, because nothing shows that the endpoint works again.
  *
  * Counting an attempt allocates nothing.
  */
@@ -29,6 +35,7 @@ const NO_SPANS = new Uint32Array(0);
 /** The last five attempts as bits; 1 is a failure. */
 const FEW_MASK = (1 << FEW) - 1;
 const ACCEPTED_AGAIN = 3;
+const QUIET_MS = 5 * RECENT_MS;
 
 export class RecentAttempts {
   /** The number of attempts in each step, followed by the number of failures in each step. */
@@ -37,8 +44,8 @@ export class RecentAttempts {
   #attempts = 0;
   #failures = 0;
   #lastFew = 0;
-  /** Failures since the endpoint or destination last had the verdict "not failing". */
-  #failedInAll = 0;
+  /** Failures since the last verdict "not failing", except those of deliveries that were accepted at a retry. */
+  #unresolved = 0;
   #isAcceptedEver = false;
   /** How many attempts in a row, including the latest one, had the same result. */
   #run = 0;
@@ -49,7 +56,8 @@ export class RecentAttempts {
   #latestAtMs = Number.NEGATIVE_INFINITY;
   #failingSinceMs: number | null = null;
 
-  add(isAccepted: boolean, nowMs: number): void {
+  /** @param earlier how many attempts at the same delivery failed before this one. */
+  add(isAccepted: boolean, nowMs: number, earlier = 0): void {
     if (this.#spans === NO_SPANS) this.#spans = new Uint32Array(2 * SPANS);
     this.#moveTo(nowMs);
     const span = this.#span % SPANS;
@@ -66,10 +74,11 @@ export class RecentAttempts {
     this.#latestAtMs = nowMs;
     if (isAccepted) {
       this.#isAcceptedEver = true;
+      this.#unresolved = Math.max(0, this.#unresolved - earlier);
     } else {
       this.#spans[SPANS + span] = (this.#spans[SPANS + span] ?? 0) + 1;
       this.#failures += 1;
-      this.#failedInAll += 1;
+      this.#unresolved += 1;
     }
     this.#judge(nowMs);
   }
@@ -106,21 +115,22 @@ export class RecentAttempts {
   /** Only a failed attempt can start a failing state; an accepted attempt never can. */
   #fails(nowMs: number): boolean {
     if (!this.#isRunOfFailures) return false;
-    if (!this.#isAcceptedEver || this.#isLongRun(nowMs)) return true;
+    if (!this.#isAcceptedEver || this.#isLongRun(nowMs, FEW)) return true;
     if (this.#attempts >= FEW) return this.#failures * 2 >= this.#attempts;
     return bitsOf(this.#lastFew) * 2 >= FEW;
   }
 
   #hasRecovered(nowMs: number): boolean {
     if (this.#isRunOfFailures) return false;
-    if (this.#isLongRun(nowMs)) return true;
+    if (this.#unresolved === 0 || this.#isLongRun(nowMs, RUN_ATTEMPTS)) return true;
     if (this.#attempts >= FEW && this.#failures * 5 < this.#attempts) return true;
-    const isQuiet = nowMs - this.#otherAtMs >= RECENT_MS;
-    return isQuiet && this.#run >= Math.min(ACCEPTED_AGAIN, this.#failedInAll);
+    const quietMs = nowMs - this.#otherAtMs;
+    if (quietMs >= QUIET_MS) return true;
+    return quietMs >= RECENT_MS && this.#run >= Math.min(ACCEPTED_AGAIN, this.#unresolved);
   }
 
-  #isLongRun(nowMs: number): boolean {
-    return this.#run >= RUN_ATTEMPTS && nowMs - this.#otherAtMs >= RUN_MS;
+  #isLongRun(nowMs: number, attempts: number): boolean {
+    return this.#run >= attempts && nowMs - this.#otherAtMs >= RUN_MS;
   }
 
   /** Without this, the next failure would start a failing state again. */
@@ -131,7 +141,7 @@ export class RecentAttempts {
     }
     this.#attempts -= this.#failures;
     this.#failures = 0;
-    this.#failedInAll = 0;
+    this.#unresolved = 0;
     this.#lastFew = 0;
   }
 

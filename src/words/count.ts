@@ -15,6 +15,12 @@ export function percentText(share: number): string {
   return `${Math.round(share * 100)} %`;
 }
 
+/** Formats the share of failed attempts of a failing destination or endpoint. */
+export function failedShareText(share: number): string {
+  if (share === 0) return "recovering, no attempt failed in the last minute";
+  return `${percentText(share)} of attempts in the last minute`;
+}
+
 /**
  * Returns the first 50 names, and how many more there are. Otherwise, a log line with the topics of 10,000 destinations
  * would have 350 KB.

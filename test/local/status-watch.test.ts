@@ -42,7 +42,7 @@ async function failingProcess(): Promise<string> {
   const result = { kind: "response", status: 410, retryAfter: null, durationMs: 1 } as const;
   const [endpoint] = crm.endpoints;
   const results = endpoint ? [resultAt(endpoint.key, result)] : [];
-  condition.attempted({ results, endedAtMs: Date.UTC(2026, 2, 1, 9) });
+  condition.attempted({ delivery: { attempt: 0 }, results, endedAtMs: Date.UTC(2026, 2, 1, 9) });
   const status = () => ({
     version: "1.2.3",
     destinations: [statusOf(condition, null, [], Date.now())],

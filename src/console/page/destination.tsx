@@ -157,7 +157,7 @@ function sentenceOf(
     hold === null ? "" : ` Its endpoints are unavailable${until}: ${HOLD_TEXTS[hold.reason]}.`;
   const response = last === null ? "" : ` Last response: ${outcomeText(last)}.`;
   if (failingSince !== null) {
-    return `It has been failing${long(failingSince)}. ${shareSentence(failedShare)}${response}${onHold}`;
+    return `It has been failing${long(failingSince)}. ${failedShare === 0 ? RECOVERING : shareSentence(failedShare)}${response}${onHold}`;
   }
   if (hold !== null) return onHold.trim();
   if (note !== null) return `${note[0]?.toUpperCase()}${note.slice(1)}.`;
@@ -170,6 +170,8 @@ function sentenceOf(
     ? "None of the known processes delivers to it."
     : "Nothing has been attempted since its process started.";
 }
+
+const RECOVERING = "It is recovering: no attempt failed in the last minute.";
 
 function shareSentence(failedShare: number | null): string {
   if (failedShare === null) return "There were no attempts in the last minute.";

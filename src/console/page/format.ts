@@ -65,7 +65,7 @@ export interface StateText {
 
 type Stated = Pick<
   DestinationSnapshot,
-  "state" | "hold" | "failingSince" | "kind" | "isAttempted" | "severity"
+  "state" | "hold" | "failingSince" | "kind" | "isAttempted" | "severity" | "last"
 >;
 
 /** The state of a destination in one or two words. */
@@ -76,6 +76,7 @@ export function stateOf({
   kind,
   isAttempted,
   severity,
+  last,
 }: Stated): StateText {
   if (severity === 0) return { tone: "bad", text: "Halted" };
   if (hold?.reason === "paused") return { tone: "quiet", text: "Paused" };
@@ -85,7 +86,11 @@ export function stateOf({
   }
   if (failingSince !== null) return { tone: "bad", text: "Failing" };
   if (severity === 2) return { tone: "warn", text: "Partly failing" };
-  if (state === "delivering") return { tone: "good", text: "Delivering" };
+  if (state === "delivering") {
+    if (last === null || last.outcome === "accepted") return { tone: "good", text: "Delivering" };
+    const what = last.outcome === "rejected" ? "rejected" : "failed";
+    return { tone: "warn", text: `Last attempt ${what}` };
+  }
   if (isAttempted === false) {
     return { tone: "quiet", text: `${kind[0]?.toUpperCase()}${kind.slice(1)}` };
   }

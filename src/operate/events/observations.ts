@@ -6,6 +6,7 @@
  *   a destination, in its reporting process                         observation
  *   has been failing for at least a minute                          failing: yes
  *   has been failing for less                                       failing: unknown, because most failures end within seconds
+ *   is failing, but its last attempt was accepted                   failing: unknown, because it may be recovering
  *   has accepted a delivery, and is not failing                     failing: no
  *   has not been attempted since the process started or took        failing: unknown
  *     over its partitions
@@ -63,7 +64,8 @@ function failing(status: DestinationStatus, nowMs: number): Observation {
   const base = { kind: "destination.failing", subject: id } as const;
   if (failingSince !== null) {
     const sinceMs = Date.parse(failingSince);
-    const is = nowMs - sinceMs >= INCIDENT_AFTER_MS ? "so" : "unknown";
+    const isOld = nowMs - sinceMs >= INCIDENT_AFTER_MS;
+    const is = isOld && last?.outcome !== "accepted" ? "so" : "unknown";
     const known = last === null ? {} : { endpoint: last.endpoint, cause: last.cause };
     return { ...base, is, sinceMs, data: known };
   }

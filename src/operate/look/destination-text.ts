@@ -3,7 +3,9 @@
  *
  *   the state of a destination           is shown as
  *   delivering, idle                     the same
+ *   delivering, last response not 2xx    delivering, but the last attempt was rejected (or failed)
  *   failing                              failing since 09:12:03: 66 % of attempts in the last minute
+ *   ... nothing failed for a minute      failing since 09:12:03: recovering, no attempt failed in the last minute
  *   ... not attempted for a minute       failing since 09:12:03
  *   on hold by its endpoints             on hold since 09:12:40: circuit open (or Retry-After)
  *   on hold without a token              on hold since 09:12:40: no token from https://id.example.com: status 401
@@ -19,7 +21,7 @@
  */
 
 import { visibleCell } from "../../domain/escape-control.ts";
-import { ageText, counted, percentText } from "../../words/count.ts";
+import { ageText, counted, failedShareText } from "../../words/count.ts";
 import { HOLD_TEXTS, isSkipReason, SKIP_TEXTS } from "../../words/reasons.ts";
 import { table } from "../../words/table.ts";
 import { instantText } from "../connect/instant.ts";
@@ -47,6 +49,17 @@ const SKIPPED_HEAD = ["SKIPPED CALLS", "COUNT", "REASON"];
 const ENDPOINT_HEAD = ["ENDPOINT", "ID", "CIRCUIT", "LAST RESPONSE", "STATE"];
 /** If a destination keeps up, its deliveries never get this old. */
 const OLD_MS = 60_000;
+/** If an endpoint is not failing, what its last response shows about it. */
+const ENDPOINT_TEXTS = {
+  accepted: "accepting",
+  rejected: "rejecting",
+  retry: "last attempt failed",
+};
+const LAST_TEXTS = {
+  accepted: "",
+  rejected: ", but the last attempt was rejected",
+  retry: ", but the last attempt failed",
+};
 const ENDPOINTS_OF = 20;
 const DESTINATIONS_MAX = 100;
 
@@ -136,13 +149,16 @@ export function skippedTable(destinations: readonly DestinationReport[], { bold 
 }
 
 export function stateText(report: StateReport, nowMs: number) {
-  const { state, hold, processes } = report;
+  const { state, hold, processes, last } = report;
   const { owning } = processes;
   const share = (count: number) =>
     count === 0 || count === owning ? "" : ` (${count} of ${owning} processes)`;
   const failing = failingText(report, nowMs);
   const fails = failing === null ? null : `${failing}${share(processes.failing)}`;
-  if (hold === null) return fails ?? state ?? "-";
+  if (hold === null) {
+    const but = state !== "delivering" || last === null ? "" : LAST_TEXTS[last.outcome];
+    return fails ?? `${state ?? "-"}${but}`;
+  }
   const since = hold.since === null ? "on hold" : `on hold since ${sinceText(hold.since, nowMs)}`;
   const why =
     hold.error === undefined
@@ -156,8 +172,7 @@ function failingText(
   nowMs: number,
 ): string | null {
   if (failingSince === null) return null;
-  const share =
-    failedShare === null ? "" : `: ${percentText(failedShare)} of attempts in the last minute`;
+  const share = failedShare === null ? "" : `: ${failedShareText(failedShare)}`;
   return `failing since ${sinceText(failingSince, nowMs)}${share}`;
 }
 
@@ -181,7 +196,7 @@ function endpointStateText(report: EndpointReport, nowMs: number) {
     unavailableUntil === null ? null : `${reason} until ${sinceText(unavailableUntil, nowMs)}`;
   const parts = [failingText(report, nowMs), unavailable].filter((part) => part !== null);
   if (parts.length > 0) return parts.join(", ");
-  return last === null ? "-" : "accepting";
+  return last === null ? "-" : ENDPOINT_TEXTS[last.outcome];
 }
 
 function outcomeText(last: EndpointReport["last"], nowMs: number): string {

@@ -10,7 +10,8 @@
  *                                                  otherwise unknown
  *
  * If processes report different times, the earliest time is shown. If they report different responses, the latest
- * response is shown. The share of failed attempts is computed from the attempts of all processes, because each process
+ * response is shown. A process that has attempted nothing for a minute does not count as failing if others had all their
+ * attempts accepted. The share of failed attempts is computed from the attempts of all processes, because each process
  * owns only some of the partitions. Destinations with problems come first.
  */
 
@@ -101,12 +102,13 @@ export function stateOf(
 ): StateReport {
   const owners = reported.filter(({ partitions }) => partitions > 0);
   const holders = owners.flatMap(({ hold }) => hold ?? []);
-  const fails = owners.flatMap(({ failingSince }) => failingSince ?? []);
+  const judged = judgesOf(owners);
+  const fails = judged.flatMap(({ failingSince }) => failingSince ?? []);
   const byFile = destination?.isAttempted ? holdCause(destination) : null;
   const byOperator =
     pause !== undefined && destination?.isAttempted && owners.length === 0 ? holdOf(pause) : null;
   const hold = firstOf(holders) ?? (byFile && holdByFile(byFile)) ?? byOperator;
-  const known = DESTINATION_STATES.find((name) => owners.some(({ state }) => state === name));
+  const known = DESTINATION_STATES.find((name) => judged.some(({ state }) => state === name));
   return {
     state: hold === null ? (known ?? null) : "on-hold",
     failingSince: fails.toSorted()[0] ?? null,
@@ -121,6 +123,14 @@ export function stateOf(
     last: latest(reported.flatMap(({ last }) => last ?? [])),
     endpoints: endpointsOf(destination, owners),
   };
+}
+
+/**
+ * If everything that was attempted in the last minute was accepted, a process that attempted nothing in that time does
+ * not count, because another process may have retried what failed there.
+ */
+function judgesOf<Each extends { readonly lastMinute: AttemptCounts }>(all: readonly Each[]) {
+  return failedShareOf(all) === 0 ? all.filter(({ lastMinute }) => lastMinute.attempts > 0) : all;
 }
 
 function failedShareOf(all: readonly { readonly lastMinute: AttemptCounts }[]): number | null {
@@ -186,7 +196,10 @@ function endpointsOf(
       key,
       origin,
       breaker: breaker ?? null,
-      failingSince: all.flatMap(({ failingSince }) => failingSince ?? []).toSorted()[0] ?? null,
+      failingSince:
+        judgesOf(all)
+          .flatMap(({ failingSince }) => failingSince ?? [])
+          .toSorted()[0] ?? null,
       failedShare: failedShareOf(all),
       unavailableUntil:
         all

@@ -18,7 +18,7 @@
 
 import { skipCommand } from "../../domain/corrupt-batch.ts";
 import { wrongClockText } from "../../runtime/broker-clock.ts";
-import { ageText, counted, percentText } from "../../words/count.ts";
+import { ageText, counted, failedShareText } from "../../words/count.ts";
 import { HOLD_TEXTS } from "../../words/reasons.ts";
 import { instantText } from "../connect/instant.ts";
 import { countText } from "./destination-text.ts";
@@ -109,9 +109,7 @@ function failure(
   const verb = `has been ${failingSince === null ? "on hold" : "failing"}`;
   const long = since === null ? "" : ` for ${ageText(Math.max(0, nowMs - Date.parse(since)))}`;
   const share =
-    failingSince === null || failedShare === null
-      ? ""
-      : ` (${percentText(failedShare)} of attempts in the last minute)`;
+    failingSince === null || failedShare === null ? "" : ` (${failedShareText(failedShare)})`;
   const response =
     last === null || last.outcome === "accepted" ? "" : ` ${responseText(last.cause)}.`;
   const onHold =

@@ -21,13 +21,20 @@ type Said = number | "timeout" | "skipped";
 function conditionOf(destination = any) {
   const condition = new DestinationHealth(destination, NOW_MS);
   condition.own(NOW_MS);
+  let attempt = 0;
+  /** @param earlier how many attempts at the same delivery were made before. */
+  const retried = (earlier: number, ...of: Parameters<typeof attempted>) => {
+    attempt = earlier;
+    attempted(...of);
+    attempt = 0;
+  };
   const attempted = (afterMs: number, a: Said, b?: Said) => {
     const results = [a, ...(b === undefined ? [] : [b])].map((said, at) => {
       return resultAt(endpointOf(at === 0 ? A : B).key, resultOf(said));
     });
-    condition.attempted({ results, endedAtMs: NOW_MS + afterMs });
+    condition.attempted({ delivery: { attempt }, results, endedAtMs: NOW_MS + afterMs });
   };
-  return { condition, attempted };
+  return { condition, attempted, retried };
 }
 
 function resultOf(said: Said): SendResult | { readonly kind: "skipped" } {
@@ -59,6 +66,26 @@ test("it fails from the first attempt that nobody accepted until enough are acce
   });
   attempted(91_000, 500);
   expect(failing(known, 91_000)).toBeNull();
+});
+
+test("it recovers when the delivery that failed is accepted at a retry, even if nothing follows", () => {
+  for (const destination of [any, every]) {
+    const known = conditionOf(destination);
+    const { condition, retried } = known;
+    for (const earlier of [0, 1, 2]) retried(earlier, earlier * 10_000, 503, 503);
+    expect(failing(known, 29_999)).toBe(0);
+    retried(3, 30_000, 200, 200);
+    for (const afterMs of [30_000, 31_000, 300_000]) {
+      expect(failing(known, afterMs)).toBeNull();
+      const status = statusOf(condition, null, [], NOW_MS + afterMs);
+      expect(status).toMatchObject({
+        state: "delivering",
+        failingSince: null,
+        lastMinute: { failures: 0 },
+        endpoints: [{ failingSince: null }, { failingSince: null }],
+      });
+    }
+  }
 });
 
 test("one that rejects each call fails, too", () => {

@@ -30,10 +30,10 @@ class Judged {
     return this;
   }
 
-  attempt(isAccepted: boolean, everyMs: number): void {
+  attempt(isAccepted: boolean, everyMs: number, earlier = 0): void {
     this.nowMs += everyMs;
     void this.isFailing;
-    this.recent.add(isAccepted, this.nowMs);
+    this.recent.add(isAccepted, this.nowMs, earlier);
     void this.isFailing;
   }
 
@@ -69,7 +69,8 @@ test.each([
   ["one a minute, and it accepted before", "AAAAAF", MINUTE, false],
   ["three of the last five, one a minute", "AAAAFFAF", MINUTE, true],
   ["two of the last five, one a minute", "FAAFAFAAFA".slice(1), MINUTE, false],
-  ["19 in a row after many accepted", `${"A".repeat(100)}${"F".repeat(19)}`, 560, false],
+  ["five in a row within 10 s after many accepted", `${"A".repeat(100)}FFFFF`, 1_990, false],
+  ["five in a row over 10 s after many accepted", `${"A".repeat(100)}FFFFF`, 2_000, true],
   ["20 in a row within 10 s after many accepted", "A".repeat(90) + "F".repeat(20), 490, false],
   ["20 in a row over 10 s after many accepted", "A".repeat(90) + "F".repeat(20), 500, true],
 ])("judged after %s", (_case, results, everyMs, isFailing) => {
@@ -84,6 +85,7 @@ test.each([
   ["20 in a row over 10 s", "A".repeat(20), 500, true],
   ["20 in a row within 10 s", "A".repeat(20), 490, false],
   ["two in a row, one a minute", "AA", MINUTE, false],
+  ["one after five minutes", "A", 5 * MINUTE, true],
   ["three in a row, one a minute", "AAA", MINUTE, true],
   ["three in a row, one an hour", "AAA", 60 * MINUTE, true],
   ["each second one, one a minute", "AFAFAFAFAFAF", MINUTE, false],
@@ -97,6 +99,36 @@ test("a single delivery that failed once and was accepted at its retry fails for
   const judged = after("FA", 10 * SECOND);
   expect(judged.isFailing).toBe(true);
   expect(judged.wait(50 * SECOND - 1).isFailing).toBe(true);
+  expect(judged.wait(1).isFailing).toBe(false);
+});
+
+test("deliveries that failed and were accepted at their retries end a failing state at once", () => {
+  const judged = after("FFF");
+  judged.attempt(true, SECOND, 2);
+  expect(judged.isFailing).toBe(true);
+  judged.attempt(true, SECOND, 1);
+  expect([judged.isFailing, judged.changes]).toEqual([false, 2]);
+  expect(judged.counted).toEqual([0, 2]);
+});
+
+test("a retry resolves no more failures than this process has seen", () => {
+  const judged = after("F");
+  judged.attempt(true, SECOND, 9);
+  expect(judged.isFailing).toBe(false);
+  judged.add("FFF");
+  expect(judged.isFailing).toBe(true);
+  expect(judged.add("A").isFailing).toBe(true);
+});
+
+test("five rejections in a row after accepted attempts are seen 10 s after the last acceptance", () => {
+  const judged = after("A".repeat(20)).add("FFFFF", 100);
+  expect(judged.isFailing).toBe(false);
+  expect(judged.wait(9_500).isFailing).toBe(true);
+});
+
+test("an accepted attempt without another failure ends a failing state after five minutes", () => {
+  const judged = after("F".repeat(9)).add("A");
+  expect(judged.wait(5 * MINUTE - 1_001).isFailing).toBe(true);
   expect(judged.wait(1).isFailing).toBe(false);
 });
 
@@ -151,7 +183,7 @@ test("a clock that is put back by hours, or forward, leaves nothing behind", () 
 test("property: a constant share, evenly spread, changes the verdict once at most", () => {
   const inputs = fc.record({
     share: fc.double({ min: 0, max: 1, noNaN: true }),
-    everyMs: fc.integer({ min: 20, max: 10 * MINUTE }),
+    everyMs: fc.integer({ min: 20, max: 2 * MINUTE }),
     first: fc.double({ min: 0, max: 1, noNaN: true }),
   });
   fc.assert(

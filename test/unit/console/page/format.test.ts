@@ -61,10 +61,14 @@ test("times before and after now", () => {
 });
 
 const HOLD = { reason: "circuit-open", since: null, until: null } as const;
+const LAST = { at: "2026-03-01T08:59:00Z", endpoint: "a[1] a.test" } as const;
 const SINCE = "2026-03-01T08:00:00Z";
 
 test.each([
   ["good", "Delivering", {}],
+  ["good", "Delivering", { last: { ...LAST, outcome: "accepted", cause: "200" } }],
+  ["warn", "Last attempt rejected", { last: { ...LAST, outcome: "rejected", cause: "401" } }],
+  ["warn", "Last attempt failed", { last: { ...LAST, outcome: "retry", cause: "503" } }],
   ["bad", "Failing", { state: "failing", failingSince: SINCE, severity: 1 }],
   ["bad", "Failing, on hold", { state: "on-hold", hold: HOLD, failingSince: SINCE, severity: 1 }],
   ["bad", "On hold", { state: "on-hold", hold: HOLD, severity: 1 }],

@@ -12,7 +12,11 @@ test("what a process of this version says is read whole", () => {
   condition.own(0);
   const [a] = crm.endpoints;
   const result = { kind: "no-response", cause: "timeout", durationMs: 5_000 } as const;
-  condition.attempted({ results: a ? [resultAt(a.key, result)] : [], endedAtMs: 1_000 });
+  condition.attempted({
+    delivery: { attempt: 0 },
+    results: a ? [resultAt(a.key, result)] : [],
+    endedAtMs: 1_000,
+  });
   const hold = { reason: "retry-after", sinceMs: 1_000, untilMs: 5_000 } as const;
   const said = {
     version: "1.2.3",

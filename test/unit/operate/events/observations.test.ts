@@ -20,6 +20,8 @@ const STATUS: DestinationStatus = {
   endpoints: [],
 };
 
+const LAST = { at: AGO(1), endpoint: "crm[1] a.test" } as const;
+
 function seen(more: Partial<DestinationStatus>) {
   const destinations = [{ ...STATUS, ...more }];
   const [failing, paused, token] = observationsOf(
@@ -35,6 +37,8 @@ test.each<[Partial<DestinationStatus>, string]>([
   [{ lastAcceptedAt: AGO(1) }, "not-so"],
   [{}, "unknown"],
   [{ failingSince: AGO(90_000), lastAcceptedAt: AGO(90_001) }, "so"],
+  [{ failingSince: AGO(90_000), last: { ...LAST, outcome: "rejected", cause: "401" } }, "so"],
+  [{ failingSince: AGO(90_000), last: { ...LAST, outcome: "accepted", cause: "200" } }, "unknown"],
 ])("%j: failing is %s", (more, is) => {
   expect(seen(more).failing).toMatchObject({ kind: "destination.failing", subject: "crm", is });
 });

@@ -102,6 +102,20 @@ test("the share of failed attempts is that of all processes that own partitions"
   expect(share()).toEqual([null, null]);
 });
 
+test("a process that attempted nothing for a minute is not failing if all attempts of others were accepted", () => {
+  const failed = { state: "failing", failingSince: at(5) } as const;
+  const state = (silent: Partial<DestinationStatus>, other: Partial<DestinationStatus>) => {
+    const processes = [reported({ ...failed, ...silent }), reported(other)];
+    const { state: found, failingSince } = stateOf(crm, processes);
+    return [found, failingSince];
+  };
+  const fine = { lastMinute: { attempts: 3, failures: 0 } };
+  expect(state({}, fine)).toEqual(["delivering", null]);
+  expect(state({}, {})).toEqual(["failing", at(5)]);
+  expect(state(fine, fine)).toEqual(["failing", at(5)]);
+  expect(state({}, { lastMinute: { attempts: 3, failures: 1 } })).toEqual(["failing", at(5)]);
+});
+
 test("the last outcome is the latest of all processes", () => {
   const last = (minute: number, cause: string) =>
     ({ at: at(minute), outcome: "retry", cause, endpoint: "crm[1] a.test" }) as const;
@@ -188,6 +202,22 @@ test("--failing omits those that somebody paused or disabled, and those without 
   expect(shown).toEqual(["h", "b", "f", "e"]);
 });
 
+const LAST = {
+  accepted: { at: at(9), outcome: "accepted", cause: "200", endpoint: "crm[1] a.test" },
+  rejected: { at: at(9), outcome: "rejected", cause: "401", endpoint: "crm[1] a.test" },
+  retry: { at: at(9), outcome: "retry", cause: "503", endpoint: "crm[1] a.test" },
+} as const;
+
+test.each([
+  ["accepting", LAST.accepted],
+  ["rejecting", LAST.rejected],
+  ["last attempt failed", LAST.retry],
+] as const)("an endpoint that is not failing is %s", (text, last) => {
+  const report = destinationReport({ endpoints: [endpointReport({ last })] });
+  const shown = endpointTable([report], NOW_MS, fakeShell().colors);
+  expect(shown.trimEnd().endsWith(text)).toBe(true);
+});
+
 const FAILS = { state: "failing", failingSince: at(5) } as const;
 const ofTwo = (failing: number) => ({ processes: { owning: 2, onHold: 0, failing } });
 const RETRY_AFTER = { ...hold, reason: "retry-after" } as const;
@@ -209,7 +239,14 @@ test.each([
     { ...FAILS, failedShare: 0.664, ...ofTwo(1) },
     "failing since 09:05:00: 66 % of attempts in the last minute (1 of 2 processes)",
   ],
+  [
+    { ...FAILS, failedShare: 0, ...ofTwo(2) },
+    "failing since 09:05:00: recovering, no attempt failed in the last minute",
+  ],
   [{ state: "delivering", failedShare: 0.15 }, "delivering"],
+  [{ state: "delivering", last: LAST.accepted }, "delivering"],
+  [{ state: "delivering", last: LAST.rejected }, "delivering, but the last attempt was rejected"],
+  [{ state: "delivering", last: LAST.retry }, "delivering, but the last attempt failed"],
   [{ state: "on-hold", hold: DISABLED }, "on hold: disabled"],
   [{ ...FAILS, failingSince: LONG_AGO }, "failing since 2026-02-27 09:05:00"],
 ] as const)("state %#", (given, text) => {
