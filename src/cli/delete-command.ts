@@ -94,14 +94,14 @@ interface Reported {
   /** One entry for each notification that will be sent. */
   readonly listeners: readonly { readonly destination: string; readonly source: string }[];
   /** One entry for each destination that is not notified, with the reason. */
-  readonly others: readonly { readonly destination: string; readonly because: string }[];
+  readonly others: readonly { readonly destination: string; readonly reason: string }[];
 }
 
 function reportedText(topic: string, { listeners, others }: Reported): string {
   const notified = listeners.map(({ destination, source }) => `${destination} for ${source}`);
   const requested = `Deletion requested (${topic}). Destinations to be notified: ${notified.join(", ") || "none"}.\n`;
   if (others.length === 0) return requested;
-  const notNotified = others.map(({ destination, because }) => `${destination} (${because})`);
+  const notNotified = others.map(({ destination, reason }) => `${destination} (${reason})`);
   return `${requested}Not notified: ${notNotified.join(", ")}.\n`;
 }
 

@@ -91,7 +91,7 @@ export interface StateCounts {
 export interface EndpointView {
   readonly name: string;
   readonly origin: string;
-  readonly breaker: CircuitState | null;
+  readonly circuit: CircuitState | null;
   readonly failingSince: string | null;
   readonly failedShare: number | null;
   readonly unavailableUntil: string | null;

@@ -86,7 +86,7 @@ function deletionRules(destinations: readonly Destination[]) {
 /** A destination that is not notified, and the reason. */
 export interface NotNotified {
   readonly destination: DestinationId;
-  readonly because:
+  readonly reason:
     | "disabled"
     | `type ${string}`
     | "no affected source is connected to it"
@@ -130,10 +130,10 @@ export function notNotified(
   return destinations
     .filter(({ id }) => !notified.has(id))
     .map(({ id, kind, enabled, getsDeletions }): NotNotified => {
-      if (!getsDeletions) return { destination: id, because: `type ${kind}` };
-      if (without.has(id)) return { destination: id, because: "its rules remove the user ID" };
-      const because = enabled ? "no affected source is connected to it" : "disabled";
-      return { destination: id, because };
+      if (!getsDeletions) return { destination: id, reason: `type ${kind}` };
+      if (without.has(id)) return { destination: id, reason: "its rules remove the user ID" };
+      const reason = enabled ? "no affected source is connected to it" : "disabled";
+      return { destination: id, reason };
     });
 }
 

@@ -34,9 +34,9 @@ export function statusOf(
     const memory = condition.endpoint(key);
     return {
       name: nameOf(key, names).name,
-      key: nameOf(key, names).id,
+      id: nameOf(key, names).id,
       origin: new URL(url).origin,
-      breaker: gate?.breaker ?? "closed",
+      circuit: gate?.breaker ?? "closed",
       failingSince: instant(memory?.recent.failingSinceMs(nowMs)),
       lastMinute: countsOf(memory?.recent, nowMs),
       unavailableUntil: instant(gate?.unavailableUntilMs),

@@ -52,10 +52,10 @@ export interface EndpointStatus {
   /** The endpoint's name, such as `crm-hook[1] crm.example.com`. */
   readonly name: string;
   /** The endpoint ID. */
-  readonly key: string;
+  readonly id: string;
   /** Scheme, host and port. */
   readonly origin: string;
-  readonly breaker: CircuitState;
+  readonly circuit: CircuitState;
   readonly failingSince: string | null;
   readonly lastMinute: AttemptCounts;
   /** If the endpoint is unavailable, the earliest time of the next request; otherwise null. */

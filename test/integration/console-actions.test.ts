@@ -76,7 +76,7 @@ test(
     await expect.poll(() => accepted("other"), SOON).toBe(ledger.length);
     expect(accepted("crm")).toBe(0);
     await press(page, "Resume");
-    await ended(page, "Resume", "Resumed.");
+    await ended(page, "Resume", "Resumed: crm.");
     await expect.poll(() => accepted("crm"), SOON).toBe(ledger.length);
     await page.getByRole("button", { name: "Pause…" }).waitFor();
 

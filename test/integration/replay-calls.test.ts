@@ -108,7 +108,7 @@ test("a new destination gets the calls of before, through a kill", async () => {
   const resumed = await switchyard("replay", "--resume", name, "--per-second", "100000", "--json");
   expect(resumed.status).toBe(0);
   expect(JSON.parse(resumed.out)).toMatchObject({
-    ...{ end: "done", replay: name, resume: null, refused: 0 },
+    ...{ end: "done", replay: name, resume: null, rejected: 0 },
     ...{ written: CALLS * 0.9, skipped: { "named-false": CALLS / 10 } },
   });
 

@@ -167,7 +167,7 @@ test("one that is down is on hold by its circuit, also through probes", async ()
     state: "on-hold",
     last: { cause: "refused" },
     nextAttemptAt: expect.any(String),
-    endpoints: [{ breaker: expect.stringMatching(/^(open|half-open)$/) }],
+    endpoints: [{ circuit: expect.stringMatching(/^(open|half-open)$/) }],
   });
   // The next probe fails, so the hold continues.
   const probed = async () => {

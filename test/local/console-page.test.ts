@@ -300,7 +300,7 @@ test("names, sentences and values that want to be scripts are only read", async 
       {
         name: HOSTILE,
         origin: `javascript:document.title='run'`,
-        breaker: "open",
+        circuit: "open",
         failingSince: SINCE,
         failedShare: 1,
         unavailableUntil: SINCE,

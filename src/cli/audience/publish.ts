@@ -78,7 +78,7 @@ export async function publishAudience(options: PublishAudienceOptions): Promise<
       : `${counted(count.read, "user")} read, ${count.written.toLocaleString("en")} written`,
   );
   const against = await readAndJudge(options, count);
-  const outcome = (end: "written" | "interrupted" | "refused", error: string | null = null) => ({
+  const outcome = (end: "written" | "interrupted" | "rejected", error: string | null = null) => ({
     end,
     error,
     audience: audienceId,
@@ -89,7 +89,7 @@ export async function publishAudience(options: PublishAudienceOptions): Promise<
   });
   if (typeof against === "string") {
     progress.say(against);
-    tell(options, shell, "", outcome(signal.aborted ? "interrupted" : "refused", against));
+    tell(options, shell, "", outcome(signal.aborted ? "interrupted" : "rejected", against));
     return 1;
   }
   if (against.unendedId !== null) progress.say(UNENDED);

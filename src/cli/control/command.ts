@@ -1,12 +1,13 @@
 /** `switchyard pause`, `resume`, `retry`, `cancel` and `wait`. */
 
 import type { Command } from "commander";
-import { resumeDestination } from "../../control/write-operator-action.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import { isDestinationId } from "../../domain/ids.ts";
 import {
   cancelWaiting,
   pauseNow,
+  resumedSentence,
+  resumeNow,
   retryNow,
   stillOnHold,
   waitUntilNoneIsLeft,
@@ -89,15 +90,13 @@ export function resumeCommand(shell: Shell): Command {
     .action(async (id: string, options: ClusterOptions) => {
       const { config } = await configured(options, shell);
       if (!isDestinationId(id)) throw new WrongUsage(`"${id}" is not a valid destination ID.`);
-      await withKafka(config, shell, options, async (kafka, signal) => {
-        await resumeDestination(await operatingOn({ kafka, config, signal }, shell), id);
+      const resumed = await withKafka(config, shell, options, async (kafka, signal) => {
+        const looking = { kafka, config, signal };
+        return resumeNow(looking, await operatingOn(looking, shell), id);
       });
       const why = stillOnHold(id, config);
-      tell(options, shell, `Resumed: ${id}.\n`, {
-        destination: id,
-        resumed: true,
-        stillOnHold: why,
-      });
+      const outcome = { destination: id, resumed, stillOnHold: why };
+      tell(options, shell, `${resumedSentence(id, resumed)}\n`, outcome);
       if (why !== null) shell.err(`${why}\n`);
     });
 }
@@ -131,7 +130,10 @@ export function retryCommand(shell: Shell): Command {
       withDestination(id, options, shell, async (looking) => {
         const acting = { looking, progressOutput: onTerminal(shell), by: BY };
         const waiting = await retryNow(acting, await operatingOn(looking, shell));
-        const done = `Retrying ${counted(waiting, "delivery", "deliveries")} of ${id} now. Run \`switchyard wait ${id}\` to wait until they are processed.\n`;
+        const done =
+          waiting === 0
+            ? `No deliveries of ${id} await retry.\n`
+            : `Retrying ${counted(waiting, "delivery", "deliveries")} of ${id} now. Run \`switchyard wait ${id}\` to wait until they are processed.\n`;
         tell(options, shell, done, { destination: id, returned: waiting });
       }),
     );
@@ -168,7 +170,9 @@ export function cancelCommand(shell: Shell): Command {
         const what = `${counted(waiting, "delivery", "deliveries")} of ${id}`;
         const done = isDryRun
           ? `${what} would be cancelled.\n`
-          : `Cancelled: ${what}. To list the dead letters, run \`switchyard dead-letters list --reason cancelled --destination ${id}\`.\n`;
+          : waiting === 0
+            ? `No deliveries of ${id} are queued or await retry: none were cancelled.\n`
+            : `Cancelled: ${what}. To list the dead letters, run \`switchyard dead-letters list --reason cancelled --destination ${id}\`.\n`;
         const receivedBefore = new Date(beforeMs).toISOString();
         const outcome = { destination: id, receivedBefore, dryRun: isDryRun, count: waiting };
         tell(options, shell, done, outcome);
@@ -212,10 +216,10 @@ async function waitAndSay(
     { looking, progressOutput: onTerminal(shell) },
     options.timeout ?? null,
   );
-  const isDrained = sumOf(remaining) === 0;
-  const text = isDrained ? `No deliveries are left for ${destination}.\n` : "";
-  tell(options, shell, text, { destination, drained: isDrained, remaining });
-  if (isDrained) return 0;
+  const isProcessed = sumOf(remaining) === 0;
+  const text = isProcessed ? `No deliveries are left for ${destination}.\n` : "";
+  tell(options, shell, text, { destination, processed: isProcessed, remaining });
+  if (isProcessed) return 0;
   shell.err(
     `${signal.aborted ? "Interrupted" : "The timeout has expired"}. ${remainingText(remaining)}.\n`,
   );

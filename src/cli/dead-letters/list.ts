@@ -69,6 +69,7 @@ export async function listDeadLetters(
     if (newest.length >= 2 * limit) newest.splice(0, newest.length - limit);
   }
   progress.end();
+  if (!signal.aborted) tally.assertKnown(filter.destinations);
   const shown: DeadLetter[] = [];
   for (const deadLetter of newest.slice(-(limit ?? 0))) {
     shown.push(isRead ? deadLetter : await read(deadLetter));

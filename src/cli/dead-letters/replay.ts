@@ -8,6 +8,7 @@
  *   some cannot be replayed                                    1
  *   interrupted, or Kafka failed; prints how to resume         1
  *   the replay does not exist, or has too many filters         2
+ *   a destination is unknown, and nothing matches it           2
  */
 
 import type { Kafka } from "../../kafka/port.ts";
@@ -66,6 +67,11 @@ export async function replayDeadLetters(
     tell(options, shell, "", outcomeJson(null, "interrupted"));
     return 1;
   }
+  if (chosen.kind === "new") {
+    const { filter, limit } = chosen.plan;
+    // Once the limit is reached, dead letters of other destinations may not have been read.
+    if (tally.total < (limit ?? Number.POSITIVE_INFINITY)) tally.assertKnown(filter.destinations);
+  }
   opened.schemas.tell(shell, opened.stored.plan.filter);
   const say = (text: string) => {
     if (options.json !== true) shell.out(text);
@@ -113,7 +119,7 @@ function outcomeJson(
     replayedBefore: tally?.replayed ?? null,
     counts: tally?.rows() ?? [],
     replayed: sent?.own.written ?? 0,
-    refused: Object.fromEntries(sent?.refused ?? []),
+    rejected: Object.fromEntries(sent?.refused ?? []),
   };
 }
 

@@ -56,7 +56,7 @@ export async function publish(options: PublishOptions): Promise<0 | 1> {
   };
   const refuse = (line: number, error: string) => {
     count.refused += 1;
-    say(`line ${line} rejected: ${visibleCell(error)}`, { kind: "refused", line, error });
+    say(`line ${line} rejected: ${visibleCell(error)}`, { kind: "rejected", line, error });
   };
   for await (const lines of linesOf(input, LINE_MAX_BYTES, signal)) {
     const records = new Map<OutgoingRecord, number>();
@@ -76,7 +76,13 @@ export async function publish(options: PublishOptions): Promise<0 | 1> {
   }
   progress.end();
   const { written, refused } = count;
-  const outcome = { kind: "outcome", topic, written, refused, interrupted: signal.aborted };
+  const outcome = {
+    kind: "outcome",
+    topic,
+    written,
+    rejected: refused,
+    interrupted: signal.aborted,
+  };
   tell({ json }, shell, `${countText(count)} (${topic}).\n`, outcome);
   if (signal.aborted) shell.err("Interrupted: the rest of the input was not read.\n");
   return count.refused > 0 || isCut || signal.aborted ? 1 : 0;

@@ -55,7 +55,7 @@ export async function skipCorrupt(
       }
       return error === null ? 0 : 1;
     };
-    if (corrupt === null || refusal !== null) return done("refused", "", refusal);
+    if (corrupt === null || refusal !== null) return done("rejected", "", refusal);
     if (tries === 0 && !json) shell.out(`${foundText(corrupt, group, at.offset)}\n`);
     if (dryRun) return done("would-skip", "Nothing was changed (--dry-run).\n");
     try {
@@ -68,7 +68,7 @@ export async function skipCorrupt(
     }
     if (performance.now() >= untilMs) {
       const error = `${group} still has members. Stop the processes of its stage, then try again.`;
-      return done("refused", "", error);
+      return done("rejected", "", error);
     }
     if (tries === 0) shell.err(`Waiting until ${group} has no members ...\n`);
     await sleep(TRY_AGAIN_MS, undefined, { signal }).catch(() => undefined);
@@ -108,7 +108,7 @@ export function refusalOf(
   return `${where}, and the corrupt batch there begins at ${corrupt.offset}, not at ${offset}.`;
 }
 
-type Outcome = "skipped" | "would-skip" | "refused";
+type Outcome = "skipped" | "would-skip" | "rejected";
 
 /**
  * Returns the outcome as JSON, in which every key is always present.

@@ -7,7 +7,7 @@ import { durationWithin } from "../../operate/connect/option-values.ts";
 import type { Exit, ExitStatus, Shell } from "../../operate/connect/shell.ts";
 import type { UseKafka } from "../../operate/look/look.ts";
 import { shutdownSignal } from "../../runtime/shutdown.ts";
-import { WrongUsage } from "../../words/wrong-usage.ts";
+import { unknownDestination } from "../../words/wrong-usage.ts";
 import { adminAddress } from "../admin-address.ts";
 import type { ShowOptions } from "./show.ts";
 
@@ -75,10 +75,8 @@ async function status(flags: StatusFlags, shell: Shell): Promise<ExitStatus> {
   const loaded = await configured(flags, shell);
   const { config, hash } = loaded;
   if (destination !== null) {
-    await assertKnown(
-      config.destinations.map(({ id }) => id),
-      destination,
-    );
+    const ids = config.destinations.map(({ id }): string => id);
+    if (!ids.includes(destination)) throw unknownDestination(destination, ids);
   }
   const admins = flags.admin ?? [];
   const rateWindowMs = flags.rateWindow ?? RATE_WINDOW_DEFAULT_MS;
@@ -94,15 +92,4 @@ async function status(flags: StatusFlags, shell: Shell): Promise<ExitStatus> {
   const { showStatus } = await import("./show.ts");
   const useKafka: UseKafka = (work) => withKafka(config, shell, flags, work);
   return await showStatus(useKafka, options, shell, shutdown.signal);
-}
-
-/** @throws WrongUsage */
-async function assertKnown(ids: readonly string[], wanted: string): Promise<void> {
-  if (ids.includes(wanted)) return;
-  const { nearest } = await import("../../domain/nearest.ts");
-  const similar = nearest(wanted, ids);
-  const meant = similar === null ? "" : ` Did you mean ${similar}?`;
-  throw new WrongUsage(
-    `no destination has the ID "${wanted}". Configured: ${ids.join(", ") || "none"}.${meant}`,
-  );
 }

@@ -245,7 +245,7 @@ function Figure({
 const ENDPOINT_COLUMNS: readonly Column<EndpointView>[] = [
   { label: "Endpoint", of: ({ name }) => name },
   { label: "Address", of: ({ origin }) => origin },
-  { label: "Circuit", of: ({ breaker }) => <Circuit state={breaker} /> },
+  { label: "Circuit", of: ({ circuit }) => <Circuit state={circuit} /> },
   {
     label: "Failing",
     of: ({ failingSince, failedShare }) => (
@@ -271,7 +271,7 @@ const ENDPOINT_COLUMNS: readonly Column<EndpointView>[] = [
   },
 ];
 
-function Circuit({ state }: { readonly state: EndpointView["breaker"] }) {
+function Circuit({ state }: { readonly state: EndpointView["circuit"] }) {
   if (state === null) return <None />;
   const tone = state === "closed" ? "good" : state === "recovering" ? "warn" : "bad";
   return <State tone={tone} text={state} />;

@@ -15,7 +15,7 @@
  */
 
 import type { Config } from "../../config/config.ts";
-import { type Operating, resumeDestination } from "../../control/write-operator-action.ts";
+import type { Operating } from "../../control/write-operator-action.ts";
 import type { CallType } from "../../domain/call.ts";
 import { isDestinationId } from "../../domain/ids.ts";
 import type { Kafka, Producer } from "../../kafka/port.ts";
@@ -23,6 +23,8 @@ import {
   approveSync,
   cancelWaiting,
   pauseNow,
+  resumedSentence,
+  resumeNow,
   retryNow,
   stillOnHold,
   waitUntilNoneIsLeft,
@@ -149,8 +151,9 @@ function pause(destination: AttemptedId, pauseForMs: number | null): Act {
 function resume(id: string): Act {
   if (!isDestinationId(id)) throw new Error("This is not the ID of a destination.");
   return async (doing) => {
-    await resumeDestination(await operatingOf(doing), id);
-    doing.report("Resumed.");
+    const { kafka, config, signal } = doing;
+    const wasPaused = await resumeNow({ kafka, config, signal }, await operatingOf(doing), id);
+    doing.report(resumedSentence(id, wasPaused));
     const why = stillOnHold(id, doing.config);
     if (why !== null) doing.report(why);
     return DONE;
@@ -162,7 +165,9 @@ function retry(destination: AttemptedId): Act {
     const looking = lookingOf(doing, destination);
     const acting = { looking, progressOutput: doing.progressOutput, by: BY };
     const waiting = await retryNow(acting, await operatingOf(doing));
-    doing.report(`Retrying now: ${deliveries(waiting)}.`);
+    doing.report(
+      waiting === 0 ? "No deliveries await retry." : `Retrying now: ${deliveries(waiting)}.`,
+    );
     return DONE;
   };
 }
@@ -192,7 +197,11 @@ function cancel(
       doing.report(`${deliveries(waiting)} would be cancelled.`);
       return { ...DONE, count: waiting };
     }
-    doing.report(`Cancelled: ${deliveries(waiting)}. They become dead letters.`);
+    doing.report(
+      waiting === 0
+        ? "Nothing was queued or awaiting retry."
+        : `Cancelled: ${deliveries(waiting)}. They become dead letters.`,
+    );
     return DONE;
   };
 }

@@ -60,8 +60,8 @@ function destinationSnapshot(
     nextAttemptAt: report.nextAttemptAt,
     deadLettersLastDay: report.deadLettersLastDay,
     endpoints: report.endpoints.map(
-      ({ name: called, origin, breaker, failingSince, failedShare, unavailableUntil, last }) => {
-        return { name: called, origin, breaker, failingSince, failedShare, unavailableUntil, last };
+      ({ name: called, origin, circuit, failingSince, failedShare, unavailableUntil, last }) => {
+        return { name: called, origin, circuit, failingSince, failedShare, unavailableUntil, last };
       },
     ),
     due: report.due,

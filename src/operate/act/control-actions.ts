@@ -20,11 +20,13 @@ import {
   type Operating,
   pauseDestination,
   releaseEarly,
+  resumeDestination,
 } from "../../control/write-operator-action.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Producer } from "../../kafka/port.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { counted } from "../../words/count.ts";
+import { unknownDestination } from "../../words/wrong-usage.ts";
 import { instantText } from "../connect/instant.ts";
 import type { ProgressOutput } from "../connect/progress.ts";
 import { type AskedPause, type Paused, pausedBy } from "./pausing.ts";
@@ -68,6 +70,33 @@ export async function pauseNow(
   const paused = pausedBy(before, asked, { destination, sinceMs, by, untilMs });
   if (paused.pause !== before) await pauseDestination(operating, paused.pause);
   return paused;
+}
+
+/**
+ * Ends the pause by an operator. Resolves with false if there is none, so that nothing has to be written. If the pauses
+ * cannot be read, the end is written anyway.
+ *
+ * @throws WrongUsage if the destination is neither paused nor configured.
+ */
+export async function resumeNow(
+  { kafka, config, signal }: Omit<Looking, "destination">,
+  operating: Operating,
+  destination: Looking["destination"],
+): Promise<boolean> {
+  const known = await readOperatorActions({ kafka, config }, signal).catch(() => null);
+  if (known === null || known.pauses().some((pause) => pause.destination === destination)) {
+    await resumeDestination(operating, destination);
+    return true;
+  }
+  const ids = config.destinations.map(({ id }) => id);
+  if (!ids.includes(destination)) throw unknownDestination(destination, ids);
+  return false;
+}
+
+/** One line for operators. */
+export function resumedSentence(destination: string, wasPaused: boolean): string {
+  if (wasPaused) return `Resumed: ${destination}.`;
+  return `Not paused: ${destination}. An operator has not paused it, so there is nothing to resume.`;
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import type { Config } from "../../config/config.ts";
 import type { Operating } from "../../control/write-operator-action.ts";
 import { type AttemptedDestination, isAttempted } from "../../domain/destination.ts";
-import { WrongUsage } from "../../words/wrong-usage.ts";
+import { unknownDestination, WrongUsage } from "../../words/wrong-usage.ts";
 import { assertTopics } from "../connect/assert-topics.ts";
 import { type ClusterOptions, clusterCommand, withKafka } from "../connect/cluster.ts";
 import { commandProducer } from "../connect/command-producer.ts";
@@ -51,13 +51,13 @@ export async function operatingOn(
 export function attemptedOf(id: string, { destinations }: Config): AttemptedDestination {
   const found = destinations.find((each) => each.id === id);
   if (found?.isAttempted) return found;
-  const known = destinations.filter(isAttempted).map((each) => each.id);
   if (found !== undefined) {
     throw new WrongUsage(
       `${id} is a ${found.kind} destination: its consumers are outside Switchyard, so it cannot be controlled.`,
     );
   }
-  throw new WrongUsage(
-    `no destination has the ID "${id}". Configured: ${known.join(", ") || "none"}.`,
+  throw unknownDestination(
+    id,
+    destinations.filter(isAttempted).map((each) => each.id),
   );
 }

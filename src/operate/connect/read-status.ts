@@ -105,13 +105,13 @@ function destination(found: JsonObject): DestinationStatus | null {
 }
 
 function endpoint(found: JsonObject): EndpointStatus | null {
-  const [name, key] = [textOf(found.name), textOf(found.key)];
-  if (name === null || key === null) return null;
+  const [name, id] = [textOf(found.name), textOf(found.id)];
+  if (name === null || id === null) return null;
   return {
     name,
-    key,
+    id,
     origin: textOf(found.origin) ?? "",
-    breaker: oneOf(CIRCUIT_STATES, found.breaker) ?? "closed",
+    circuit: oneOf(CIRCUIT_STATES, found.circuit) ?? "closed",
     failingSince: instant(found.failingSince),
     lastMinute: attemptCounts(found.lastMinute),
     unavailableUntil: instant(found.unavailableUntil),

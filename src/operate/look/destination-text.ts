@@ -116,15 +116,15 @@ export function endpointTable(
   if (endpoints.length === 0) return "";
   const rows = endpoints.map((each) => [
     each.name,
-    each.key,
-    each.breaker ?? "-",
+    each.id,
+    each.circuit ?? "-",
     outcomeText(each.last, nowMs),
     endpointStateText(each, nowMs),
   ]);
   return table(ENDPOINT_HEAD, rows, (cell, row, column) => {
     const each = endpoints[row];
     if (each === undefined) return bold(cell);
-    const isBad = each.breaker === "open" || each.breaker === "half-open";
+    const isBad = each.circuit === "open" || each.circuit === "half-open";
     if (column === 2 && isBad) return red(cell);
     if (column === 4 && each.failingSince !== null) return red(cell);
     return column === 1 || cell.trim() === "-" ? dim(cell) : cell;
@@ -189,8 +189,8 @@ function pausedText({ reason, by, until }: NonNullable<StateReport["hold"]>, now
 }
 
 function endpointStateText(report: EndpointReport, nowMs: number) {
-  const { breaker, unavailableUntil, last } = report;
-  const isOpen = breaker === "open" || breaker === "half-open";
+  const { circuit, unavailableUntil, last } = report;
+  const isOpen = circuit === "open" || circuit === "half-open";
   const reason = HOLD_TEXTS[isOpen ? "circuit-open" : "retry-after"];
   const unavailable =
     unavailableUntil === null ? null : `${reason} until ${sinceText(unavailableUntil, nowMs)}`;

@@ -61,8 +61,8 @@ export interface StateReport {
   readonly endpoints: readonly EndpointReport[];
 }
 
-export interface EndpointReport extends Omit<EndpointStatus, "breaker" | "lastMinute"> {
-  readonly breaker: CircuitState | null;
+export interface EndpointReport extends Omit<EndpointStatus, "circuit" | "lastMinute"> {
+  readonly circuit: CircuitState | null;
   readonly failedShare: number | null;
 }
 
@@ -142,9 +142,9 @@ function failedShareOf(all: readonly { readonly lastMinute: AttemptCounts }[]): 
   return attempts === 0 ? null : failures / attempts;
 }
 
-function holdByFile(because: "paused" | "disabled"): StateReport["hold"] {
-  const by = because === "paused" ? { by: "configuration" } : {};
-  return { reason: because, since: null, until: null, ...by };
+function holdByFile(reason: "paused" | "disabled"): StateReport["hold"] {
+  const by = reason === "paused" ? { by: "configuration" } : {};
+  return { reason, since: null, until: null, ...by };
 }
 
 function holdOf({ sinceMs, untilMs, by }: Pause): StateReport["hold"] {
@@ -181,21 +181,21 @@ function endpointsOf(
   const names = endpointNames(file);
   const untold = file.endpoints.map(({ key, url }): EndpointReport => {
     const { id, name } = nameOf(key, names);
-    const known = { name, key: id, origin: new URL(url).origin };
+    const known = { name, id, origin: new URL(url).origin };
     const none = { failingSince: null, failedShare: null, unavailableUntil: null, last: null };
-    return { ...known, breaker: null, ...none };
+    return { ...known, circuit: null, ...none };
   });
   const others = [...reported.values()]
     .flatMap(([first]) => first ?? [])
     .filter(({ name }) => !untold.some((each) => each.name === name));
-  return [...untold, ...others].map(({ name, key, origin }) => {
+  return [...untold, ...others].map(({ name, id, origin }) => {
     const all = reported.get(name) ?? [];
-    const breaker = CIRCUIT_STATES.findLast((state) => all.some((one) => one.breaker === state));
+    const circuit = CIRCUIT_STATES.findLast((state) => all.some((one) => one.circuit === state));
     return {
       name,
-      key,
+      id,
       origin,
-      breaker: breaker ?? null,
+      circuit: circuit ?? null,
       failingSince:
         judgesOf(all)
           .flatMap(({ failingSince }) => failingSince ?? [])
@@ -243,8 +243,8 @@ export function severityOf(report: DestinationReport): number {
   if (hold?.reason === "paused") return 3;
   if (hold?.reason === "disabled") return 4;
   if (failingSince !== null || hold !== null) return 1;
-  const isFailing = endpoints.some(({ breaker, failingSince: since }) => {
-    return since !== null || breaker === "open" || breaker === "half-open";
+  const isFailing = endpoints.some(({ circuit, failingSince: since }) => {
+    return since !== null || circuit === "open" || circuit === "half-open";
   });
   if (isFailing) return 2;
   return state === null && (waiting ?? 0) > 0 ? 5 : 6;

@@ -98,7 +98,7 @@ export function outcomeJson({ replay, topic, stored, end, error, counts, resume 
     events: asked.events,
     perSecond,
     written: counts.written ?? 0,
-    refused: counts.refused ?? 0,
+    rejected: counts.refused ?? 0,
     skipped: of("skipped"),
     invalid: of("invalid"),
     filtered: of("filtered"),

@@ -17,7 +17,7 @@ import { type Clock, systemClock } from "../../runtime/clock.ts";
 import { givenSchema } from "../../stage/await-schemas.ts";
 import { createMetrics } from "../../telemetry/instruments.ts";
 import { createLog } from "../../telemetry/log.ts";
-import { WrongUsage } from "../../words/wrong-usage.ts";
+import { unknownDestination, WrongUsage } from "../../words/wrong-usage.ts";
 import { assertTopics } from "../connect/assert-topics.ts";
 import { configuredSchemas } from "../connect/configured-schemas.ts";
 import type { ProgressOutput } from "../connect/progress.ts";
@@ -143,9 +143,9 @@ export function routedTo(
 ): Destination {
   const destination = destinations.find((each) => each.id === id);
   if (destination === undefined) {
-    const known = destinations.map((each) => each.id).join(", ") || "none";
-    throw new WrongUsage(
-      `The destination ${id} is not configured. Configured destinations: ` + `${known}.`,
+    throw unknownDestination(
+      id,
+      destinations.map((each) => each.id),
     );
   }
   if (!destination.enabled) {

@@ -89,7 +89,7 @@ export function deadLetterDecisions(given: DeadLetterDecisions, name: string | n
     const mark = marks.of(record);
     const isOwn = mark !== null && mark.replay === name;
     if (mark !== null && (isOwn || plan.includeReplayed !== true)) {
-      tally?.skip(isOwn);
+      tally?.skip(deadLetter, isOwn);
       return { kind: "skip", as: isOwn ? "written" : null };
     }
     tally?.add(deadLetter);

@@ -28,6 +28,7 @@ import type { Destination } from "../../domain/destination.ts";
 import { endpointFor, removedText } from "../../domain/endpoint-name.ts";
 import type { OutgoingRecord, RecordHeader, RecordHeaders } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
+import { unknownDestination } from "../../words/wrong-usage.ts";
 import type { DeadLetter } from "./dead-letter-record.ts";
 
 export type Replay =
@@ -71,10 +72,10 @@ export interface TallyRow {
   /** Null if the records were not deliveries. */
   readonly destination: string | null;
   readonly reason: string;
-  /** The topic to which a replay writes these dead letters; null if a replay refuses them. */
+  /** The topic to which a replay writes these dead letters; null if a replay rejects them. */
   readonly to: string | null;
   /** The reason why these dead letters cannot be replayed; null if they can. */
-  readonly refused: string | null;
+  readonly rejected: string | null;
   readonly count: number;
 }
 
@@ -82,6 +83,7 @@ export interface TallyRow {
 export class Tally {
   readonly #targets: ReplayTargets;
   readonly #rows = new Map<string, TallyRow>();
+  readonly #destinations = new Set<string | null>();
   total = 0;
   refused = 0;
   /** Dead letters that were replayed before. `total` contains them only if the replay includes them. */
@@ -97,18 +99,33 @@ export class Tally {
     const { destination, reason } = deadLetter;
     const replay = replayOf(deadLetter, this.#targets);
     const to = replay.kind === "replay" ? replay.outgoing.topic : null;
-    const refused = replay.kind === "refused" ? replay.why : null;
-    const key = JSON.stringify([destination, reason, to, refused]);
+    const rejected = replay.kind === "refused" ? replay.why : null;
+    const key = JSON.stringify([destination, reason, to, rejected]);
     const count = (this.#rows.get(key)?.count ?? 0) + 1;
-    this.#rows.set(key, { destination, reason, to, refused, count });
+    this.#rows.set(key, { destination, reason, to, rejected, count });
+    this.#destinations.add(destination);
     this.total += 1;
-    if (refused !== null) this.refused += 1;
+    if (rejected !== null) this.refused += 1;
   }
 
   /** Counts a dead letter that has a mark. */
-  skip(isOwn: boolean): void {
+  skip({ destination }: DeadLetter, isOwn: boolean): void {
+    this.#destinations.add(destination);
     if (isOwn) this.own += 1;
     else this.replayed += 1;
+  }
+
+  /**
+   * Rejects destinations that are not configured and have no dead letters here, because their IDs are probably
+   * misspelled. Dead letters of a removed destination are counted, with the reason why they cannot be replayed.
+   *
+   * @throws WrongUsage
+   */
+  assertKnown(destinations: readonly string[]): void {
+    const ids = this.#targets.destinations.map(({ id }): string => id);
+    const unknown = destinations.find((id) => !ids.includes(id) && !this.#destinations.has(id));
+    if (unknown === undefined) return;
+    throw unknownDestination(unknown, ids, ", and no dead letter that matches is for it");
   }
 
   /** The rows, with the largest counts first. */

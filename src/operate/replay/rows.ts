@@ -74,11 +74,11 @@ export function deadLetterJson(
 /** A table of counts by destination and reason, with the topics to which a replay writes. */
 export function tallyTable(tally: Tally, { bold, yellow }: Colors): string {
   const counted = tally.rows();
-  const rows = counted.map(({ destination, reason, count, to, refused }) => [
+  const rows = counted.map(({ destination, reason, count, to, rejected }) => [
     destination ?? "-",
     reason,
     count.toLocaleString("en"),
-    to ?? `no: ${refused}`,
+    to ?? `no: ${rejected}`,
   ]);
   return table(TALLY_HEAD, rows, (cell, row, column) => {
     if (row < 0) return bold(cell);

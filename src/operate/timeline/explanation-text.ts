@@ -119,7 +119,7 @@ export function noRequestText(first: Exclude<FirstStep, { readonly kind: "attemp
     case "retry":
       return `no request yet: it is retried after ${first.delayMs / 1_000} s`;
     case "wait":
-      return `no request yet: it stays in the queue, because the destination is ${first.because}`;
+      return `no request yet: it stays in the queue, because the destination is ${first.reason}`;
   }
 }
 

@@ -56,7 +56,7 @@ export type FirstStep =
   | { readonly kind: "dead-letter"; readonly reason: DeadLetterReason; readonly error: string }
   | { readonly kind: "retry"; readonly delayMs: number }
   /** In the queue. */
-  | { readonly kind: "wait"; readonly because: "paused" | "disabled" | null };
+  | { readonly kind: "wait"; readonly reason: "paused" | "disabled" | null };
 
 export interface EndpointRequest extends Preview {
   /** The endpoint ID. */
@@ -134,7 +134,7 @@ export function firstStep(
     case "retry":
       return { kind: "retry", delayMs: prepared.delayMs };
     case "wait":
-      return { kind: "wait", because: holdCause(destination) };
+      return { kind: "wait", reason: holdCause(destination) };
   }
 }
 

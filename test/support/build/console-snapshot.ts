@@ -29,7 +29,7 @@ export function destinationSnapshot(
       {
         name: `${id}[1] example.com`,
         origin: "https://example.com",
-        breaker: "closed",
+        circuit: "closed",
         failingSince: null,
         failedShare: 0,
         unavailableUntil: null,

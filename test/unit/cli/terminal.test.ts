@@ -98,10 +98,10 @@ test("tables, audiences and the status", () => {
     failingSince: null,
     failedShare: null,
     unavailableUntil: null,
-    breaker: null,
+    circuit: null,
     last,
   };
-  const endpoint = { name: EVIL, key: EVIL as EndpointKey, origin: EVIL, ...unavailable };
+  const endpoint = { name: EVIL, id: EVIL as EndpointKey, origin: EVIL, ...unavailable };
   const destination = { destination: EVIL, note: EVIL, last, endpoints: [endpoint] };
   const evil = { error: EVIL, configHash: EVIL, version: EVIL };
   const report = {

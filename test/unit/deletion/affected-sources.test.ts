@@ -44,12 +44,12 @@ test("every destination that is not notified is named, with the reason", () => {
     return notNotified(found.sources, DESTINATIONS, "u");
   };
   expect(notReportedBy(null)).toEqual([
-    { destination: "off", because: "disabled" },
-    { destination: "files", because: "type topic" },
+    { destination: "off", reason: "disabled" },
+    { destination: "files", reason: "type topic" },
   ]);
   expect(notReportedBy(["web"])).toEqual([
-    { destination: "off", because: "disabled" },
-    { destination: "ios-only", because: "no affected source is connected to it" },
-    { destination: "files", because: "type topic" },
+    { destination: "off", reason: "disabled" },
+    { destination: "ios-only", reason: "no affected source is connected to it" },
+    { destination: "files", reason: "type topic" },
   ]);
 });

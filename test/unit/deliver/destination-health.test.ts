@@ -211,9 +211,9 @@ test("the status says outcomes by name, and of a URL only the origin", () => {
     endpoints: [
       {
         name: "crm[1] a.test",
-        key: "1",
+        id: "1",
         origin: "https://a.test",
-        breaker: "open",
+        circuit: "open",
         failingSince: "2026-03-01T09:00:01.000Z",
         lastMinute: { attempts: 1, failures: 1 },
         unavailableUntil: "2026-03-01T09:00:09.000Z",
@@ -221,9 +221,9 @@ test("the status says outcomes by name, and of a URL only the origin", () => {
       },
       {
         name: "crm[2] b.test:8443",
-        key: "2",
+        id: "2",
         origin: "https://b.test:8443",
-        breaker: "half-open",
+        circuit: "half-open",
         failingSince: "2026-03-01T09:00:01.000Z",
         lastMinute: { attempts: 1, failures: 1 },
         unavailableUntil: "2026-03-01T09:00:01.100Z",

@@ -3,6 +3,9 @@
 
 import { expect, test } from "vitest";
 
+import { DestinationHealth } from "../../../src/deliver/destination-health.ts";
+import { statusOf } from "../../../src/deliver/status.ts";
+import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { projectTexts } from "../../support/project/tracked-texts.ts";
 
 /** The word that went, and what is written now. Several words follow each other in a name. */
@@ -43,6 +46,19 @@ const RIGHT: ReadonlySet<string> = new Set([
   "fifteen-letters",
   "sixteen-letters",
 ]);
+/**
+ * Words that are no fields of JSON output: `--json`, the admin port, and the console. Fields are found as properties in
+ * the code of these folders, and in the pages that list the fields.
+ */
+const OLD_FIELDS: Readonly<Record<string, string>> = {
+  because: "reason",
+  drained: "processed",
+  breaker: "circuit",
+};
+const OLD_IN_PAGES: Readonly<Record<string, string>> = { ...OLD_FIELDS, refused: "rejected" };
+const OUTPUT =
+  /^src\/(cli|console|operate|deletion)\/|^src\/domain\/(destination|process)-status\.ts$/;
+const FIELDS = /(?<=[{,(]\s*|readonly )([a-z]\w*)\??(?=\s*[:,}])/g;
 const COMMENTS = /\/\*[\s\S]*?\*\/|(?<!["'`:])\/\/.*$/gm;
 /** Their words are for people, if there are several. */
 const STRING = /"(?:[^"\\\n]|\\.)*"/g;
@@ -92,6 +108,44 @@ const code = projectTexts().filter(
 test("no name in code has an old word", () => {
   expect(code.length).toBeGreaterThan(1000);
   expect(code.flatMap(({ path, text }) => found(path, text))).toEqual([]);
+});
+
+function oldFields(path: string, code: string): readonly string[] {
+  const bare = code.replaceAll(COMMENTS, "");
+  const names = new Set(Array.from(bare.matchAll(FIELDS), ([, name = ""]) => name));
+  return [...names]
+    .filter((name) => name in OLD_FIELDS)
+    .map((name) => `${path}: ${name} (${OLD_FIELDS[name]})`);
+}
+
+test("no field of JSON output has an old word, in code or in the pages that list the fields", () => {
+  const output = code.filter(({ path }) => OUTPUT.test(path));
+  expect(output.length).toBeGreaterThan(150);
+  expect(output.flatMap(({ path, text }) => oldFields(path, text))).toEqual([]);
+  const pages = projectTexts().filter(({ path }) =>
+    /^docs\/(commands|http-apis|monitor|schemas)\.md$/.test(path),
+  );
+  expect(pages).toHaveLength(4);
+  const listed = pages.flatMap(({ path, text }) =>
+    Array.from(text.matchAll(/`(\w+)`/g), ([, name = ""]) => ({ path, name })),
+  );
+  expect(listed.filter(({ name }) => name in OLD_IN_PAGES)).toEqual([]);
+});
+
+test("the status of an endpoint names its ID and its circuit as the tables do", () => {
+  const condition = new DestinationHealth(webhookDestination(), 0);
+  const [endpoint = {}] = statusOf(condition, null, [], 0).endpoints;
+  const shown = ["name", "id", "origin", "circuit", "failingSince", "lastMinute"];
+  expect(Object.keys(endpoint)).toEqual([...shown, "unavailableUntil", "last"]);
+});
+
+test.each([
+  ["tell(options, shell, text, { destination, drained: isDone })", ["drained"]],
+  ["return { destination: id, because };", ["because"]],
+  ["interface A {\n  readonly breaker: string;\n}", ["breaker"]],
+  ["/** breaker: because */ const reason = 1;", []],
+])("a field in %j", (source, old) => {
+  expect(oldFields("x.ts", source).map((line) => / (\w+) \(/.exec(line)?.[1])).toEqual(old);
 });
 
 test.each([

@@ -255,5 +255,5 @@ test("as JSON: one object, written or refused", async () => {
   });
   const refused = await publish(["\n"], { json: true });
   expect(refused.status).toBe(1);
-  expect(JSON.parse(refused.shell.output())).toMatchObject({ end: "refused", written: 0 });
+  expect(JSON.parse(refused.shell.output())).toMatchObject({ end: "rejected", written: 0 });
 });

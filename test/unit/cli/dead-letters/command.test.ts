@@ -109,6 +109,34 @@ test("list shows the newest where there are more, counts all, and filters", asyn
   expect(none.lines).toEqual(["No dead letters match.", ""]);
 });
 
+test("an unknown destination is named, also if others match; a removed one is explained", async () => {
+  const destinations = (...ids: readonly string[]) => ({ ...EVERY_DEAD_LETTER, destinations: ids });
+  const plan = (ids: readonly string[], limit: number | null = null) => {
+    const of = { filter: destinations(...ids), limit, perSecond: null };
+    return { chosen: { kind: "new", plan: of } as const };
+  };
+  const unknown =
+    'no destination has the ID "crn", and no dead letter that matches is for it. Configured: crm. ' +
+    "Did you mean crm?";
+  for (const ids of [["crn"], ["crm", "crn"]]) {
+    const world = await mixed();
+    await expect(list(world, { filter: destinations(...ids) })).rejects.toThrow(unknown);
+    await expect(replay(world, plan(ids))).rejects.toThrow(unknown);
+    expect(world.cluster.records(topics.deliveries("crm" as DestinationId))).toEqual([]);
+  }
+  const removed = await replay(await mixed(), plan(["gone"]));
+  expect(removed.status).toBe(1);
+  expect(removed.err).toContain("1 not replayed: the destination gone is not configured");
+  expect(await replay(await mixed(), plan(["crm", "gone"], 1))).toMatchObject({ status: 0 });
+  const world = await mixed();
+  await replay(world);
+  const done = await replay(world, plan(["crm"]));
+  expect(done.status).toBe(0);
+  expect(done.out).toContain("--include-replayed");
+  const other = { ...destinations("crm"), reasons: ["expired"] } as const;
+  expect((await list(world, { filter: other })).lines).toEqual(["No dead letters match.", ""]);
+});
+
 test("list --json prints one object a line with all that is known", async () => {
   const world = await mixed();
   const { lines } = await list(world, { json: true });
@@ -306,7 +334,7 @@ test("as JSON a replay prints one object, counted or sent", async () => {
   expect(status).toBe(1);
   const reported = JSON.parse(out) as Record<string, unknown>;
   expect(reported).toMatchObject({ end: "done", error: null, resume: null, replayed: 3 });
-  expect(Object.values(reported.refused as object)).toEqual([1]);
+  expect(Object.values(reported.rejected as object)).toEqual([1]);
   expect(reported.counts).toContainEqual(
     expect.objectContaining({ destination: "crm", reason: "rejected", count: 2 }),
   );

@@ -260,7 +260,7 @@ test("as JSON: a line for each refused one, then the outcome, and nothing on sta
     .split("\n")
     .map((line): unknown => JSON.parse(line));
   expect(reported).toEqual([
-    { kind: "refused", line: 2, error: expect.stringContaining("undecodable") },
-    { kind: "outcome", topic: "calls", written: 2, refused: 1, interrupted: false },
+    { kind: "rejected", line: 2, error: expect.stringContaining("undecodable") },
+    { kind: "outcome", topic: "calls", written: 2, rejected: 1, interrupted: false },
   ]);
 });

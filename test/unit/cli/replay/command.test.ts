@@ -43,10 +43,7 @@ test.each([
   [["crm", "--since", "1d", "--per-second", "0"], /"0" is not an integer from 1/],
   [["--resume", "a b"], /"a b" is not the name of a replay/],
   [["crm", "--resume", "x"], /Omit the destination, --since/],
-  [
-    ["gone", "--since", "1d"],
-    /The destination gone is not configured\. Configured destinations: crm, off, alone/,
-  ],
+  [["gone", "--since", "1d"], /no destination has the ID "gone"\. Configured: crm, off, alone\./],
   [
     ["off", "--since", "1d"],
     /The destination off is disabled: nothing is routed to it\. Set enabled/,
@@ -100,7 +97,7 @@ test("all is written; the outcome says so, also as JSON", async () => {
     ...{ end: "done", error: null, replay: expect.stringMatching(/^\d{8}-\d{6}-\w{4}$/) },
     ...{ resume: null, destination: "crm", topic: world.topic },
     ...{ since: "1970-01-01T00:00:00.000Z", until: null, types: [], events: [], perSecond: null },
-    ...{ written: 4, refused: 0, skipped: {}, invalid: { "unknown-source": 1 }, filtered: {} },
+    ...{ written: 4, rejected: 0, skipped: {}, invalid: { "unknown-source": 1 }, filtered: {} },
   });
   expect(status).toBe(0);
   expect(err).toMatch(/^Replay \S+ started\. If it is interrupted/);

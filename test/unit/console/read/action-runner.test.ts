@@ -128,11 +128,31 @@ test("a second pause without an end keeps the end of the first one, and says so"
   expect(last.pause.untilMs).toBeLessThan(first.pause.untilMs ?? 0);
 });
 
-test("a resume says why nothing is posted all the same", async () => {
-  expect((await act({ action: "resume", destination: "crm" })).said).toBe("Resumed.");
-  const held = await act({ action: "resume", destination: "held" });
-  expect(held.said).toBe("Resumed. held is still paused: the configuration has `paused: true`.");
-  expect(operations().map(({ kind }) => kind)).toEqual(["resume", "resume"]);
+test("a resume says why nothing is posted all the same, and whether there was anything to resume", async () => {
+  const pause = (destination: string) => act({ action: "pause", destination, pauseForMs: null });
+  const resume = async (destination: string) => (await act({ action: "resume", destination })).said;
+  const none = "An operator has not paused it, so there is nothing to resume.";
+  const file = "held is still paused: the configuration has `paused: true`.";
+  expect(await resume("crm")).toBe(`Not paused: crm. ${none}`);
+  expect(await resume("held")).toBe(`Not paused: held. ${none} ${file}`);
+  await expect(resume("crn")).rejects.toThrow(
+    /^no destination has the ID "crn"\. Configured: crm, .*\. Did you mean crm\?$/,
+  );
+  expect(operations()).toEqual([]);
+  await pause("crm");
+  expect(await resume("crm")).toBe("Resumed: crm.");
+  await pause("held");
+  expect(await resume("held")).toBe(`Resumed: held. ${file}`);
+  expect(operations().map(({ kind }) => kind)).toEqual(["pause", "resume", "pause", "resume"]);
+});
+
+test("a retry or a cancel of nothing says so", async () => {
+  expect((await act({ action: "retry", destination: "crm" })).said).toBe(
+    "No deliveries await retry.",
+  );
+  const cancel = { action: "cancel", destination: "crm", dryRun: false } as const;
+  const before = new Date().toISOString();
+  expect((await act({ ...cancel, before })).said).toBe("Nothing was queued or awaiting retry.");
 });
 
 test("nothing is returned of a destination that is paused", async () => {
@@ -141,7 +161,7 @@ test("nothing is returned of a destination that is paused", async () => {
   );
   expect(operations()).toEqual([]);
   const { said } = await act({ action: "retry", destination: "crm" });
-  expect(said).toBe("Retrying now: 0 deliveries.");
+  expect(said).toBe("No deliveries await retry.");
   expect(operations()).toMatchObject([
     { kind: "release", earlyRelease: { kind: "retry", by: "console" } },
   ]);

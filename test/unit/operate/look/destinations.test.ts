@@ -33,9 +33,9 @@ const NONE = { attempts: 0, failures: 0 };
 
 function endpoint(url: string, given: Partial<EndpointStatus> = {}): EndpointStatus {
   const { key } = endpointOf(url);
-  const known = { name: `crm[1] ${new URL(url).host}`, key, origin: new URL(url).origin };
+  const known = { name: `crm[1] ${new URL(url).host}`, id: key, origin: new URL(url).origin };
   const none = { failingSince: null, lastMinute: NONE, unavailableUntil: null, last: null };
-  return { ...known, breaker: "closed", ...none, ...given };
+  return { ...known, circuit: "closed", ...none, ...given };
 }
 
 function reported(given: Partial<DestinationStatus> = {}): DestinationStatus {
@@ -145,15 +145,15 @@ test("a pause by an operator counts if no owner reports", () => {
 test("an endpoint is as bad as the worst process says; one that only the file has is not known", () => {
   const C = "https://c.test/";
   const one = reported({
-    endpoints: [endpoint(A, { breaker: "recovering", failingSince: at(9) })],
+    endpoints: [endpoint(A, { circuit: "recovering", failingSince: at(9) })],
   });
   const two = reported({
-    endpoints: [endpoint(A, { breaker: "open", unavailableUntil: at(59) }), endpoint(C)],
+    endpoints: [endpoint(A, { circuit: "open", unavailableUntil: at(59) }), endpoint(C)],
   });
   expect(stateOf(crm, [one, two]).endpoints).toMatchObject([
-    { name: "crm[1] a.test", breaker: "open", failingSince: at(9), unavailableUntil: at(59) },
-    { name: "crm[2] b.test", breaker: null, last: null },
-    { key: endpointOf(C).key, breaker: "closed" },
+    { name: "crm[1] a.test", circuit: "open", failingSince: at(9), unavailableUntil: at(59) },
+    { name: "crm[2] b.test", circuit: null, last: null },
+    { id: endpointOf(C).key, circuit: "closed" },
   ]);
 });
 
@@ -256,8 +256,8 @@ test.each([
 test("a thousand destinations: the worst are shown, and endpoints of those that fail alone", () => {
   const many = Array.from({ length: 1_000 }, (_, number) => {
     const isBad = number === 7;
-    const breaker = isBad ? "open" : "closed";
-    const endpoints = [endpointReport({ name: `d-${number}[1] a.test`, breaker })];
+    const circuit = isBad ? "open" : "closed";
+    const endpoints = [endpointReport({ name: `d-${number}[1] a.test`, circuit })];
     return destinationReport({ destination: `d-${number}`, state: "delivering", endpoints });
   });
   const { colors } = fakeShell();

@@ -326,9 +326,9 @@ test("--json prints the same as one object", async () => {
     nextAttemptAt: expect.any(String),
     endpoints: [
       {
-        ...{ name: "crm[1] a.example.com", key, origin: "https://a.example.com" },
+        ...{ name: "crm[1] a.example.com", id: key, origin: "https://a.example.com" },
         ...{
-          breaker: null,
+          circuit: null,
           failingSince: null,
           failedShare: null,
           unavailableUntil: null,
@@ -403,9 +403,9 @@ const REPORT: StatusReport = {
       endpoints: [
         {
           name: "crm-hook[1] crm.example.com",
-          key: "1",
+          id: "1",
           origin: "https://crm.example.com",
-          breaker: "open",
+          circuit: "open",
           unavailableUntil: "2026-03-01T09:30:45.000Z",
           ...failing,
         },
@@ -424,9 +424,9 @@ const REPORT: StatusReport = {
       endpoints: [
         {
           name: "mail[1] 10.20.1.4:8080",
-          key: "1",
+          id: "1",
           origin: "http://10.20.1.4:8080",
-          breaker: "closed",
+          circuit: "closed",
           failingSince: null,
           failedShare: 0,
           unavailableUntil: null,

@@ -36,7 +36,7 @@ test.each([
 
 test("a paused destination's call waits in the queue", () => {
   const step = firstStep(webhookDestination({ paused: true }), copyOf(VALUE), POLICY, NOW_MS);
-  expect(step).toEqual({ kind: "wait", because: "paused" });
+  expect(step).toEqual({ kind: "wait", reason: "paused" });
 });
 
 const WHERE = { topic: "sw.deliveries.crm", key: null, value: null, headers: [] };
@@ -75,7 +75,7 @@ test.each([
   ],
   [{ kind: "retry", delayMs: 10_000 }, "    no request yet: it is retried after 10 s"],
   [
-    { kind: "wait", because: "paused" },
+    { kind: "wait", reason: "paused" },
     "    no request yet: it stays in the queue, because the destination is paused",
   ],
 ] as const)("%j is printed", (first, line) => {
