@@ -161,7 +161,7 @@ const consoleSettings = section(
     adminAddresses: setting(
       listOf(adminAddress, "admin ports such as host-1:9464", { min: 0, max: 1_000 }),
       [],
-      "Admin ports of the processes. `switchyard run` adds its own.",
+      "Admin ports of the processes, for the console and `switchyard status`. In the console of `switchyard run`, its own is added.",
     ),
   },
   requireToken,

@@ -554,8 +554,11 @@ test("Kafka unreachable is said on every view that needs it, and its end is seen
     await opened.page.getByText("Kafka is unreachable: no broker responds").waitFor();
     await opened.page.getByText(/^▲ Kafka is unreachable$/).waitFor();
   }
+  site.data.snapshot = snapshot([destinationSnapshot("crm-hook")], unreachable);
   await using opened = await open("/");
   await opened.page.getByText(/^▲ Kafka is unreachable$/).waitFor();
+  await opened.page.getByText("No destination is known to be failing or on hold.").waitFor();
+  expect(await opened.page.locator('[data-node="endpoints"].good').count()).toBe(0);
   showEverything();
   await opened.page.getByText(LIVE).waitFor();
 });

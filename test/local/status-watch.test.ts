@@ -1,7 +1,7 @@
 // `status --watch` on a terminal (`script` of util-linux): the page, Ctrl-C, and the terminal after that.
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -92,6 +92,22 @@ test.skipIf(!hasScript)(
     expect(shown.slice(0, shown.indexOf("\u001b[?1049h")).trim()).toBe("");
   },
 );
+
+test("the admin ports of the configuration are read, and what only Kafka has is unknown because of it", async () => {
+  const named = join(folder, "named.yaml");
+  const admin = await failingProcess();
+  writeFileSync(named, `${readFileSync(file, "utf8")}console: { adminAddresses: ["${admin}"] }\n`);
+  const args = [MAIN, "status", "--config", named, "--kafka-timeout", "1s"];
+  const child = spawn(process.execPath, args);
+  children.add(child);
+  const closed = new Promise((resolve) => child.once("close", resolve));
+  const [out, status] = await Promise.all([text(child.stdout), closed]);
+  expect(status).toBe(1);
+  expect(out).toContain("failing since 2026-03-01 09:00:00");
+  expect(out).toContain("Kafka is unreachable: ");
+  expect(out).toContain("AWAITING RETRY are unknown, because Kafka is unreachable.");
+  expect(out).not.toMatch(/too many records|--admin/);
+});
 
 test("without a terminal it is an error that says what to do", async () => {
   const child = spawn(process.execPath, argsFor("127.0.0.1:1"));

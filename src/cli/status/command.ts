@@ -31,7 +31,7 @@ export function statusCommand(shell: Shell, exit: Exit): Command {
     )
     .option(
       "--admin <host:port>",
-      "admin port of a process (repeatable, or several separated by commas)",
+      "admin port of a process (repeatable, or several separated by commas; default: console.adminAddresses)",
       adminAddress,
     )
     .option(
@@ -53,7 +53,7 @@ export function statusCommand(shell: Shell, exit: Exit): Command {
         "PROCESSED counts calls for the route stage, and returned records for the delay stage. DELIVERED\n" +
         "and FAILED count attempts. With --destination and --admin, SKIPPED CALLS counts the calls that\n" +
         "the destination has not received since the processes started, by reason.\n\n" +
-        "Exit status: 0 on success; 1 if Kafka or a process given with --admin could not be read\n" +
+        "Exit status: 0 on success; 1 if Kafka or a given process could not be read\n" +
         "completely; 2 if the usage or configuration is invalid.\n\n" +
         "Examples:\n  switchyard status --config switchyard.yaml\n" +
         "  switchyard status --admin host-1:9464,host-2:9464 --failing --watch\n" +
@@ -78,7 +78,7 @@ async function status(flags: StatusFlags, shell: Shell): Promise<ExitStatus> {
     const ids = config.destinations.map(({ id }): string => id);
     if (!ids.includes(destination)) throw unknownDestination(destination, ids);
   }
-  const admins = flags.admin ?? [];
+  const admins = flags.admin ?? config.console.adminAddresses;
   const rateWindowMs = flags.rateWindow ?? RATE_WINDOW_DEFAULT_MS;
   const options: ShowOptions = { config, hash, admins, rateWindowMs, json, failing, destination };
   using shutdown = shutdownSignal();

@@ -181,14 +181,14 @@ function shareSentence(failedShare: number | null): string {
 
 function Figures({ view }: Props) {
   const { acceptedPerMinute, failedPerMinute, share, p50Ms, p99Ms, severity } = view;
-  const { queued, oldestAt, awaitingRetry, deadLettersLastDay } = view;
+  const { queued, oldestAt, awaitingRetry, deadLettersLastDay, state, kafkaError } = view;
   return (
     <dl class="figures">
       <Figure
         label="Delivered"
         value={countText(acceptedPerMinute)}
         unit="/ min"
-        tone={severity <= 1 ? "bad" : "good"}
+        tone={severity <= 1 ? "bad" : state === "delivering" && kafkaError === null ? "good" : ""}
       >
         {percentText(share)} of attempts
       </Figure>

@@ -2,7 +2,7 @@
 
 import { ageText } from "../../words/count.ts";
 import type { DeadLetterView } from "../query-view.ts";
-import type { DestinationSnapshot } from "../view.ts";
+import type { DestinationSnapshot, StateCounts } from "../view.ts";
 
 const UNKNOWN = "–";
 
@@ -96,6 +96,17 @@ export function stateOf({
   }
   if (state === "not-owned") return { tone: "quiet", text: "On other processes" };
   return { tone: "quiet", text: state === null ? "Unknown" : "Idle" };
+}
+
+/**
+ * The tone of what was delivered. Nothing is good while Kafka is unreachable, or if no process reports that it delivers.
+ */
+export function deliveredTone(
+  states: Pick<StateCounts, "failing" | "on-hold" | "delivering">,
+  kafkaError: string | null,
+): Tone {
+  if (states.failing + states["on-hold"] > 0) return "bad";
+  return kafkaError === null && states.delivering > 0 ? "good" : "quiet";
 }
 
 /** Formats an outcome: a status code unchanged, and a cause in words. */

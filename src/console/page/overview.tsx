@@ -10,6 +10,7 @@ import { counted } from "./action-text.ts";
 import { FindCall } from "./calls.tsx";
 import {
   countText,
+  deliveredTone,
   dueText,
   millisecondsText,
   outcomeText,
@@ -37,7 +38,10 @@ interface Props {
   readonly overview: Overview;
 }
 
+const NO_PROBLEM = "No destination is failing or on hold.";
+
 export function OverviewPage({ overview }: Props) {
+  const isKnown = overview.kafkaError === null && overview.states.unknown === 0;
   return (
     <>
       <h1 class="hidden">Overview</h1>
@@ -52,7 +56,7 @@ export function OverviewPage({ overview }: Props) {
             label="Destinations that need attention"
             columns={WORST}
             rows={overview.worst}
-            none="No destination is failing or on hold."
+            none={isKnown ? NO_PROBLEM : "No destination is known to be failing or on hold."}
           />
         </Panel>
         <Panel title="Busiest destinations">
@@ -103,7 +107,6 @@ function TopTable({ label, columns, rows, none }: TopTableProps) {
 
 function Diagram({ overview }: Props) {
   const { rates, states, delayTopics, deadLetters, waiting, history } = overview;
-  const failing = states.failing + states["on-hold"];
   const all = Object.values(states).reduce((sum: number, count: number) => sum + count, 0);
   return (
     <section class="diagram" aria-label="The path of calls">
@@ -125,7 +128,7 @@ function Diagram({ overview }: Props) {
         title="Delivered"
         rate={rates.accepted}
         values={history.values.accepted}
-        tone={failing > 0 ? "bad" : "good"}
+        tone={deliveredTone(states, overview.kafkaError)}
       >
         {STATES.filter(([name]) => states[name] > 0).map(([name, text]) => (
           <span key={name} class={name === "failing" || name === "on-hold" ? "bad" : ""}>

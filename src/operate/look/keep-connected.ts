@@ -47,7 +47,8 @@ export async function inTime<Result>(
   work.catch(() => undefined);
   const { promise, reject } = Promise.withResolvers<never>();
   const ended = AbortSignal.any([signal, late.signal]);
-  const end = () => reject(ended.reason);
+  const silent = new Error(`no response within ${limitMs / 1_000} s`);
+  const end = () => reject(late.signal.aborted ? silent : ended.reason);
   ended.addEventListener("abort", end);
   try {
     ended.throwIfAborted();

@@ -46,12 +46,13 @@ export function statusText(report: StatusReport, colors: Colors): string {
 
 /** Explains why cells show `-`. */
 function unknownNotes(report: StatusReport): readonly string[] {
-  const { stages, destinations, delayTopics, deadLetters, notes } = report;
+  const { stages, destinations, delayTopics, deadLetters, notes, kafkaError, processes } = report;
   const isCounted =
     destinations.length === 0 || destinations.some(({ awaitingRetry }) => awaitingRetry !== null);
-  const tooMany =
-    "there are too many records to count in Kafka. With --admin, the processes that run the " +
-    "delay stage report the number once they have counted the records";
+  const missing = processes.length === 0 ? "With --admin, the" : "The";
+  const tooMany = `there are too many records to count in Kafka. ${missing} processes that run the delay stage report the number once they have counted the records`;
+  if (kafkaError !== null && !isCounted)
+    return ["BACKLOG and AWAITING RETRY are unknown, because Kafka is unreachable."];
   const isUncounted = notes.deadLetters === null && deadLetters?.byReason === null;
   return [
     ...stages.flatMap(({ stage, note }) => (note === null ? [] : `${stage}: ${note}.`)),

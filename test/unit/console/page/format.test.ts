@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import {
   agoText,
   countText,
+  deliveredTone,
   dueText,
   durationText,
   millisecondsText,
@@ -81,6 +82,18 @@ test.each([
   ["quiet", "Topic", { state: null, kind: "topic", isAttempted: false }],
 ] as const)("%s: %s", (tone, text, over) => {
   expect(stateOf(destinationSnapshot("a", over))).toEqual({ tone, text });
+});
+
+test.each([
+  ["good", { delivering: 2 }, null],
+  ["bad", { delivering: 2, failing: 1 }, null],
+  ["bad", { "on-hold": 1 }, "no broker responds"],
+  ["quiet", { delivering: 2 }, "no broker responds"],
+  ["quiet", {}, null],
+] as const)("what was delivered is %s: %j, %s", (tone, states, kafkaError) => {
+  expect(deliveredTone({ failing: 0, "on-hold": 0, delivering: 0, ...states }, kafkaError)).toBe(
+    tone,
+  );
 });
 
 test.each([

@@ -511,6 +511,22 @@ test("the tables line up, numbers below each other", () => {
   ]);
 });
 
+test("what cannot be counted has its cause: Kafka, or too many records", () => {
+  const destinations = REPORT.destinations.map((each) => ({ ...each, awaitingRetry: null }));
+  const text = (more: Partial<StatusReport>) =>
+    statusText({ ...REPORT, destinations, ...more }, fakeShell().colors);
+  const down = text({ kafkaError: "no broker responds" });
+  expect(down).toContain("Kafka is unreachable: no broker responds");
+  expect(down).toContain("unknown, because Kafka is unreachable.");
+  expect(down).not.toContain("too many records");
+  expect(text({})).toContain(
+    "too many records to count in Kafka. The processes that run the delay",
+  );
+  expect(text({ processes: [] })).toContain(
+    "too many records to count in Kafka. With --admin, the",
+  );
+});
+
 test("a halted stage is named below the tables", () => {
   const halts = [{ topic: "sw.calls", partition: 3, offset: 42 }];
   const stages = REPORT.stages.map((each) =>
