@@ -12,9 +12,17 @@
  */
 
 import { hasLeft, type OperatorActions } from "../control/operator-action-state.ts";
+import { readDelivery } from "../domain/delivery.ts";
+import type { IncomingRecord } from "../domain/record.ts";
 import { delayMsOfTopic, type GroupNames, type TopicNames } from "../domain/topics.ts";
 import type { Kafka } from "../kafka/port.ts";
-import { readUnfinished, recordsIn, unfinishedIn } from "../kafka/uncommitted-ranges.ts";
+import {
+  partBelow,
+  readUnfinished,
+  recordsIn,
+  type UnfinishedPart,
+  unfinishedIn,
+} from "../kafka/uncommitted-ranges.ts";
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { readWaiting, type Waiting } from "./due.ts";
@@ -99,6 +107,54 @@ export async function eachWaiting(
     return { delay, unread: unread.reduce((sum, each) => sum + each, 0), errors };
   };
   return Promise.all(delays.map(ofDelay));
+}
+
+const SEEN_MAX = 200_000;
+/** More than a partition's records that are processed and not committed. */
+const MOVED_MAX = 5_000;
+
+/**
+ * Returns false if the delivery of a record is in `seen`, and otherwise adds the delivery. Until the offset of a record
+ * that was moved to another topic is committed, its delivery is in both topics, and must not be counted twice.
+ */
+export function isFirstOf(record: IncomingRecord, seen: Set<string>): boolean {
+  const [call, delivery] = deliveryOf(record);
+  if (delivery === "") return true;
+  if (seen.has(delivery)) return false;
+  if (seen.size < SEEN_MAX) seen.add(delivery).add(call);
+  return true;
+}
+
+/** Identifies the call, as in the queue, and the delivery, which is for one endpoint or for all of them. */
+function deliveryOf(record: IncomingRecord): readonly [call: string, delivery: string] {
+  const read = readDelivery(record);
+  if (read.kind === "invalid") return ["", ""];
+  const { destination, messageId, endpoint } = read.delivery;
+  const call = `${destination} ${messageId}`;
+  return [call, endpoint === null ? call : `${call} ${endpoint}`];
+}
+
+/** `true` if the call of a record in a queue was retried: one of its deliveries is in `seen`. */
+export function wasRetried(record: IncomingRecord, seen: ReadonlySet<string>): boolean {
+  return seen.has(deliveryOf(record)[0]);
+}
+
+/** Counts the records at the start of the parts that have moved. Never rejects, because the result only corrects a count. */
+export async function countMoved(
+  kafka: Pick<Kafka, "read">,
+  parts: readonly UnfinishedPart[],
+  isMoved: (record: IncomingRecord) => boolean,
+  signal: AbortSignal,
+): Promise<number> {
+  let moved = 0;
+  const countIn = async (part: UnfinishedPart) => {
+    const start = partBelow(part, part.from + MOVED_MAX);
+    for await (const records of readUnfinished(kafka, start, { maxBytes: STEP_BYTES, signal })) {
+      moved += records.filter(isMoved).length;
+    }
+  };
+  await Promise.allSettled(parts.map(countIn));
+  return moved;
 }
 
 /** Returns `true` if all records were read. */

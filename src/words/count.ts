@@ -9,7 +9,7 @@ export function counted(count: number, noun: string, plural = `${noun}s`): strin
 }
 
 /** Formats a share from 0 to 1. Shows 100 % only for exactly 1, and 0 % only for exactly 0. */
-export function percentText(share: number): string {
+function percentText(share: number): string {
   if (share > 0 && share < 0.01) return "<1 %";
   if (share > 0.99 && share < 1) return ">99 %";
   return `${Math.round(share * 100)} %`;

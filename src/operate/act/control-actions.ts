@@ -22,6 +22,7 @@ import {
   releaseEarly,
   resumeDestination,
 } from "../../control/write-operator-action.ts";
+import { isFirstOf, wasRetried } from "../../delay/scan-awaiting-retry.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Producer } from "../../kafka/port.ts";
 import { systemClock } from "../../runtime/clock.ts";
@@ -183,14 +184,13 @@ async function count(
   const add = (delivery: Releasable) => {
     if (isReleasedBy(earlyRelease, delivery)) found += 1;
   };
-  await eachAwaitingRetry(looking, await readOperatorActions(looking, looking.signal), add);
-  if (!isAwaitingRetryAlone) {
-    await eachOf(
-      looking,
-      [...(await queueParts(looking)), ...(await retryTopicParts(looking))],
-      add,
-    );
-  }
+  const operations = await readOperatorActions(looking, looking.signal);
+  const queue = isAwaitingRetryAlone ? [] : await queueParts(looking);
+  const seen = new Set<string>();
+  await eachAwaitingRetry(looking, operations, add, seen);
+  const due = isAwaitingRetryAlone ? [] : await retryTopicParts(looking);
+  await eachOf(looking, due, add, (record) => isFirstOf(record, seen));
+  await eachOf(looking, queue, add, (record) => !wasRetried(record, seen));
   looking.signal.throwIfAborted();
   return found;
 }

@@ -8,7 +8,7 @@
  *   its retry window ends after the pause                  is retried when the pause has ended
  */
 
-import { recordsIn } from "../../kafka/uncommitted-ranges.ts";
+import { isFirstOf } from "../../delay/scan-awaiting-retry.ts";
 import { asError } from "../../runtime/as-error.ts";
 import { hearingLimit } from "../../runtime/hearing-limit.ts";
 import { counted } from "../../words/count.ts";
@@ -17,6 +17,7 @@ import {
   eachAwaitingRetry,
   eachOf,
   type Looking,
+  queuedIn,
   queueParts,
   readOperatorActions,
   retryTopicParts,
@@ -48,10 +49,13 @@ export async function waitingOfPaused(
   const add = (delivery: { readonly firstAttemptAtMs: number | null }) =>
     expiring.add(delivery.firstAttemptAtMs);
   try {
-    const queued = recordsIn(await queueParts(limited));
+    const parts = await queueParts(limited);
+    const seen = new Set<string>();
     const operations = await readOperatorActions(limited, signal);
-    const isWhole = await eachAwaitingRetry(limited, operations, add, RECORDS_MAX);
-    await eachOf(limited, await retryTopicParts(limited), add);
+    const isWhole = await eachAwaitingRetry(limited, operations, add, seen, RECORDS_MAX);
+    const due = await retryTopicParts(limited);
+    await eachOf(limited, due, add, (record) => isFirstOf(record, seen));
+    const queued = await queuedIn(limited, parts, seen);
     return { kind: "counted", queued, expiring, isWhole: isWhole && !signal.aborted };
   } catch (error) {
     return { kind: "unknown", error: asError(error).message };

@@ -12,13 +12,21 @@ import type { Config } from "../../config/config.ts";
 import type { Releasable } from "../../control/early-release.ts";
 import type { KnownOperatorActions } from "../../control/operator-action-state.ts";
 import { releasable } from "../../delay/released-ahead.ts";
-import { eachWaiting, isWhole } from "../../delay/scan-awaiting-retry.ts";
+import {
+  countMoved,
+  eachWaiting,
+  isFirstOf,
+  isWhole,
+  wasRetried,
+} from "../../delay/scan-awaiting-retry.ts";
 import { readDelivery } from "../../domain/delivery.ts";
 import type { DestinationId } from "../../domain/ids.ts";
+import type { IncomingRecord } from "../../domain/record.ts";
 import { groupNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import {
   readUnfinished,
+  recordsIn,
   type UnfinishedPart,
   unfinishedIn,
 } from "../../kafka/uncommitted-ranges.ts";
@@ -47,6 +55,17 @@ export function queueParts(looking: Looking): Promise<readonly UnfinishedPart[]>
   return partsOf(looking, configuredTopics(looking.config).deliveries(looking.destination));
 }
 
+/** The number of deliveries in the queue, except those that were counted elsewhere. */
+export async function queuedIn(
+  { kafka, signal }: Looking,
+  parts: readonly UnfinishedPart[],
+  seen: ReadonlySet<string>,
+): Promise<number> {
+  const retried = (record: IncomingRecord) => wasRetried(record, seen);
+  const moved = seen.size === 0 ? 0 : await countMoved(kafka, parts, retried, signal);
+  return recordsIn(parts) - moved;
+}
+
 export function retryTopicParts(looking: Looking): Promise<readonly UnfinishedPart[]> {
   return partsOf(looking, configuredTopics(looking.config).retries(looking.destination));
 }
@@ -59,16 +78,18 @@ async function partsOf({ kafka, config, destination }: Looking, topic: string) {
   return found?.kind === "known" ? found.parts : [];
 }
 
+/** @param isCounted returns false for a record whose delivery was counted before. */
 export async function eachOf(
   { kafka, destination, signal }: Looking,
   parts: readonly UnfinishedPart[],
   found: (delivery: Releasable) => void,
+  isCounted: (record: IncomingRecord) => boolean,
 ): Promise<void> {
   for (const part of parts) {
     for await (const records of readUnfinished(kafka, part, { maxBytes: STEP_BYTES, signal })) {
       for (const record of records) {
         const read = readDelivery(record);
-        if (read.kind === "invalid") continue;
+        if (read.kind === "invalid" || !isCounted(record)) continue;
         const { receivedAtMs, attempt, firstAttemptAtMs } = read.delivery;
         const { timestampMs } = record;
         const attempted = { firstAttemptAtMs: attempt > 0 ? firstAttemptAtMs : null };
@@ -78,11 +99,12 @@ export async function eachOf(
   }
 }
 
-/** Resolves with true if everything was read. @throws Error if a part cannot be read. */
+/** Resolves with true if everything was read. @param seen the deliveries that were counted before. @throws Error if a part cannot be read. */
 export async function eachAwaitingRetry(
   { kafka, config, destination, signal }: Looking,
   operatorActions: KnownOperatorActions,
   found: (delivery: Releasable) => void,
+  seen: Set<string>,
   recordsMax = Number.POSITIVE_INFINITY,
 ): Promise<boolean> {
   const topics = configuredTopics(config);
@@ -91,8 +113,8 @@ export async function eachAwaitingRetry(
   const delays = knownDelays(config, await kafka.admin.topics());
   const asked = { delays, topics, groups, operatorActions, recordsMax, signal };
   const read = await eachWaiting({ kafka, clock: systemClock }, asked, (waiting) => {
-    if (waiting.kind === "waiting" && waiting.destination === destination)
-      found(releasable(waiting));
+    if (waiting.kind !== "waiting" || waiting.destination !== destination) return;
+    if (isFirstOf(waiting.record, seen)) found(releasable(waiting));
   });
   const [error] = read.flatMap(({ errors }) => errors);
   if (error !== undefined) throw new Error(error);

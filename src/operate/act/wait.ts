@@ -7,17 +7,21 @@
  *   delay topic to retry topic    the end of the retry topic is read again after the delay topics
  *   retry topic to delay topic    the retry topic is read before the delay topics
  *
+ * A delivery that is in two of these topics, because the offset of the first record is not committed yet, is counted once.
  * The command does not wait for deliveries that are received later. A record counts as processed when its offset has
  * been committed, which takes a few seconds.
  */
 
 import { isOver, type KnownOperatorActions } from "../../control/operator-action-state.ts";
-import { partBelow, partFrom, recordsIn } from "../../kafka/uncommitted-ranges.ts";
+import { isFirstOf } from "../../delay/scan-awaiting-retry.ts";
+import type { IncomingRecord } from "../../domain/record.ts";
+import { partBelow, partFrom } from "../../kafka/uncommitted-ranges.ts";
 import { configuredTopics } from "../connect/connection.ts";
 import {
   eachAwaitingRetry,
   eachOf,
   type Looking,
+  queuedIn,
   queueParts,
   readOperatorActions,
   retryTopicParts,
@@ -52,14 +56,17 @@ export async function remainingOf(looking: Looking, { atMs, ends }: Beginning): 
   let retries = 0;
   let delays = 0;
   const isOld = (delivery: { readonly receivedAtMs: number }) => delivery.receivedAtMs < atMs;
+  const seen = new Set<string>();
+  const isFirst = (record: IncomingRecord) => isFirstOf(record, seen);
   const before = await retryTopicParts(looking);
   const countReturn = (delivery: { readonly receivedAtMs: number }) => {
     if (isOld(delivery)) retries += 1;
   };
-  await eachOf(looking, before, countReturn);
-  await eachAwaitingRetry(looking, operations, (delivery) => {
+  await eachOf(looking, before, countReturn, isFirst);
+  const countRetry = (delivery: { readonly receivedAtMs: number }) => {
     if (isOld(delivery)) delays += 1;
-  });
+  };
+  await eachAwaitingRetry(looking, operations, countRetry, seen);
   const readTo = new Map(before.map(({ partition, to }) => [partition, to]));
   const after = (await retryTopicParts(looking)).map((part) =>
     partFrom(part, readTo.get(part.partition) ?? part.from),
@@ -68,8 +75,10 @@ export async function remainingOf(looking: Looking, { atMs, ends }: Beginning): 
     looking,
     after.filter(({ from, to }) => from < to),
     countReturn,
+    isFirst,
   );
-  return { queued: recordsIn(parts), due: retries, awaitingRetry: delays };
+  const queued = await queuedIn(looking, parts, seen);
+  return { queued, due: retries, awaitingRetry: delays };
 }
 
 export function sumOf({ queued, due, awaitingRetry }: Remaining): number {

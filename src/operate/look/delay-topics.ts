@@ -9,6 +9,7 @@ import {
   type AskedWaiting,
   type DelayRead,
   eachWaiting,
+  isFirstOf,
   isWhole,
 } from "../../delay/scan-awaiting-retry.ts";
 import {
@@ -55,6 +56,8 @@ export interface CountedDelays {
   readonly byDelay: ReadonlyMap<string, Tally>;
   /** The pauses that are in force. */
   readonly pauses: readonly Pause[];
+  /** The deliveries that were found, for `countMoved`. */
+  readonly seen: Set<string>;
   /** The reasons why deliveries could not be read. Empty if the only reason is that there were too many. */
   readonly errors: readonly string[];
 }
@@ -64,6 +67,7 @@ export async function countAwaitingRetry(asked: Counted): Promise<CountedDelays>
   using late = hearingLimit(LIMIT_MS);
   const signal = AbortSignal.any([asked.signal, late.signal]);
   const labels = new Labels(destinations);
+  const seen = new Set<string>();
   const tallies = new Map<string, Tallies>(asked.delays.map((delay) => [delay, new Map()]));
   try {
     // The actions are needed because records that a retry or a cancel has released early are still in the topic.
@@ -71,14 +75,15 @@ export async function countAwaitingRetry(asked: Counted): Promise<CountedDelays>
     const limits = { operatorActions, recordsMax: RECORDS_MAX, signal };
     const deps = { kafka, clock: { nowMs: () => nowMs } };
     const read = await eachWaiting(deps, { ...asked, ...limits }, (waiting, delay) => {
+      if (!isFirstOf(waiting.record, seen)) return;
       const label = waiting.kind === "invalid" ? REST : labels.of(waiting.destination);
       addTo(tallies.get(delay) ?? new Map(), label, timesOf(waiting));
     });
     const pauses = operatorActions.pauses().filter((pause) => !isOver(pause, nowMs));
-    return { ...countedDelays(read, tallies, signal.aborted), pauses };
+    return { ...countedDelays(read, tallies, signal.aborted), pauses, seen };
   } catch (error) {
     const errors = [asError(error).message];
-    return { byDestination: null, byDelay: new Map(), pauses: [], errors };
+    return { byDestination: null, byDelay: new Map(), pauses: [], seen, errors };
   }
 }
 
@@ -86,7 +91,7 @@ function countedDelays(
   read: readonly DelayRead[],
   tallies: ReadonlyMap<string, Tallies>,
   isCut: boolean,
-): Omit<CountedDelays, "pauses"> {
+): Omit<CountedDelays, "pauses" | "seen"> {
   const whole = read.filter((each) => isWhole([each]));
   const errors = [...new Set(read.flatMap((each) => each.errors))];
   const byDelay = new Map(

@@ -11,7 +11,9 @@
 
 import type { Config } from "../../config/config.ts";
 import type { Pause } from "../../control/operator-actions.ts";
+import { countMoved, isFirstOf, wasRetried } from "../../delay/scan-awaiting-retry.ts";
 import type { DestinationId } from "../../domain/ids.ts";
+import type { IncomingRecord } from "../../domain/record.ts";
 import { STAGE_NAMES, STAGES, type StageRow } from "../../domain/stages.ts";
 import { delayName, type GroupNames, groupNames, type TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
@@ -100,6 +102,7 @@ const DAY_MS = 86_400_000;
 /** Reading more dead letters than this would take longer than an operator waits for a status. */
 const COUNTED_DEAD_LETTERS_MAX = 200_000;
 const DEAD_LETTERS_LIMIT_MS = 1_500;
+const MOVED_LIMIT_MS = 1_500;
 
 export interface StatusOptions {
   readonly kafka: Kafka;
@@ -131,7 +134,9 @@ export async function kafkaStatus(options: StatusOptions): Promise<KafkaStatus> 
     countAwaitingRetry({ ...options, topics, groups, delays: names, destinations: ids }),
     deadLettersOf(options, topics),
   ]);
-  const of = ({ topic }: Reading): WaitingIn => found.get(topic) ?? { waiting: null, error: null };
+  const of = ({ topic }: Reading): WaitingIn =>
+    found.get(topic) ?? { waiting: null, error: null, parts: [] };
+  const moved = await movedIn(options, destinations, of, counted);
   const delayTopics = delays.map((each) => delayTopicStatus(each, of(each.reading), counted));
   const [awaitingRetryNote = null] = counted.errors;
   return {
@@ -147,7 +152,9 @@ export async function kafkaStatus(options: StatusOptions): Promise<KafkaStatus> 
       .map(({ line, retries, ...each }) => {
         const [queued, again] = [of(line), of(retries)];
         const error = queued.error ?? again.error;
-        const counts = { line: queued.waiting, retries: again.waiting };
+        const less = ({ waiting }: WaitingIn, reading: Reading) =>
+          waiting && { ...waiting, records: waiting.records - (moved.get(reading) ?? 0) };
+        const counts = { line: less(queued, line), retries: less(again, retries) };
         return { ...each, topic: line.topic, ...counts, error };
       })
       .filter((each) => !each.isRemoved || recordsOf(each) > 0 || each.error !== null),
@@ -191,6 +198,31 @@ function missing(topic: string): string {
 
 function recordsOf({ line, retries }: DestinationWaiting): number {
   return (line?.records ?? 0) + (retries?.records ?? 0);
+}
+
+/**
+ * Counts the deliveries of each topic that were already counted in a topic to which they moved. Offsets are requested
+ * before the delay topics are read, so a delivery that moves meanwhile is counted once.
+ */
+async function movedIn(
+  { kafka, signal }: StatusOptions,
+  destinations: ReturnType<typeof destinationsOf>,
+  of: (reading: Reading) => WaitingIn,
+  { seen, byDestination }: CountedDelays,
+): Promise<ReadonlyMap<Reading, number>> {
+  using late = hearingLimit(MOVED_LIMIT_MS);
+  const limited = AbortSignal.any([signal, late.signal]);
+  const moved = new Map<Reading, number>();
+  for (const { destination, line, retries } of destinations) {
+    if (limited.aborted) break;
+    const due = of(retries).parts;
+    if (due.length === 0 && byDestination?.has(destination) === false) continue;
+    const again = (record: IncomingRecord) => !isFirstOf(record, seen);
+    moved.set(retries, await countMoved(kafka, due, again, limited));
+    const retried = (record: IncomingRecord) => wasRetried(record, seen);
+    moved.set(line, await countMoved(kafka, of(line).parts, retried, limited));
+  }
+  return moved;
 }
 
 /** The names of topics and groups, and which topics exist. */

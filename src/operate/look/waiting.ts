@@ -44,6 +44,7 @@ export interface WaitingIn {
   readonly waiting: Waiting | null;
   /** The reason, if something is unknown. Null if everything is known, or if the topic does not exist. */
   readonly error: string | null;
+  readonly parts: readonly UnfinishedPart[];
 }
 
 const READ_MAX_BYTES = 16_384;
@@ -62,8 +63,8 @@ export async function waitingIn(
   const heads = await readHeads(kafka, all, signal);
   return new Map(
     [...unfinished].map(([topic, of]): [string, WaitingIn] => {
-      if (of.kind === "unknown") return [topic, { waiting: null, error: of.error }];
-      if (of.kind === "missing") return [topic, { waiting: null, error: null }];
+      if (of.kind === "unknown") return [topic, { waiting: null, error: of.error, parts: [] }];
+      if (of.kind === "missing") return [topic, { waiting: null, error: null, parts: [] }];
       return [topic, waitingOf(of.parts, heads)];
     }),
   );
@@ -84,7 +85,7 @@ function waitingOf(
     dueAtMs: isWhole ? earliest(records.map(dueAt).filter((atMs) => atMs !== null)) : null,
     corrupt: found.flatMap(({ corrupt }) => corrupt ?? []),
   };
-  return { waiting, error };
+  return { waiting, error, parts };
 }
 
 interface Head {

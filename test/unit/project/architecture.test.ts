@@ -131,7 +131,7 @@ const TABLE: readonly Row[] = [
     "cli config console/read operate/connect operate/look runtime telemetry",
     "node commander",
   ],
-  ["cli/control", "control domain operate/act operate/connect runtime words", "commander"],
+  ["cli/control", "domain operate/act operate/connect runtime words", "commander"],
   [
     "cli/dead-letters",
     "cli config domain kafka operate/connect operate/replay registry words",
@@ -147,7 +147,7 @@ const TABLE: readonly Row[] = [
     "config domain kafka kafka/cluster kafka/consume operate/connect words",
     "commander",
   ],
-  ["cli/status", "cli domain operate/connect operate/look runtime words", "commander"],
+  ["cli/status", "cli operate/connect operate/look runtime words", "commander"],
   ["cli/timeline", "config domain kafka operate/connect operate/timeline runtime", "commander"],
   [
     "cli/topics",

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { pauseRecord } from "../../../../src/control/operator-actions.ts";
 import { type Delivery, deliveryHeaders } from "../../../../src/domain/delivery.ts";
-import type { DestinationId } from "../../../../src/domain/ids.ts";
+import type { DestinationId, MessageId } from "../../../../src/domain/ids.ts";
 import {
   beginning,
   remainingOf,
@@ -44,9 +44,12 @@ delivery: { retryDelays: [10s] }
   const kafka = cluster.connect();
   const signal = new AbortController().signal;
   const looking = { kafka, config: read, destination: hook, signal };
+  let appended = 0;
   const append = (topic: string, given: Partial<Delivery> = {}) => {
     const receivedAtMs = clock.nowMs() - 1_000;
-    const delivery = deliveryOf({ destination: hook, receivedAtMs, ...given });
+    appended += 1;
+    const messageId = `m-${appended}` as MessageId;
+    const delivery = deliveryOf({ destination: hook, receivedAtMs, messageId, ...given });
     const value = Buffer.from("{}");
     cluster.append({ topic, key: Buffer.from("u"), value, headers: deliveryHeaders(delivery) });
   };

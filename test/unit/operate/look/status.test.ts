@@ -6,6 +6,8 @@ import { expect, test } from "vitest";
 import { type ShowOptions, showStatus } from "../../../../src/cli/status/show.ts";
 import type { DestinationId } from "../../../../src/domain/ids.ts";
 import { STAGE_NAMES, STAGES } from "../../../../src/domain/stages.ts";
+import { waitingOfPaused } from "../../../../src/operate/act/paused-text.ts";
+import { beginning, remainingOf, sumOf } from "../../../../src/operate/act/wait.ts";
 import type { UseKafka } from "../../../../src/operate/look/look.ts";
 import type { Polled } from "../../../../src/operate/look/processes.ts";
 import { type StatusReport, statusReport } from "../../../../src/operate/look/report.ts";
@@ -75,9 +77,15 @@ const SHOWN: ShowOptions = {
   ...{ admins: [], rateWindowMs: 1_000, json: false, failing: false, destination: null },
 };
 
+let ids = 0;
+const nextId = () => {
+  ids += 1;
+  return `m-${ids}`;
+};
+
 /** Returns the headers of a delivery in a delay topic. */
-const waiting = (destination: string, atMs: number, dueAtMs: number) => ({
-  "switchyard-message-id": "m",
+const waiting = (destination: string, atMs: number, dueAtMs: number, messageId = nextId()) => ({
+  "switchyard-message-id": messageId,
   "switchyard-source": "web",
   "switchyard-destination": destination,
   "switchyard-timestamp": `${atMs}`,
@@ -213,6 +221,34 @@ test("deliveries that wait are counted in Kafka, by destination and retry delay,
     { destination: "warehouse", awaitingRetry: 0 },
   ]);
   expect(destinations[1]?.nextAttemptAt).toEqual(expect.any(String));
+});
+
+test("a delivery that has moved, but whose offset is not committed, is counted once", async () => {
+  const { append, clock, kafka, finish, status } = world(...ALL, "retries.crm");
+  const delivery = (id: string, dueInMs: number) =>
+    waiting("crm", clock.nowMs(), clock.nowMs() + dueInMs, id);
+  // Two were scheduled for retry, one of them was returned and failed again, and one was only returned.
+  for (const id of ["a", "b", "c", "queued"]) append("deliveries.crm", 0, delivery(id, 0));
+  for (const id of ["a", "b", "c"]) append("delays.10s", 0, delivery(id, -1));
+  for (const id of ["a", "b"]) append("retries.crm", 0, delivery(id, -1));
+  append("delays.30s", 0, delivery("a", 29_000));
+  const of = async () => {
+    const { destinations, awaitingRetry, stages } = await status();
+    const crm = destinations.find(({ destination }) => destination === "crm");
+    const inDelays = Object.values(awaitingRetry?.get("crm")?.byDelay ?? {});
+    const waits = inDelays.reduce((sum, count) => sum + count, 0);
+    const delay = stages.find(({ stage }) => stage === "delay")?.waiting?.records;
+    return [crm?.line?.records, crm?.retries?.records, waits, delay];
+  };
+  expect(await of()).toEqual([1, 0, 3, 3]);
+  const looking = { kafka, config: CONFIG, destination: "crm" as DestinationId, signal: never };
+  const begun = await finish(beginning(looking, clock.nowMs() + 1));
+  const left = await finish(remainingOf(looking, begun));
+  expect([left.queued, sumOf(left)]).toEqual([1, 4]);
+  expect(await finish(waitingOfPaused(looking, null))).toMatchObject({
+    kind: "counted",
+    queued: 1,
+  });
 });
 
 test("nobody attempts what a topic destination or one that is not configured has: no next attempt", async () => {
