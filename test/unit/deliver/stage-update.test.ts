@@ -165,6 +165,40 @@ test.each<[string, WebhookDestination["endpoints"], readonly string[]]>([
   );
 });
 
+test("an attempt in flight while a URL changes ends at the old one, and is retried at the new one alone", async () => {
+  const every = (b: string) => crm({ urls: [A, b], deliver: "every" });
+  const { world, deliver, append } = await worldOf([every(B)], ({ url }) =>
+    url === B ? { status: 401, afterMs: 3_000 } : 200,
+  );
+  append(2);
+  await world.settle(1_000);
+  await update(world, deliver, [every(ROTATED)]);
+  expect(world.attempts()).toMatchObject([{ decision: "rejected" }, { decision: "rejected" }]);
+  expect(world.attempts()).toMatchObject([
+    { requests: [{ endpointId: "1" }, { endpointId: "2" }] },
+    { requests: [{ endpointId: "1" }, { endpointId: "2" }] },
+  ]);
+  expect(deliver.destinations?.()).toMatchObject([{ state: "delivering", failingSince: null }]);
+  expect(world.deadLetters()).toMatchObject([
+    { "switchyard-error": expect.stringContaining("crm[2] ") },
+    { "switchyard-error": expect.stringContaining("crm[2] ") },
+  ]);
+});
+
+test("any: an endpoint that rejected a call is asked again once its URL is changed", async () => {
+  const any = (a: string) => crm({ urls: [a, B] });
+  const { world, deliver, append } = await worldOf([any(A)], ({ url }) => {
+    if (url === A) return 401;
+    return url === B ? 503 : 200;
+  });
+  append(1);
+  await world.settle(1_000);
+  const mended = `${A}?token=2`;
+  await update(world, deliver, [any(mended)]);
+  expect(world.http.sent.map(({ url }) => url)).toEqual([A, B, mended, B]);
+  expect(world.deadLetters()).toEqual([]);
+});
+
 test("with its own ID, an endpoint keeps its series and its retries, whatever its URL and position", async () => {
   const withId = (url: string) => ({ ...endpointOf(url), id: "eu" });
   const before = crm({ endpoints: [withId(A), endpointOf(B)], deliver: "every" });
