@@ -99,7 +99,7 @@ test("kcat shows the dead letters", async (context) => {
   expect(await shown(command)).toContain('key u-1\nswitchyard-reason=rejected\n{"type":"track"}');
 });
 
-test("an endpoint's ID is as documented", async () => {
+test("the hash of a URL is as documented", async () => {
   const command = COMMANDS.at(-1) ?? "";
   const [, url = ""] = /'([^']+)'/.exec(command) ?? [];
   const key = createHash("sha256").update(url).digest("hex").slice(0, 16);
