@@ -8,8 +8,9 @@
  *   changes something, and lacks the header or comes from    403: another site may have made the
  *     another origin                                         browser send it
  *   is for documents, scripts or styles                      the file, which is the same for everybody
- *   signs in                                                 204 with the cookie, or 401
- *   has neither the bearer token nor a valid cookie          401
+ *   signs in                                                 204 with the cookie, or 401 after a delay
+ *   has neither the bearer token nor a valid cookie, or a    401, after a delay if the bearer token is wrong
+ *     cookie with which a user has signed out here
  *   is an action, and the console is read-only               403
  *   otherwise                                                the response
  */
@@ -49,7 +50,15 @@ export function isLoopback(host: string): boolean {
   return LOOPBACK.test(host.toLowerCase());
 }
 
-export function accessOf(asked: AccessRequest, rules: AccessRules, nowMs: number): Access {
+/** The sessions that users have ended in this process. */
+export type EndedSessions = ReadonlyMap<string, unknown>;
+
+export function accessOf(
+  asked: AccessRequest,
+  rules: AccessRules,
+  nowMs: number,
+  ended: EndedSessions = new Map(),
+): Access {
   const { method, kind, headers } = asked;
   const host = text(headers.host);
   if (rules.token === null && !isLoopback(hostname(host))) {
@@ -62,7 +71,7 @@ export function accessOf(asked: AccessRequest, rules: AccessRules, nowMs: number
   if (changes && !isOwn(headers, host)) {
     return rejected(403, "Only the console's own pages may send this request.");
   }
-  const isKnown = rules.token === null || knows(rules.token, headers, nowMs);
+  const isKnown = rules.token === null || knows(rules.token, headers, nowMs, ended);
   if (kind === "page" || kind === "session") return { kind: "allowed", isKnown };
   if (!isKnown) return rejected(401, "Sign in first, or send the token as a bearer token.");
   if (kind === "action" && rules.readOnly) {
@@ -101,28 +110,56 @@ export function isToken(given: string, token: string): boolean {
   return timingSafeEqual(digest(given), digest(token));
 }
 
-/** Creates a session cookie. The cookie does not contain the token, but changing the token ends all sessions. */
-export function sessionCookie(token: string, nowMs: number, isSecure: boolean): string {
-  const ends = Math.floor((nowMs + SESSION_MS) / 1_000);
+/**
+ * Creates a session cookie. The cookie does not contain the token, but changing the token ends all sessions.
+ *
+ * @param headers of the request, in which proxies say whether the client used HTTPS; the first of them speaks first.
+ * @param id distinguishes sessions that end at the same second: hex digits.
+ */
+export function sessionCookie(
+  token: string,
+  nowMs: number,
+  headers: AccessRequest["headers"],
+  id: string,
+): string {
+  const [proto = ""] = text(headers["x-forwarded-proto"]).split(",");
+  const isSecure = proto.trim().toLowerCase() === "https";
+  const ends = `${Math.floor((nowMs + SESSION_MS) / 1_000)}.${id}`;
   const flags = `Path=/; HttpOnly; SameSite=Strict; Max-Age=${SESSION_MS / 1_000}`;
   return `${COOKIE}=${ends}.${seal(token, ends)}; ${flags}${isSecure ? "; Secure" : ""}`;
 }
 
 export const ENDED_COOKIE = `${COOKIE}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0`;
 
-function knows(token: string, headers: AccessRequest["headers"], nowMs: number): boolean {
+function knows(
+  token: string,
+  headers: AccessRequest["headers"],
+  nowMs: number,
+  ended: EndedSessions,
+): boolean {
   const [, bearer] = /^Bearer +(\S+)$/i.exec(text(headers.authorization)) ?? [];
   if (bearer !== undefined) return isToken(bearer, token);
-  for (const pair of text(headers.cookie).split(";")) {
-    const [name, value = ""] = pair.trim().split("=", 2);
-    const [, ends, sealed] = /^(\d{1,12})\.([\da-f]{64})$/.exec(value) ?? [];
-    if (name !== COOKIE || ends === undefined || sealed === undefined) continue;
-    if (Number(ends) * 1_000 > nowMs && isToken(sealed, seal(token, Number(ends)))) return true;
-  }
-  return false;
+  return sessionOf(token, headers, nowMs, ended) !== null;
 }
 
-function seal(token: string, ends: number): string {
+/** The session of a request, which is the value of its cookie; null if it has none. */
+export function sessionOf(
+  token: string,
+  headers: AccessRequest["headers"],
+  nowMs: number,
+  ended: EndedSessions,
+): string | null {
+  for (const pair of text(headers.cookie).split(";")) {
+    const [name, value = ""] = pair.trim().split("=", 2);
+    const [, ends = "", sealed] = /^(\d{1,12}\.[\da-f]{1,32})\.([\da-f]{64})$/.exec(value) ?? [];
+    if (name !== COOKIE || sealed === undefined || ended.has(value)) continue;
+    if (Number.parseInt(ends, 10) * 1_000 > nowMs && isToken(sealed, seal(token, ends)))
+      return value;
+  }
+  return null;
+}
+
+function seal(token: string, ends: string): string {
   return createHmac("sha256", token).update(`switchyard console ${ends}`).digest("hex");
 }
 

@@ -35,7 +35,17 @@ export type Action<When = string> =
       readonly dryRun: boolean;
     }
   | {
+      /** A replay of one call, by its place on `calls`. */
+      readonly action: "send-again";
+      readonly destination: string;
+      readonly partition: number;
+      readonly offset: number;
+      readonly dryRun: boolean;
+    }
+  | {
       readonly action: "replay-dead-letters";
+      /** Null means all. */
+      readonly messageId: string | null;
       /** Null means all. */
       readonly destination: string | null;
       readonly reason: string | null;

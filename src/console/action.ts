@@ -22,6 +22,7 @@ const YEAR_MS = 365 * 86_400_000;
 const TEXT_MAX = 200;
 const EVENTS_MAX = 20;
 const PER_SECOND_MAX = 1_000_000;
+const PARTITION_MAX = 2 ** 31 - 1;
 
 type Name = Action["action"];
 
@@ -64,13 +65,13 @@ class Fields {
     return true;
   }
 
-  number(name: string, max: number): number {
+  number(name: string, max: number, min = 1): number {
     const value = this.#take(name);
-    if (typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= max) {
+    if (typeof value === "number" && Number.isInteger(value) && value >= min && value <= max) {
       return value;
     }
-    this.reject(`${name} is ${describe(value)}; an integer from 1 to ${max} is expected.`);
-    return 1;
+    this.reject(`${name} is ${describe(value)}; an integer from ${min} to ${max} is expected.`);
+    return min;
   }
 
   numberOrNull(name: string, max: number): number | null {
@@ -157,8 +158,16 @@ const READERS: {
     perSecond: fields.numberOrNull("perSecond", PER_SECOND_MAX),
     dryRun: fields.flag("dryRun"),
   }),
+  "send-again": (fields) => ({
+    action: "send-again",
+    destination: fields.text("destination"),
+    partition: fields.number("partition", PARTITION_MAX, 0),
+    offset: fields.number("offset", Number.MAX_SAFE_INTEGER - 1, 0),
+    dryRun: fields.flag("dryRun"),
+  }),
   "replay-dead-letters": (fields) => ({
     action: "replay-dead-letters",
+    messageId: fields.textOrNull("messageId"),
     destination: fields.textOrNull("destination"),
     reason: fields.textOrNull("reason"),
     ...fields.range(),
@@ -216,6 +225,8 @@ export function keyOf(action: JobAction): string {
       return `replay of dead letters for ${action.destination ?? "all destinations"}`;
     case "replay":
       return `replay of calls for ${action.destination}`;
+    case "send-again":
+      return `sending call ${action.partition}/${action.offset} to ${action.destination} again`;
     case "resume-replay":
       return action.kind === "calls"
         ? `replay of calls for ${action.destination ?? "a destination"}`

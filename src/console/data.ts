@@ -95,7 +95,7 @@ export function sinceOf(query: URLSearchParams): number {
 }
 
 const STATES: ReadonlyMap<string, boolean> = new Map([
-  ["waiting", false],
+  ["not replayed", false],
   ["replayed", true],
 ]);
 

@@ -8,6 +8,7 @@ import type { ServerResponse } from "node:http";
 
 import type { Clock } from "../runtime/clock.ts";
 
+import type { Log } from "../telemetry/log.ts";
 import type { Jobs } from "./jobs.ts";
 import type { Poller } from "./poller.ts";
 import type { ConsoleReader, PageFiles } from "./ports.ts";
@@ -23,7 +24,8 @@ const RETRY_MS = 2_000;
 export interface ServerDeps {
   readonly reader: ConsoleReader;
   readonly files: PageFiles;
-  readonly clock: Pick<Clock, "nowMs">;
+  readonly clock: Pick<Clock, "nowMs" | "sleep">;
+  readonly log: Log;
   readonly poller: Poller;
   readonly jobs: Jobs;
 }
@@ -43,8 +45,8 @@ export function eventStreams({ poller, reader, jobs }: Deps) {
     };
   };
   return {
-    /** Returns false if too many streams are open. */
-    open: (response: ServerResponse, view: View): boolean => {
+    /** Returns false if too many streams are open. @param isAllowed false once the session has ended. */
+    open: (response: ServerResponse, view: View, isAllowed: () => boolean): boolean => {
       if (open >= STREAMS_MAX) return false;
       open += 1;
       response.writeHead(200, {
@@ -64,6 +66,7 @@ export function eventStreams({ poller, reader, jobs }: Deps) {
       };
       const hasJobs = view.of === "overview";
       const watch = poller.watch((snapshot, nowMs) => {
+        if (!isAllowed()) return void response.end();
         if (hasJobs && (isBehind || jobs.isAnyRunning)) sendJobs();
         if (response.writableNeedDrain) return;
         response.write(`data: ${JSON.stringify(eventOf(snapshot, nowMs))}\n\n`);

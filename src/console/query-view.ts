@@ -80,6 +80,8 @@ export interface CallDecision {
 
 /** The timeline of a call. */
 export interface CallView {
+  /** The latest record of the call on `calls`; null if none was found. */
+  readonly place: { readonly partition: number; readonly offset: number } | null;
   readonly decisions: readonly CallDecision[];
   readonly requests: readonly CallRequest[];
   readonly steps: readonly CallStep[];

@@ -3,11 +3,14 @@
  * address stands for, and `data.ts` reads the data.
  */
 
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { asError } from "../runtime/as-error.ts";
 import { hostAndPort, limitConnections, listenOn } from "../runtime/listening.ts";
+import { createPenaltyDelay, type PenaltyDelay } from "../runtime/penalty-delay.ts";
+import { LineLimit } from "../telemetry/log-rate-limit.ts";
 import {
   type Access,
   type AccessRequest,
@@ -17,6 +20,7 @@ import {
   isToken,
   senderOf,
   sessionCookie,
+  sessionOf,
 } from "./access.ts";
 import { readAction } from "./action.ts";
 import { Comparisons, handleComparison } from "./comparison-routes.ts";
@@ -59,7 +63,8 @@ export async function startServer(deps: ServerDeps, config: ConsoleConfig): Prom
   const ended = new AbortController();
   const data = createData({ reader: deps.reader, token });
   const comparisons = new Comparisons(deps);
-  const world = { ...deps, config, streams, data, comparisons };
+  const guesses = { lines: new LineLimit(1), delay: createPenaltyDelay(deps.clock) };
+  const world = { ...deps, config, streams, data, comparisons, guesses, ended: new Map() };
   const server = createServer(
     { headersTimeout: HEADERS_LIMIT_MS, requestTimeout: REQUEST_LIMIT_MS },
     (request, response) => {
@@ -95,6 +100,9 @@ interface World extends ServerDeps {
   readonly streams: ReturnType<typeof eventStreams>;
   readonly data: ReturnType<typeof createData>;
   readonly comparisons: Comparisons;
+  readonly guesses: { readonly lines: LineLimit; readonly delay: PenaltyDelay };
+  /** The ended sessions, each with the time at which it would have ended anyway. */
+  readonly ended: Map<string, number>;
 }
 
 async function handle(
@@ -105,9 +113,13 @@ async function handle(
   const route = routeOf(request.url ?? "/");
   const method = request.method ?? "";
   const asked = { method, kind: kindOf(route, method), headers: request.headers };
-  const access = accessOf(asked, world.config, world.clock.nowMs());
+  const readAccess = () => accessOf(asked, world.config, world.clock.nowMs(), world.ended);
+  const access = readAccess();
+  const isGuess = access.kind === "rejected" && access.status === 401;
+  if (isGuess && request.headers.authorization !== undefined) await wrongToken(request, world);
   if (access.kind === "allowed" && route.kind === "events" && method === "GET") {
-    if (world.streams.open(response, route.view)) return;
+    const isAllowed = () => readAccess().kind === "allowed";
+    if (world.streams.open(response, route.view, isAllowed)) return;
     return send(request, response, text(503, "Too many consoles are open."));
   }
   const gone = new AbortController();
@@ -164,10 +176,17 @@ async function respond(
 async function session(
   request: IncomingMessage,
   isKnown: boolean,
-  { config, clock }: World,
+  world: World,
 ): Promise<HttpResponse> {
+  const { config, clock, ended } = world;
   const { token, readOnly, version } = config;
-  if (request.method === "DELETE") return empty({ "set-cookie": ENDED_COOKIE });
+  if (request.method === "DELETE") {
+    const nowMs = clock.nowMs();
+    const own = token === null ? null : sessionOf(token, request.headers, nowMs, ended);
+    for (const [each, endsMs] of ended) if (endsMs <= nowMs) ended.delete(each);
+    if (own !== null) ended.set(own, Number.parseInt(own, 10) * 1_000);
+    return empty({ "set-cookie": ENDED_COOKIE });
+  }
   if (request.method !== "POST") {
     // The version is shown only to users who are signed in.
     const known: Session = {
@@ -180,9 +199,23 @@ async function session(
   }
   const given = (await readBody(request, TOKEN_MAX_BYTES))?.toString() ?? "";
   if (token === null) return empty({});
-  if (!isToken(given, token)) return json(401, { error: "The token is wrong." });
-  const isSecure = request.headers["x-forwarded-proto"] === "https";
-  return empty({ "set-cookie": sessionCookie(token, clock.nowMs(), isSecure) });
+  if (!isToken(given, token)) {
+    await wrongToken(request, world);
+    return json(401, { error: "The token is wrong." });
+  }
+  const id = randomBytes(16).toString("hex");
+  return empty({ "set-cookie": sessionCookie(token, clock.nowMs(), request.headers, id) });
+}
+
+/** Logs a wrong token, but never the token, and delays the response. */
+async function wrongToken(
+  { headers, socket }: IncomingMessage,
+  { config, clock, guesses, log }: World,
+): Promise<void> {
+  const { by: _by, ...sender } = senderOf(headers, config, socket.remoteAddress ?? "");
+  const omittedLines = guesses.lines.admit(clock.nowMs());
+  if (omittedLines !== null) log.warn({ ...sender, omittedLines }, "console.sign-in-failed");
+  await guesses.delay.wait(socket, sender.from);
 }
 
 async function sent(

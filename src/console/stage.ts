@@ -38,7 +38,7 @@ export async function startConsole(
   const poller = new Poller(reader, clock, log);
   const jobs = new Jobs({ runner, clock, log, newId: randomUUID });
   try {
-    const server = await startServer({ reader, files, clock, poller, jobs }, config);
+    const server = await startServer({ reader, files, clock, log, poller, jobs }, config);
     const { port, url } = server;
     log.info({ url }, "console.listening");
     return {

@@ -284,3 +284,47 @@ test("another site that is open in the same browser cannot act", async ({ skip }
   other.close();
   other.closeAllConnections();
 });
+
+test("a call is sent again from its page and from its dead letter, after a count", async ({
+  skip,
+}) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  countTwelve();
+  const step = { at: SINCE, destination: null, kind: "received", text: "received" } as const;
+  site.data.call = {
+    ...{ place: { partition: 2, offset: 7 }, gaps: [], decisions: [], requests: [] },
+    steps: [{ ...step, tone: "quiet" }],
+    finalStates: [
+      { destination: "crm", text: "delivered", tone: "good" },
+      { destination: "ads", text: "dead-lettered", tone: "bad" },
+      { destination: "wait", text: "awaiting retry", tone: "warn" },
+    ],
+  };
+  await using opened = await open(at("/calls/m-1"));
+  const { page } = opened;
+  const again = async (name: string) => {
+    await page.getByRole("button", { name }).click();
+    const dialog = page.getByRole("dialog", { name: "Send again" });
+    await dialog.getByRole("button", { name: "Count first" }).click();
+    await dialog.getByRole("button", { name: "Send 12 calls again" }).click();
+    await dialog.waitFor({ state: "detached" });
+  };
+  await page.getByText("awaiting retry").waitFor();
+  expect(await page.getByRole("button", { name: "Send again…" }).count()).toBe(2);
+  await again("Send again… to crm");
+  await page.getByRole("list", { name: "Actions" }).getByText("12 are done.").waitFor();
+  await again("Send again… to ads");
+  const letter = { messageId: "m-1", reason: "expired", destination: "ads", stage: "deliver" };
+  site.data.deadLetters = {
+    ...{ counts: [], total: 1, replayed: 0, isCut: false },
+    samples: [{ ...letter, at: SINCE, error: "", from: "x/0/1", payload: null, replayedAt: null }],
+  };
+  await page.goto(at("/dead-letters"));
+  await again("Send again… m-1");
+  expect(site.data.acted.filter((action) => "dryRun" in action && !action.dryRun)).toMatchObject([
+    { action: "send-again", destination: "crm", partition: 2, offset: 7 },
+    { action: "replay-dead-letters", messageId: "m-1", destination: "ads", reason: null },
+    { action: "replay-dead-letters", messageId: "m-1", reason: "expired", since: SINCE },
+  ]);
+  expect(opened.errors).toEqual([]);
+});

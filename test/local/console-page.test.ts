@@ -103,7 +103,7 @@ function showEverything(): void {
     finalStates: [
       { destination: "flaky-hook", text: `waits, due at ${SINCE}, attempts: 1`, tone: "warn" },
     ],
-    gaps: ["There is no topic of attempts."],
+    ...{ place: null, gaps: ["There is no topic of attempts."] },
     decisions: [
       { destination: "crm-hook", gets: true, reason: "by-default", text: "it is connected" },
       {
@@ -288,6 +288,62 @@ test("of a thousand destinations some are in the document, and all are found", a
   expect([...opened.errors, ...shared.errors]).toEqual([]);
 });
 
+test.for([
+  ["/calls", "Find a call"],
+  ["/", "Find a call"],
+  ["/destinations", "Search"],
+] as const)(
+  "on %s, the key / moves the focus to %s, and can be typed there",
+  async ([path, label], { skip }) => {
+    if (browser === null) return skip(NO_CHROMIUM);
+    await using opened = await open(path);
+    const { page } = opened;
+    await page.getByLabel(label).waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type("a/b");
+    expect(await page.getByLabel(label).inputValue()).toBe("a/b");
+  },
+);
+
+test("a slash in a text area stays there", async ({ skip }) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  await using opened = await open("/configuration");
+  const area = opened.page.locator("textarea");
+  await area.click();
+  await opened.page.keyboard.type("https://a");
+  expect(await area.inputValue()).toBe("https://a");
+});
+
+test.for([1_280, 1_440])("at %i pixels, no heading is cut off", async (width, { skip }) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  showEverything();
+  await using opened = await open("/destinations?sort=delivered");
+  const { page } = opened;
+  await page.setViewportSize({ width, height: 900 });
+  await page.locator("table.rows th button").first().waitFor();
+  const cut = await page.evaluate(`[...document.querySelectorAll("table.rows thead th")]
+    .filter((th) => {
+      const range = document.createRange();
+      range.selectNodeContents(th);
+      const [text, cell] = [range.getBoundingClientRect(), th.getBoundingClientRect()];
+      return text.left < cell.left - 0.5 || text.right > cell.right + 0.5;
+    })
+    .map((th) => th.textContent)`);
+  expect(cut).toEqual([]);
+});
+
+test("a chart without data says so, and shows its lines when there are two points", async ({
+  skip,
+}) => {
+  if (browser === null) return skip(NO_CHROMIUM);
+  await using fresh = await startTestConsole();
+  await using opened = await openView(browser, fresh.url, "/");
+  const { page } = opened;
+  await page.locator(".plot").getByText("No data yet.").waitFor();
+  expect(await page.locator(".spark").first().textContent()).toBe("no data yet");
+  expect(await brokenRules(page)).toEqual([]);
+});
+
 test("names, sentences and values that want to be scripts are only read", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
   const hostile = destinationSnapshot(HOSTILE, {
@@ -349,7 +405,7 @@ test("names, sentences and values that want to be scripts are only read", async 
   };
   const decisions = [{ destination: HOSTILE, gets: false, reason: HOSTILE, text: HOSTILE }];
   const found = { steps: [step], finalStates: [step], gaps: [HOSTILE] };
-  site.data.call = { ...found, decisions, requests: [request] };
+  site.data.call = { place: null, ...found, decisions, requests: [request] };
   site.data.yaml = HOSTILE;
   const paths = [
     ...["/", "/destinations", `/destinations/${encodeURIComponent(HOSTILE)}`, "/dead-letters"],

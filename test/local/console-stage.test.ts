@@ -242,6 +242,14 @@ test("data is returned to those who know the token, by cookie or as bearer", asy
     body: `${TOKEN}x`,
   });
   expect([wrong.status, wrong.headers["set-cookie"]]).toEqual([401, undefined]);
+  expect(page.data.slept).toContain(250);
+  const guess = { authorization: `Bearer ${TOKEN}y`, "x-forwarded-for": "10.1.1.1" };
+  page.data.slept.length = 0;
+  expect((await send(page.url, "/api/audiences", { headers: guess })).status).toBe(401);
+  expect(page.data.slept).toContain(250);
+  const logged = page.log.lines.filter(({ msg }) => msg === "console.sign-in-failed");
+  expect(logged[0]).toMatchObject({ level: "warn", fields: { from: "127.0.0.1" } });
+  expect(JSON.stringify(page.log.lines)).not.toContain(TOKEN);
   const right = await send(page.url, "/api/session", { method: "POST", headers: OWN, body: TOKEN });
   const [cookie = ""] = right.headers["set-cookie"] ?? [];
   expect([right.status, cookie]).toEqual([
@@ -250,11 +258,20 @@ test("data is returned to those who know the token, by cookie or as bearer", asy
   ]);
   const [pair = ""] = cookie.split(";");
   expect((await send(page.url, "/api/audiences", { headers: { cookie: pair } })).status).toBe(200);
+  const asked = request(new URL("/api/events?of=overview", page.url), {
+    headers: { cookie: pair },
+    agent: false,
+  });
+  asked.end();
+  const [stream] = (await once(asked, "response")) as [IncomingMessage];
+  stream.resume();
   const out = await send(page.url, "/api/session", {
     method: "DELETE",
     headers: { ...OWN, cookie: pair },
   });
   expect(out.headers["set-cookie"]?.[0]).toContain("Max-Age=0");
+  expect((await send(page.url, "/api/audiences", { headers: { cookie: pair } })).status).toBe(401);
+  await once(stream, "end");
 });
 
 test("another page can neither read nor write, and no foreign name leads here", async () => {
@@ -354,7 +371,10 @@ test("an action needs the token, this page itself, and JSON; nothing is done wit
   for (const [headers, status] of refused) {
     expect([headers, (await act(page, headers)).status]).toEqual([headers, status]);
   }
-  expect([page.data.acted, page.log.seen]).toEqual([[], ["console.listening"]]);
+  expect([page.data.acted, page.log.seen]).toEqual([
+    [],
+    ["console.listening", "console.sign-in-failed"],
+  ]);
   const begun = await act(page, { ...bearer, "x-forwarded-for": "10.1.2.3" });
   expect(begun.status).toBe(202);
   expect(page.data.acted).toEqual([{ action: "retry", destination: "crm" }]);

@@ -174,6 +174,35 @@ function ReplayDialog({ id, onClose }: DialogProps) {
   );
 }
 
+type Again = Extract<
+  Action<string | number>,
+  { readonly action: "send-again" | "replay-dead-letters" }
+>;
+
+/** Sends one call again. @param about the call, for screen readers. */
+export function SendAgain({ action, about }: { readonly action: Again; readonly about: string }) {
+  if (!useMayAct()) return null;
+  const to = action.destination ?? "every destination that should get it";
+  return (
+    <DialogButton label="Send again…" about={about}>
+      {(close) => (
+        <CountedDialog
+          title="Send again"
+          actionOf={() => action}
+          doIt={(count) => `Send ${counted(count, "call", "calls")} again`}
+          onClose={close}
+        >
+          <p>
+            {action.action === "send-again"
+              ? `The call is routed again by the current rules, and sent to ${to} with the same message ID.`
+              : `The dead letter goes back to where it came from: it is sent to ${to}, and gets a new retry window.`}
+          </p>
+        </CountedDialog>
+      )}
+    </DialogButton>
+  );
+}
+
 export function PerSecond() {
   return (
     <label>

@@ -19,6 +19,8 @@ export function actionText(action: JobAction): string {
       return "Cancel";
     case "replay":
       return "Replay of calls";
+    case "send-again":
+      return "Send again";
     case "replay-dead-letters":
       return "Replay of dead letters";
     case "resume-replay":

@@ -4,7 +4,9 @@
  */
 
 import type { CallDecision, CallRequest, CallStep, CallView } from "../query-view.ts";
+import { SendAgain } from "./act-destination.tsx";
 import { durationText } from "./format.ts";
+import { JobList, useEnds, useShownJobs } from "./jobs.tsx";
 import {
   Choice,
   DestinationLink,
@@ -26,19 +28,27 @@ export const CALL_TIMES = ["1h", "1d", "7d"] as const;
 export function Call({ id }: { readonly id: string }) {
   const since = useHere().query.get("since") ?? "1d";
   const query = useQuery<CallView>(`/api/call?${new URLSearchParams({ id, since })}`);
+  const place = query.data?.place ?? null;
+  const jobs = useShownJobs(({ action }) =>
+    action.action === "send-again"
+      ? action.partition === place?.partition && action.offset === place.offset
+      : action.action === "replay-dead-letters" && action.messageId === id,
+  );
+  useEnds(jobs, query.reload);
   return (
     <>
       <Head title={`Call ${id}`}>
         <Choice legend="Written in the last" name="since" values={CALL_TIMES} chosen={since} />
         <Refresh query={query} reading="Reading all calls from this time range" />
       </Head>
-      <Result query={query}>{(view) => <Known view={view} />}</Result>
+      <JobList jobs={jobs} />
+      <Result query={query}>{(view) => <Known id={id} view={view} />}</Result>
     </>
   );
 }
 
-function Known({ view }: { readonly view: CallView }) {
-  const { steps, finalStates, gaps, decisions, requests } = view;
+function Known({ id, view }: { readonly id: string; readonly view: CallView }) {
+  const { steps, finalStates, gaps, decisions, requests, place } = view;
   if (steps.length === 0) {
     return <Empty>Nothing was found. Choose a longer time to look further back.</Empty>;
   }
@@ -49,7 +59,29 @@ function Known({ view }: { readonly view: CallView }) {
         <ul class="final-states">
           {finalStates.map(({ destination, text, tone }) => (
             <li key={destination} class={`aside ${tone}`}>
-              <DestinationLink id={destination ?? ""} /> <Sentence text={text} />
+              <DestinationLink id={destination ?? ""} /> <Sentence text={text} />{" "}
+              {tone === "bad" && destination !== null ? (
+                <SendAgain
+                  about={`to ${destination}`}
+                  action={{
+                    action: "replay-dead-letters",
+                    messageId: id,
+                    destination,
+                    reason: null,
+                    since: steps[0]?.at ?? 0,
+                    until: 0,
+                    includeReplayed: false,
+                    perSecond: null,
+                    dryRun: true,
+                  }}
+                />
+              ) : null}
+              {tone === "good" && destination !== null && place !== null ? (
+                <SendAgain
+                  about={`to ${destination}`}
+                  action={{ action: "send-again", destination, ...place, dryRun: true }}
+                />
+              ) : null}
             </li>
           ))}
         </ul>

@@ -71,7 +71,7 @@ export function FindCall() {
   };
   return (
     <div class="finding flex">
-      <Find label="Find a call" hint="message ID" take={(id) => go(callLink(id))} />
+      <Find label="Find a call" hint="message ID (press /)" take={(id) => go(callLink(id))} />
       <Find label="Calls of a user" hint="user ID or anonymous ID" take={byUser} />
       <Problem text={error} />
     </div>

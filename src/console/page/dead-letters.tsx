@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { JobView } from "../action-view.ts";
 import type { DeadLettersView, DeadLetterView } from "../query-view.ts";
 import type { Overview } from "../view.ts";
-import { PerSecond, perSecondOf } from "./act-destination.tsx";
+import { PerSecond, perSecondOf, SendAgain } from "./act-destination.tsx";
 import { counted } from "./action-text.ts";
 import { CountedDialog, DialogButton } from "./dialog.tsx";
 import { countText, reasonText } from "./format.ts";
@@ -27,7 +27,7 @@ import { useQuery } from "./server.ts";
 import { type Column, Table } from "./table.tsx";
 
 const TIMES = ["1h", "1d", "7d", "30d"] as const;
-const STATES = ["all", "waiting", "replayed"] as const;
+const STATES = ["all", "not replayed", "replayed"] as const;
 const FILTERS = ["destination", "reason"] as const;
 
 export function DeadLetters({ overview }: { readonly overview: Overview | null }) {
@@ -72,11 +72,11 @@ export function DeadLetters({ overview }: { readonly overview: Overview | null }
 }
 
 function foundText({ total, replayed }: DeadLettersView): string {
-  const found = `${total.toLocaleString("en")} found`;
-  const waiting = (total - replayed).toLocaleString("en");
+  const found = counted(total, "dead letter", "dead letters");
+  const left = (total - replayed).toLocaleString("en");
   return replayed === 0
     ? found
-    : `${found}: ${waiting} waiting, ${replayed.toLocaleString("en")} replayed`;
+    : `${found}: ${left} not replayed, ${replayed.toLocaleString("en")} replayed`;
 }
 
 /** Queries the dead letters again when the number of dead letters changes. */
@@ -146,7 +146,7 @@ function Counts({ view: { counts } }: { readonly view: DeadLettersView }) {
       ),
     },
     {
-      label: "Waiting",
+      label: "Not replayed",
       isNumber: true,
       of: ({ count, replayed }) => countText(count - replayed),
     },
@@ -197,6 +197,22 @@ function DeadLetter({ deadLetter }: { readonly deadLetter: DeadLetterView }) {
         {messageId === null ? null : <CallLink messageId={messageId} />} {from}, dead-lettered by
         the {stage} stage
       </p>
+      {messageId === null ? null : (
+        <SendAgain
+          about={messageId}
+          action={{
+            action: "replay-dead-letters",
+            messageId,
+            destination,
+            reason,
+            since: at,
+            until: new Date(Date.parse(at) + 1).toISOString(),
+            includeReplayed: replayedAt !== null,
+            perSecond: null,
+            dryRun: true,
+          }}
+        />
+      )}
       {payload === null ? null : (
         <details>
           <summary>Value</summary>
@@ -238,6 +254,7 @@ function DeadLetterActions({ query, since, onDone }: Props) {
                 title="Replay dead letters"
                 actionOf={(form) => ({
                   action: "replay-dead-letters",
+                  messageId: null,
                   destination,
                   reason,
                   since: SINCE_MS[since] ?? 24 * HOUR_MS,

@@ -6,8 +6,8 @@ import { stateOf } from "./format.ts";
 export const COLUMNS = [
   { name: "id", label: "Destination", isNumber: false },
   { name: "state", label: "State", isNumber: false },
-  { name: "delivered", label: "Delivered/min", isNumber: true },
-  { name: "failed", label: "Failed/min", isNumber: true },
+  { name: "delivered", label: "Delivered / min", isNumber: true },
+  { name: "failed", label: "Failed / min", isNumber: true },
   { name: "success", label: "Success rate", isNumber: true },
   { name: "p50", label: "p50", isNumber: true },
   { name: "p99", label: "p99", isNumber: true },

@@ -1,7 +1,7 @@
 /** Shows the table of destinations. Only the visible rows are in the document. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 
 import type { DestinationRow, RowsEvent } from "../view.ts";
 import {
@@ -66,22 +66,10 @@ export function Destinations() {
 }
 
 function Search({ value }: { readonly value: string }) {
-  const input = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    const focus = (event: KeyboardEvent) => {
-      const isTyping = event.target instanceof HTMLInputElement;
-      if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey) return;
-      event.preventDefault();
-      input.current?.focus();
-    };
-    document.addEventListener("keydown", focus);
-    return () => document.removeEventListener("keydown", focus);
-  }, []);
   return (
     <label class="search">
       <span>Search</span>
       <input
-        ref={input}
         type="search"
         value={value}
         placeholder="ID, state or response, for example: failing 503 (press /)"

@@ -94,6 +94,23 @@ function SignIn({ onDone }: { readonly onDone: () => void }) {
   );
 }
 
+/** Makes the key `/` move the focus to the first search field of the view. */
+function useSearchKey(): void {
+  useEffect(() => {
+    const focus = (event: KeyboardEvent) => {
+      const isTyping = event.target instanceof Element && event.target.closest(TYPED_IN) !== null;
+      const field = document.querySelector<HTMLInputElement>("main .search input");
+      if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey || !field) return;
+      event.preventDefault();
+      field.focus();
+    };
+    document.addEventListener("keydown", focus);
+    return () => document.removeEventListener("keydown", focus);
+  }, []);
+}
+
+const TYPED_IN = "input, textarea, select, dialog";
+
 /** Provides the current time, updated every second. */
 function useClock(): number {
   const [now, setNow] = useState(Date.now);
@@ -106,6 +123,7 @@ function useClock(): number {
 
 function Known({ session }: { readonly session: Session }) {
   const here = useHere();
+  useSearchKey();
   const [overview, connection] = useLatest<Overview>("/api/events?of=overview");
   const { view } = here.place;
   useEffect(() => {

@@ -87,7 +87,7 @@ const WORST: readonly Column<DestinationRow>[] = [
 
 const BUSIEST: readonly Column<DestinationRow>[] = [
   DESTINATION,
-  { label: "Delivered/min", isNumber: true, of: (row) => countText(row.acceptedPerMinute) },
+  { label: "Delivered / min", isNumber: true, of: (row) => countText(row.acceptedPerMinute) },
   { label: "Success rate", isNumber: true, of: ({ share }) => percentText(share) },
   { label: "p99", isNumber: true, of: ({ p99Ms }) => millisecondsText(p99Ms) },
 ];

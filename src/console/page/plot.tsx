@@ -54,6 +54,9 @@ export function Plot({ title, series: whole, lines, unit, isStacked = false }: P
   }, [isDark, names, isStacked]);
   useEffect(() => plot.current?.setData(data), [series]);
   const shown = at ?? lastAt(series, lines);
+  // A line needs two points.
+  const knownOf = ({ name }: Line) => (series.values[name] ?? []).filter((each) => each !== null);
+  const isEmpty = lines.every((line) => knownOf(line).length < 2);
   return (
     <figure class="plot">
       <figcaption>
@@ -68,7 +71,8 @@ export function Plot({ title, series: whole, lines, unit, isStacked = false }: P
           {isNamed(unit, lines) ? null : <li>{unit}</li>}
         </ul>
       </figcaption>
-      <div ref={place} aria-hidden="true" />
+      <div ref={place} aria-hidden="true" hidden={isEmpty} />
+      {isEmpty ? <p class="quiet">No data yet.</p> : null}
       <p class="hidden">{sentenceOf(series, lines, unit)}</p>
     </figure>
   );
@@ -200,7 +204,7 @@ const SPARK_HEIGHT = 28;
 export function Spark({ values, tone }: { readonly values: Values; readonly tone: string }) {
   const shown = trimmed({ fromMs: 0, stepMs: 1, values: { all: values } }).values.all;
   const known = shown.flatMap((value) => value ?? []);
-  if (known.length < 2) return <div class="spark" />;
+  if (known.length < 2) return <div class="spark quiet">no data yet</div>;
   return (
     <svg
       class={`spark ${tone}`}

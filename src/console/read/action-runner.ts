@@ -118,6 +118,13 @@ function actOf(action: Action, config: Config): Act {
       if (!fits("calls", plan)) throw new Error("There are more events than a replay can store.");
       return (doing) => workOnCalls(doing, { kind: "new", plan }, action.dryRun);
     }
+    case "send-again": {
+      const { partition, offset } = action;
+      const { id: destination } = routedTo(config, action.destination);
+      const asked = { sinceMs: 0, untilMs: null, types: [], events: [] };
+      const plan = { destination, asked, only: { partition, offset }, perSecond: null };
+      return (doing) => workOnCalls(doing, { kind: "new", plan }, action.dryRun);
+    }
     case "replay-dead-letters":
       return (doing) => workOnDeadLetters(doing, action);
     case "resume-replay": {

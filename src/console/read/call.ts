@@ -70,7 +70,9 @@ function callView(
   { steps, finalStates, gaps }: CallTimeline,
   payloads: boolean,
 ): Omit<CallView, "decisions" | "requests"> {
+  const found = steps.findLast((step) => step.kind === "received")?.place ?? null;
   return {
+    place: found && { partition: found.partition, offset: found.offset },
     steps: steps.map((step) => ({
       at: new Date(step.atMs).toISOString(),
       destination: "destination" in step ? step.destination : null,

@@ -103,6 +103,7 @@ export async function workOnDeadLetters(
 }
 
 function newReplay({
+  messageId,
   destination,
   reason,
   since,
@@ -113,7 +114,7 @@ function newReplay({
   const filter = {
     destinations: destination === null ? [] : [destination],
     reasons: reason === null ? [] : [reasonOf(reason)],
-    messageIds: [],
+    messageIds: messageId === null ? [] : [messageId],
     sinceMs: Date.parse(since),
     untilMs: Date.parse(until),
   };

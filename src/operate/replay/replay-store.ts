@@ -29,8 +29,9 @@
 import { randomBytes } from "node:crypto";
 import { groupNames, type TopicNames } from "../../domain/topics.ts";
 import type { Admin, CommittedOffset, Kafka } from "../../kafka/port.ts";
-import { rangesSince } from "./read-records.ts";
+import { type Range, rangesSince } from "./read-records.ts";
 import {
+  type CallReplayPlan,
   decodeReplay,
   encodeReplay,
   type ReplayKind,
@@ -59,7 +60,10 @@ export function newReplayName(): string {
   return `${stamp}-${randomBytes(2).toString("hex")}`;
 }
 
-/** Plans a replay from the first record of its time range to the current ends of the partitions. */
+/**
+ * Plans a replay from the first record of its time range to the current ends of the partitions, or of one record.
+ * @throws Error if this record no longer exists.
+ */
 export async function planReplay<Kind extends ReplayKind>(
   { admin }: Pick<Kafka, "admin">,
   topics: TopicNames,
@@ -69,11 +73,22 @@ export async function planReplay<Kind extends ReplayKind>(
   // The time of a dead letter comes from the clock of its stage, so there is a margin. The time of a call is the time
   // of its record.
   const sinceMs = "asked" in plan ? plan.asked.sinceMs : marginBefore(plan.filter.sinceMs);
-  const ranges = await rangesSince(admin, topicOf(of, topics), sinceMs);
+  const all = await rangesSince(admin, topicOf(of, topics), sinceMs);
+  const only = "asked" in plan ? plan.only : undefined;
+  const ranges = only === undefined ? all : all.flatMap((range) => oneRecord(range, only));
+  if (ranges.length === 0) throw new Error("This call no longer exists: its retention has ended.");
   const partitions = ranges.map(({ partition, from, to }) => {
     return { partition, position: from, to, counts: {} };
   });
   return { of, plan, partitions };
+}
+
+function oneRecord(
+  { partition, from, to }: Range,
+  { partition: own, offset }: NonNullable<CallReplayPlan["only"]>,
+): readonly Range[] {
+  const isIn = partition === own && from <= offset && offset < to;
+  return isIn ? [{ partition, from: offset, to: offset + 1 }] : [];
 }
 
 /** The time from which records are read to find all dead letters of a time range. */

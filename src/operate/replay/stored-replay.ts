@@ -19,6 +19,8 @@ import type { DeadLetterFilter } from "./dead-letter-record.ts";
 export interface CallReplayPlan {
   readonly destination: string;
   readonly asked: AskedCalls;
+  /** If set, only this record of `calls` is replayed. */
+  readonly only?: { readonly partition: number; readonly offset: number };
   /** Null for no limit. */
   readonly perSecond: number | null;
 }

@@ -55,6 +55,13 @@ export const RUN_LINES = {
     action: null,
     fields: ["error"],
   },
+  "console.sign-in-failed": {
+    levels: ["warn"],
+    meaning: "A wrong token was sent to the console.",
+    action: "If nobody mistyped the token, find the sender, and block it.",
+    fields: ["from"],
+    optional: ["forwardedFor", "omittedLines"],
+  },
   "console.action.started": {
     levels: ["info"],
     meaning: "An operator started an action or a comparison in the console.",

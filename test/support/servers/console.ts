@@ -24,7 +24,7 @@ import type {
 import { readPageFiles } from "../../../src/console/read/start-console.ts";
 import { type RunningConsole, startConsole } from "../../../src/console/stage.ts";
 import type { ConsoleSnapshot } from "../../../src/console/view.ts";
-import { systemClock } from "../../../src/runtime/clock.ts";
+import { type Clock, systemClock } from "../../../src/runtime/clock.ts";
 import { buildPage } from "../../../tools/page/build.ts";
 import { snapshot } from "../build/console-snapshot.ts";
 import { LogLines } from "../log/log-lines.ts";
@@ -52,6 +52,8 @@ export interface ConsoleData {
   yaml: string | null;
   /** How often Kafka was polled. */
   polls: number;
+  /** The times that the console has waited, in milliseconds. */
+  readonly slept: number[];
   /** Actions that were started, the latest last. */
   readonly acted: Action[];
   /** The work of an action, which a test can replace. */
@@ -78,7 +80,7 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
     },
     deadLetters: { counts: [], total: 0, replayed: 0, samples: [], isCut: false },
     audiences: [],
-    call: { steps: [], finalStates: [], gaps: [], decisions: [], requests: [] },
+    call: { place: null, steps: [], finalStates: [], gaps: [], decisions: [], requests: [] },
     latestCalls: { calls: [], scanned: 0, since: "2026-03-01T08:00:00.000Z", isCut: false },
     attempts: { isOn: false, attempts: [], since: null, isCut: false },
     changes: { kind: "changes", atOnce: [], needsRestart: [], hash: "0123456789ab", isSame: true },
@@ -91,7 +93,7 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
     isSlow: false,
     reading: 0,
     yaml: "kafka: {}\n",
-    polls: 0,
+    ...{ polls: 0, slept: [] },
     acted: [],
     work: () => () => Promise.resolve(DONE),
   };
@@ -140,7 +142,7 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
   const log = new LogLines();
   const config = { host: "127.0.0.1", port: 0, token: null, readOnly: true, version: "0.0.0" };
   const running: RunningConsole = await startConsole(
-    { reader, runner, files: readPageFiles(), clock: systemClock, log: log.log },
+    { reader, runner, files: readPageFiles(), clock: recording(data.slept), log: log.log },
     { ...config, ...over },
   );
   return {
@@ -150,4 +152,13 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
     log,
     [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
   };
+}
+
+/** The clock of the system, which adds the times that were waited to a list. */
+function recording(slept: number[]): Clock {
+  const sleep: Clock["sleep"] = (ms, signal) => {
+    slept.push(ms);
+    return systemClock.sleep(ms, signal);
+  };
+  return { ...systemClock, sleep };
 }

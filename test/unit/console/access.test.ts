@@ -11,6 +11,7 @@ import {
   isToken,
   senderOf,
   sessionCookie,
+  sessionOf,
 } from "../../../src/console/access.ts";
 
 const TOKEN = "0123456789abcdef-secret";
@@ -93,22 +94,39 @@ function withCookie(cookie: string): AccessRequest {
 }
 
 test("the cookie lets in until its end, for its token alone, unchanged", () => {
-  const cookie = sessionCookie(TOKEN, NOW, false);
+  const cookie = sessionCookie(TOKEN, NOW, {}, "a1");
   expect(statusOf(withCookie(cookie), GUARDED)).toBe(200);
   expect(cookie).not.toContain(TOKEN);
   expect(statusOf(withCookie(cookie), { ...GUARDED, token: `${TOKEN}2` })).toBe(401);
   const late = NOW + 12 * 3_600_000;
   expect(accessOf(withCookie(cookie), GUARDED, late).kind).toBe("rejected");
-  const [, ends = "", seal = ""] = /=(\d+)\.(\w+);/.exec(cookie) ?? [];
-  expect(statusOf(withCookie(`${COOKIE}=${Number(ends) + 9}.${seal}`), GUARDED)).toBe(401);
-  expect(statusOf(withCookie(`${COOKIE}=${ends}.${seal.slice(1)}0`), GUARDED)).toBe(401);
+  const [, ends = "", seal = ""] = /=(\d+)\.a1\.(\w+);/.exec(cookie) ?? [];
+  expect(statusOf(withCookie(`${COOKIE}=${Number(ends) + 9}.a1.${seal}`), GUARDED)).toBe(401);
+  expect(statusOf(withCookie(`${COOKIE}=${ends}.a1.${seal.slice(1)}0`), GUARDED)).toBe(401);
+  expect(statusOf(withCookie(`${COOKIE}=${ends}.a2.${seal}`), GUARDED)).toBe(401);
+  expect(statusOf(withCookie(`${COOKIE}=${ends}.${seal}`), GUARDED)).toBe(401);
   expect(statusOf(withCookie(`${COOKIE}=`), GUARDED)).toBe(401);
 });
 
 test("the cookie is for no script, and for no other site", () => {
   const flags = "; Path=/; HttpOnly; SameSite=Strict; Max-Age=43200";
-  expect(sessionCookie(TOKEN, NOW, false)).toMatch(new RegExp(`${flags}$`));
-  expect(sessionCookie(TOKEN, NOW, true)).toMatch(new RegExp(`${flags}; Secure$`));
+  const cookie = (proto?: string) => sessionCookie(TOKEN, NOW, { "x-forwarded-proto": proto }, "a");
+  for (const proto of [undefined, "", "http", "http, https", ",https", "xhttps"]) {
+    expect(cookie(proto)).toMatch(new RegExp(`${flags}$`));
+  }
+  for (const proto of ["https", "https, http", "HTTPS,http", " https ,https"]) {
+    expect(cookie(proto)).toMatch(new RegExp(`${flags}; Secure$`));
+  }
+});
+
+test("a session that was ended lets nobody in, and ends no other, not even of the same second", () => {
+  const [one, other] = ["a1", "a2"].map((id) => withCookie(sessionCookie(TOKEN, NOW, {}, id)));
+  if (one === undefined || other === undefined) throw new Error("there are two");
+  const session = sessionOf(TOKEN, one.headers, NOW, new Map());
+  const ended = new Map([[session ?? "", 0]]);
+  expect(accessOf(one, GUARDED, NOW, ended)).toMatchObject({ status: 401 });
+  expect(accessOf(other, GUARDED, NOW, ended).kind).toBe("allowed");
+  expect(sessionOf(TOKEN, one.headers, NOW, ended)).toBeNull();
 });
 
 test("an action needs more than being known", () => {

@@ -20,6 +20,7 @@ const REPLAY = {
 };
 const DEAD_LETTERS = {
   action: "replay-dead-letters",
+  messageId: null,
   destination: null,
   reason: "expired",
   since: "2026-02-01T00:00:00Z",
@@ -28,6 +29,8 @@ const DEAD_LETTERS = {
   perSecond: null,
   dryRun: true,
 };
+
+const AGAIN = { action: "send-again", destination: "crm", partition: 0, offset: 7, dryRun: true };
 
 function read(body: unknown) {
   return readAction(JSON.stringify(body), NOW);
@@ -48,6 +51,11 @@ test.each<[object, Partial<Action<string>>]>([
   [{ ...CANCEL, before: 86_400_000 }, { before: "2026-02-28T09:00:00.000Z" }],
   [REPLAY, { since: "2026-03-01T08:00:00.000Z", until: "2026-03-01T09:00:00.000Z" }],
   [DEAD_LETTERS, { since: "2026-02-01T00:00:00.000Z", until: "2026-03-01T00:00:00.000Z" }],
+  [
+    { ...DEAD_LETTERS, messageId: "m-1" },
+    { since: "2026-02-01T00:00:00.000Z", until: "2026-03-01T00:00:00.000Z" },
+  ],
+  [AGAIN, {}],
   [
     {
       action: "resume-replay",
@@ -90,6 +98,9 @@ test.each<[unknown, string]>([
   [{ ...CANCEL, before: -1 }, "before is a number; an ISO 8601 time or a number of milliseconds"],
   [{ ...REPLAY, since: 0 }, "The range ends before it starts, so there is nothing to replay."],
   [{ ...REPLAY, types: ["tracks"] }, "types is a list; a list of some of identify, track"],
+  [{ ...AGAIN, partition: -1 }, "partition is a number; an integer from 0 to 2147483647"],
+  [{ ...AGAIN, offset: null }, "offset is null; an integer from 0"],
+  [{ ...DEAD_LETTERS, messageId: undefined }, "messageId is missing; a string is expected."],
   [{ ...REPLAY, events: [""] }, "events is a list; a list of strings is expected."],
   [{ ...REPLAY, perSecond: 0.5 }, "perSecond is a number"],
   [{ ...DEAD_LETTERS, reason: "" }, "reason is missing; a string is expected."],

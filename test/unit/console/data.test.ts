@@ -7,7 +7,7 @@ test.each([
   ["since=1h&reason=expired", { reason: "expired", sinceMs: 3_600_000 }],
   ["since=forever&destination=crm", { destination: "crm" }],
   ["destination=&since=toString&state=toString", {}],
-  ["state=waiting", { isReplayed: false }],
+  ["state=not+replayed", { isReplayed: false }],
   ["state=replayed", { isReplayed: true }],
   ["state=all", {}],
 ])("%s", (text, expected) => {

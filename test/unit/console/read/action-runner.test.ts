@@ -191,6 +191,28 @@ test("a replay speaks of times as the dialog does, and of no option", async () =
   expect(count).toBe(0);
 });
 
+test("one call is sent again: counted, then written to the queue of one destination", async () => {
+  for (const messageId of ["m-1", "m-2", "m-3"]) {
+    const call = { type: "track", userId: "u", event: "e", messageId };
+    const value = Buffer.from(JSON.stringify(call));
+    cluster.append({
+      ...{ topic: topics.calls, partition: 0, key: null, value },
+      headers: [["source-id", Buffer.from("web")]],
+    });
+  }
+  const action = { action: "send-again", destination: "crm", partition: 0, offset: 1 } as const;
+  const counted = await act({ ...action, dryRun: true });
+  expect(counted).toMatchObject({ isDone: true, count: 1 });
+  expect(cluster.records("sw.deliveries.crm")).toEqual([]);
+  expect(await act({ ...action, dryRun: false })).toMatchObject({ isDone: true, unfinished: null });
+  const written = cluster.records("sw.deliveries.crm").map(({ value }) => `${value}`);
+  expect(written).toEqual([expect.stringContaining('"m-2"')]);
+  await expect(act({ ...action, offset: 3, dryRun: true })).rejects.toThrow(/no longer exists/);
+  await expect(act({ ...action, partition: 9, dryRun: true })).rejects.toThrow(/no longer exists/);
+  const disabled: Action = { ...action, destination: "off", dryRun: false };
+  expect(() => runner.begin(disabled)).toThrow(/The destination off is disabled/);
+});
+
 test("nothing left is drained at once", async () => {
   expect(await act({ action: "wait", destination: "crm" })).toMatchObject({
     isDone: true,

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { createPenaltyDelay, waitBeside } from "../../../src/ingest/penalty-delay.ts";
+import { createPenaltyDelay, waitBeside } from "../../../src/runtime/penalty-delay.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
 
 test.each([

@@ -1,6 +1,7 @@
 /**
  * Delays the response to a body that was read, but from which no call was accepted. Such bodies cost as much as
- * valid ones. Without a delay, a few clients that repeatedly send such bodies would use a whole core.
+ * valid ones. Without a delay, a few clients that repeatedly send such bodies would use a whole core. The console delays
+ * the response to a wrong token in the same way, so that tokens cannot be guessed quickly.
  *
  *   the body                                     the response is sent
  *   has calls that were passed to Kafka          immediately
@@ -12,8 +13,8 @@
  * its next request only after the response.
  */
 
-import { addressGroup } from "../runtime/connections.ts";
-import type { Sleeper } from "./produce-and-wait.ts";
+import type { Clock } from "./clock.ts";
+import { addressGroup } from "./connections.ts";
 
 const WAIT_MS = 250;
 /**
@@ -34,7 +35,7 @@ export function waitBeside(others: number): number {
   return Math.min(WAIT_MAX_MS, WAIT_MS + MORE_MS * others);
 }
 
-export function createPenaltyDelay(clock: Pick<Sleeper, "sleep">): PenaltyDelay {
+export function createPenaltyDelay(clock: Pick<Clock, "sleep">): PenaltyDelay {
   const waiting = new Map<string, number>();
   // Several requests may arrive on one connection before the result of the first one is known.
   const connections = new WeakMap<object, number>();
