@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 import { results } from "../bench/results.ts";
 import { configurationSchemaText } from "../src/config/json-schema.ts";
 import { renderDashboard } from "./dashboard/render.ts";
-import { renderChartSchema } from "./docs/chart-config.ts";
+import { renderChartSchema, renderChartSecrets } from "./docs/chart-config.ts";
 import { renderChartReadme } from "./docs/chart-values.ts";
 import { renderCommands } from "./docs/commands.ts";
 import { renderConfiguration } from "./docs/configuration.ts";
@@ -48,6 +48,7 @@ export const PAGES: readonly Page[] = [
   // Reads the schema that the entry before writes.
   { path: "docs/schemas.md", render: renderSchemas },
   { path: "deploy/helm/switchyard/values.schema.json", render: renderChartSchema },
+  { path: "deploy/helm/switchyard/files/secrets.json", render: renderChartSecrets },
 ];
 
 /** The parts of `bench/RESULTS.md` that people cite. */

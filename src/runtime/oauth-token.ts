@@ -219,26 +219,28 @@ export function paceOf(client: Pick<ClientCredentials, "tokenUrl" | "clientId">)
   return pace;
 }
 
-interface CurrentToken {
-  readonly token: string;
+type CurrentToken = Extract<TokenResult, { kind: "token" }> & {
   readonly atMs: number;
-  readonly lifeMs: number;
   readonly isReplacement: boolean;
-}
+};
 
 /** A token that several users share. Only one request is in flight at a time. */
 export class SharedToken {
   readonly #request: () => Promise<TokenResult>;
-  readonly #nowMs: () => number;
+  readonly #clock: Pick<Clock, "nowMs">;
   readonly #pace: () => TokenPace;
   #current: CurrentToken | null = null;
   #isRejected = false;
   #inFlight: Promise<TokenResult> | null = null;
 
   /** @param request does not reject. */
-  constructor(request: () => Promise<TokenResult>, nowMs: () => number, pace: () => TokenPace) {
+  constructor(
+    request: () => Promise<TokenResult>,
+    clock: Pick<Clock, "nowMs">,
+    pace: () => TokenPace,
+  ) {
     this.#request = request;
-    this.#nowMs = nowMs;
+    this.#clock = clock;
     this.#pace = pace;
   }
 
@@ -267,13 +269,12 @@ export class SharedToken {
 
   async #renewed(): Promise<TokenResult> {
     const pace = this.#pace();
-    const startedAtMs = this.#nowMs();
+    const startedAtMs = this.#clock.nowMs();
     if (pace.waitMs(startedAtMs) > 0) return { kind: "none", why: "it sent Retry-After" };
     const result = await this.#request();
-    const atMs = this.#nowMs();
+    const atMs = this.#clock.nowMs();
     if (result.kind === "token") {
-      const { token, lifeMs } = result;
-      this.#current = { token, lifeMs, atMs, isReplacement: this.#isRejected };
+      this.#current = { ...result, atMs, isReplacement: this.#isRejected };
       if (this.#isRejected) pace.replaced(atMs);
       this.#isRejected = false;
     } else if (result.waitMs) {
@@ -284,29 +285,26 @@ export class SharedToken {
 
   #mustBeReplaced(): boolean {
     if (!this.#isRejected || this.#current === null) return false;
-    return !this.#current.isReplacement || this.#pace().mayReplace(this.#nowMs());
+    return !this.#current.isReplacement || this.#pace().mayReplace(this.#clock.nowMs());
   }
 
   #at(share: number): string | null {
     if (this.#current === null) return null;
     const { token, atMs, lifeMs } = this.#current;
-    const ageMs = this.#nowMs() - atMs;
+    const ageMs = this.#clock.nowMs() - atMs;
     return ageMs >= 0 && ageMs < lifeMs * share ? token : null;
   }
 }
 
-export interface TokenSource {
-  /** Returns a valid token, and requests one only if a new token is due. Throws `TokenError`. */
-  token(): Promise<string>;
-  /** Call when a server rejected a token. */
-  reject(token: string): void;
-}
-
+/**
+ * `token` returns a valid token, and requests one only if a new token is due; it throws `TokenError`. Call `reject` when a
+ * server rejected a token.
+ */
 export function tokenSource(
   credentials: ClientCredentials,
   clock: Clock,
   request: RequestCredentials = requestCredentials,
-): TokenSource {
+) {
   const requestToken = async (): Promise<TokenResult> => {
     const { headers, form } = tokenRequest(credentials, clock.nowMs());
     try {
@@ -321,11 +319,7 @@ export function tokenSource(
       return { kind: "none", why: asError(cause).message, cause };
     }
   };
-  const shared = new SharedToken(
-    requestToken,
-    () => clock.nowMs(),
-    () => paceOf(credentials),
-  );
+  const shared = new SharedToken(requestToken, clock, () => paceOf(credentials));
   const token = async (): Promise<string> => {
     const fresh = shared.fresh();
     if (fresh !== null) return fresh;
@@ -337,5 +331,5 @@ export function tokenSource(
     const { why, cause } = result;
     throw new TokenError(`${noTokenText(credentials, why)}. ${check}`, { cause });
   };
-  return { token, reject: (rejected) => shared.reject(rejected) };
+  return { token, reject: (rejected: string) => shared.reject(rejected) };
 }

@@ -1,16 +1,8 @@
 /**
- * Sends one request for a token or for credentials: to the token endpoints of Kafka and the registry, and to AWS. (Token
- * requests of webhook destinations use the connections of webhooks, which have the same limits and also check addresses.)
- *
- *   the exchange                                     result
- *   a complete response of at most 64 KiB arrives    that response, whatever its status; redirects are not followed
- *     within 5 s
- *   the response is longer, or takes longer          an error
- *   the server's certificate is not valid            an error before anything is sent, whatever
- *                                                    NODE_TLS_REJECT_UNAUTHORIZED is
- *   anything else                                    an error
- *
- * Each request uses a new connection, so the name is resolved and the certificate is checked each time.
+ * Requests a token or credentials for Kafka or the registry. (Token requests of webhook destinations use the connections of
+ * webhooks, which have the same limits and also check addresses.) The result is a complete response, whatever its status,
+ * of at most 64 KiB and within 5 s, or an error. Redirects are not followed. Each request uses a new connection, so the
+ * name is resolved and the certificate is checked each time.
  */
 
 import { once } from "node:events";
@@ -35,18 +27,12 @@ export interface CredentialResponse {
 /** If there is no complete response, rejects with an Error that contains no secret. */
 export type RequestCredentials = (request: CredentialRequest) => Promise<CredentialResponse>;
 
-interface Connecting {
-  readonly lookup?: LookupFunction;
-  readonly secureContext?: SecureContext;
-}
-
 const CREDENTIAL_LIMIT_MS = 5_000;
 export const CREDENTIAL_MAX_BYTES = 65_536;
 
-/** @param connecting how the connection is opened; by default, with the public roots. */
 export async function requestCredentials(
   { url, method, headers, body = "" }: CredentialRequest,
-  connecting: Connecting = {},
+  connecting: { readonly lookup?: LookupFunction; readonly secureContext?: SecureContext } = {},
 ): Promise<CredentialResponse> {
   const send = new URL(url).protocol === "https:" ? requestHttps : requestHttp;
   const limit = AbortSignal.timeout(CREDENTIAL_LIMIT_MS);

@@ -58,6 +58,41 @@ const VALUES = {
   },
 };
 
+const TENANT = "https://login.example.com/3f2b1c4d-0000-4444-8888-1234567890ab/oauth2/v2.0/token";
+const WRITTEN = {
+  console: { token: "console-token-x" },
+  sources: [
+    { id: "web", writeKey: "wk-1" },
+    { id: "app", writeKey: "${WRITE_KEY}" },
+  ],
+  destinations: [
+    {
+      id: "crm",
+      type: "webhook",
+      sharedSecret: "written",
+      endpoints: [
+        {
+          url: "https://crm.example.com/hooks/T024BE7LH/abcdefghijklmnop",
+          headers: { Authorization: "Bearer static-token", "X-Api-Key": "${API_KEY}" },
+        },
+        { url: "https://crm.example.com/hook?key=abc" },
+        { url: "https://crm.example.com/v1/hook" },
+      ],
+      auth: { type: "oauth2", tokenUrl: TENANT, clientId: "c", clientSecret: "written" },
+    },
+  ],
+};
+const MORE = {
+  destinations: [
+    {
+      id: "more",
+      type: "webhook",
+      sharedSecret: "written",
+      endpoints: [{ url: "https://more.example.com/" }],
+    },
+  ],
+};
+
 describe.each(HELM_MAJORS)("Helm %i", (major) => {
   test("names a Secret that is not there, and one in the ConfigMap", async () => {
     const text = await notes(major, { other: [] }, VALUES);
@@ -68,6 +103,32 @@ describe.each(HELM_MAJORS)("Helm %i", (major) => {
     expect(text).toContain("- kafka.sasl.password is in the ConfigMap.");
   });
 
+  test("names each secret that is written in the ConfigMap", async () => {
+    const extraEnv = ["WRITE_KEY", "API_KEY"].map((name) => ({ name, value: "x" }));
+    const configFiles = { "more.yaml": MORE };
+    const text = await notes(major, {}, { config: WRITTEN, configFiles, extraEnv });
+    const named = text.matchAll(/- (.*) is in the ConfigMap\./g);
+    expect([...named].map(([, name]) => name)).toEqual([
+      "sources.web.writeKey",
+      "destinations.crm.sharedSecret",
+      "destinations.more.sharedSecret",
+      "destinations.crm.endpoints.0.url",
+      "destinations.crm.endpoints.1.url",
+      "destinations.crm.endpoints.0.headers.Authorization",
+      "destinations.crm.auth.clientSecret",
+      "console.token",
+    ]);
+    expect(text).not.toContain("static-token");
+  });
+
+  test("names ten secrets, and the number of the others", async () => {
+    const sources = Array.from({ length: 13 }, (_, n) => ({ id: `s${n}`, writeKeys: [`k${n}`] }));
+    const text = await notes(major, {}, { config: { sources } });
+    expect(text).toContain("- sources.s9.writeKeys.0 is in the ConfigMap.");
+    expect(text).not.toContain("sources.s10.");
+    expect(text).toContain("- 3 more secrets are in the ConfigMap.");
+  });
+
   test("names a key that a Secret lacks", async () => {
     const text = await notes(major, { switchyard: ["web"], "kafka-user": [] }, VALUES);
     expect(text).toContain("- The Secret switchyard has no key crm, to which config refers.");
@@ -76,7 +137,9 @@ describe.each(HELM_MAJORS)("Helm %i", (major) => {
 });
 
 test("says the next three commands, and no more when all is well", async () => {
-  expect(await notes(4, {}, {})).toBe(`NOTES:
+  const sources = [{ id: "web", writeKey: "${WRITE_KEY}", destinations: ["crm"] }];
+  const written = { config: { sources }, extraEnv: [{ name: "WRITE_KEY", value: "k" }] };
+  expect(await notes(4, {}, written)).toBe(`NOTES:
 Switchyard 0.1.0 runs as rel in ns.
 
 Next:

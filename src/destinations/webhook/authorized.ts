@@ -41,7 +41,6 @@ import type { WebhookDestination, WebhookEndpoint } from "./settings.ts";
 import { TokenKeeper } from "./token-keeper.ts";
 
 const REPEAT_WITHIN_MS = 5_000;
-const LONG_CHARACTERS = 8;
 
 interface KeptToken {
   readonly keeper: TokenKeeper;
@@ -150,6 +149,11 @@ export class Authorized implements HttpConnections, Readiness {
   #destination: WebhookDestination;
   #use: TokenUse | null;
   #isClosed = false;
+  /** The secrets that were masked last. */
+  #masked: { destination: WebhookDestination; token: string; secrets: readonly string[] } | null =
+    null;
+  /** The token of the last request. */
+  #token = "";
   #listener: (() => void) | null = null;
   #endListening: (() => void) | undefined;
 
@@ -185,15 +189,9 @@ export class Authorized implements HttpConnections, Readiness {
     phases?: Phases,
   ): void {
     const { auth } = this.#destination;
-    if (auth === null) {
-      this.#connections.send(endpoint, request, done, phases);
-    } else if (auth.type === "oauth2") {
-      this.#sendWithToken({ auth, endpoint, request, done, phases });
-    } else {
-      const authorized = withAuthorization(request, authorizationOf(auth, ""));
-      const masked = masking(done, phases, () => secretsOf(auth, ""));
-      this.#connections.send(endpoint, authorized, masked, phases);
-    }
+    const exchange = { endpoint, request, done, phases };
+    if (auth?.type === "oauth2") this.#sendWithToken(exchange);
+    else this.#sendOnce(exchange, "", done);
   }
 
   update(destination: WebhookDestination): void {
@@ -252,20 +250,41 @@ export class Authorized implements HttpConnections, Readiness {
     this.#sendOnce(exchange, token, (result) => done(shifted(result, elapsedMs)));
   }
 
+  /** @param token empty if the destination has no `oauth2`. */
   #sendOnce(
-    { auth, endpoint, request, phases }: Exchange,
+    { endpoint, request, phases }: Exchange,
     token: string,
     done: (result: SendResult) => void,
   ): void {
-    const authorized = withAuthorization(request, authorizationOf(auth, token));
-    const masked = masking(done, phases, () => secretsOf(auth, token));
-    this.#connections.send(endpoint, authorized, masked, phases);
+    const destination = this.#destination;
+    const { auth } = destination;
+    const authorized =
+      auth === null ? request : withAuthorization(request, authorizationOf(auth, token));
+    this.#token = token;
+    const masked = (result: SendResult) => {
+      if (phases?.kept !== undefined) maskKept(phases, this.#secrets(destination, token));
+      done(result);
+    };
+    const then = phases?.keepBytes === undefined ? done : masked;
+    this.#connections.send(endpoint, authorized, then, phases);
+  }
+
+  /** Masks secrets in a part of a response. */
+  masked(text: string): string {
+    const secrets = this.#secrets(this.#destination, this.#token);
+    return maskSecrets(Buffer.from(text), secrets, false).toString();
+  }
+
+  #secrets(destination: WebhookDestination, token: string): readonly string[] {
+    if (this.#masked?.destination !== destination || this.#masked.token !== token) {
+      this.#masked = { destination, token, secrets: secretsOf(destination, token) };
+    }
+    return this.#masked.secrets;
   }
 }
 
 /** One request of an attempt. */
 interface Exchange {
-  readonly auth: OAuth2;
   readonly endpoint: WebhookEndpoint;
   readonly request: WebhookRequest;
   readonly done: (result: SendResult) => void;
@@ -280,22 +299,6 @@ interface First {
 }
 
 const NOT_SENT: SendResult = { kind: "no-response", cause: "other", durationMs: 0 };
-
-function masking(
-  done: (result: SendResult) => void,
-  phases: Phases | undefined,
-  secrets: () => readonly string[],
-): (result: SendResult) => void {
-  return (result) => {
-    if (phases?.kept !== undefined) maskKept(phases, secrets());
-    if (result.kind === "response" && result.body !== undefined) {
-      // This body is parsed, so only long secrets are masked: a short password could be equal to a number in the
-      // body.
-      const long = secrets().filter((secret) => secret.length >= LONG_CHARACTERS);
-      done({ ...result, body: maskSecrets(result.body, long, false) });
-    } else done(result);
-  };
-}
 
 const STEPS = ["openedMs", "lookedUpMs", "connectedMs", "securedMs", "sentMs", "headMs"] as const;
 

@@ -52,11 +52,7 @@ export class TokenKeeper {
   constructor(ports: KeeperPorts) {
     this.#ports = ports;
     const { request, clock, pace } = ports;
-    this.#token = new SharedToken(
-      request,
-      () => clock.nowMs(),
-      () => pace,
-    );
+    this.#token = new SharedToken(request, clock, () => pace);
   }
 
   /** Returns the token for a request that starts now; null if there is none yet. */

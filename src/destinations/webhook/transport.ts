@@ -86,7 +86,12 @@ class WebhookSender implements Sender<SharedRequest> {
   ): UnitVerdict {
     assert(batch !== null);
     const responses = readsResponse === true ? "each" : "whole";
-    return judgeBatch(responses, result, batch.calls, nowMs, this.#destination.auth !== null);
+    const hasAuth = this.#destination.auth !== null;
+    const verdict = judgeBatch(responses, result, batch.calls, nowMs, hasAuth);
+    const calls = verdict.calls?.map(({ error, ...call }) => {
+      return { ...call, error: error === null ? null : this.readiness.masked(error) };
+    });
+    return { ...verdict, calls: calls ?? null };
   }
 
   span(endpoint: WebhookEndpoint): ReturnType<Sender["span"]> {

@@ -5,7 +5,9 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 
 import { printConfig } from "../../../src/config/print.ts";
+import { SETTINGS } from "../../../src/config/settings.ts";
 import { type Problem, problemText } from "../../../src/settings/problem.ts";
+import { secretSettings } from "../../../src/settings/secret-settings.ts";
 import { parse, problems, SMALL } from "../../support/build/config-source.ts";
 
 const KEY = readFileSync(join(import.meta.dirname, "../../golden/tls/key.pem"), "utf8");
@@ -98,4 +100,39 @@ test.each([
   if (parsed.kind !== "config") throw new Error("refused");
   expect(parsed.warnings.filter((warning) => warning.includes("sharedSecret"))).toHaveLength(count);
   expect(parsed.warnings.join()).not.toContain(secret);
+});
+
+test("the list of secret settings follows from what is hidden", () => {
+  const written = secretSettings(SETTINGS).map(
+    ({ path, isUrl }) => path.join(".") + (isUrl ? " url" : ""),
+  );
+  expect(written).toEqual([
+    "kafka.sasl.password",
+    "kafka.sasl.tokenUrl url",
+    "kafka.sasl.clientSecret",
+    "registry.url url",
+    "registry.password",
+    "registry.token",
+    "registry.oauth.tokenUrl url",
+    "registry.oauth.clientSecret",
+    "sources.*.writeKey",
+    "sources.*.writeKeys.*",
+    "destinations.*.map.*.secret",
+    "destinations.*.sharedSecret",
+    "destinations.*.previousSharedSecret",
+    "destinations.*.endpoints.*.url url",
+    "destinations.*.endpoints.*.headers.*",
+    "destinations.*.auth.tokenUrl url",
+    "destinations.*.auth.clientSecret",
+    "destinations.*.auth.parameters.*",
+    "destinations.*.auth.password",
+    "destinations.*.auth.token",
+    "console.token",
+    "operatorEvents.webhook.url url",
+    "operatorEvents.webhook.headers.*",
+    "operatorEvents.webhook.sharedSecret",
+    "operatorEvents.webhook.previousSharedSecret",
+    "tracing.url url",
+    "tracing.headers.*",
+  ]);
 });

@@ -196,7 +196,7 @@ function sharing(...results: TokenResult[]) {
   const pace = new TokenPace();
   return new SharedToken(
     async () => results.shift() ?? { kind: "none", why: "over" },
-    () => nowMs,
+    clock,
     () => pace,
   );
 }

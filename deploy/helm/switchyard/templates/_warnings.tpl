@@ -24,18 +24,21 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{- range $destination := include "switchyard.destinations" . | fromYamlArray -}}
-{{- if and $destination.sharedSecret (not (contains "${" $destination.sharedSecret)) -}}
-{{- $warnings = append $warnings (printf "The shared secret of %s is in the ConfigMap. Put it into a Secret: ${file:/run/secrets/switchyard/KEY}." $destination.id) -}}
+{{- $written := list -}}
+{{- range $secret := .Files.Get "files/secrets.json" | fromJsonArray -}}
+{{- $written = concat $written (include "switchyard.written" (list $.Values.config $secret.path "" $secret) | splitList "\n") -}}
+{{- range $file := keys $.Values.configFiles | sortAlpha -}}
+{{- $written = concat $written (include "switchyard.written" (list (get $.Values.configFiles $file) $secret.path "" $secret) | splitList "\n") -}}
 {{- end -}}
 {{- end -}}
+{{- $written = compact $written | uniq -}}
+{{- range $index, $name := $written -}}
+{{- if lt $index 10 -}}
+{{- $warnings = append $warnings (printf "%s is in the ConfigMap. Put it into a Secret: ${file:/run/secrets/switchyard/KEY}." $name) -}}
+{{- end -}}
+{{- end -}}
+{{- if gt (len $written) 10 -}}{{ $warnings = append $warnings (printf "%d more secrets are in the ConfigMap." (sub (len $written) 10)) }}{{ end -}}
 {{- $sasl := default (dict) (get (default (dict) .Values.config.kafka) "sasl") -}}
-{{- range list "password" "clientSecret" -}}
-{{- $secret := get $sasl . -}}
-{{- if and $secret (not (contains "${" $secret)) -}}
-{{- $warnings = append $warnings (printf "kafka.sasl.%s is in the ConfigMap. Put it into a Secret: ${file:/run/secrets/switchyard/KEY}." .) -}}
-{{- end -}}
-{{- end -}}
 {{- if and .Values.networkPolicy.enabled (or (hasKey $sasl "tokenUrl") (eq (toString $sasl.mechanism) "aws-msk-iam")) (not .Values.networkPolicy.extraEgress) -}}
 {{- $warnings = append $warnings "Authentication to Kafka uses an endpoint that the NetworkPolicy may not allow. Add it to networkPolicy.extraEgress." -}}
 {{- end -}}
@@ -46,4 +49,25 @@
 {{- $warnings = append $warnings "No source is configured, so the ingest stage rejects all calls." -}}
 {{- end -}}
 {{- toYaml $warnings -}}
+{{- end -}}
+
+{{/* The names of secrets that are written in a value, one on each line. Arguments: the value, the keys of the path below it, its name, and the entry of files/secrets.json. The path and the query of a URL are secret, but many are not: the warning is about those that look like a token. */}}
+{{- define "switchyard.written" -}}
+{{- $value := index . 0 -}}
+{{- $keys := index . 1 -}}
+{{- $name := index . 2 -}}
+{{- $secret := index . 3 -}}
+{{- if and (not $keys) (kindIs "string" $value) -}}
+{{- $end := regexReplaceAll `^[A-Za-z]+://[^/?]*` $value "" -}}
+{{- $isToken := regexMatch (eq (last $secret.path) "tokenUrl" | ternary `[?].*=` `[?].*=|[A-Za-z0-9_]{16}|[A-Za-z][0-9]+[A-Za-z]`) $end -}}
+{{- if and $value (not (contains "${" $value)) (or (not $secret.isUrl) $isToken) }}{{ $name }}{{ end -}}
+{{- else if not $keys -}}
+{{- else if and (eq (first $keys) "*") (or (kindIs "slice" $value) (kindIs "map" $value)) -}}
+{{- range $key, $entry := $value -}}
+{{- $id := kindIs "map" $entry | ternary (get (kindIs "map" $entry | ternary $entry dict) "id") "" | default $key -}}
+{{ include "switchyard.written" (list $entry (rest $keys) (printf "%s.%v" $name $id) $secret) }}
+{{ end -}}
+{{- else if kindIs "map" $value -}}
+{{ include "switchyard.written" (list (get $value (first $keys)) (rest $keys) (printf "%s.%s" $name (first $keys) | trimPrefix ".") $secret) }}
+{{- end -}}
 {{- end -}}

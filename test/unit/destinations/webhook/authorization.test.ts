@@ -1,7 +1,6 @@
 // The header Authorization, and how a secret in a response is masked.
 
 import { expect, test } from "vitest";
-
 import type { WebhookAuth } from "../../../../src/destinations/webhook/auth-settings.ts";
 import {
   authorizationOf,
@@ -9,6 +8,7 @@ import {
   maskSecrets,
   secretsOf,
 } from "../../../../src/destinations/webhook/authorization.ts";
+import { endpointOf, webhookDestination } from "../../../support/build/webhook-destination.ts";
 
 const BASIC: WebhookAuth = { type: "basic", username: "Aladdin", password: "open sesame" };
 const BEARER: WebhookAuth = { type: "bearer", token: "fixed-token-of-the-file" };
@@ -74,7 +74,7 @@ test("what was kept of a response is masked across its pieces", () => {
     keepBytes: 100,
     kept: [Buffer.from("x fixed-token"), Buffer.from("-of-the-file")],
   };
-  maskKept(phases, secretsOf(BEARER, ""));
+  maskKept(phases, secretsOf(webhookDestination({ auth: BEARER }), ""));
   expect(Buffer.concat(phases.kept).toString()).toBe(`x ${stars(23)}`);
 });
 
@@ -82,6 +82,44 @@ test.each([
   [BASIC, "QWxhZGRpbjpvcGVuIHNlc2FtZQ== Aladdin:open sesame open sesame"],
   [OAUTH, `${TOKEN} client-secret-x`],
 ])("of %j all forms are secret", (auth, text) => {
-  const masked = maskSecrets(Buffer.from(text), secretsOf(auth, TOKEN), false).toString();
-  expect(masked).toMatch(/^[* ]+$/);
+  const secrets = secretsOf(webhookDestination({ auth }), TOKEN);
+  expect(maskSecrets(Buffer.from(text), secrets, false).toString()).toMatch(/^[* ]+$/);
+});
+
+const ECHOED = webhookDestination({
+  sharedSecret: "shared-secret-of-crm",
+  previousSharedSecret: "previous!",
+  auth: { ...OAUTH, parameters: { audience: "aud-value" } },
+  endpoints: [
+    endpointOf("https://crm.example/v1/services/T024BE7LH/wxyzabcdefgh?key=q-7&tenant=acme%20co", [
+      ["Authorization", "Bearer static-token"],
+      ["X-Api-Key", "key-123"],
+      ["X-Version", "2"],
+    ]),
+    endpointOf("https://other.example/hook", [
+      ["authorization", `Basic ${Buffer.from("user:pass-word").toString("base64")}`],
+    ]),
+  ],
+});
+
+test.each([
+  "shared-secret-of-crm",
+  "previous!",
+  "client-secret-x",
+  "aud-value",
+  "Bearer static-token",
+  "static-token",
+  "key-123",
+  "/v1/services/T024BE7LH/wxyzabcdefgh?key=q-7&tenant=acme%20co",
+  "T024BE7LH",
+  "wxyzabcdefgh",
+  "acme co",
+  "acme%20co",
+  "/hook",
+  "user:pass-word",
+  "pass-word",
+])("a response that repeats the configured secret %s", (secret) => {
+  const secrets = secretsOf(ECHOED, TOKEN);
+  const masked = maskSecrets(Buffer.from(`got=${secret}, v1 2`), secrets, false).toString();
+  expect(masked).toBe(`got=${"*".repeat(secret.length)}, v1 2`);
 });
