@@ -17,6 +17,9 @@ import { processShell } from "./operate/connect/shell.ts";
 // Node starts these threads when the first one is needed, so the number can still be set here.
 process.env.UV_THREADPOOL_SIZE ??= "12";
 
+// Files that this command writes, such as memberships and heap dumps, contain data of users.
+if (process.argv[2] === "run") process.umask(0o077);
+
 let onlyPrints = false;
 let isOutputLost = false;
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
@@ -29,8 +32,10 @@ const shell = processShell(() => {
   onlyPrints = true;
 });
 const status = await runProgram(process.argv.slice(2), shell);
-// Writes to pipes are asynchronous, and process.exit does not wait for them.
+// Writes to pipes are asynchronous, and process.exit does not wait for them. An output to which nothing was written
+// is not touched, because even an empty write fails if the device is full.
 for (const stream of [process.stdout, process.stderr]) {
-  await new Promise<void>((resolve) => stream.write("", () => resolve()));
+  if (stream.writableLength > 0) await new Promise<void>((done) => stream.write("", () => done()));
 }
+await new Promise(setImmediate);
 process.exit(status === 0 && isOutputLost ? 1 : status);

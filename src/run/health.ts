@@ -31,8 +31,7 @@ export interface Health {
   report(): HealthReport;
 }
 
-export function createHealth(): Health {
-  const sources: HealthSource[] = [];
+export function createHealth(sources: HealthSource[] = []): Health {
   let state: HealthState = "starting";
   return {
     add: (source) => {

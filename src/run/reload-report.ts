@@ -8,6 +8,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { topicsFix } from "../stage/topic-keeper.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
+import type { LineName } from "../telemetry/log-lines/log-lines.ts";
 import { joinEqual } from "../words/count.ts";
 
 export type Outcome = "applied" | "unchanged" | "invalid" | "failed";
@@ -46,14 +47,15 @@ export function createReloadReport({ metrics, log, clock }: ReportDeps) {
   const invalidSince = metrics.configInvalidSince.bind({});
   const restarts = metrics.configNeedsRestart.bind({});
   const heldBack = metrics.configHeldBack.bind({});
-  /** The last log lines. A line is logged again only when it has changed. */
-  const said = { needsRestart: "", waiting: "", warnings: "" };
+  /** The last log lines. A line is logged again when it has changed, and `config.valid` when its problem is over. */
+  const said = new Map<LineName, string>();
   let shown: string | null = null;
   readAt.set(clock.nowMs() / 1_000);
 
-  const isNews = (of: keyof typeof said, text: string): boolean => {
-    if (said[of] === text) return false;
-    said[of] = text;
+  const isNews = (of: LineName, text: string): boolean => {
+    if ((said.get(of) ?? "") === text) return false;
+    said.set(of, text);
+    if (text === "") log.info({ resolved: of }, "config.valid");
     return text !== "";
   };
   /** Sets the metrics for the configuration with this hash, which is now current. */
@@ -65,6 +67,7 @@ export function createReloadReport({ metrics, log, clock }: ReportDeps) {
   };
   return {
     count: (outcome: Outcome, cause: Cause) => {
+      if (outcome === "applied" || outcome === "unchanged") isNews("config.apply-failed", "");
       // No operator requested this reload, and it changed nothing, so it is not logged.
       if ((cause === "start" || cause === "topics") && outcome === "unchanged") return;
       reloads.get(outcome)?.inc();
@@ -82,26 +85,32 @@ export function createReloadReport({ metrics, log, clock }: ReportDeps) {
       if (invalid === null) return;
       invalidSince.set(invalid.sinceMs / 1_000);
       const since = new Date(invalid.sinceMs).toISOString();
+      said.set("config.invalid", since);
       log.error({ cause, problems: invalid.problems, since }, "config.invalid");
     },
     readable: ({ needsRestart }: Standing, all: readonly string[]) => {
       const warnings = joinEqual(all);
       readAt.set(clock.nowMs() / 1_000);
       invalidSince.set(0);
-      if (isNews("warnings", warnings.join("\n"))) log.warn({ warnings }, "config.warnings");
+      isNews("config.invalid", "");
+      if (isNews("config.warnings", warnings.join("\n"))) log.warn({ warnings }, "config.warnings");
       restarts.set(needsRestart.length);
-      if (!isNews("needsRestart", needsRestart.join())) return;
+      if (!isNews("config.needs-restart", needsRestart.join())) return;
       log.warn({ settings: needsRestart }, "config.needs-restart");
     },
     waiting: ({ waiting, lackingFor }: Standing) => {
       heldBack.set(waiting.size);
       const topics = [...waiting.values()].flat();
-      if (!isNews("waiting", `${topics.join()}${lackingFor?.message ?? ""}`)) return;
+      if (!isNews("config.waiting-for-topics", `${topics.join()}${lackingFor?.message ?? ""}`))
+        return;
       const fields = { destinations: [...waiting.keys()], topics, fix: topicsFix(lackingFor) };
       const cause = lackingFor === null ? {} : { error: lackingFor.message };
       log.warn({ ...fields, ...cause }, "config.waiting-for-topics");
     },
-    failed: (error: string, cause: Cause) => log.error({ cause, error }, "config.apply-failed"),
+    failed: (error: string, cause: Cause) => {
+      said.set("config.apply-failed", error);
+      log.error({ cause, error }, "config.apply-failed");
+    },
     healthProblems: ({ invalid, needsRestart, waiting, lackingFor }: Standing) => [
       ...(invalid === null ? [] : [invalidText(invalid)]),
       ...(needsRestart.length === 0

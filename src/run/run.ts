@@ -41,7 +41,7 @@ import { type TopicKeeper, topicKeeper } from "../stage/topic-keeper.ts";
 import { clusterHealthProblems, produceSignals, watchCluster } from "../stage/watch-cluster.ts";
 import { watchEventLoop } from "../telemetry/event-loop.ts";
 import { createMetrics, type Metrics } from "../telemetry/instruments.ts";
-import { createLog, flushLog, type Log } from "../telemetry/log.ts";
+import { createLog, droppedLines, flushLog, type Log, logProblems } from "../telemetry/log.ts";
 import { watchMemoryLimit } from "../telemetry/memory-limit.ts";
 import type { Tracing } from "../telemetry/tracing/port.ts";
 import { startAdmin } from "./admin-server.ts";
@@ -83,7 +83,7 @@ export async function run(
   const waiting = waitingFor(config, log, signal);
   const metrics = createMetrics(config.metrics.destinations);
   const build = announceStart(metrics, log, stages, file);
-  const health = createHealth();
+  const health = createHealth([{ name: "log", healthProblems: logProblems }]);
   using _process = watchProcess(metrics);
   using reloads = reloadCauses(configuration);
   const reload = config.admin.reload ? reloads.request : null;
@@ -209,6 +209,14 @@ function watchProcess(metrics: Metrics): Disposable {
   const watching = new DisposableStack();
   watching.use(watchEventLoop(metrics));
   watching.use(watchMemoryLimit(metrics));
+  const dropped = metrics.logLinesDropped.bind({});
+  let counted = 0;
+  watching.defer(
+    metrics.onScrape(() => {
+      dropped.inc(droppedLines() - counted);
+      counted = droppedLines();
+    }),
+  );
   return watching;
 }
 
@@ -261,8 +269,9 @@ async function ready(running: readonly RunningStage[], health: Health, log: Log)
   const isComplete = await Promise.race([joined, late]);
   limit.abort();
   health.become("ready");
-  if (isComplete) log.info({ stages: running.map(({ name }) => name) }, "ready");
-  else log.warn({ afterMs: JOIN_LIMIT_MS }, "ready.partial");
+  if (!isComplete) log.warn({ afterMs: JOIN_LIMIT_MS }, "ready.partial");
+  const isReady = await joined.catch(() => false);
+  if (isReady) log.info({ stages: running.map(({ name }) => name) }, "ready");
 }
 
 function exitOf(cause: string | Error, log: Log): 0 | 1 {

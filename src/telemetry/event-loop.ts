@@ -4,11 +4,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 
 import type { Metrics } from "./instruments.ts";
 
-const QUANTILES = [
-  ["0.5", 50],
-  ["0.99", 99],
-  ["1", 100],
-] as const;
+const PERCENTILES = [50, 99, 100];
 /**
  * Each measurement wakes up the process. At intervals of 20 ms, measurements caused a fifth of all wakeups of a process
  * with an average load. Stalls of at least this length are always detected.
@@ -20,10 +16,10 @@ export function watchEventLoop(metrics: Metrics): Disposable {
   const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delays.enable();
   const stop = metrics.onScrape(() => {
-    for (const [quantile, percentile] of QUANTILES) {
+    for (const percentile of PERCENTILES) {
       // The histogram measures the time between two timers, so its values for an idle event loop equal the resolution.
       const delayMs = Math.max(0, delays.percentile(percentile) / 1e6 - RESOLUTION_MS);
-      metrics.eventLoopDelay.bind({ quantile }).set(delayMs / 1_000);
+      metrics.eventLoopDelay.bind({ percentile: `${percentile}` }).set(delayMs / 1_000);
     }
     delays.reset();
   });

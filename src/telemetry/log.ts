@@ -11,10 +11,12 @@
  * reader of the output would block all other work.
  */
 
+import { write as writeFile, writeSync } from "node:fs";
 import { type Level, pino } from "pino";
 import { visibleText } from "../domain/escape-control.ts";
 import { isoTimestamps } from "../domain/timestamp.ts";
 import type { Exactly, FieldsOf, LineAt } from "./log-lines/log-lines.ts";
+import { LogOutput } from "./log-output.ts";
 
 /** Writes a line from the table in `log-lines/log-lines.ts`, with the fields that the table lists for this line. */
 export type WriteLine<On extends LogLevel> = <
@@ -41,6 +43,8 @@ export interface Log {
 }
 
 interface Lines {
+  /** Absent if lines cannot be dropped. */
+  readonly output?: LogOutput;
   write(line: string): void;
   /** Resolves when all lines are written, or nobody reads them any more. */
   flush?(): Promise<void>;
@@ -64,6 +68,11 @@ export function createLog(level: LogLevel, destination: Lines = standardOutput()
   const timestamp = () => `,"time":"${isoTime(Date.now())}"`;
   const formatters = { level: (name: string) => ({ level: name }) };
   const lines = pino({ level, base: null, timestamp, formatters }, destination);
+  const { output } = destination;
+  if (output !== undefined) {
+    const msg: LineAt<"warn"> = "log.lines-dropped";
+    output.onResumed = (error, count) => lines.warn({ error, count }, msg);
+  }
   const infoText = (fields: string, msg: LineAt<"info">) => {
     const line = `{"level":"info"${timestamp()},${fields},"msg":"${msg}"}\n`;
     if (destination.writePlain === undefined) destination.write(line);
@@ -79,15 +88,22 @@ export async function flushLog(): Promise<void> {
   await shared?.flush?.();
 }
 
+/** The number of lines that could not be written to standard output. */
+export function droppedLines(): number {
+  return shared?.output?.dropped ?? 0;
+}
+
+/** A sentence for `/readyz` while standard output cannot be written. */
+export function logProblems(): readonly string[] {
+  const problem = shared?.output?.problem ?? null;
+  if (problem === null) return [];
+  return [`the log cannot be written to standard output: ${problem}`];
+}
+
 /** Returns the output that all writers share. */
 function standardOutput(): Lines {
   shared ??= gatheredOutput();
   return shared;
-}
-
-interface Output {
-  write(bytes: Buffer): void;
-  flush(done: () => void): void;
 }
 
 /** Collects lines as bytes. A string would keep in memory all of the many pieces from which it was built. */
@@ -110,16 +126,16 @@ function gatheredOutput(): Lines {
     writesAtMs = atMs;
     timer = setTimeout(write, ms).unref();
   };
-  // This listener must be registered before pino's own listeners, because those write only what was passed to pino
-  // before.
+  const { fd } = process.stdout;
+  const output = new LogOutput({
+    write: (bytes, done) => writeFile(fd, bytes, done),
+    writeSync: (bytes) => writeSync(fd, bytes),
+  });
   process.on("beforeExit", write);
-  process.on("exit", write);
-  // pino can also collect lines, but for each new line it would measure all collected lines again.
-  // With the default `minLength` of 0, `flush` does not wait for a write in progress.
-  const options = { sync: false, contentMode: "buffer", minLength: 1 } as const;
-  const stdout = { dest: process.stdout.fd, ...options };
-  // pino's types only allow strings, but bytes are written here.
-  const output = pino.destination(stdout) as unknown as Output;
+  process.on("exit", () => {
+    write();
+    output.flushSync();
+  });
   const gather = (line: string, maxBytes: number, encoding: "utf8" | "latin1") => {
     if (used + maxBytes > GATHER_BYTES) write();
     if (maxBytes > GATHER_BYTES) {
@@ -130,6 +146,7 @@ function gatheredOutput(): Lines {
     writeWithin(encoding === "utf8" ? GATHER_MS : GATHER_PLAIN_MS);
   };
   return {
+    output,
     write: (json) => {
       // Standard output may be a terminal, which control characters could affect.
       const line = visibleText(json);
@@ -138,8 +155,7 @@ function gatheredOutput(): Lines {
     writePlain: (line) => gather(line, line.length, "latin1"),
     flush: () => {
       write();
-      // The callback gets an error if nobody reads the output any more, or because a pipe has no `fsync`.
-      return new Promise((resolve) => output.flush(() => resolve()));
+      return output.flush();
     },
   };
 }

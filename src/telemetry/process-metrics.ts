@@ -16,8 +16,14 @@ export const PROCESS_METRICS = {
   eventLoopDelay: {
     name: "switchyard_event_loop_delay_seconds",
     type: "gauge",
-    labels: ["quantile"],
-    help: "Event loop delay since the last scrape.",
+    labels: ["percentile"],
+    help: "Event loop delay since the last scrape, by percentile: 50, 99 or 100.",
+  },
+  logLinesDropped: {
+    name: "switchyard_log_lines_dropped_total",
+    type: "counter",
+    labels: [],
+    help: "Log lines dropped because standard output could not be written.",
   },
   clockOffset: {
     name: "switchyard_clock_offset_seconds",

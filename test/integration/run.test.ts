@@ -2,8 +2,9 @@
 
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { connect, type Socket } from "node:net";
+import { mkdtempSync, openSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -19,6 +20,7 @@ const ROOT = join(import.meta.dirname, "../..");
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 
 interface Running {
+  readonly directory: string;
   readonly child: ChildProcess;
   readonly lines: Record<string, unknown>[];
   /** Resolves with the log line that has this `msg`. */
@@ -27,7 +29,7 @@ interface Running {
   readonly errors: string[];
 }
 
-function start(config: string, args: readonly string[] = []): Running {
+function start(config: string, args: readonly string[] = [], output?: string): Running {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-run-"));
   const file = join(directory, "switchyard.yaml");
   writeFileSync(file, config);
@@ -35,10 +37,8 @@ function start(config: string, args: readonly string[] = []): Running {
   const { SWITCHYARD_KAFKA_BROKERS: _, ...env } = process.env;
   const command = [process.execPath, join(ROOT, "src/main.ts"), "run", "-c", file, ...args];
   const child = spawnGuarded(directory, command, {
-    output: ["pipe", "pipe"],
+    output: [output === undefined ? "pipe" : openSync(output, "w"), "pipe"],
     env,
-    // The state of audiences is stored in this folder.
-    cwd: directory,
   });
   const lines: Record<string, unknown>[] = [];
   const errors: string[] = [];
@@ -57,6 +57,7 @@ function start(config: string, args: readonly string[] = []): Running {
   });
   return {
     child,
+    directory,
     lines,
     errors,
     ended,
@@ -97,15 +98,60 @@ admin: { host: 127.0.0.1, port: ${options.port} }
 test("it creates the topics, becomes ready, and ends with 0 when it is stopped", async () => {
   const port = await freePort();
   const prefix = uniquePrefix("run");
-  const { child, logged, ended } = start(configuration({ brokers, prefix, port }));
+  const { child, logged, ended, directory } = start(configuration({ brokers, prefix, port }));
   await logged("ready");
+  // Memberships are in the folder of the configuration file, and only their owner can read them.
+  await logged("audience.store.opened");
+  const modes = ["", ...readdirSync(join(directory, "state"), { recursive: true })].map((path) => {
+    const found = statSync(join(directory, "state", `${path}`));
+    return [found.isDirectory(), found.mode & 0o777] as const;
+  });
+  expect(modes.length).toBeGreaterThan(5);
+  for (const [isDirectory, mode] of modes) expect(mode).toBe(isDirectory ? 0o700 : 0o600);
   expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
   const metrics = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   // It is known after the first fetch, or after the first check of log end offsets.
   await expect
     .poll(metrics)
     .toContain('switchyard_consumer_lag_records{stage="deliver",destination="hook"} 0\n');
-  expect(await metrics()).toMatch(/switchyard_event_loop_delay_seconds\{quantile="0.99"\} \d/);
+  expect(await metrics()).toMatch(/switchyard_event_loop_delay_seconds\{percentile="99"\} \d/);
+  child.kill("SIGTERM");
+  expect(await ended).toBe(0);
+});
+
+test("a log on a full device is dropped and counted, and calls are delivered until it is stopped", async () => {
+  const [port, ingest] = [await freePort(), await freePort()];
+  const received = Promise.withResolvers<void>();
+  const receiver = createServer((_, response) => {
+    response.end();
+    received.resolve();
+  }).listen(0, "127.0.0.1");
+  onTestFinished(() => void receiver.close());
+  await once(receiver, "listening");
+  const hook = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
+  const config = configuration({ brokers, prefix: uniquePrefix("run"), port })
+    .replace("https://hook.example.com/", hook)
+    .replace("port: 0", `port: ${ingest}`);
+  const allowed = `${config}delivery: { allowNetworks: [127.0.0.1/32] }\n`;
+  const { child, ended } = start(allowed, [], "/dev/full");
+  const got = async (path: string) =>
+    await fetch(`http://127.0.0.1:${port}${path}`).then(
+      async (response) => [response.status, await response.text()] as const,
+      () => [0, ""] as const,
+    );
+  await expect.poll(async () => (await got("/readyz"))[0], { timeout: 60_000 }).toBe(200);
+  expect((await got("/readyz"))[1]).toContain(
+    "the log cannot be written to standard output: ENOSPC",
+  );
+  expect((await got("/metrics"))[1]).toMatch(/switchyard_log_lines_dropped_total [1-9]/);
+  const call = await fetch(`http://127.0.0.1:${ingest}/v1/track`, {
+    method: "POST",
+    headers: { authorization: `Basic ${btoa("k:")}`, "content-type": "application/json" },
+    body: JSON.stringify({ userId: "u", event: "Order" }),
+  });
+  expect(call.status).toBe(200);
+  await received.promise;
+  expect((await got("/livez"))[0]).toBe(200);
   child.kill("SIGTERM");
   expect(await ended).toBe(0);
 });

@@ -113,3 +113,35 @@ test("lines that were logged before the log was flushed stay in order, even if t
   `);
   expect(numbersIn(await text(child.stdout))).toEqual([1, 2]);
 });
+
+/** A program that logs 8 MiB, more than may wait, then flushes the log and exits with 3. */
+const FLOOD = `
+  import { createLog, droppedLines, flushLog, logProblems } from ${JSON.stringify(LOG)};
+  const log = createLog("info");
+  const text = "x".repeat(8_192);
+  for (let number = 1; number <= 1_000; number += 1) log.warn({ number, text }, "a.line");
+  await new Promise(setImmediate);
+  await flushLog();
+  process.stderr.write(JSON.stringify([droppedLines(), logProblems()]));
+  process.exit(3);
+`;
+
+test.each([
+  ["a device that is full", "exec >/dev/full;", 1_000, "ENOSPC"],
+  ["a pipe whose reader is gone", "exec >&4;", 1_000, "EPIPE"],
+  ["a pipe that nobody reads", "exec >&5;", 200, "it is not read fast enough"],
+])("a process whose log goes to %s counts lines and ends", async (_name, to, least, problem) => {
+  const argv = ["-c", `${to} exec "$0" "$@"`, process.execPath, "--input-type=module", "--eval"];
+  const stdio = ["ignore", "ignore", "pipe", "ignore", "pipe", "pipe"] as const;
+  const child = spawn("/bin/sh", [...argv, FLOOD], { stdio: [...stdio] });
+  child.stdio[4]?.destroy();
+  const [ended, output] = await Promise.all([
+    once(child, "exit"),
+    text(child.stderr as NodeJS.ReadableStream),
+  ]);
+  for (const pipe of [...child.stdio]) pipe?.destroy();
+  const [dropped, problems] = JSON.parse(output) as [number, readonly string[]];
+  expect(ended).toEqual([3, null]);
+  expect(dropped).toBeGreaterThanOrEqual(least);
+  expect(problems).toEqual([expect.stringContaining(problem)]);
+});

@@ -130,7 +130,7 @@ export const PROCESS_ROWS: readonly Row[] = [
         ...look("timeseries", 6, "s"),
         limits: [0.1, 0.5],
         queries: {
-          "{{instance}}": `max by (instance) (${of("eventLoopDelay", 'quantile="0.99"')})`,
+          "{{instance}}": `max by (instance) (${of("eventLoopDelay", 'percentile="99"')})`,
         },
       },
       {

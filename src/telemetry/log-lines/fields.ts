@@ -131,6 +131,7 @@ export const LOG_FIELDS = {
     meaning:
       "For each endpoint: `endpointId`, `endpointName`, `status` or `cause`, and `durationMs`.",
   },
+  resolved: { type: "string" },
   retryAt: { type: "instant" },
   retryDelay: { type: "string" },
   retryInMs: { type: "number" },

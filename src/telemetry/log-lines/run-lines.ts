@@ -37,6 +37,12 @@ export const RUN_LINES = {
     action: "Allow direct connections, or remove the variables.",
     fields: ["variables"],
   },
+  "log.lines-dropped": {
+    levels: ["warn"],
+    meaning: "Lines are missing before this one, because standard output could not be written.",
+    action: "If `error` names a full disk, free some space. Otherwise, check what reads the log.",
+    fields: ["error", "count"],
+  },
   "admin.listening": {
     levels: ["info"],
     meaning: "`/metrics`, `/livez` and `/readyz` became available.",
@@ -264,6 +270,12 @@ export const RUN_LINES = {
     meaning: "The configuration file was invalid. The previous configuration stays in use.",
     action: "Fix the problems.",
     fields: ["cause", "problems", "since"],
+  },
+  "config.valid": {
+    levels: ["info"],
+    meaning: "The problem with the configuration file that the line `resolved` reported is over.",
+    action: null,
+    fields: ["resolved"],
   },
   "config.warnings": {
     levels: ["warn"],

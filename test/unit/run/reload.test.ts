@@ -169,6 +169,38 @@ test("an invalid one changes nothing, and is reported with all problems until on
   expect(await counts()).toEqual({ applied: 1, unchanged: 0, invalid: 2, failed: 0 });
 });
 
+test("each problem with the file that was logged is logged once more when it is over", async () => {
+  const { reloader, state, lines, said } = world(yaml(["a"]));
+  const over = async (file: Loaded, lacking: Lacking["waiting"], breaks = false) => {
+    const earlier = said().filter((msg) => msg === "config.valid").length;
+    const good = { file: loaded(yaml(["a"])), lacking: { waiting: new Map(), error: null } };
+    Object.assign(state, { file, breaks, lacking: { waiting: lacking, error: null } });
+    await reloader.reload("file");
+    const reported = said()
+      .filter((msg) => msg !== "config.valid")
+      .at(-1);
+    Object.assign(state, { ...good, breaks: false });
+    await reloader.reload("file");
+    await reloader.reload("file");
+    const resolved = lines.filter(({ msg }) => msg === "config.valid").map((line) => line.resolved);
+    return [reported, resolved.slice(earlier)];
+  };
+  const none = new Map();
+  const missing = new Map([["new" as DestinationId, ["deliveries.new"]]]);
+  const restart = loaded(yaml(["a"], "delivery: { retryWindow: 1h }\n"));
+  const doubtful = { ...loaded(yaml(["a"])), warnings: ["sources[0]: a likely mistake"] } as Loaded;
+  const cases = [
+    ["config.invalid", BROKEN, none],
+    ["config.needs-restart", restart, none],
+    ["config.warnings", doubtful, none],
+    ["config.waiting-for-topics", loaded(yaml(["a", "new"])), missing],
+    ["config.apply-failed", loaded(yaml(["b"])), none, true],
+  ] as const;
+  for (const [line, file, lacking, breaks] of cases) {
+    expect(await over(file, lacking, breaks)).toEqual([line, [line]]);
+  }
+});
+
 test("settings that need a restart are reported once, and the rest is applied", async () => {
   const { reloader, state, taken, lines, metrics, sample } = world(yaml(["a"]));
   state.file = loaded(yaml(["a"], "delivery: { retryWindow: 1h }\n"));
