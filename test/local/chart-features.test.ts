@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import ipaddr from "ipaddr.js";
 import { beforeEach, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 
@@ -32,6 +33,23 @@ test("pods take containers and names of their own, and each stage reaches the op
     expect(egress).toContainEqual({ ports: services });
     const own = { podSelector: { matchLabels: { "app.kubernetes.io/instance": "rel" } } };
     expect(egress).toContainEqual({ ports: [{ port: "admin", protocol: "TCP" }], to: [own] });
+  }
+});
+
+test("common labels are on every resource and every pod, also on the pods of `helm test` and of the topics' job", async () => {
+  const common = { "example.com/team": "data" };
+  for (const set of ["separate", "network-policy", "monitoring", "topics-job", "console"]) {
+    const all = await resources(set, "--set", "commonLabels.example\\.com/team=data");
+    for (const { kind, metadata, spec } of all) {
+      expect([kind, metadata.name, metadata.labels]).toEqual([
+        ...[kind, metadata.name, expect.objectContaining(common)],
+      ]);
+      if (spec?.template !== undefined) expect(spec.template.metadata.labels).toMatchObject(common);
+    }
+    expect(only(all, "Pod").metadata.labels).toMatchObject({
+      "app.kubernetes.io/name": "switchyard-momentary",
+      "app.kubernetes.io/managed-by": "Helm",
+    });
   }
 });
 
@@ -96,10 +114,11 @@ describe("the network policy", () => {
     expect(policies.filter((r) => blocks(r).length > 0).map((r) => r.metadata.name)).toEqual([
       "rel-switchyard-deliver",
     ]);
-    const [v4, v6, ...opened] = blocks(only(all, "NetworkPolicy", "rel-switchyard-deliver"));
+    const [v4, nat64, v6, ...opened] = blocks(only(all, "NetworkPolicy", "rel-switchyard-deliver"));
     expect(opened).toEqual([{ cidr: "10.96.0.0/12" }, { cidr: "10.20.1.7/32" }]);
-    for (const network of [...v4.except, ...v6.except]) {
-      const inside = network.split("/")[0].replace(/0$/, "1").replace(/::$/, "::1");
+    for (const network of [...v4.except, ...nat64.except, ...v6.except]) {
+      const [first, prefix] = network.split("/");
+      const inside = prefix === "128" ? first : first.replace(/0$/, "1").replace(/::$/, "::1");
       expect([network, isAllowedAddress(inside, [])]).toEqual([network, false]);
     }
     const isOpen = (ip: string, { cidr, except }: { cidr: string; except: readonly string[] }) => {
@@ -107,13 +126,19 @@ describe("the network policy", () => {
       return within(cidr) && !except.some(within);
     };
     // Tests each first byte, and the addresses next to each boundary.
-    const edges = v4.except.flatMap((network: string) => neighbours(network));
+    const special = specialNetworks(ipaddr.IPv4.prototype);
+    const edges = [...v4.except, ...special].flatMap((network: string) => neighbours(network));
     for (const ip of [...Array.from({ length: 256 }, (_, byte) => `${byte}.77.3.9`), ...edges]) {
       expect([ip, isOpen(ip, v4)]).toEqual([ip, isAllowedAddress(ip, [])]);
+      const mapped = ipaddr.parse(`64:ff9b::${ip}`).toString();
+      expect([mapped, isOpen(mapped, nat64)]).toEqual([mapped, isAllowedAddress(mapped, [])]);
     }
-    for (const ip of ["2001:db8::1", "2002:a00:1::1", "fd00::1", "fe80::1", "::1"])
-      expect(isOpen(ip, v6)).toBe(false);
-    for (const ip of ["2606:4700::1111", "2a00:1450::5"]) expect(isOpen(ip, v6)).toBe(true);
+    const special6 = specialNetworks(ipaddr.IPv6.prototype).map((text) => text.split("/")[0] ?? "");
+    expect(special6.length).toBeGreaterThan(15);
+    for (const ip of [...special6, "2002:a00:1::1", "2606:4700::1111", "2a00:1450::5", "4000::"]) {
+      const isSomewhere = isOpen(ip, nat64) || isOpen(ip, v6);
+      expect([ip, isSomewhere]).toEqual([ip, isAllowedAddress(ip, [])]);
+    }
   });
 
   test("ports of Kafka and of the registry are those of the configuration", async () => {
@@ -133,6 +158,15 @@ describe("the network policy", () => {
     expect(JSON.stringify(from("rel-switchyard-ingest")[0].from)).toContain('"ingress"');
   });
 });
+
+/** The networks that the library for addresses does not call public. */
+function specialNetworks(kind: ipaddr.IPv4 | ipaddr.IPv6): readonly string[] {
+  type Range = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
+  const ranges: Record<string, Range | readonly Range[]> = Reflect.get(kind, "SpecialRanges");
+  return Object.values(ranges)
+    .flatMap((each) => (Array.isArray(each[0]) ? each : [each]) as readonly Range[])
+    .map(([address, prefix]) => `${address}/${prefix}`);
+}
 
 /** Returns the first and the last address of the network, the one before it, and the one after it. */
 function neighbours(network: string): readonly string[] {

@@ -50,9 +50,8 @@ app.kubernetes.io/component: {{ .component }}
 
 {{/* Pods that run for a moment, of the topics' Job and of `helm test`: no Service and no budget counts them. */}}
 {{- define "switchyard.momentaryLabels" -}}
-app.kubernetes.io/name: {{ include "switchyard.name" .root }}-momentary
-app.kubernetes.io/instance: {{ .root.Release.Name }}
-app.kubernetes.io/component: {{ .component }}
+{{- $own := dict "app.kubernetes.io/name" (printf "%s-momentary" (include "switchyard.name" .root)) -}}
+{{- merge $own (include "switchyard.labels" . | fromYaml) | toYaml -}}
 {{- end -}}
 
 {{/* Labels of a resource: (dict "root" $ "component" "route"), the component is optional. */}}

@@ -66,30 +66,30 @@
   {{- end }}
 {{- end -}}
 
-{{/* Peers that webhooks may be sent to: what is public, as the product judges addresses, and what is opened. */}}
+{{/*
+Peers that webhooks may be sent to: what is public, as the product judges addresses, and what is opened. An address of NAT64
+(64:ff9b::/96) is judged by the IPv4 address that it contains. 6to4 (2002::/16) is not opened, because nobody routes it any more.
+*/}}
 {{- define "switchyard.destinationPeers" -}}
+{{- $special := list "0.0.0.0/8" "10.0.0.0/8" "100.64.0.0/10" "127.0.0.0/8" "168.63.129.16/32" "169.254.0.0/16" "172.16.0.0/12"
+  "192.0.0.0/24" "192.0.2.0/24" "192.31.196.0/24" "192.52.193.0/24" "192.88.99.0/24" "192.168.0.0/16" "192.175.48.0/24"
+  "198.18.0.0/15" "198.51.100.0/24" "203.0.113.0/24" "224.0.0.0/4" "240.0.0.0/4" -}}
 - ipBlock:
     cidr: 0.0.0.0/0
     except:
-      - 0.0.0.0/8
-      - 10.0.0.0/8
-      - 100.64.0.0/10
-      - 127.0.0.0/8
-      - 168.63.129.16/32
-      - 169.254.0.0/16
-      - 172.16.0.0/12
-      - 192.0.0.0/24
-      - 192.0.2.0/24
-      - 192.88.99.0/24
-      - 192.168.0.0/16
-      - 198.18.0.0/15
-      - 198.51.100.0/24
-      - 203.0.113.0/24
-      - 224.0.0.0/4
-      - 240.0.0.0/4
+      {{- toYaml $special | nindent 6 }}
+- ipBlock:
+    cidr: 64:ff9b::/96
+    except:
+      {{- range $special }}
+      {{- $parts := regexSplit `[./]` . -1 }}
+      {{- $high := add (mul 256 (index $parts 0)) (index $parts 1) }}
+      {{- $low := add (mul 256 (index $parts 2)) (index $parts 3) }}
+      - {{ printf "64:ff9b::%s/%d" (ternary "" (printf "%x:%x" $high $low) (eq $high 0)) (add 96 (index $parts 4)) }}
+      {{- end }}
 - ipBlock:
     cidr: 2000::/3
-    except: ["2001:db8::/32", "2002::/16"]
+    except: ["2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"]
 {{- $networks := get (default (dict) .Values.config.delivery) "allowNetworks" | default (list) -}}
 {{- if kindIs "string" $networks }}{{ $networks = splitList "," $networks }}{{ end }}
 {{- range concat $networks .Values.networkPolicy.destinations.allowNetworks | uniq }}
