@@ -1,9 +1,9 @@
 // One contract for the ordered store on disk and for its stand-in in memory for tests.
 
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 
 import { openLevelStore } from "../../src/audience/store/level-store.ts";
 import {
@@ -15,6 +15,21 @@ import { MemoryStore } from "../support/worlds/memory-stores.ts";
 
 let directory: string;
 let store: OrderedStore;
+
+test("only the owner can read a store, whatever the permissions of an existing directory are", async () => {
+  const parent = await mkdtemp(join(tmpdir(), "switchyard-store-"));
+  onTestFinished(() => rm(parent, { recursive: true }));
+  await mkdir(join(parent, "existing"), { mode: 0o755 });
+  for (const name of ["existing", "new/and/deep"]) {
+    await (await openLevelStore(join(parent, name))).close();
+  }
+  const modes = await Promise.all(
+    ["existing", "new", "new/and", "new/and/deep"].map(async (name) => {
+      return (await stat(join(parent, name))).mode & 0o777;
+    }),
+  );
+  expect(modes).toEqual([0o700, 0o700, 0o700, 0o700]);
+});
 
 describe.each([
   ["on disk", () => openLevelStore(directory)],

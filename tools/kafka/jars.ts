@@ -17,7 +17,8 @@ function download(version: string): Download {
   const what = `Apache Kafka ${version}`;
   return {
     what,
-    size: "60 MB",
+    // Includes Maven's plugins, which a first build on a machine downloads, too.
+    size: "80 MB",
     name: `kafka-${version}-${pomHash}`,
     fill: async (target, signal, progress) => {
       const goal = ["--file", POM, "dependency:copy-dependencies"];

@@ -91,7 +91,7 @@ export async function prepareNodes(
   plan: ClusterPlan,
   signal: AbortSignal,
 ): Promise<readonly ClusterNode[]> {
-  mkdirSync(directory, { recursive: true });
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
   const listeners: NodeListeners[] = [];
   for (let index = 0; index < plan.brokers; index += 1) {
     listeners.push(await chooseListeners(plan, index));

@@ -184,7 +184,7 @@ function hold(place: Place, signal: AbortSignal, log: Progress): Promise<Disposa
 }
 
 function writeState(place: Place, kept: Kept): void {
-  mkdirSync(dirname(place.state), { recursive: true });
+  mkdirSync(dirname(place.state), { recursive: true, mode: 0o700 });
   writeFileSync(place.state, `${JSON.stringify(kept, null, 2)}\n`);
 }
 

@@ -6,7 +6,7 @@
  *   it is corrupt or unreadable               throws `StoreError`; `removeStore` removes it
  */
 
-import { mkdir, rm } from "node:fs/promises";
+import { chmod, mkdir, rm } from "node:fs/promises";
 import { ClassicLevel } from "classic-level";
 
 import { StoreError, type StoreFailure } from "../../domain/store-error.ts";
@@ -26,11 +26,16 @@ const WRITE_BUFFER_BYTES = 4 * 1_024 * 1_024;
 /** Each open table counts as 2 MiB of the process's memory. LevelDB needs ten more files for itself. */
 const FILES_OPEN_MAX = 64 + 10;
 const PIECE_ENTRIES = 1_000;
+const OWNER_ONLY = 0o700;
 const PIECE_BYTES = 64 * 1_024;
 
-/** Creates the directory if it is missing. The caller closes the store. */
+/** Creates the directory, which only the owner can read, if it is missing. The caller closes the store. */
 export async function openLevelStore(directory: string): Promise<OrderedStore> {
-  await guarded(directory, "opened", () => mkdir(directory, { recursive: true }));
+  await guarded(directory, "opened", async () => {
+    await mkdir(directory, { recursive: true, mode: OWNER_ONLY });
+    // If the directory belongs to another user, that user decides who can read it.
+    await chmod(directory, OWNER_ONLY).catch(() => undefined);
+  });
   const level = new ClassicLevel<string, string>(directory, {
     cacheSize: CACHE_BYTES,
     writeBufferSize: WRITE_BUFFER_BYTES,
