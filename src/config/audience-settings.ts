@@ -79,6 +79,7 @@ export const audienceStage = section("The audience stage.", {
   stateDir: setting(
     textLike("a directory", /./s),
     "./state",
-    "Directory for memberships. If it is lost, its content is rebuilt from Kafka.",
+    "Directory for memberships, relative to the configuration file. If it is lost, its content " +
+      "is rebuilt from Kafka.",
   ),
 });

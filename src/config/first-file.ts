@@ -7,7 +7,7 @@ import { configurationSchemaText } from "./json-schema.ts";
 
 const SCHEMA_FILE = "switchyard.schema.json";
 
-export const FIRST_FILE = `# Configuration of Switchyard. To check this file: switchyard config check --config FILE
+export const FIRST_FILE = `# Configuration of Switchyard. To check this file, run \`switchyard config check\` in its folder.
 # \${NAME} is replaced by an environment variable, and \${NAME:-value} has a default.
 # \${file:/run/secrets/name} is replaced by the content of a file.
 
@@ -43,6 +43,9 @@ destinations:
     # Maximum number of deliveries attempted at the same time, in each process.
     concurrency: 64
     # requestsPerSecond: 50
+
+# Writes a record of each attempt, from which \`switchyard timeline\` shows what happened to a call.
+attempts: { enabled: true }
 `;
 
 interface Written {

@@ -4,7 +4,12 @@ import { isUtf8 } from "node:buffer";
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { FileBytes } from "../settings/config-path.ts";
-import { type LocatedProblem, PROBLEMS_MAX, whyUnreadable } from "../settings/problem.ts";
+import {
+  type LocatedProblem,
+  PROBLEMS_MAX,
+  problemSentence,
+  whyUnreadable,
+} from "../settings/problem.ts";
 import { listFromText } from "../settings/scalars.ts";
 import type { Config } from "./config.ts";
 import { variableName } from "./environment.ts";
@@ -28,7 +33,7 @@ export type Loaded = {
       readonly config: Config;
       /**
        * The hash of the configuration: 12 hex digits that can be compared between processes
-       * (docs/change-configuration.md#what-applies-without-a-restart).
+       * (docs/change-configuration.md#what-applies-without-a-restart). Empty if there are problems that are not needed.
        */
       readonly hash: string;
       /** For `config print`. */
@@ -56,10 +61,13 @@ export interface LoadOptions {
   readonly yaml?: Yaml;
   /** Absolute paths of the files that the content may name. Its author may not be allowed to read any others. */
   readonly only?: readonly string[];
+  /** If `kafka`, problems with settings that commands on Kafka do not need are warnings (`parse.ts`). */
+  readonly needs?: "all" | "kafka";
 }
 
 /** Does not throw if the configuration is invalid, or if files cannot be read. */
-export function loadConfig({ file, env, content, yaml: parsedContent, only }: LoadOptions): Loaded {
+export function loadConfig(loading: LoadOptions): Loaded {
+  const { file, env, content, yaml: parsedContent, only, needs } = loading;
   const files = new Set([resolve(file)]);
   const invalid = (
     found: readonly LocatedProblem[],
@@ -99,29 +107,43 @@ export function loadConfig({ file, env, content, yaml: parsedContent, only }: Lo
   const options = { file: resolve(file), override, read, only: only ?? null };
   const { tree, problems, folders, entries } = included(yaml.tree, options);
   for (const each of folders) files.add(each);
-  const parsed = parseConfig(tree, env, read);
-  const wrong = parsed.kind === "invalid" ? parsed.problems : [];
-  if (wrong.length > 0 || problems.length > 0) {
-    // Finding the line of a problem takes time in proportion to the size of the file.
-    const located = wrong.slice(0, PROBLEMS_MAX).map((problem) => {
-      const own = { file: null, path: problem.path, line: yaml.lineOf(problem.path) };
-      return { ...problem, ...(writtenAt(problem.path, entries) ?? own) };
-    });
-    const all = [...problems, ...located].toSorted(byPlace);
+  const parsed = parseConfig(tree, env, read, needs);
+  const wrong = parsed.kind === "invalid" ? parsed.problems : parsed.ignored;
+  // Finding the line of a problem takes time in proportion to the size of the file.
+  const located = wrong.slice(0, PROBLEMS_MAX).map((problem) => {
+    const own = { file: null, path: problem.path, line: yaml.lineOf(problem.path) };
+    return { ...problem, ...(writtenAt(problem.path, entries) ?? own) };
+  });
+  const all = [...problems, ...located].toSorted(byPlace);
+  if (parsed.kind === "invalid" || (all.length > 0 && needs !== "kafka")) {
     return invalid(all, parsed.taken, problems.length + wrong.length);
   }
-  if (parsed.kind === "invalid") return invalid([], parsed.taken);
-  const { config, given } = parsed;
+  const { given } = parsed;
+  const { audience } = parsed.config;
+  const stateDir = resolve(folder, audience.stateDir);
+  const config = { ...parsed.config, audience: { ...audience, stateDir } };
   const warnings = parsed.warnings.map((text) => withFile(text, entries));
   const reminders = parsed.reminders.map((text) => withFile(text, entries));
+  const isWhole = all.length === 0;
   return {
     ...parsed,
-    warnings,
+    config,
+    warnings: isWhole ? warnings : [ignoredText(all)],
     reminders,
     given: { ...given, entries },
     files: [...files],
-    hash: configHash(config),
+    hash: isWhole ? configHash(config) : "",
   };
+}
+
+function ignoredText(problems: readonly LocatedProblem[]): string {
+  const [first] = problems;
+  const more = problems.length > 1 ? ` and ${problems.length - 1} more` : "";
+  const what = first === undefined ? "" : problemSentence(first);
+  return (
+    `the configuration is invalid, but this command does not need the settings in question: ${what}${more}. ` +
+    "See `switchyard config check`"
+  );
 }
 
 /** Orders problems: those of the configuration file first, and those of each file from top to bottom. */

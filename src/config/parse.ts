@@ -5,9 +5,18 @@
  *   2  override from the environment `SWITCHYARD_...`
  *   3  decode each setting          types, ranges, unknown keys
  *   4  check across settings        unique IDs, references
+ *
+ * Commands on Kafka need only the section `kafka` and the IDs of destinations (`needs: "kafka"`):
+ *
+ *   a problem with                      then
+ *   `kafka`, or the whole file          the configuration is invalid
+ *   a destination                       only the settings that these commands use are read, or, if one of them has
+ *                                       the problem, the destination is omitted
+ *   any other section                   the setting is ignored, or, if that does not help, the section
  */
 
 import { typeOf } from "../destinations/index.ts";
+import { isJsonObject } from "../domain/json.ts";
 import {
   INVALID,
   type Origin,
@@ -44,34 +53,39 @@ export type Parsed = {
       readonly given: Given;
       readonly warnings: readonly string[];
       readonly reminders: readonly string[];
+      /** Problems with settings that are not needed. */
+      readonly ignored: readonly Problem[];
     }
   | { readonly kind: "invalid"; readonly problems: readonly Problem[] }
 );
 
+/** The setting, then its section, then what refers to that section. */
+const CUTS_MAX = 4;
+
 /** @param readFile reads a file that a setting or a `${file:/path}` names. */
-export function parseConfig(raw: unknown, env: Environment, readFile: ReadFile): Parsed {
+export function parseConfig(
+  raw: unknown,
+  env: Environment,
+  readFile: ReadFile,
+  needs: "all" | "kafka" = "all",
+): Parsed {
   const known = variables(SETTINGS);
   const filled = fill(raw, env, readFile);
   const overridden = override(filled.tree ?? {}, known, env);
-  const { tree } = overridden;
+  let { tree } = overridden;
   const origins = new Map([...filled.origins, ...overridden.origins]);
   // If the environment overrides a setting, the variables in the file's value are not needed.
   const missing = filled.problems.filter(({ path }) => !isWithin(overridden.origins, path));
-  // If a missing variable is reported, the wrong types that result from it, in its value and in the map around the
-  // value, are not reported.
-  const lacking = new Set(missing.map(({ path }) => pathText(path)));
-
-  const found: Problem[] = [];
-  const doubtful: string[] = [];
-  const context: PlaceContext = { problems: found, warnings: doubtful, origins, readFile };
-  const decoded = SETTINGS.decode(tree, placeAt(context, []));
-  const problems = [
-    ...found,
-    ...problemsAcross(tree).map((problem) => asWritten(problem, origins)),
-  ];
-  const all = [...missing, ...problems.filter(({ path }) => !isWithin(lacking, path))];
   const { taken } = filled;
-  if (decoded === INVALID || all.length > 0) return { kind: "invalid", problems: all, taken };
+  let found = decodeTree(tree, missing, { origins, readFile });
+  const ignored = found.problems;
+  for (let cuts = 0; needs === "kafka" && cuts < CUTS_MAX; cuts += 1) {
+    if (found.problems.length === 0 || found.problems.some(isNeeded)) break;
+    tree = without(tree, found.problems, cuts > 0);
+    found = decodeTree(tree, [], { origins, readFile });
+  }
+  const { decoded, problems, doubtful } = found;
+  if (decoded === null || problems.length > 0) return { kind: "invalid", problems, taken };
   const config = {
     ...decoded,
     destinations: withConsent(decoded.destinations, decoded.consent.required),
@@ -88,8 +102,66 @@ export function parseConfig(raw: unknown, env: Environment, readFile: ReadFile):
     given: { tree, origins },
     warnings,
     reminders: missed(config),
+    ignored,
     taken,
   };
+}
+
+/** @param missing problems with variables and files. */
+function decodeTree(
+  tree: unknown,
+  missing: readonly Problem[],
+  { origins, readFile }: Pick<PlaceContext, "origins" | "readFile">,
+) {
+  // If a missing variable is reported, the wrong types that result from it, in its value and in the map around the
+  // value, are not reported.
+  const lacking = new Set(missing.map(({ path }) => pathText(path)));
+  const found: Problem[] = [];
+  const doubtful: string[] = [];
+  const context: PlaceContext = { problems: found, warnings: doubtful, origins, readFile };
+  const decoded = SETTINGS.decode(tree, placeAt(context, []));
+  const across = problemsAcross(tree).map((problem) => asWritten(problem, origins));
+  const others = [...found, ...across].filter(({ path }) => !isWithin(lacking, path));
+  return {
+    decoded: decoded === INVALID ? null : decoded,
+    doubtful,
+    problems: [...missing, ...others],
+  };
+}
+
+function isNeeded({ path: [first = "kafka"] }: Problem): boolean {
+  return first === "kafka";
+}
+
+const UNKNOWN_ENDPOINTS = [{ url: "https://unknown.invalid/" }];
+
+/** Returns a copy of the tree without what has a problem. */
+function without(tree: unknown, problems: readonly Problem[], isAgain: boolean): unknown {
+  if (!isJsonObject(tree)) return tree;
+  const rest: Record<string, unknown> = { ...tree };
+  for (const { path } of problems) {
+    const [name = "", key = ""] = path.map(String);
+    const section = rest[name];
+    if (name === "destinations" && Array.isArray(section)) {
+      const reduced = isAgain ? null : reducedDestination(section[Number(key)]);
+      rest[name] = section.with(Number(key), reduced);
+    } else if (isJsonObject(section) && !isAgain) {
+      const { [key]: _, ...others } = section;
+      rest[name] = others;
+    } else {
+      delete rest[name];
+    }
+  }
+  const { destinations } = rest;
+  if (!Array.isArray(destinations)) return rest;
+  return { ...rest, destinations: destinations.filter((each) => each !== null) };
+}
+
+function reducedDestination(given: unknown): unknown {
+  if (!isJsonObject(given)) return null;
+  const { id, type, enabled, paused } = given;
+  const endpoints = type === "webhook" ? { endpoints: UNKNOWN_ENDPOINTS } : {};
+  return { id, type, name: id, enabled, paused, ...endpoints };
 }
 
 /** Describes a problem that is about several settings. Values are quoted, but never the content of a file. */

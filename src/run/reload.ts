@@ -22,7 +22,7 @@ import type { Loaded } from "../config/load.ts";
 import type { DestinationId } from "../domain/ids.ts";
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { type LocatedProblem, placeText } from "../settings/problem.ts";
+import { problemSentence } from "../settings/problem.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Lacking } from "./apply-config.ts";
@@ -158,7 +158,7 @@ export class Reloader implements Disposable {
   #read(): readonly string[] {
     const loaded = this.#deps.load();
     this.#deps.follow(loaded.files);
-    if (loaded.kind === "invalid") return loaded.problems.map(sentence);
+    if (loaded.kind === "invalid") return loaded.problems.map(problemSentence);
     this.#standing.invalid = null;
     this.#standing.needsRestart = changesOf(this.#running, loaded.config).needsRestart;
     this.#report.readable(this.#standing, loaded.warnings);
@@ -206,12 +206,6 @@ export class Reloader implements Disposable {
     const [hash, ids] = [this.#hash, [...waiting.keys()]];
     return { outcome, hash, problems, needsRestart, waiting: ids };
   }
-}
-
-/** Returns the error in one line, without values that may be secret. */
-function sentence(problem: LocatedProblem): string {
-  const { found, expected, hint } = problem;
-  return `${placeText(problem)}: found ${found}, expected ${expected}${hint === null ? "" : `; ${hint}`}`;
 }
 
 /**

@@ -67,6 +67,12 @@ export function placeText({ path, line, file }: Omit<LocatedProblem, keyof Omit<
   return `${file === null ? "" : `${file}: `}${pathText(path)}${where}`;
 }
 
+/** Formats one problem as one line, without values that may be secret. */
+export function problemSentence(problem: LocatedProblem): string {
+  const { found, expected, hint } = problem;
+  return `${placeText(problem)}: found ${found}, expected ${expected}${hint === null ? "" : `; ${hint}`}`;
+}
+
 /** Formats one problem as lines of text. */
 export function problemText(problem: LocatedProblem): string {
   const rows = [placeText(problem)];

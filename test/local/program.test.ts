@@ -76,3 +76,24 @@ test("a proxy in the environment is named in one warning, without its value", as
   });
   expect(lines.join()).not.toContain("hunter2");
 });
+
+test("without --config a command reads switchyard.yaml in the working directory, and names the file", () => {
+  const run = (cwd: string, ...args: string[]) => {
+    const { SWITCHYARD_KAFKA_BROKERS: _brokers, SWITCHYARD_CONFIG: _config, ...env } = process.env;
+    return spawnSync(process.execPath, [BIN, ...args], { encoding: "utf8", env, cwd });
+  };
+  const empty = mkdtempSync(join(folder, "empty-"));
+  expect(run(empty, "config", "check")).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining("there is no switchyard.yaml in this folder"),
+  });
+  const used = mkdtempSync(join(folder, "used-"));
+  writeFileSync(join(used, "switchyard.yaml"), SMALL);
+  expect(run(used, "config", "check")).toMatchObject({
+    status: 0,
+    stderr: "Configuration file: ./switchyard.yaml\n",
+  });
+  // A file that is named takes precedence, and is not mentioned.
+  expect(run(used, "config", "check", "-c", GOOD)).toMatchObject({ status: 0, stderr: "" });
+  expect(run(used, "config", "check", "-c", BAD)).toMatchObject({ status: 2 });
+});

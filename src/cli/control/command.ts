@@ -88,7 +88,7 @@ export function resumeCommand(shell: Shell): Command {
     )
     .addHelpText("after", `${EXIT_HELP}Example:\n  switchyard resume crm --config switchyard.yaml`)
     .action(async (id: string, options: ClusterOptions) => {
-      const { config } = await configured(options, shell);
+      const { config } = await configured(options, shell, "kafka");
       if (!isDestinationId(id)) throw new WrongUsage(`"${id}" is not a valid destination ID.`);
       const resumed = await withKafka(config, shell, options, async (kafka, signal) => {
         const looking = { kafka, config, signal };

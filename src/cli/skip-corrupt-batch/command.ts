@@ -35,7 +35,7 @@ export function skipCorruptBatchCommand(shell: Shell, exit: Exit): Command {
         "  switchyard skip-corrupt-batch switchyard.calls 3 42 --config switchyard.yaml",
     )
     .action(async (topic: string, partition: number, offset: number, flags: SkipFlags) => {
-      const { config } = await configured(flags, shell);
+      const { config } = await configured(flags, shell, "kafka");
       const group = groupOf(topic, config);
       if (group === null) {
         const read = inputTopics(config).join(", ");

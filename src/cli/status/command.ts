@@ -72,7 +72,7 @@ async function status(flags: StatusFlags, shell: Shell): Promise<ExitStatus> {
     shell.err(`--watch: ${why}. Without --watch the status is printed once.\n`);
     return 2;
   }
-  const loaded = await configured(flags, shell);
+  const loaded = await configured(flags, shell, "kafka");
   const { config, hash } = loaded;
   if (destination !== null) {
     const ids = config.destinations.map(({ id }): string => id);

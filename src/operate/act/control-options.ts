@@ -30,7 +30,7 @@ export async function withDestination(
   shell: Shell,
   act: (looking: Looking) => Promise<void>,
 ): Promise<void> {
-  const { config } = await configured(options, shell);
+  const { config } = await configured(options, shell, "kafka");
   const destination = attemptedOf(id, config).id;
   await withKafka(config, shell, options, async (kafka, signal) => {
     await assertTopics(kafka.admin, [configuredTopics(config).operatorActions]);

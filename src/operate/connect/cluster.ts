@@ -47,7 +47,7 @@ export async function withCluster(
   exit: Exit,
   work: (kafka: Kafka, config: Config, signal: AbortSignal) => Promise<ExitStatus>,
 ): Promise<void> {
-  const { config } = await configured(options, shell);
+  const { config } = await configured(options, shell, "kafka");
   exit(await withKafka(config, shell, options, (kafka, signal) => work(kafka, config, signal)));
 }
 

@@ -3,6 +3,7 @@
  * loaded on first use, so that `--help` does not have to wait for it.
  */
 
+import { existsSync } from "node:fs";
 import { Option } from "commander";
 
 import type { Loaded } from "../../config/load.ts";
@@ -17,31 +18,57 @@ export interface ConfigOption {
 }
 
 export function configOption(): Option {
-  return new Option("-c, --config <file>", "configuration file (default: $SWITCHYARD_CONFIG)");
+  return new Option(
+    "-c, --config <file>",
+    "configuration file (default: $SWITCHYARD_CONFIG, or ./switchyard.yaml)",
+  );
 }
+
+/** The file that `config init` writes. */
+const DEFAULT_FILE = "./switchyard.yaml";
 
 type LoadedConfig = Extract<Loaded, { kind: "config" }>;
 
-/** @throws WrongUsage if no file is named. @throws InvalidConfiguration after printing the problems. */
-export async function configured(options: ConfigOption, shell: Shell): Promise<LoadedConfig> {
-  return usable(await load(options, shell), configFile(options, shell), shell);
+/**
+ *   the command                                         needs
+ *   status, pause, resume, retry, cancel, wait,         `kafka` and the IDs of destinations: it must work during an
+ *     dead-letters, timeline, audience,                 incident, without the secrets of the processes
+ *     skip-corrupt-batch
+ *   run, config, console, topics, acls, schemas,        everything: it serves, compares or creates what the
+ *     publish, explain, filter, replay, delete          configuration describes, or applies its sources and rules
+ *
+ * @throws WrongUsage if no file is named. @throws InvalidConfiguration after printing the problems.
+ */
+export async function configured(
+  options: ConfigOption,
+  shell: Shell,
+  needs: "all" | "kafka" = "all",
+): Promise<LoadedConfig> {
+  return usable(await load(options, shell, needs), configFile(options, shell), shell);
 }
 
-/** @throws WrongUsage if no file is named. */
-export async function load(options: ConfigOption, shell: Pick<Shell, "env">): Promise<Loaded> {
+/** @throws WrongUsage if there is no file. */
+export async function load(
+  options: ConfigOption,
+  shell: Pick<Shell, "env" | "err">,
+  needs: "all" | "kafka" = "all",
+): Promise<Loaded> {
   const file = configFile(options, shell);
-  if (file === "") {
-    throw new WrongUsage(
-      "no configuration file is set. Use --config FILE or set SWITCHYARD_CONFIG.",
-    );
+  if (file === DEFAULT_FILE && options.config === undefined) {
+    if (!existsSync(file)) {
+      const folder = "there is no switchyard.yaml in this folder";
+      throw new WrongUsage(
+        `no configuration file is set, and ${folder}. Use --config FILE or set SWITCHYARD_CONFIG.`,
+      );
+    }
+    shell.err(`Configuration file: ${file}\n`);
   }
   const { loadConfig } = await import("../../config/load.ts");
-  return loadConfig({ file, env: shell.env });
+  return loadConfig({ file, env: shell.env, needs });
 }
 
-/** The file's name; empty if no file is named. */
 export function configFile(options: ConfigOption, shell: Pick<Shell, "env">): string {
-  return options.config ?? shell.env.SWITCHYARD_CONFIG ?? "";
+  return options.config ?? (shell.env.SWITCHYARD_CONFIG || DEFAULT_FILE);
 }
 
 /** @param name the file's name, for the messages. @throws InvalidConfiguration after printing the problems. */

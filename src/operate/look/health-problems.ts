@@ -192,7 +192,7 @@ function configurationProblems({ configHash, processes }: StatusReport): readonl
   }
   const known = processes.filter((each) => each.configHash !== null);
   const isDifferent = new Set(known.map((each) => each.configHash)).size > 1;
-  const others = known.filter((each) => each.configHash !== configHash);
+  const others = configHash === "" ? [] : known.filter((each) => each.configHash !== configHash);
   return [
     ...(isDifferent
       ? [warn(`The processes run different configurations: ${HASHES_PAGE}`, CONFIGURATION)]

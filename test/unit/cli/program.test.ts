@@ -103,7 +103,7 @@ test.each([
   ["topics --aply", "unknown option '--aply' (Did you mean --apply?)", "topics"],
   [
     "config check",
-    "no configuration file is set. Use --config FILE or set SWITCHYARD_CONFIG.",
+    "no configuration file is set, and there is no switchyard.yaml in this folder. Use --config FILE or set SWITCHYARD_CONFIG.",
     "config check",
   ],
   [`publish --source ios -c ${GOOD}`, NO_IOS, "publish"],

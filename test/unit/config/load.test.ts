@@ -240,3 +240,99 @@ test.each([
 test("the small configuration loads", () => {
   expect(load(SMALL).kind).toBe("config");
 });
+
+// What commands on Kafka need: the table of parse.ts.
+
+const WHOLE = `
+kafka: { brokers: [kafka-1:9092], topicPrefix: own. }
+sources:
+  - { id: web, writeKey: "\${WEB_KEY}", destinations: [hook, lake] }
+destinations:
+  - { id: hook, type: webhook, name: Hook, paused: true, endpoints: [{ url: "https://a.example.com/" }] }
+  - { id: lake, type: topic, name: Lake }
+defaultSource: web
+delivery: { retryDelays: [1m, 2m] }
+attempts: { enabled: true }
+`;
+
+const SET = { WEB_KEY: "k" };
+
+function forKafka(yaml: string, env: Record<string, string> = SET) {
+  const file = join(folder, "needs.yaml");
+  writeFileSync(file, yaml);
+  return loadConfig({ file, env, needs: "kafka" });
+}
+
+const swap = (from: string, to: string) => {
+  if (!WHOLE.includes(from)) throw new Error(`${from} is not in the file`);
+  return WHOLE.replace(from, to);
+};
+
+test.each([
+  ["an unset write key", WHOLE, `sources[0].writeKey (line 4): found \${WEB_KEY}`, {}],
+  ["an unset URL", swap("https://a.example.com/", `\${URL}`), "endpoints[0].url", SET],
+  ["a wrong setting", swap("attempts:", "log: { level: loud }\nattempts:"), "log.level", SET],
+  ["an unknown section", `${WHOLE}nonsense: 1\n`, "nonsense", SET],
+  ["a wrong type", swap("sources:\n", "sources: 5\nother:\n"), "sources", SET],
+  ["an unknown destination", swap("[hook, lake]", "[hook, nobody]"), "destinations[1]", SET],
+  ["a wrong filter", swap("paused: true,", "paused: true, filters: 7,"), "filters", SET],
+  ["a missing file", `${WHOLE}include: [nobody.yaml]\n`, "nobody.yaml", SET],
+  ["a variable", WHOLE, "ingest.port", { ...SET, SWITCHYARD_INGEST_PORT: "many" }],
+])(
+  "%s is one warning for a command on Kafka, and a problem for others",
+  (_what, yaml, found, env) => {
+    const loaded = forKafka(yaml, { ...env });
+    if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));
+    expect(loaded.warnings).toHaveLength(1);
+    expect(loaded.warnings[0]).toContain(found);
+    expect(loaded.warnings[0]).toContain("does not need");
+    expect(loaded.config.kafka).toMatchObject({ brokers: ["kafka-1:9092"], topicPrefix: "own." });
+    expect(loaded.config.destinations).toMatchObject([
+      { id: "hook", isAttempted: true, paused: true },
+      { id: "lake", isAttempted: false },
+    ]);
+    expect(loaded.config.delivery.retryDelaysMs).toEqual([60_000, 120_000]);
+    expect(loaded.config.attempts.enabled).toBe(true);
+    expect(loaded.hash).toBe("");
+    expect(load(yaml, { ...env }).kind).toBe("invalid");
+  },
+);
+
+test.each([
+  ["an unset variable in kafka", swap("own.", `\${PREFIX}`)],
+  ["no kafka", swap("kafka:", "kafca:")],
+  ["a file that is not YAML", `${WHOLE}a: [`],
+  ["a key twice", `${WHOLE}log: {}\nlog: {}\n`],
+  ["a list instead of a map", "[]"],
+])("%s is a problem for a command on Kafka, too", (_what, yaml) => {
+  expect(forKafka(yaml)).toMatchObject({ kind: "invalid" });
+});
+
+test("a destination without a valid ID or type is omitted, and the others stay", () => {
+  for (const yaml of [
+    swap("id: lake", "id: La/ke"),
+    swap("type: topic", "type: tropic"),
+    swap("id: lake", "id: hook"),
+  ]) {
+    const loaded = forKafka(yaml);
+    expect(loaded.kind === "config" && loaded.config.destinations.map(({ id }) => id)).toEqual([
+      "hook",
+    ]);
+  }
+});
+
+test("without problems, a command on Kafka reads what the others read", () => {
+  const loaded = forKafka(WHOLE);
+  expect(loaded).toEqual({ ...load(WHOLE, SET), files: loaded.files });
+});
+
+test("the state directory is relative to the configuration file, as other paths are", () => {
+  const dir = (yaml: string, env = {}) => {
+    const loaded = load(yaml, env);
+    return loaded.kind === "config" ? loaded.config.audience.stateDir : null;
+  };
+  expect(dir(SMALL)).toBe(join(folder, "state"));
+  expect(dir(`${SMALL}audience: { stateDir: ../elsewhere }\n`)).toBe(join(folder, "../elsewhere"));
+  expect(dir(`${SMALL}audience: { stateDir: /var/lib/state }\n`)).toBe("/var/lib/state");
+  expect(dir(SMALL, { SWITCHYARD_AUDIENCE_STATE_DIR: "own" })).toBe(join(folder, "own"));
+});

@@ -316,9 +316,9 @@ test.each([
     ["replay", "--resume", "replay-1", "--include-replayed"],
     "--include-replayed cannot be changed with --resume",
   ],
-  [["replay", "--yes"], "no configuration file is set."],
-  [["replay", "--dry-run"], "no configuration file is set."],
-  [["replay", "--limit", "3"], "no configuration file is set."],
+  [["replay", "--yes"], "no configuration file is set, and there is no"],
+  [["replay", "--dry-run"], "no configuration file is set, and there is no"],
+  [["replay", "--limit", "3"], "no configuration file is set, and there is no"],
 ])("dead-letters %j is wrong usage", async (args, text) => {
   const shell = fakeShell();
   expect(await runProgram(["dead-letters", ...args], shell)).toBe(2);

@@ -5,6 +5,7 @@ import { closing } from "../../../../tools/demo/closing.ts";
 import { FLAKY } from "../../../../tools/demo/config.ts";
 import { EXPECTED_CALLS, EXPECTED_DEAD_LETTERS } from "../../../../tools/demo/expected.ts";
 import { createJournal, type Journal } from "../../../../tools/demo/journal.ts";
+import { inTopicText, retryText } from "../../../../tools/demo/story.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -64,4 +65,16 @@ test("one call that is missing is named, and the sentence is not said", () => {
   expect(isFine).toBe(false);
   expect(text).toContain("crm-hook visit-pricing: has not arrived");
   expect(text).not.toContain("All calls were delivered");
+});
+
+test("lines count one call and several calls, and an attempt is not one of the calls", () => {
+  const retry = { destination: "crm", attempt: 2, seconds: 2 };
+  expect([1, 3].map((count) => retryText(retry, count))).toEqual([
+    "crm          attempt 2: 503 for 1 call; it waits 2 s in delays.2s",
+    "crm          attempt 2: 503 for 3 calls; they wait 2 s in delays.2s",
+  ]);
+  expect([1, 3].map((count) => inTopicText("warehouse", count))).toEqual([
+    "warehouse    1 call in its topic, for other consumers",
+    "warehouse    3 calls in its topic, for other consumers",
+  ]);
 });
