@@ -18,7 +18,7 @@ import { createJournal, type Journal } from "./journal.ts";
 import { type LogLine, startProgram } from "./program.ts";
 import { type Received, startReceiver } from "./receiver.ts";
 import { say } from "./show.ts";
-import { createStory, type Story } from "./story.ts";
+import { createStory, inTopicText, retryText, type Story } from "./story.ts";
 import { publishSyncs } from "./syncs.ts";
 import { watchTopics } from "./watch-topics.ts";
 
@@ -68,7 +68,7 @@ export async function runDemo(
   const stateDir = join(DIRECTORY, "state");
   const { url } = receiver;
   const options = { brokers: local.brokers, topicPrefix: prefix, ...ports, url, stateDir };
-  mkdirSync(DIRECTORY, { recursive: true });
+  mkdirSync(DIRECTORY, { recursive: true, mode: 0o700 });
   writeFileSync(CONFIG_FILE, demoConfig(options));
   const args = ["--stages", STAGE_NAMES.join(",")];
   const program = startProgram(CONFIG_FILE, (line) => printLog(story, journal, line), { args });
@@ -88,11 +88,7 @@ export async function runDemo(
       {
         onWarehouse: (messageId) => {
           journal.arrived({ destination: WAREHOUSE.id, messageId, by: "topic", verified: false });
-          story.gather(
-            "warehouse",
-            (count) => `${WAREHOUSE.id}    ${count} calls in its topic, for other consumers`,
-            "good",
-          );
+          story.gather("warehouse", (count) => inTopicText(WAREHOUSE.id, count), "good");
           changed();
         },
         onDeadLetter: (reason, error, from) => {
@@ -172,8 +168,7 @@ function printLog(story: Story, journal: Journal, line: LogLine): void {
   journal.retryCount(destination);
   story.gather(
     `${destination} ${attempt}`,
-    (count) =>
-      `${destination.padEnd(12)} attempt ${attempt} of ${count} calls got 503: they wait ${seconds} s in delays.${seconds}s`,
+    (count) => retryText({ destination, attempt, seconds }, count),
     "wait",
   );
 }

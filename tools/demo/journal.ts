@@ -4,6 +4,7 @@
  * nothing.
  */
 
+import { counted } from "../../src/words/count.ts";
 import type { ExpectedCall } from "./expected.ts";
 
 export interface Arrival {
@@ -84,7 +85,7 @@ export function createJournal(
       ...missing().map((each) => `${each}: has not arrived`),
       ...totals().flatMap(({ destination, expected: count, failedAttempts, unexpected }) => [
         ...(unexpected > 0
-          ? [`${destination}: got ${unexpected} calls that it should not get`]
+          ? [`${destination}: got ${counted(unexpected, "call")} that it should not get`]
           : []),
         ...(failedAttempts === count * (failuresPerDelivery[destination] ?? 0)
           ? []

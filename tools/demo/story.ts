@@ -2,6 +2,7 @@
  * Prints events as they happen. Similar lines within a short time are combined, so that everything fits on a screen.
  */
 
+import { counted } from "../../src/words/count.ts";
 import { say, type Tone, tint } from "./show.ts";
 
 const MOMENT_MS = 250;
@@ -51,4 +52,20 @@ export function createStory(): Story {
       for (const key of [...gathered.keys()]) release(key);
     },
   };
+}
+
+export function inTopicText(destination: string, count: number): string {
+  return `${destination.padEnd(12)} ${counted(count, "call")} in its topic, for other consumers`;
+}
+
+interface Retry {
+  readonly destination: string;
+  readonly attempt: number;
+  readonly seconds: number;
+}
+
+export function retryText({ destination, attempt, seconds }: Retry, count: number): string {
+  const waits = count === 1 ? "it waits" : "they wait";
+  const what = `attempt ${attempt}: 503 for ${counted(count, "call")}`;
+  return `${destination.padEnd(12)} ${what}; ${waits} ${seconds} s in delays.${seconds}s`;
 }
