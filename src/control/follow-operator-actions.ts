@@ -10,7 +10,8 @@
  *   the topic is readable again, or recreated     the whole topic is read again, and its contents apply
  *   a record is invalid                           it is logged and has no effect
  *   a process writes news of an endpoint          listeners are notified, unless the news is from before the start
- *   a pause ends                                  listeners are notified
+ *   a pause ends                                  listeners are notified once, also if the timer fires early or
+ *                                                 late, or another action arrives between the end and the timer
  *   a process describes itself                    it counts as running for 90 s after the record was read; if the
  *                                                 record is from before the start, for 90 s after it was written
  *
@@ -101,6 +102,8 @@ class Following {
   #healthProblem: string | null = null;
   #isLogged = false;
   #waking = new AbortController();
+  /** The destinations whose pause is in force and has an end of which listeners have not been notified. */
+  #ending: ReadonlySet<DestinationId> = new Set();
 
   constructor(deps: OperatorActionsDeps, topic: string) {
     this.#deps = deps;
@@ -226,29 +229,25 @@ class Following {
   }
 
   #tell(destinations: Iterable<DestinationId>): void {
-    for (const destination of destinations) {
+    const nowMs = this.#deps.clock.nowMs();
+    const over = [...this.#ending].filter((each) => this.operations.pauseOf(each, nowMs) === null);
+    this.#ending = new Set(this.operations.ending(nowMs).map(({ destination }) => destination));
+    for (const destination of new Set([...destinations, ...over])) {
       for (const listener of this.#listeners) listener(destination);
     }
-    this.#wakeAtNextEnd();
+    this.#wakeAtNextEnd(nowMs);
   }
 
-  /** Notifies listeners when the next pause ends. */
-  #wakeAtNextEnd(): void {
+  /** Checks again when the next pause ends. */
+  #wakeAtNextEnd(nowMs: number): void {
     this.#waking.abort();
     if (this.#stopped.signal.aborted) return;
     this.#waking = new AbortController();
-    const { clock } = this.#deps;
-    const nowMs = clock.nowMs();
-    const endMs = this.operations.nextEndMs(nowMs);
-    if (endMs === null) return;
-    clock.sleep(Math.min(Math.max(1, endMs - nowMs), SLEEP_MAX_MS), this.#waking.signal).then(
-      () => {
-        const atMs = clock.nowMs();
-        const over = this.operations
-          .pauses()
-          .filter(({ untilMs }) => untilMs !== null && untilMs > nowMs && untilMs <= atMs);
-        this.#tell(over.map(({ destination }) => destination));
-      },
+    const ends = this.operations.ending(nowMs).map(({ untilMs }) => untilMs);
+    if (ends.length === 0) return;
+    const leftMs = Math.min(...ends) - nowMs;
+    this.#deps.clock.sleep(Math.min(Math.max(1, leftMs), SLEEP_MAX_MS), this.#waking.signal).then(
+      () => this.#tell([]),
       () => undefined,
     );
   }

@@ -151,12 +151,12 @@ export class KnownOperatorActions {
     return pause === undefined || isOver(pause, nowMs) ? null : pause;
   }
 
-  /** When the next pause ends automatically; null if no pause does. */
-  nextEndMs(nowMs: number): number | null {
-    const ends = this.pauses().flatMap((pause) =>
-      pause.untilMs === null || isOver(pause, nowMs) ? [] : [pause.untilMs],
-    );
-    return ends.length === 0 ? null : Math.min(...ends);
+  /** The pauses in force that end automatically. */
+  ending(nowMs: number): readonly (Pause & { readonly untilMs: number })[] {
+    return this.pauses().flatMap((pause) => {
+      const { untilMs } = pause;
+      return untilMs === null || isOver(pause, nowMs) ? [] : [{ ...pause, untilMs }];
+    });
   }
 
   earlyReleases(): readonly EarlyRelease[] {

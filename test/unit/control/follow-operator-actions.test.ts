@@ -104,6 +104,35 @@ test("listeners are reported when a pause is over by its time", async () => {
   expect(operatorActions.pauseOf(crm)).toBeNull();
 });
 
+// A timer of Node can fire under a millisecond before the time on the clock, and much later if the process is busy.
+test("each end of 600 pauses is reported once, whatever fires early, late or in between", async () => {
+  const random = createPrng(51);
+  const { clock, cluster, driver, start } = world();
+  const sleep = clock.sleep.bind(clock);
+  const offsMs = [-1, -1, 0, 3, 20];
+  clock.sleep = (ms, signal) => sleep(Math.max(0, ms + random.pick(offsMs)), signal);
+  const operatorActions = start();
+  await driver.during(operatorActions.known);
+  const reported = new Map<string, number>();
+  operatorActions.onChange((destination) => {
+    if (operatorActions.pauseOf(destination) !== null) return;
+    reported.set(destination, (reported.get(destination) ?? 0) + 1);
+  });
+  const all = Array.from({ length: 600 }, (_, at) => `d${at}` as DestinationId);
+  const pause = (destination: DestinationId, untilMs: number | null) =>
+    cluster.append(
+      pauseRecord(TOPIC, { destination, sinceMs: clock.nowMs(), by: "command", untilMs }),
+    );
+  for (const destination of all) {
+    pause(destination, clock.nowMs() + random.integer(400, 900));
+    await clock.advanceUntil(() => operatorActions.pauseOf(destination) !== null, 350);
+    await clock.advance(random.integer(1, 900));
+    if (random.chance(0.5)) pause(crm, null);
+  }
+  await clock.advance(1_000);
+  expect(all.filter((destination) => reported.get(destination) !== 1)).toEqual([]);
+});
+
 test("a topic that cannot be read is reported, keeps what is known, and is read when it can be", async () => {
   let isRefused = false;
   const refuse = () => {

@@ -32,8 +32,8 @@ test("a pause is over at its time, whenever anybody looks", () => {
   known.apply({ kind: "pause", pause: pauseOf({ untilMs: 100 }) });
   expect(known.pauseOf(crm, 99)).toEqual(pauseOf({ untilMs: 100 }));
   expect(known.pauseOf(crm, 100)).toBeNull();
-  expect(known.nextEndMs(99)).toBe(100);
-  expect(known.nextEndMs(100)).toBeNull();
+  expect(known.ending(99)).toMatchObject([{ untilMs: 100 }]);
+  expect(known.ending(100)).toEqual([]);
 });
 
 test("the later pause counts", () => {
