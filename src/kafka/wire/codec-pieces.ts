@@ -3,7 +3,8 @@
  * `distance` bytes ago", so the bytes that were written last are kept (`History`).
  */
 
-const LZ4_MAGIC = 0x184d2204;
+import { lz4Frames } from "./codec-frames.ts";
+
 const LZ4_WINDOW_BYTES = 64 * 1024;
 const LZ4_MATCH_MIN_BYTES = 4;
 const LZ4_NOT_COMPRESSED = 0x80000000;
@@ -11,27 +12,29 @@ const LZ4_NOT_COMPRESSED = 0x80000000;
 /**
  * (https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md, lz4_Block_format.md)
  *
- * The frame's checksums are not checked, because the batch has its own.
+ * The frames' checksums are not checked, because the batch has its own.
  */
-export function* lz4Pieces(frame: Buffer): Generator<Buffer, void, undefined> {
-  if (frame.readUInt32LE(0) !== LZ4_MAGIC) throw new Error("no LZ4 frame");
+export function* lz4Pieces(buffer: Buffer): Generator<Buffer, void, undefined> {
+  // Blocks and frames that are independent of each other never refer to bytes before their start.
+  const history = new History(LZ4_WINDOW_BYTES);
+  for (const frame of lz4Frames(buffer)) yield* lz4Frame(frame, history);
+  yield history.take();
+}
+
+function* lz4Frame(frame: Buffer, history: History): Generator<Buffer, void, undefined> {
   const flags = frame.readUInt8(4);
   const checksumBytes = (flags & 0x10) === 0 ? 0 : 4;
-  // Blocks that are independent of each other never refer to bytes before their start.
-  const history = new History(LZ4_WINDOW_BYTES);
   let at = 7 + ((flags & 0x08) === 0 ? 0 : 8) + ((flags & 0x01) === 0 ? 0 : 4);
-  for (;;) {
+  while (at + 4 <= frame.length) {
     const size = frame.readUInt32LE(at);
     at += 4;
-    if (size === 0) break;
+    if (size === 0) return;
     const bytes = size % LZ4_NOT_COMPRESSED;
-    if (at + bytes > frame.length) throw new Error("an LZ4 block is cut off");
     const block = frame.subarray(at, at + bytes);
     if (size >= LZ4_NOT_COMPRESSED) yield* copied(block, 0, bytes, history);
     else yield* lz4Block(block, history);
     at += bytes + checksumBytes;
   }
-  yield history.take();
 }
 
 function* lz4Block(block: Buffer, history: History): Generator<Buffer, void, undefined> {
@@ -154,9 +157,15 @@ const XERIAL_HEADER_BYTES = 16;
 
 /** The raw blocks in xerial's framing, or null if the buffer does not have this framing. */
 export function xerialBlocks(buffer: Buffer): Buffer[] | null {
-  if (!buffer.subarray(0, XERIAL_MAGIC.length).equals(XERIAL_MAGIC)) return null;
+  const hasHeader = (at: number) =>
+    XERIAL_MAGIC.compare(buffer, at, at + XERIAL_MAGIC.length) === 0;
+  if (buffer.length < XERIAL_HEADER_BYTES || !hasHeader(0)) return null;
   const blocks: Buffer[] = [];
-  for (let at = XERIAL_HEADER_BYTES; at < buffer.length; ) {
+  for (let at = 0; at < buffer.length; ) {
+    if (buffer.length - at >= XERIAL_HEADER_BYTES && hasHeader(at)) {
+      at += XERIAL_HEADER_BYTES;
+      continue;
+    }
     const start = at + 4;
     const bytes = buffer.readInt32BE(at);
     if (bytes < 0 || start + bytes > buffer.length) throw new Error("a snappy block is cut off");

@@ -3,10 +3,14 @@
  * record would otherwise be too large (docs/decisions/0003-compression.md).
  *
  *   type     written by clients as
- *   gzip     one gzip stream
- *   snappy   Java: xerial framing (a header, then blocks with their lengths); librdkafka: one raw block
- *   lz4      LZ4 frames
- *   zstd     zstd frames, with or without the content's size
+ *   gzip     gzip members; usually one
+ *   snappy   Java: xerial framing (a header, then blocks with their lengths; several of both are allowed);
+ *            librdkafka: one raw block
+ *   lz4      LZ4 frames; usually one
+ *   zstd     zstd frames, with or without the content's size; usually one
+ *
+ * A batch is read to the end of its bytes. A call of a library may stop at the end of the first frame, so LZ4 and zstd
+ * frames are split first (`codec-frames.ts`); zlib reads all gzip members. Skippable frames are omitted.
  *
  * A batch within the size limit of a topic can inflate to a thousand times its size. Kafka does not limit this:
  * `message.max.bytes` and Java's `batch.size` count compressed bytes. So each codec has two functions. `decompress` is
@@ -18,6 +22,7 @@ import { promisify } from "node:util";
 import { createGunzip, createZstdDecompress, gunzip, zstdDecompress } from "node:zlib";
 import { decompressFrame } from "lz4-napi";
 import { uncompress } from "snappy";
+import { lz4BytesMax, lz4Frames, zstdFrames } from "./codec-frames.ts";
 import { lz4Pieces, snappyBytes, snappyPieces, xerialBlocks } from "./codec-pieces.ts";
 
 export interface Codec {
@@ -39,22 +44,29 @@ const zstdDecompressed = promisify<Buffer, Bound, Buffer>(zstdDecompress);
 function zlibCodec(
   inflate: (buffer: Buffer, bound: Bound) => Promise<Buffer>,
   create: typeof createGunzip | typeof createZstdDecompress,
+  framesOf: (buffer: Buffer) => readonly Buffer[],
 ): Codec {
-  return {
-    decompress: (buffer, maxOutputLength) =>
-      inflate(buffer, { maxOutputLength }).catch((error: unknown) => {
-        if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") return null;
-        throw error;
-      }),
-    pieces: async function* pieces(buffer) {
+  async function* pieces(buffer: Buffer) {
+    for (const frame of framesOf(buffer)) {
       const stream = create(PIECE);
-      stream.end(buffer);
+      stream.end(frame);
       try {
         yield* stream as AsyncIterable<Buffer>;
       } finally {
         stream.destroy();
       }
+    }
+  }
+  return {
+    decompress: async (buffer, maxBytes) => {
+      const [first, ...more] = framesOf(buffer);
+      if (first === undefined || more.length > 0) return collected(pieces(buffer), maxBytes);
+      return inflate(first, { maxOutputLength: maxBytes }).catch((error: unknown) => {
+        if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") return null;
+        throw error;
+      });
     },
+    pieces,
   };
 }
 
@@ -71,19 +83,36 @@ const snappyCodec: Codec = {
 
 const lz4Codec: Codec = {
   decompress: async (buffer, maxBytes) => {
+    const [first, ...more] = lz4Frames(buffer);
+    if (first === undefined || more.length > 0) return collected(lz4Pieces(buffer), maxBytes);
     // 255 is LZ4's highest ratio, so the block sizes are read only if the frame could exceed the limit.
-    if (buffer.length * 255 > maxBytes && lz4BytesMax(buffer) > maxBytes) return null;
-    return decompressFrame(buffer);
+    if (first.length * 255 > maxBytes && lz4BytesMax(first) > maxBytes) return null;
+    return decompressFrame(first);
   },
   pieces: lz4Pieces,
 };
 
+/** Joins the pieces of a batch with several frames. */
+async function collected(
+  pieces: AsyncIterable<Buffer> | Iterable<Buffer>,
+  maxBytes: number,
+): Promise<Buffer | null> {
+  const all: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of pieces) {
+    bytes += piece.length;
+    if (bytes > maxBytes) return null;
+    all.push(piece);
+  }
+  return Buffer.concat(all);
+}
+
 /** Codecs by Kafka's codes for the compressions. */
 export const CODECS: Readonly<Record<number, Codec>> = {
-  1: zlibCodec(gunzipped, createGunzip),
+  1: zlibCodec(gunzipped, createGunzip, (buffer) => [buffer]),
   2: snappyCodec,
   3: lz4Codec,
-  4: zlibCodec(zstdDecompressed, createZstdDecompress),
+  4: zlibCodec(zstdDecompressed, createZstdDecompress, zstdFrames),
 };
 
 /** Null for an unknown compression. */
@@ -94,20 +123,4 @@ export function codecOf(type: number): Codec | null {
 async function inflateSnappy(block: Buffer): Promise<Buffer> {
   const inflated = await uncompress(block, { asBuffer: true });
   return typeof inflated === "string" ? Buffer.from(inflated) : inflated;
-}
-
-/** An upper bound for the inflated bytes of an LZ4 frame, from its blocks and the largest block size in its header. */
-function lz4BytesMax(frame: Buffer): number {
-  const flags = frame.readUInt8(4);
-  const blockMaxBytes = 2 ** (8 + 2 * ((frame.readUInt8(5) >> 4) & 0x07));
-  const checksumBytes = (flags & 0x10) === 0 ? 0 : 4;
-  let at = 7 + ((flags & 0x08) === 0 ? 0 : 8) + ((flags & 0x01) === 0 ? 0 : 4);
-  let blocks = 0;
-  while (at + 4 <= frame.length) {
-    const bytes = frame.readUInt32LE(at) & 0x7fffffff;
-    if (bytes === 0) break;
-    blocks += 1;
-    at += 4 + bytes + checksumBytes;
-  }
-  return blocks * blockMaxBytes;
 }

@@ -1,3 +1,4 @@
+import { constants, zstdCompressSync } from "node:zlib";
 import { compressFrameSync } from "lz4-napi";
 import { compressSync } from "snappy";
 import { expect, test } from "vitest";
@@ -80,6 +81,59 @@ async function inflated(type: number, compressed: Buffer): Promise<Buffer> {
   }
   return Buffer.concat(pieces);
 }
+
+const skippable = (bytes: number) => {
+  const frame = Buffer.alloc(8 + bytes, 0x5a);
+  frame.writeUInt32LE(0x184d2a5a, 0);
+  frame.writeUInt32LE(bytes, 4);
+  return frame;
+};
+const checked = (text: string) =>
+  compressFrameSync(Buffer.from(text), { contentChecksum: true, blockChecksums: true });
+const zstd = (text: string) =>
+  zstdCompressSync(text, { params: { [constants.ZSTD_c_checksumFlag]: 1 } });
+const PARTS = ["hello ", "", "w", "x".repeat(300_000), "orld"] as const;
+const frames = async (type: number) =>
+  Promise.all(PARTS.map((part) => compress(type, Buffer.from(part))));
+
+test.each([
+  ["several gzip members", 1, async () => Buffer.concat(await frames(1))],
+  ["several xerial streams", 2, async () => Buffer.concat((await frames(2)).map((b) => xerial(b)))],
+  ["several LZ4 frames", 3, async () => Buffer.concat(await frames(3))],
+  ["several LZ4 frames with checksums", 3, async () => Buffer.concat(PARTS.map(checked))],
+  [
+    "LZ4 frames between skippable ones",
+    3,
+    async () => Buffer.concat([skippable(9), ...(await frames(3)), skippable(0)]),
+  ],
+  ["several zstd frames", 4, async () => Buffer.concat(await frames(4))],
+  ["several zstd frames with checksums", 4, async () => Buffer.concat(PARTS.map(zstd))],
+  [
+    "zstd frames between skippable ones",
+    4,
+    async () => Buffer.concat((await frames(4)).flatMap((frame) => [skippable(9), frame])),
+  ],
+  [
+    "one zstd frame before a skippable one",
+    4,
+    async () => Buffer.concat([await compress(4, Buffer.from(PARTS.join(""))), skippable(1)]),
+  ],
+])("%s are read to the end, at once and in pieces", async (_name, type, created) => {
+  const buffer = await created();
+  const whole = Buffer.from(PARTS.join(""));
+  expect((await codec(type).decompress(buffer, BOUND))?.equals(whole)).toBe(true);
+  expect(whole.equals(await inflated(type, buffer))).toBe(true);
+  expect(await codec(type).decompress(buffer, whole.length - 1)).toBeNull();
+});
+
+test.each([3, 4])("compression %i: a cut-off frame and other bytes are errors", async (type) => {
+  const frame = await compress(type, Buffer.from("hello world ".repeat(9)));
+  const cut = Buffer.concat([frame, frame.subarray(0, frame.length - 9)]);
+  await expect(codec(type).decompress(cut, BOUND)).rejects.toThrow(/cut off/);
+  const other = Buffer.concat([frame, Buffer.from("other bytes")]);
+  await expect(codec(type).decompress(other, BOUND)).rejects.toThrow(/frame was expected at byte/);
+  await expect(inflated(type, other)).rejects.toThrow(/frame was expected at byte/);
+});
 
 test("a cut-off xerial block is an error", async () => {
   const whole = xerial(compressSync("hello world"));
