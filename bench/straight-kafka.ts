@@ -26,6 +26,8 @@ const IDLE: Consumer = {
     heardAtMs: null,
     commitFailures: 0,
     foreignMembers: [],
+    unreadTopics: [],
+    halts: [],
   }),
   rebalances: () => 0,
   offsetResets: () => 0,

@@ -54,6 +54,17 @@ export function corruptBatchOf(error: unknown): CorruptBatch | null {
   return null;
 }
 
+/** For tools that read past the batch. */
+export function skippedText({
+  topic,
+  partition,
+  offset,
+  behind,
+  corruption,
+}: CorruptBatch): string {
+  return `partition ${partition} of ${topic}, offsets ${offset} to ${behind - 1}: the batch is corrupt (${corruption}), so its records were skipped`;
+}
+
 export function skipCommand({
   topic,
   partition,

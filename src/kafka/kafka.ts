@@ -13,6 +13,7 @@ import { CommitPace } from "./consume/commit-pace.ts";
 import { type ConsumerWorld, KafkaConsumer } from "./consume/consumer.ts";
 import { idleHeartbeatMs } from "./consume/consumer-times.ts";
 import { FetchSources } from "./fetch/sources.ts";
+import { commitAsMember } from "./group/commit-as-member.ts";
 import { GroupWatch } from "./group/group-watch.ts";
 import { GroupMember, type GroupWorld } from "./group/member.ts";
 import { kafkajsInUse, SUPPORTED_VERSION } from "./kafkajs/kafkajs.ts";
@@ -87,6 +88,7 @@ export function createKafka(
       }
     },
     corruptionAt: (place) => reader.corruptionAt(place),
+    commitAsMember: (...commit) => commitAsMember(world(), ...commit),
     watch: () => {
       // Progress would be 30,000 objects for 10,000 destinations, which would reach the old generation of the heap.
       const owned = () => [...consumers].flatMap((consumer) => consumer.owned);

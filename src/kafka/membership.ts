@@ -5,15 +5,16 @@
  *   the member                               calls
  *   is about to join, even the first time    `beforeJoin`, and waits for it
  *   failed to join                           `joinsAgain`, which decides whether to try again
- *   has its assignment                       `foreignMembers`, then `assigned`
+ *   has its assignment                       `unreadTopics` and `foreignMembers`, then `assigned`
  *   has read the group's commits             `offsetsFetched`, before the first fetch
  *   has records of a partition               `fetched`; the partition is fetched again when that is done
  *   is about to send a heartbeat             `heartbeat`
+ *   has reached a corrupt batch              `halted`, at each attempt to read it; other partitions continue
  *   cannot continue                          `failed`
  */
 
 import type { CorruptBatch } from "../domain/corrupt-batch.ts";
-import type { IncomingRecord, RecordPlace } from "../domain/record.ts";
+import type { IncomingRecord, PartitionPlace, RecordPlace } from "../domain/record.ts";
 
 /** Creates a member that has not joined yet. */
 export type CreateMembership = (options: MembershipOptions, events: GroupEvents) => Membership;
@@ -32,7 +33,7 @@ export interface MembershipOptions {
   readonly fetchSpacingMs: number;
   /** Returns a limit for the topic. A larger compressed record is returned only in part (`wire/inflation.ts`). */
   readonly recordMaxBytes: (topic: string) => number;
-  /** A corrupt batch whose end is known is returned as `corrupt`. Any other corrupt batch is a failure. */
+  /** A corrupt batch whose end is known is returned as `corrupt`. Any other corrupt batch halts its partition. */
   readonly skipsCorrupt: boolean;
 }
 
@@ -49,11 +50,15 @@ export interface GroupEvents {
   readonly offsetsFetched: (fetched: readonly FetchedOffset[]) => readonly FetchedOffset[];
   /** Called with the client IDs of other programs in the group, if they are visible to this member. */
   readonly foreignMembers: (clientIds: readonly string[]) => void;
+  /** Called at each join with the topics that no member can get, because this member leads and cannot see them. */
+  readonly unreadTopics: (topics: readonly string[]) => void;
   /**
    * Called with the result of fetching a partition, which may be only the log end offset. If a promise is returned, the
    * partition is not fetched again until the promise resolves. Must not throw; the promise must not reject.
    */
   readonly fetched: (batch: FetchedBatch) => Promise<void> | undefined;
+  /** @param error names the corrupt batch. @param retryInMs the time until the batch is read again. */
+  readonly halted: (place: PartitionPlace, error: Error, retryInMs: number) => void;
   /** Wraps each heartbeat. */
   readonly heartbeat: (member: Member, send: () => Promise<void>) => Promise<void>;
   /** Called when the member has stopped reading its partitions and will not join again. */

@@ -18,6 +18,7 @@ import type { CorruptBatch } from "../domain/corrupt-batch.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { AppendTime } from "../runtime/broker-clock.ts";
 import type { Admin, PartitionOffset } from "./admin-port.ts";
+import type { OffsetToCommit } from "./membership.ts";
 import { TextBundles as Bundles } from "./produce/text-bundles.ts";
 import type { ClusterView, ConsumerVitals, PartitionProgress } from "./signals.ts";
 import { partitionOfKey as murmur2Partition } from "./wire/murmur2.ts";
@@ -49,6 +50,15 @@ export interface Kafka {
    * does.
    */
   corruptionAt(place: PartitionOffset & { readonly topic: string }): Promise<CorruptBatch | null>;
+  /**
+   * Like `admin.commit`, but for a group that has members: joins the group for a moment, which rebalances it twice. The
+   * owners of the partitions then continue at these offsets. Rejects if the group rebalances meanwhile.
+   */
+  commitAsMember(
+    groupId: string,
+    offsets: readonly OffsetToCommit[],
+    signal: AbortSignal,
+  ): Promise<void>;
   readonly admin: Admin;
   /**
    * Checks the brokers and the log end offsets of all owned partitions every few seconds, until `close`.
@@ -69,6 +79,8 @@ export interface ReadRange {
   /** Maximum bytes of one step. At least one record is always read. */
   readonly maxBytes: number;
   readonly signal: AbortSignal;
+  /** Called for each corrupt batch that is skipped. If absent, reading fails at a corrupt batch. Must not throw. */
+  readonly onSkipped?: (batch: CorruptBatch) => void;
 }
 
 /** A number of bytes that several consumers share. The object is created once, and passed to each of them. */
@@ -120,14 +132,19 @@ export interface ConsumeOptions {
   readonly drainLimitMs: number;
   readonly onAssigned: (partition: AssignedPartition) => PartitionHandler;
   /**
-   * Called for each corrupt batch that is skipped. If absent, the consumer crashes at a corrupt batch; it always
-   * crashes if the end of the batch is unknown. A skipped batch is read again after a crash, like a record that was not
-   * committed. Must not throw.
+   * Called for each corrupt batch that is skipped. If absent, a corrupt batch halts its partition; a batch whose end is
+   * unknown always does. A skipped batch is read again after a crash, like a record that was not committed. Must not
+   * throw.
    */
   readonly onSkipped?: (batch: CorruptBatch) => void;
   /**
+   * Called each time that a corrupt batch halts its partition, with an error that names the batch, and the time until
+   * the batch is read again. Other partitions continue. Must not throw.
+   */
+  readonly onHalted?: (error: Error, retryInMs: number) => void;
+  /**
    * Called when the consumer has failed permanently (deleted topic: `TopicGoneError`; missing permission:
-   * `MissingPermissionError`; corrupt batch) and is closed.
+   * `MissingPermissionError`) and is closed.
    */
   readonly onCrash: (error: Error) => void;
 }

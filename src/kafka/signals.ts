@@ -33,6 +33,10 @@ export interface ConsumerVitals {
   readonly commitFailures: number;
   /** Client IDs of other programs that are in the consumer's group, or were in the last 2 minutes. */
   readonly foreignMembers: readonly string[];
+  /** Topics that only other processes in the group read, and nobody gets, because this one leads and cannot see them. */
+  readonly unreadTopics: readonly string[];
+  /** For each owned partition that is halted at a corrupt batch, an error that names the batch. */
+  readonly halts: readonly Error[];
 }
 
 export interface PartitionProgress {

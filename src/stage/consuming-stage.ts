@@ -3,19 +3,20 @@
  * (`await-schemas.ts`), dead-letters records that are too large (`oversized-records.ts`), and is watched
  * (`watch-consumer.ts`).
  *
- *   a consumer fails because of        then
- *   a corrupt batch                    it is halted: it restarts with increasing delays until the batch is
- *                                      gone or skipped; log, metric and `/readyz` show the offset.
- *                                      Other stages and destinations continue
+ *   a consumer reaches                 then
+ *   a corrupt batch                    its partition is halted: the batch is read again after 1 to 60 s until
+ *                                      it is intact or skipped; log, metric and `/readyz` show the offset.
+ *                                      Other partitions, stages and destinations continue
  *   ... with `onCorruptBatch: skip`    the batch is skipped, with a log line and a metric. If its end is
- *                                      unknown, it still halts the consumer
+ *                                      unknown, it still halts the partition
+ *
+ *   a consumer fails because of        then
  *   a missing topic of Switchyard      it waits until the topic exists again
  *   an error that `outlives` accepts   the stage is restarted with increasing delays; log, metric and
  *                                      `/readyz` show it. Other stages and destinations continue
  *   anything else                      the stage cannot continue, and the program ends
  *
- * A destination's consumer is restarted separately after every failure (`keep-consuming.ts`). When a corrupt batch
- * halts a consumer, it commits everything that was processed before the batch, so a restart repeats nothing.
+ * A destination's consumer is restarted separately after every failure (`keep-consuming.ts`).
  *
  *   step of a stop                     if the process crashes after it
  *   1  the consumers drain and commit  nothing is repeated
@@ -23,7 +24,7 @@
  *   3  its gauges are removed          the same
  */
 
-import { type CorruptBatch, corruptBatchOf, type OnCorruptBatch } from "../domain/corrupt-batch.ts";
+import { corruptBatchOf, type OnCorruptBatch } from "../domain/corrupt-batch.ts";
 import type { DestinationId } from "../domain/ids.ts";
 import type { IncomingRecord, RecordHeaders } from "../domain/record.ts";
 import type { StageName } from "../domain/stages.ts";
@@ -38,7 +39,7 @@ import { awaitSchemas } from "./await-schemas.ts";
 import { KeptConsumer } from "./keep-consuming.ts";
 import { deadLetterOversized } from "./oversized-records.ts";
 import type { RunningStage, StageDeps } from "./running-stage.ts";
-import { foreignText, type WatchedConsumer, watchConsumer } from "./watch-consumer.ts";
+import { groupTexts, haltTexts, type WatchedConsumer, watchConsumer } from "./watch-consumer.ts";
 
 /** Reports that the stage cannot continue. */
 export type Fail = (thrown: unknown) => void;
@@ -119,7 +120,7 @@ export function startConsuming(deps: ConsumingDeps, stage: ConsumingStage): Runn
     joined,
     healthProblems: () => [
       ...consumers.flatMap(consumerProblem),
-      ...foreignText(all.vitals()),
+      ...groupTexts(all.vitals()),
       ...healthProblems(),
     ],
     ...(stage.update === undefined ? {} : { update: stage.update }),
@@ -136,8 +137,7 @@ export function startConsuming(deps: ConsumingDeps, stage: ConsumingStage): Runn
 
 function consumerProblem(consumer: KeptConsumer): readonly string[] {
   const problem = consumer.healthProblem();
-  if (problem === null) return [];
-  return [`${consumer.haltedAt() === null ? "restarting" : "halted"}: ${problem}`];
+  return problem === null ? haltTexts(consumer.vitals()) : [`restarting: ${problem}`];
 }
 
 function consume(
@@ -148,24 +148,31 @@ function consume(
 ): KeptConsumer {
   const { name, destination, outlives } = stage;
   const restarts = metrics.consumerRestarts.bind({ stage: name, destination: destination ?? "" });
-  const isHalt = (error: Error) => corruptBatchOf(error) !== null || outlives(error);
+  const retryAtOf = (waitMs: number) => new Date(clock.nowMs() + waitMs).toISOString();
   const tell = (error: Error, waitMs: number) => {
     const fields = { stage: name, topics: options.topics, error: error.message };
-    if (!isHalt(error)) return log.error(fields, "consumer.crashed");
+    if (!outlives(error)) return log.error(fields, "consumer.crashed");
     restarts.inc();
-    const retryAt = new Date(clock.nowMs() + waitMs).toISOString();
+    const retryAt = retryAtOf(waitMs);
     if (destination !== undefined) {
       const ofDestination = { stage: name, destination, error: error.message, retryAt };
       return log.error(ofDestination, "destination.consumer-restarting");
     }
-    const corrupt = corruptBatchOf(error);
-    if (corrupt === null) return log.error({ ...fields, retryAt }, "stage.restarting");
-    const { topic, partition, offset } = corrupt;
-    log.error({ ...fields, topic, partition, offset, retryAt }, "stage.halted");
+    log.error({ ...fields, retryAt }, "stage.restarting");
   };
-  const kept = { keeper: stage.outlivesTopics === true ? keeper : undefined, giveUp: end, isHalt };
+  const onHalted = (error: Error, waitMs: number) => {
+    const { topic = "", partition = -1, offset = -1 } = corruptBatchOf(error) ?? {};
+    const where = { stage: name, destination: destination ?? "", topic, partition, offset };
+    log.error({ ...where, error: error.message, retryAt: retryAtOf(waitMs) }, "stage.halted");
+  };
+  const kept = {
+    keeper: stage.outlivesTopics === true ? keeper : undefined,
+    giveUp: end,
+    outlives,
+  };
   const skips = stage.onCorruptBatch === "skip";
-  const consumed = skips ? { ...options, ...skipBatches(log, metrics, name, options) } : options;
+  const skipping = skips ? skipBatches(log, metrics, name, options) : {};
+  const consumed = { ...options, onHalted, ...skipping };
   return new KeptConsumer(kafka, consumed, clock, tell, kept);
 }
 
@@ -222,10 +229,6 @@ class AllConsumers implements WatchedConsumer {
   offsetResets(): number {
     return this.#consumers.reduce((sum, consumer) => sum + consumer.offsetResets(), 0);
   }
-
-  haltedAt(): readonly CorruptBatch[] {
-    return this.#consumers.flatMap((consumer) => consumer.haltedAt() ?? []);
-  }
 }
 
 /** Combines the vitals of all consumers so that a single stalled consumer is visible, even if many others continue. */
@@ -240,5 +243,7 @@ function stalest(all: readonly ConsumerVitals[]): ConsumerVitals {
     heardAtMs: earliest(all.map(({ heardAtMs }) => heardAtMs)),
     commitFailures: all.reduce((sum, { commitFailures }) => sum + commitFailures, 0),
     foreignMembers: [...new Set(all.flatMap(({ foreignMembers }) => foreignMembers))],
+    unreadTopics: [...new Set(all.flatMap(({ unreadTopics }) => unreadTopics))],
+    halts: all.flatMap(({ halts }) => halts),
   };
 }

@@ -8,7 +8,6 @@
  *   any time, its topic was missing   as after any other crash: the topic existed again at the first check
  */
 
-import { type CorruptBatch, corruptBatchOf } from "../domain/corrupt-batch.ts";
 import {
   type ConsumeOptions,
   type Consumer,
@@ -26,6 +25,8 @@ const NO_LIFE: ConsumerVitals = {
   heardAtMs: null,
   commitFailures: 0,
   foreignMembers: [],
+  unreadTopics: [],
+  halts: [],
 };
 const WAIT_MIN_MS = 1_000;
 const WAIT_MAX_MS = 60_000;
@@ -33,12 +34,12 @@ const WAIT_MAX_MS = 60_000;
 export interface Keeping {
   readonly keeper?: TopicKeeper | undefined;
   /**
-   * If present, called after a crash, and the consumer is not restarted. Exceptions are a halt, and a missing topic
-   * that a keeper recreates.
+   * If present, called after a crash, and the consumer is not restarted. Exceptions are a crash that `outlives` accepts,
+   * and a missing topic that a keeper recreates.
    */
   readonly giveUp?: (error: Error) => void;
   /** Returns `true` if, even with `giveUp`, the consumer is restarted after this crash, as often as needed. */
-  readonly isHalt?: (error: Error) => boolean;
+  readonly outlives?: (error: Error) => boolean;
 }
 
 export class KeptConsumer implements Consumer {
@@ -60,8 +61,6 @@ export class KeptConsumer implements Consumer {
   #commitFailures = 0;
   #last: ConsumerVitals = NO_LIFE;
   #lastError = "";
-  #joinedAtMs: number | null = null;
-  #corrupt: CorruptBatch | null = null;
 
   /** @param onRestart called after each crash, with the time until the next start. */
   constructor(
@@ -87,17 +86,9 @@ export class KeptConsumer implements Consumer {
     this.#crashed(this.#consumer, error);
   }
 
-  /**
-   * Returns why there is no consumer at the moment, or why the consumer is halted; null if it runs and is not halted.
-   */
+  /** Returns why there is no consumer at the moment; null if there is one. */
   healthProblem(): string | null {
-    return this.#consumer === null || this.haltedAt() !== null ? this.#lastError : null;
-  }
-
-  /** Returns the corrupt batch that halts the consumer, even between restarts; null if there is none. */
-  haltedAt(): CorruptBatch | null {
-    if (this.#corrupt !== null && !stillHalts(this.#corrupt, this.#halted())) this.#corrupt = null;
-    return this.#corrupt;
+    return this.#consumer === null ? this.#lastError : null;
   }
 
   progress(): readonly PartitionProgress[] {
@@ -124,24 +115,17 @@ export class KeptConsumer implements Consumer {
 
   #start(): void {
     this.#startedAtMs = this.#clock.nowMs();
-    this.#joinedAtMs = null;
     const own = this.#kafka.consume({
       ...this.#options,
       onCrash: (error) => this.#crashed(own, error),
     });
     this.#consumer = own;
-    const hasJoined = () => {
-      if (this.#consumer === own) this.#joinedAtMs = this.#clock.nowMs();
-      this.#hasJoined();
-    };
     // If a consumer ends before it has joined, this promise rejects. The crash is handled elsewhere.
-    own.joined.then(hasJoined, () => undefined);
+    own.joined.then(this.#hasJoined, () => undefined);
   }
 
   #crashed(own: Consumer | null, error: Error): void {
     if (own === null || own !== this.#consumer || this.#stopped.signal.aborted) return;
-    // The batch is updated first, so that a batch that was skipped is not reported again after another crash.
-    this.haltedAt();
     this.#consumer = null;
     this.#rebalances += own.rebalances();
     this.#offsetResets += own.offsetResets();
@@ -151,7 +135,6 @@ export class KeptConsumer implements Consumer {
     const thisWaitMs = this.#waitMs;
     this.#waitMs = Math.min(2 * thisWaitMs, WAIT_MAX_MS);
     this.#lastError = error.message;
-    this.#corrupt = corruptBatchOf(error) ?? this.#corrupt;
     this.#onRestart(error, thisWaitMs);
     const ending = own.stop().catch(() => undefined);
     this.#ending = ending;
@@ -163,23 +146,16 @@ export class KeptConsumer implements Consumer {
   }
 
   async #startAgain(error: Error, thisWaitMs: number): Promise<void> {
-    const { keeper, giveUp, isHalt } = this.#keeping;
+    const { keeper, giveUp, outlives } = this.#keeping;
     const { signal } = this.#stopped;
     const wasGone = await keeper?.untilThere(this.#options.topics, signal);
     signal.throwIfAborted();
     // A missing topic may exist again before it is checked.
     const staysWrong = !(keeper !== undefined && error instanceof TopicGoneError);
     if (wasGone === true) this.#waitMs = WAIT_MIN_MS;
-    else if (giveUp !== undefined && staysWrong && isHalt?.(error) !== true) return giveUp(error);
+    else if (giveUp !== undefined && staysWrong && outlives?.(error) !== true) return giveUp(error);
     else await this.#clock.sleep(thisWaitMs, signal);
     this.#start();
-  }
-
-  #halted(): HaltedConsumer | null {
-    if (this.#consumer === null) return null;
-    const atMs = this.#joinedAtMs;
-    const joinedForMs = atMs === null ? null : this.#clock.nowMs() - atMs;
-    return { progress: this.#consumer.progress(), joinedForMs };
   }
 }
 
@@ -194,35 +170,7 @@ function lifeOf(now: ConsumerVitals, before: ConsumerVitals, failures: number): 
     heardAtMs: now.heardAtMs ?? before.heardAtMs,
     commitFailures: failures + now.commitFailures,
     foreignMembers: now.foreignMembers,
+    unreadTopics: now.unreadTopics,
+    halts: now.halts,
   };
-}
-
-/**
- * Decides whether a corrupt batch still halts a consumer that is being restarted.
- *
- *   the consumer                                       the batch halts it
- *   is not running, or has not joined                  yes: it has not reached the batch again
- *   owns the partition, and has not read past it       yes
- *   owns the partition, and has read past it           no: the batch was skipped or repaired
- *   joined less than 15 s ago, without the partition   yes: another assignment may follow
- *   joined earlier, without the partition              no: another process owns it now
- */
-
-/** After this time, the first rebalances of a new member are over. */
-const ELSEWHERE_AFTER_MS = 15_000;
-
-interface HaltedConsumer {
-  readonly progress: readonly PartitionProgress[];
-  /** Time since the consumer joined; null if it has not joined. */
-  readonly joinedForMs: number | null;
-}
-
-/** @param consumer null if there is no consumer at the moment. */
-export function stillHalts(batch: CorruptBatch, consumer: HaltedConsumer | null): boolean {
-  if (consumer === null || consumer.joinedForMs === null) return true;
-  const owned = consumer.progress.find(
-    ({ topic, partition }) => topic === batch.topic && partition === batch.partition,
-  );
-  if (owned === undefined) return consumer.joinedForMs < ELSEWHERE_AFTER_MS;
-  return owned.next < batch.behind;
 }

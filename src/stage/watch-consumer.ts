@@ -1,17 +1,12 @@
 /** Sets a consumer's gauges before each scrape: lag, age of the oldest record, state, counts. */
 
-import type { CorruptBatch } from "../domain/corrupt-batch.ts";
+import { type CorruptBatch, corruptBatchOf } from "../domain/corrupt-batch.ts";
 import type { StageName } from "../domain/stages.ts";
 import type { Consumer, ConsumerVitals } from "../kafka/port.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import { BacklogSight } from "./consumer-signals.ts";
 
-export type WatchedConsumer = Pick<
-  Consumer,
-  "progress" | "vitals" | "rebalances" | "offsetResets"
-> & {
-  readonly haltedAt?: () => readonly CorruptBatch[];
-};
+export type WatchedConsumer = Pick<Consumer, "progress" | "vitals" | "rebalances" | "offsetResets">;
 
 interface ConsumerLabels {
   readonly stage: StageName;
@@ -53,7 +48,7 @@ export function watchConsumer(
     showForeign(metrics, labels, vitals);
     commitFailures.inc(vitals.commitFailures - counted.commitFailures);
     counted.commitFailures = vitals.commitFailures;
-    const halts = consumer.haltedAt?.() ?? [];
+    const halts = vitals.halts.flatMap((error) => corruptBatchOf(error) ?? []);
     halted.set(halts.length > 0 ? 1 : 0);
     showHalts(metrics, labels, shown, halts);
     shown = halts;
@@ -94,10 +89,20 @@ function showForeign(
   else gauge.bind(labels).set(foreignMembers.length);
 }
 
-/** Sentences about foreign members for `/readyz`; empty if there are none. */
-export function foreignText({ foreignMembers }: ConsumerVitals): readonly string[] {
-  if (foreignMembers.length === 0) return [];
+/** For `/readyz`. */
+export function haltTexts({ halts }: ConsumerVitals): readonly string[] {
+  return halts.map(({ message }) => `halted: ${message}`);
+}
+
+/** Sentences about the consumer group for `/readyz`; empty if there is nothing to report. */
+export function groupTexts({ foreignMembers, unreadTopics }: ConsumerVitals): readonly string[] {
+  const unread = unreadTopics.map(
+    (topic) =>
+      `nobody reads ${topic}: another process reads this topic, but this process, which assigns the partitions, cannot see it. Create the topic, or grant this process the permission Describe on it`,
+  );
+  if (foreignMembers.length === 0) return unread;
   return [
+    ...unread,
     `another program is or was a member of the consumer group, with the client ID ${foreignMembers.join(", ")}: each time it joins, the whole group pauses`,
   ];
 }

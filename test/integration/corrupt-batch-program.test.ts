@@ -155,6 +155,14 @@ test(
     await publish("last");
     await expect.poll(() => received, POLL).toContain("last");
     expect(running.lines.map(({ msg }) => msg)).not.toContain("stage.halted");
+    const again = ["--since", "1h", "--config", program.file];
+    const replayed = await program.command(["replay", "hook", ...again]);
+    expect([replayed.status, replayed.err]).toEqual([
+      0,
+      expect.stringContaining("partition 0 of skip.calls, offsets 1 to 1: the batch is corrupt"),
+    ]);
+    await expect.poll(() => received.filter((id) => id === "last").length, POLL).toBe(2);
+    expect(received.filter((id) => id === "before").length).toBe(2);
     running.child.kill("SIGTERM");
     expect(await running.ended).toBe(0);
     expect(await kafka.admin.committed("skip.route", "skip.calls")).toMatchObject([{ offset: 4 }]);

@@ -4,7 +4,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { skipCorrupt } from "../../src/cli/skip-corrupt-batch/skip-corrupt-batch.ts";
-import type { Kafka } from "../../src/kafka/port.ts";
+import { type CorruptBatch, corruptBatchOf } from "../../src/domain/corrupt-batch.ts";
+import type { Kafka, ReadRange } from "../../src/kafka/port.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { KeptConsumer } from "../../src/stage/keep-consuming.ts";
 import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
@@ -30,23 +31,23 @@ afterAll(async () => {
   front?.[Symbol.dispose]();
 });
 
-function start(topic: string, taker: Taker, onRestart: (error: Error) => void) {
+function start(topic: string, taker: Taker, onHalted: (error: Error) => void) {
   const limits = { partitionRecordsMax: 100, maxBytes: 1_000_000, whenFull: "hold" } as const;
   const options = { groupId: topic, topics: [topic], ...limits, drainLimitMs: 1_000 };
   return new KeptConsumer(
     kafka,
-    { ...options, onAssigned: taker.onAssigned },
+    { ...options, onAssigned: taker.onAssigned, onHalted },
     systemClock,
-    onRestart,
+    onHalted,
   );
 }
 
-test("a consumer halts at the batch, another continues, and the command skips exactly that batch", async () => {
-  const [halts, goesOn] = ["halts", "goes-on"];
-  const spec = { partitions: 1, replicationFactor: 1, config: {} };
-  await kafka.admin.create([halts, goesOn].map((name) => ({ name, ...spec })));
+test("a partition halts at the batch, another continues, and the command skips exactly that batch", async () => {
+  const halts = "halts";
+  const spec = { partitions: 2, replicationFactor: 1, config: {} };
+  await kafka.admin.create([{ name: halts, ...spec }]);
   const producer = kafka.producer();
-  for (const value of ["first", "intact", "last"]) await producer.send([record(halts, value)]);
+  for (const value of ["first", "intact", "last"]) await producer.send([record(halts, value, 0)]);
 
   const taker = new Taker({ finishesAtOnce: true });
   const halted = Promise.withResolvers<Error>();
@@ -54,15 +55,17 @@ test("a consumer halts at the batch, another continues, and the command skips ex
   const { message } = await halted.promise;
   expect(message).toContain("topic halts, partition 0, offset 1 is corrupt");
   expect(message).toContain("switchyard skip-corrupt-batch halts 0 1");
-  expect(consumer.haltedAt()).toMatchObject({ topic: halts, partition: 0, offset: 1, behind: 2 });
-
-  const others = new Taker({ finishesAtOnce: true });
-  const other = start(goesOn, others, halted.reject);
-  await producer.send([record(goesOn, "other")]);
-  await others.untilTaken(1);
+  expect(consumer.vitals().halts.map(corruptBatchOf)).toMatchObject([
+    { topic: halts, partition: 0, offset: 1, behind: 2 },
+  ]);
+  expect(consumer.healthProblem()).toBeNull();
+  await producer.send([record(halts, "other", 1)]);
+  await taker.untilTaken(2);
 
   // The batch before the damaged one was processed and committed, so the group's offset is at the damaged batch.
-  await expect.poll(() => kafka.admin.committed(halts, halts)).toMatchObject([{ offset: 1 }]);
+  await expect
+    .poll(() => kafka.admin.committed(halts, halts))
+    .toMatchObject([{ offset: 1 }, { offset: 1 }]);
   const { signal } = new AbortController();
   const at = { topic: halts, partition: 0, group: halts, dryRun: false, signal };
   const refused = fakeShell();
@@ -74,15 +77,29 @@ test("a consumer halts at the batch, another continues, and the command skips ex
     ...{ outcome: "would-skip", error: null, dryRun: true, groupOffset: 1, firstOffset: 1 },
     recordsLost: expect.any(Number),
   });
-  expect(await kafka.admin.committed(halts, halts)).toMatchObject([{ offset: 1 }]);
+  expect(await kafka.admin.committed(halts, halts)).toMatchObject([{ offset: 1 }, { offset: 1 }]);
 
   const shell = fakeShell();
   expect(await skipCorrupt(kafka, { ...at, offset: 1 }, shell)).toBe(0);
   expect(shell.output()).toContain("offsets 1 to 1 (its checksum should be");
-  await taker.untilTaken(2);
-  expect(values(taker.taken)).toEqual(["first", "last"]);
-  await Promise.all([consumer.stop(), other.stop()]);
-  expect(await kafka.admin.committed(halts, halts)).toMatchObject([{ offset: 3 }]);
+  await taker.untilTaken(3);
+  expect(values(taker.taken)).toEqual(["first", "other", "last"]);
+  expect(consumer.vitals().halts).toEqual([]);
+  await consumer.stop();
+  expect(await kafka.admin.committed(halts, halts)).toMatchObject([{ offset: 3 }, { offset: 1 }]);
+
+  const range = { topic: halts, partition: 0, from: 0, to: 3, maxBytes: 1, signal };
+  const read = async (more: Partial<ReadRange>) => {
+    const offsets: number[] = [];
+    for await (const records of kafka.read({ ...range, ...more })) {
+      offsets.push(...records.map(({ offset }) => offset));
+    }
+    return offsets;
+  };
+  await expect(read({})).rejects.toThrow("offset 1 is corrupt");
+  const skipped: CorruptBatch[] = [];
+  expect(await read({ onSkipped: (batch) => void skipped.push(batch) })).toEqual([0, 2]);
+  expect(skipped).toMatchObject([{ topic: halts, offset: 1, behind: 2, isEndKnown: true }]);
 
   const whole = fakeShell();
   expect(await skipCorrupt(kafka, { ...at, offset: 1 }, whole)).toBe(1);

@@ -4,7 +4,12 @@ import { Command } from "commander";
 import type { Config } from "../../config/config.ts";
 import { DEAD_LETTER_REASONS, type DeadLetterReason } from "../../domain/dead-letter.ts";
 import { shellWord } from "../../domain/shell-word.ts";
-import { type ClusterOptions, clusterCommand, withCluster } from "../../operate/connect/cluster.ts";
+import {
+  type ClusterOptions,
+  clusterCommand,
+  skippingCorrupt,
+  withCluster,
+} from "../../operate/connect/cluster.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
 import {
   instant,
@@ -59,7 +64,9 @@ function listCommand(shell: Shell, exit: Exit): Command {
       const filter = filterOf(flags);
       const options = { filter, limit: flags.limit ?? null, json: flags.json === true };
       await withCluster(flags, shell, exit, (kafka, config, signal) =>
-        listDeadLetters(kafka, { ...options, ...sourceOf(config), signal }, shell),
+        skippingCorrupt(kafka, shell, 1, (reading) =>
+          listDeadLetters(reading, { ...options, ...sourceOf(config), signal }, shell),
+        ),
       );
     });
 }
@@ -104,7 +111,9 @@ function replayCommand(shell: Shell, exit: Exit): Command {
         resumeArguments: flags.config === undefined ? "" : ` --config ${shellWord(flags.config)}`,
       };
       await withCluster(flags, shell, exit, (kafka, config, signal) =>
-        replayDeadLetters(kafka, { ...options, ...sourceOf(config), signal }, shell),
+        skippingCorrupt(kafka, shell, 1, (reading) =>
+          replayDeadLetters(reading, { ...options, ...sourceOf(config), signal }, shell),
+        ),
       );
     });
 }

@@ -6,7 +6,12 @@ import { CALL_TYPES, type CallType } from "../../domain/call.ts";
 import { visibleLines } from "../../domain/escape-control.ts";
 import { shellWord } from "../../domain/shell-word.ts";
 import type { Kafka } from "../../kafka/port.ts";
-import { type ClusterOptions, clusterCommand, withKafka } from "../../operate/connect/cluster.ts";
+import {
+  type ClusterOptions,
+  clusterCommand,
+  skippingCorrupt,
+  withKafka,
+} from "../../operate/connect/cluster.ts";
 import { configured } from "../../operate/connect/configuration.ts";
 import { configuredTopics } from "../../operate/connect/connection.ts";
 import {
@@ -98,9 +103,11 @@ export function replayCommand(shell: Shell, exit: Exit): Command {
         resumeArguments: flags.config === undefined ? "" : ` --config ${shellWord(flags.config)}`,
       };
       exit(
-        await withKafka(config, shell, flags, (kafka, signal) =>
-          runCallReplay(kafka, { ...options, signal }, shell),
-        ),
+        await withKafka(config, shell, flags, (kafka, signal) => {
+          const run = (reading: Kafka) => runCallReplay(reading, { ...options, signal }, shell);
+          const skips = config.kafka.onCorruptBatch.calls === "skip";
+          return skips ? skippingCorrupt(kafka, shell, 0, run) : run(kafka);
+        }),
       );
     });
 }

@@ -6,9 +6,9 @@
  *   2  refuse if it is intact, or is another batch      nothing has changed
  *   3  commit the offset after the batch                nothing is left to do: the batch is skipped
  *
- * The coordinator rejects the commit while the group has members. A halted stage is a member only while it retries,
- * so the command repeats all steps until the group is empty. Records after the batch that have been processed stay
- * processed.
+ * The coordinator rejects the commit of other processes while the group has members. The command then joins the group
+ * for a moment (`group/commit-as-member.ts`), and repeats all steps if the group rebalances meanwhile. Records after the
+ * batch that have been processed stay processed.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -21,7 +21,7 @@ import { type ExitStatus, type Shell, tell } from "../../operate/connect/shell.t
 import { counted } from "../../words/count.ts";
 
 const TRY_AGAIN_MS = 500;
-/** Longer than the wait of a halted stage between retries, and longer than the session timeout of a dead member. */
+/** Longer than several rebalances, and longer than the session timeout of a dead member. */
 const GIVE_UP_AFTER_MS = 150_000;
 const HAS_MEMBERS = ["UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "REBALANCE_IN_PROGRESS"];
 
@@ -59,7 +59,9 @@ export async function skipCorrupt(
     if (tries === 0 && !json) shell.out(`${foundText(corrupt, group, at.offset)}\n`);
     if (dryRun) return done("would-skip", "Nothing was changed (--dry-run).\n");
     try {
-      await kafka.admin.commit(group, topic, [passedCommit(at, corrupt.behind)]);
+      const commit = passedCommit(at, corrupt.behind);
+      if (tries === 0) await kafka.admin.commit(group, topic, [commit]);
+      else await kafka.commitAsMember(group, [{ topic, ...commit }], signal);
       const text = `Skipped. ${group} continues at offset ${corrupt.behind} within a minute.\n`;
       return done("skipped", text);
     } catch (error) {
@@ -67,10 +69,10 @@ export async function skipCorrupt(
       if (!HAS_MEMBERS.some((type) => types.has(type))) throw error;
     }
     if (performance.now() >= untilMs) {
-      const error = `${group} still has members. Stop the processes of its stage, then try again.`;
+      const error = `${group} keeps rebalancing. Stop the processes of its stage, then try again.`;
       return done("rejected", "", error);
     }
-    if (tries === 0) shell.err(`Waiting until ${group} has no members ...\n`);
+    if (tries === 0) shell.err(`Joining ${group} for a moment, because it has members ...\n`);
     await sleep(TRY_AGAIN_MS, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) throw new Error("interrupted; nothing was changed");
   }

@@ -10,6 +10,7 @@
  *   the offset is after the log end offset         done: the requested records are gone
  *   the topic is missing, no permission, a         throws
  *     corrupt batch
+ *   a corrupt batch, and `onSkipped` is given      is read again; if it is still corrupt, continues after it
  *   any other error, no connection                 the leader is looked up again; after 30 s without a
  *                                                  response: throws
  */
@@ -81,7 +82,7 @@ export class RangeReader {
     using _use = this.#use();
     let position: number | null = range.from;
     while (position !== null && position < to && !signal.aborted) {
-      const step: Step = await this.#step(range, position);
+      const step: Step = await this.#stepOver(range, position);
       position = step.next;
       if (step.records.length > 0) yield step.records;
       else await this.#rest(signal);
@@ -152,6 +153,20 @@ export class RangeReader {
     const isFollowing = this.#waitMaxMs === FOLLOW_WAIT_MAX_MS;
     if (!isFollowing || !this.#clients.throttles.isThrottled()) return;
     await sleep(FOLLOW_WAIT_MAX_MS, undefined, { signal }).catch(() => undefined);
+  }
+
+  /** A batch may have been corrupted in transit, so it is read again before it is skipped. */
+  async #stepOver(range: ReadRange, position: number): Promise<Step> {
+    const { topic, partition, onSkipped } = range;
+    try {
+      return await this.#step(range, position);
+    } catch (error) {
+      if (onSkipped === undefined || corruptBatchOf(error) === null) throw error;
+      const corrupt = await this.corruptionAt({ topic, partition, offset: position });
+      if (corrupt === null) return { records: [], next: position };
+      onSkipped(corrupt);
+      return { records: [], next: corrupt.behind };
+    }
   }
 
   /** Retries until it succeeds or the time is over. */

@@ -7,10 +7,11 @@
  *   leaving    not fetched     drain; then commit; then fence
  *   over       not fetched     stop, crash
  *
- * Some problems last until somebody fixes them: a corrupt batch, a missing permission. If one occurs, the run also
- * drains and commits. Otherwise each later run would start at the same offset and pass on the same records again.
+ * Some problems last until somebody fixes them, such as a missing permission. If one occurs, the run also drains and
+ * commits. Otherwise each later run would start at the same offset and pass on the same records again.
  */
 
+import type { PartitionPlace } from "../../domain/record.ts";
 import { atMost, Signal } from "../../runtime/signal.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { errorKind, errorTypes } from "../cluster/kafka-error.ts";
@@ -33,7 +34,7 @@ import {
   partitionFetchMaxBytes,
 } from "./consumer-times.ts";
 import type { OwnedPartition } from "./owned-partition.ts";
-import { type Memory, Ownership, type Pulse } from "./ownership.ts";
+import { keyOf, type Memory, Ownership, type Pulse } from "./ownership.ts";
 import { SessionLease } from "./session-lease.ts";
 
 type State = "joining" | "taking" | "leaving" | "over";
@@ -44,6 +45,8 @@ export class ConsumerRun implements GroupEvents {
   /** Resolves with the error if the run ends without `stop`, and with null after `stop`. */
   readonly ended: Promise<Error | null>;
   readonly foreignMembers: GroupEvents["foreignMembers"];
+  readonly unreadTopics: GroupEvents["unreadTopics"];
+  readonly #options: Pick<RunOptions, "consume" | "memory">;
   readonly #end: (error: Error | null) => void;
   readonly #onJoined: () => void;
   readonly #onAbandoned: (uncommitted: Error | null) => void;
@@ -62,6 +65,7 @@ export class ConsumerRun implements GroupEvents {
 
   constructor(options: RunOptions) {
     const { consume, memory, sessionTimeoutMs, log } = options;
+    this.#options = options;
     const ended = Promise.withResolvers<Error | null>();
     this.ended = ended.promise;
     this.#end = ended.resolve;
@@ -74,6 +78,7 @@ export class ConsumerRun implements GroupEvents {
     this.#pulse = memory.pulse;
     this.#ownership = new Ownership({ ...options, times, lease, wake: this.#wake });
     this.foreignMembers = options.onForeignMembers;
+    this.unreadTopics = options.onUnreadTopics;
     this.#membership = options.createMembership(memberOptions(options, times), this);
   }
 
@@ -170,6 +175,12 @@ export class ConsumerRun implements GroupEvents {
     return this.#revoking;
   }
 
+  halted(place: PartitionPlace, error: Error, retryInMs: number): void {
+    if (this.#state !== "taking") return;
+    this.#options.memory.halts.set(keyOf(place), error);
+    this.#options.consume.onHalted?.(error, retryInMs);
+  }
+
   failed(error: Error): void {
     void this.#fail(error);
   }
@@ -235,6 +246,7 @@ interface RunOptions extends RunWorld {
   readonly onJoined: () => void;
   /** Called after each rebalance with the client IDs of other programs in the group. */
   readonly onForeignMembers: (clientIds: readonly string[]) => void;
+  readonly onUnreadTopics: (topics: readonly string[]) => void;
   readonly onOffsetReset: () => void;
 }
 

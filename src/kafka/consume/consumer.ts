@@ -4,8 +4,8 @@
  *   a run ends because of                       then
  *   `stop()`                                    done
  *   an outage, a failed rebalance               another run after 0.25 to 5 s, without a limit
- *   a permanent problem: a corrupt batch; a     onCrash, once
- *   missing permission, which is named
+ *   a permanent problem, such as a missing      onCrash, once
+ *   permission, which is named
  *   anything else, five times without a join    onCrash, once
  *   anything else                               another run
  */
@@ -50,6 +50,7 @@ export class KafkaConsumer implements Consumer {
   readonly #memory: Memory = newMemory();
   /** Null if there was none. */
   #foreign: ForeignMembers | null = null;
+  #unreadTopics: readonly string[] = [];
   /** Resolves when the consumer is stopped or has crashed. */
   readonly over: Promise<void>;
   #run: ConsumerRun | null = null;
@@ -95,6 +96,8 @@ export class KafkaConsumer implements Consumer {
       heardAtMs: this.#instant(pulse.heardAtMs),
       isAssigned: this.#run?.isAssigned ?? false,
       foreignMembers: this.#foreign?.now() ?? [],
+      unreadTopics: this.#unreadTopics,
+      halts: [...this.#memory.halts.values()],
     };
   }
 
@@ -119,6 +122,7 @@ export class KafkaConsumer implements Consumer {
         memory: this.#memory,
         onJoined: () => this.#joined(),
         onForeignMembers: (clientIds) => this.#foreignJoined(clientIds),
+        onUnreadTopics: (topics) => this.#unread(topics),
         onOffsetReset: () => {
           this.#offsetResets += 1;
         },
@@ -140,6 +144,13 @@ export class KafkaConsumer implements Consumer {
       }
       await this.#wait(error, kind === "outage");
     }
+  }
+
+  #unread(topics: readonly string[]): void {
+    const isNews = topics.some((topic) => !this.#unreadTopics.includes(topic));
+    this.#unreadTopics = topics;
+    const fields = { group: this.#options.groupId, topics };
+    if (isNews) this.#world.log.error(fields, "kafka.group.unread-topics");
   }
 
   #foreignJoined(clientIds: readonly string[]): void {

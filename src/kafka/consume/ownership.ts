@@ -3,6 +3,7 @@
  * drain (with a time limit), commit, fence.
  */
 
+import type { PartitionPlace } from "../../domain/record.ts";
 import { atMost, type Signal } from "../../runtime/signal.ts";
 import type { Log } from "../../telemetry/log.ts";
 import {
@@ -35,6 +36,8 @@ export interface Memory {
   readonly finished: Map<string, Remembered>;
   /** The last known ID of each topic. */
   readonly topicIds: Map<string, string>;
+  /** By topic and partition: errors that name the corrupt batches at which owned partitions are halted. */
+  readonly halts: Map<string, Error>;
   readonly pulse: Pulse;
 }
 
@@ -47,7 +50,7 @@ export interface Pulse {
 
 export function newMemory(): Memory {
   const pulse = { fetchedAtMs: null, heardAtMs: null, commitFailures: 0 };
-  return { finished: new Map(), topicIds: new Map(), pulse };
+  return { finished: new Map(), topicIds: new Map(), halts: new Map(), pulse };
 }
 
 interface OwnershipOptions {
@@ -87,6 +90,10 @@ export class Ownership implements PartitionOwner {
     const all = Object.entries(assignment).flatMap(([topic, partitions]) =>
       partitions.map((partition) => ({ topic, partition })),
     );
+    // A partition that this member has again is still halted until it reads past the batch.
+    const { halts } = this.#options.memory;
+    const assigned = new Set(all.map(keyOf));
+    for (const key of halts.keys()) if (!assigned.has(key)) halts.delete(key);
     const shared = new ByteBudget(maxBytes, commonBudget);
     const passing = new ByteBudget(maxBytes, commonBudget, 1 / PASSING_SHARE);
     this.#own(
@@ -150,6 +157,8 @@ export class Ownership implements PartitionOwner {
       const owned = this.#find(topic, partition);
       if (owned === undefined || batch.from !== member.positionOf(topic, partition)) continue;
       if (corrupt !== null && owned.isNewCorruption(corrupt)) continue;
+      const { halts } = this.#options.memory;
+      if (halts.size > 0 && last !== null) halts.delete(keyOf(owned));
       const remembered = this.#options.memory.finished.get(keyOf(owned)) ?? null;
       if (!owned.offer(batch, remembered)) this.#restart(owned).offer(batch, null);
       if (last !== null) member.advance(topic, partition, last);
@@ -281,6 +290,6 @@ function isNews(owned: OwnedPartition, before: FetchedOffset): boolean {
   return before.offset !== OUT_OF_RANGE || owned.hasReadSince;
 }
 
-function keyOf({ topic, partition }: OwnedPartition): string {
+export function keyOf({ topic, partition }: PartitionPlace): string {
   return `${topic}/${partition}`;
 }

@@ -1,6 +1,15 @@
 /**
- * Assigns a group's partitions to its members, in the format and with the algorithm of kafkajs' round-robin assigner,
- * so that members that still use kafkajs can be in the same group.
+ * Assigns a group's partitions to its members, in the format of kafkajs' round-robin assigner, so that members that
+ * still use kafkajs can be in the same group. If all members read the same topics, the result is also the same.
+ *
+ *   a partition of a topic that             is assigned to
+ *   one process reads                       this process
+ *   several processes read                  the one that has the fewest partitions so far; topics that few
+ *                                           processes read are assigned first
+ *   a process reads, but whose partitions   nobody: that is reported, and the group's leader assigns again
+ *   the group's leader cannot see           when it sees them
+ *
+ * So processes with different topics can be in one group, as during a rolling change of `topics.calls`.
  *
  * Only Switchyard's processes get partitions. Otherwise another program that joins one of Switchyard's groups
  * would read and commit calls, so that these would never be delivered.
@@ -30,6 +39,15 @@ export function clientIdOf(memberId: string): string {
   return memberId.slice(0, -(UUID_LENGTH + 1));
 }
 
+/** The topics that a member reads; none if its subscription cannot be read. */
+export function readSubscription(metadata: Buffer): readonly string[] {
+  try {
+    return MemberMetadata.decode(metadata)?.topics ?? [];
+  } catch {
+    return [];
+  }
+}
+
 export function encodeSubscription(topics: readonly string[]): Buffer {
   return MemberMetadata.encode({ version: VERSION, topics: [...topics], userData: NO_DATA });
 }
@@ -44,26 +62,38 @@ interface Shares {
   readonly foreign: readonly string[];
 }
 
-/** @param topics the number of partitions of each topic. */
+/** A member of the group, and the topics that it reads. */
+export interface Subscriber {
+  readonly memberId: string;
+  readonly topics: readonly string[];
+}
+
+/** @param partitions the number of partitions of each topic. */
 export function shareOut(
-  memberIds: readonly string[],
+  members: readonly Subscriber[],
   ownClientId: string,
-  topics: ReadonlyMap<string, number>,
+  partitions: ReadonlyMap<string, number>,
 ): Shares {
-  const isOwn = (memberId: string): boolean => clientIdOf(memberId) === ownClientId;
-  const own = memberIds.filter(isOwn).toSorted();
-  const shares = new Map<string, Record<string, number[]>>(memberIds.map((id) => [id, {}]));
-  let turn = 0;
-  for (const [topic, partitions] of topics) {
-    for (let partition = 0; partition < partitions; partition += 1) {
-      const share = shares.get(own[turn % own.length] ?? "");
-      turn += 1;
-      if (share !== undefined) share[topic] = [...(share[topic] ?? []), partition];
+  const isOwn = ({ memberId }: Subscriber): boolean => clientIdOf(memberId) === ownClientId;
+  const all = members
+    .toSorted((one, other) => (one.memberId < other.memberId ? -1 : 1))
+    .map((member) => ({ member, count: 0, assignment: {} as Record<string, number[]> }));
+  const readers = [...partitions]
+    .map(([topic, count]) => {
+      const of = all.filter(({ member }) => isOwn(member) && member.topics.includes(topic));
+      return { topic, count, of };
+    })
+    .toSorted((one, other) => one.of.length - other.of.length);
+  for (const { topic, count, of } of readers) {
+    for (let partition = 0; partition < count && of.length > 0; partition += 1) {
+      const next = of.reduce((least, each) => (each.count < least.count ? each : least));
+      next.assignment[topic] = [...(next.assignment[topic] ?? []), partition];
+      next.count += 1;
     }
   }
   return {
     // Clients in other languages cannot read an assignment of zero bytes.
-    assignments: [...shares].map(([memberId, assignment]) => ({
+    assignments: all.map(({ member: { memberId }, assignment }) => ({
       memberId,
       memberAssignment: MemberAssignment.encode({
         version: VERSION,
@@ -71,7 +101,7 @@ export function shareOut(
         userData: NO_DATA,
       }),
     })),
-    foreign: memberIds.filter((memberId) => !isOwn(memberId)).map(clientIdOf),
+    foreign: members.filter((each) => !isOwn(each)).map(({ memberId }) => clientIdOf(memberId)),
   };
 }
 

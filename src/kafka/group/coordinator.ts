@@ -31,7 +31,7 @@ import {
 } from "../wire/group-requests.ts";
 import { COMMIT, HEARTBEAT } from "../wire/request-kinds.ts";
 import { commonVersion, type RequestKind } from "../wire/request-version.ts";
-import { PROTOCOL } from "./assignment.ts";
+import { PROTOCOL, readSubscription, type Subscriber } from "./assignment.ts";
 
 /** After a regular handover, brokers return the new coordinator within a second or two. */
 const WAITS_MS = [0, 100, 300, 600, 1_000];
@@ -58,7 +58,7 @@ export interface JoinOptions {
 export interface Joined extends MemberIdentity {
   readonly leaderId: string;
   /** Only for the leader; otherwise empty. */
-  readonly memberIds: readonly string[];
+  readonly members: readonly Subscriber[];
 }
 
 interface JoinResponse {
@@ -66,7 +66,7 @@ interface JoinResponse {
   readonly generationId: number;
   readonly leaderId: string;
   readonly memberId: string;
-  readonly members: readonly { readonly memberId: string }[];
+  readonly members: readonly { readonly memberId: string; readonly memberMetadata: Buffer }[];
 }
 
 interface CoordinatorOptions {
@@ -114,8 +114,10 @@ export class Coordinator {
       joined = await send(joined.memberId);
     }
     this.#assertDone(joined.errorCode);
-    const memberIds = joined.members.map((member) => member.memberId);
-    return { ...joined, memberIds };
+    const members = joined.members.map(({ memberId: id, memberMetadata }) => {
+      return { memberId: id, topics: readSubscription(memberMetadata) };
+    });
+    return { ...joined, members };
   }
 
   /** @param assignments from the leader; otherwise empty. @returns this member's assignment. */

@@ -87,7 +87,7 @@ export class GroupMember implements Membership, Member {
   readonly #stopping = new AbortController();
   /** Fired when waits must not last any longer. */
   readonly #wake = new Signal();
-  readonly #watching: WatchingTopics;
+  #watching: WatchingTopics;
   readonly #watched: WatchedGroup;
   /** The identity from the latest join. Kept until the next join is done, because that starts with a commit. */
   #identity = NOT_JOINED;
@@ -108,7 +108,7 @@ export class GroupMember implements Membership, Member {
     const { brokers } = leaders;
     this.#coordinator = new Coordinator({ groupId, brokers, connections, signal, wake });
     this.#starts = new StartOffsets(this.#coordinator, leaders, connections, wake);
-    this.#watching = { topics, found: () => this.#tenure?.place() };
+    this.#watching = this.#watchingOf(topics);
     this.#watched = { sendHeartbeat: (agoMs) => this.#watchedHeartbeat(agoMs) };
   }
 
@@ -215,7 +215,10 @@ export class GroupMember implements Membership, Member {
     const identity = { memberId, generationId };
     this.#identity = identity;
     const isLeader = leaderId === memberId;
-    const partitions = isLeader ? this.#partitions() : new Map<string, number>();
+    const partitions = isLeader ? await this.#shared(joined) : new Map<string, number>();
+    this.#watch([...new Set([...topics, ...partitions.keys()])]);
+    const unread = [...partitions].flatMap(([topic, count]) => (count === 0 ? [topic] : []));
+    this.#events.unreadTopics(unread);
     const shares = isLeader ? this.#shareOut(joined, partitions) : [];
     const assignment = readAssignment(await this.#coordinator.sync(identity, shares), topics);
     if (!isLeader) {
@@ -244,8 +247,37 @@ export class GroupMember implements Membership, Member {
     return new Map(partitions);
   }
 
-  #shareOut({ memberIds }: Joined, partitions: ReadonlyMap<string, number>) {
-    const { assignments, foreign } = shareOut(memberIds, this.#world.clientId, partitions);
+  /**
+   * The number of partitions of each topic that a process in the group reads; 0 for a topic that only others read, and
+   * that this process cannot see.
+   */
+  async #shared({ members }: Joined): Promise<ReadonlyMap<string, number>> {
+    const { clientId, leaders } = this.#world;
+    const own = this.#partitions();
+    const read = members.flatMap(({ memberId, topics }) =>
+      clientIdOf(memberId) === clientId ? topics : [],
+    );
+    const others = [...new Set(read)].filter((topic) => !own.has(topic)).toSorted();
+    if (others.length > 0) await leaders.load(others);
+    const found = others.map((topic) => [topic, leaders.of(topic)?.nodes.length ?? 0] as const);
+    return new Map([...own, ...found]);
+  }
+
+  #watchingOf(topics: readonly string[]): WatchingTopics {
+    return { topics, found: () => this.#tenure?.place() };
+  }
+
+  /** The leader also watches the topics that only others read. */
+  #watch(topics: readonly string[]): void {
+    const before = this.#watching;
+    if (topics.join() === before.topics.join()) return;
+    this.#watching = this.#watchingOf(topics);
+    this.#world.leaders.add(this.#watching);
+    this.#world.leaders.delete(before);
+  }
+
+  #shareOut({ members }: Joined, partitions: ReadonlyMap<string, number>) {
+    const { assignments, foreign } = shareOut(members, this.#world.clientId, partitions);
     this.#events.foreignMembers(foreign);
     return assignments;
   }

@@ -10,6 +10,7 @@
  * recreated after the join, the member joins again.
  */
 
+import { corruptBatchOf } from "../../domain/corrupt-batch.ts";
 import type { Signal } from "../../runtime/signal.ts";
 import { errorKind, errorTypes, protocolError } from "../cluster/kafka-error.ts";
 import type { LeaderTable } from "../cluster/leader-table.ts";
@@ -184,9 +185,11 @@ export class StartOffsets {
  *   the topic is unknown, as after a     the same, if the topic's ID is still the same; otherwise the member
  *   broker's restart                     joins again, which compares the ID with that of the commits
  *   any other temporary one              the partition is fetched again
+ *   a corrupt batch                      this partition halts: it is fetched again after 1 to 60 s, and only
+ *                                        the others continue
  *   anything else                        the member fails
  */
-type PartitionStep = "reset" | "find-leader" | "compare-topic" | "again" | "fail";
+type PartitionStep = "reset" | "find-leader" | "compare-topic" | "again" | "halt" | "fail";
 
 const MOVED = [
   "LEADER_NOT_AVAILABLE",
@@ -201,5 +204,6 @@ export function stepAfter(error: unknown): PartitionStep {
   if (types.has("OFFSET_OUT_OF_RANGE")) return "reset";
   if (MOVED.some((type) => types.has(type))) return "find-leader";
   if (types.has("UNKNOWN_TOPIC_OR_PARTITION")) return "compare-topic";
+  if (corruptBatchOf(error) !== null) return "halt";
   return errorKind(error) === "outage" ? "again" : "fail";
 }

@@ -20,10 +20,12 @@ import { type StartOffsets, stepAfter } from "./start-offsets.ts";
 
 const AGAIN_MS = 300;
 const LEADERLESS_AGAIN_MS = 1_000;
+const HALT_MIN_MS = 1_000;
+const HALT_MAX_MS = 60_000;
 
 interface TenureOptions {
   readonly options: MembershipOptions;
-  readonly events: Pick<GroupEvents, "fetched" | "offsetsFetched">;
+  readonly events: Pick<GroupEvents, "fetched" | "offsetsFetched" | "halted">;
   readonly leaders: LeaderTable;
   readonly sources: FetchSources;
   readonly starts: StartOffsets;
@@ -44,6 +46,8 @@ export class Tenure implements CursorOwner {
   #isOver = false;
   /** The leaders with which all cursors were placed; null if a cursor has no source. */
   #placedBy: readonly unknown[] | null = null;
+  /** For each partition that is halted at a corrupt batch, how long it waited last. */
+  readonly #haltsMs = new Map<string, number>();
   /** `true` while leaders are about to be looked up again. */
   #isWaitingForLeader = false;
 
@@ -127,9 +131,10 @@ export class Tenure implements CursorOwner {
   }
 
   #knownLeaders(): readonly unknown[] {
-    const { leaders, options } = this.#options;
+    const { leaders, options, shared } = this.#options;
     const changes: unknown = leaders.addressChanges;
-    return [changes].concat(options.topics.map((topic) => leaders.of(topic)));
+    const topics = shared.size > options.topics.length ? [...shared.keys()] : options.topics;
+    return [changes].concat(topics.map((topic) => leaders.of(topic)));
   }
 
   async #waitForLeader(): Promise<void> {
@@ -154,6 +159,7 @@ export class Tenure implements CursorOwner {
   readonly #isWanted = (): boolean => !this.#isOver;
 
   fetched(cursor: Cursor, batch: FetchedBatch): void {
+    this.#haltsMs.delete(cursor.key);
     const done = this.#options.events.fetched(batch);
     if (done === undefined) this.#giveBack(cursor, batch);
     else void done.then(() => this.#giveBack(cursor, batch));
@@ -175,6 +181,7 @@ export class Tenure implements CursorOwner {
     const { leaders, starts, wake, onStale } = this.#options;
     const step = stepAfter(error);
     if (step === "fail") return this.#failed(error);
+    if (step === "halt") return this.#halt(cursor, error);
     try {
       if (step === "reset") return await this.#reset(cursor);
       leaders.refresh([cursor.topic]);
@@ -186,6 +193,15 @@ export class Tenure implements CursorOwner {
     } catch (failure) {
       this.#failed(asError(failure));
     }
+  }
+
+  async #halt(cursor: Cursor, error: Error): Promise<void> {
+    const lastMs = this.#haltsMs.get(cursor.key) ?? 0;
+    const waitMs = Math.min(Math.max(HALT_MIN_MS, 2 * lastMs), HALT_MAX_MS);
+    this.#haltsMs.set(cursor.key, waitMs);
+    this.#options.events.halted(cursor, error, waitMs);
+    await this.#options.wake.wait(waitMs);
+    if (!this.#isOver) cursor.give();
   }
 
   async #reset(cursor: Cursor): Promise<void> {

@@ -12,6 +12,7 @@
 import { Command, Option } from "commander";
 
 import type { Config } from "../../config/config.ts";
+import { type CorruptBatch, skippedText } from "../../domain/corrupt-batch.ts";
 import { visibleLines } from "../../domain/escape-control.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { shutdownSignal } from "../../runtime/shutdown.ts";
@@ -83,6 +84,27 @@ export async function withKafka<Result>(
   } finally {
     await kafka.close();
   }
+}
+
+/**
+ * Runs `work` with reads that skip corrupt batches, each of which is named on standard error.
+ *
+ * @param skippedStatus the result if batches were skipped and `work` returned 0.
+ */
+export async function skippingCorrupt(
+  kafka: Kafka,
+  shell: Shell,
+  skippedStatus: ExitStatus,
+  work: (kafka: Kafka) => Promise<ExitStatus>,
+): Promise<ExitStatus> {
+  const told = new Set<string>();
+  const onSkipped = (batch: CorruptBatch): void => {
+    const text = skippedText(batch);
+    if (!told.has(text)) shell.err(`${shell.errColors.red("skipped:")} ${visibleLines(text)}\n`);
+    told.add(text);
+  };
+  const status = await work({ ...kafka, read: (range) => kafka.read({ ...range, onSkipped }) });
+  return status === 0 && told.size > 0 ? skippedStatus : status;
 }
 
 /** After 2 s, prints that the command is waiting for Kafka, and why. */

@@ -16,6 +16,7 @@ import type { Clock } from "../../runtime/clock.ts";
 import { KeptConsumer } from "../../stage/keep-consuming.ts";
 import { serialRunner } from "../../stage/serial-runner.ts";
 import type { TopicKeeper } from "../../stage/topic-keeper.ts";
+import { haltTexts } from "../../stage/watch-consumer.ts";
 import type { Metrics } from "../../telemetry/instruments.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { type OperatorEvent, readEvent } from "./event.ts";
@@ -57,6 +58,7 @@ export function postEvents(deps: PostDeps, { topic, group, post }: PostedTopic):
     whenFull: "pause" as const,
     drainLimitMs: DRAIN_LIMIT_MS,
     onAssigned: (assigned: AssignedPartition) => postsOf(assigned, { clock, state, post }),
+    onHalted: (error: Error) => onCrash(error),
   };
   const onCrash = (error: Error) =>
     log.warn({ topic, error: error.message }, "operator-events.write-failed");
@@ -64,7 +66,7 @@ export function postEvents(deps: PostDeps, { topic, group, post }: PostedTopic):
   // If the consumer is stopped before it has joined, `joined` rejects.
   consumer.joined.catch(() => undefined);
   return {
-    healthProblems: () => state.healthProblems(),
+    healthProblems: () => [...state.healthProblems(), ...haltTexts(consumer.vitals())],
     [Symbol.asyncDispose]: () => consumer.stop(),
   };
 }

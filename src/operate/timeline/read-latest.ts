@@ -43,7 +43,7 @@ interface Latest<Found> {
   readonly sinceMs: number;
   /** Number of records read. */
   readonly looked: number;
-  /** True if the signal ended the search before enough records were found. */
+  /** True if the signal ended the search before enough records were found, or a corrupt batch was skipped. */
   readonly isCut: boolean;
 }
 
@@ -64,11 +64,15 @@ export async function readLatest<Found>(
   const parts = await partsOf(kafka, topic, sinceMs);
   let found: { readonly atMs: number; readonly value: Found }[] = [];
   let looked = 0;
+  let isCorrupt = false;
+  const onSkipped = () => {
+    isCorrupt = true;
+  };
   const readPiece = async (part: Part, size: number) => {
     const [from, to] = [Math.max(part.from, part.to - size), part.to];
-    const range = { topic, partition: part.partition, from, to, maxBytes: READ_MAX_BYTES, signal };
+    const range = { topic, partition: part.partition, from, to, maxBytes: READ_MAX_BYTES };
     let firstMs: number | null = null;
-    for await (const records of kafka.read(range)) {
+    for await (const records of kafka.read({ ...range, signal, onSkipped })) {
       for (const record of records) {
         firstMs ??= record.timestampMs;
         if (record.timestampMs < sinceMs) continue;
@@ -86,7 +90,7 @@ export async function readLatest<Found>(
   const result = (isCut: boolean): Latest<Found> => {
     const left = parts.filter((part) => part.to > part.from);
     const reached = left.map(({ reachedMs }) => Math.min(reachedMs, nowMs()));
-    return { found, sinceMs: Math.max(sinceMs, ...reached), looked, isCut };
+    return { found, sinceMs: Math.max(sinceMs, ...reached), looked, isCut: isCut || isCorrupt };
   };
   for (let size = FIRST_PIECE; ; size = Math.min(2 * size, PIECE_MAX)) {
     const enoughMs = found[most - 1]?.atMs ?? Number.NEGATIVE_INFINITY;

@@ -1,5 +1,6 @@
 /** Reads parts of many partitions in parallel. */
 
+import { type CorruptBatch, skippedText } from "../../domain/corrupt-batch.ts";
 import type { IncomingRecord, RecordPlace } from "../../domain/record.ts";
 import { type Kafka, type PartitionOffsets, partitionOfKey } from "../../kafka/port.ts";
 import { asError } from "../../runtime/as-error.ts";
@@ -94,7 +95,9 @@ export class Scan {
 
   async #read(part: Part, take: Take): Promise<void> {
     const { kafka, signal, onRead } = this.#ports;
-    for await (const records of kafka.read({ ...part, maxBytes: READ_MAX_BYTES, signal })) {
+    const onSkipped = (batch: CorruptBatch) => this.#unread.set(part.topic, skippedText(batch));
+    const range = { ...part, maxBytes: READ_MAX_BYTES, signal, onSkipped };
+    for await (const records of kafka.read(range)) {
       for (const record of records) {
         const taking = take(record);
         if (taking !== undefined) await taking;

@@ -70,6 +70,14 @@ export const KAFKA_LINES = {
     action: "Give that program its own group. `fix` lists the members with their hosts.",
     fields: ["group", "clients", "fix"],
   },
+  "kafka.group.unread-topics": {
+    levels: ["error"],
+    meaning:
+      "Other processes in the group read these topics, but nobody gets their partitions, because " +
+      "this process, which leads the group, cannot see the topics.",
+    action: "Create the topics, or grant this process the permission `Describe` on them.",
+    fields: ["group", "topics"],
+  },
   "kafka.commit.metadata-rejected": {
     levels: ["warn"],
     meaning:

@@ -131,9 +131,11 @@ export const RUN_LINES = {
   },
   "stage.halted": {
     levels: ["error"],
-    meaning: "A stage halted at a corrupt batch, and tries to read the batch again.",
+    meaning:
+      "A partition is halted at a corrupt batch, which is read again at `retryAt`. The stage's other " +
+      "partitions continue.",
     action: "[Recover or skip the batch](troubleshooting.md#corrupt-batches).",
-    fields: ["stage", "topics", "error", "topic", "partition", "offset", "retryAt"],
+    fields: ["stage", "destination", "error", "topic", "partition", "offset", "retryAt"],
   },
   "stage.restarting": {
     levels: ["error"],

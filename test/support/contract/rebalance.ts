@@ -88,6 +88,25 @@ function testSecondMember(bench: Bench): void {
 }
 
 function testMembers(bench: Bench): void {
+  test("of members with different topics, each gets all partitions of its own topic", async () => {
+    const kafka = bench.connect();
+    const topics = [await bench.topic(kafka, 2), await bench.topic(kafka, 2)] as const;
+    const takers = topics.map(() => new Taker({ finishesAtOnce: true }));
+    const consumers = takers.map((taker, at) =>
+      bench.consume(bench.connect(), taker, {
+        groupId: topics[0],
+        topics: at === 0 ? [topics[0]] : [topics[1]],
+      }),
+    );
+    await Promise.all(consumers.map(({ joined }) => joined));
+    for (const topic of topics) for (const at of [0, 1]) await bench.fill(kafka, topic, 3, at);
+    await Promise.all(takers.map((taker) => taker.untilTaken(6)));
+    for (const [at, { taken }] of takers.entries()) {
+      expect(new Set(taken.map(({ topic }) => topic))).toEqual(new Set([topics[at]]));
+    }
+    await Promise.all(consumers.map((consumer) => consumer.stop()));
+  });
+
   test("a member that leaves hands its partitions to the one that stays", async () => {
     const kafka = bench.connect();
     const topic = await bench.topic(kafka, 2);

@@ -6,6 +6,7 @@
 import type { LeaderTable } from "../../../src/kafka/cluster/leader-table.ts";
 import type { Cursor } from "../../../src/kafka/fetch/cursor.ts";
 import type { FetchSources } from "../../../src/kafka/fetch/sources.ts";
+import { encodeSubscription } from "../../../src/kafka/group/assignment.ts";
 import { GroupWatch } from "../../../src/kafka/group/group-watch.ts";
 import type { GroupWorld as World } from "../../../src/kafka/group/member.ts";
 import { AssignerProtocol } from "../../../src/kafka/kafkajs/kafkajs.ts";
@@ -32,6 +33,8 @@ class Coordinator {
   /** The member IDs with which this process has joined. */
   readonly joinedAs: string[] = [];
   isLeader = false;
+  /** Of another process in the group, which this member sees if it leads the group. */
+  otherSubscription: Buffer = encodeSubscription([]);
   /** `true` if the broker assigns the partitions, because another member has the consumer protocol. */
   hasNoLeader = false;
   partitions: readonly number[] = [PARTITION];
@@ -64,7 +67,9 @@ class Coordinator {
     const own = `${CLIENT_ID}-${uuid}`;
     if (memberId === "") return { errorCode: 79, memberId: own, members: [] };
     const leaderId = this.hasNoLeader ? "" : this.isLeader ? own : `another-${uuid}`;
-    const members = this.isLeader ? [{ memberId: own }] : [];
+    const memberMetadata = encodeSubscription([TOPIC]);
+    const other = { memberId: `${own.slice(0, -1)}2`, memberMetadata: this.otherSubscription };
+    const members = this.isLeader ? [{ memberId: own, memberMetadata }, other] : [];
     return { errorCode: 0, generationId: 1, leaderId, memberId, members };
   }
 
@@ -97,6 +102,8 @@ export class GroupWorld {
   /** The topic's error code in the table of leaders. */
   topicError = 0;
   partitionCount = 1;
+  /** The leaders of any other topic's partitions. */
+  otherNodes: readonly number[] = [];
   topicId = "an-id";
   /** How often leaders were looked up because they may have moved. */
   refreshes = 0;
@@ -125,7 +132,10 @@ export class GroupWorld {
       },
       delete: () => undefined,
       addressChanges: 0,
-      of: () => ({ errorCode: this.topicError, nodes: Array(this.partitionCount).fill(1) }),
+      of: (topic: string) =>
+        topic === TOPIC
+          ? { errorCode: this.topicError, nodes: Array(this.partitionCount).fill(1) }
+          : { errorCode: this.otherNodes.length === 0 ? 3 : 0, nodes: this.otherNodes },
       leaderOf: () => ADDRESS,
       load: async () => undefined,
       refresh: () => {

@@ -78,6 +78,8 @@ export class MemoryConsumer implements Consumer, Member {
       heardAtMs: this.#fetchedAtMs,
       commitFailures: 0,
       foreignMembers: [],
+      unreadTopics: [],
+      halts: [],
     };
   }
 

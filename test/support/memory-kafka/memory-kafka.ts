@@ -141,6 +141,11 @@ export class MemoryKafka implements Kafka {
     return Promise.resolve(null);
   }
 
+  /** Only needed after `corruptionAt`. */
+  commitAsMember(): Promise<void> {
+    return Promise.reject(new Error("there are no corrupt batches here"));
+  }
+
   /** The log end offsets of consumers are always current while the brokers are up. */
   watch(): ClusterView {
     const { network, clock } = this.#broker;

@@ -203,6 +203,7 @@ export class AudienceWorld {
       read: (range) => this.#slowly(kafka.read(range)),
       follow: (range) => kafka.follow(range),
       corruptionAt: () => kafka.corruptionAt(),
+      commitAsMember: () => kafka.commitAsMember(),
       watch: () => kafka.watch(),
       producer: () => kafka.producer(),
       close: () => kafka.close(),

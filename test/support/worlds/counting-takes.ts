@@ -22,6 +22,7 @@ export function countingTakes(kafka: Kafka, counts: { takes: number }): Kafka {
     follow: (range) => kafka.follow(range),
     watch: () => kafka.watch(),
     corruptionAt: (place) => kafka.corruptionAt(place),
+    commitAsMember: (...commit) => kafka.commitAsMember(...commit),
     consume: (options) => kafka.consume({ ...options, onAssigned: onAssigned(options) }),
     producer: () => kafka.producer(),
     close: () => kafka.close(),

@@ -1,13 +1,8 @@
-// A corrupt batch halts the stage that reads it, which is reported. Any other failure ends the program.
+// A corrupt batch halts its partition, which is reported. Any other failure ends the program.
 
 import { expect, test } from "vitest";
 import { CorruptBatchError, type OnCorruptBatch } from "../../../src/domain/corrupt-batch.ts";
-import type {
-  ConsumeOptions,
-  Consumer,
-  Kafka,
-  PartitionProgress,
-} from "../../../src/kafka/port.ts";
+import type { ConsumeOptions, Consumer, Kafka } from "../../../src/kafka/port.ts";
 import { startConsuming } from "../../../src/stage/consuming-stage.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
@@ -15,14 +10,15 @@ import { LogLines } from "../../support/log/log-lines.ts";
 
 function world(onCorruptBatch?: OnCorruptBatch) {
   const started: ConsumeOptions[] = [];
-  const reading: PartitionProgress[] = [];
+  const halts: Error[] = [];
+  const unreadTopics: string[] = [];
   const consume = (options: ConsumeOptions): Consumer => {
     started.push(options);
-    const counts = { progress: () => reading, rebalances: () => 0, offsetResets: () => 0 };
+    const counts = { progress: () => [], rebalances: () => 0, offsetResets: () => 0 };
     const vitals = {
       isAssigned: true,
       ...{ fetchedAtMs: 0, heardAtMs: 0 },
-      ...{ commitFailures: 0, foreignMembers: [] as string[] },
+      ...{ commitFailures: 0, foreignMembers: [] as string[], unreadTopics, halts },
     };
     return {
       joined: Promise.resolve(),
@@ -62,7 +58,7 @@ function world(onCorruptBatch?: OnCorruptBatch) {
       healthProblems: () => [],
     },
   );
-  return { stage, started, reading, clock, lines, metrics, fatal };
+  return { stage, started, halts, unreadTopics, clock, lines, metrics, fatal };
 }
 
 const CORRUPT = new CorruptBatchError("its length is 0", 42, {
@@ -70,39 +66,36 @@ const CORRUPT = new CorruptBatchError("its length is 0", 42, {
   corruption: "its length is 0",
 });
 
-test("a corrupt batch halts the stage: it is named, and tried again", async () => {
-  const { stage, started, reading, clock, lines, metrics, fatal } = world();
-  started[0]?.onCrash(CORRUPT);
-  const reported = [
+test("a corrupt batch halts its partition: it is named as long as the consumer reports it", async () => {
+  const { stage, started, halts, lines, metrics, fatal } = world();
+  halts.push(CORRUPT);
+  started[0]?.onHalted?.(CORRUPT, 2_000);
+  expect(stage.healthProblems()).toEqual([
     expect.stringContaining("halted: The record batch at topic calls, partition 3"),
-  ];
-  expect(stage.healthProblems()).toEqual(reported);
-  expect(lines.seen).toEqual(["stage.halted"]);
-  expect(await metrics.text()).toContain(
-    'switchyard_consumer_restarts_total{stage="route",destination=""} 1',
-  );
+  ]);
+  expect(lines.lines).toMatchObject([
+    {
+      msg: "stage.halted",
+      fields: { ...{ stage: "route", destination: "", topic: "calls", partition: 3, offset: 42 } },
+    },
+  ]);
   const halted = 'switchyard_consumer_halted{stage="route",destination=""}';
   const at =
     'switchyard_consumer_halted_offset{stage="route",destination="",topic="calls",partition="3"}';
   expect(await metrics.text()).toContain(`${halted} 1`);
   expect(await metrics.text()).toContain(`${at} 42`);
-  // The consumer has joined again, and has not reached the batch yet: a slow rejoin does not end the halt.
-  const place = { topic: "calls", partition: 3, position: 42, end: 100, endAtMs: 0 };
-  reading.push({ ...place, next: 42, inFlight: 0, oldestUnfinishedMs: null });
-  await clock.advance(40_000);
-  expect(started).toHaveLength(2);
-  expect(stage.healthProblems()).toEqual(reported);
-  expect(await metrics.text()).toContain(`${at} 42`);
-  reading[0] = { ...place, next: 43, inFlight: 0, oldestUnfinishedMs: null };
+  halts.pop();
   expect(await metrics.text()).toContain(`${halted} 0`);
   expect(await metrics.text()).not.toContain("switchyard_consumer_halted_offset{");
   expect(stage.healthProblems()).toEqual([]);
-  started[1]?.onCrash(new Error("crashed", { cause: CORRUPT }));
-  await clock.advance(1_999);
-  expect(started).toHaveLength(2);
-  await clock.advance(1);
-  expect(started).toHaveLength(3);
-  expect(fatal).toEqual([]);
+  expect([started.length, fatal]).toEqual([1, []]);
+  await stage[Symbol.asyncDispose]();
+});
+
+test("topics that nobody in the group can get are named", async () => {
+  const { stage, unreadTopics } = world();
+  unreadTopics.push("raw-b");
+  expect(stage.healthProblems()).toEqual([expect.stringContaining("nobody reads raw-b: ")]);
   await stage[Symbol.asyncDispose]();
 });
 

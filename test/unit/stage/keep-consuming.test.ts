@@ -23,7 +23,12 @@ const OPTIONS = {
 const VITALS = {
   isAssigned: true,
   ...{ fetchedAtMs: 5, heardAtMs: 6 },
-  ...{ commitFailures: 0, foreignMembers: [] as string[] },
+  ...{
+    commitFailures: 0,
+    foreignMembers: [] as string[],
+    unreadTopics: [] as string[],
+    halts: [] as Error[],
+  },
 };
 
 /** Creates consumers whose counters and crashes the test controls. */

@@ -31,6 +31,8 @@ test("a consumer's lag, oldest record and counts are shown until it is no longer
     heardAtMs: 9_500,
     commitFailures: 2,
     foreignMembers: ["a-script"],
+    unreadTopics: [] as string[],
+    halts: [] as Error[],
   };
   const consumer = {
     progress: () => [at(10, 15, 4_000), at(3, 3, null), at(5, 4, 2_500)],
@@ -64,7 +66,7 @@ test("a consumer's lag, oldest record and counts are shown until it is no longer
   expect(shown).toContain(`switchyard_consumer_foreign_members{${of}} 1\n`);
   expect(shown).toContain('switchyard_consumers_with_unknown_lag{stage="route"} 0\n');
   // The consumer has lost its partitions: their lag is unknown, which is not the same as 0.
-  vitals = { ...vitals, isAssigned: false, commitFailures: 3, foreignMembers: [] };
+  vitals = { ...vitals, isAssigned: false, commitFailures: 3, foreignMembers: [], halts: [] };
   const lost = await metrics.text();
   expect(lost).not.toContain("switchyard_consumer_lag_records{");
   expect(lost).not.toContain("switchyard_consumer_foreign_members{");

@@ -24,7 +24,12 @@ const DELAYS = ["10s", "30s", "2m", "5m", "15m", "30m", "60m"];
 const VITALS = {
   isAssigned: true,
   ...{ fetchedAtMs: 9_000, heardAtMs: 9_000 },
-  ...{ commitFailures: 0, foreignMembers: [] as string[] },
+  ...{
+    commitFailures: 0,
+    foreignMembers: [] as string[],
+    unreadTopics: [] as string[],
+    halts: [] as Error[],
+  },
 };
 
 /** Makes one delivery of each destination wait for each retry delay. */

@@ -6,12 +6,17 @@ import { CorruptBatchError } from "../../../../src/domain/corrupt-batch.ts";
 import { CommitPace } from "../../../../src/kafka/consume/commit-pace.ts";
 import { ConsumerRun } from "../../../../src/kafka/consume/consumer-run.ts";
 import { newMemory } from "../../../../src/kafka/consume/ownership.ts";
+import { encodeSubscription } from "../../../../src/kafka/group/assignment.ts";
 import { GroupMember } from "../../../../src/kafka/group/member.ts";
 import { Taker } from "../../../support/contract/taker.ts";
 import { GroupWorld, TOPIC } from "../../../support/kafka-group/group-world.ts";
 import { LogLines } from "../../../support/log/log-lines.ts";
 
-const CORRUPT = new CorruptBatchError("its length is 0", 10);
+const CORRUPT = new CorruptBatchError("its length is 0", 10, {
+  ...{ topic: TOPIC, partition: 0, offset: 10, behind: 11, isEndKnown: true },
+  corruption: "its length is 0",
+});
+const FORBIDDEN = typed("TOPIC_AUTHORIZATION_FAILED");
 const UNKNOWN = typed("UNKNOWN_TOPIC_OR_PARTITION");
 const CUT = Object.assign(new Error("closed"), { name: "KafkaJSConnectionClosedError" });
 
@@ -29,6 +34,9 @@ function world(drained?: Promise<void>) {
   const taker = new Taker({ onDrain: async () => await drained });
   const foreign: (readonly string[])[] = [];
   const lines = new LogLines();
+  const memory = newMemory();
+  const halted: number[] = [];
+  const unread: (readonly string[])[] = [];
   const run = new ConsumerRun({
     createMembership: (options, events) => new GroupMember(options, events, kafka.world),
     sessionTimeoutMs: 10_000,
@@ -41,16 +49,18 @@ function world(drained?: Promise<void>) {
       maxBytes: 1_000_000,
       drainLimitMs: drained === undefined ? 0 : 10_000,
       onAssigned: taker.onAssigned,
+      onHalted: (_error, waitMs) => void halted.push(waitMs),
       onCrash: () => undefined,
     },
-    memory: newMemory(),
+    memory,
     commits: new CommitPace(),
     onForeignMembers: (clientIds) => foreign.push(clientIds),
+    onUnreadTopics: (topics) => unread.push(topics),
     onJoined: () => undefined,
     onOffsetReset: () => undefined,
     log: lines.log,
   });
-  return { run, taker, lines, kafka, foreign };
+  return { run, taker, lines, kafka, foreign, memory, halted, unread };
 }
 
 /** Resolves when everything that was started waits for the test. */
@@ -75,10 +85,26 @@ async function halfDone() {
 
 const offsets = ({ taken }: Taker) => taken.map(({ offset }) => offset);
 
-test("what was finished is committed before a corrupt batch ends the run", async () => {
+test("a leader that cannot see another process's topic reports it, and assigns again when it can", async () => {
+  const { run, kafka, unread } = world();
+  kafka.coordinator.isLeader = true;
+  kafka.coordinator.otherSubscription = encodeSubscription([TOPIC, "other"]);
+  await run.start();
+  await settled();
+  kafka.found();
+  await settled();
+  expect(unread).toEqual([["other"]]);
+  kafka.otherNodes = [1, 1];
+  kafka.found();
+  await settled();
+  expect(unread).toEqual([["other"], []]);
+  await run.stop();
+});
+
+test("what was finished is committed before a missing permission ends the run", async () => {
   const { run, kafka } = await halfDone();
-  kafka.fetch().failed(CORRUPT);
-  expect(await run.ended).toBe(CORRUPT);
+  kafka.fetch().failed(FORBIDDEN);
+  expect(await run.ended).toBe(FORBIDDEN);
   expect(kafka.coordinator.commits).toEqual([5]);
 });
 
@@ -86,9 +112,38 @@ test("a coordinator that does not respond holds up no end", async () => {
   const { run, kafka } = await halfDone();
   kafka.coordinator.onCommit = () => new Promise(() => undefined);
   vi.useFakeTimers();
-  kafka.fetch().failed(CORRUPT);
+  kafka.fetch().failed(FORBIDDEN);
   await vi.runAllTimersAsync();
-  expect(await run.ended).toBe(CORRUPT);
+  expect(await run.ended).toBe(FORBIDDEN);
+});
+
+test("a corrupt batch halts its partition until it can be read, also over a rebalance", async () => {
+  vi.useFakeTimers();
+  const { run, kafka, memory, halted, taker } = await started();
+  kafka.fetch().responded([...Array(10).keys()]);
+  for (const taken of taker.taken) taker.finish(taken);
+  const halts = () => [...memory.halts.values()];
+  for (const waitMs of [1_000, 2_000]) {
+    kafka.fetch().failed(CORRUPT);
+    await vi.advanceTimersByTimeAsync(waitMs);
+  }
+  expect(halted).toEqual([1_000, 2_000]);
+  expect(halts()).toEqual([CORRUPT]);
+  expect(run.isAssigned).toBe(true);
+  kafka.coordinator.onHeartbeat = () => {
+    kafka.coordinator.onHeartbeat = () => undefined;
+    throw typed("REBALANCE_IN_PROGRESS");
+  };
+  await vi.advanceTimersByTimeAsync(6_000);
+  expect(kafka.coordinator.joinedAs).toHaveLength(3);
+  expect(halts()).toEqual([CORRUPT]);
+  kafka.fetch().responded([11]);
+  expect(halts()).toEqual([]);
+  expect(taker.taken.at(-1)?.offset).toBe(11);
+  kafka.fetch().failed(CORRUPT);
+  expect(halted).toEqual([1_000, 2_000, 1_000]);
+  await vi.advanceTimersByTimeAsync(1_000);
+  await run.stop();
 });
 
 test("a stop commits what is finished, leaves the group, and says nothing", async () => {

@@ -8,6 +8,7 @@ import {
   encodeSubscription,
   PROTOCOL,
   readAssignment,
+  readSubscription,
   shareOut,
 } from "../../../../src/kafka/group/assignment.ts";
 import { AssignerProtocol, PartitionAssigners } from "../../../../src/kafka/kafkajs/kafkajs.ts";
@@ -21,11 +22,13 @@ function memberIds(clientIds: readonly string[]): readonly string[] {
 
 function shared(...clientIds: readonly string[]) {
   const topics = new Map([[TOPIC, 3]]);
-  const { assignments, foreign } = shareOut(memberIds(clientIds), "switchyard", topics);
-  const given = assignments.map(({ memberId, memberAssignment }) => [
-    clientIdOf(memberId),
-    readAssignment(memberAssignment, [TOPIC])[TOPIC] ?? [],
-  ]);
+  const members = memberIds(clientIds).map((memberId) => ({ memberId, topics: [TOPIC] }));
+  const { assignments, foreign } = shareOut(members, "switchyard", topics);
+  const given = members.map(({ memberId }) => {
+    const own = assignments.find((each) => each.memberId === memberId);
+    const bytes = own?.memberAssignment ?? Buffer.alloc(0);
+    return [clientIdOf(memberId), readAssignment(bytes, [TOPIC])[TOPIC] ?? []];
+  });
   return { given, foreign };
 }
 
@@ -60,6 +63,41 @@ test.each([["kafkajs"], ["switchyard-2"], ["Switchyard"], [""]])(
   },
 );
 
+/** The partitions of each member, as "topic:partition". */
+function dealt(
+  subscriptions: readonly (readonly string[])[],
+  counts: Readonly<Record<string, number>>,
+): readonly (readonly string[])[] {
+  const ids = memberIds(subscriptions.map(() => "switchyard"));
+  const members = subscriptions.map((topics, at) => ({ memberId: ids[at] ?? "", topics }));
+  const { assignments } = shareOut(members, "switchyard", new Map(Object.entries(counts)));
+  return assignments.map(({ memberAssignment }) =>
+    Object.entries(readAssignment(memberAssignment, Object.keys(counts))).flatMap(
+      ([topic, partitions]) => partitions.map((partition) => `${topic}:${partition}`),
+    ),
+  );
+}
+
+test.each([
+  ["one process reads each topic", [["a"], ["b"]], { a: 2, b: 2 }, [2, 2]],
+  ["one process reads both topics", [["a", "b"], ["b"]], { a: 2, b: 2 }, [2, 2]],
+  ["nobody reads a topic", [["a"], []], { a: 2, b: 2 }, [2, 0]],
+  ["the leader cannot see a topic", [["a"], ["b"]], { a: 2, b: 0 }, [2, 0]],
+  ["a process has joined to commit", [["a"], [], ["a"]], { a: 3 }, [2, 0, 1]],
+])("%s", (_what, subscriptions, counts, expected) => {
+  const found = dealt(subscriptions, counts);
+  expect(found.map((own) => own.length)).toEqual(expected);
+  for (const [at, own] of found.entries()) {
+    for (const each of own) expect(subscriptions[at]).toContain(each.split(":")[0]);
+  }
+});
+
+test("a subscription that cannot be read is an empty one", () => {
+  expect(readSubscription(encodeSubscription(["a", "b"]))).toEqual(["a", "b"]);
+  expect(readSubscription(Buffer.from("0001ffff", "hex"))).toEqual([]);
+  expect(readSubscription(Buffer.alloc(0))).toEqual([]);
+});
+
 test("topics that this member does not read are omitted, and an empty assignment is none", () => {
   const { MemberAssignment } = AssignerProtocol;
   const assignment = { [TOPIC]: [1], other: [0] };
@@ -85,7 +123,8 @@ test("the name, the subscription and the shares are those of kafkajs' own assign
   const ids = memberIds(["switchyard", "switchyard", "switchyard"]).toReversed();
   const members = ids.map((memberId) => ({ memberId, memberMetadata: Buffer.alloc(0) }));
   const expected = await theirs.assign({ members, topics });
-  const ours = shareOut(ids, "switchyard", counts).assignments;
+  const subscribers = ids.map((memberId) => ({ memberId, topics }));
+  const ours = shareOut(subscribers, "switchyard", counts).assignments;
   for (const { memberId, memberAssignment } of expected) {
     const own = ours.find((each) => each.memberId === memberId);
     expect(readAssignment(own?.memberAssignment ?? Buffer.alloc(0), topics)).toEqual(

@@ -124,7 +124,10 @@ test("a new member joins with the ID that it is given", async () => {
   const { coordinator, sentTo } = world(() => responses.shift() ?? {});
   const given: string[] = [];
   const join = { ...JOIN, onMemberId: (memberId: string) => void given.push(memberId) };
-  expect(await coordinator.join(join)).toMatchObject({ memberId: "given", memberIds: ["m"] });
+  expect(await coordinator.join(join)).toMatchObject({
+    memberId: "given",
+    members: [{ memberId: "m", topics: [] }],
+  });
   expect(given).toEqual(["given"]);
   expect(sentTo).toEqual(["JoinGroup 1", "JoinGroup 1"]);
 });

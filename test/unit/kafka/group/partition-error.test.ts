@@ -21,5 +21,8 @@ test.each([
 });
 
 test("a corrupt batch fails the member", () => {
-  expect(stepAfter(new CorruptBatchError("its length is 0", 10))).toBe("fail");
+  const batch = { topic: "t", partition: 0, offset: 10, behind: 11, isEndKnown: true };
+  const corruption = "its length is 0";
+  const at = { ...batch, corruption };
+  expect(stepAfter(new CorruptBatchError(corruption, 10, at))).toBe("halt");
 });

@@ -94,6 +94,7 @@ async function started(given: Given = {}) {
           state.batches += 1;
           return undefined;
         },
+        halted: () => undefined,
         offsetsFetched: (all) => {
           state.fetchedOffsets.push(...all);
           return [];
