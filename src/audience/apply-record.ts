@@ -1,5 +1,8 @@
 /**
- * Applies a record of `audience-syncs` to the state of the partition. `sync-state.ts`, `membership.ts` and
+ * Applies a record of `audience-syncs` to the state of the partition. If partitions were added to the topic, the records
+ * of an audience may arrive in another partition than before. They are forwarded to the partition that owns the audience,
+ * behind its earlier records; if they are forwarded twice after a crash, the second ones are ignored.
+ * `sync-state.ts`, `membership.ts` and
  * `scan-members.ts` make the decisions. Users are applied in pieces, between which pending writes are written and
  * other work can run.
  */
@@ -42,6 +45,12 @@ async function applySync(work: Work, cause: Cause, record: AudienceRecord): Prom
   const { offset } = cause.record;
   const audience = state.audience(record.audienceId);
   if (cause.isReplay) return await take(work, cause, replayStepOf({ record, offset, audience }));
+  const { registry, partition } = work;
+  const owner = audience === null ? await registry.movedFrom(record.audienceId, partition) : null;
+  if (owner !== null) {
+    const { topic, key, value, headers } = cause.record;
+    return state.forward({ topic, key, value, headers, partition: owner }, cause.record);
+  }
   const isOver = await isSyncOver(state, audience, record);
   await take(work, cause, stepOf({ record, offset, audience, isOver }), audience);
 }

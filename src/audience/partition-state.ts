@@ -178,6 +178,11 @@ export class PartitionState {
     this.#changeCounts = { ...this.#changeCounts, [kind]: this.#changeCounts[kind] + 1 };
   }
 
+  /** Writes a record in addition to calls. */
+  forward(record: OutgoingRecord, from: IncomingRecord): void {
+    this.#calls.set(record, from);
+  }
+
   deadLetter(deadLettered: DeadLettered): void {
     this.#deadLettered.push(deadLettered);
   }

@@ -27,6 +27,11 @@ export type ClaimRequest = Pick<ClaimedAudience, "id" | "name" | "key" | "partit
 
 /** The audiences of all partitions, from the topic `audiences`. */
 export interface Registry {
+  /**
+   * The partition that owns an audience whose records now arrive in this one, because partitions were added to the
+   * topic; null if this partition owns the audience or may claim it, or if the key or the partitioner is wrong.
+   */
+  movedFrom(id: string, partition: number): Promise<number | null>;
   /** Claims an ID and a key. Resolves when it is known which partition owns them. */
   claim(request: ClaimRequest): Promise<ClaimResult>;
   /** Writes the state of the partition's audiences, given by ID. The state is null if an audience was deleted. */

@@ -18,6 +18,8 @@ import type { ClaimRequest, ClaimResult, Registry, Writer } from "./ports.ts";
 export interface RegistryDeps {
   readonly topic: string;
   readonly writer: Writer;
+  /** The partition of `audience-syncs` to which the default partitioner assigns this ID now. */
+  readonly partitionOf: (id: string) => Promise<number>;
   readonly end: () => Promise<number>;
   readonly read: (from: number, to: number) => AsyncIterable<readonly IncomingRecord[]>;
 }
@@ -57,6 +59,11 @@ export function createRegistry(deps: RegistryDeps): Registry {
     const [refused] = await deps.writer.send(records);
     if (refused !== undefined) throw new Error(`Cannot write to ${deps.topic}: ${refused.error}`);
   };
+  const movedFrom: Registry["movedFrom"] = async (id, partition) => {
+    const owner = (await reader.readToEnd()).of(id)?.partition ?? partition;
+    if (owner === partition) return null;
+    return (await deps.partitionOf(id)) === partition ? owner : null;
+  };
   const claim = async (request: ClaimRequest): Promise<ClaimResult> => {
     const { id } = request;
     const before = conflictOf(await reader.readToEnd(), request);
@@ -87,6 +94,7 @@ export function createRegistry(deps: RegistryDeps): Registry {
     await send(values);
   };
   return {
+    movedFrom: (id, partition) => serially(() => movedFrom(id, partition)),
     claim: (request) => serially(() => claim(request)),
     report: (audiences, partition) => serially(() => report(audiences, partition)),
   };

@@ -1,6 +1,6 @@
 /** Reports metrics, log events and health problems of audiences, without user IDs. */
 
-import type { AudienceStatus } from "../domain/audience.ts";
+import { type AudienceStatus, approveCommand } from "../domain/audience.ts";
 import type { StageDeps } from "../stage/running-stage.ts";
 import { countDeadLetters } from "../telemetry/count-dead-letters.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
@@ -84,7 +84,7 @@ export function approvalProblems(audiences: readonly AudienceStatus[]): readonly
     if (awaitingApproval === null) return [];
     const { syncId, removals } = awaitingApproval;
     return [
-      `sync ${syncId} of audience ${id} awaits approval, because it would remove ${removals} members. To apply it, run switchyard audience approve ${id}`,
+      `sync ${syncId} of audience ${id} awaits approval, because it would remove ${removals} members. To apply it, run ${approveCommand(id)}`,
     ];
   });
 }

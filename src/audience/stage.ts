@@ -38,7 +38,7 @@ import { setImmediate as otherWork } from "node:timers/promises";
 import type { OnCorruptBatch } from "../domain/corrupt-batch.ts";
 import { storeErrorOf } from "../domain/store-error.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
-import type { AssignedPartition, PartitionHandler } from "../kafka/port.ts";
+import { type AssignedPartition, type PartitionHandler, partitionOfKey } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
 import { deadLetterWriter } from "../stage/dead-letter-writer.ts";
@@ -144,7 +144,7 @@ function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: A
   const shared = {
     writer,
     deadLetterWriter: deadLetters,
-    registry: registryOn(topics.audiences, writer, reader),
+    registry: registryOn(topics, writer, reader),
     settingsNow: () => settings,
     events: audienceEvents(deps),
     callsTopic: topics.calls,
@@ -213,10 +213,13 @@ function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: A
   };
 }
 
-function registryOn(topic: string, writer: Writer, reader: TopicReader): Registry {
+function registryOn(topics: TopicNames, writer: Writer, reader: TopicReader): Registry {
+  const topic = topics.audiences;
   return createRegistry({
     topic,
     writer,
+    partitionOf: async (id) =>
+      partitionOfKey(Buffer.from(id), await reader.partitions(topics.audienceSyncs)),
     end: () => reader.end(topic, 0),
     read: (from, to) => reader.read(topic, 0, from, to),
   });

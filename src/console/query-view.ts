@@ -226,6 +226,8 @@ export interface AudienceView {
     readonly syncId: string;
     readonly since: string;
     readonly removals: number;
+    /** The command that approves the sync. */
+    readonly command: string;
   } | null;
 }
 

@@ -17,7 +17,8 @@
  *   process/<id>                     stages and routes           the process was running when the record was
  *                                                                written, and counts as running for 90 s
  *   any of these                     none                        the record is removed
- *   anything else                    any                         rejected; a later version may have written it
+ *   anything else, such as an        any                         rejected; a later version may have written it
+ *     invalid destination ID
  *
  * Older versions of Switchyard do not use this topic.
  */
@@ -295,6 +296,8 @@ function readProcess(id: string, json: JsonObject): ReadOperatorAction {
     const { sources, destinations } = (route ?? {}) as JsonObject;
     if (!areTexts(sources) || !areTexts(destinations))
       return refused('its "routes" are not lists of sources and destinations');
+    const wrong = destinations.find((each) => !isDestinationId(each));
+    if (wrong !== undefined) return refused('its "routes" contain an invalid destination ID');
     for (const source of sources) read.set(source, destinations);
   }
   return { kind: "process", process: { id, stages, sinceMs, routes: read } };

@@ -2,6 +2,7 @@
 
 import type { SourceId } from "./ids.ts";
 import type { JsonObject } from "./json.ts";
+import { shellWord } from "./shell-word.ts";
 
 /** An option is null if it is not set; `settingsOf` in `src/audience/audience-settings.ts` then supplies the default. */
 export interface AudienceOptions {
@@ -31,4 +32,9 @@ export interface AudienceStatus {
     readonly removals: number;
     readonly sinceMs: number;
   } | null;
+}
+
+/** An audience's ID comes from sync records, so it may contain anything. */
+export function approveCommand(id: string): string {
+  return `switchyard audience approve ${shellWord(id)}`;
 }

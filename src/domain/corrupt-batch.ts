@@ -1,6 +1,8 @@
 /** What a stage does when it reaches a corrupt batch in its topic: halt, or skip the batch. */
 
 import type { RecordPlace } from "./record.ts";
+import { shellWord } from "./shell-word.ts";
+
 export type OnCorruptBatch = "stop" | "skip";
 
 /**
@@ -70,5 +72,5 @@ export function skipCommand({
   partition,
   offset,
 }: Pick<CorruptBatch, "topic" | "partition" | "offset">): string {
-  return `switchyard skip-corrupt-batch ${topic} ${partition} ${offset}`;
+  return `switchyard skip-corrupt-batch ${shellWord(topic)} ${partition} ${offset}`;
 }

@@ -46,6 +46,7 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partia
     reads: ["audienceMembers", "audiences", "operatorEvents"],
     writes: [
       "calls",
+      "audienceSyncs",
       "audienceMembers",
       "audiences",
       "deadLetters",

@@ -33,6 +33,7 @@ import {
   processRecord,
 } from "../control/operator-actions.ts";
 import type { OutgoingRecord } from "../domain/record.ts";
+import { shellWord } from "../domain/shell-word.ts";
 import { isoTimestamp } from "../domain/timestamp.ts";
 import type { Producer } from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
@@ -244,7 +245,7 @@ function lineOf(missing: readonly MissingRoute[], nowMs: number) {
     fix: named
       .map(({ destination, sinceMs: fromMs }) => {
         const range = `--since ${isoTimestamp(fromMs)} --until ${isoTimestamp(nowMs)}`;
-        return `switchyard replay ${destination} ${range}`;
+        return `switchyard replay ${shellWord(destination)} ${range}`;
       })
       .join("; "),
   };

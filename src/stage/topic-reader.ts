@@ -4,13 +4,15 @@
  */
 
 import type { IncomingRecord } from "../domain/record.ts";
-import type { Kafka } from "../kafka/port.ts";
+import { shellWord } from "../domain/shell-word.ts";
+import type { Kafka, PartitionOffsets } from "../kafka/port.ts";
 import type { Clock } from "../runtime/clock.ts";
 
 const MAX_BYTES = 1_048_576;
 const TRY_AGAIN_MS = 1_000;
 
 export interface TopicReader {
+  readonly partitions: (topic: string) => Promise<number>;
   /** The log end offset. Throws if the topic does not have the partition. */
   readonly end: (topic: string, partition: number) => Promise<number>;
   /** Reads records. If reading has stalled for 30 seconds, throws the same error as `Kafka.read`. */
@@ -26,27 +28,30 @@ export interface TopicReader {
 /** @param signal ends reading, and rejects a wait with the signal's reason. */
 export function topicReader(kafka: Kafka, clock: Clock, signal: AbortSignal): TopicReader {
   const healthProblems = new Map<string, string>();
-  return {
-    end: async (topic, partition) => {
-      for (;;) {
-        signal.throwIfAborted();
-        try {
-          const offsets = await kafka.admin.offsets(topic);
-          healthProblems.delete(topic);
-          const found = offsets.find((each) => each.partition === partition);
-          if (found !== undefined) return found.end;
-        } catch (error) {
-          healthProblems.set(
-            topic,
-            `the log end offset of ${topic} is not available: ${(error as Error).message}`,
-          );
-          await clock.sleep(TRY_AGAIN_MS, signal);
-          continue;
-        }
-        throw new Error(
-          `The topic ${topic} has no partition ${partition}. It needs as many partitions as the topic that is read with it. Delete ${topic} and run \`switchyard topics --apply\`.`,
+  const offsetsOf = async (topic: string): Promise<readonly PartitionOffsets[]> => {
+    for (;;) {
+      signal.throwIfAborted();
+      try {
+        const offsets = await kafka.admin.offsets(topic);
+        healthProblems.delete(topic);
+        return offsets;
+      } catch (error) {
+        healthProblems.set(
+          topic,
+          `the log end offset of ${topic} is not available: ${(error as Error).message}`,
         );
+        await clock.sleep(TRY_AGAIN_MS, signal);
       }
+    }
+  };
+  return {
+    partitions: async (topic) => (await offsetsOf(topic)).length,
+    end: async (topic, partition) => {
+      const found = (await offsetsOf(topic)).find((each) => each.partition === partition);
+      if (found !== undefined) return found.end;
+      throw new Error(
+        `The topic ${topic} has no partition ${partition}. It needs as many partitions as the topic that is read with it. Add partitions: kafka-topics.sh --alter --topic ${shellWord(topic)} --partitions N`,
+      );
     },
     read: (topic, partition, from, to) =>
       kafka.read({ topic, partition, from, to, maxBytes: MAX_BYTES, signal }),

@@ -199,7 +199,7 @@ test("a sync is approved as it was shown; dead letters are those of the filters"
 }) => {
   if (browser === null) return skip(NO_CHROMIUM);
   countTwelve();
-  const awaitingApproval = { syncId: "s-2", since: SINCE, removals: 9_000 };
+  const awaitingApproval = { syncId: "s-2", since: SINCE, removals: 9_000, command: "" };
   const vip = { id: "vip", name: "VIP", key: "vip", members: 12_000, openSyncId: null };
   site.data.audiences = [{ ...vip, last: null, awaitingApproval, syncs: [], history: null }];
   await using opened = await open(at("/audiences"));

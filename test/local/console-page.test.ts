@@ -140,13 +140,14 @@ function showEverything(): void {
   };
   site.data.audiences = [
     {
-      id: "vip",
-      name: "VIP",
-      key: "vip",
-      members: 12_000,
-      openSyncId: null,
+      ...{ id: "vip", name: "VIP", key: "vip", members: 12_000, openSyncId: null },
       last: { syncId: "s-1", endedAt: SINCE },
-      awaitingApproval: { syncId: "s-2", since: SINCE, removals: 9_000 },
+      awaitingApproval: {
+        syncId: "s-2",
+        since: SINCE,
+        removals: 9_000,
+        command: "switchyard audience approve vip",
+      },
       syncs: [{ syncId: "s-1", endedAt: SINCE, members: 12_000 }],
       history: {
         fromMs: Date.parse(SINCE),
@@ -381,7 +382,7 @@ test("names, sentences and values that want to be scripts are only read", async 
     isCut: false,
   };
   const audience = { id: HOSTILE, name: HOSTILE, key: HOSTILE, members: 1, openSyncId: null };
-  const awaitingApproval = { syncId: HOSTILE, since: SINCE, removals: 1 };
+  const awaitingApproval = { syncId: HOSTILE, since: SINCE, removals: 1, command: HOSTILE };
   const last = { syncId: HOSTILE, endedAt: SINCE };
   const syncs = [{ ...last, members: 1 }];
   site.data.audiences = [{ ...audience, last, awaitingApproval, syncs, history: null }];

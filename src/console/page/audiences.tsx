@@ -40,9 +40,9 @@ function AwaitingApproval({ audience }: { readonly audience: AudienceView }) {
   const { id, awaitingApproval, members } = audience;
   const mayAct = useMayAct();
   if (awaitingApproval === null) return null;
-  const { syncId, removals } = awaitingApproval;
+  const { syncId, removals, command } = awaitingApproval;
   const leaving = counted(removals, "member", "members");
-  const way = mayAct ? ", press Approve…" : `: switchyard audience approve ${id}`;
+  const way = mayAct ? ", press Approve…" : `: ${command}`;
   return (
     <>
       <Problem

@@ -4,6 +4,7 @@
  */
 
 import { readClaim } from "../../audience/claims.ts";
+import { approveCommand } from "../../domain/audience.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
@@ -107,6 +108,7 @@ export async function readAudiencesView(
       syncId: awaitingApproval.syncId,
       since: instant(awaitingApproval.sinceMs),
       removals: awaitingApproval.removals,
+      command: approveCommand(id),
     },
     syncs: past.syncs(id),
     history: past.members(id, nowMs),

@@ -13,6 +13,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Grant } from "../../domain/permissions.ts";
+import { shellWord } from "../../domain/shell-word.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { errorKind, errorTypes } from "../cluster/kafka-error.ts";
 import type { LogEnds } from "../cluster/log-ends.ts";
@@ -207,8 +208,8 @@ export class KafkaConsumer implements Consumer {
 
 /** The Kafka command that also shows the members' hosts. */
 function membersHint({ identity }: ConsumerWorld, { groupId }: ConsumeOptions) {
-  const tool = `kafka-consumer-groups.sh --bootstrap-server ${identity.brokers.join(",")}`;
-  return { group: groupId, fix: `${tool} --describe --members --group ${groupId}` };
+  const tool = `kafka-consumer-groups.sh --bootstrap-server ${shellWord(identity.brokers.join(","))}`;
+  return { group: groupId, fix: `${tool} --describe --members --group ${shellWord(groupId)}` };
 }
 
 const SHOWN_FOR_MS = 120_000;

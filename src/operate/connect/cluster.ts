@@ -97,14 +97,15 @@ export async function skippingCorrupt(
   skippedStatus: ExitStatus,
   work: (kafka: Kafka) => Promise<ExitStatus>,
 ): Promise<ExitStatus> {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   const onSkipped = (batch: CorruptBatch): void => {
     const text = skippedText(batch);
-    if (!told.has(text)) shell.err(`${shell.errColors.red("skipped:")} ${visibleLines(text)}\n`);
-    told.add(text);
+    if (!reported.has(text))
+      shell.err(`${shell.errColors.red("skipped:")} ${visibleLines(text)}\n`);
+    reported.add(text);
   };
   const status = await work({ ...kafka, read: (range) => kafka.read({ ...range, onSkipped }) });
-  return status === 0 && told.size > 0 ? skippedStatus : status;
+  return status === 0 && reported.size > 0 ? skippedStatus : status;
 }
 
 /** After 2 s, prints that the command is waiting for Kafka, and why. */

@@ -212,3 +212,43 @@ test("the last 1,000 sync ids are remembered, and of older ones no more than tha
   expect(world.reported()).toEqual(["u1 a=true"]);
   await process.close();
 });
+
+test("after partitions were added, syncs go on to the partition that owns the audience, in order", async () => {
+  const world = new AudienceWorld({ partitions: 3 });
+  const first = await world.start();
+  const ids = ["a1", "b2", "c3", "d4", "e5", "f6"];
+  const snapshot = { type: "snapshot", syncId: "s1", userIds: ["u1", "u2"] };
+  // With one partition, all records were in partition 0.
+  for (const id of ids) world.append({ ...snapshot, audienceId: id, audienceName: id }, 0);
+  await world.settle();
+  const settled = async () => {
+    await world.settle();
+    // The forwarded records.
+    await world.settle();
+    return world.reported().toSorted();
+  };
+  const expected = ids.flatMap((id) => ["u1", "u2"].map((user) => `${user} ${id}=true`));
+  expect(world.reported().toSorted()).toEqual(expected.toSorted());
+  for (const id of ids) world.sync(id, "s2", ["u2", "u3", "u4", "u5"]);
+  for (const id of ids) {
+    expected.push(`u1 ${id}=false`, ...["u3", "u4", "u5"].map((user) => `${user} ${id}=true`));
+  }
+  expect(await settled()).toEqual(expected.toSorted());
+  // Killed after forwarding, before the commit: what is forwarded twice changes nothing.
+  const before = world.cluster.endOf(topics.audienceSyncs, 0);
+  for (const id of ids) world.sync(id, "s3", ["u2"]);
+  const direct = world.cluster.endOf(topics.audienceSyncs, 0);
+  expect(direct - before).toBeLessThan(3 * ids.length);
+  await world.until(() => world.cluster.endOf(topics.audienceSyncs, 0) > direct);
+  first.kill();
+  const next = await world.start(first.stores);
+  for (const id of ids) expected.push(...["u3", "u4", "u5"].map((user) => `${user} ${id}=false`));
+  expect(await settled()).toEqual(expected.toSorted());
+  expect(world.cluster.endOf(topics.audienceSyncs, 0) - before).toBeGreaterThan(3 * ids.length);
+  for (const id of ids) world.append({ type: "delete", audienceId: id });
+  await settled();
+  expect(world.deadLetters()).toEqual([]);
+  expect(await next.metrics.text()).toContain("switchyard_audience_members 0\n");
+  await next.close();
+  expect([...first.failures, ...next.failures]).toEqual([]);
+});

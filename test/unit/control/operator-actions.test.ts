@@ -122,6 +122,17 @@ describe("anything else is rejected with a sentence", () => {
     expect(read).toEqual({ kind: "refused", error });
   });
 
+  test.each(["crm; curl x|sh #", "", "C", "a\nb", "x".repeat(65)])(
+    "routes to a destination that cannot exist: %j",
+    (wrong) => {
+      const routes = [{ sources: ["web"], destinations: ["crm", wrong] }];
+      const value = { v: 1, stages: ["route"], since: good.since, routes };
+      const record = { key: Buffer.from("process/a"), value: Buffer.from(JSON.stringify(value)) };
+      const error = 'its "routes" contain an invalid destination ID';
+      expect(readOperatorAction(record)).toEqual({ kind: "refused", error });
+    },
+  );
+
   test.each(["pause/C", "release/crm", "other/crm", "released/ /1/2", "pause/crm/x"])(
     "a tombstone for %s",
     (key) => {

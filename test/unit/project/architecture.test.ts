@@ -59,7 +59,7 @@ const TABLE: readonly Row[] = [
     "node",
   ],
   ["kafka/fetch", "domain runtime kafka kafka/wire kafka/kafkajs kafka/cluster", ""],
-  ["kafka/group", "runtime kafka kafka/wire kafka/kafkajs kafka/cluster kafka/fetch", ""],
+  ["kafka/group", "domain runtime kafka kafka/wire kafka/kafkajs kafka/cluster kafka/fetch", ""],
   ["kafka/produce", "domain runtime kafka kafka/wire kafka/cluster", ""],
   ["kafka/consume", "domain runtime telemetry kafka kafka/cluster", ""],
   ["control", "domain runtime telemetry kafka", ""],

@@ -65,7 +65,7 @@ After 5 s a probe is due | deliver/circuit-breaker.ts | OPEN_FIRST_MS = 5_000;
 twice the previous wait, up to a minute | deliver/circuit-breaker.ts | OPEN_MAX_MS = 60_000;
 is scheduled separately, with a delay of at most 2 minutes | deliver/choose-retry-delay.ts | SHARE_DELAY_MAX_MS = 120_000;
 has not been writable for 2 s | kafka/produce/write-failures.ts | BLOCK_AFTER_MS = 2_000;
-tries again after 1 to 60 s | stage/keep-consuming.ts | WAIT_MAX_MS = 60_000;
+read again after 1 to 60 s | kafka/group/tenure.ts | HALT_MAX_MS = 60_000;
 `),
 ])("the pages on delivery say: %s", (figure, file, line) => {
   expect(PAGES.map(read).join("\n").replace(/\s+/g, " ")).toContain(figure);

@@ -351,7 +351,16 @@ test("audiences are reported with members over time and their last syncs", async
   expect(others).toEqual([]);
   const at = new Date(last.endedAtMs).toISOString();
   expect(vip).toMatchObject({
-    ...{ id: "vip", members: 5, awaitingApproval: { syncId: "s-2", removals: 3, since: at } },
+    ...{
+      id: "vip",
+      members: 5,
+      awaitingApproval: {
+        syncId: "s-2",
+        removals: 3,
+        since: at,
+        command: "switchyard audience approve vip",
+      },
+    },
     syncs: [{ syncId: "s-1", endedAt: at, members: 5 }],
   });
   expect(vip?.history?.values.members.at(-1)).toBe(5);
