@@ -386,7 +386,14 @@ function testLife(bench: Bench): void {
     const place = { topic, partition: 0, position: 2, next: 5, end: 5 };
     const [endAtMs, atMs]: number[] = [expect.any(Number), expect.any(Number)];
     expect(consumer.progress()).toEqual([{ ...place, endAtMs, inFlight: 1, oldestUnfinishedMs }]);
-    const life = { fetchedAtMs: atMs, heardAtMs: atMs, commitFailures: 0, foreignMembers: [] };
+    const life = {
+      fetchedAtMs: atMs,
+      heardAtMs: atMs,
+      commitFailures: 0,
+      foreignMembers: [],
+      unreadTopics: [],
+      halts: [],
+    };
     expect(consumer.vitals()).toEqual({ ...life, isAssigned: true });
     await consumer.stop();
     expect(consumer.progress()).toEqual([]);
