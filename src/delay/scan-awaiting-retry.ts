@@ -13,6 +13,7 @@
 
 import { hasLeft, type OperatorActions } from "../control/operator-action-state.ts";
 import { readDelivery } from "../domain/delivery.ts";
+import { endpointIdIn } from "../domain/endpoint-name.ts";
 import type { IncomingRecord } from "../domain/record.ts";
 import { delayMsOfTopic, type GroupNames, type TopicNames } from "../domain/topics.ts";
 import type { Kafka } from "../kafka/port.ts";
@@ -131,7 +132,7 @@ function deliveryOf(record: IncomingRecord): readonly [call: string, delivery: s
   if (read.kind === "invalid") return ["", ""];
   const { destination, messageId, endpoint } = read.delivery;
   const call = `${destination} ${messageId}`;
-  return [call, endpoint === null ? call : `${call} ${endpoint}`];
+  return [call, endpoint === null ? call : `${call} ${endpointIdIn(endpoint)}`];
 }
 
 /** `true` if the call of a record in a queue was retried: one of its deliveries is in `seen`. */

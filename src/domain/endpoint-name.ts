@@ -78,14 +78,14 @@ export function endpointFor<E extends Endpoint>(
   endpoints: readonly E[],
 ): E | undefined {
   const [id, hash, ...others] = ref.split(",", REF_PARTS_MAX);
-  const wasAnother = (each: E) =>
-    others.includes(each.key) || (each.id !== undefined && others.includes(each.id));
-  const isFree = (each: E | undefined) => each !== undefined && !wasAnother(each);
+  const free = endpoints.filter(
+    (each) => !others.includes(each.key) && !others.includes(each.id ?? each.key),
+  );
   const placed = endpoints[Number(id) - 1];
   return (
-    endpoints.find((each) => each.id !== undefined && each.id === id) ??
-    endpoints.find((each) => each.key === hash && isFree(each)) ??
-    (isFree(placed) ? placed : undefined)
+    endpoints.find((each) => each.id === id) ??
+    free.find((each) => each.key === hash) ??
+    free.find((each) => each === placed)
   );
 }
 

@@ -251,6 +251,22 @@ test("a delivery that has moved, but whose offset is not committed, is counted o
   });
 });
 
+test("the deliveries of one call for several endpoints are counted apart, and once if a URL was changed", async () => {
+  const { append, clock, status } = world(...ALL, "retries.crm");
+  const nowMs = clock.nowMs();
+  const share = (endpoint: string, dueInMs: number) => ({
+    ...waiting("crm", nowMs, nowMs + dueInMs, "a"),
+    "switchyard-endpoint": endpoint,
+  });
+  append("retries.crm", 0, share("2,0123456789abcdef,0000000000000001", -1));
+  append("delays.30s", 0, share("2,fedcba9876543210,0000000000000001", 29_000));
+  append("delays.30s", 0, share("1,0000000000000001,fedcba9876543210", 29_000));
+  const { destinations, awaitingRetry } = await status();
+  const crm = destinations.find(({ destination }) => destination === "crm");
+  expect(crm?.retries?.records).toBe(0);
+  expect(awaitingRetry?.get("crm")?.byDelay).toEqual({ "30s": 2 });
+});
+
 test("nobody attempts what a topic destination or one that is not configured has: no next attempt", async () => {
   const { append, clock, show } = world(...ALL, "deliveries.gone");
   for (const id of ["crm", "warehouse", "gone"]) append(`deliveries.${id}`);
