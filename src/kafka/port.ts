@@ -180,8 +180,13 @@ export interface PartitionHandler {
    * partitions do not wait. During the wait, no further records of the partition are passed on or fetched;
    * those that were fetched are kept. Without this callback, all records are passed on unchanged. Must not throw; the
    * promise must not reject.
+   *
+   * `ahead` returns the records that were fetched after this one. They can be iterated once.
    */
-  readonly admit?: (record: IncomingRecord) => IncomingRecord | Promise<void>;
+  readonly admit?: (
+    record: IncomingRecord,
+    ahead?: () => Iterable<IncomingRecord>,
+  ) => IncomingRecord | Promise<void>;
   /** Takes records, in offset order, and returns immediately. At most 1,000 per call. Must not throw. */
   take(records: readonly IncomingRecord[]): void;
   /**

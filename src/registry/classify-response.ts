@@ -1,21 +1,24 @@
 /**
  * Interprets a registry's response. A response counts only if it cannot come from a proxy, a login page or a wrong
- * path. Any other response is an outage, whose error names what to check (docs/registry.md#outcomes).
+ * path. The error of any other response names what to check (docs/registry.md#outcomes).
  *
  *   response                                           result
  *   200, a JSON object with the string `schema`        found
  *   200 as JSON, larger than 1 MiB                     unusable
  *   404 as JSON, with error_code 40401 to 40403        unknown
- *   any other 404                                      outage: not a registry
- *   any other 200, such as HTML                        outage: not a registry
- *   200 with references that cannot be read            outage: not a registry
- *   3xx                                                outage: redirected
- *   401; 403                                           outage: credentials; permissions
+ *   any other 404                                      unavailable: not a registry
+ *   any other 200, such as HTML                        unavailable: not a registry
+ *   200 with references that cannot be read            unavailable: not a registry
+ *   3xx                                                unavailable: redirected
+ *   401; 407                                           outage: credentials; a proxy's credentials
+ *   403                                                unavailable: permissions
  *   429                                                outage: too many requests
- *   5xx                                                outage: the registry itself failed
- *   any other status                                   outage: not a registry
- *   none: name, connection, TLS, timeout               outage, with a separate error for each
+ *   5xx                                                unavailable: the registry itself failed
+ *   any other status                                   unavailable: not a registry
+ *   none: name, connection, TLS, timeout               unavailable, with a separate error for each
  *   none: no token                                     outage, with the token endpoint's error
+ *
+ * `unavailable` can concern a single schema or all of them: `client.ts` finds out which.
  */
 
 import { jsonObjectIn } from "../domain/json.ts";
@@ -35,12 +38,17 @@ export type Classified =
       readonly text: string;
       readonly references: readonly Reference[];
     }
-  | { readonly kind: "unknown" | "unusable" | "outage"; readonly error: string };
+  | {
+      readonly kind: "unknown" | "unusable" | "unavailable" | "outage";
+      readonly error: string;
+    };
 
 /** Registries omit the type for Avro, because Avro was the first type. */
 const TYPE_DEFAULT = "AVRO";
 /** The codes for a subject, version or schema that does not exist. If a path does not exist, the code is 404. */
 const UNKNOWN_CODES: readonly unknown[] = [40_401, 40_402, 40_403];
+/** Statuses that never depend on the schema that was requested. */
+const OUTAGE_STATUSES: readonly unknown[] = [401, 407, 429];
 
 /** @param what what was looked up, such as `schema 7`. */
 export function classifySchema(exchanged: Exchanged, url: string, what: string): Classified {
@@ -57,7 +65,10 @@ export function classifySchema(exchanged: Exchanged, url: string, what: string):
     const schema = status === 200 && body !== null ? readSchema(body) : null;
     if (schema !== null) return { kind: "found", ...schema };
   }
-  return { kind: "outage", error: `${origin} ${failureText(exchanged)}` };
+  const status = exchanged.kind === "response" ? exchanged.status : null;
+  const isOutage = exchanged.kind === "no-token" || OUTAGE_STATUSES.includes(status);
+  const kind = isOutage ? "outage" : "unavailable";
+  return { kind, error: `${origin} ${failureText(exchanged)}` };
 }
 
 /** Returns the second part of a sentence that starts with the registry's address. */

@@ -22,7 +22,9 @@ export type Lookup =
   | { readonly kind: "unknown"; readonly error: string }
   /** The registry has the schema, but the schema exceeds our limits, so no value can be read with it. */
   | { readonly kind: "unusable"; readonly error: string }
-  /** Any other result, such as no response, HTML, 401, 403 or 5xx. It is unknown whether the schema exists. */
+  /** Any other response or none, although the registry responds to other lookups. */
+  | { readonly kind: "unavailable"; readonly error: string }
+  /** The registry does not respond to any lookup, or rejects the credentials. It is unknown whether the schema exists. */
   | { readonly kind: "outage"; readonly error: string };
 
 /** Looks up schemas. The caller closes it. */
@@ -38,12 +40,14 @@ export interface SchemaSource extends AsyncDisposable {
 export interface Schemas extends KnownSchemas, AsyncDisposable {
   /**
    * Resolves when `get` has a result for each of the schemas: immediately, or after lookups, which are retried during
-   * outages. Rejects when the signal aborts.
+   * outages, and for 30 s if the registry does not return only this schema. Rejects when the signal aborts.
    *
    * Results expire: `unknown` after 10 s, other results when many new ones are added. If `get` then returns null, call
    * this again.
    */
   ready(refs: readonly SchemaRef[], signal: AbortSignal): Promise<void>;
+  /** Resolves after one lookup of the schema, whatever its result. Rejects when the signal aborts. */
+  request(ref: SchemaRef, signal: AbortSignal): Promise<void>;
   /** Sentences for the body of `/readyz`. */
   readonly healthProblems: () => readonly string[];
 }

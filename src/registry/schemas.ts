@@ -8,6 +8,7 @@
  *   unknown      10 s, at most 10,000                             values are rejected: unknown-schema
  *   outage       no: retried after 0.1 s, doubling to 10 s; each  records that need the schema wait
  *                wait is randomly shortened by up to half
+ *   unavailable  the same; after 30 s, as unknown (`outage.ts`)   the same; after 30 s, values are rejected
  *
  * At most one request per schema is in flight, which all callers share, and at most eight in total. A lookup whose
  * result is no longer needed is canceled. Each schema has its own retry delay, so a schema that the registry cannot
@@ -21,7 +22,7 @@ import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
-import { Outage, type OutageLine } from "./outage.ts";
+import { Outage, type OutageLine, PATIENCE_MS, Unavailable } from "./outage.ts";
 import type { FoundSchema, Lookup, SchemaSource, Schemas } from "./port.ts";
 import { SchemaCache } from "./schema-cache.ts";
 
@@ -58,6 +59,8 @@ const HASHES_MAX = 10_000;
 interface LookupInFlight {
   waiting: number;
   readonly over: AbortController;
+  /** Resolves after the first lookup, or when `ended` resolves. */
+  readonly requested: Promise<void>;
   /** Never rejects. */
   readonly ended: Promise<void>;
 }
@@ -74,6 +77,7 @@ class RegistrySchemas implements Schemas {
   readonly #inFlight = new Map<SchemaRef, LookupInFlight>();
   readonly #limit: ConcurrencyLimit;
   readonly #outage = new Outage();
+  readonly #unavailable = new Unavailable();
   readonly #hashes = new Map<SchemaRef, string>();
   readonly #nowMs: () => number;
   readonly #endScrape: () => void;
@@ -102,7 +106,19 @@ class RegistrySchemas implements Schemas {
     return this.#known.get(ref, this.#nowMs) ?? this.#unknown.get(ref, this.#nowMs);
   }
 
-  async ready(refs: readonly SchemaRef[], signal: AbortSignal): Promise<void> {
+  ready(refs: readonly SchemaRef[], signal: AbortSignal): Promise<void> {
+    return this.#after(refs, ({ ended }) => ended, signal);
+  }
+
+  request(ref: SchemaRef, signal: AbortSignal): Promise<void> {
+    return this.#after([ref], ({ requested }) => requested, signal);
+  }
+
+  async #after(
+    refs: readonly SchemaRef[],
+    step: (inFlight: LookupInFlight) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
     signal.throwIfAborted();
     const missing = [...new Set(refs)].filter((ref) => this.get(ref) === null);
     if (missing.length === 0) return;
@@ -111,7 +127,8 @@ class RegistrySchemas implements Schemas {
     const onAbort = () => aborted.reject(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
     try {
-      await Promise.race([Promise.all(joined.map(([, { ended }]) => ended)), aborted.promise]);
+      const steps = joined.map(([, inFlight]) => step(inFlight));
+      await Promise.race([Promise.all(steps), aborted.promise]);
     } finally {
       signal.removeEventListener("abort", onAbort);
       for (const [ref, inFlight] of joined) this.#leave(ref, inFlight);
@@ -119,7 +136,10 @@ class RegistrySchemas implements Schemas {
     signal.throwIfAborted();
   }
 
-  readonly healthProblems = (): readonly string[] => this.#outage.healthProblems(this.#nowMs());
+  readonly healthProblems = (): readonly string[] => [
+    ...this.#outage.healthProblems(this.#nowMs()),
+    ...this.#unavailable.healthProblems(this.#inFlight.keys()),
+  ];
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#endScrape();
@@ -136,7 +156,9 @@ class RegistrySchemas implements Schemas {
       return found;
     }
     const over = new AbortController();
-    const inFlight = { waiting: 1, over, ended: this.#lookup(ref, over.signal) };
+    const { promise: requested, resolve } = Promise.withResolvers<void>();
+    const ended = this.#lookup(ref, over.signal, resolve).finally(resolve);
+    const inFlight = { waiting: 1, over, requested, ended };
     this.#inFlight.set(ref, inFlight);
     return inFlight;
   }
@@ -151,33 +173,38 @@ class RegistrySchemas implements Schemas {
   }
 
   /** Looks up a schema until there is a result, or until the lookup is canceled. Never rejects. */
-  async #lookup(ref: SchemaRef, signal: AbortSignal): Promise<void> {
+  async #lookup(ref: SchemaRef, signal: AbortSignal, requested: () => void): Promise<void> {
     const { source, clock, random } = this.#deps;
     for (let failures = 0; ; failures += 1) {
       const lookup = await this.#limit.during(() => source.lookup(ref, signal), signal);
       // If the lookup was canceled, a new one may already be in progress. The result of the new one counts.
       if (lookup === null || signal.aborted) return;
       if (this.#keep(ref, lookup)) return;
+      requested();
+      const leftMs = this.#unavailable.leftMs(ref, clock.nowMs());
       try {
-        await clock.sleep(retryDelayMs(failures, random()), signal);
+        await clock.sleep(Math.min(leftMs, retryDelayMs(failures, random())), signal);
       } catch {
         return;
       }
     }
   }
 
-  /** Caches the result; returns false for an outage. */
+  /** Caches the result; returns false if the schema has to be looked up again. */
   #keep(ref: SchemaRef, lookup: Lookup): boolean {
     const nowMs = this.#nowMs();
     this.#deps.metrics.registryLookups.bind({ outcome: lookup.kind }).inc();
+    if (lookup.kind !== "unavailable") this.#unavailable.responded(ref);
     if (lookup.kind === "outage") {
       this.#report(this.#outage.failed(ref, lookup.error, nowMs), lookup.error);
       return false;
     }
-    this.#inFlight.delete(ref);
     this.#report(this.#outage.responded(ref, nowMs), "");
-    if (lookup.kind === "unknown") {
-      const known = { kind: "refused", reason: "unknown-schema", error: lookup.error } as const;
+    if (lookup.kind === "unavailable" && !this.#unavailable.failed(ref, nowMs)) return false;
+    this.#inFlight.delete(ref);
+    if (lookup.kind === "unknown" || lookup.kind === "unavailable") {
+      const error = lookup.kind === "unknown" ? lookup.error : unavailableText(ref, lookup.error);
+      const known = { kind: "refused", reason: "unknown-schema", error } as const;
       this.#unknown.put(ref, { known, characters: 0, untilMs: nowMs + UNKNOWN_FOR_MS });
       return true;
     }
@@ -228,6 +255,11 @@ class RegistrySchemas implements Schemas {
     if (msg === "registry.reachable") log.info({ unreachableForMs }, msg);
     else log.warn({ unreachableForMs, waiting: this.#inFlight.size, error }, msg);
   }
+}
+
+function unavailableText(ref: SchemaRef, error: string): string {
+  const forS = PATIENCE_MS / 1_000;
+  return `the schema registry has not returned schema ${ref} for ${forS} s, although it responds to other lookups: ${error}`;
 }
 
 function charactersOf({ text, references }: FoundSchema): number {

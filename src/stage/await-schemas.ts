@@ -12,12 +12,17 @@
  *   1  the schema is fetched          the record is read again: it was never passed on
  *   2  the stage takes the record     depends on the stage
  *
+ * While a partition waits for a schema, the schemas of the records that were fetched after it are requested too, each
+ * once, so that a partition whose records all have new schemas does not wait for one lookup at a time. A partition
+ * requests at most eight schemas at a time, and ends when 100 of them were found, because the process caches only 1,000.
+ *
  * A record that waits is not in flight, so it takes no room from the consumer's other partitions. An outage of the
  * registry therefore stops only partitions whose next record needs an unknown schema (docs/registry.md#outages). A
  * drain cancels the wait and leaves the waiting records to the partition's next owner. A record keeps its schema until
  * it is processed, even if the cache drops the schema meanwhile.
  */
 
+import { setImmediate as otherWork } from "node:timers/promises";
 import { frameOf } from "../domain/framing.ts";
 import type { KnownSchema, SchemaRef } from "../domain/known-schemas.ts";
 import { type IncomingRecord, withSchema } from "../domain/record.ts";
@@ -25,6 +30,12 @@ import type { ConsumeOptions, PartitionHandler } from "../kafka/port.ts";
 import type { Schemas } from "../registry/port.ts";
 
 type OnAssigned = ConsumeOptions["onAssigned"];
+
+/** In addition to the schema for which the partition waits. */
+const AHEAD_AT_ONCE = 7;
+const AHEAD_MAX = { requested: 5_000, found: 100 };
+/** The number of records that are examined before other work gets a turn. */
+const PIECE_RECORDS = 1_000;
 
 /** Returned if the consumer is about to end. Never resolves. */
 const NEVER = new Promise<void>(() => undefined);
@@ -50,10 +61,20 @@ function admitting(
   const draining = new AbortController();
   const { signal } = draining;
   const get = (ref: SchemaRef) => schemas.get(ref);
+  let isAhead = false;
+  const lookAhead = async (ref: SchemaRef, records: Iterable<IncomingRecord>) => {
+    if (isAhead) return;
+    isAhead = true;
+    const requested = new Set([ref]);
+    const some = () => requestAhead(records, requested, schemas, signal);
+    await Promise.allSettled(Array.from({ length: AHEAD_AT_ONCE }, some));
+    isAhead = false;
+  };
   return {
-    admit: (record: IncomingRecord) => {
+    admit: (record, ahead) => {
       const given = givenSchema(record, get);
       if (typeof given === "object") return given;
+      if (ahead !== undefined) void lookAhead(given, ahead());
       // The schema is looked up again when it has arrived, because the cache may have dropped it by then.
       return schemas.ready([given], signal).catch((thrown: unknown) => {
         if (signal.aborted) return;
@@ -67,6 +88,27 @@ function admitting(
       return handler.drain();
     },
   };
+}
+
+/** Requests the schemas of the records, one at a time. Several calls share the records. */
+async function requestAhead(
+  records: Iterable<IncomingRecord>,
+  requested: Set<SchemaRef>,
+  schemas: Schemas,
+  signal: AbortSignal,
+): Promise<void> {
+  let [examined, found] = [0, 0];
+  for (const record of records) {
+    examined += 1;
+    if (examined % PIECE_RECORDS === 0) await otherWork();
+    const ref = givenSchema(record, (each) => schemas.get(each));
+    if (typeof ref === "object" || requested.has(ref)) continue;
+    requested.add(ref);
+    await schemas.request(ref, signal);
+    if (schemas.get(ref)?.kind === "schema") found += 1;
+    const isOver = found * AHEAD_AT_ONCE >= AHEAD_MAX.found;
+    if (isOver || requested.size >= AHEAD_MAX.requested) return;
+  }
 }
 
 /**

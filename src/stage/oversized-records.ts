@@ -67,7 +67,8 @@ class WithoutOversized implements PartitionHandler {
     this.#partition = partition;
     this.#giveUp = giveUp;
     const { admit } = handler;
-    if (admit !== undefined) this.admit = (record) => (isOmitted(record) ? record : admit(record));
+    if (admit === undefined) return;
+    this.admit = (record, ahead) => (isOmitted(record) ? record : admit(record, ahead));
   }
 
   take(records: readonly IncomingRecord[]): void {

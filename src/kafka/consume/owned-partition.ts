@@ -104,7 +104,7 @@ export class OwnedPartition implements AssignedPartition {
     this.#recordsMax = options.recordsMax;
     this.budget = options.budget;
     this.handler = options.onAssigned(this);
-    this.#admission = new Admission(this.handler, options.owner.admits);
+    this.#admission = new Admission(this.handler, options.owner.admits, () => this.#ahead());
   }
 
   /** Empty if the brokers have no topic IDs. */
@@ -251,6 +251,16 @@ export class OwnedPartition implements AssignedPartition {
     return false;
   }
 
+  /** Returns the fetched records after the next one. */
+  *#ahead(): Generator<IncomingRecord> {
+    const [first] = this.#backlog;
+    for (const backlog of [...this.#backlog]) {
+      const { batch, next } = backlog;
+      const from = backlog === first ? next + 1 : next;
+      for (let at = from; batch !== null && at < batch.count; at += 1) yield batch.recordAt(at);
+    }
+  }
+
   /** Returns false if nothing has changed. */
   finish(offset: number): boolean {
     if (this.#isFenced || this.#completion === null) return false;
@@ -349,12 +359,18 @@ export class OwnedPartition implements AssignedPartition {
 export class Admission {
   readonly #handler: PartitionHandler;
   readonly #onAdmits: () => void;
+  readonly #ahead: (() => Iterable<IncomingRecord>) | undefined;
   #isWaiting = false;
 
   /** @param onAdmits called when a record that had to wait may be passed on. */
-  constructor(handler: PartitionHandler, onAdmits: () => void) {
+  constructor(
+    handler: PartitionHandler,
+    onAdmits: () => void,
+    ahead?: () => Iterable<IncomingRecord>,
+  ) {
     this.#handler = handler;
     this.#onAdmits = onAdmits;
+    this.#ahead = ahead;
   }
 
   get isWaiting(): boolean {
@@ -363,7 +379,7 @@ export class Admission {
 
   /** Null if the record has to wait. */
   admit(record: IncomingRecord): IncomingRecord | null {
-    const admitted = this.#handler.admit?.(record) ?? record;
+    const admitted = this.#handler.admit?.(record, this.#ahead) ?? record;
     if (!(admitted instanceof Promise)) return admitted;
     this.#isWaiting = true;
     void admitted.then(() => {

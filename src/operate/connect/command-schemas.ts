@@ -1,12 +1,18 @@
 /**
- * Gets schemas from the registry for a command. Each schema is requested only once. If the registry is unreachable,
- * the command does not wait: it requests no more schemas, and reports what it could not read.
+ * Gets schemas from the registry for a command. Each schema is requested only once. The command does not wait.
+ *
+ *   the registry                                   a value with the schema
+ *   returns the schema, or does not have it        is read as in stages
+ *   does not return only this schema               counts as unknown-schema
+ *   is unreachable                                 is reported; no more schemas are requested
+ *   is not configured                              is unknown-schema, as in stages
  */
 
 import { type Frame, frameOf } from "../../domain/framing.ts";
 import type { KnownSchema, SchemaRef } from "../../domain/known-schemas.ts";
-import { type IncomingRecord, withSchema } from "../../domain/record.ts";
+import type { IncomingRecord } from "../../domain/record.ts";
 import type { FoundSchema, RegistryConnection, SchemaSource } from "../../registry/port.ts";
+import { givenSchema } from "../../stage/await-schemas.ts";
 
 export interface CommandRegistry {
   /** The registry client, which is closed together with the schemas. */
@@ -41,19 +47,21 @@ export class CommandSchemas implements AsyncDisposable {
     this.#signal = signal;
   }
 
-  /** The schema that a value names; null if the value does not name one. */
-  of(record: IncomingRecord): Extract<Frame, { kind: "framed" }> | null {
+  /** The frame of a value; null if the value has none. */
+  of(record: IncomingRecord): Exclude<Frame, { kind: "none" }> | null {
     const frame = record.value === null ? null : frameOf(record.value, record);
-    return frame?.kind === "framed" ? frame : null;
+    return frame?.kind === "none" ? null : frame;
   }
 
-  /** Returns the record with the schema of its value, or a sentence with the reason if the registry is unavailable. */
+  /** Returns the record as stages get it, or a sentence with the reason if the registry is unavailable. */
   async given(record: IncomingRecord): Promise<IncomingRecord | string> {
-    const frame = this.of(record);
-    if (frame === null) return record;
-    const known = await this.ask(frame.ref);
+    if (this.#registry === null) return record;
+    const ref = givenSchema(record, () => null);
+    if (typeof ref === "object") return ref;
+    const known = await this.ask(ref);
     if (known.kind === "outage") return known.error;
-    return withSchema(record, { ref: frame.ref, known, start: frame.start });
+    const given = givenSchema(record, () => known);
+    return typeof given === "object" ? given : record;
   }
 
   async ask(ref: SchemaRef): Promise<AskedSchema> {
@@ -80,6 +88,7 @@ export class CommandSchemas implements AsyncDisposable {
       case "found":
         return compile(answer.schema);
       case "unknown":
+      case "unavailable":
         return { kind: "refused", reason: "unknown-schema", error: answer.error };
       case "unusable":
         return { kind: "refused", reason: "undecodable", error: answer.error };

@@ -39,7 +39,7 @@ export class DeadLetterSchemas implements AsyncDisposable {
   /** Returns the dead letter. If the schema of the value is needed to find the message ID, the schema is included. */
   readonly read = (deadLetter: DeadLetter): DeadLetter | Promise<DeadLetter> => {
     const { record, messageId } = deadLetter;
-    if (messageId !== null || this.#schemas.of(record) === null) return deadLetter;
+    if (messageId !== null || this.#schemas.of(record)?.kind !== "framed") return deadLetter;
     return this.#readBy(deadLetter);
   };
 
@@ -61,7 +61,7 @@ export class DeadLetterSchemas implements AsyncDisposable {
 
   async #readBy(deadLetter: DeadLetter): Promise<DeadLetter> {
     const frame = this.#schemas.of(deadLetter.record);
-    if (frame === null) return deadLetter;
+    if (frame?.kind !== "framed") return deadLetter;
     const { ref, start } = frame;
     const known = await this.#schemas.ask(ref);
     if (known.kind === "schema") {

@@ -71,6 +71,7 @@ export async function readComparison(
     return schemas.given(record).then((given) => {
       if (typeof given === "string") withoutSchema += 1;
       else comparison.add(given, nowMs());
+      return pause?.();
     });
   };
   await scan.since([topics.calls], sinceMs, null, take);

@@ -13,22 +13,35 @@ type CompiledAvro =
   /** One sentence. */
   | { readonly kind: "refused"; readonly error: string };
 
+const NAMES_SHOWN_MAX = 3;
+
 /** Values are read one at a time, so one transcript is enough. */
 const transcript = new Transcript();
 
 /** Never throws. @param texts the schemas to which the schema refers, followed by the schema itself. */
 export function compileAvro(texts: readonly SchemaText[]): CompiledAvro {
   let copy: Copy;
+  let note = "";
   try {
-    copy = copyOf(typeOf(readSchemas(texts)));
+    const { schemas, ambiguous } = readSchemas(texts);
+    copy = copyOf(typeOf(schemas));
+    if (ambiguous.size > 0) note = noteOf([...ambiguous].slice(0, NAMES_SHOWN_MAX).join(", "));
   } catch (error) {
     const isKnown = error instanceof UnusableSchemaError;
     return { kind: "refused", error: isKnown ? error.message : "the schema cannot be used" };
   }
-  return { kind: "reader", read: (bytes) => readValue(copy, bytes) };
+  return { kind: "reader", read: (bytes) => readValue(copy, bytes, note) };
 }
 
-function readValue(copy: Copy, bytes: Buffer): ReadValue {
+/** With such references, the serializers for Java and Python write different bytes for the same schema ID. */
+function noteOf(names: string): string {
+  return (
+    `; its schema's references define ${names} in different ways, and Switchyard uses the first definition, like ` +
+    "Confluent's serializers for Java, while those for Python use the last: use one version of each reference"
+  );
+}
+
+function readValue(copy: Copy, bytes: Buffer, note: string): ReadValue {
   transcript.begin(bytes);
   try {
     copy(transcript);
@@ -37,6 +50,6 @@ function readValue(copy: Copy, bytes: Buffer): ReadValue {
     transcript.drop();
     // Other errors are not expected, but one value must not prevent the others from being read.
     const message = error instanceof UnreadableError ? error.message : "the value cannot be read";
-    return { kind: "refused", error: message };
+    return { kind: "refused", error: `${message}${note}` };
   }
 }

@@ -7,9 +7,9 @@
  *                                            use names such as `a-b` or `Outer$`
  *   names of fields and symbols              numbered if they are not identifiers; `nameOf` returns them
  *   the same type, defined twice             counts once, because two references may define it
- *   the same name for another type           refers to the definition in a direct reference, otherwise to
- *                                            the latest one in their references; within one schema, it is
- *                                            rejected
+ *   the same name for another type           refers everywhere to the definition in the first reference that has
+ *                                            one, as in Confluent's serializers for Java; those for Python use the
+ *                                            last. The schema itself may replace it; within one schema, it is rejected
  *   default, doc, aliases, order, others     dropped, because a value has every field of the schema that it was
  *                                            written with
  *   a logical type that is known and valid   kept
@@ -27,8 +27,13 @@
 
 export interface SchemaText {
   readonly text: string;
-  /** Indexes of the schemas that this schema uses; if absent, it uses all schemas before it. */
-  readonly uses?: readonly number[];
+}
+
+export interface ReadSchemas {
+  /** One schema for each text. */
+  readonly schemas: readonly AvroSchema[];
+  /** Full names of types that the texts define in different ways. */
+  readonly ambiguous: ReadonlySet<string>;
 }
 
 export type AvroSchema = string | AvroObject | readonly AvroSchema[];
@@ -80,15 +85,15 @@ const LOGICAL_TYPES: Readonly<Record<string, ReadonlySet<unknown>>> = {
 };
 
 /**
- * @param texts the schemas to which the schema refers, followed by the schema itself. @returns one schema for each
- * text. Throws `UnusableSchemaError`.
+ * @param texts the schemas to which the schema refers, followed by the schema itself. Throws `UnusableSchemaError`.
  */
-export function readSchemas(texts: readonly SchemaText[]): readonly AvroSchema[] {
+export function readSchemas(texts: readonly SchemaText[]): ReadSchemas {
   if (texts.length > REFERENCES_MAX + 1) invalid(`has over ${REFERENCES_MAX} references`);
   const characters = texts.reduce((sum, { text }) => sum + text.length, 0);
   if (characters > TEXT_MAX_CHARACTERS) invalid(`has over ${TEXT_MAX_CHARACTERS} characters`);
   const reader = new SchemaReader();
-  return texts.map(({ text, uses }) => reader.text(parsed(text), uses));
+  const schemas = texts.map((each) => reader.text(parsed(each.text), each === texts.at(-1)));
+  return { schemas, ambiguous: reader.ambiguous };
 }
 
 /** The name of a field or a symbol in its original schema. */
@@ -114,37 +119,23 @@ interface Known {
   definition: string | null;
 }
 
-/** A schema that has been read. */
-interface Read {
-  readonly known: ReadonlyMap<string, Known>;
-  /** The types that the schema itself defines. */
-  readonly own: readonly (readonly [name: string, known: Known])[];
-}
-
 class SchemaReader {
   #records = 0;
   #names = 0;
   #types = 0;
-  /** The types that the current schema may use, by full name. */
+  readonly ambiguous = new Set<string>();
   #known = new Map<string, Known>();
-  /** The schemas that were read before the current one. */
-  readonly #before: Read[] = [];
+  #isReference = false;
   #defined = new Set<string>();
   #numbers = 0;
   /** Namespace of the enclosing type. */
   #namespace = "";
 
-  text(schema: unknown, uses: readonly number[] = [...this.#before.keys()]): AvroSchema {
+  text(schema: unknown, isLast: boolean): AvroSchema {
     this.#defined = new Set();
     this.#namespace = "";
-    const used = uses.flatMap((place) => this.#before[place] ?? []);
-    this.#known = new Map(used.flatMap(({ known }) => [...known]));
-    // A definition in a reference takes precedence over a definition in that reference's own references.
-    for (const { own } of used) for (const [name, known] of own) this.#known.set(name, known);
-    const read = this.read(schema, 1);
-    const own = [...this.#known].filter(([name]) => this.#defined.has(name));
-    this.#before.push({ known: this.#known, own });
-    return read;
+    this.#isReference = !isLast;
+    return this.read(schema, 1);
   }
 
   read(schema: unknown, level: number): AvroSchema {
@@ -180,20 +171,24 @@ class SchemaReader {
     const fullName = this.#fullName(given);
     const outer = this.#namespace;
     const before = this.#known.get(fullName);
+    const knownBefore = this.#known;
     if (this.#defined.has(fullName)) return invalid("has a duplicate type name");
     this.#defined.add(fullName);
     this.#numbers += 1;
     const known: Known = { as: `T${this.#numbers}`, definition: null };
+    this.#known = before === undefined ? knownBefore : new Map(knownBefore);
     this.#known.set(fullName, known);
     this.#namespace = fullName.slice(0, Math.max(0, fullName.lastIndexOf(".")));
     const read = content();
     this.#namespace = outer;
     // References to the type itself are replaced, so that equal types have equal definitions, whatever their numbers.
     known.definition = JSON.stringify(read).replaceAll(`"${known.as}"`, '""');
-    if (before === undefined || before.definition !== known.definition) {
-      return { ...read, name: known.as };
-    }
-    this.#known.set(fullName, before);
+    if (before === undefined) return { ...read, name: known.as };
+    const isEqual = before.definition === known.definition;
+    if (!isEqual) this.ambiguous.add(fullName);
+    if (!isEqual && !this.#isReference) return { ...read, name: known.as };
+    // The types that are defined inside this one are not used either.
+    this.#known = knownBefore;
     return before.as;
   }
 

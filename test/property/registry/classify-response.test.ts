@@ -30,17 +30,19 @@ test("whatever comes has a meaning: found only by 200, unknown only by 404, and 
         const classified = classifySchema(exchanged, "http://r:8081/schemas/ids/7", "schema 7");
         if (classified.kind === "found") return status === 200;
         if (classified.kind === "unknown") return status === 404 && text.includes("4040");
-        return classified.kind === "outage" && !/\p{Cc}/u.test(classified.error);
+        const isOutage = [401, 407, 429].includes(status);
+        const kind = isOutage ? "outage" : "unavailable";
+        return classified.kind === kind && !/\p{Cc}/u.test(classified.error);
       },
     ),
   );
 });
 
-test("an error of any code is an outage", () => {
+test("after an error of any code, the schema is unavailable", () => {
   fc.assert(
     fc.property(fc.option(fc.stringMatching(/^[A-Z_0-9]{1,40}$/)), (code) => {
       const classified = classifySchema({ kind: "failed", code }, "http://r:8081/", "schema 7");
-      return classified.kind === "outage";
+      return classified.kind === "unavailable";
     }),
   );
 });

@@ -46,7 +46,10 @@ export class OwnedPartition implements TopicPartition {
   open(handler: PartitionHandler, onAppend: () => void): void {
     this.#handler = handler;
     this.#onAppend = onAppend;
-    this.#admission = new Admission(handler, onAppend);
+    this.#admission = new Admission(handler, onAppend, () => {
+      const { records } = this.#log;
+      return records.slice(this.#log.indexOf(this.#next) + 1).values();
+    });
     this.#log.onAppend.add(onAppend);
   }
 

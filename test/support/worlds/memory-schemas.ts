@@ -34,6 +34,16 @@ export class MemorySchemas implements Schemas {
     }
   }
 
+  /** Schemas that were requested ahead. A test ends these requests with `respond`. */
+  readonly ahead = new Map<SchemaRef, () => void>();
+
+  async request(ref: SchemaRef, signal: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.ahead.set(ref, resolve);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    await promise.finally(() => this.ahead.delete(ref));
+  }
+
   learn(ref: SchemaRef, known: KnownSchema): void {
     this.#known.set(ref, known);
     for (const resolve of this.#waiting) resolve();

@@ -44,8 +44,8 @@ test("a schema that is too large is unusable; another response that is too large
   const large = { kind: "too-large", status: 200, contentType: JSON_TYPE } as const;
   expect(judge(large).kind).toBe("unusable");
   expect(judge({ ...large, contentType: "application/json;charset=utf-8" }).kind).toBe("unusable");
-  expect(judge({ ...large, contentType: "text/html" }).kind).toBe("outage");
-  expect(judge({ ...large, status: 404 }).kind).toBe("outage");
+  expect(judge({ ...large, contentType: "text/html" }).kind).toBe("unavailable");
+  expect(judge({ ...large, status: 404 }).kind).toBe("unavailable");
 });
 
 const HTML = "<!doctype html><title>Log in with hunter2</title>";
@@ -55,6 +55,8 @@ const OUTAGES: readonly (readonly [string, Exchanged, RegExp])[] = [
   ["HTML as JSON", responseOf(200, HTML), /not with a schema/],
   ["JSON without a schema", responseOf(200, { id: 7 }), /not with a schema/],
   ["a schema that is no text", responseOf(200, { schema: {} }), /not with a schema/],
+  ["a schema that is null", responseOf(200, { schema: null }), /not with a schema/],
+  ["422", responseOf(422, { error_code: 42_201 }), /responds 422/],
   ["references that are none", responseOf(200, { schema: "{}", references: [{}] }), /not with a/],
   ["a list", responseOf(200, ["hunter2"]), /not with a schema/],
   ["a content type that is none", responseOf(200, "", "\u001b[2Jhunter2"), /with something, not/],
@@ -90,9 +92,12 @@ const OUTAGES: readonly (readonly [string, Exchanged, RegExp])[] = [
   ["an error without a code", { kind: "failed", code: null }, /no code/],
 ];
 
-test.each(OUTAGES)("an outage: %s", (_, exchanged, sentence) => {
+/** The rows that never depend on the schema. All others are outages only if the registry does not respond otherwise. */
+const CERTAIN = ["401", "407", "429", "no token"];
+
+test.each(OUTAGES)("no schema: %s", (name, exchanged, sentence) => {
   const classified = judge(exchanged);
-  expect(classified.kind).toBe("outage");
+  expect(classified.kind).toBe(CERTAIN.includes(name) ? "outage" : "unavailable");
   const error = "error" in classified ? classified.error : "";
   expect(error).toMatch(sentence);
   expect(error).toMatch(/^https:\/\/registry\.example:8081 /);

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
 
-import { Outage } from "../../../src/registry/outage.ts";
+import { Outage, Unavailable } from "../../../src/registry/outage.ts";
 
 let outage = new Outage();
 
@@ -48,4 +48,28 @@ test("several schemas are counted", () => {
   outage.failed(1, "down", 0);
   outage.failed(2, "worse", 1_000);
   expect(outage.healthProblems(3_000)).toEqual(["2 schemas have been unavailable for 3 s: worse"]);
+});
+
+test("a schema that only its own lookups do not return: 30 s, then once at each lookup", () => {
+  const unavailable = new Unavailable();
+  expect(unavailable.leftMs(7, 1_000)).toBe(Number.POSITIVE_INFINITY);
+  expect(unavailable.failed(7, 1_000)).toBe(false);
+  expect(unavailable.failed(7, 30_999)).toBe(false);
+  expect(unavailable.leftMs(7, 30_999)).toBe(1);
+  expect(unavailable.failed(7, 31_000)).toBe(true);
+  expect(unavailable.leftMs(7, 40_000)).toBe(0);
+  expect(unavailable.failed(7, 60_000)).toBe(true);
+  expect(unavailable.failed(8, 60_000)).toBe(false);
+  // It is not looked up for ten minutes.
+  expect(unavailable.failed(7, 660_000)).toBe(false);
+});
+
+test("an outage, or a response, ends the 30 s", () => {
+  const unavailable = new Unavailable();
+  unavailable.failed(7, 0);
+  unavailable.responded(7);
+  expect(unavailable.failed(7, 30_000)).toBe(false);
+  expect(unavailable.healthProblems([6])).toEqual([]);
+  const [problem] = unavailable.healthProblems([6, 7]);
+  expect(problem).toMatch(/wait up to 30 s.*responds to other lookups: 7$/);
 });

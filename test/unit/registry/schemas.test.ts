@@ -220,6 +220,75 @@ test("an outage is said: lines, metrics, a sentence for /readyz", async () => {
   expect((await counted()).join()).not.toMatch(/waiting|since/);
 });
 
+const UNAVAILABLE: Lookup = {
+  kind: "unavailable",
+  error: "http://r:8081 forbids the lookup (403)",
+};
+
+test("unavailable: looked up for 30 s, then rejected; after 10 s one more lookup, without another wait", async () => {
+  responses.set(7, UNAVAILABLE);
+  const schemas = create();
+  const ready = schemas.ready([7], never);
+  await clock.advance(29_999);
+  expect(schemas.get(7)).toBeNull();
+  expect(schemas.healthProblems()).toEqual([
+    expect.stringMatching(/^records wait up to 30 s .*: 7$/),
+  ]);
+  await clock.advance(1);
+  await ready;
+  expect(schemas.get(7)).toEqual({
+    kind: "refused",
+    reason: "unknown-schema",
+    error: expect.stringMatching(/has not returned schema 7 for 30 s, .*forbids the lookup/),
+  });
+  expect(schemas.healthProblems()).toEqual([]);
+  expect(lines.seen).toEqual([]);
+  await clock.advance(10_000);
+  expect(schemas.get(7)).toBeNull();
+  const before = asked.length;
+  await schemas.ready([7], never);
+  expect(asked).toHaveLength(before + 1);
+  expect(schemas.get(7)?.kind).toBe("refused");
+  await clock.advance(10_000);
+  responses.set(7, found("seven"));
+  await schemas.ready([7], never);
+  expect(reading(schemas.get(7))).toEqual(json("seven"));
+});
+
+test("an outage in between: the 30 s start again, and it is reported", async () => {
+  responses.set(7, UNAVAILABLE);
+  const schemas = create();
+  const ready = schemas.ready([7], never);
+  await clock.advance(20_000);
+  responses.set(7, OUTAGE);
+  await clock.advance(60_000);
+  expect(lines.seen[0]).toBe("registry.unreachable");
+  responses.set(7, UNAVAILABLE);
+  await clock.advance(30_000);
+  expect(schemas.get(7)).toBeNull();
+  expect(lines.seen.at(-1)).toBe("registry.reachable");
+  await clock.advance(10_000);
+  await ready;
+  expect(schemas.get(7)?.kind).toBe("refused");
+});
+
+test("a request ends after one lookup, whatever its result, and counts for those 30 s", async () => {
+  for (const ref of [7, 8, 9]) responses.set(ref, UNAVAILABLE);
+  responses.set(6, found("six"));
+  const schemas = create();
+  await Promise.all([6, 7, 8, 9].map((ref) => schemas.request(ref, never)));
+  expect(asked).toEqual([6, 7, 8, 9]);
+  expect(reading(schemas.get(6))).toEqual(json("six"));
+  expect(schemas.get(7)).toBeNull();
+  expect(schemas.healthProblems()).toEqual([]);
+  await clock.advance(30_000);
+  expect(asked).toHaveLength(4);
+  await schemas.ready([7, 8, 9], never);
+  expect(schemas.get(9)?.kind).toBe("refused");
+  const gone = AbortSignal.abort(new Error("gone"));
+  await expect(schemas.request(5, gone)).rejects.toThrow("gone");
+});
+
 test("who gives up rejects at once; a lookup that nobody waits for is abandoned", async () => {
   responses.set(7, OUTAGE);
   const schemas = create();

@@ -3,9 +3,15 @@
 import { afterEach, expect, test } from "vitest";
 
 import { parseContent } from "../../../src/deliver/content.ts";
+import type { SchemaRef } from "../../../src/domain/known-schemas.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
+import { compileSchema } from "../../../src/registry/compile.ts";
+import type { Lookup } from "../../../src/registry/port.ts";
+import { createSchemas } from "../../../src/registry/schemas.ts";
+import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import { encoded, framed, varint } from "../../support/build/avro.ts";
 import { headerTexts } from "../../support/build/calls.ts";
+import { LogLines } from "../../support/log/log-lines.ts";
 import { MemorySchemas, UNKNOWN } from "../../support/worlds/memory-schemas.ts";
 import { RouteWorld, trackCall } from "../../support/worlds/route-world.ts";
 
@@ -182,3 +188,54 @@ test("much JSON of few bytes is written in parts, as is memory for it", async ()
   expect(route.counts.sends).toBeGreaterThanOrEqual(Math.floor(bytes / 4_300_000));
   expect(route.counts.takes).toBeLessThanOrEqual(2);
 });
+
+/** Lookups that take 10 ms on the clock of the world. All IDs have the same result, except for ID 7. */
+function slowRegistry(others: Lookup) {
+  const { clock } = world;
+  const counts = { lookups: 0, atOnce: 0, inProgress: 0 };
+  const lookup = async (ref: SchemaRef, signal: AbortSignal): Promise<Lookup> => {
+    counts.lookups += 1;
+    counts.inProgress += 1;
+    counts.atOnce = Math.max(counts.atOnce, counts.inProgress);
+    await clock.sleep(10, signal);
+    counts.inProgress -= 1;
+    const schema = { type: "AVRO", text: JSON.stringify(CALL), references: [] };
+    return ref === 7 ? { kind: "found", schema } : others;
+  };
+  const source = { lookup, [Symbol.asyncDispose]: () => Promise.resolve() };
+  const { log, metrics } = { log: new LogLines().log, metrics: createMetrics() };
+  const schemas = createSchemas({
+    source,
+    compile: compileSchema,
+    clock,
+    random: () => 0,
+    log,
+    metrics,
+  });
+  return { schemas, counts };
+}
+
+test.each<[Lookup["kind"], number]>([
+  ["unknown", 4_000],
+  ["unavailable", 38_000],
+])(
+  "2,000 schemas that are %s hold up a call behind them for at most %i ms",
+  async (kind, limitMs) => {
+    world = new RouteWorld();
+    const { schemas, counts } = slowRegistry({ kind, error: "no" } as Lookup);
+    for (let id = 1_001; id <= 3_000; id += 1) world.append(framed(id, avroCall(id)));
+    world.append(framed(7, avroCall(0)));
+    const startedAtMs = world.clock.nowMs();
+    const route = await world.start(["d0"], schemas);
+    await world.until(() => world.deliveries("d0").length === 1);
+    expect(world.clock.nowMs() - startedAtMs).toBeLessThan(limitMs);
+    await world.until(() => world.deadLetters().length === 2_000);
+    await route.close();
+    expect(counts.atOnce).toBe(8);
+    const [first] = world.deadLetters();
+    expect(headerTexts(first as IncomingRecord)["switchyard-reason"]).toBe("unknown-schema");
+    expect(first?.value).toEqual(framed(1_001, avroCall(1_001)));
+    expect(await world.committed()).toBe(2_001);
+    expect(route.failures).toEqual([]);
+  },
+);

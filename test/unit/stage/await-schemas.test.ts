@@ -3,6 +3,7 @@
 import { beforeEach, expect, test } from "vitest";
 
 import { decodeValue } from "../../../src/domain/decode.ts";
+import type { SchemaRef } from "../../../src/domain/known-schemas.ts";
 import type { IncomingRecord, RecordHeaders } from "../../../src/domain/record.ts";
 import type { AssignedPartition, PartitionHandler } from "../../../src/kafka/port.ts";
 import { awaitSchemas } from "../../../src/stage/await-schemas.ts";
@@ -143,4 +144,64 @@ test("a failure of the registry client is reported, and the record is not asked 
     });
   await settled();
   expect({ failures, isOver }).toEqual({ failures: [fault], isOver: false });
+});
+
+/** Records whose values have the schemas 1 to `count`, without the first one. */
+function recordsAhead(count: number): readonly IncomingRecord[] {
+  return Array.from({ length: count - 1 }, (_, index) => record(framed(index + 2, varint(5n))));
+}
+
+const FIRST = record(framed(1, varint(5n)));
+
+test("while one waits, the schemas of those behind it are requested: seven at a time, each once", async () => {
+  schemas.learnAvro(4, "long");
+  const plain = record(Buffer.from("{}"));
+  const ahead = [plain, FIRST, ...recordsAhead(20), ...recordsAhead(20), record(null)];
+  void handler.admit?.(FIRST, () => ahead);
+  const requested = new Set<unknown>();
+  while (requested.size < 18) {
+    const { ahead: inProgress } = schemas;
+    expect(inProgress.size).toBeLessThanOrEqual(7);
+    for (const [ref, respond] of inProgress) {
+      expect(requested.has(ref)).toBe(false);
+      requested.add(ref);
+      respond();
+    }
+    await settled();
+  }
+  await settled();
+  expect(schemas.ahead.size).toBe(0);
+  expect([...requested].sort()).not.toContain(4);
+  expect(schemas.asked).toEqual([[1]]);
+});
+
+test("of a flood of schemas, some are found and 5,000 requested; a drain ends the requests", async () => {
+  const asked: SchemaRef[] = [];
+  let finds = false;
+  const source = {
+    ...schemas,
+    get: (ref: SchemaRef) => schemas.get(ref),
+    ready: () => new Promise<void>(() => undefined),
+    request: (ref: SchemaRef) => {
+      asked.push(ref);
+      if (finds)
+        schemas.learn(ref, { kind: "schema", read: () => ({ kind: "refused", error: "" }) });
+      return Promise.resolve();
+    },
+  };
+  const onAssigned = awaitSchemas(source as unknown as MemorySchemas, inner, () => undefined);
+  void onAssigned(PARTITION).admit?.(FIRST, () => recordsAhead(20_000).values());
+  await expect.poll(() => asked.length).toBe(4_999);
+  finds = true;
+  asked.length = 0;
+  const other = onAssigned(PARTITION);
+  void other.admit?.(FIRST, () => recordsAhead(20_000).values());
+  await settled();
+  expect(asked.length).toBeGreaterThanOrEqual(100);
+  expect(asked.length).toBeLessThan(110);
+  finds = false;
+  asked.length = 0;
+  const last = onAssigned(PARTITION);
+  void last.admit?.(record(framed(20_001, varint(5n))), () => recordsAhead(20_000).values());
+  await last.drain();
 });

@@ -325,6 +325,29 @@ describe("what was finished and not committed", () => {
   });
 });
 
+test("a record that is not admitted comes with those that were fetched after it", () => {
+  const ahead: (readonly number[])[] = [];
+  const partition = new OwnedPartition({
+    ...{ passes: false, topic: "t", partition: 0, recordsMax: 100, budget, owner: OWNER },
+    onAssigned: () => ({
+      admit: (record, rest) => {
+        ahead.push([...(rest?.() ?? [])].map(({ offset }) => offset));
+        return record.offset < 6 ? record : new Promise<void>(() => undefined);
+      },
+      take: () => undefined,
+      drain: () => Promise.resolve(),
+    }),
+  });
+  partition.committedAt({ topic: "t", partition: 0, topicId: TOPIC_ID, offset: 5, metadata: "" });
+  partition.offer(batch(5, [5, 6, 7]), null);
+  partition.offer(batch(8, [8, 9]), null);
+  partition.handOver();
+  expect(ahead).toEqual([
+    [6, 7, 8, 9],
+    [7, 8, 9],
+  ]);
+});
+
 // A test per row of the file's table.
 
 const RECORD = {

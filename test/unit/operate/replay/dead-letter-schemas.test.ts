@@ -27,6 +27,7 @@ const FOUND: Readonly<Record<number, Lookup>> = {
   8: { kind: "found", schema: { type: "JSON", text: "{}", references: [] } },
   9: { kind: "found", schema: { type: "PROTOBUF", text: "", references: [] } },
   10: { kind: "unknown", error: "the registry does not know schema 10" },
+  14: { kind: "unavailable", error: "http://r forbids the lookup (403)" },
   11: { kind: "unusable", error: "schema 11 is larger than 1 MiB" },
 };
 const OUTAGE: Lookup = { kind: "outage", error: "the registry refuses connections" };
@@ -93,6 +94,14 @@ test("those that cannot be read are counted by the reason, and the others contin
       "The message ID of 1 dead letter is unknown, so it was skipped: schema 11 is larger than 1 MiB\n",
   );
   expect(said()).toContain("The message ID of 1 dead letter is unknown: ");
+});
+
+test("one that the registry does not return is counted, and the others are still asked for", async () => {
+  const { schemas, asked, said } = world();
+  for (const id of [14, 14, 10]) expect(await idOf(schemas, framed(id, AVRO))).toBeNull();
+  expect(await idOf(schemas, framed(7, AVRO))).toBe("m-avro");
+  expect(asked).toEqual([14, 10, 7]);
+  expect(said()).toContain("of 2 dead letters is unknown: http://r forbids the lookup (403)\n");
 });
 
 test("after an outage nothing is asked any more; what is known is still read", async () => {

@@ -5,10 +5,19 @@ import { expect, test } from "vitest";
 import type { Config } from "../../../../src/config/config.ts";
 import type { IncomingRecord } from "../../../../src/domain/record.ts";
 import { topicNames } from "../../../../src/domain/topics.ts";
+import { CommandSchemas } from "../../../../src/operate/connect/command-schemas.ts";
+import { configuredTopics } from "../../../../src/operate/connect/connection.ts";
 import { RoutingComparison } from "../../../../src/operate/timeline/compare-routing.ts";
+import { readComparison } from "../../../../src/operate/timeline/read-comparison.ts";
 import { createRouting } from "../../../../src/route/routing.ts";
+import { framed } from "../../../support/build/avro.ts";
 import { config } from "../../../support/build/config-source.ts";
 import { rulesYaml } from "../../../support/build/ruled-call.ts";
+import { clockDriver } from "../../../support/clock/clock-driver.ts";
+import { ManualClock } from "../../../support/clock/manual-clock.ts";
+import { createPrng } from "../../../support/clock/prng.ts";
+import { MemoryCluster } from "../../../support/memory-kafka/memory-kafka.ts";
+import { scriptedSchemas } from "../../../support/worlds/scripted-schemas.ts";
 
 const NOW = 1_800_000_000_000;
 
@@ -128,4 +137,52 @@ test("a call that is nested deeply is compared like any other", () => {
   expect(comparison.result()).toMatchObject([
     { changed: { ...ONE, properties: { "properties.plan": 1 } } },
   ]);
+});
+
+// Records are compared in the way in which the route stage reads them, with and without a registry.
+
+const ODD_HEADER = ["__value_schema_id", Buffer.of(9)] as const;
+
+/** Compares three records: one with a schema, one whose schema ID is cut, and JSON with a header that is not an ID. */
+async function comparedRecords(schemas: CommandSchemas) {
+  const clock = new ManualClock();
+  const cluster = new MemoryCluster({ clock, random: createPrng(1) });
+  const topic = configuredTopics(config(PLAIN)).calls;
+  cluster.createTopic(topic, 1);
+  const source = ["source-id", Buffer.from("web")] as const;
+  const place = { topic, partition: 0, key: null };
+  for (const value of [framed(7, Buffer.from("x")), Buffer.of(0, 1)]) {
+    cluster.append({ ...place, value, headers: [source] });
+  }
+  const value = Buffer.from(JSON.stringify(CALL));
+  cluster.append({ ...place, value, headers: [source, ODD_HEADER] });
+  const ports = {
+    ...{ kafka: cluster.connect(), schemas, nowMs: () => NOW, onRead: () => undefined },
+    signal: new AbortController().signal,
+  };
+  const given = config(PLAIN);
+  const after = config(rulesYaml("enabled: false"));
+  const query = { current: given, before: given, after, sinceMs: 0, share: 1 };
+  return await clockDriver(clock).during(readComparison(ports, query));
+}
+
+test("no registry: values with a schema are unknown-schema under both, and nothing is unread", async () => {
+  const schemas = new CommandSchemas(null, new AbortController().signal);
+  const found = await comparedRecords(schemas);
+  // The stage does not look at the header if no registry is configured.
+  const lost = [{ reason: "disabled", ...ONE }];
+  expect(found).toMatchObject({ calls: 3, withoutSchema: 0, unread: [] });
+  expect(found?.destinations).toMatchObject([{ destination: "crm", lost }]);
+});
+
+test("a registry that does not return only this schema: it is unknown-schema under both", async () => {
+  const found = await comparedRecords(
+    scriptedSchemas(() => ({ kind: "unavailable", error: "403" })),
+  );
+  expect(found).toEqual({ calls: 3, withoutSchema: 0, unread: [], destinations: [] });
+});
+
+test("a registry that is unreachable: the call is reported as not compared", async () => {
+  const found = await comparedRecords(scriptedSchemas(() => ({ kind: "outage", error: "down" })));
+  expect(found).toMatchObject({ calls: 2, withoutSchema: 1, destinations: [] });
 });

@@ -169,9 +169,38 @@ test.each<[string, readonly string[], string]>([
     '{"one":{"color":"BLUE"},"two":{"color":"BLUE"}}',
   ],
   [
-    "others in two versions: each text has the one before it",
+    "others in two versions: the first one counts for all",
     [COLOR("RED", "BLUE"), CAR("Car"), COLOR("RED", "GREEN", "BLUE"), CAR("Bike"), BOTH],
-    '{"one":{"color":"BLUE"},"two":{"color":"GREEN"}}',
+    '{"one":{"color":"BLUE"},"two":{"color":"BLUE"}}',
+  ],
+  [
+    "others in two versions, the second with a type of its own, which is not used either",
+    [
+      JSON.stringify({ ...record(["x", "int"]), name: "a.b.Color" }),
+      CAR("Car"),
+      JSON.stringify({
+        ...record(["y", { type: "enum", name: "a.b.Inner", symbols: ["RED"] }]),
+        name: "a.b.Color",
+      }),
+      JSON.stringify({ type: "enum", name: "a.b.Inner", symbols: ["OTHER", "BLUE"] }),
+      JSON.stringify({ ...record(["color", "Inner"]), name: "a.b.Bike" }),
+      BOTH,
+    ],
+    '{"one":{"color":{"x":1}},"two":{"color":"BLUE"}}',
+  ],
+  [
+    "one that the schema itself defines again: it uses its own definition",
+    [
+      COLOR("RED", "BLUE"),
+      CAR("Car"),
+      JSON.stringify(
+        record(
+          ["one", "a.b.Car"],
+          ["two", { type: "enum", name: "a.b.Color", symbols: ["A", "B"] }],
+        ),
+      ),
+    ],
+    '{"one":{"color":"BLUE"},"two":"B"}',
   ],
 ])("references that define %s", (_what, texts, json) => {
   const compiled = compileAvro(texts.map((text) => ({ text })));
