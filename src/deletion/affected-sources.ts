@@ -16,7 +16,7 @@
  * `integrations` apply only to calls. A source counts as affected even if none of its destinations is notified.
  */
 
-import type { Destination, Source } from "../domain/destination.ts";
+import { type Destination, passedHeaders, type Source } from "../domain/destination.ts";
 import type { DestinationId, SourceId } from "../domain/ids.ts";
 import { describe } from "../domain/json.ts";
 import type { TopicNames } from "../domain/topics.ts";
@@ -32,6 +32,8 @@ export interface Listener {
   readonly topic: string;
   /** If false, notifications contain the time at which the request was received, instead of the request's own time. */
   readonly historical: boolean;
+  /** The producer's headers that the destination gets; null for all. */
+  readonly passed: ReadonlySet<string> | null;
   /** Null if the user ID is sent unchanged. */
   readonly notifiedUserId: NotifiedUserId | null;
 }
@@ -65,11 +67,19 @@ export function listenersBySource(
     sources.map((source) => {
       const connected = new Set<string>(source.destinations);
       const own = notified.filter(({ id }) => connected.has(id));
-      const listeners = own.map(({ id, historical }) => {
+      const listeners = own.map((each) => {
+        const { id, historical } = each;
         const rule = rules.get(id);
         const notifiedUserId = rule && ((userId: string) => rule(source.id, userId));
         const topic = topics.deliveries(id);
-        return { destination: id, topic, historical, notifiedUserId: notifiedUserId ?? null };
+        const passed = passedHeaders(each);
+        return {
+          destination: id,
+          topic,
+          historical,
+          passed,
+          notifiedUserId: notifiedUserId ?? null,
+        };
       });
       return [source.id, { source: source.id, listeners }];
     }),

@@ -18,14 +18,14 @@
  *   switchyard-destination      the listener
  *   switchyard-timestamp        the time in the value: the request's time, or the time of receipt
  *   switchyard-received-at      the record's time
- *   any other                   from the producer, except `switchyard-*`
+ *   any other                   from the producer, except `switchyard-*`, if the listener gets it (`passedHeaders`)
  *
  * As with calls, a destination with `historical: false` gets the time at which the request was received.
  */
 
 import { usableRecordTime } from "../domain/call-time.ts";
 import type { DeadLettered } from "../domain/dead-letter-records.ts";
-import { deliveryHeaders, foreignHeaders } from "../domain/delivery.ts";
+import { deliveryHeaders, foreignHeaders, onlyPassed } from "../domain/delivery.ts";
 import type { DestinationId, MessageId, SourceId } from "../domain/ids.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import { isoTimestamp } from "../domain/timestamp.ts";
@@ -108,7 +108,7 @@ function notifications(
     const found = listenersFor(affectedSource, userId);
     withoutUserId.push(...found.without.map(({ destination }) => destination));
     return found.notified.map(({ listener, userId: notifiedId }) => {
-      const { destination, topic, historical } = listener;
+      const { destination, topic, historical, passed } = listener;
       // The message ID is derived from the record's own time, even if that time is not plausible, so that the
       // message ID is the same when the record is read again. It is derived from the user ID that the destination
       // gets, and not from the original one, which a receiver could otherwise find by computing the message IDs of
@@ -128,7 +128,8 @@ function notifications(
         ...NOT_TRIED,
       });
       const key = Buffer.from(notifiedId);
-      return { destination, outgoing: { topic, key, value, headers: [...foreign, ...headers] } };
+      const kept = passed === null ? foreign : onlyPassed(foreign, passed);
+      return { destination, outgoing: { topic, key, value, headers: [...kept, ...headers] } };
     });
   });
   return { notifications: all, withoutUserId };

@@ -2,12 +2,17 @@
 
 import type { DestinationId } from "../domain/ids.ts";
 import { rulesSettings } from "../settings/rules-settings.ts";
-import { flag, id, rate, textLike, wholeNumber } from "../settings/scalars.ts";
+import { flag, id, listOf, rate, textLike, wholeNumber } from "../settings/scalars.ts";
 import { optional, required, setting } from "../settings/setting.ts";
 
 export const integrationName = textLike(
   "a name without leading or trailing spaces",
   /^\S(?:.*\S)?$/,
+);
+
+const foreignHeader = textLike(
+  "the name of a header that does not start with switchyard-",
+  /^(?!switchyard-)[^\p{C}]{1,200}$/iu,
 );
 
 export const idSetting = required(
@@ -29,6 +34,10 @@ export const commonSettings = {
   partitions: optional(
     wholeNumber(1, 10_000),
     "Number of partitions of the destination's new topics, instead of `kafka.partitions`.",
+  ),
+  passHeaders: optional(
+    listOf(foreignHeader, "header names", { min: 0, max: 100 }),
+    "Headers of producers' records that this destination's records get. By default, all of them, or none if a rule removes or hashes values.",
   ),
   ...rulesSettings,
 };

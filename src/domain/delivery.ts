@@ -193,6 +193,11 @@ export function deliveryHeaders(delivery: Delivery): RecordHeader[] {
   return headers;
 }
 
+/** Returns Switchyard's own headers and those in the set. */
+export function onlyPassed(headers: RecordHeaders, passed: ReadonlySet<string>): RecordHeaders {
+  return headers.filter(([name]) => passed.has(name) || isOwnHeader(name));
+}
+
 /** The headers that the producer sent: the record's headers, except those that Switchyard adds to a delivery. */
 export function foreignHeaders(record: WithHeaders): RecordHeaders {
   const foreign: RecordHeader[] = [];

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 
 import type { DestinationId, EndpointKey, SourceId } from "./ids.ts";
 import type { DestinationRules } from "./rules.ts";
+import { TRACE_HEADER } from "./trace-context.ts";
 
 export interface Source {
   readonly id: SourceId;
@@ -39,6 +40,8 @@ interface DestinationBase extends Partial<DestinationRules> {
   readonly partitions: number | null;
   /** If true, the deletion stage notifies the destination of deletions. */
   readonly getsDeletions: boolean;
+  /** The producers' headers that the destination gets; null or absent for those that its rules allow. */
+  readonly passHeaders?: readonly string[] | null;
 }
 
 /** A destination whose deliveries are only written to its topic, from which other consumers read them. */
@@ -72,3 +75,21 @@ export function isAttempted(destination: Destination): destination is AttemptedD
 export function endpointKey(url: string): EndpointKey {
   return createHash("sha256").update(url).digest().toString("hex", 0, 8) as EndpointKey;
 }
+
+/**
+ * Returns the names of the producers' headers that a destination gets; null for all. By default, a destination whose
+ * rules remove or hash anything gets none, because a header may contain the same value. The headers of the trace are
+ * always passed on.
+ */
+export function passedHeaders(destination: Destination): ReadonlySet<string> | null {
+  const { passHeaders, map = [], filters = [] } = destination;
+  const hides =
+    map.some(({ action }) => action === "remove" || action === "hash") ||
+    filters.some(({ enabled, dropProperties, allowProperties }) => {
+      return enabled && dropProperties.length + allowProperties.length > 0;
+    });
+  if (passHeaders == null) return hides ? TRACE_HEADERS : null;
+  return new Set([...passHeaders, ...TRACE_HEADERS]);
+}
+
+const TRACE_HEADERS: ReadonlySet<string> = new Set(Object.values(TRACE_HEADER));

@@ -11,12 +11,13 @@
  *                    timestamp and time of receipt. All records share one array, so that it is encoded once
  *   headers          the destination
  *
- * Destinations with `historical: false` share a second array, in which the timestamp is the time of receipt.
+ * Destinations with `historical: false` share a second array, in which the timestamp is the time of receipt. A
+ * destination that does not get all of the producer's headers (`passedHeaders`) has an array without the others.
  */
 
 import { type Call, callKey } from "../domain/call.ts";
 import type { CallTimes } from "../domain/call-time.ts";
-import { DELIVERY_HEADER, foreignHeaders } from "../domain/delivery.ts";
+import { DELIVERY_HEADER, foreignHeaders, onlyPassed } from "../domain/delivery.ts";
 import { withoutSchema } from "../domain/framing.ts";
 import type { MessageId } from "../domain/ids.ts";
 import type { IncomingRecord, OutgoingRecord, RecordHeaders } from "../domain/record.ts";
@@ -72,9 +73,18 @@ export function copies(
   const shared = headersWith(times.timestampMs);
   const isShared = routes.every(({ historical }) => historical);
   const sharedAtReceipt = isShared ? shared : headersWith(times.receivedAtMs);
+  // Most destinations that do not get all headers get the same ones.
+  let last: { all: RecordHeaders; passed: Route["passed"]; limited: RecordHeaders } | null = null;
+  const limitedTo = (passed: ReadonlySet<string>, all: RecordHeaders) => {
+    if (last?.all !== all || last.passed !== passed) {
+      last = { all, passed, limited: onlyPassed(all, passed) };
+    }
+    return last.limited;
+  };
   return routes.map((route) => {
-    const { topic, historical, headers } = route;
-    const sharedHeaders = historical ? shared : sharedAtReceipt;
+    const { topic, historical, headers, passed } = route;
+    const all = historical ? shared : sharedAtReceipt;
+    const sharedHeaders = passed === null ? all : limitedTo(passed, all);
     const own = changed?.get(route);
     if (own === undefined) return { topic, key, value, sharedHeaders, headers };
     const ownKey = own.key === keyText ? key : Buffer.from(own.key);

@@ -1,7 +1,7 @@
 /** Prepares the configuration for routing, so that nothing is looked up or compiled per call. */
 
 import { DELIVERY_HEADER } from "../domain/delivery.ts";
-import type { Destination, Source } from "../domain/destination.ts";
+import { type Destination, passedHeaders, type Source } from "../domain/destination.ts";
 import type { DestinationId, SourceId } from "../domain/ids.ts";
 import type { RecordHeaders } from "../domain/record.ts";
 import { type SourceLookup, sourceLookup } from "../domain/source-of.ts";
@@ -19,6 +19,8 @@ export interface Route {
   readonly rules: RulePlan | null;
   /** Headers that only this destination's records have. */
   readonly headers: RecordHeaders;
+  /** The producer's headers that the destination gets; null for all. */
+  readonly passed: ReadonlySet<string> | null;
 }
 
 /** What can be decided about the calls from a source before they arrive. All calls from the source share one object. */
@@ -91,6 +93,7 @@ function route(
     topic: topics.deliveries(id),
     historical,
     rules,
+    passed: passedHeaders(destination),
     headers: [[DELIVERY_HEADER.destination, Buffer.from(id)]],
   };
 }

@@ -187,6 +187,33 @@ test("a notification is a delivery whose value has four fields in this order", (
   });
 });
 
+test("a listener whose rules remove values gets only the headers that it lists, and the trace", () => {
+  const map = [{ action: "remove", path: "traits.email", sources: null, if: null } as const];
+  const some = listenersBySource(
+    [aSource("web", ["plain", "removing", "listing"])],
+    [
+      webhookDestination({ id: "plain" }),
+      webhookDestination({ id: "removing", map }),
+      webhookDestination({ id: "listing", map, passHeaders: ["ticket"] }),
+    ],
+    topics,
+  );
+  const headers = ["traceparent", "ticket", "user-email"].map(
+    (name) => [name, Buffer.of(1)] as const,
+  );
+  const value = Buffer.from('{"userId":"u"}');
+  const decided = decideDeletion(aRecord(value, { headers }), some, RECORD_MS);
+  const found = decided.kind === "deletion" ? decided.notifications : [];
+  const foreign = found.map(({ outgoing }) =>
+    Object.keys(headerTexts(outgoing)).filter((name) => !name.startsWith("switchyard-")),
+  );
+  expect(foreign).toEqual([
+    ["traceparent", "ticket", "user-email"],
+    ["traceparent"],
+    ["traceparent", "ticket"],
+  ]);
+});
+
 const timesOf = (deletion: Deletion, destination: string) => {
   const found = deletion.notifications.find((each) => each.destination === destination);
   const headers = headerTexts(found?.outgoing ?? { headers: [] });

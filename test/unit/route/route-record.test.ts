@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
 import { parseDelivery } from "../../../src/domain/delivery.ts";
+import type { WrittenDestination } from "../../../src/domain/destination.ts";
 import type { DestinationId, SourceId } from "../../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
@@ -123,6 +124,54 @@ test("producers' headers are passed on, but for those of ours", () => {
   expect(copy?.sharedHeaders?.slice(0, 3)).toEqual([headers[0], headers[3], headers[4]]);
   expect(headerTexts(copy ?? { headers: [] })).toMatchObject({ "switchyard-message-id": "m1" });
   expect(headerTexts(copy ?? { headers: [] })).not.toHaveProperty("switchyard-attempt");
+});
+
+const HIDING = {
+  ...{ sources: null, if: null, name: "f", enabled: true, drop: false, sample: null },
+  ...{ dropProperties: [], allowProperties: [] },
+};
+const EMAIL = [{ path: "properties", names: ["email"] }];
+const REMOVE = { action: "remove", path: "userId", sources: null, if: "type = 'page'" } as const;
+
+test.each<[string, Partial<WrittenDestination>, readonly string[]]>([
+  ["has no rules", {}, ["user-email", "keep"]],
+  ["renames", { map: [{ ...REMOVE, action: "string" }] }, ["user-email", "keep"]],
+  ["removes a value of some calls", { map: [REMOVE] }, []],
+  [
+    "hashes",
+    { map: [{ ...REMOVE, action: "hash", algorithm: "sha256", normalize: "none", secret: null }] },
+    [],
+  ],
+  ["drops properties", { filters: [{ ...HIDING, dropProperties: EMAIL }] }, []],
+  ["allows properties", { filters: [{ ...HIDING, allowProperties: EMAIL }] }, []],
+  [
+    "has a filter that is off",
+    { filters: [{ ...HIDING, enabled: false, dropProperties: EMAIL }] },
+    ["user-email", "keep"],
+  ],
+  ["removes, and lists one", { map: [REMOVE], passHeaders: ["keep"] }, ["keep"]],
+  ["lists one", { passHeaders: ["keep"] }, ["keep"]],
+  ["lists none", { passHeaders: [] }, []],
+])("producers' headers, to a destination that %s", (_, more, passed) => {
+  const destinations = [
+    aTopicDestination("d", more),
+    aTopicDestination("late", { ...more, historical: false }),
+    aTopicDestination("plain"),
+  ];
+  const source = aSource("web", ["d", "late", "plain"]);
+  const toThese = createRouting([source], "web" as SourceId, destinations, topicNames("sw."));
+  const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
+  const texts = { traceparent: parent, "user-email": "x@y", keep: "1", "Switchyard-x": "1" };
+  const headers = Object.entries(texts).map(([name, text]) => [name, Buffer.from(text)] as const);
+  const routed = routeRecord(aRecord(call, { headers }), toThese, NOW_MS);
+  if (routed.kind === "unusable") throw new Error(routed.error);
+  const foreign = routed.records.map((record) =>
+    Object.keys(headerTexts(record)).filter((name) => !name.startsWith("switchyard-")),
+  );
+  const expected = ["traceparent", ...passed];
+  expect(foreign).toEqual([expected, expected, ["traceparent", "user-email", "keep"]]);
+  const ids = routed.records.map((record) => headerTexts(record)["switchyard-message-id"]);
+  expect(ids).toEqual(["m1", "m1", "m1"]);
 });
 
 test("a record time that is none is replaced by the time of reading", () => {
