@@ -2,6 +2,7 @@
 
 import type { DestinationId, SourceId } from "../../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
+import type { DestinationRules } from "../../../src/domain/rules.ts";
 import type { Schemas } from "../../../src/registry/port.ts";
 import { startRoute } from "../../../src/route/stage.ts";
 import { aSource, aTopicDestination } from "../build/calls.ts";
@@ -17,14 +18,19 @@ export class RouteWorld extends StageWorld {
       this.cluster.createTopic(topics.deliveries(id as DestinationId), 2);
   }
 
-  start(connectedTo: readonly string[], schemas?: Schemas) {
+  /** @param rulesOf the rules of a destination. */
+  start(
+    connectedTo: readonly string[],
+    schemas?: Schemas,
+    rulesOf: (id: string) => Partial<DestinationRules> = () => ({}),
+  ) {
     return this.startIn((deps) =>
       startRoute(schemas === undefined ? deps : { ...deps, schemas }, {
         topics,
         groups,
         sources: [aSource("web", connectedTo)],
         defaultSource: "web" as SourceId,
-        destinations: DESTINATIONS.map((id) => aTopicDestination(id)),
+        destinations: DESTINATIONS.map((id) => aTopicDestination(id, rulesOf(id))),
         maxBytes: 32_000_000,
         drainLimitMs: 10_000,
       }),

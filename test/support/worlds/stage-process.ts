@@ -14,7 +14,7 @@ import { countingTakes } from "./counting-takes.ts";
 /** Connects to the cluster; `closing` closes the producer, and killing `kafka` ends the rest. */
 export function stageProcess(cluster: MemoryCluster, clock: ManualClock) {
   const kafka = cluster.connect();
-  const counts = { sends: 0, takes: 0 };
+  const counts = { sends: 0, takes: 0, valueBytes: 0, mostValueBytes: 0 };
   const failures: Error[] = [];
   const metrics = createMetrics();
   const producer = countingSends(kafka.producer(), counts);
@@ -40,11 +40,24 @@ export async function closing(
   await during(producer.close(1_000));
 }
 
-function countingSends(producer: Producer, counts: { sends: number }): Producer {
+interface SendCounts {
+  sends: number;
+  /** Bytes of the values that are being sent. A value that several records share counts once. */
+  valueBytes: number;
+  mostValueBytes: number;
+}
+
+function countingSends(producer: Producer, counts: SendCounts): Producer {
   return {
-    send: (records, options) => {
+    send: async (records, options) => {
       counts.sends += 1;
-      return producer.send(records, options);
+      const values = new Set(records.map(({ value }) => value));
+      const bytes = [...values].reduce((sum, value) => sum + (value?.length ?? 0), 0);
+      counts.valueBytes += bytes;
+      counts.mostValueBytes = Math.max(counts.mostValueBytes, counts.valueBytes);
+      const rejected = await producer.send(records, options);
+      counts.valueBytes -= bytes;
+      return rejected;
     },
     close: (limitMs) => producer.close(limitMs),
   };

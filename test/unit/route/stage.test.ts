@@ -359,3 +359,22 @@ test("a rule that cannot be evaluated makes a dead letter without anything of th
   expect(JSON.stringify([headers, route.lines])).not.toContain("canary");
   expect(await world.committed()).toBe(2);
 });
+
+test("deliveries that rules create are bounded for all partitions together, and a stop forgets none", async () => {
+  world = new RouteWorld(3);
+  const filler = "x".repeat(100_000);
+  for (let number = 0; number < 60; number += 1) {
+    world.append(call(number, { properties: { filler } }), number % 3);
+  }
+  const route = await world.start(DESTINATIONS, undefined, (id) => ({
+    map: [{ action: "set", path: "properties.for", value: id, sources: null, if: null }],
+  }));
+  await world.until(() => world.deliveries("d0").length === 60);
+  await route.close();
+  // All of them have 120 MB. One more call than fits is created: 2 MB.
+  expect(route.counts.mostValueBytes).toBeGreaterThan(20_000_000);
+  expect(route.counts.mostValueBytes).toBeLessThanOrEqual(32 * 1_024 * 1_024 + 2_100_000);
+  expect(await world.committed()).toBe(60);
+  const [{ value } = { value: null }] = world.deliveries("d7");
+  expect(JSON.parse(`${value}`)).toMatchObject({ properties: { for: "d7" } });
+});
