@@ -1,7 +1,12 @@
 /**
  * Holds the counts of a process since its start. They are stored in arrays of numbers, because each poll can read the
- * counts of a thousand destinations. If a counter is lower than before, the process was restarted in between, and its
- * counters started at 0 again.
+ * counts of a thousand destinations.
+ *
+ *   a process                                        its increase
+ *   was polled before, and has the same start        the difference, or the whole counter if it is lower than before
+ *   was polled before, and has started again         its whole counters
+ *   was not polled before, and started since then    its whole counters
+ *   was not polled before, and started earlier       none, because it is unknown when it counted
  */
 
 import { SKIP_REASONS } from "../words/reasons.ts";
@@ -29,6 +34,8 @@ export const FLOW_WIDTH = 5;
 export interface Counters {
   readonly flow: Float64Array;
   readonly destinations: ReadonlyMap<string, Float64Array>;
+  /** When the process started, in milliseconds since the epoch. */
+  readonly startedAtMs: number;
   /** For each index in `FLOW_AT`, true if the process counts it. This depends on the stages that the process runs. */
   readonly counts: readonly boolean[];
 }
@@ -36,22 +43,24 @@ export interface Counters {
 /** The counters of each process, by its address. */
 export type AllCounters = ReadonlyMap<string, Counters>;
 
-/**
- * The increases between two polls, summed over the processes that are in both polls. A process that was not in the
- * first poll is ignored, because it is unknown when it started to count.
- */
-export function increases(before: AllCounters, after: AllCounters): Counters {
+/** The increases between two polls, summed over the processes. @param sinceMs the time of the first poll. */
+export function increases(
+  before: AllCounters,
+  after: AllCounters,
+  sinceMs: number,
+): Omit<Counters, "startedAtMs"> {
   const flow = new Float64Array(FLOW_WIDTH);
   const destinations = new Map<string, Float64Array>();
   const counts = flow.reduce<boolean[]>((all) => [...all, false], []);
   for (const [address, now] of after) {
-    const was = before.get(address);
-    if (was === undefined) continue;
-    addIncrease(flow, was.flow, now.flow);
+    const polled = before.get(address);
+    if (polled === undefined && !(now.startedAtMs > sinceMs)) continue;
+    const was = polled?.startedAtMs === now.startedAtMs ? polled : undefined;
+    addIncrease(flow, was?.flow, now.flow);
     for (const [place, counted] of now.counts.entries()) counts[place] ||= counted;
     for (const [id, row] of now.destinations) {
       const sum = destinations.get(id) ?? new Float64Array(DESTINATION_WIDTH);
-      addIncrease(sum, was.destinations.get(id), row);
+      addIncrease(sum, was?.destinations.get(id), row);
       destinations.set(id, sum);
     }
   }

@@ -12,10 +12,10 @@ import { SKIP_REASONS, type SkipReason } from "../words/reasons.ts";
 import {
   AT,
   addTo,
-  type Counters,
   DESTINATION_WIDTH,
   FLOW_AT,
   FLOW_WIDTH,
+  type increases,
   percentileMs,
 } from "./counters.ts";
 import {
@@ -33,13 +33,14 @@ const FLOW_SHAPE = { stepMs: MINUTE_MS, slots: 240, width: FLOW_WIDTH };
 const DESTINATION_SHAPE = { stepMs: 2 * MINUTE_MS, slots: 120, width: AT.skipped };
 const SKIPPED_SHAPE = { stepMs: 60 * MINUTE_MS, slots: 24, width: SKIP_REASONS.length };
 const DESTINATIONS_MAX = 2_000;
-/** Current rates cover at most this time. Shares and latencies cover at most four times this time. */
-const NOW_MS = 15_000;
+/** Current rates, shares and latencies cover at most this time. */
 const RECENT_MS = 60_000;
 const POLLS_MAX = 60;
 
+type Counted = ReturnType<typeof increases>;
+
 interface Recent {
-  readonly counted: Counters;
+  readonly counted: Counted;
   readonly overMs: number;
   readonly atMs: number;
 }
@@ -61,7 +62,7 @@ export class History {
   #recent: readonly Recent[] = [];
 
   /** @param counted what was counted in the `overMs` milliseconds before `atMs`. */
-  add(counted: Counters, overMs: number, atMs: number): void {
+  add(counted: Counted, overMs: number, atMs: number): void {
     if (overMs <= 0) return;
     this.#flow.add(counted.flow, overMs, atMs);
     if (counted.counts[FLOW_AT.calls] === true) this.#routed.add([], overMs, atMs);
@@ -76,7 +77,7 @@ export class History {
   }
 
   flowRates(): FlowRates {
-    const polls = this.#within(NOW_MS);
+    const polls = this.#within(RECENT_MS);
     const overMs = sum(polls.map((each) => each.overMs));
     const perMinute = (name: FlowName) => {
       const place = FLOW_AT[name];
@@ -103,18 +104,17 @@ export class History {
 
   /** Returns a function that finds the rates of a destination. Unknown destinations have no rates. */
   destinationRates(): (id: string) => DestinationRates {
-    const now = this.#sums(NOW_MS);
-    const recent = this.#sums(RECENT_MS);
+    const { rows, overMs } = this.#sums(RECENT_MS);
     return (id) => {
-      const [row, lately] = [now.rows.get(id), recent.rows.get(id)];
-      if (row === undefined || lately === undefined || now.overMs === 0) return UNKNOWN;
-      const [accepted, failed] = [lately[AT.accepted] ?? 0, lately[AT.failed] ?? 0];
+      const row = rows.get(id);
+      if (row === undefined || overMs === 0) return UNKNOWN;
+      const [accepted, failed] = [row[AT.accepted] ?? 0, row[AT.failed] ?? 0];
       return {
-        acceptedPerMinute: perMinuteOf(row[AT.accepted], now.overMs),
-        failedPerMinute: perMinuteOf(row[AT.failed], now.overMs),
+        acceptedPerMinute: perMinuteOf(accepted, overMs),
+        failedPerMinute: perMinuteOf(failed, overMs),
         share: accepted + failed === 0 ? null : accepted / (accepted + failed),
-        p50Ms: milliseconds(percentileMs(lately, 0.5)),
-        p99Ms: milliseconds(percentileMs(lately, 0.99)),
+        p50Ms: milliseconds(percentileMs(row, 0.5)),
+        p99Ms: milliseconds(percentileMs(row, 0.99)),
       };
     };
   }

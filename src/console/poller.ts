@@ -9,7 +9,7 @@
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Log } from "../telemetry/log.ts";
-import { type AllCounters, increases } from "./counters.ts";
+import { type AllCounters, type Counters, increases } from "./counters.ts";
 import { History } from "./history.ts";
 import type { ConsoleReader } from "./ports.ts";
 import type { ConsoleSnapshot } from "./view.ts";
@@ -30,7 +30,9 @@ export class Poller implements AsyncDisposable {
   readonly #listeners = new Set<Listener>();
   readonly #end = new AbortController();
   #wake = new AbortController();
-  #before: { readonly counters: AllCounters; readonly atMs: number } | null = null;
+  /** The latest counters of each process, with the time of the poll. */
+  #known: ReadonlyMap<string, { readonly counted: Counters; readonly atMs: number }> = new Map();
+  #countedAtMs: number | null = null;
   #latest: { readonly snapshot: ConsoleSnapshot; readonly atMs: number } | null = null;
   readonly #ended: Promise<void>;
 
@@ -91,12 +93,19 @@ export class Poller implements AsyncDisposable {
     for (const listener of this.#listeners) listener(snapshot, nowMs);
   }
 
+  /** A process that does not respond for a while, as during its restart, keeps its latest counters for comparison. */
   #count(counters: AllCounters): void {
     const atMs = this.#clock.nowMs();
-    const before = this.#before;
-    this.#before = { counters, atMs };
-    if (before === null || atMs - before.atMs > GAP_MAX_MS) return;
-    this.history.add(increases(before.counters, counters), atMs - before.atMs, atMs);
+    const beforeMs = this.#countedAtMs;
+    const before = [...this.#known].filter(([, known]) => atMs - known.atMs <= GAP_MAX_MS);
+    this.#countedAtMs = atMs;
+    this.#known = new Map([
+      ...before,
+      ...[...counters].map(([address, counted]) => [address, { counted, atMs }] as const),
+    ]);
+    if (beforeMs === null || atMs - beforeMs > GAP_MAX_MS) return;
+    const counted = new Map(before.map(([address, known]) => [address, known.counted]));
+    this.history.add(increases(counted, counters, beforeMs), atMs - beforeMs, atMs);
   }
 
   async #pause(ms: number, wake?: AbortSignal): Promise<void> {

@@ -47,4 +47,6 @@ export interface MetricValue {
 
 export interface MeasuredStatus extends ProcessStatus {
   readonly metrics: MetricValues;
+  /** The counters from which rates are computed, as they were up to a minute ago; null if they are unknown. */
+  readonly earlier: { readonly agoMs: number; readonly metrics: MetricValues } | null;
 }

@@ -13,6 +13,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { hostAndPort, limitConnections, listenOn } from "../runtime/listening.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
+import { METRICS } from "../telemetry/metrics.ts";
 import type { Health } from "./health.ts";
 
 export interface AdminServer extends AsyncDisposable {
@@ -53,8 +54,9 @@ export async function startAdmin(
   { host, port }: { readonly host: string; readonly port: number },
   sources: AdminSources,
 ): Promise<AdminServer> {
+  const recent = rememberCounters(sources.metrics);
   const server = createServer((request, response) => {
-    answer(request, sources)
+    answer(request, sources, recent.earlier)
       .catch((error: unknown) => ({ status: 500, type: TEXT, body: `${String(error)}\n` }))
       .then((made) => send(request, response, made))
       // The client has closed the connection, so no response can be sent.
@@ -74,6 +76,7 @@ export async function startAdmin(
     host,
     port: (server.address() as AddressInfo).port,
     [Symbol.asyncDispose]: async () => {
+      recent[Symbol.dispose]();
       const closed = once(server, "close");
       server.close();
       server.closeAllConnections();
@@ -85,6 +88,7 @@ export async function startAdmin(
 async function answer(
   request: IncomingMessage,
   { health, metrics, status, reload = null }: AdminSources,
+  earlier: () => object,
 ): Promise<Answer> {
   const [path = "/", query] = (request.url ?? "/").split("?", 2);
   if (path === "/-/reload" && reload !== null) return await reloaded(request, reload);
@@ -102,7 +106,7 @@ async function answer(
     }
     case "/status":
       return query === "metrics"
-        ? json(200, { ...status(), metrics: metrics.values() }, 0)
+        ? json(200, { ...status(), metrics: metrics.values(), earlier: earlier() }, 0)
         : json(200, status());
     case "/":
       return { status: 200, type: "text/html; charset=utf-8", body: PAGE };
@@ -113,6 +117,30 @@ async function answer(
         body: "the paths are /metrics, /status, /livez and /readyz\n",
       };
   }
+}
+
+/** The counters from which `switchyard status` computes rates. */
+const RATES = [
+  ...[METRICS.attempts, METRICS.recordsIn, METRICS.recordsOut, METRICS.recordsRefused],
+].map(({ name }) => name);
+const REMEMBER_EVERY_MS = 30_000;
+
+/** Remembers counters of 30 s to a minute ago, so that rates of the last minute are known without waiting. */
+function rememberCounters(metrics: Metrics): Disposable & { readonly earlier: () => object } {
+  let older = { atMs: performance.now(), metrics: {} };
+  let newer = older;
+  const timer = setInterval(() => {
+    const values = metrics.values();
+    const copied = RATES.map((name) => {
+      return [name, (values[name] ?? []).map(({ labels, value }) => ({ labels, value }))] as const;
+    });
+    older = newer;
+    newer = { atMs: performance.now(), metrics: Object.fromEntries(copied) };
+  }, REMEMBER_EVERY_MS).unref();
+  return {
+    earlier: () => ({ agoMs: performance.now() - older.atMs, metrics: older.metrics }),
+    [Symbol.dispose]: () => clearInterval(timer),
+  };
 }
 
 async function reloaded(request: IncomingMessage, reload: Reload): Promise<Answer> {

@@ -193,7 +193,7 @@ test("rejected, listed, replayed with an interruption, delivered; status all the
 
   const admin = `127.0.0.1:${adminPort}`;
   const idle = async () => {
-    const report = await status(["--admin", admin, "--rate-window", "1s"]);
+    const report = await status(["--admin", admin]);
     expect(report.processes).toMatchObject([{ admin, error: null }]);
     return report.destinations.find(({ destination }) => destination === "hook");
   };
@@ -211,7 +211,7 @@ test("rejected, listed, replayed with an interruption, delivered; status all the
   await switchyard(["publish"], calls(5));
   // The time limit for reading dead letters is short, which may not be enough on a busy machine.
   await expect
-    .poll(() => status(["--admin", admin, "--rate-window", "1s"]), POLL)
+    .poll(() => status(["--admin", admin]), POLL)
     .toMatchObject({
       stages: expect.arrayContaining([
         expect.objectContaining({

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { adminAddress } from "../../src/cli/admin-address.ts";
 import { pollProcesses } from "../../src/operate/look/processes.ts";
 import { rateOf } from "../../src/operate/look/rates.ts";
@@ -32,7 +32,7 @@ test("counts what happened in between, and says of others why it cannot", async 
   });
   const here = `127.0.0.1:${admin.port}`;
   const never = new AbortController().signal;
-  const [one, other] = await pollProcesses([here, gone], new Map(), 50, never);
+  const [one, other] = await pollProcesses([here, gone], 50, never);
   expect(other).toEqual({ kind: "unreachable", address: gone, why: "ECONNREFUSED" });
   if (one?.kind !== "process") throw new Error(one?.why);
   const { before, after } = one;
@@ -40,6 +40,35 @@ test("counts what happened in between, and says of others why it cannot", async 
   const minutes = (after.atMs - before.atMs) / 60_000;
   const rate = rateOf([one], "deliver", "crm");
   expect((rate?.donePerMinute ?? 0) * minutes).toBeCloseTo(7);
+});
+
+test("without a window, rates are those since the counters that the process remembers", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const metrics = createMetrics();
+  const status = () => ({ version: "1.2.3", stages: [] });
+  const address = { host: "127.0.0.1", port: 0 };
+  await using admin = await startAdmin(address, { health: createHealth(), metrics, status });
+  metrics.lag.bind({ stage: "deliver", destination: "crm" }).set(0);
+  const accepted = metrics.attempts.bind({ destination: "crm", outcome: "accepted" });
+  const counted = async () => {
+    const [one] = await pollProcesses(
+      [`127.0.0.1:${admin.port}`],
+      null,
+      new AbortController().signal,
+    );
+    if (one?.kind !== "process") throw new Error(one?.why);
+    const minutes = (one.after.atMs - one.before.atMs) / 60_000;
+    return Math.round((rateOf([one], "deliver", "crm")?.donePerMinute ?? 0) * minutes);
+  };
+  accepted.inc(5);
+  expect(await counted()).toBe(5);
+  vi.advanceTimersByTime(30_000);
+  accepted.inc(7);
+  expect(await counted()).toBe(12);
+  vi.advanceTimersByTime(30_000);
+  accepted.inc(1);
+  expect(await counted()).toBe(8);
 });
 
 const loopback = Object.entries(networkInterfaces()).find(([, all]) =>
@@ -52,7 +81,7 @@ test.skipIf(loopback === undefined)("an address of IPv6 may have a zone", async 
   const address = { host: "::1", port: 0 };
   await using admin = await startAdmin(address, { health, metrics: createMetrics(), status });
   const [given = ""] = adminAddress(`[::1%${loopback}]:${admin.port}`);
-  const [seen] = await pollProcesses([given], new Map(), 0, new AbortController().signal);
+  const [seen] = await pollProcesses([given], null, new AbortController().signal);
   expect(seen).toMatchObject({ kind: "process", after: { status: { version: "1.2.3" } } });
 });
 
@@ -65,6 +94,6 @@ test.each([
   await once(server, "listening");
   onTestFinished(() => void server.close());
   const here = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const [found] = await pollProcesses([here], new Map(), 0, new AbortController().signal);
+  const [found] = await pollProcesses([here], null, new AbortController().signal);
   expect(found).toEqual({ kind: "unreachable", address: here, why });
 });

@@ -19,8 +19,6 @@ interface StatusFlags extends ClusterOptions {
   readonly watch?: boolean;
 }
 
-const RATE_WINDOW_DEFAULT_MS = 1_000;
-
 export function statusCommand(shell: Shell, exit: Exit): Command {
   return clusterCommand("status")
     .description(
@@ -41,7 +39,7 @@ export function statusCommand(shell: Shell, exit: Exit): Command {
     .option("--destination <id>", "only this destination")
     .option(
       "--rate-window <duration>",
-      "time over which rates are measured (default: 1s)",
+      "time for which to measure rates (default: the last minute, without waiting)",
       durationWithin(1_000, 600_000),
     )
     .option("--watch", "refresh the status every 2 s (requires a terminal)")
@@ -79,7 +77,7 @@ async function status(flags: StatusFlags, shell: Shell): Promise<ExitStatus> {
     if (!ids.includes(destination)) throw unknownDestination(destination, ids);
   }
   const admins = flags.admin ?? config.console.adminAddresses;
-  const rateWindowMs = flags.rateWindow ?? RATE_WINDOW_DEFAULT_MS;
+  const rateWindowMs = flags.rateWindow ?? null;
   const options: ShowOptions = { config, hash, admins, rateWindowMs, json, failing, destination };
   using shutdown = shutdownSignal();
   if (watch && screen !== null) {

@@ -26,7 +26,7 @@ export async function showStatus(
   signal: AbortSignal,
 ): Promise<ExitStatus> {
   using progress = startProgress(shell, () =>
-    options.admins.length === 0
+    options.admins.length === 0 || options.rateWindowMs === null
       ? "Reading"
       : `Measuring over ${ageText(options.rateWindowMs)} (--rate-window)`,
   );

@@ -13,12 +13,9 @@ import { stripVTControlCharacters } from "node:util";
 import type { ExitStatus, Screen, Shell } from "../../operate/connect/shell.ts";
 import { inTime, keepConnected } from "../../operate/look/keep-connected.ts";
 import { type LookOptions, look, type UseKafka } from "../../operate/look/look.ts";
-import { type Readings, readingsOf } from "../../operate/look/processes.ts";
 import { statusText } from "../../operate/look/text.ts";
 
 const EVERY_MS = 2_000;
-/** Time between the first two readings. It is short, so that rates appear quickly. */
-const FIRST_RATE_WINDOW_MS = 500;
 const ESC = "\u001b";
 const ENTER = `${ESC}[?1049h${ESC}[?25l`;
 const LEAVE = `${ESC}[?25h${ESC}[?1049l`;
@@ -38,14 +35,12 @@ export async function watchStatus(
       connection.read((kafka) => work(kafka, signal)),
       signal,
     );
-  let readings: Readings = new Map();
   shell.out(ENTER);
   try {
     while (!signal.aborted) {
-      const shown = { ...options, rateWindowMs: FIRST_RATE_WINDOW_MS };
-      const { report, polled } = await look(inTimeOrNot, shown, signal, readings);
+      const shown = { ...options, rateWindowMs: null };
+      const { report } = await look(inTimeOrNot, shown, signal);
       if (signal.aborted) break;
-      readings = readingsOf(polled);
       const text = statusText(report, shell.colors);
       shell.out(pageOf(text, shell.screen()));
       await sleep(EVERY_MS, undefined, { signal }).catch(() => undefined);

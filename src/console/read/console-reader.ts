@@ -70,8 +70,7 @@ export function createConsoleReader(options: ConsoleReaderOptions): ConsoleReade
           useKafka((kafka) => work(kafka, signal)),
           signal,
         );
-      // There is only one reading, because the rates come from the history.
-      const shown = { config, hash, admins, rateWindowMs: 0 };
+      const shown = { config, hash, admins, rateWindowMs: null };
       const { report, polled } = await look(read, shown, signal);
       isUnreachable = report.kafkaError !== null;
       return { snapshot: snapshotOf(report, config), counters: countersOf(polled) };
@@ -79,7 +78,7 @@ export function createConsoleReader(options: ConsoleReaderOptions): ConsoleReade
     sample: async (signal) => {
       // Kafka is not polled here, so it is unknown whether it is reachable.
       isUnreachable = false;
-      return countersOf(await pollProcesses(admins, new Map(), 0, signal));
+      return countersOf(await pollProcesses(admins, null, signal));
     },
     sourcesOf: (destination) =>
       current()
@@ -131,7 +130,10 @@ export function createConsoleReader(options: ConsoleReaderOptions): ConsoleReade
 
 function countersOf(polled: readonly Polled[]): AllCounters {
   return new Map(
-    reached(polled).map(({ address, after }) => [address, digest(after.status.metrics)]),
+    reached(polled).map(({ address, after: { status } }) => {
+      const startedAtMs = Date.parse(status.startedAt);
+      return [address, { ...digest(status.metrics), startedAtMs }];
+    }),
   );
 }
 
@@ -151,7 +153,7 @@ function asking(useKafka: ConsoleReaderOptions["useKafka"], isUnreachable: () =>
 }
 
 /** Turns the metrics of a process into the numbers that the console's history stores. */
-export function digest(metrics: MetricValues): Counters {
+export function digest(metrics: MetricValues): Omit<Counters, "startedAtMs"> {
   const flow = new Float64Array(FLOW_WIDTH);
   const counts = new Array<boolean>(FLOW_WIDTH).fill(false);
   const destinations = new Map<string, Float64Array>();

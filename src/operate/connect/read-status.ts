@@ -56,7 +56,13 @@ export function readStatus(text: string): MeasuredStatus | null {
     ),
     destinations: objectsOf(found.destinations).flatMap((each) => destination(each) ?? []),
     metrics: metrics(found.metrics),
+    earlier: earlier(fields(found.earlier)),
   };
+}
+
+function earlier(found: JsonObject): MeasuredStatus["earlier"] {
+  const agoMs = numberOf(found.agoMs);
+  return agoMs === null ? null : { agoMs, metrics: metrics(found.metrics) };
 }
 
 function metrics(value: unknown): MetricValues {

@@ -4,7 +4,7 @@ import type { Config } from "../../config/config.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import { asError } from "../../runtime/as-error.ts";
 import { isFailing } from "./destinations.ts";
-import { type Polled, pollProcesses, type Readings } from "./processes.ts";
+import { type Polled, pollProcesses } from "./processes.ts";
 import { type StatusReport, statusReport } from "./report.ts";
 import { kafkaStatus } from "./status.ts";
 
@@ -13,10 +13,8 @@ export interface LookOptions {
   /** The hash of the configuration file. */
   readonly hash: string;
   readonly admins: readonly string[];
-  /**
-   * A process without an earlier reading is read twice, with this interval. With 0, it is read once, and has no rates.
-   */
-  readonly rateWindowMs: number;
+  /** Each process is read twice, with this interval; null if rates are those of the last minute. */
+  readonly rateWindowMs: number | null;
   /** If `true`, only destinations with problems are included. */
   readonly failing?: boolean;
   /** Only this destination. */
@@ -35,18 +33,17 @@ export interface Picture {
   readonly polled: readonly Polled[];
 }
 
-/** Never rejects. @param earlier the previous readings of the processes, from which rates are computed. */
+/** Never rejects. */
 export async function look(
   useKafka: UseKafka,
   { config, hash, admins, rateWindowMs, failing = false, destination = null }: LookOptions,
   signal: AbortSignal,
-  earlier: Readings = new Map(),
 ): Promise<Picture> {
   const read = useKafka((kafka, limit) =>
     kafkaStatus({ kafka, config, destination, nowMs: Date.now(), signal: limit }),
   );
   const [polled, kafka] = await Promise.all([
-    pollProcesses(admins, earlier, rateWindowMs, signal),
+    pollProcesses(admins, rateWindowMs, signal),
     read.then(
       (status) => ({ status, error: null }),
       (thrown: unknown) => ({ status: null, error: asError(thrown) }),

@@ -1,4 +1,4 @@
-/** Reads the status and the metrics of processes from their admin ports: once, or twice to compute rates. */
+/** Reads the status and the metrics of processes from their admin ports, with earlier counters to compute rates. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { everyAddress, type Reading, readProcess, reasonOf } from "../connect/admin-port.ts";
@@ -13,32 +13,25 @@ export type Polled =
   | { readonly kind: "unreachable"; readonly address: string; readonly why: string };
 export type PolledProcess = Extract<Polled, { kind: "process" }>;
 
-/** The latest readings, by address. */
-export type Readings = ReadonlyMap<string, Reading>;
-
 /**
  * Never rejects.
  *
  * @param addresses `host:port` of admin ports. If a name resolves to several addresses, all of these are read.
- * @param earlier previous readings. A process that has none is read twice.
- * @param rateWindowMs the time between these two readings; with 0, such a process is read only once.
+ * @param rateWindowMs the time after which each process is read a second time; null if the earlier counters are those
+ *   of up to a minute ago, which the process remembers itself.
  */
 export async function pollProcesses(
   addresses: readonly string[],
-  earlier: Readings,
-  rateWindowMs: number,
+  rateWindowMs: number | null,
   signal: AbortSignal,
 ): Promise<readonly Polled[]> {
   return await Promise.all(
     (await everyAddress(addresses)).map(async (address): Promise<Polled> => {
       try {
-        let before = earlier.get(address);
-        if (before === undefined && rateWindowMs > 0) {
-          before = await readProcess(address, signal);
-          await sleep(rateWindowMs, undefined, { signal });
-        }
+        const first = rateWindowMs === null ? null : await readProcess(address, signal);
+        if (rateWindowMs !== null) await sleep(rateWindowMs, undefined, { signal });
         const after = await readProcess(address, signal);
-        return { kind: "process", address, before: before ?? after, after };
+        return { kind: "process", address, before: first ?? remembered(after), after };
       } catch (error) {
         return { kind: "unreachable", address, why: reasonOf(error as Error) };
       }
@@ -46,11 +39,13 @@ export async function pollProcesses(
   );
 }
 
-export function reached(polled: readonly Polled[]): readonly PolledProcess[] {
-  return polled.filter((each) => each.kind === "process");
+function remembered(reading: Reading): Reading {
+  const { atMs, status } = reading;
+  const { earlier } = status;
+  if (earlier === null) return reading;
+  return { atMs: atMs - earlier.agoMs, status: { ...status, metrics: earlier.metrics } };
 }
 
-/** The readings to pass to the next poll. */
-export function readingsOf(polled: readonly Polled[]): Readings {
-  return new Map(reached(polled).map(({ address, after }) => [address, after]));
+export function reached(polled: readonly Polled[]): readonly PolledProcess[] {
+  return polled.filter((each) => each.kind === "process");
 }

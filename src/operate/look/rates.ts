@@ -1,5 +1,5 @@
 /**
- * Computes rates from two readings of each process's metrics.
+ * Computes rates from the metrics of each process and earlier ones, which the process remembers or which were read before.
  *
  *   stage     done                          failed
  *   route     records taken                 records rejected

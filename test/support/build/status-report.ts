@@ -75,6 +75,7 @@ export function polledProcess(
 const STATUS: Omit<MeasuredStatus, "metrics"> = {
   version: "1.2.3",
   node: "v24.0.0",
+  earlier: null,
   startedAt: "2026-03-01T08:00:00.000Z",
   stages: [],
   configuration: { hash: "0011aabbccdd", appliedAt: "2026-03-01T08:00:00.000Z" },

@@ -74,7 +74,7 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
   const data: ConsoleData = {
     snapshot: snapshot([]),
     counters: {
-      flow: new Float64Array(5),
+      ...{ flow: new Float64Array(5), startedAtMs: 0 },
       destinations: new Map(),
       counts: [true, true, true, true, true],
     },

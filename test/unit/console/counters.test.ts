@@ -11,7 +11,11 @@ import {
 } from "../../../src/console/counters.ts";
 import { METRICS } from "../../../src/telemetry/metrics.ts";
 
-function counters(calls: number, accepted: Readonly<Record<string, number>>): Counters {
+function counters(
+  calls: number,
+  accepted: Readonly<Record<string, number>>,
+  startedAtMs = 0,
+): Counters {
   const flow = new Float64Array(5);
   flow[FLOW_AT.calls] = calls;
   const destinations = new Map(
@@ -21,7 +25,7 @@ function counters(calls: number, accepted: Readonly<Record<string, number>>): Co
       return [id, row];
     }),
   );
-  return { flow, destinations, counts: [true, false, false, false, false] };
+  return { flow, destinations, startedAtMs, counts: [true, false, false, false, false] };
 }
 
 test("the buckets are those of the metric", () => {
@@ -37,7 +41,7 @@ test("counts between two looks are added over the processes", () => {
     ["a:1", counters(15, { crm: 6, shop: 1 })],
     ["b:1", counters(101, { crm: 50 })],
   ]);
-  const { flow, destinations, counts } = increases(before, after);
+  const { flow, destinations, counts } = increases(before, after, 1);
   expect(flow[FLOW_AT.calls]).toBe(6);
   expect(destinations.get("crm")?.[AT.accepted]).toBe(2);
   expect(destinations.get("shop")?.[AT.accepted]).toBe(1);
@@ -47,14 +51,27 @@ test("counts between two looks are added over the processes", () => {
 test("a process that was started in between counts from 0", () => {
   const before = new Map([["a:1", counters(1_000, { crm: 900 })]]);
   const after = new Map([["a:1", counters(7, { crm: 5 })]]);
-  const { flow, destinations } = increases(before, after);
+  const { flow, destinations } = increases(before, after, 1);
   expect([flow[FLOW_AT.calls], destinations.get("crm")?.[AT.accepted]]).toEqual([7, 5]);
 });
 
 test("one that was not asked before counts for nothing", () => {
-  const { flow, counts } = increases(new Map(), new Map([["a:1", counters(1_000, {})]]));
+  const { flow, counts } = increases(new Map(), new Map([["a:1", counters(1_000, {})]]), 1);
   expect(flow[FLOW_AT.calls]).toBe(0);
   expect(counts).toEqual([false, false, false, false, false]);
+});
+
+test("one that has started again counts from 0, even if it has already counted more than before", () => {
+  const before = new Map([["a:1", counters(10, { crm: 9 }, 1)]]);
+  const after = new Map([["a:1", counters(25, { crm: 20 }, 5)]]);
+  const { flow, destinations } = increases(before, after, 2);
+  expect([flow[FLOW_AT.calls], destinations.get("crm")?.[AT.accepted]]).toEqual([25, 20]);
+});
+
+test("one that was not polled before counts from 0 if it has started since then", () => {
+  const after = new Map([["b:1", counters(25, {}, 5)]]);
+  expect(increases(new Map(), after, 4).flow[FLOW_AT.calls]).toBe(25);
+  expect(increases(new Map(), after, 5).flow[FLOW_AT.calls]).toBe(0);
 });
 
 function buckets(counts: Readonly<Record<number, number>>): Float64Array {

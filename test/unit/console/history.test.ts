@@ -4,6 +4,7 @@ import { AT, type Counters, DESTINATION_WIDTH, FLOW_AT } from "../../../src/cons
 import { History } from "../../../src/console/history.ts";
 import { SKIP_REASONS } from "../../../src/words/reasons.ts";
 
+type Counted = Omit<Counters, "startedAtMs">;
 const START = 1_000_000 * 120_000;
 
 function counted(calls: number, rows: Readonly<Record<string, readonly [number, number]>> = {}) {
@@ -19,7 +20,7 @@ function counted(calls: number, rows: Readonly<Record<string, readonly [number, 
     row[AT.buckets] = accepted + failed;
     destinations.set(id, row);
   }
-  return { flow, destinations, counts: [true, false, true, true, false] } satisfies Counters;
+  return { flow, destinations, counts: [true, false, true, true, false] } satisfies Counted;
 }
 
 test("rates of now are over the last looks, a minute's worth", () => {
@@ -73,7 +74,7 @@ test("responses over time are by class; a destination that did nothing has none"
   expect(history.latency("crm", START + 60_000).values.p99.at(-1)).toBe(5);
 });
 
-function skipping(rows: Readonly<Record<string, number>>, routes = true): Counters {
+function skipping(rows: Readonly<Record<string, number>>, routes = true): Counted {
   const { flow, counts } = counted(0);
   const destinations = Object.entries(rows).map(([id, filtered]) => {
     const row = new Float64Array(DESTINATION_WIDTH);

@@ -10,6 +10,7 @@ import { ManualClock } from "../../support/clock/manual-clock.ts";
 
 const counters: Counters = {
   flow: new Float64Array(5),
+  startedAtMs: 0,
   destinations: new Map(),
   counts: [true, false, false, false, false],
 };
@@ -22,6 +23,7 @@ let fails: boolean;
 /** The number of the poll during which the clock is set back; 0 for none. */
 let setBackAt: number;
 let lines: string[];
+let all: ReadonlyMap<string, Counters>;
 let poller: Poller;
 
 beforeEach(() => {
@@ -31,7 +33,7 @@ beforeEach(() => {
   aheadMs = 0;
   setBackAt = 0;
   lines = [];
-  const all = new Map([["a:1", counters]]);
+  all = new Map([["a:1", counters]]);
   poller = new Poller(
     {
       pollOnce: () => {
@@ -109,4 +111,17 @@ test("a clock that is set back during a look does not stop the looks", async () 
   using _watch = poller.watch(() => undefined);
   await clock.advance(15_000);
   expect(asked.pollOnce).toBeGreaterThan(8);
+});
+
+test("a restart is no dip: what a process counts after it, and before, is counted", async () => {
+  const counted = (calls: number, startedAtMs: number) =>
+    new Map([["a:1", { ...counters, flow: new Float64Array([calls, 0, 0, 0, 0]), startedAtMs }]]);
+  all = counted(100, 0);
+  await clock.advance(45_000);
+  all = new Map();
+  await clock.advance(30_000);
+  all = counted(170, 60_000);
+  await clock.advance(30_000);
+  // 170 calls since the restart, in the last minute.
+  expect(poller.history.flowRates().calls).toBe(170);
 });

@@ -28,6 +28,7 @@ test("what a process of this version says is read whole", () => {
       { broker: "k:1", since: "2026-03-01T08:00:00.000Z", error: "no response" },
     ],
     destinations: [statusOf(condition, hold, [], 2_000)],
+    earlier: { agoMs: 45_000, metrics: { switchyard_x: [{ labels: { a: "b" }, value: 1 }] } },
     metrics: {
       switchyard_delivery_attempts_total: [
         { labels: { destination: "crm", outcome: "retry" }, value: 1 },
