@@ -5,12 +5,16 @@
  *   an object                                 the categories whose value is the literal `true`
  *   any other value except null; also if      nothing
  *     context.consent is not an object
- *   absent or null, and
- *     context.consentManagement has a list    all categories that are not in the list; with `resolutionStrategy: or`,
- *     deniedConsentIds                        one of the destination's categories is enough
- *   absent or null, without that list         everything, unless consent is required
  *
- * Only own properties count, and categories are case-sensitive.
+ *   absent or null, and of                    the call grants; with `resolutionStrategy: or`, one of the destination's
+ *   context.consentManagement                 categories is enough
+ *   it, or one of its two lists, has          nothing
+ *     another shape
+ *   there is a list deniedConsentIds          all categories that are not in the list
+ *   there is only a list allowedConsentIds    the categories in the list
+ *   it or both lists are absent or null       everything, unless consent is required
+ *
+ * A list contains only strings. Only own properties count, and categories are case-sensitive.
  */
 
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
@@ -27,11 +31,20 @@ export function hasConsent(
     if (!isJsonObject(preferences)) return false;
     return allOrAny(categories, match, (category) => own(preferences, category) === true);
   }
-  const management = context === null ? undefined : own(context, "consentManagement");
-  const denied = isJsonObject(management) ? own(management, "deniedConsentIds") : undefined;
-  if (!isJsonObject(management) || !Array.isArray(denied)) return required !== true;
+  const management = (context === null ? null : own(context, "consentManagement")) ?? null;
+  if (management === null) return required !== true;
+  if (!isJsonObject(management)) return false;
+  const denied = own(management, "deniedConsentIds") ?? null;
+  const allowed = own(management, "allowedConsentIds") ?? null;
+  if (![denied, allowed].every((ids) => ids === null || isTexts(ids))) return false;
   const strategy = own(management, "resolutionStrategy") === "or" ? "any" : "all";
-  return allOrAny(categories, strategy, (category) => !denied.includes(category));
+  if (isTexts(denied)) return allOrAny(categories, strategy, (each) => !denied.includes(each));
+  if (isTexts(allowed)) return allOrAny(categories, strategy, (each) => allowed.includes(each));
+  return required !== true;
+}
+
+function isTexts(ids: unknown): ids is readonly string[] {
+  return Array.isArray(ids) && ids.every((id) => typeof id === "string");
 }
 
 function allOrAny(
