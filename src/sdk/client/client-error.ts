@@ -1,5 +1,7 @@
 /** The errors that the library throws, and the losses that it reports. */
 
+import { isJsonObject } from "../../domain/json.ts";
+
 /**
  * An invalid call or option. Thrown immediately, and nothing is queued. The message never contains a value, which may
  * be personal data.
@@ -13,6 +15,11 @@ export class ValidationError extends Error {
     super(message, options);
     this.field = field;
   }
+}
+
+/** Also true for errors of another realm, such as that of a test runner. */
+export function isError(value: unknown): value is Error {
+  return isJsonObject(value) && typeof value.message === "string";
 }
 
 /** A call was made after `close()`. */

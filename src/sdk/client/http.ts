@@ -74,9 +74,9 @@ async function readStart(response: FetchResponse, aborted: Promise<never>): Prom
     const chunks = chunksOf(response.body);
     while (bytes <= RESPONSE_MAX_BYTES) {
       const { done, value } = await Promise.race([chunks.next(), aborted]);
-      if (done || !(value instanceof Uint8Array)) return text;
-      bytes += value.length;
-      text += decoder.decode(value, { stream: true });
+      if (done || !ArrayBuffer.isView(value)) return text;
+      bytes += value.byteLength;
+      text += decoder.decode(value as Uint8Array, { stream: true });
     }
     await Promise.race([chunks.return?.(), aborted]);
     return text;

@@ -10,7 +10,7 @@
  * Lines never contain the write key. They contain a payload only if `debugPayloads` is on.
  */
 
-import type { Loss, LossReason, LostCall } from "./client-error.ts";
+import { isError, type Loss, type LossReason, type LostCall } from "./client-error.ts";
 import type { EncodedCall } from "./encode.ts";
 import type { Settings } from "./options.ts";
 
@@ -51,7 +51,7 @@ export function createJournal(
     try {
       callback({ ...loss, call: JSON.parse(call.json) as LostCall["call"] });
     } catch (error) {
-      write(`onError threw: ${error instanceof Error ? error.message : "no error was given"}`);
+      write(`onError threw: ${isError(error) ? error.message : "no error was given"}`);
     } finally {
       isReporting = false;
     }
@@ -73,7 +73,7 @@ export function createJournal(
       try {
         onSuccess({ calls: calls.map(({ json }) => JSON.parse(json)), attempts });
       } catch (error) {
-        write(`onSuccess threw: ${error instanceof Error ? error.message : "no error was given"}`);
+        write(`onSuccess threw: ${isError(error) ? error.message : "no error was given"}`);
       }
     },
   };

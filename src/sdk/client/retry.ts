@@ -12,7 +12,7 @@
  * shortens it.
  */
 
-import type { Loss } from "./client-error.ts";
+import { isError, type Loss } from "./client-error.ts";
 
 export type Outcome =
   | {
@@ -115,8 +115,8 @@ function describe(outcome: Outcome): string {
 
 /** The message of `fetch` is only "fetch failed"; the cause of the error has the details. */
 function innermost(error: unknown): string {
-  if (!(error instanceof Error)) return "no reason was given";
-  if (error.cause instanceof Error) return innermost(error.cause);
+  if (!isError(error)) return "no reason was given";
+  if (isError(error.cause)) return innermost(error.cause);
   // An AggregateError, which is the result of trying several addresses, has a code but no message.
   return error.message || String(Reflect.get(error, "code") ?? error.name);
 }

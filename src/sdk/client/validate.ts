@@ -194,9 +194,18 @@ function readObject(value: unknown): object | undefined {
  * Reads a timestamp. Other forms are rejected, because the server would silently replace them with the time of receipt.
  */
 function readTime(value: unknown): string | undefined {
-  const atMs = value instanceof Date ? value.getTime() : readTimestamp(value);
+  const atMs = dateMs(value) ?? readTimestamp(value);
   if (atMs === null || !isWritable(atMs)) return undefined;
   return typeof value === "string" ? value : isoTimestamp(atMs);
+}
+
+/** Null if the value is not a Date. Dates of another realm, such as that of a test runner, are also read. */
+function dateMs(value: unknown): number | null {
+  try {
+    return Date.prototype.getTime.call(value);
+  } catch {
+    return null;
+  }
 }
 
 function isAbsent(value: unknown): boolean {

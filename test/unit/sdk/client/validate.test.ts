@@ -1,3 +1,4 @@
+import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import rootPackage from "../../../../package.json" with { type: "json" };
 import { parseCall } from "../../../../src/domain/parse-call.ts";
@@ -50,6 +51,24 @@ describe("what each method needs", () => {
     expect(sent).toMatchObject({ type, messageId: "m", context: { library: LIBRARY } });
     expect(sent).not.toHaveProperty("timestamp");
   });
+});
+
+// Values of another realm, as in test runners and native drivers. `instanceof` is false for them.
+const foreign = (code: string): unknown => runInNewContext(code);
+
+test.each([
+  ...["new Map([[1, 2]])", "new Set([1])", "new Uint8Array(2)", "new ArrayBuffer(2)", "[1]"],
+  ...["new Error('e')", "Promise.resolve(1)", "new Date(0)", "/x/", "new WeakMap()"],
+])("properties must not be %s, of whichever realm", (code) => {
+  for (const properties of [foreign(code), foreign(`(0, eval)("${code}")`)]) {
+    expect(refusedField("track", { ...U, event: "e", properties })).toBe("properties");
+  }
+});
+
+test("an object of another realm is an object, and its dates are written", () => {
+  const properties = foreign("({ at: new Date(1800000000123), list: [1] })");
+  const { properties: sent } = validate("track", { ...U, event: "e", properties }, () => "m");
+  expect(JSON.stringify(sent)).toBe('{"at":"2027-01-15T08:00:00.123Z","list":[1]}');
 });
 
 describe("values", () => {
@@ -105,6 +124,8 @@ describe("values", () => {
   });
 
   test.each([
+    [foreign("new Date(1800000000123)"), "2027-01-15T08:00:00.123Z"],
+    [foreign("new (class extends Date {})(1800000000123)"), "2027-01-15T08:00:00.123Z"],
     [new Date(1_800_000_000_123), "2027-01-15T08:00:00.123Z"],
     [1_800_000_000_123.9, "2027-01-15T08:00:00.123Z"],
     ["2026-11-20T10:00:00+0000", "2026-11-20T10:00:00+0000"],
