@@ -220,7 +220,8 @@ function integrations(json: JsonObject): JsonObject | null {
 
 function messageId(value: unknown): MessageId | null {
   if (typeof value === "number" && Number.isFinite(value)) return `${value}` as MessageId;
-  if (typeof value !== "string" || value === "") return null;
+  // In UTF-8, all lone surrogates would become the same character, and different IDs the same ID.
+  if (typeof value !== "string" || value === "" || !value.isWellFormed()) return null;
   if (value.length <= MESSAGE_ID_CHARACTERS_MAX) return value as MessageId;
   // Characters outside the Basic Multilingual Plane count twice in a string's length.
   if (value.length > 2 * MESSAGE_ID_CHARACTERS_MAX) return null;

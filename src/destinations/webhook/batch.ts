@@ -137,8 +137,8 @@ export function contentTypeOf(format: Batch["format"]): string {
   return format === "array" ? "application/json" : "application/x-ndjson";
 }
 
-/** Visible ASCII without a comma. */
-const PLAIN_IDS = /^[!-+\--~]*$/;
+/** Visible ASCII without a comma and a percent sign. */
+const PLAIN_IDS = /^[!-$&-+\--~]*$/;
 
 /** Joins message IDs for a header. They are separated by commas, and a comma in an ID is percent-encoded. */
 export function idList(messageIds: readonly string[]): string {

@@ -6,9 +6,9 @@
  *   User-Agent                  always                    Switchyard/1.0
  *   Content-Type                always                    application/json, or application/x-ndjson in a batch of that format
  *   X-Signature                 with a shared secret      hex HMAC-SHA1 of the body
- *   X-Switchyard-Message-Id     messageIdHeader: true     the message ID
+ *   X-Switchyard-Message-Id     messageIdHeader: true     the message ID, percent-encoded (`visible`)
  *   X-Switchyard-Attempt        attemptHeader: true       1 for the first attempt
- *   webhook-id                  standardWebhooks: true    the message ID, with full stops as %2E
+ *   webhook-id                  standardWebhooks: true    the same, with full stops as %2E
  *   webhook-timestamp           standardWebhooks: true    time of the attempt in seconds
  *   webhook-signature           ... and a shared secret   made with the current, then with the previous secret
  *   X-Switchyard-Batch          batch                     number of calls

@@ -142,8 +142,8 @@ const webhookFields = {
   ...attemptSettings,
   messageIdHeader: setting(
     flag(),
-    false,
-    "If `true`, requests have the header `X-Switchyard-Message-Id`.",
+    true,
+    "If `true`, requests have the header `X-Switchyard-Message-Id`, by which receivers detect duplicates.",
   ),
   attemptHeader: setting(
     flag(),

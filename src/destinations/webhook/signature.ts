@@ -93,14 +93,14 @@ function makePads(secret: string): Pads {
 }
 
 /**
- * Percent-encodes characters that are not visible ASCII. Message IDs come from outside, and may contain any
- * character.
+ * Percent-encodes a percent sign, and characters that are not visible ASCII. Message IDs come from outside, and may
+ * contain any character. Different IDs stay different, so that receivers can detect duplicates.
  */
 export function visible(text: string): string {
-  if (/^[!-~]*$/.test(text)) return text;
+  if (/^[!-$&-~]*$/.test(text)) return text;
   let encoded = "";
   for (const byte of Buffer.from(text)) {
-    const isVisible = byte > 0x20 && byte < 0x7f;
+    const isVisible = byte > 0x20 && byte < 0x7f && byte !== 0x25;
     encoded += isVisible
       ? String.fromCharCode(byte)
       : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;

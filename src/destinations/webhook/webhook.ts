@@ -65,11 +65,11 @@ function warnings(destination: WebhookDestination): readonly string[] {
   if (previousSharedSecret !== null && !standardWebhooks) {
     found.push("previousSharedSecret has no effect without standardWebhooks");
   }
-  const { batch, messageIdHeader } = destination;
-  if (batch !== null && messageIdHeader && batch.calls > CALLS_WITH_IDS) {
+  const { batch, messageIdHeader, payload } = destination;
+  if (batch !== null && messageIdHeader && payload !== "full" && batch.calls > CALLS_WITH_IDS) {
     found.push(
       `messageIdHeader has no effect in batches of more than ${CALLS_WITH_IDS} calls if their IDs are UUIDs, ` +
-        "because the list of IDs then has 8 KiB or more",
+        "because the list of IDs then has 8 KiB or more; use payload: full, which contains the IDs, or smaller batches",
     );
   }
   return found;

@@ -65,8 +65,9 @@ function entriesOf(text: string, headers: RequestHeaders): readonly (() => unkno
 }
 
 /**
- * Returns the message IDs of a request's calls from the header, in the order of the body. Characters other than visible
- * ASCII are percent-encoded in these IDs. Null if the destination has no `messageIdHeader`, if the header was omitted
+ * Returns the message IDs of a request's calls from the header, in the order of the body. A percent
+ * sign, and characters other than visible ASCII, are percent-encoded in these IDs. Null if the destination has
+ * `messageIdHeader: false`, if the header was omitted
  * because it would have been 8 KiB or longer, or if it does not have one ID for each call.
  */
 export function messageIds(headers: RequestHeaders): readonly string[] | null {

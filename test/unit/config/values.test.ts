@@ -82,7 +82,7 @@ test("everything that is omitted has its default", () => {
         concurrency: 64,
         requestsPerSecond: null,
         auth: null,
-        messageIdHeader: false,
+        messageIdHeader: true,
         attemptHeader: false,
         traceparent: false,
         standardWebhooks: false,

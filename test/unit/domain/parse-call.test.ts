@@ -141,6 +141,8 @@ test.each([
   ["😀".repeat(100), "😀".repeat(100)],
   ["x".repeat(101), null],
   ["😀".repeat(101), null],
+  ["a\ud83d", null],
+  ["\ude00", null],
   ["", null],
   [null, null],
   [true, null],

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { parseContent } from "../../../../src/deliver/content.ts";
 import { payload } from "../../../../src/destinations/webhook/payload.ts";
 import { sharedRequest } from "../../../../src/destinations/webhook/request.ts";
+import type { MessageId } from "../../../../src/domain/ids.ts";
 import { readTimestamp } from "../../../../src/domain/timestamp.ts";
 import { costlyInputs } from "../../../support/build/generated-inputs.ts";
 import { recordValue } from "../../../support/build/record-value.ts";
@@ -122,5 +123,44 @@ test("every attempt sends the same bytes and the same signature", () => {
       expect(later).toEqual(first);
     }),
     { numRuns },
+  );
+});
+
+test("different message IDs are different in every header that has them", () => {
+  const id = fc.string({ unit: fc.constantFrom(..."%2E2C5.,aü☕ /", "%25", "%2e"), minLength: 1 });
+  const sent = (ids: readonly string[], given: Parameters<typeof webhookDestination>[0]) => {
+    const unit = ids.map((each) => {
+      const parsed = parseContent(recordValue('{"type":"identify","userId":"u"}'));
+      if (parsed.kind === "refused") throw new Error(parsed.error);
+      const [one] = unitOf(parsed.content, deliveryOf({ messageId: each as MessageId }));
+      if (one === undefined) throw new Error("no delivery");
+      return one;
+    });
+    const { headers } = sharedRequest(webhookDestination(given), unit, 1_800_000_000_000);
+    return Object.fromEntries(headers);
+  };
+  const single = { messageIdHeader: true, standardWebhooks: true };
+  const batch = {
+    calls: 10,
+    bytes: 1_000_000,
+    waitMs: 0,
+    format: "array",
+    responses: "whole",
+  } as const;
+  fc.assert(
+    fc.property(id, id, id, (one, other, third) => {
+      fc.pre(one !== other);
+      const [a, b] = [sent([one], single), sent([other], single)];
+      expect(a["X-Switchyard-Message-Id"]).not.toBe(b["X-Switchyard-Message-Id"]);
+      expect(a["webhook-id"]).not.toBe(b["webhook-id"]);
+      expect(a["webhook-id"]).toMatch(/^[!-~]+$/);
+      const [c, d] = [
+        sent([one, third], { ...single, batch }),
+        sent([other, third], { ...single, batch }),
+      ];
+      expect(c["X-Switchyard-Message-Id"]).not.toBe(d["X-Switchyard-Message-Id"]);
+      expect(c["webhook-id"]).not.toBe(d["webhook-id"]);
+      expect(c["X-Switchyard-Message-Id"]?.split(",")).toHaveLength(2);
+    }),
   );
 });

@@ -89,6 +89,7 @@ test("a call is shown with its source, its destinations and the exact requests",
       User-Agent: Switchyard/1.0
       Content-Type: application/json
       X-Signature: ${signature(BODY, "abc123")}
+      X-Switchyard-Message-Id: m1
       X-Team: crm
       ${BODY}
     endpoint hook[2] crm.example.com
@@ -96,6 +97,7 @@ test("a call is shown with its source, its destinations and the exact requests",
       User-Agent: Switchyard/1.0
       Content-Type: application/json
       X-Signature: ${signature(BODY, "abc123")}
+      X-Switchyard-Message-Id: m1
       ${BODY}
   mail (Mail) does not get it: integrations exclude All, and do not name Mail
   off (Off) does not get it: it is disabled, and the call is not delivered later either

@@ -67,6 +67,8 @@ test.each([
   ["a b", "a%20b"],
   ["Café\r\nX: y", "Caf%C3%A9%0D%0AX:%20y"],
   ["calls/0/17", "calls/0/17"],
+  ["a%20b", "a%2520b"],
+  ["%", "%25"],
 ])("the message id %j is sent as %s", (messageId, sent) => {
   const headers = headersOf({ sharedSecret: null, messageIdHeader: true }, messageId);
   expect(headers.at(-1)).toEqual(["X-Switchyard-Message-Id", sent]);
