@@ -20,7 +20,7 @@ import {
   type YAMLError,
 } from "yaml";
 
-import { isJsonObject } from "../domain/json.ts";
+import { isJsonObject, JSON_DEPTH_MAX, nestsDeeperThan, repeatedKey } from "../domain/json.ts";
 import {
   describe,
   HIDDEN,
@@ -77,18 +77,11 @@ function jsonTree(text: string): unknown {
   if (!text.startsWith("{")) return null;
   try {
     const tree: unknown = JSON.parse(text);
-    const colons = text.replace(/"(?:[^"\\]|\\.)*"/g, "").split(":").length - 1;
-    return keysIn(tree) === colons ? tree : null;
+    if (nestsDeeperThan(JSON_DEPTH_MAX, tree)) return null;
+    return isJsonObject(tree) && repeatedKey(text) === null ? tree : null;
   } catch {
     return null;
   }
-}
-
-function keysIn(value: unknown): number {
-  if (typeof value !== "object" || value === null) return 0;
-  const inner = Object.values(value);
-  const own = isJsonObject(value) ? inner.length : 0;
-  return inner.reduce<number>((sum, each) => sum + keysIn(each), own);
 }
 
 /** How often a file from somebody else may contain a mark; for brackets, how many may be open at once. */

@@ -17,6 +17,21 @@ export function isEmptyList(value: unknown): boolean {
   return Array.isArray(value) && value.length === 0;
 }
 
+/** Returns a key that an object in the text has twice, of which `JSON.parse` drops the first; null if there is none. */
+export function repeatedKey(json: string): string | null {
+  const objects: Set<unknown>[] = [];
+  for (const [token, key, colon] of json.matchAll(/("(?:[^"\\]|\\.)*")(\s*:)?|[{}]/g)) {
+    if (token === "{") objects.push(new Set());
+    else if (token === "}") objects.pop();
+    else if (key !== undefined && colon !== undefined) {
+      const name: unknown = JSON.parse(key);
+      if (objects.at(-1)?.has(name)) return `${name}`;
+      objects.at(-1)?.add(name);
+    }
+  }
+  return null;
+}
+
 /** Parses an object from a string or from bytes in UTF-8; null if it is not JSON or not an object. */
 export function jsonObjectIn(text: string | Buffer): JsonObject | null {
   try {

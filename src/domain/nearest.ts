@@ -3,15 +3,17 @@
 /** No setting or function has a name longer than this. */
 const NAME_CHARACTERS_MAX = 40;
 
-/** Returns null if no known name is similar enough. */
-export function nearest(name: string, known: readonly string[]): string | null {
+/** Returns null if no known name is similar enough. @param part how much of the name may be wrong. */
+export function nearest(name: string, known: readonly string[], part = 1 / 3): string | null {
   const lower = name.slice(0, NAME_CHARACTERS_MAX).toLowerCase();
   const distances = known.map((candidate) => ({
     candidate,
     edits: editDistance(lower, candidate.toLowerCase()),
   }));
   const best = distances.toSorted((a, b) => a.edits - b.edits)[0];
-  return best !== undefined && best.edits <= Math.max(1, lower.length / 3) ? best.candidate : null;
+  return best !== undefined && best.edits <= Math.max(part < 1 / 3 ? 0 : 1, lower.length * part)
+    ? best.candidate
+    : null;
 }
 
 /** The number of insertions, deletions and replacements that turn one string into the other (Levenshtein). */

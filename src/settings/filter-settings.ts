@@ -11,9 +11,10 @@
 
 import { isUtf8 } from "node:buffer";
 
-import { isJsonObject } from "../domain/json.ts";
+import { describe, isJsonObject, type JsonObject, repeatedKey } from "../domain/json.ts";
+import { nearest } from "../domain/nearest.ts";
 import type { FilterRule, PropertyList } from "../domain/rules.ts";
-import { parsePath } from "../route/rules/path.ts";
+import { meantPath } from "../route/rules/path.ts";
 import { allValid, foundAt, INVALID, type Invalid, type Place } from "./config-path.ts";
 import { type Decoder, value } from "./decoder.ts";
 import { kindOf } from "./problem.ts";
@@ -54,15 +55,25 @@ const propertyLists: Decoder<readonly PropertyList[]> = {
     return allValid(
       Object.entries(raw).map(([given, listed]): PropertyList | Invalid => {
         const at = place.child(given);
-        if (given !== "" && parsePath(given) === null) {
-          return at.fail({ found: "an empty name in it", expected: path.expected, hint: null });
-        }
+        if (given !== "" && path.decode(given, at) === INVALID) return INVALID;
         const decoded = names.decode(listed, at);
-        return decoded === INVALID ? INVALID : { path: given, names: decoded };
+        if (decoded === INVALID) return INVALID;
+        for (const name of decoded) {
+          const meant = meantPath(given === "" ? name : `x.${name}`);
+          if (meant !== null || name.includes(".")) at.warn(nameWarning(name));
+        }
+        return { path: given, names: decoded };
       }),
     );
   },
 };
+
+function nameWarning(name: string): string {
+  return (
+    `${describe(name)} is the name of one property, and is rarely meant; for a property inside another value, ` +
+    "write the path of that value before the list"
+  );
+}
 
 export const filterFields = {
   name: required(
@@ -116,6 +127,7 @@ function segmentFilter(raw: unknown, place: Place): FilterRule | Invalid {
     const expected = "a list of actions";
     return place.child("actions").fail({ found: kindOf(actions), expected, hint: null });
   }
+  if (!areSpelled(raw, ["title", "if", "enabled", "actions"], place)) return INVALID;
   const given: Record<string, unknown> = { name: title, enabled };
   // In Segment's file, `all` stands for every call. In the filter language, it would be a path to a null value.
   if (condition !== "all") given.if = condition;
@@ -129,12 +141,18 @@ function segmentFilter(raw: unknown, place: Place): FilterRule | Invalid {
     }
     given[key] = taken;
   }
+  if (condition === undefined) {
+    const expected = "a condition, or all";
+    return place.child("if").fail({ found: "nothing", expected, hint: null });
+  }
   const filter = filterList.item.decode(given, renamed(place));
   return filter as FilterRule | Invalid;
 }
 
 function segmentAction(raw: unknown, place: Place): readonly [string, unknown] | Invalid {
-  const { type, fields, percent, path: by } = isJsonObject(raw) ? raw : {};
+  const action = isJsonObject(raw) ? raw : {};
+  const { type, fields, percent, path: by } = action;
+  if (!areSpelled(action, ["type", "fields", "percent", "path"], place)) return INVALID;
   switch (type) {
     case "DROP":
       return ["drop", true];
@@ -149,6 +167,16 @@ function segmentAction(raw: unknown, place: Place): readonly [string, unknown] |
       return place.child("type").fail({ found: kindOf(type), expected, hint: null });
     }
   }
+}
+
+/** Segment's fields that are not listed are ignored, but not those that look like misspelled ones. */
+function areSpelled(raw: JsonObject, known: readonly string[], place: Place): boolean {
+  const isOdd = (key: string) => !known.includes(key) && nearest(key, known, 1 / 4.5) !== null;
+  const odd = Object.keys(raw).find(isOdd);
+  if (odd === undefined) return true;
+  const expected = `${nearest(odd, known)} instead of ${odd}`;
+  place.child(odd).fail({ found: "a field that is not one of Segment's", expected, hint: null });
+  return false;
 }
 
 /** Returns a location at which problems are reported with the names of Segment's fields. */
@@ -225,13 +253,13 @@ function fromFile(raw: unknown, place: Place): readonly FilterRule[] | Invalid {
       hint: "a relative path is resolved against the folder of the configuration file",
     });
   }
-  const filters = isUtf8(read.bytes) ? listIn(read.bytes.toString()) : null;
-  if (filters === null) {
-    return at.fail({
-      found: `${JSON.stringify(file)}, which has other content`,
-      expected,
-      hint: null,
-    });
+  const json = isUtf8(read.bytes) ? read.bytes.toString() : "";
+  const filters = listIn(json);
+  const repeated = filters && repeatedKey(json);
+  if (filters === null || repeated !== null) {
+    const why =
+      filters === null ? "has other content" : `has ${describe(repeated)} twice in an object`;
+    return at.fail({ found: `${JSON.stringify(file)}, which ${why}`, expected, hint: null });
   }
   if (filters.length > FILTERS_MAX) {
     const found = `${filters.length} filters in ${JSON.stringify(file)}`;

@@ -2,7 +2,8 @@
 
 import type { SourceId } from "../domain/ids.ts";
 import { compileFilter } from "../route/rules/fql/compile.ts";
-import { parsePath } from "../route/rules/path.ts";
+import { mistakeIn } from "../route/rules/fql/mistakes.ts";
+import { ESCAPE_HINT, FIELDS, meantPath, parsePath } from "../route/rules/path.ts";
 import { foundAt } from "./config-path.ts";
 import { type Decoder, value, wrong } from "./decoder.ts";
 import { id, listOf, text } from "./scalars.ts";
@@ -38,7 +39,7 @@ function conditionDecoder(): Decoder<string> {
       if (typeof raw !== "string") {
         return place.fail({ found: foundAt(place, raw, (shown) => shown), expected, hint: null });
       }
-      const compiled = compileFilter(raw);
+      const compiled = mistakeIn(raw) ?? compileFilter(raw);
       if (compiled.kind === "invalid") {
         const { found, column, expected: wanted, hint } = compiled;
         return place.fail({ found: `${found} at column ${column}`, expected: wanted, hint });
@@ -49,8 +50,13 @@ function conditionDecoder(): Decoder<string> {
   };
 }
 
-export const path = text("a path such as traits.email", (given) =>
-  parsePath(given) === null
-    ? wrong("a backslash before a dot makes the dot part of a name")
-    : value(given),
-);
+export const path = text("a path such as traits.email", (given) => {
+  const [first = "", second] = parsePath(given) ?? [];
+  if (first === "") return wrong("a backslash before a dot makes the dot part of a name");
+  const meant = meantPath(given);
+  if (meant !== null) {
+    return wrong(`write ${meant}; in a list, a rule applies to each entry; ${ESCAPE_HINT}`);
+  }
+  const isScalar = Object.hasOwn(FIELDS, first) && FIELDS[first] !== "object";
+  return second !== undefined && isScalar ? wrong(`${first} has no values inside`) : value(given);
+});

@@ -10,19 +10,24 @@
  *     path inside another                             for different events
  *   userId of an alias, groupId of a group or event   rejected, unless the rule's condition excludes that type, or
  *     of a track is removed                           the rule names its sources
- *   an entry with `if` changes userId                 a warning, because delete notifications ignore conditions
+ *   a field would never be what `FIELDS` require      rejected: the call would be invalid
+ *   an entry with `if` changes userId                 a warning, unless the condition matches delete notifications
+ *   two entries meet at one place of a call,          a warning, unless they do the same
+ *     although their paths differ (`path.ts`)
  */
 
 import type { CallType } from "../domain/call.ts";
+import { isJsonObject } from "../domain/json.ts";
 import type { FilterRule, MapRule, RuleScope } from "../domain/rules.ts";
 import { pathsOf } from "../route/rules/mapping.ts";
-import { overlaps, pathOf, type RulePath } from "../route/rules/path.ts";
-import { excludesType } from "../route/rules/type-exclusion.ts";
+import { FIELDS, overlaps, pathOf, placesOf, type RulePath } from "../route/rules/path.ts";
+import { excludesType, matchesDeletes } from "../route/rules/type-exclusion.ts";
 import { INVALID, type Invalid, type Place } from "./config-path.ts";
 
 const KEPT: readonly string[] = ["type", "messageId", "timestamp"];
 const NEEDED: readonly (readonly [field: string, type: CallType])[] = [
   ["userId", "alias"],
+  ["previousId", "alias"],
   ["groupId", "group"],
   ["event", "track"],
 ];
@@ -67,31 +72,87 @@ function checkLists(filter: FilterRule, at: Place): boolean {
 
 export function checkMap(map: readonly MapRule[], place: Place): readonly MapRule[] | Invalid {
   let isValid = true;
-  const written: { readonly path: RulePath; readonly rule: MapRule; readonly index: number }[] = [];
+  const written: Written[] = [];
   for (const [index, rule] of map.entries()) {
     const at = place.child(index);
     const paths = writtenBy(rule);
     const taken = takenBy(rule);
     if (taken !== null && !checkTaken(taken, rule, at)) isValid = false;
-    if (rule.if !== null && taken === null && paths.some(isUserId)) warnOfUserId(at);
+    if (taken === null && paths.some(isUserId)) warnOfUserId(rule, at);
+    const misfit = misfitOf(rule);
+    if (misfit !== null) {
+      at.fail({ found: misfit, expected: "a rule that keeps calls valid", hint: null });
+      isValid = false;
+    }
     for (const path of paths) {
       const problem = problemOf(path, rule, written, index);
       if (problem !== null) {
         at.fail(problem);
         isValid = false;
       }
+      for (const other of isValid ? written : []) warnOfMeeting(path, rule, other, at);
       written.push({ path, rule, index });
     }
   }
   return isValid ? map : INVALID;
 }
 
-function problemOf(
-  path: RulePath,
-  rule: MapRule,
-  written: readonly { readonly path: RulePath; readonly rule: MapRule; readonly index: number }[],
-  index: number,
-) {
+interface Written {
+  readonly path: RulePath;
+  readonly rule: MapRule;
+  readonly index: number;
+}
+
+const MUST_BE = { id: "a string or a number", string: "a string", object: "an object" };
+
+/** Returns what a rule would do to a field of every call that has it; null if calls stay valid. */
+function misfitOf(rule: MapRule): string | null {
+  const { from, to } = pathsOf(rule);
+  const kindAt = (path: RulePath | null) =>
+    path?.length === 1 ? FIELDS[path[0] ?? ""] : undefined;
+  const [kind, source] = [kindAt(to), kindAt(from)];
+  if (kind === undefined || kind === "time") return null;
+  const isMisfit =
+    rule.action === "set"
+      ? !canBe(kind, rule.value)
+      : rule.action === "hash" || rule.action === "string"
+        ? kind === "object"
+        : source !== undefined && (source === "object") !== (kind === "object");
+  return isMisfit ? `${rule.action} writes ${pathOf(to)}, which must be ${MUST_BE[kind]}` : null;
+}
+
+function canBe(kind: keyof typeof MUST_BE, given: unknown): boolean {
+  if (kind === "object") return isJsonObject(given);
+  return (
+    given === null || typeof given === "string" || (kind === "id" && typeof given === "number")
+  );
+}
+
+const SHAPES = [
+  ["identify", { traitsAreInContext: true, isIdentify: true, isPage: false }],
+  ["page", { traitsAreInContext: false, isIdentify: false, isPage: true }],
+] as const;
+
+function warnOfMeeting(path: RulePath, rule: MapRule, other: Written, at: Place): void {
+  const settings = ({ sources: _, if: __, ...action }: MapRule) =>
+    JSON.stringify({ ...action, path: null });
+  if (settings(rule) === settings(other.rule)) return;
+  for (const [type, shape] of SHAPES) {
+    if ([rule, other.rule].some((each) => each.if !== null && excludesType(each.if, type)))
+      continue;
+    const others = placesOf(other.path, shape, false);
+    const place = placesOf(path, shape, false).find((each) =>
+      others.some((to) => overlaps(each, to)),
+    );
+    if (place === undefined) continue;
+    at.warn(
+      `in ${type} calls, it can meet entry [${other.index}] at ${pathOf(place)}, where a removal comes before ` +
+        "hmac-sha256, sha256 and string, and the later ones of these have no effect",
+    );
+  }
+}
+
+function problemOf(path: RulePath, rule: MapRule, written: readonly Written[], index: number) {
   if (KEPT.includes(path[0] ?? "")) {
     const expected = `a path that is not ${KEPT.join(", ")}`;
     return { found: `${rule.action} writes ${pathOf(path)}`, expected, hint: null };
@@ -124,7 +185,7 @@ function takenBy(rule: MapRule): RulePath | null {
 }
 
 function checkTaken(path: RulePath, rule: RuleScope, at: Place): boolean {
-  if (rule.if !== null && isUserId(path)) warnOfUserId(at);
+  if (isUserId(path)) warnOfUserId(rule, at);
   if (path.length > 1 || rule.sources !== null) return true;
   for (const [field, type] of NEEDED) {
     if (path[0] !== field || (rule.if !== null && excludesType(rule.if, type))) continue;
@@ -140,9 +201,10 @@ function isUserId(path: RulePath): boolean {
   return path.length === 1 && path[0] === "userId";
 }
 
-function warnOfUserId(at: Place): void {
+function warnOfUserId(rule: RuleScope, at: Place): void {
+  if (matchesDeletes(rule.if)) return;
   at.warn(
-    "it changes userId only if its condition matches, but conditions do not apply to delete " +
-      "notifications: only entries without `if` change the user ID in them",
+    "it changes userId only if its condition matches, but delete notifications contain the user ID: only " +
+      "rules without `if`, or whose condition reads only the type and matches `delete`, change it in them",
   );
 }

@@ -14,9 +14,41 @@
 
 import type { CallType } from "../../domain/call.ts";
 import { isJsonObject, type JsonObject } from "../../domain/json.ts";
+import { nearest } from "../../domain/nearest.ts";
 
 /** The names of a path; empty for the call itself. */
 export type RulePath = readonly string[];
+
+/** What the fields at the top level of a call must be. Other fields can be anything. */
+export const FIELDS: Readonly<Record<string, "id" | "object" | "string" | "time">> = {
+  ...{ userId: "id", anonymousId: "id", groupId: "id", previousId: "id", messageId: "id" },
+  ...{ type: "string", event: "string", name: "string", category: "id" },
+  ...{ properties: "object", traits: "object", context: "object", integrations: "object" },
+  ...{ timestamp: "time", originalTimestamp: "time", sentAt: "time", receivedAt: "time" },
+};
+
+export const ESCAPE_HINT = "a backslash before a character makes it part of a name";
+
+/** The path that was most likely meant by one that starts with the name of no field; null if it may be meant. */
+export function meantField([first = "", ...rest]: RulePath, written: string): string | null {
+  if (Object.hasOwn(FIELDS, first) || written.includes("\\")) return null;
+  const field = nearest(first, Object.keys(FIELDS), 1 / 4.5);
+  return field && pathOf([field, ...rest]);
+}
+
+/** Spellings of other languages: `$.a`, `/a/b`, `a->b`, `a[0]`, `a[*]`, `a['b']`, `a.0`, `a.*`, and spaces around. */
+const FOREIGN = /^\s+|\s+$|^\$(?=[.[]|$)|->|\[["'`]?(?:\d+|\*)?|["'`]?\]|\.(?:\d+|\*)(?=\.|$)/g;
+
+/** Like `meantField`, also for paths with the spelling of another language. */
+export function meantPath(text: string): string | null {
+  if (text.includes("\\")) return null;
+  const slashed = text.startsWith("/") ? text.slice(1).replaceAll("/", ".") : text;
+  const plain = slashed.replaceAll(FOREIGN, (found) =>
+    /^(?:->|\[["'`]?$)/.test(found) ? "." : "",
+  );
+  const names = plain.split(".").filter((name) => name !== "");
+  return meantField(names, "") ?? (names.join(".") === text ? null : names.join(".") || "a name");
+}
 
 /** Parses a path; null if a name is empty, or if the last character is a backslash. */
 export function parsePath(text: string): RulePath | null {

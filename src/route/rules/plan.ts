@@ -38,8 +38,9 @@ import {
 } from "./filters.ts";
 import { droppedKeySecret, keyOfDropped } from "./hashing.ts";
 import { JsonValue } from "./json-value.ts";
-import { type CompiledEntry, compiledEntry, mapped } from "./mapping.ts";
+import { type CompiledEntry, compiledEntry, inOrder, mapped } from "./mapping.ts";
 import { placesOf, type RulePath, shapeOf } from "./path.ts";
+import { matchesDeletes } from "./type-exclusion.ts";
 
 /** The rules for the calls of one source. */
 export interface RulePlan {
@@ -58,8 +59,8 @@ export interface CompiledRules {
   /** Null if no rule applies to the source. */
   readonly forSource: (source: SourceId) => RulePlan | null;
   /**
-   * Applies the rules without a condition to the user ID of a delete notification. Returns null if no notification
-   * is to be sent.
+   * Applies the rules that change delete notifications (`type-exclusion.ts`) to the user ID of one. Returns null if
+   * no notification is to be sent.
    */
   readonly deletedUserId: (source: SourceId, userId: string) => string | null;
 }
@@ -125,8 +126,10 @@ export function compileRules(
   const enabled = filters.filter((rule) => rule.enabled);
   const own = map.flatMap((rule) => (rule.action === "hash" ? (rule.secret ?? []) : []));
   const keySecret = droppedKeySecret(destination, [...secrets, ...own]);
-  const forSource = (source: SourceId): RulePlan | null => {
-    const isFor = ({ sources }: RuleScope) => sources === null || sources.includes(source);
+  const forSource = (source: SourceId, isForDeletes = false): RulePlan | null => {
+    const isFor = ({ sources, if: condition }: RuleScope) =>
+      (sources === null || sources.includes(source)) &&
+      (!isForDeletes || matchesDeletes(condition));
     const rules = { filters: enabled.filter(isFor), map: map.filter(isFor) };
     if (consent === null && rules.filters.length + rules.map.length === 0) return null;
     const text = JSON.stringify(rules);
@@ -134,23 +137,23 @@ export function compileRules(
     shared.set(text, actions);
     return { consent, actions, keySecret };
   };
-  return { forSource, deletedUserId: (source, userId) => deleted(forSource(source), userId) };
+  const deletedUserId = (source: SourceId, userId: string) =>
+    deleted(forSource(source, true), userId);
+  return { forSource: (source) => forSource(source), deletedUserId };
 }
 
 function compiledActions({ filters, map }: Omit<DestinationRules, "consent">): RuleActions {
   return {
     filters: filters.map((rule) => compiledFilter(rule, compiledCondition(rule.if))),
-    map: map.map((rule) => compiledEntry(rule, compiledCondition(rule.if))),
+    map: inOrder(map.map((rule) => compiledEntry(rule, compiledCondition(rule.if)))),
   };
 }
 
 function deleted(plan: RulePlan | null, userId: string): string | null {
   if (plan === null) return userId;
   const root = JsonValue.of(JSON.stringify({ userId }));
-  const always = <Rule extends { readonly matches: Condition }>(rules: readonly Rule[]) =>
-    rules.filter(({ matches }) => matches === null);
-  withoutProperties(root, always(plan.actions.filters), NO_CALL, null);
-  mapped(root, always(plan.actions.map), NO_CALL, null);
+  withoutProperties(root, plan.actions.filters, NO_CALL, null);
+  mapped(root, plan.actions.map, NO_CALL, null);
   return idOf(root.get("userId"));
 }
 

@@ -1,5 +1,12 @@
 /**
- * Decides whether a condition can never match calls of a given type. The decision is based on the comparisons with
+ * Decides whether a rule with a condition applies to delete notifications, which have the type `delete`:
+ *
+ *   condition                              the rule applies
+ *   none                                   yes
+ *   reads only the type                    if the condition matches that type
+ *   anything else                          no
+ *
+ * Decides also whether a condition can never match calls of a given type. That decision is based on the comparisons with
  * `type` in the condition.
  *
  *   part of the condition       never matches                always matches, unless the whole condition is invalid for a call
@@ -13,7 +20,19 @@
  */
 
 import type { CallType } from "../../domain/call.ts";
+import { compileFilter, partsOf } from "./fql/compile.ts";
 import { type Expression, parse } from "./fql/parse.ts";
+
+export function matchesDeletes(condition: string | null): boolean {
+  if (condition === null) return true;
+  const expression = parse(condition);
+  if (expression.kind === "problem") return false;
+  const isOfType = [...partsOf(expression)].every((part) => part.kind !== "path" || isType(part));
+  const compiled = compileFilter(condition);
+  return isOfType && compiled.kind === "filter" && compiled.matches(NOTIFICATION);
+}
+
+const NOTIFICATION = { json: { type: "delete" }, bytes: Buffer.from('{"type":"delete"}') };
 
 export function excludesType(condition: string, type: CallType): boolean {
   const expression = parse(condition);

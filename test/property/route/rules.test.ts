@@ -96,7 +96,7 @@ test("rules never throw, whatever a call has at their paths", () => {
   - { name: f, dropProperties: { traits.a: [email], "": [properties] }, allowProperties: { traits.email: [a] } }
 map:
   - { hash: traits.email.a, normalize: email }
-  - { string: traits.1 }
+  - { string: traits.\\1 }
   - { move: traits.constructor, to: traits.new.b }`;
   fc.assert(
     fc.property(object(json), (traits) => {
@@ -124,3 +124,70 @@ test("changes to one copy of a value are in no other copy, and not in the value"
     }),
   );
 });
+
+const PLACES = ["traits", "context.traits", "properties"];
+const DEEP = PLACES.flatMap((place) =>
+  ["phone", "address", "address.street"].map((n) => `${place}.${n}`),
+);
+const SECRET = "algorithm: hmac-sha256, secret: 0123456789abcdef";
+const mapEntry = fc.oneof(
+  fc.constantFrom(...DEEP, "context.traits").map((path) => `{ remove: ${path} }`),
+  fc.constantFrom(...DEEP).map((path) => `{ string: ${path} }`),
+  fc.constantFrom(...DEEP).map((path) => `{ hash: ${path} }`),
+  fc.constantFrom(...DEEP).map((path) => `{ hash: ${path}, ${SECRET} }`),
+  fc.constantFrom(...DEEP).map((path) => `{ move: ${path}, to: context.moved }`),
+  fc.constantFrom(...DEEP).map((path) => `{ move: context.other, to: ${path} }`),
+);
+/** Calls in which several paths lead to the same place. Each value is a number of its own. */
+const CALLS_WITH_ALIASES = [
+  {
+    type: "identify",
+    context: { other: 1000001, traits: { phone: 1000002, address: { street: 1000003 } } },
+  },
+  {
+    ...{ type: "page", traits: { phone: 1000004, address: { street: 1000005 } } },
+    ...{
+      properties: { phone: 1000006, address: { street: 1000007 } },
+      context: { other: 1000001 },
+    },
+  },
+  {
+    ...{ type: "identify", traits: { phone: 1000008, address: { street: 1000009 } } },
+    context: { other: 1000001, traits: { phone: 1000002, address: { street: 1000003 } } },
+  },
+].map((call) => ({ ...call, userId: "u", messageId: "m" }));
+
+test("the order of entries has no effect, and nothing that one of them removes or hashes is sent", () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...CALLS_WITH_ALIASES),
+      fc.uniqueArray(mapEntry, { minLength: 2, maxLength: 5 }),
+      fc.infiniteStream(fc.nat(1_000)),
+      (call, entries, numbers) => {
+        const rulesOf = (list: readonly string[]) => `map: [${list.join(", ")}]`;
+        fc.pre(isValid(rulesOf(entries)));
+        const shuffled = entries
+          .map((entry) => ({ entry, at: numbers.next().value }))
+          .toSorted((a, b) => a.at - b.at)
+          .map(({ entry }) => entry);
+        const sent = ruledCall(rulesOf(entries), call).value ?? "";
+        expect(ruledCall(rulesOf(shuffled), call).value).toBe(sent);
+        const numbersIn = (json: string): readonly string[] => json.match(/100000\d/g) ?? [];
+        for (const entry of entries.filter((each) => /^. (remove|hash)/.test(each))) {
+          const alone = numbersIn(ruledCall(rulesOf([entry]), call).value ?? "");
+          const gone = numbersIn(JSON.stringify(call)).filter((each) => !alone.includes(each));
+          for (const each of gone) expect(sent).not.toContain(each);
+        }
+      },
+    ),
+  );
+});
+
+function isValid(rules: string): boolean {
+  try {
+    ruledCall(rules, CALLS_WITH_ALIASES[0] ?? {});
+    return true;
+  } catch {
+    return false;
+  }
+}

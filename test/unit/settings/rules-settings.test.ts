@@ -121,9 +121,139 @@ test.each([
   expect(problemsOf(rules)).toEqual([]);
 });
 
+function hintsOf(rules: string): readonly (string | null)[] {
+  const result = parsed(rules);
+  return result.kind === "config" ? [] : result.problems.map(({ hint }) => hint);
+}
+
 test.each([
-  [`map: [{ hash: userId, if: "type != 'alias'" }]`, "destinations[0].map[0]: it changes userId"],
-  [`map: [{ remove: userId, if: "type != 'alias'" }]`, "destinations[0].map[0]: it changes userId"],
+  ["properties[0]", "write properties;"],
+  ["properties.list[0].x", "write properties.list.x;"],
+  ["contacts[].x", "write contacts.x;"],
+  ["contacts[*].email", "write contacts.email;"],
+  ["properties.list.0.x", "write properties.list.x;"],
+  ["properties.list.*", "write properties.list;"],
+  ["$.properties.x", "write properties.x;"],
+  ["$", "write a name;"],
+  ["traits['email']", "write traits.email;"],
+  ['traits["email"]', "write traits.email;"],
+  ["traits[email]", "write traits.email;"],
+  ["/traits/email", "write traits.email;"],
+  ["traits->email", "write traits.email;"],
+  [" traits.email", "write traits.email;"],
+  ["Traits.email", "write traits.email;"],
+  ["trait.email", "write traits.email;"],
+  ["propertys.x", "write properties.x;"],
+  ["user_id", "write userId;"],
+  ["userID", "write userId;"],
+  ["userId.x", "userId has no values inside"],
+  ["timestamp.x", "timestamp has no values inside"],
+])("the path %s is rejected, with a hint", (path, hint) => {
+  const text = JSON.stringify(path);
+  for (const rules of [
+    `map: [{ hash: ${text} }]`,
+    `map: [{ copy: ${text}, to: properties.z }]`,
+    `map: [{ copy: properties.z, to: ${text} }]`,
+    filter(`sample: { share: 0.5, by: ${text} }`),
+    filter(`dropProperties: { ${text}: [z] }`),
+    filter(`allowProperties: { ${text}: [z] }`),
+  ]) {
+    expect(hintsOf(rules)[0]).toContain(hint);
+  }
+});
+
+test.each(["\\user_id", "traits.\\[0]", "traits.total\\.net", "$set.x", "eventId", "traits.a b"])(
+  "the path %s is accepted",
+  (path) => {
+    expect(hintsOf(`map: [{ hash: ${JSON.stringify(path)} }]`)).toEqual([]);
+  },
+);
+
+test.each([
+  ["all", "omit the condition"],
+  ["True", "write true"],
+  ["NULL", "write null"],
+  ["!all", "omit the condition"],
+  ["event = 'A' and enabled", "write enabled = true"],
+  ["userId", "userId != null"],
+  ["user_id = 'u'", "a backslash"],
+  ["Properties.total > 1", "a backslash"],
+  ["contains(trait.email, '@')", "a backslash"],
+  ["type = 'Track'", "did you mean 'track'?"],
+  ["type != 'trak'", "did you mean 'track'?"],
+  ["type in ['track', 'pages']", "did you mean 'page'?"],
+  ["'tracks' = type", "did you mean 'track'?"],
+])("the condition %s is rejected, with a hint", (condition, hint) => {
+  const text = JSON.stringify(condition);
+  expect(hintsOf(filter(`drop: true, if: ${text}`))[0]).toContain(hint);
+  expect(hintsOf(`map: [{ remove: properties.x, if: ${text} }]`)[0]).toContain(hint);
+});
+
+test.each(["true", "false", "properties.isTest", "isTest = true", "\\isTest", "type = 'delete'"])(
+  "the condition %s is accepted",
+  (condition) => {
+    expect(hintsOf(filter(`drop: true, if: ${JSON.stringify(condition)}`))).toEqual([]);
+  },
+);
+
+test.each(["if: true", "if: 5", "if: [all]", "if: { a: 1 }"])("%s is no condition", (condition) => {
+  expect(problemsOf(filter(`drop: true, ${condition}`))[0]).toContain("filters[0].if: ");
+});
+
+test.each([
+  ...["{ set: context, value: 5 }", "{ set: context, value: [] }", "{ set: traits, value: null }"],
+  ...["{ set: userId, value: [1] }", "{ set: userId, value: true }", "{ set: event, value: 5 }"],
+  ...["{ set: groupId, value: {} }", "{ set: previousId, value: [] }", "{ set: name, value: {} }"],
+  ...["{ set: integrations, value: x }", "{ set: category, value: [] }"],
+  ...["{ hash: properties }", "{ hash: traits }", "{ hash: context }", "{ string: properties }"],
+  ...["{ copy: userId, to: traits }", "{ move: traits, to: anonymousId }"],
+  ...["{ copy: context, to: event }", "{ copy: messageId, to: properties }"],
+])("%s would make calls invalid, or do nothing, and is rejected", (entry) => {
+  expect(problemsOf(`map: [${entry}]`)[0]).toContain("map[0]: ");
+});
+
+test.each(["previousId", "userId", "groupId", "event"])(
+  "%s can be set or hashed, but not emptied",
+  (field) => {
+    const set = (value: string) => `map: [{ set: ${field}, value: ${value} }]`;
+    expect(problemsOf(set("x"))).toEqual([]);
+    expect(problemsOf(`map: [{ hash: ${field} }]`)).toEqual([]);
+    for (const rules of [set('""'), set("null"), `map: [{ move: ${field}, to: properties.x }]`]) {
+      expect(problemsOf(rules)[0]).toContain(`map[0]: ${field} is removed`);
+    }
+  },
+);
+
+test("entries that meet at one place of a call are warned of, unless they do the same", () => {
+  const meets = (rules: string) => warningsOf(rules).filter((each) => each.includes("meet"));
+  expect(meets(two("remove: context.traits.phone", "string: traits.phone"))).toEqual([
+    expect.stringContaining(
+      "destinations[0].map[1]: in identify calls, it can meet entry [0] at context.traits.phone",
+    ),
+  ]);
+  expect(meets(two("hash: properties.a", "remove: traits"))[0]).toContain("in page calls");
+  expect(meets(two("hash: traits.a", "hash: context.traits.a"))).toEqual([]);
+  expect(meets(two("hash: traits.a", "remove: context.traits.b"))).toEqual([]);
+  const ifTrack = `if: "type = 'track'"`;
+  expect(meets(two(`hash: properties.a, ${ifTrack}`, "remove: traits"))).toEqual([]);
+});
+
+test("the hint for a removed user ID leads to a configuration without warnings", () => {
+  const [hint] = hintsOf("map: [{ remove: userId }]");
+  const condition = (hint ?? "").replace("add ", "");
+  expect(warningsOf(`map: [{ remove: userId, ${condition} }]`).join()).not.toContain(
+    "changes userId",
+  );
+});
+
+test.each([
+  [`map: [{ hash: userId, if: "type = 'track'" }]`, "destinations[0].map[0]: it changes userId"],
+  [
+    `map: [{ remove: userId, if: "type != 'alias' and a = 1" }]`,
+    "destinations[0].map[0]: it changes userId",
+  ],
+  [filter("dropProperties: { traits: [address.city] }"), '"address.city" is the name of one'],
+  [filter(`dropProperties: { "": [user_id] }`), '"user_id" is the name of one'],
   [filter(`drop: true, if: "match('a*', event)"`), "destinations[0].filters[0].if: "],
 ])("of %s is warned", (rules, warning) => {
   expect(warningsOf(rules).some((each) => each.includes(warning))).toBe(true);
@@ -173,9 +303,22 @@ test("filters of Segment's form are read from a file", () => {
 test.each([
   ["{}", "which has other content"],
   ["[", "which has other content"],
-  [JSON.stringify([{ title: "A", actions: [{ type: "RENAME" }] }]), "f.json[0].actions[0].type"],
+  [JSON.stringify([{ title: "A", if: "all", actions: [{ type: "RENAME" }] }]), "[0].type"],
+  [JSON.stringify([{ title: "A", actions: [{ type: "DROP" }] }]), "nothing, at f.json[0].if"],
+  [JSON.stringify([{ title: "A", If: "all", actions: [] }]), "f.json[0].If"],
+  [JSON.stringify([{ title: "A", if: "all", enable: false, actions: [] }]), "f.json[0].enable"],
+  [
+    JSON.stringify([{ title: "A", if: "all", actions: [{ type: "SAMPLE", Path: "userId" }] }]),
+    "f.json[0].actions[0].Path",
+  ],
+  [
+    '[{"title":"A","if":"all","actions":[{"type":"DROP_PROPERTIES","fields":{"a":["b"], "a":["c"]}}]}]',
+    'which has "a" twice in an object',
+  ],
+  ['[{"title":"A","if":"all","if":"event = 1","actions":[{"type":"DROP"}]}]', '"if" twice'],
+  ['[{"title":"A","if":"all","i\\u0066":"true","actions":[{"type":"DROP"}]}]', '"if" twice'],
   [JSON.stringify([{ title: "A", if: "a ==", actions: [{ type: "DROP" }] }]), "f.json[0].if"],
-  [JSON.stringify([{ actions: [{ type: "DROP" }] }]), "f.json[0].title"],
+  [JSON.stringify([{ if: "all", actions: [{ type: "DROP" }] }]), "f.json[0].title"],
 ])("a problem in a file names the file: %s", (content, problem) => {
   const [first] = problemsOf("filters: { file: f.json }", { "f.json": content });
   expect(first).toContain("filters.file: ");

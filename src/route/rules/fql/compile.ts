@@ -68,7 +68,7 @@ export function filterProblem({ column, found, expected, hint }: InvalidFilter):
   return `column ${column}: found ${found}, expected ${expected}${more}`;
 }
 
-function invalid(text: string, { at, ...problem }: Problem): InvalidFilter {
+export function invalid(text: string, { at, ...problem }: Problem): InvalidFilter {
   return { kind: "invalid", column: columnOf(text, at), ...problem };
 }
 
@@ -248,12 +248,12 @@ function compiledIn(a: Evaluate, right: Expression): Evaluate {
 }
 
 /** Yields the expression itself, then all of its parts. */
-function* partsOf(expression: Expression): Generator<Expression> {
+export function* partsOf(expression: Expression): Generator<Expression> {
   yield expression;
   for (const part of insideOf(expression)) yield* partsOf(part);
 }
 
-function insideOf(expression: Expression): readonly Expression[] {
+export function insideOf(expression: Expression): readonly Expression[] {
   switch (expression.kind) {
     case "list":
       return expression.entries;

@@ -58,14 +58,17 @@ test.each([
   ["a parent that is a number", "{ set: properties.id.x, value: 1 }"],
   ["a parent that is a list", "{ copy: properties.id, to: properties.list.x }"],
   ["a parent that is null", "{ set: properties.nothing.x, value: 1 }"],
-  ["a move to a parent that is a text: the value stays", "{ move: properties.id, to: event.x }"],
+  [
+    "a move to a parent that is a text: the value stays",
+    "{ move: properties.id, to: properties.text.x }",
+  ],
   ["nothing to hash", "{ hash: properties.none }"],
   ["null to hash", "{ hash: properties.nothing }"],
   ["text that is to become text", "{ string: traits.email }"],
   ["nothing to remove", "{ remove: properties.none.x }"],
   ["a value that is there already", "{ set: properties.id, value: 7 }"],
 ])("%s changes nothing", (_, entry) => {
-  const call = { ...CALL, properties: { ...CALL.properties, nothing: null } };
+  const call = { ...CALL, properties: { ...CALL.properties, nothing: null, text: "t" } };
   expect(ruledCall(`map: [${entry}]`, call)).toMatchObject({
     value: JSON.stringify(call),
     changed: [],

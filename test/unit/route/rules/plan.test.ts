@@ -106,16 +106,28 @@ test("own properties alone count", () => {
 
 test("a byte-order mark before the call is not in the way", () => {
   const call = `\ufeff${JSON.stringify(CALL)}`;
-  expect(sentFor("map: [{ remove: event.x }, { set: a, value: 1 }]", call)).toEqual({
+  expect(sentFor("map: [{ remove: context.x }, { set: a, value: 1 }]", call)).toEqual({
     ...CALL,
     a: 1,
   });
 });
 
+const HASHED = createHash("sha256").update("u").digest("hex");
+
 test.each([
   ["nothing", "", "u"],
-  ["a hash", "map: [{ hash: userId }]", createHash("sha256").update("u").digest("hex")],
+  ["a hash", "map: [{ hash: userId }]", HASHED],
   ["a hash with a condition", `map: [{ hash: userId, if: "type = 'track'" }]`, "u"],
+  ["a hash that spares one type", `map: [{ hash: userId, if: "type != 'alias'" }]`, HASHED],
+  ["a hash that spares types", `map: [{ hash: userId, if: "!(type in ['alias'])" }]`, HASHED],
+  ["a hash by a function of the type", `map: [{ hash: userId, if: "!match(type, 'a*')" }]`, HASHED],
+  ["taken away from all but one type", `map: [{ remove: userId, if: "type != 'alias'" }]`, null],
+  [
+    "a filter that takes it away from all but one type",
+    `filters: [{ name: a, if: "type != 'alias'", dropProperties: { "": [userId] } }]`,
+    null,
+  ],
+  ["a hash with half a condition", `map: [{ hash: userId, if: "type != 'page' and a = 1" }]`, "u"],
   ["a hash for another source", "map: [{ hash: userId, sources: [app] }]", "u"],
   ["a value", "map: [{ set: userId, value: x }]", "x"],
   ["a value that is not in notifications", "map: [{ copy: anonymousId, to: userId }]", "u"],
@@ -125,7 +137,7 @@ test.each([
   ["a filter that drops", "filters: [{ name: a, drop: true }]", "u"],
   ["consent", "consent: { categories: [Ads], required: true }", "u"],
 ] as const)(
-  "a notification after %s has the user ID that rules without a condition make",
+  "a notification after %s has the user ID that rules without a condition on calls make",
   (_, rules, userId) => {
     const given = rulesOf(rules);
     expect(compileRules("crm", given, []).deletedUserId(web, "u")).toBe(userId);
