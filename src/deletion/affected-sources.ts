@@ -19,8 +19,9 @@
 import { type Destination, passedHeaders, type Source } from "../domain/destination.ts";
 import type { DestinationId, SourceId } from "../domain/ids.ts";
 import { describe } from "../domain/json.ts";
+import { hasRules } from "../domain/rules.ts";
 import type { TopicNames } from "../domain/topics.ts";
-import { compileRules, hasRules } from "../route/rules/plan.ts";
+import { compileRules } from "../route/rules/plan.ts";
 import type { Refusal } from "./request.ts";
 
 /** Applies a destination's rules to the user ID of a notification; null if the destination gets no notification. */

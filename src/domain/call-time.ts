@@ -1,6 +1,6 @@
 /**
  * Determines the time of a call, and the time at which it was received (docs/calls.md#timestamps). The first row
- * whose fields can all be read applies; a timestamp that cannot be read counts as absent.
+ * whose fields can all be read applies; a timestamp that cannot be read counts as absent, and is reported.
  *
  *   present                                     the call's time
  *   timestamp                                   timestamp, as it was sent
@@ -16,20 +16,34 @@
 import type { CallFields } from "./call.ts";
 import { isWritable, readTimestamp } from "./timestamp.ts";
 
+const TIME_FIELDS = ["timestamp", "originalTimestamp", "sentAt", "receivedAt"] as const;
+export type TimeField = (typeof TIME_FIELDS)[number];
+
 export interface CallTimes {
   readonly timestampMs: number;
   readonly receivedAtMs: number;
+  /** The first field that is present but cannot be read; null if there is none, or if `timestamp` can be read. */
+  readonly unread: TimeField | null;
 }
 
-type GivenTimes = Pick<CallFields, "timestamp" | "originalTimestamp" | "sentAt" | "receivedAt">;
+type GivenTimes = Pick<CallFields, TimeField>;
 
 /** @param recordAtMs the time of the record on `calls`, as `usableRecordTime` returns it. */
 export function callTimes(call: GivenTimes, recordAtMs: number): CallTimes {
   const givenReceivedAtMs = readTimestamp(call.receivedAt);
   const receivedAtMs = givenReceivedAtMs ?? recordAtMs;
-  const timestampMs =
-    readTimestamp(call.timestamp) ?? deviceTime(call, givenReceivedAtMs) ?? receivedAtMs;
-  return { timestampMs, receivedAtMs };
+  const ownMs = readTimestamp(call.timestamp);
+  if (ownMs !== null) return { timestampMs: ownMs, receivedAtMs, unread: null };
+  const timestampMs = deviceTime(call, givenReceivedAtMs) ?? receivedAtMs;
+  return {
+    timestampMs,
+    receivedAtMs,
+    unread: TIME_FIELDS.find((field) => isUnread(call[field])) ?? null,
+  };
+}
+
+function isUnread(given: unknown): boolean {
+  return given !== undefined && given !== null && given !== "" && readTimestamp(given) === null;
 }
 
 function deviceTime(call: GivenTimes, receivedAtMs: number | null): number | null {

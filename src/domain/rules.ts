@@ -65,3 +65,7 @@ export interface DestinationRules {
   readonly filters: readonly FilterRule[];
   readonly map: readonly MapRule[];
 }
+
+export function hasRules({ consent, filters, map }: Partial<DestinationRules>): boolean {
+  return Boolean(consent) || (filters?.length ?? 0) + (map?.length ?? 0) > 0;
+}

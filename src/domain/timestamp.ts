@@ -6,33 +6,53 @@
  *   2026-03-01                                 2026-02-29, and other impossible dates
  *   2026-03-01T09:30                           2026-3-1, 20260301, 2026-W09-7, 2026-060
  *   2026-03-01T09:30:15                        09:30:60, 25:00
- *   any number of fraction digits after        a comma before the fraction
- *     the seconds, truncated after three
- *   t or a space for T                         Sun, 01 Mar 2026 09:30:15 GMT, 3/1/2026
- *   no zone (UTC), Z, z, +02:00, +0200, +02,   zone names
- *     each also after a space
+ *   any number of fraction digits after        a fraction of minutes
+ *     the seconds and a full stop or a comma,
+ *     truncated after three
+ *   t or a space for T
+ *   no zone (UTC), Z, z, UTC, GMT, +02:00,     other names of zones, as they are not unique
+ *     +0200, +02, GMT+02:00, each also after a
+ *     space, and before the name of its zone:
+ *     +0200 CEST, +02:00[Europe/Berlin]
  *   24:00:00, the end of a day                 24:00:01
- *   a number from 1e11: milliseconds since     smaller numbers, which may be seconds; digits
- *     the epoch; from 1e14 microseconds; the     in a string
- *     rest is truncated
+ *   20260301T093015Z, and with words:          2026-03-01T0930, days or months of other languages,
+ *     Sun, 01 Mar 2026 09:30:15 GMT              years of two digits, 3/1/2026
+ *     Sun Mar 01 2026 09:30:15 GMT+0100 (CET)
+ *     Sun Mar  1 09:30:15 UTC 2026
+ *   /Date(1772357415000)/                      an object
+ *   a number since the epoch, of seconds       smaller numbers, and those between, which clients
+ *     (1e9 to 1e10), milliseconds (from 1e11),   also use for other units and epochs
+ *     microseconds (from 1e14) or nanoseconds
+ *     (from 1e18); the rest is truncated
+ *   the same as a string of 10, 13, 16 or 19   other digits, which may be a date: 202603010930
+ *     digits, also with a fraction
  *
  * Years below 0 and above 9999 (UTC) are not accepted, because ISO 8601 writes years with four digits.
  */
 
 const FORM =
-  /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d*))?)?(?: ?(?:[Zz]|([+\-\u2212])(\d\d)(?::?(\d\d))?))?)?$/;
+  /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d*))?)?(?: ?(?:[Zz]|UTC|GMT|(?:UTC|GMT)?([+\-\u2212])(\d\d)(?::?(\d\d))?(?: [A-Z]{3,5}| [+-]\d{4})?)(?: ?\[[\w/+-]+\]| \([^()]*\))?(?: m=[+-][\d.]+)?)?)?$/;
+/** The same without separators, which are then inserted. */
+const BASIC = /^(\d{4})(\d\d)(\d\d)[Tt](\d\d)(\d\d)(\d\d)(?!\d)/;
+const WORDS =
+  /^(?:[A-Z][a-z]{2,8},? +)?(?:(\d{1,2})[ -]([A-Z][a-z]{2})[ -](\d{4})|([A-Z][a-z]{2}) +(\d{1,2})(?: +(\d{4}))?) +(\d\d:\d\d\S*)( (?:UTC|GMT|Z|[+-]).*?)?(?: (\d{4}))?$/;
+const MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec";
+const DIGITS = /^(?:\d{10}(?:\d{3}){0,3}(?:\.\d+)?|\/Date\(\d{13}(?:[+-]\d{4})?\)\/)$/;
+/** Longer texts are not searched for words. No accepted form is longer. */
+const WORDS_CHARACTERS_MAX = 100;
 
 /** 0000-01-01T00:00:00.000Z */
 const FIRST_MS = -62_167_219_200_000;
 /** 9999-12-31T23:59:59.999Z */
 const LAST_MS = 253_402_300_799_999;
-/** Smaller numbers are not accepted, because they may be meant as seconds. */
-const NUMBER_MIN = 1e11;
 /**
- * Numbers from this value on are read as microseconds, because as milliseconds they would be in the year 5138 or
- * later.
+ * From these values on, a number is read in this unit, because in the unit before it, it would be in the year 5138 or
+ * later. Seconds and nanoseconds begin in 2001, as smaller numbers can be the seconds since 2001 that Swift writes, and
+ * the ticks of .NET. Seconds end in 2286.
  */
-const MICROSECONDS_MIN = 1e14;
+const [SECONDS_MIN, SECONDS_END, MS_MIN, MICROSECONDS_MIN, NANOSECONDS_MIN] = [
+  1e9, 1e10, 1e11, 1e14, 1e18,
+];
 /** The calendar repeats every 400 years. */
 const CALENDAR_CYCLE_MS = 12_622_780_800_000;
 const MINUTE_MS = 60_000;
@@ -41,8 +61,16 @@ const DAY_S = 86_400;
 /** Milliseconds since the epoch, or null for values that cannot be read. */
 export function readTimestamp(value: unknown): number | null {
   if (typeof value === "string") return readText(value);
-  if (typeof value !== "number" || value < NUMBER_MIN) return null;
-  return inRange(Math.trunc(value >= MICROSECONDS_MIN ? value / 1_000 : value));
+  return typeof value === "number" ? readNumber(value) : null;
+}
+
+function readNumber(value: number): number | null {
+  if (value >= NANOSECONDS_MIN) return inRange(Math.trunc(value / 1e6));
+  if (value >= MICROSECONDS_MIN) return inRange(Math.trunc(value / 1_000));
+  if (value >= MS_MIN) return Math.trunc(value);
+  // A fraction of a second is not exact in a double: 0.123 may be slightly less than 123 ms.
+  const isSeconds = value >= SECONDS_MIN && value < SECONDS_END;
+  return isSeconds ? Math.trunc(value * 1_000 + 5e-4) : null;
 }
 
 /**
@@ -162,7 +190,8 @@ function dateMs(year: number, month: number, day: number): number {
 function readText(text: string): number | null {
   const writtenMs = readWritten(text);
   if (!Number.isNaN(writtenMs)) return writtenMs;
-  const match = FORM.exec(text);
+  if (DIGITS.test(text)) return readNumber(Number.parseFloat(text.replace("/Date(", "")));
+  const match = FORM.exec(text) ?? FORM.exec(rewritten(text));
   if (match === null) return null;
   const [, yyyy, mm, dd, hh, min, ss, fraction, sign, offsetHh, offsetMin] = match;
   const year = Number(yyyy);
@@ -181,6 +210,18 @@ function readText(text: string): number | null {
   const localMs =
     dateMs(year, month, day) + ((hour * 60 + minute) * 60 + second) * 1_000 + fractionMs;
   return inRange(localMs - offsetMs);
+}
+
+/** Rewrites a date with words, or without separators, in the form of ISO 8601 with separators. */
+function rewritten(text: string): string {
+  const words = text.length <= WORDS_CHARACTERS_MAX ? WORDS.exec(text) : null;
+  if (words === null) return text.replace(BASIC, "$1-$2-$3T$4:$5:$6");
+  const [, day, month, year, month2, day2, year2, time, zone = "", year3] = words;
+  const at = MONTHS.indexOf(month ?? month2 ?? "");
+  const years = [year, year2, year3].filter((each) => each !== undefined);
+  if (at % 3 !== 0 || years.length !== 1) return "";
+  const two = (number: string | number) => `${number}`.padStart(2, "0");
+  return `${years}-${two(at / 3 + 1)}-${two(day ?? day2 ?? "")}T${time}${zone}`;
 }
 
 function readOffsetMs(sign?: string, hours?: string, minutes?: string): number | null {

@@ -14,6 +14,7 @@
 import type { DestinationId } from "../domain/ids.ts";
 import type { Refused } from "../stage/dead-letter-writer.ts";
 import type { StageDeps } from "../stage/running-stage.ts";
+import { LineLimit } from "../telemetry/log-rate-limit.ts";
 import type { Excluded, Routed, RoutedCall } from "./route-record.ts";
 import type { Route, SourceRoutes } from "./routing.ts";
 
@@ -76,6 +77,21 @@ export function countRouted(
     for (const [destination, number] of copies) {
       if (number > 0) metrics.callsRouted.bind({ destination }).inc(number);
     }
+  };
+}
+
+/** Returns a function that counts a call if one of its times cannot be read. One call per second is logged. */
+export function countUnreadTimes(deps: Pick<StageDeps, "metrics" | "log" | "clock">) {
+  const lines = new LineLimit(1);
+  return ({ unread, from, record: { topic, partition, offset } }: RoutedCall): void => {
+    if (unread === null) return;
+    const source = from.source.id;
+    deps.metrics.callsTimeUnread.bind({ source }).inc();
+    const omittedLines = lines.admit(deps.clock.nowMs());
+    if (omittedLines === null) return;
+    const error = `${unread} cannot be read as a time`;
+    const fields = { stage: "route", source, error, topic, partition, offset, omittedLines };
+    deps.log.warn(fields, "call.time-unread");
   };
 }
 

@@ -11,7 +11,12 @@
  */
 
 import type { Call } from "../domain/call.ts";
-import { type CallTimes, callTimes, usableRecordTime } from "../domain/call-time.ts";
+import {
+  type CallTimes,
+  callTimes,
+  type TimeField,
+  usableRecordTime,
+} from "../domain/call-time.ts";
 import type { DeadLetterReason } from "../domain/dead-letter.ts";
 import type { DeadLettered } from "../domain/dead-letter-records.ts";
 import { decodeValue } from "../domain/decode.ts";
@@ -62,6 +67,8 @@ export interface RoutedCall {
   readonly records: readonly OutgoingRecord[];
   /** The candidates that `integrations` exclude; null if the call has no `integrations`. */
   readonly excluded: Excluded | null;
+  /** See `CallTimes`. */
+  readonly unread: TimeField | null;
   /** The result of the rules; null if none of the source's destinations has rules. */
   readonly ruled: Ruled | null;
 }
@@ -180,6 +187,7 @@ function routed(
     routes,
     records: byRules?.records ?? copies(record, read, from, routes, options.trace),
     disabled: receivers(integrations, from.disabled),
+    unread: read.times.unread,
     excluded:
       integrations === null
         ? null

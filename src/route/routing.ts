@@ -4,10 +4,11 @@ import { DELIVERY_HEADER } from "../domain/delivery.ts";
 import { type Destination, passedHeaders, type Source } from "../domain/destination.ts";
 import type { DestinationId, SourceId } from "../domain/ids.ts";
 import type { RecordHeaders } from "../domain/record.ts";
+import { hasRules } from "../domain/rules.ts";
 import { type SourceLookup, sourceLookup } from "../domain/source-of.ts";
 import type { TopicNames } from "../domain/topics.ts";
 import { Candidates, candidates, type Skipped, skipped } from "./route.ts";
-import { compileRules, hasRules, type RuleActions, type RulePlan } from "./rules/plan.ts";
+import { compileRules, type RuleActions, type RulePlan } from "./rules/plan.ts";
 
 /** A destination that may get calls from a source. */
 export interface Route {

@@ -37,7 +37,7 @@ import { deadLetterWriter } from "../stage/dead-letter-writer.ts";
 import type { RunningStage, StageDeps } from "../stage/running-stage.ts";
 import { serialRunner } from "../stage/serial-runner.ts";
 import { countDeadLetters } from "../telemetry/count-dead-letters.ts";
-import { countRouted } from "./count-routed.ts";
+import { countRouted, countUnreadTimes } from "./count-routed.ts";
 import { type Routed, type RoutedCall, type Ruled, routeRecord } from "./route-record.ts";
 import { createRouting } from "./routing.ts";
 import { routeTraces } from "./trace.ts";
@@ -245,6 +245,7 @@ type Writer = Pick<Work, "write"> & Pick<RunningStage, "healthProblems">;
 function createWriter(deps: StageDeps, deadLetterTopic: string): Writer {
   const writer = deadLetterWriter(deps, "route", deadLetterTopic);
   const count = countRouted(deps.metrics);
+  const countUnread = countUnreadTimes(deps);
   const tell = countDeadLetters(deps);
   return {
     healthProblems: writer.healthProblems,
@@ -259,6 +260,7 @@ function createWriter(deps: StageDeps, deadLetterTopic: string): Writer {
       }
       const written = await writer.write(calls, unusable);
       count(batch, written.refused);
+      for (const call of calls) countUnread(call);
       tell(written.deadLetters);
     },
   };

@@ -60,20 +60,17 @@ const propertyLists: Decoder<readonly PropertyList[]> = {
         if (decoded === INVALID) return INVALID;
         for (const name of decoded) {
           const meant = meantPath(given === "" ? name : `x.${name}`);
-          if (meant !== null || name.includes(".")) at.warn(nameWarning(name));
+          if (meant !== null || name.includes(".")) {
+            at.warn(
+              `${describe(name)} is the name of one property here, not a path, and is rarely meant`,
+            );
+          }
         }
         return { path: given, names: decoded };
       }),
     );
   },
 };
-
-function nameWarning(name: string): string {
-  return (
-    `${describe(name)} is the name of one property, and is rarely meant; for a property inside another value, ` +
-    "write the path of that value before the list"
-  );
-}
 
 export const filterFields = {
   name: required(

@@ -2,7 +2,7 @@
 
 import type { SourceId } from "../domain/ids.ts";
 import { compileFilter } from "../route/rules/fql/compile.ts";
-import { mistakeIn } from "../route/rules/fql/mistakes.ts";
+import { mistakeIn } from "../route/rules/mistakes.ts";
 import { ESCAPE_HINT, FIELDS, meantPath, parsePath } from "../route/rules/path.ts";
 import { foundAt } from "./config-path.ts";
 import { type Decoder, value, wrong } from "./decoder.ts";
@@ -57,6 +57,6 @@ export const path = text("a path such as traits.email", (given) => {
   if (meant !== null) {
     return wrong(`write ${meant}; in a list, a rule applies to each entry; ${ESCAPE_HINT}`);
   }
-  const isScalar = Object.hasOwn(FIELDS, first) && FIELDS[first] !== "object";
+  const isScalar = FIELDS.has(first) && FIELDS.get(first) !== "object";
   return second !== undefined && isScalar ? wrong(`${first} has no values inside`) : value(given);
 });

@@ -79,9 +79,9 @@ export function checkMap(map: readonly MapRule[], place: Place): readonly MapRul
     const taken = takenBy(rule);
     if (taken !== null && !checkTaken(taken, rule, at)) isValid = false;
     if (taken === null && paths.some(isUserId)) warnOfUserId(rule, at);
-    const misfit = misfitOf(rule);
-    if (misfit !== null) {
-      at.fail({ found: misfit, expected: "a rule that keeps calls valid", hint: null });
+    const found = misfitOf(rule);
+    if (found !== null) {
+      at.fail({ found, expected: "a rule that keeps calls valid", hint: null });
       isValid = false;
     }
     for (const path of paths) {
@@ -103,29 +103,33 @@ interface Written {
   readonly index: number;
 }
 
-const MUST_BE = { id: "a string or a number", string: "a string", object: "an object" };
+const MUST_BE = {
+  id: "a string or a number",
+  string: "a string",
+  object: "an object",
+  time: "a time",
+};
 
 /** Returns what a rule would do to a field of every call that has it; null if calls stay valid. */
 function misfitOf(rule: MapRule): string | null {
   const { from, to } = pathsOf(rule);
   const kindAt = (path: RulePath | null) =>
-    path?.length === 1 ? FIELDS[path[0] ?? ""] : undefined;
+    path?.length === 1 ? FIELDS.get(path[0] ?? "") : undefined;
   const [kind, source] = [kindAt(to), kindAt(from)];
-  if (kind === undefined || kind === "time") return null;
-  const isMisfit =
-    rule.action === "set"
-      ? !canBe(kind, rule.value)
-      : rule.action === "hash" || rule.action === "string"
-        ? kind === "object"
-        : source !== undefined && (source === "object") !== (kind === "object");
-  return isMisfit ? `${rule.action} writes ${pathOf(to)}, which must be ${MUST_BE[kind]}` : null;
-}
-
-function canBe(kind: keyof typeof MUST_BE, given: unknown): boolean {
-  if (kind === "object") return isJsonObject(given);
-  return (
-    given === null || typeof given === "string" || (kind === "id" && typeof given === "number")
-  );
+  if (kind === undefined) return null;
+  let result: string | null = rule.action === "hash" || rule.action === "string" ? "string" : null;
+  if (source !== undefined) result = source === "object" ? source : "string";
+  if (rule.action === "set" && rule.value !== null) {
+    result = isJsonObject(rule.value)
+      ? "object"
+      : Array.isArray(rule.value)
+        ? "list"
+        : typeof rule.value;
+  }
+  if (rule.action === "set" && rule.value === null && kind === "object") result = "null";
+  const isFit = result === null || result === (kind === "object" ? kind : "string");
+  if (isFit || kind === "time" || (kind === "id" && result === "number")) return null;
+  return `${rule.action} writes ${pathOf(to)}, which must be ${MUST_BE[kind]}`;
 }
 
 const SHAPES = [
@@ -134,20 +138,19 @@ const SHAPES = [
 ] as const;
 
 function warnOfMeeting(path: RulePath, rule: MapRule, other: Written, at: Place): void {
-  const settings = ({ sources: _, if: __, ...action }: MapRule) =>
+  const what = ({ sources: _, if: __, ...action }: MapRule) =>
     JSON.stringify({ ...action, path: null });
-  if (settings(rule) === settings(other.rule)) return;
+  if (what(rule) === what(other.rule)) return;
   for (const [type, shape] of SHAPES) {
-    if ([rule, other.rule].some((each) => each.if !== null && excludesType(each.if, type)))
+    if ([rule, other.rule].some(({ if: text }) => text !== null && excludesType(text, type)))
       continue;
     const others = placesOf(other.path, shape, false);
-    const place = placesOf(path, shape, false).find((each) =>
-      others.some((to) => overlaps(each, to)),
-    );
+    const isShared = (each: RulePath) => others.some((to) => overlaps(each, to));
+    const place = placesOf(path, shape, false).find(isShared);
     if (place === undefined) continue;
+    const met = `entry [${other.index}] at ${pathOf(place)}`;
     at.warn(
-      `in ${type} calls, it can meet entry [${other.index}] at ${pathOf(place)}, where a removal comes before ` +
-        "hmac-sha256, sha256 and string, and the later ones of these have no effect",
+      `in ${type} calls, it can meet ${met}, where only one of them applies (docs/rules.md#mapping)`,
     );
   }
 }

@@ -64,6 +64,12 @@ export const METRICS = {
     labels: ["source"],
     help: "Valid calls that were routed to no destination.",
   },
+  callsTimeUnread: {
+    name: "switchyard_route_calls_with_unread_time_total",
+    type: "counter",
+    labels: ["source"],
+    help: "Calls with a time that cannot be read, and is therefore ignored (docs/calls.md#timestamps).",
+  },
   callsSkipped: {
     name: "switchyard_route_calls_skipped_total",
     type: "counter",

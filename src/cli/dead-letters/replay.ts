@@ -21,6 +21,7 @@ import {
   type DeadLetterReplayOptions,
   type OpenedReplay,
   openDeadLetterReplay,
+  rulesNotice,
   type SentDeadLetters,
   sendDeadLetters,
   targetsOf,
@@ -89,6 +90,7 @@ export async function replayDeadLetters(
       "Calls that go back to the calls topic are routed again, to every destination that should receive them.\n",
     );
   }
+  say(rulesNotice(tally, options.destinations));
   await assertTopics(kafka.admin, targets);
   if (options.dryRun) {
     tell(options, shell, "Nothing was replayed (--dry-run).\n", outcomeJson(tally, "counted"));

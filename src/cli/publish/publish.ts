@@ -9,6 +9,7 @@
  */
 
 import { callKey } from "../../domain/call.ts";
+import { callTimes } from "../../domain/call-time.ts";
 import { decodeValue } from "../../domain/decode.ts";
 import type { Source } from "../../domain/destination.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
@@ -47,7 +48,7 @@ export async function publish(options: PublishOptions): Promise<0 | 1> {
   const { input, producer, topic, signal, json = false, shell } = options;
   const { sources, defaultSource, headers } = options;
   const lookup = sourceLookup(sources, defaultSource);
-  const count = { written: 0, refused: 0 };
+  const count = { written: 0, refused: 0, unreadTimes: 0 };
   let isCut = false;
   using progress = startProgress(shell, () => countText(count));
   const say = (text: string, reported: object) => {
@@ -63,7 +64,10 @@ export async function publish(options: PublishOptions): Promise<0 | 1> {
     for (const line of lines) {
       const checked = check(line, headers, lookup);
       if (checked.kind === "refused") refuse(line.number, checked.error);
-      else records.set({ topic, key: checked.key, value: line.bytes, headers }, line.number);
+      else {
+        records.set({ topic, key: checked.key, value: line.bytes, headers }, line.number);
+        if (checked.hasUnreadTime) count.unreadTimes += 1;
+      }
     }
     const refused = await send(producer, records, say);
     isCut = refused === null;
@@ -75,15 +79,21 @@ export async function publish(options: PublishOptions): Promise<0 | 1> {
     count.written += records.size;
   }
   progress.end();
-  const { written, refused } = count;
+  const { written, refused, unreadTimes } = count;
   const outcome = {
     kind: "outcome",
     topic,
     written,
     rejected: refused,
+    unreadTimes,
     interrupted: signal.aborted,
   };
   tell({ json }, shell, `${countText(count)} (${topic}).\n`, outcome);
+  if (unreadTimes > 0 && !json) {
+    shell.err(
+      `${counted(unreadTimes, "call")} with a time that cannot be read, which is ignored: see docs/calls.md#timestamps\n`,
+    );
+  }
   if (signal.aborted) shell.err("Interrupted: the rest of the input was not read.\n");
   return count.refused > 0 || isCut || signal.aborted ? 1 : 0;
 }
@@ -110,7 +120,7 @@ async function send(
 }
 
 type Checked =
-  | { readonly kind: "call"; readonly key: Buffer }
+  | { readonly kind: "call"; readonly key: Buffer; readonly hasUnreadTime: boolean }
   | { readonly kind: "refused"; readonly error: string };
 
 /** Makes the same checks as the route stage, so that every record that is written can be routed. */
@@ -126,7 +136,8 @@ function check({ bytes }: Line, headers: RecordHeaders, lookup: SourceLookup): C
   if (found.kind === "refused") return refusal(found);
   const parsed = parseCallFields(typed, bytes.length);
   if (parsed.kind === "refused") return refusal(parsed);
-  return { kind: "call", key: Buffer.from(callKey(parsed.call)) };
+  const hasUnreadTime = callTimes(parsed.call, 0).unread !== null;
+  return { kind: "call", key: Buffer.from(callKey(parsed.call)), hasUnreadTime };
 }
 
 function refusal({ reason, error }: { reason: string; error: string }): Checked {

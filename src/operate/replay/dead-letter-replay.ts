@@ -16,6 +16,8 @@
  */
 
 import { randomBytes } from "node:crypto";
+import type { Destination } from "../../domain/destination.ts";
+import { hasRules } from "../../domain/rules.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import type { RegistryConnection } from "../../registry/port.ts";
@@ -119,6 +121,16 @@ export async function countDeadLetters(
 /** The topics to which dead letters are written. */
 export function targetsOf(tally: Tally): readonly string[] {
   return tally.rows().flatMap(({ to }) => to ?? []);
+}
+
+/** Returns a sentence if one of the destinations has rules, as these may have changed since the deliveries were written. */
+export function rulesNotice(tally: Tally, destinations: readonly Destination[]): string {
+  const ids = tally.rows().map(({ to, destination }) => to && destination);
+  if (!destinations.some((each) => ids.includes(each.id) && hasRules(each))) return "";
+  return (
+    "Deliveries are sent as they were written: consent, filters and mapping that changed since then do not apply, " +
+    "so calls that they would drop are sent too. `switchyard replay` applies the current rules.\n"
+  );
 }
 
 /** @param hint a phrase that names the option for including the skipped dead letters. */

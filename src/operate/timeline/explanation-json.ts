@@ -26,6 +26,7 @@ export function explanationJson(explanation: Explanation, number: number): strin
       messageId: call.messageId,
       key: callKey(call),
       timestamp: isoTimestamp(times.timestampMs),
+      unreadTime: times.unread,
     },
     destinations: explanation.destinations.map(destinationOf),
   });

@@ -42,7 +42,7 @@ function callLines({ call, source, namedBy, times }: ReadCall): readonly string[
     `  source      ${source.id} (${NAMED_BY[namedBy]})`,
     `  message id  ${messageId}`,
     `  key         ${JSON.stringify(callKey(call))}`,
-    `  time        ${isoTimestamp(times.timestampMs)} (${timedBy(call)})`,
+    `  time        ${isoTimestamp(times.timestampMs)} (${timedBy(call)}${unreadText(times.unread)})`,
   ];
 }
 
@@ -52,6 +52,10 @@ export const NAMED_BY = {
   writeKey: "by its writeKey",
   defaultSource: "the default source",
 } as const;
+
+function unreadText(unread: ReadCall["times"]["unread"]): string {
+  return unread === null ? "" : `; its ${unread} cannot be read, see docs/calls.md#timestamps`;
+}
 
 /** Checks the fields in the same order as `call-time.ts`. */
 function timedBy(call: ReadCall["call"]): string {

@@ -16,7 +16,7 @@
  *   2  remove, then hash with hmac-sha256, then with sha256, then string. In a call, different paths can lead to the
  *      same place (`path.ts`): there, the first of these entries applies, and the others do nothing
  *   3  move reads what the second step left
- *   4  everything that was read is written. Where two entries write to the same place, the one whose path is exactly
+ *   4  everything that was read is written. If two entries write to the same place, the one whose path is exactly
  *      that place wins
  *   5  the second step, without remove, for places that have a new value
  *

@@ -20,19 +20,25 @@ import { nearest } from "../../domain/nearest.ts";
 export type RulePath = readonly string[];
 
 /** What the fields at the top level of a call must be. Other fields can be anything. */
-export const FIELDS: Readonly<Record<string, "id" | "object" | "string" | "time">> = {
-  ...{ userId: "id", anonymousId: "id", groupId: "id", previousId: "id", messageId: "id" },
-  ...{ type: "string", event: "string", name: "string", category: "id" },
-  ...{ properties: "object", traits: "object", context: "object", integrations: "object" },
-  ...{ timestamp: "time", originalTimestamp: "time", sentAt: "time", receivedAt: "time" },
-};
+export const FIELDS: ReadonlyMap<string, "id" | "object" | "string" | "time"> = new Map([
+  ...(["userId", "anonymousId", "groupId", "previousId", "messageId", "category"] as const).map(
+    (name) => [name, "id"] as const,
+  ),
+  ...(["type", "event", "name"] as const).map((name) => [name, "string"] as const),
+  ...(["properties", "traits", "context", "integrations"] as const).map(
+    (name) => [name, "object"] as const,
+  ),
+  ...(["timestamp", "originalTimestamp", "sentAt", "receivedAt"] as const).map(
+    (name) => [name, "time"] as const,
+  ),
+]);
 
 export const ESCAPE_HINT = "a backslash before a character makes it part of a name";
 
 /** The path that was most likely meant by one that starts with the name of no field; null if it may be meant. */
 export function meantField([first = "", ...rest]: RulePath, written: string): string | null {
-  if (Object.hasOwn(FIELDS, first) || written.includes("\\")) return null;
-  const field = nearest(first, Object.keys(FIELDS), 1 / 4.5);
+  if (FIELDS.has(first) || written.includes("\\")) return null;
+  const field = nearest(first, [...FIELDS.keys()], 1 / 4.5);
   return field && pathOf([field, ...rest]);
 }
 

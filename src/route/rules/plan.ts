@@ -108,10 +108,6 @@ export type ActionsResult =
 
 const UNCHANGED = { kind: "unchanged" } as const;
 
-export function hasRules({ consent, filters, map }: Partial<DestinationRules>): boolean {
-  return Boolean(consent) || (filters?.length ?? 0) + (map?.length ?? 0) > 0;
-}
-
 /**
  * @param destination the ID of the destination.
  * @param secrets secrets in the configuration that receivers do not have.

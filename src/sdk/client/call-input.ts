@@ -36,8 +36,8 @@ export interface Common {
    */
   readonly integrations?: Readonly<Record<string, boolean | object>> | null | undefined;
   /**
-   * For historical calls: the time at which the event happened, as a Date, an ISO 8601 string, or milliseconds since
-   * the epoch. If absent, the server sets the time.
+   * For historical calls: the time at which the event happened, as a Date, an ISO 8601 string, or seconds or
+   * milliseconds since the epoch. If absent, the server sets the time.
    */
   readonly timestamp?: Date | string | number | null | undefined;
   /** At most 100 characters. If absent, a random UUID is used. */

@@ -10,8 +10,8 @@
  *   integrations                              an object of booleans and objects (options)
  *   timestamp: string                         unchanged, if the server can read its form
  *                                             (docs/calls.md#timestamps)
- *   timestamp: a Date or a number             ISO 8601, UTC, milliseconds; not a number that may be
- *                                             seconds, nor a year beyond 9999
+ *   timestamp: a Date or a number             ISO 8601, UTC, milliseconds; not a number that the server
+ *                                             cannot read, nor a year beyond 9999
  *   a field that the method does not accept   rejected: it would be lost silently
  *   anything else                             rejected, with the field's name and without the value
  */
@@ -74,7 +74,7 @@ const RULES: Readonly<Record<string, FieldRule>> = {
   integrations: { ...OBJECT, expected: "an object of integration names to booleans" },
   timestamp: {
     read: readTime,
-    expected: "a Date, an ISO 8601 string, or milliseconds since the epoch (not seconds)",
+    expected: "a Date, an ISO 8601 string, or seconds or milliseconds since the epoch",
   },
 };
 

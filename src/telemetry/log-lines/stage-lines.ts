@@ -65,6 +65,12 @@ export const STAGE_LINES = {
     action: null,
     fields: ["stage", "destination", "error", "retryAt"],
   },
+  "call.time-unread": {
+    levels: ["warn"],
+    meaning: "A call has a time that cannot be read, and the next of its times is used instead.",
+    action: "Send times in a [form that can be read](calls.md#timestamps).",
+    fields: ["stage", "source", "error", "topic", "partition", "offset", "omittedLines"],
+  },
   "record.dead-lettered": {
     levels: ["warn"],
     meaning: "A stage could not use a record, and dead-lettered it.",

@@ -45,7 +45,8 @@ test.each([
     "10:00:00",
   ],
   ["null is none", { timestamp: null, receivedAt: null }, "12:00:00"],
-  ["seconds are none", { timestamp: 1_770_000_000 }, "12:00:00"],
+  ["seconds are read", { timestamp: 1_772_359_200 }, "10:00:00"],
+  ["other numbers are none", { timestamp: 794_136_615 }, "12:00:00"],
   [
     "a correction out of the calendar is none",
     { originalTimestamp: ORIGINAL, sentAt: "9999-01-01", receivedAt: "0001-01-01" },
@@ -62,6 +63,21 @@ test.each([
   ["the record's time where receivedAt is unreadable", { receivedAt: "today" }, RECORD_AT_MS],
 ])("a call's receipt is %s", (_name, given, expected) => {
   expect(callTimes({ ...NONE, ...given }, RECORD_AT_MS).receivedAtMs).toBe(expected);
+});
+
+test.each([
+  [{ timestamp: "Order 5" }, "timestamp"],
+  [{ timestamp: 5 }, "timestamp"],
+  [{ timestamp: {} }, "timestamp"],
+  [{ timestamp: false, sentAt: "?" }, "timestamp"],
+  [{ originalTimestamp: "?", receivedAt: T }, "originalTimestamp"],
+  [{ sentAt: "soon" }, "sentAt"],
+  [{ receivedAt: "today" }, "receivedAt"],
+  [{ timestamp: T, sentAt: "soon" }, null],
+  [{ timestamp: null, originalTimestamp: "", receivedAt: undefined }, null],
+  [{}, null],
+] as const)("of %j, the field that cannot be read is %j", (given, unread) => {
+  expect(callTimes({ ...NONE, ...given }, RECORD_AT_MS).unread).toBe(unread);
 });
 
 test.each([

@@ -68,6 +68,24 @@ test("calls become copies, what is none becomes a dead letter, and the partition
   expect(route.failures).toEqual([]);
 });
 
+test("times that cannot be read are counted by source, and one line per second names a call", async () => {
+  world = new RouteWorld();
+  const route = await world.start(["d0"]);
+  world.append(call(0, { timestamp: "yesterday" }));
+  world.append(call(1, { timestamp: 1_772_357_415 }));
+  world.append(call(2, { originalTimestamp: 5 }));
+  await world.until(() => world.deliveries("d0").length === 3);
+  await route.close();
+  const counted = 'switchyard_route_calls_with_unread_time_total{source="web"}';
+  expect(await sample(route, counted)).toMatch(/ 2$/);
+  expect(route.lines).toMatchObject([
+    {
+      ...{ level: "warn", msg: "call.time-unread", source: "web", offset: 0 },
+      error: "timestamp cannot be read as a time",
+    },
+  ]);
+});
+
 test("a batch of input is one send, however many destinations there are", async () => {
   world = new RouteWorld();
   world.appendCalls(2_500);

@@ -127,6 +127,11 @@ function compiled(expression: Expression): Evaluate {
   }
 }
 
+/** Returns undefined if an operand is neither a boolean nor null. */
+export function evaluated(expression: Expression, json: CallValue["json"]): unknown {
+  return valueOrStop(compiled(expression), { json, bytes: Buffer.from(JSON.stringify(json)) });
+}
+
 function isTrue(value: unknown): boolean {
   if (typeof value === "boolean") return value;
   if (value === null) return false;

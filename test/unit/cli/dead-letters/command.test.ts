@@ -6,6 +6,7 @@ import { listDeadLetters } from "../../../../src/cli/dead-letters/list.ts";
 import { type ReplayOptions, replayDeadLetters } from "../../../../src/cli/dead-letters/replay.ts";
 import { runProgram } from "../../../../src/cli/program.ts";
 import type { DestinationId } from "../../../../src/domain/ids.ts";
+import type { DestinationRules } from "../../../../src/domain/rules.ts";
 import {
   type DeadLetterFilter,
   EVERY_DEAD_LETTER,
@@ -159,6 +160,20 @@ test("list --json prints one object a line with all that is known", async () => 
     bytes: 16,
   });
   expect((await list(world, { json: true, limit: 1 })).lines).toHaveLength(2);
+});
+
+test("replay says before it sends that newer rules do not apply, if there are rules", async () => {
+  const world = await mixed();
+  const notice = "Deliveries are sent as they were written";
+  expect((await replay(world, { dryRun: true })).out).not.toContain(notice);
+  const rules: Partial<DestinationRules> = {
+    consent: { categories: ["Ads"], match: "all", required: true },
+  };
+  const destinations = (id: string) =>
+    world.destinations.map((each) => (each.id === id ? { ...each, ...rules } : each));
+  const { out } = await replay(world, { dryRun: true, destinations: destinations("crm") });
+  expect(out).toContain(notice);
+  expect((await replay(world, { destinations: destinations("crm") })).out).toContain(notice);
 });
 
 test("replay --dry-run counts and sends nothing", async () => {

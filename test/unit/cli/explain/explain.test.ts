@@ -137,7 +137,7 @@ test.each([
   [{ messageId: null }, "message id  none: it becomes <topic>/<partition>/<offset>"],
   [
     { timestamp: "?", receivedAt: "2026-03-01" },
-    "time        2026-03-01T00:00:00.000Z (its receivedAt)",
+    "time        2026-03-01T00:00:00.000Z (its receivedAt; its timestamp cannot be read, see docs/calls.md#timestamps)",
   ],
   [{ timestamp: null, originalTimestamp: "2026-03-01" }, "(its originalTimestamp)"],
   [{ timestamp: null }, "(the time at which the record is written; here, the current time)"],

@@ -251,6 +251,17 @@ test("what is acknowledged soon after Ctrl-C counts as written", async () => {
   expect(shell.output()).toBe("1 call written, 0 lines rejected (calls).\n");
 });
 
+test("calls with a time that cannot be read are written and counted", async () => {
+  const call = (time: unknown) => `{"type":"track","userId":"u","event":"E","timestamp":${time}}\n`;
+  const input = [call('"yesterday"'), call("1772357415"), call("5"), call("null")];
+  const text = await run(chunks(...input), {});
+  expect(text.out).toBe("4 calls written, 0 lines rejected (calls).\n");
+  expect(text.err).toContain("2 calls with a time that cannot be read, which is ignored");
+  const { out, err } = await run(chunks(...input), { json: true });
+  expect(JSON.parse(out)).toMatchObject({ kind: "outcome", written: 4, unreadTimes: 2 });
+  expect(err).toBe("");
+});
+
 test("as JSON: a line for each refused one, then the outcome, and nothing on standard error", async () => {
   const valid = '{"type":"track","userId":"u1","event":"E"}\n';
   const { status, out, err } = await run(chunks(valid, "{\n", valid), { json: true });
@@ -261,6 +272,13 @@ test("as JSON: a line for each refused one, then the outcome, and nothing on sta
     .map((line): unknown => JSON.parse(line));
   expect(reported).toEqual([
     { kind: "rejected", line: 2, error: expect.stringContaining("undecodable") },
-    { kind: "outcome", topic: "calls", written: 2, rejected: 1, interrupted: false },
+    {
+      kind: "outcome",
+      topic: "calls",
+      written: 2,
+      rejected: 1,
+      unreadTimes: 0,
+      interrupted: false,
+    },
   ]);
 });

@@ -16,7 +16,7 @@ import { MemoryCluster } from "../../../support/memory-kafka/memory-kafka.ts";
 
 const STOLEN = "hunter2-hunter2-hunter2";
 const EMAIL = "ada@example.com";
-const env = { STOLEN, STAGE: "prod" };
+const env = { STOLEN, STAGE: "alias" };
 const signal = new AbortController().signal;
 
 function world(inUse: string) {

@@ -4,10 +4,11 @@ import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 
 import type { SourceId } from "../../../../src/domain/ids.ts";
+import { hasRules } from "../../../../src/domain/rules.ts";
 import { topicNames } from "../../../../src/domain/topics.ts";
 import { routeRecord } from "../../../../src/route/route-record.ts";
 import { createRouting } from "../../../../src/route/routing.ts";
-import { compileRules, hasRules } from "../../../../src/route/rules/plan.ts";
+import { compileRules } from "../../../../src/route/rules/plan.ts";
 import { aRecord, aSource, aTopicDestination } from "../../../support/build/calls.ts";
 import { ruledCall, rulesOf, sentFor } from "../../../support/build/ruled-call.ts";
 
