@@ -7,7 +7,6 @@ import { lz4Frames } from "./codec-frames.ts";
 
 const LZ4_WINDOW_BYTES = 64 * 1024;
 const LZ4_MATCH_MIN_BYTES = 4;
-const LZ4_NOT_COMPRESSED = 0x80000000;
 
 /**
  * (https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md, lz4_Block_format.md)
@@ -17,24 +16,11 @@ const LZ4_NOT_COMPRESSED = 0x80000000;
 export function* lz4Pieces(buffer: Buffer): Generator<Buffer, void, undefined> {
   // Blocks and frames that are independent of each other never refer to bytes before their start.
   const history = new History(LZ4_WINDOW_BYTES);
-  for (const frame of lz4Frames(buffer)) yield* lz4Frame(frame, history);
-  yield history.take();
-}
-
-function* lz4Frame(frame: Buffer, history: History): Generator<Buffer, void, undefined> {
-  const flags = frame.readUInt8(4);
-  const checksumBytes = (flags & 0x10) === 0 ? 0 : 4;
-  let at = 7 + ((flags & 0x08) === 0 ? 0 : 8) + ((flags & 0x01) === 0 ? 0 : 4);
-  while (at + 4 <= frame.length) {
-    const size = frame.readUInt32LE(at);
-    at += 4;
-    if (size === 0) return;
-    const bytes = size % LZ4_NOT_COMPRESSED;
-    const block = frame.subarray(at, at + bytes);
-    if (size >= LZ4_NOT_COMPRESSED) yield* copied(block, 0, bytes, history);
-    else yield* lz4Block(block, history);
-    at += bytes + checksumBytes;
+  for (const { bytes, isCompressed } of lz4Frames(buffer).flatMap(({ blocks }) => blocks)) {
+    if (isCompressed) yield* lz4Block(bytes, history);
+    else yield* copied(bytes, 0, bytes.length, history);
   }
+  yield history.take();
 }
 
 function* lz4Block(block: Buffer, history: History): Generator<Buffer, void, undefined> {

@@ -22,7 +22,7 @@ import { promisify } from "node:util";
 import { createGunzip, createZstdDecompress, gunzip, zstdDecompress } from "node:zlib";
 import { decompressFrame } from "lz4-napi";
 import { uncompress } from "snappy";
-import { lz4BytesMax, lz4Frames, zstdFrames } from "./codec-frames.ts";
+import { lz4Frames, zstdFrames } from "./codec-frames.ts";
 import { lz4Pieces, snappyBytes, snappyPieces, xerialBlocks } from "./codec-pieces.ts";
 
 export interface Codec {
@@ -85,9 +85,9 @@ const lz4Codec: Codec = {
   decompress: async (buffer, maxBytes) => {
     const [first, ...more] = lz4Frames(buffer);
     if (first === undefined || more.length > 0) return collected(lz4Pieces(buffer), maxBytes);
-    // 255 is LZ4's highest ratio, so the block sizes are read only if the frame could exceed the limit.
-    if (first.length * 255 > maxBytes && lz4BytesMax(first) > maxBytes) return null;
-    return decompressFrame(first);
+    // 255 is LZ4's highest ratio, so the block sizes count only if the frame could exceed the limit.
+    if (first.frame.length * 255 > maxBytes && first.inflatedMaxBytes > maxBytes) return null;
+    return decompressFrame(first.frame);
   },
   pieces: lz4Pieces,
 };

@@ -20,7 +20,7 @@ test.each([
   expect(stepAfter(protocolError(code))).toBe(step);
 });
 
-test("a corrupt batch fails the member", () => {
+test("a corrupt batch halts its partition", () => {
   const batch = { topic: "t", partition: 0, offset: 10, behind: 11, isEndKnown: true };
   const corruption = "its length is 0";
   const at = { ...batch, corruption };
