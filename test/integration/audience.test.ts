@@ -2,6 +2,7 @@
 // or from another cluster, and a process that is killed at any time.
 
 import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { cp, mkdir, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -15,6 +16,7 @@ import {
   onTestFinished,
   test,
 } from "vitest";
+import { Kafka as KafkajsClient, logLevel } from "../../src/kafka/kafkajs/kafkajs.ts";
 import { createPrng } from "../support/clock/prng.ts";
 import { AudienceOnKafka } from "../support/worlds/audience-kafka.ts";
 
@@ -60,6 +62,32 @@ test("a sync, the same again, another one, a trait, a delete", async () => {
   expect(rest[0]).toMatchObject({ userId: "user-0", trait: "plan", value: "pro" });
   expect(rest.slice(1).every(({ trait, value }) => trait === "vip" && value === false)).toBe(true);
   expect(rest).toHaveLength(3_001);
+  await stage.stop();
+});
+
+test("partitions are added to both topics while the stage runs: all audiences go on", async () => {
+  const stage = await world.start();
+  const ids = ["A", "B", "C", "D", "E", "F"];
+  for (const id of ids) await world.sync(id, "s1", users(0, 3));
+  await world.settled();
+  const { audienceSyncs, audienceMembers } = world.topics;
+  const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
+  const admin = new KafkajsClient({ brokers, logLevel: logLevel.NOTHING }).admin();
+  await admin.connect();
+  const topicPartitions = [audienceMembers, audienceSyncs].map((topic) => ({ topic, count: 3 }));
+  await admin.createPartitions({ topicPartitions });
+  await admin.disconnect();
+  const isSpread = async () => {
+    await world.write([{ type: "trait", userId: randomUUID(), traitName: "Plan", value: "pro" }]);
+    const offsets = await world.kafka.admin.offsets(audienceSyncs);
+    return offsets.filter(({ end }) => end > 0).length;
+  };
+  await expect.poll(isSpread, { interval: 200 }).toBe(3);
+  for (const id of ids) await world.sync(id, "s2", users(1, 4));
+  const members = async () =>
+    (await world.reported(18)).filter(({ trait }) => trait !== "plan").length;
+  await expect.poll(members).toBe(2 * ids.length);
+  expect((await world.kafka.admin.offsets(world.topics.deadLetters))[0]?.end).toBe(0);
   await stage.stop();
 });
 
