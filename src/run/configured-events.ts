@@ -54,9 +54,10 @@ export interface RunningEvents extends AsyncDisposable {
 
 /** The caller disposes the result before the producer is closed. */
 export function configuredEvents(
-  config: Config,
+  { current }: { readonly current: () => { readonly config: Config } },
   { cluster, reloads, stages, operatorActions, ...deps }: EventParts,
 ): RunningEvents {
+  const { config } = current();
   const seeing = stages.filter(({ name }) => SEEING.includes(name));
   if (!config.operatorEvents.enabled || seeing.length === 0) {
     return { healthProblems: () => [], [Symbol.asyncDispose]: async () => undefined };
@@ -74,7 +75,7 @@ export function configuredEvents(
   const { webhook } = config.operatorEvents;
   const group = groupNames(config.kafka.topicPrefix).operatorEvents;
   const of = { topic: topics.operatorEvents, group };
-  const posts = webhook && postToOperator(config.delivery, webhook, deps, of);
+  const posts = webhook && postToOperator(() => current().config.delivery, webhook, deps, of);
   return {
     healthProblems: () => posts?.healthProblems() ?? [],
     [Symbol.asyncDispose]: async () => {
@@ -125,7 +126,7 @@ function spokenFor(
 type Webhook = NonNullable<Config["operatorEvents"]["webhook"]>;
 
 function postToOperator(
-  delivery: Config["delivery"],
+  delivery: () => Config["delivery"],
   webhook: Webhook,
   deps: PostDeps,
   of: { readonly topic: string; readonly group: string },
@@ -135,11 +136,13 @@ function postToOperator(
     url: webhook.url,
     headers: webhook.headers,
   };
-  const http = createHttp(delivery);
-  const connections = http.open({ endpoints: [endpoint], tls: null });
+  const http = createHttp(delivery());
+  const connected = { endpoints: [endpoint], tls: null };
+  const connections = http.open(connected);
   const posts = postEvents(deps, {
     ...of,
     post: async ({ id }, text) => {
+      if (http.trust(delivery().ca)) connections.update(connected);
       const request = eventRequest(endpoint, webhook, { id, text }, deps.clock.nowMs());
       return postedOf(await send(connections, endpoint, request), deps.clock.nowMs());
     },

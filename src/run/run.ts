@@ -127,7 +127,7 @@ export async function run(
       health.add({ name, healthProblems });
       log.info({ stage: name }, "stage.started");
     }
-    await using events = configuredEvents(config, { ...deps, cluster, reloads, stages: running });
+    await using events = configuredEvents(itself, { ...deps, cluster, reloads, stages: running });
     health.add({ name: "operator-events", healthProblems: events.healthProblems });
     const parts = { ...deps, admin: kafka.admin, stages: running };
     const reading = { load, clock, metrics, log };

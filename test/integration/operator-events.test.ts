@@ -2,15 +2,18 @@
 // file, a restart that repeats no event, a sync that awaits approval, deliveries that expire; and the operator webhook.
 
 import { once } from "node:events";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "vitest";
 
 import { verify, verifyStandard } from "../../src/sdk/webhooks/index.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
+import { issue } from "../support/build/certificates.ts";
 import { programWorld } from "../support/servers/program.ts";
+import { respondingServer } from "../support/servers/token-server.ts";
 import { ownTopics } from "../support/worlds/own-topics.ts";
 
 const POLL = { interval: 250 };
@@ -44,11 +47,13 @@ interface Given {
   /** Settings in the section `delivery`. */
   readonly window?: string;
   readonly delay?: string;
+  /** Path of `delivery.ca`. */
+  readonly ca?: string;
 }
 
 async function startWorld(
   { onTestFinished }: TestContext,
-  { webhook = "", window = "4h", delay = "1s" }: Given = {},
+  { webhook = "", window = "4h", delay = "1s", ca }: Given = {},
 ) {
   const { prefix, brokers, recordsIn } = ownTopics("events", onTestFinished);
   const world = programWorld(`
@@ -58,7 +63,7 @@ defaultSource: web
 destinations:
   - { id: crm, type: webhook, endpoints: [{ url: "http://127.0.0.1:9/" }] }
 audienceDefaults: { source: web, approvalShare: 0.1, approvalMinimum: 0 }
-delivery: { retryWindow: ${window}, retryDelays: [${delay}], allowNetworks: [127.0.0.0/8] }
+delivery: { retryWindow: ${window}, retryDelays: [${delay}], allowNetworks: [127.0.0.0/8, "::1/128"]${ca === undefined ? "" : `, ca: ${ca}`} }
 operatorEvents: { enabled: true${webhook} }
 admin: { host: 127.0.0.1, port: ${await freePort()} }
 `);
@@ -133,6 +138,33 @@ test.concurrent("the operator's webhook gets events, signed; a restart posts wha
     expect(verify(body, `${headers["x-signature"]}`, SECRET)).toBe(true);
     expect(verifyStandard(body, headers, SECRET)).toBe(true);
   }
+});
+
+test.concurrent("the operator's webhook trusts a private CA that replaces the current one, without a restart", async (context) => {
+  const { expect, onTestFinished } = context;
+  const folder = mkdtempSync(join(tmpdir(), "switchyard-operator-ca-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const [before, after] = ["before", "after"].map((name) => issue({ name, isCa: true }));
+  const { cert, key } = issue({
+    name: "operator",
+    hosts: ["localhost"],
+    ...(after && { by: after }),
+  });
+  await using server = await respondingServer((response) => response.end(), { cert, key });
+  const ca = join(folder, "ca.pem");
+  writeFileSync(ca, before?.cert ?? "");
+  const { world } = await startWorld(context, {
+    ca,
+    webhook: `, webhook: { url: "${server.url}" }`,
+  });
+  const program = world.start(["--stages", "deliver"]);
+  await program.logged("ready");
+  await world.command(["pause", "crm"]);
+  expect(await program.logged("operator-webhook.failing")).toMatchObject({
+    cause: "tls-unknown-ca",
+  });
+  writeFileSync(ca, after?.cert ?? "");
+  await expect.poll(() => server.taken.length, { ...POLL, timeout: 60_000 }).toBeGreaterThan(0);
 });
 
 const APPROVAL = "audience.approval_required/vip";
