@@ -15,6 +15,7 @@
  */
 
 import type { CorruptBatch } from "../domain/corrupt-batch.ts";
+import type { LostRecords } from "../domain/lost-records.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { AppendTime } from "../runtime/broker-clock.ts";
 import type { Admin, PartitionOffset } from "./admin-port.ts";
@@ -137,6 +138,8 @@ export interface ConsumeOptions {
    * throw.
    */
   readonly onSkipped?: (batch: CorruptBatch) => void;
+  /** Called when records were deleted before they were read. Must not throw. */
+  readonly onLost?: (lost: LostRecords) => void;
   /**
    * Called each time that a corrupt batch halts its partition, with an error that names the batch, and the time until
    * the batch is read again. Other partitions continue. Must not throw.

@@ -26,6 +26,7 @@
 
 import { corruptBatchOf, type OnCorruptBatch } from "../domain/corrupt-batch.ts";
 import type { DestinationId } from "../domain/ids.ts";
+import type { LostRecords } from "../domain/lost-records.ts";
 import type { IncomingRecord, RecordHeaders } from "../domain/record.ts";
 import type { StageName } from "../domain/stages.ts";
 import {
@@ -39,7 +40,13 @@ import { awaitSchemas } from "./await-schemas.ts";
 import { KeptConsumer } from "./keep-consuming.ts";
 import { deadLetterOversized } from "./oversized-records.ts";
 import type { RunningStage, StageDeps } from "./running-stage.ts";
-import { groupTexts, haltTexts, type WatchedConsumer, watchConsumer } from "./watch-consumer.ts";
+import {
+  groupTexts,
+  haltTexts,
+  LossReport,
+  type WatchedConsumer,
+  watchConsumer,
+} from "./watch-consumer.ts";
 
 /** Reports that the stage cannot continue. */
 export type Fail = (thrown: unknown) => void;
@@ -104,13 +111,15 @@ export function startConsuming(deps: ConsumingDeps, stage: ConsumingStage): Runn
     stage.deadLetterTopic,
     stage.deadLetterHeadersOf,
   );
+  const labels = { stage: name, destination: destination ?? "" };
+  const losses = new LossReport(deps, labels);
   const schemas = stage.readsValues === false ? undefined : deps.schemas;
   const consumers: readonly KeptConsumer[] = stage.consume(fail).map((options) => {
     const onAssigned = oversized(awaitSchemas(schemas, options.onAssigned, fail), fail);
-    return consume(deps, { ...stage, outlives }, { ...options, onAssigned }, end);
+    const onLost = (lost: LostRecords) => losses.add(lost);
+    return consume(deps, { ...stage, outlives }, { ...options, onAssigned, onLost }, end);
   });
   const all = new AllConsumers(consumers);
-  const labels = { stage: name, destination: destination ?? "" };
   const watch = watchConsumer(deps.metrics, all, labels, deps.clock);
   const joined = Promise.all(consumers.map((consumer) => consumer.joined)).then(() => undefined);
   // If the stage is stopped before it has joined, this promise rejects, possibly before anything handles the rejection.
@@ -121,6 +130,7 @@ export function startConsuming(deps: ConsumingDeps, stage: ConsumingStage): Runn
     healthProblems: () => [
       ...consumers.flatMap(consumerProblem),
       ...groupTexts(all.vitals()),
+      ...losses.healthProblems(),
       ...healthProblems(),
     ],
     ...(stage.update === undefined ? {} : { update: stage.update }),
@@ -131,6 +141,7 @@ export function startConsuming(deps: ConsumingDeps, stage: ConsumingStage): Runn
       await Promise.all(consumers.map((consumer) => consumer.stop()));
       await stage.close?.();
       watch[Symbol.dispose]();
+      losses[Symbol.dispose]();
     },
   };
 }

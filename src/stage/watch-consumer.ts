@@ -1,9 +1,12 @@
 /** Sets a consumer's gauges before each scrape: lag, age of the oldest record, state, counts. */
 
 import { type CorruptBatch, corruptBatchOf } from "../domain/corrupt-batch.ts";
+import { LOST_SHOWN_MS, type LostRecords, lostFix, lostText } from "../domain/lost-records.ts";
 import type { StageName } from "../domain/stages.ts";
 import type { Consumer, ConsumerVitals } from "../kafka/port.ts";
+import type { Clock } from "../runtime/clock.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
+import type { Log } from "../telemetry/log.ts";
 import { BacklogSight } from "./consumer-signals.ts";
 
 export type WatchedConsumer = Pick<Consumer, "progress" | "vitals" | "rebalances" | "offsetResets">;
@@ -105,6 +108,55 @@ export function groupTexts({ foreignMembers, unreadTopics }: ConsumerVitals): re
     ...unread,
     `another program is or was a member of the consumer group, with the client ID ${foreignMembers.join(", ")}: each time it joins, the whole group pauses`,
   ];
+}
+
+interface LossDeps {
+  readonly metrics: Pick<Metrics, "recordsLost" | "onScrape">;
+  readonly log: Log;
+  readonly clock: Pick<Clock, "nowMs">;
+}
+
+/** Reports records that were lost: at once in the log, and for 24 h in a gauge and in `/readyz`. */
+export class LossReport implements Disposable {
+  readonly #lost = new Map<string, LostRecords & { readonly atMs: number }>();
+  readonly #deps: LossDeps;
+  readonly #labels: ConsumerLabels;
+  readonly #stop: () => void;
+
+  constructor(deps: LossDeps, labels: ConsumerLabels) {
+    this.#deps = deps;
+    this.#labels = labels;
+    this.#stop = deps.metrics.onScrape(() => void this.#current());
+  }
+
+  add({ topic, records }: LostRecords): void {
+    const { metrics, log, clock } = this.#deps;
+    const sum = records + (this.#current().find((each) => each.topic === topic)?.records ?? 0);
+    this.#lost.set(topic, { topic, records: sum, atMs: clock.nowMs() });
+    metrics.recordsLost.bind({ ...this.#labels, topic }).set(sum);
+    const fix = lostFix(this.#labels.destination);
+    log.error({ ...this.#labels, topic, records, fix }, "stage.records-lost");
+  }
+
+  healthProblems(): readonly string[] {
+    return this.#current().map((lost) => lostText(lost, this.#labels.destination));
+  }
+
+  [Symbol.dispose](): void {
+    this.#stop();
+    this.#current(0);
+  }
+
+  /** Removes what is no longer shown. */
+  #current(shownMs = LOST_SHOWN_MS): readonly LostRecords[] {
+    const { metrics, clock } = this.#deps;
+    for (const [topic, { atMs }] of this.#lost) {
+      if (Math.abs(clock.nowMs() - atMs) < shownMs) continue;
+      this.#lost.delete(topic);
+      metrics.recordsLost.remove({ ...this.#labels, topic });
+    }
+    return [...this.#lost.values()];
+  }
 }
 
 /** Sets gauges with the offsets of the batches while the batches halt the consumer. */

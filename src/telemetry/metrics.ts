@@ -211,8 +211,8 @@ export const METRICS = {
     type: "counter",
     labels: ["stage", "destination"],
     help:
-      "Number of times that records of a partition were deleted before they were read, usually " +
-      "by retention.",
+      "Number of times that records were deleted before they were read, by retention or with " +
+      "their topic.",
   },
   consumerRestarts: {
     name: "switchyard_consumer_restarts_total",
@@ -232,6 +232,15 @@ export const METRICS = {
     type: "gauge",
     labels: ["stage", "destination", "topic", "partition"],
     help: "First offset of the corrupt batch that halts the consumer; absent if there is none.",
+    inStatus: true,
+  },
+  recordsLost: {
+    name: "switchyard_consumer_records_lost",
+    type: "gauge",
+    labels: ["stage", "destination", "topic"],
+    help:
+      "Maximum number of records of the topic that were deleted before they were processed, for 24 h after the " +
+      "last loss; 0 if the number is unknown, absent if no records were lost.",
     inStatus: true,
   },
   batchesSkipped: {

@@ -1,12 +1,12 @@
 // Faults of kafkajs, with one test for each (docs/decisions/0002-kafkajs-replacements.md#traps), on a real Kafka.
 
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-
+import type { LostRecords } from "../../src/domain/lost-records.ts";
 import { Brokers } from "../../src/kafka/cluster/brokers.ts";
 import { Clients } from "../../src/kafka/cluster/connection.ts";
 import { request } from "../../src/kafka/kafkajs/internals.ts";
 import { Kafka as KafkajsClient, logLevel } from "../../src/kafka/kafkajs/kafkajs.ts";
-import type { Consumer } from "../../src/kafka/port.ts";
+import { type Consumer, TopicGoneError } from "../../src/kafka/port.ts";
 import { Bench, record, values } from "../support/contract/bench.ts";
 import { keyOf, Taker } from "../support/contract/taker.ts";
 import { registerCompressions } from "../support/kafkajs/compressing.ts";
@@ -177,6 +177,28 @@ test("an offset that retention has overtaken is reset to the first record, logge
   await second.stop();
   expect(lines.seen).toContain("kafka.offset.out-of-range");
   expect(await kafka.admin.committed(topic, topic)).toMatchObject([{ offset: 10 }]);
+});
+
+test("the records of a topic that is deleted are reported as lost when the topic exists again", async () => {
+  const kafka = bench.connect();
+  const topic = await bench.topic(kafka, 2);
+  await bench.fill(kafka, topic, 54);
+  const taker = new Taker();
+  const gone = Promise.withResolvers<Error>();
+  const of = { groupId: topic, topics: [topic], onCrash: gone.resolve };
+  bench.consume(kafka, taker, { ...of, partitionRecordsMax: 5 });
+  await taker.untilTaken(4);
+  for (const taken of taker.taken.slice(0, 4)) taker.finish(taken);
+  const admin = new KafkajsClient({ brokers, logLevel: logLevel.NOTHING }).admin();
+  await admin.connect();
+  await admin.deleteTopics({ topics: [topic] });
+  expect(await gone.promise).toBeInstanceOf(TopicGoneError);
+  await admin.createTopics({ topics: [{ topic, numPartitions: 2 }], waitForLeaders: true });
+  await admin.disconnect();
+  const lost = Promise.withResolvers<LostRecords>();
+  const again = bench.consume(kafka, new Taker(), { ...of, onLost: lost.resolve });
+  expect(await lost.promise).toEqual({ topic, records: 50 });
+  expect(again.offsetResets()).toBe(1);
 });
 
 test("a reset that an earlier owner has left is not counted again", async () => {

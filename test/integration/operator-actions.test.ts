@@ -3,6 +3,7 @@
 
 import { expect, test } from "vitest";
 
+import type { StatusReport } from "../../src/operate/look/report.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { controlledPrograms, inOrder, STAGES } from "../support/worlds/controlled-programs.ts";
 import { createTopics } from "../support/worlds/test-kafka.ts";
@@ -156,6 +157,47 @@ test(
     await expect
       .poll(() => new Set(idsOf(receiver.accepted("crm"))).size, SOON)
       .toBe(ledger.length);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the calls in a deleted queue are counted as lost, and shown with the command that sends them again",
+  async () => {
+    const { kafka, prefix, receiver, worldOf, publish, ledger } = await controlledPrograms();
+    const port = await freePort();
+    const world = worldOf(port, "1s");
+    const program = world.start(STAGES);
+    await program.logged("ready");
+    await publish(10);
+    await expect.poll(() => receiver.accepted("crm").length, SOON).toBe(ledger.length);
+    await world.command(["pause", "crm"]);
+    await program.logged("destination.paused");
+    await publish(54);
+    await expect.poll(() => receiver.accepted("other").length, SOON).toBe(ledger.length);
+    const admin = `127.0.0.1:${port}`;
+    const status = async (...args: string[]) =>
+      (await world.command(["status", "--admin", admin, ...args])).out;
+    const queued = async () =>
+      (await world.command(["wait", "crm", "--timeout", "1ms", "--json"])).out;
+    await expect.poll(queued, SOON).toContain('"queued":54');
+    const topic = `${prefix}deliveries.crm`;
+    await kafka.admin.deleteTopics([topic]);
+    const lost = { stage: "deliver", destination: "crm", topic, records: 54 };
+    const seen = async () => (JSON.parse(await status("--json")) as StatusReport).recordsLost;
+    await expect.poll(seen, SOON).toEqual([lost]);
+    expect(await status()).toContain("`switchyard replay crm --since <time>`");
+    expect(await (await fetch(`http://${admin}/readyz`)).text()).toContain("At most 54 records of");
+    const metrics = await (await fetch(`http://${admin}/metrics`)).text();
+    const resets = /offset_resets_total.*destination="crm".* (\d+)/.exec(metrics)?.[1];
+    expect(Number(resets)).toBeGreaterThan(0);
+    expect(program.lines.filter(({ msg }) => msg === "stage.records-lost")).toMatchObject([
+      { destination: "crm", topic, records: 54 },
+    ]);
+    await world.command(["resume", "crm"]);
+    await world.command(["replay", "crm", "--since", "10m"]);
+    const all = () => new Set(receiver.accepted("crm").map(({ id }) => id)).size;
+    await expect.poll(all, SOON).toBe(ledger.length);
   },
   TIMEOUT_MS,
 );

@@ -8,6 +8,10 @@
  *   its position is                   taken from
  *   below the first offset            the first offset: the rest was deleted, or nothing is committed
  *   otherwise                         the consumer
+ *
+ * For partitions that this process has left, it keeps how many records were not processed. If the topic has another ID
+ * when it is read again, it was deleted, and these records are lost. The highest end counts, because a check may already
+ * have found the end of the new topic.
  */
 
 import type { PartitionPlace } from "../../domain/record.ts";
@@ -30,6 +34,7 @@ class Known {
   /** Null if it has not been received. */
   end: number | null = null;
   atMs = 0;
+  highest = 0;
   /** The first offset; 0 if it was not requested. */
   first = 0;
   keptIn = 0;
@@ -40,11 +45,14 @@ export class LogEnds {
    * By topic, then by partition, because combined keys would mean that thousands of keys are created for each check.
    */
   readonly #known = new Map<string, (Known | undefined)[]>();
+  /** By group and topic, then by partition. */
+  readonly #left = new Map<string, Map<number, { topicId: string; unprocessed: number }>>();
   #keeps = 0;
 
   setEnd(topic: string, partition: number, { end, atMs }: Heard): void {
     const known = this.#of(topic, partition);
     known.end = end;
+    known.highest = Math.max(known.highest, end);
     known.atMs = atMs;
     // The topic was recreated.
     if (end < known.first) known.first = 0;
@@ -78,6 +86,30 @@ export class LogEnds {
         if (!isKept(known)) ofTopic[partition] = undefined;
       }
     }
+  }
+
+  /** Call when a partition is revoked. @param topicId the ID of the topic that was read. */
+  leave(group: string, topicId: string, { topic, partition, position, end }: PartitionProgress) {
+    const known = this.#known.get(topic)?.[partition];
+    const from = Math.max(position, known?.first ?? 0);
+    const unprocessed = Math.max(0, Math.max(end, known?.highest ?? 0) - from);
+    const key = `${group} ${topic}`;
+    const left = this.#left.get(key) ?? new Map<number, { topicId: string; unprocessed: number }>();
+    this.#left.set(key, left.set(partition, { topicId, unprocessed }));
+  }
+
+  /**
+   * Call when a topic is read again. Returns how many records were lost at most, because they were in an earlier topic
+   * of the same name; null if this process has not read an earlier topic.
+   */
+  lost(group: string, topic: string, topicId: string): number | null {
+    const key = `${group} ${topic}`;
+    const left = [...(this.#left.get(key)?.values() ?? [])];
+    this.#left.delete(key);
+    const earlier = left.filter((each) => each.topicId !== topicId);
+    if (left.length === 0) return null;
+    if (earlier.length > 0) this.#known.delete(topic);
+    return earlier.reduce((sum, { unprocessed }) => sum + unprocessed, 0);
   }
 
   /** A partition's progress, updated with offsets that were received after the consumer's last fetch. */

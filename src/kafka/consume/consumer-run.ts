@@ -15,6 +15,7 @@ import type { PartitionPlace } from "../../domain/record.ts";
 import { atMost, Signal } from "../../runtime/signal.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { errorKind, errorTypes } from "../cluster/kafka-error.ts";
+import type { LogEnds } from "../cluster/log-ends.ts";
 import type {
   Assignment,
   CreateMembership,
@@ -236,6 +237,7 @@ export interface RunWorld {
   readonly sessionTimeoutMs: number;
   readonly recordMaxBytes: (topic: string) => number;
   readonly commits: CommitPace;
+  readonly ends: Pick<LogEnds, "withLatest" | "leave" | "lost">;
   readonly log: Log;
 }
 

@@ -16,7 +16,6 @@ import type { Grant } from "../../domain/permissions.ts";
 import { shellWord } from "../../domain/shell-word.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { errorKind, errorTypes } from "../cluster/kafka-error.ts";
-import type { LogEnds } from "../cluster/log-ends.ts";
 import type { OutageLog } from "../cluster/outage-log.ts";
 import { type Identity, withPermission } from "../cluster/permission.ts";
 import {
@@ -37,7 +36,6 @@ const FAILURES_MAX = 5;
 
 export interface ConsumerWorld extends RunWorld {
   readonly outages: OutageLog;
-  readonly ends: Pick<LogEnds, "withLatest">;
   readonly identity: Identity;
   readonly clock: Pick<Clock, "nowMs">;
 }

@@ -3,9 +3,11 @@
  * drain (with a time limit), commit, fence.
  */
 
+import type { LostRecords } from "../../domain/lost-records.ts";
 import type { PartitionPlace } from "../../domain/record.ts";
 import { atMost, type Signal } from "../../runtime/signal.ts";
 import type { Log } from "../../telemetry/log.ts";
+import type { LogEnds } from "../cluster/log-ends.ts";
 import {
   type Assignment,
   type FetchedBatch,
@@ -60,6 +62,7 @@ interface OwnershipOptions {
   readonly lease: SessionLease;
   /** The pace that all consumers of the process share. */
   readonly commits: CommitPace;
+  readonly ends: Pick<LogEnds, "leave" | "lost">;
   /** Fired when the run ends. */
   readonly wake: Signal;
   /** Called when records were deleted before they were read. */
@@ -120,17 +123,34 @@ export class Ownership implements PartitionOwner {
     const fetched = all.map((each) =>
       restarted.includes(each) ? { ...each, offset: NOT_COMMITTED, metadata: "" } : each,
     );
+    this.#reportLost(all, restarted);
     for (const each of fetched) {
       const { topic, partition, offset } = each;
       const owned = this.#find(topic, partition);
       if (offset === OUT_OF_RANGE && owned?.fetched != null && isNews(owned, owned.fetched)) {
         const committed = owned.fetched.offset;
         this.#options.log.warn({ group, topic, partition, committed }, "kafka.offset.out-of-range");
-        this.#options.onOffsetReset();
+        this.#lost({ topic, records: 0 });
       }
       owned?.committedAt(each);
     }
     return restarted;
+  }
+
+  /** If this process has not read the earlier topic, only its commits show that records may be lost. */
+  #reportLost(all: readonly FetchedOffset[], restarted: readonly FetchedOffset[]): void {
+    const { ends, consume } = this.#options;
+    for (const [topic, topicId] of new Map(all.map((each) => [each.topic, each.topicId]))) {
+      if (topicId === null) continue;
+      const records = ends.lost(consume.groupId, topic, topicId);
+      const isRestarted = records === null && restarted.some((each) => each.topic === topic);
+      if (isRestarted || (records ?? 0) > 0) this.#lost({ topic, records: records ?? 0 });
+    }
+  }
+
+  #lost(lost: LostRecords): void {
+    this.#options.onOffsetReset();
+    this.#options.consume.onLost?.(lost);
   }
 
   #isOfEarlierTopic({ topic, topicId, partition, offset, metadata }: FetchedOffset): boolean {
@@ -212,6 +232,9 @@ export class Ownership implements PartitionOwner {
       } else if (owned.hasStarted) {
         this.#options.memory.finished.delete(keyOf(owned));
       }
+      const { groupId } = this.#options.consume;
+      if (owned.topicId() !== "")
+        this.#options.ends.leave(groupId, owned.topicId(), owned.progress());
       owned.fence();
     }
     this.#owned = [];

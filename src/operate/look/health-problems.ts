@@ -11,12 +11,14 @@
  *   a process is unreachable, has an invalid       no processes are known, or their configurations differ
  *     configuration file, or cannot use a state    a part of Kafka could not be read *
  *     store                                        a topic is not writable
+ *   records were deleted before they were processed
  *                                                  deliveries in a delay topic are overdue *
  *
  * The tables of `status` already show the problems marked with *, so `status` does not repeat them below the tables.
  */
 
 import { skipCommand } from "../../domain/corrupt-batch.ts";
+import { lostText } from "../../domain/lost-records.ts";
 import { wrongClockText } from "../../runtime/broker-clock.ts";
 import { ageText, counted, failedShareText } from "../../words/count.ts";
 import { HOLD_TEXTS } from "../../words/reasons.ts";
@@ -52,6 +54,12 @@ export function healthProblemsOf(report: StatusReport): readonly HealthProblem[]
     ...report.processes.flatMap(processProblems),
     ...configurationProblems(report),
     ...report.unknown.map((error) => inTables(warn(`Incomplete: ${error}.`))),
+    ...report.recordsLost.map((lost) =>
+      bad(
+        lostText(lost, lost.destination ?? ""),
+        lost.destination === null ? null : address(lost.destination),
+      ),
+    ),
     ...report.unwritableTopics.map((topic) => warn(unwritableText(topic))),
     ...report.delayTopics.filter(isOverdue).map((topic) => inTables(warn(overdueText(topic)))),
   ];

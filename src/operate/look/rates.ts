@@ -10,6 +10,7 @@
  * the first reading, the process was restarted in between, and its counters started at 0 again.
  */
 
+import type { LostRecords } from "../../domain/lost-records.ts";
 import type { MetricValue } from "../../domain/process-status.ts";
 import { METRICS } from "../../telemetry/metrics.ts";
 import { SKIP_REASONS, type SkipReason } from "../../words/reasons.ts";
@@ -189,6 +190,21 @@ export function haltedAt(
     found.set(`${topic}/${partition}`, { topic, partition, offset });
   }
   return [...found.values()];
+}
+
+/** Records that were deleted before they were processed, as the processes report them for 24 h. */
+export interface LostRecordsReport extends LostRecords {
+  readonly stage: string;
+  /** Null if the topic does not belong to a destination. */
+  readonly destination: string | null;
+}
+
+export function recordsLost(processes: readonly PolledProcess[]): readonly LostRecordsReport[] {
+  return processes
+    .flatMap(({ after }) => valuesOf(after, METRICS.recordsLost.name))
+    .map(({ labels: { stage = "", destination = "", topic = "" }, value }) => {
+      return { stage, destination: destination || null, topic, records: value };
+    });
 }
 
 /** A topic that is not writable, as the processes report it. */

@@ -12,9 +12,11 @@ import {
   awaitingRetryOf,
   type HaltReport,
   haltedAt,
+  type LostRecordsReport,
   nextDueOf,
   oldestOf,
   rateOf,
+  recordsLost,
   skippedOf,
   type UnwritableTopicReport,
   unwritableTopics,
@@ -56,6 +58,8 @@ export interface StatusReport {
   readonly unknown: readonly string[];
   /** The topics that are currently not writable, according to the reached processes. */
   readonly unwritableTopics: readonly UnwritableTopicReport[];
+  /** Records that were deleted before they were processed, according to the reached processes. */
+  readonly recordsLost: readonly LostRecordsReport[];
   readonly processes: readonly ProcessReport[];
 }
 
@@ -159,6 +163,7 @@ export function statusReport(found: Found): StatusReport {
     },
     unknown: kafka?.errors ?? [],
     unwritableTopics: unwritableTopics(processes),
+    recordsLost: recordsLost(processes),
     processes: polled.map(processReport),
   };
 }

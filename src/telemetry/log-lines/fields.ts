@@ -121,6 +121,7 @@ export const LOG_FIELDS = {
   progress: { type: "string" },
   reason: { type: "string" },
   received: { type: "number" },
+  records: { type: "number" },
   removed: { type: "number" },
   replacements: {
     type: "strings",

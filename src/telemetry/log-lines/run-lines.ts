@@ -147,6 +147,14 @@ export const RUN_LINES = {
       "[SwitchyardAudienceStateStoreUnavailable](troubleshooting.md#switchyardaudiencestatestoreunavailable).",
     fields: ["stage", "topics", "error", "retryAt"],
   },
+  "stage.records-lost": {
+    levels: ["error"],
+    meaning:
+      "Records were deleted before they were processed, because their topic was deleted or its retention ended. " +
+      "`records` is the maximum number, or 0 if it is unknown.",
+    action: "See [SwitchyardRecordsLost](troubleshooting.md#switchyardrecordslost).",
+    fields: ["stage", "destination", "topic", "records", "fix"],
+  },
   "stage.corrupt-batch-skipped": {
     levels: ["error"],
     meaning:

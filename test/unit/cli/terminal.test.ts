@@ -115,6 +115,7 @@ test("tables, audiences and the status", () => {
     notes: { awaitingRetry: EVIL, deadLetters: EVIL },
     unknown: [EVIL],
     unwritableTopics: [],
+    recordsLost: [],
     processes: [processReport(evil)],
   };
   shell.out(statusText(report, shell.colors));

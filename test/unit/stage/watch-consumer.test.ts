@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import type { PartitionProgress } from "../../../src/kafka/port.ts";
-import { watchConsumer } from "../../../src/stage/watch-consumer.ts";
+import { LossReport, watchConsumer } from "../../../src/stage/watch-consumer.ts";
 import { createMetrics } from "../../../src/telemetry/instruments.ts";
+import { LogLines } from "../../support/log/log-lines.ts";
 
 const sample = async (metrics: ReturnType<typeof createMetrics>, name: string) => {
   const lines = (await metrics.text()).split("\n");
@@ -77,4 +78,41 @@ test("a consumer's lag, oldest record and counts are shown until it is no longer
   const gone = 'switchyard_consumers_with_unknown_lag{stage="route"} 0\n';
   expect(await metrics.text()).toContain(gone);
   expect(await sample(metrics, "switchyard_consumer_lag_records")).toBeNull();
+});
+
+test("records that were lost are logged, and shown for 24 h with the command that sends the calls again", async () => {
+  const metrics = createMetrics();
+  const lines = new LogLines();
+  const clock = { ms: 0, nowMs: () => clock.ms };
+  const labels = { stage: "deliver", destination: "ads" } as const;
+  const topic = "deliveries.ads";
+  using losses = new LossReport({ metrics, log: lines.log, clock }, labels);
+  expect(losses.healthProblems()).toEqual([]);
+  losses.add({ topic, records: 50 });
+  losses.add({ topic, records: 4 });
+  const fix = "To send the calls again, run `switchyard replay ads --since <time>`.";
+  const text = `At most 54 records of ${topic} were deleted before they were processed. ${fix}`;
+  const gauge = "switchyard_consumer_records_lost";
+  const series = `${gauge}{stage="deliver",destination="ads",topic="${topic}"} 54`;
+  expect(losses.healthProblems()).toEqual([text]);
+  expect(await sample(metrics, gauge)).toBe(series);
+  expect(lines.seen).toEqual(["stage.records-lost", "stage.records-lost"]);
+  clock.ms = 24 * 3_600_000 - 1;
+  expect(await sample(metrics, gauge)).toBe(series);
+  clock.ms += 1;
+  expect(await sample(metrics, gauge)).toBeNull();
+  expect(losses.healthProblems()).toEqual([]);
+});
+
+test("the number of lost records may be unknown, and topics of stages have a page instead of a command", () => {
+  const log = new LogLines().log;
+  const labels = { stage: "route", destination: "" } as const;
+  using losses = new LossReport(
+    { metrics: createMetrics(), log, clock: { nowMs: () => 0 } },
+    labels,
+  );
+  losses.add({ topic: "calls", records: 0 });
+  expect(losses.healthProblems()).toEqual([
+    "An unknown number of records of calls were deleted before they were processed. See docs/troubleshooting.md#switchyardrecordslost.",
+  ]);
 });

@@ -15,6 +15,7 @@ function report(over: Partial<StatusReport> = {}): StatusReport {
     destinations: [],
     delayTopics: [],
     unwritableTopics: [],
+    recordsLost: [],
     deadLetters: null,
   };
   const known = { at: AT, kafkaError: null, configHash: "0011aabbccdd", processes: [] };

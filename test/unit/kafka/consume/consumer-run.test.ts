@@ -3,6 +3,7 @@
 
 import { afterEach, expect, test, vi } from "vitest";
 import { CorruptBatchError } from "../../../../src/domain/corrupt-batch.ts";
+import { LogEnds } from "../../../../src/kafka/cluster/log-ends.ts";
 import { CommitPace } from "../../../../src/kafka/consume/commit-pace.ts";
 import { ConsumerRun } from "../../../../src/kafka/consume/consumer-run.ts";
 import { newMemory } from "../../../../src/kafka/consume/ownership.ts";
@@ -54,6 +55,7 @@ function world(drained?: Promise<void>) {
     },
     memory,
     commits: new CommitPace(),
+    ends: new LogEnds(),
     onForeignMembers: (clientIds) => foreign.push(clientIds),
     onUnreadTopics: (topics) => unread.push(topics),
     onJoined: () => undefined,

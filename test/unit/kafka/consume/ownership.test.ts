@@ -2,7 +2,10 @@
 
 import { afterEach, expect, test, vi } from "vitest";
 import type { CorruptBatch } from "../../../../src/domain/corrupt-batch.ts";
+import type { LostRecords } from "../../../../src/domain/lost-records.ts";
+import { LogEnds } from "../../../../src/kafka/cluster/log-ends.ts";
 import { CommitPace } from "../../../../src/kafka/consume/commit-pace.ts";
+import { encodeRanges } from "../../../../src/kafka/consume/finished-ranges.ts";
 import { newMemory, Ownership } from "../../../../src/kafka/consume/ownership.ts";
 import { SessionLease } from "../../../../src/kafka/consume/session-lease.ts";
 import { Signal } from "../../../../src/runtime/signal.ts";
@@ -19,16 +22,23 @@ interface Given {
   readonly whenFull?: "hold" | "pause";
   readonly taker?: Taker;
   readonly onSkipped?: (batch: CorruptBatch) => void;
+  readonly ends?: LogEnds;
 }
 
 /** Creates a member that owns one partition and has committed nothing. */
-function world({ whenFull = "hold", taker = new Taker(), onSkipped }: Given = {}) {
+function world({
+  whenFull = "hold",
+  taker = new Taker(),
+  onSkipped,
+  ends = new LogEnds(),
+}: Given = {}) {
   const lines = new LogLines();
   const memory = newMemory();
   /** The time since the coordinator last recognized the member. */
   const silence = { ms: 0 };
   const lease = new SessionLease(10_000, () => Date.now() + silence.ms);
   let resets = 0;
+  const lost: LostRecords[] = [];
   const ownership = new Ownership({
     consume: {
       groupId: "g",
@@ -39,11 +49,13 @@ function world({ whenFull = "hold", taker = new Taker(), onSkipped }: Given = {}
       drainLimitMs: 0,
       onAssigned: taker.onAssigned,
       onCrash: () => undefined,
+      onLost: (records) => lost.push(records),
       ...(onSkipped !== undefined && { onSkipped }),
     },
     times: { heartbeatMs: 1_000, rebalanceTimeoutMs: 60_000 },
     memory,
     lease,
+    ends,
     commits: new CommitPace(),
     wake: new Signal(),
     onOffsetReset: () => {
@@ -91,6 +103,8 @@ function world({ whenFull = "hold", taker = new Taker(), onSkipped }: Given = {}
     join,
     fetch,
     isOurs,
+    ends,
+    lost,
     resets: () => resets,
   };
 }
@@ -247,6 +261,41 @@ test("what was committed in an earlier topic of the same name is not gone on fro
   expect(ownership.offsetsFetched([committed])).toEqual([committed]);
   expect(lines.seen).toEqual(["kafka.topic.recreated"]);
   expect(ownership.offsetsFetched([committed])).toEqual([]);
+});
+
+test.each([
+  ["the same topic", "first", []],
+  ["another topic of the name", "second", [{ topic: TOPIC, records: 47 }]],
+])("what was not processed when a partition was left: %s", (_name, topicId, expected) => {
+  const { ownership, taker, fetch, lost, resets, ends } = world();
+  const at = { topic: TOPIC, partition: PARTITION, metadata: "" };
+  ownership.offsetsFetched([{ ...at, topicId: "first", offset: 0 }]);
+  fetch().responds(range(0, 10), 54);
+  for (const taken of taker.taken.slice(0, 7)) taker.finish(taken);
+  // A check has already found the end of the new topic.
+  ends.setEnd(TOPIC, PARTITION, { end: 54, atMs: 1 });
+  ends.setEnd(TOPIC, PARTITION, { end: 0, atMs: 2 });
+  ownership.fence();
+  // The brokers have deleted the commits of the deleted topic.
+  ownership.offsetsFetched([{ ...at, topicId, offset: -1 }]);
+  expect([lost, resets()]).toEqual([expected, expected.length]);
+  ownership.offsetsFetched([{ ...at, topicId, offset: -1 }]);
+  expect(lost).toEqual(expected);
+});
+
+test("if nothing was left in an earlier topic, nothing was lost; if only its commit is known, that is unknown", () => {
+  const at = { topic: TOPIC, partition: PARTITION };
+  const metadata = encodeRanges(5, "first", []);
+  const known = world();
+  known.ownership.offsetsFetched([{ ...at, topicId: "first", offset: 0, metadata: "" }]);
+  known.fetch().responds(range(0, 5), 5);
+  for (const taken of known.taker.taken) known.taker.finish(taken);
+  known.ownership.fence();
+  known.ownership.offsetsFetched([{ ...at, topicId: "second", offset: 5, metadata }]);
+  expect([known.lost, known.lines.seen]).toEqual([[], ["kafka.topic.recreated"]]);
+  const restarted = world();
+  restarted.ownership.offsetsFetched([{ ...at, topicId: "second", offset: 5, metadata }]);
+  expect([restarted.lost, restarted.resets()]).toEqual([[{ topic: TOPIC, records: 0 }], 1]);
 });
 
 const CORRUPT = { topic: TOPIC, partition: PARTITION, offset: 5, behind: 8, isEndKnown: true };

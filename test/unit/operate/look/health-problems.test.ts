@@ -32,6 +32,7 @@ function report(over: Partial<StatusReport> = {}): StatusReport {
     destinations: [],
     delayTopics: [],
     unwritableTopics: [],
+    recordsLost: [],
     deadLetters: null,
   };
   const known = { at: AT, kafkaError: null, configHash: "0123456789ab", processes: [PROCESS] };
@@ -105,6 +106,7 @@ test("of many failing destinations, four are named", () => {
   expect(texts.at(-1)).toBe("5 more destinations are failing.");
 });
 
+const LOST = { stage: "deliver", destination: "ads", topic: "deliveries.ads", records: 54 };
 const OVERDUE = { delay: "10s", waiting: 1, oldestMs: 30_000, dueInMs: -20_000, retired: false };
 const running = (over: Partial<ProcessReport>) => ({ processes: [{ ...PROCESS, ...over }] });
 
@@ -129,6 +131,10 @@ test.each([
   [
     "host-1:9464 does not route calls to 1 destination to which another process routes calls. See /readyz for the names.",
     running({ routesMissing: 1 }),
+  ],
+  [
+    "At most 54 records of deliveries.ads were deleted before they were processed. To send the calls again, run `switchyard replay ads --since <time>`.",
+    { recordsLost: [LOST] },
   ],
   ["host-1:9464: 1 setting is waiting for a restart.", running({ settingsToRestart: 1 })],
   ["Deliveries in the 10s delay topic are overdue by 20s.", { delayTopics: [OVERDUE] }],

@@ -500,6 +500,7 @@ const REPORT: StatusReport = {
   notes: { awaitingRetry: null, deadLetters: null },
   unknown: [],
   unwritableTopics: [],
+  recordsLost: [],
   processes: [
     processReport({
       admin: "host-1:9464",
