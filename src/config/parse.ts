@@ -133,8 +133,6 @@ function isNeeded({ path: [first = "kafka"] }: Problem): boolean {
   return first === "kafka";
 }
 
-const UNKNOWN_ENDPOINTS = [{ url: "https://unknown.invalid/" }];
-
 /** Returns a copy of the tree without what has a problem. */
 function without(tree: unknown, problems: readonly Problem[], isAgain: boolean): unknown {
   if (!isJsonObject(tree)) return tree;
@@ -157,11 +155,17 @@ function without(tree: unknown, problems: readonly Problem[], isAgain: boolean):
   return { ...rest, destinations: destinations.filter((each) => each !== null) };
 }
 
+/** The endpoints keep their IDs and positions, because dead letters refer to them. */
 function reducedDestination(given: unknown): unknown {
   if (!isJsonObject(given)) return null;
-  const { id, type, enabled, paused } = given;
-  const endpoints = type === "webhook" ? { endpoints: UNKNOWN_ENDPOINTS } : {};
-  return { id, type, name: id, enabled, paused, ...endpoints };
+  const { id, type, enabled, paused, endpoints } = given;
+  const reduced = { id, type, name: id, enabled, paused };
+  if (endpoints === undefined) return reduced;
+  const known: readonly unknown[] = Array.isArray(endpoints) ? endpoints : [null];
+  const unknown = known.map((each, at) => {
+    return { id: isJsonObject(each) ? each.id : null, url: `https://unknown.invalid/${at}` };
+  });
+  return { ...reduced, endpoints: unknown };
 }
 
 /** Describes a problem that is about several settings. Values are quoted, but never the content of a file. */

@@ -4,10 +4,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-
 import { type Loaded, loadConfig } from "../../../src/config/load.ts";
 import { printConfig } from "../../../src/config/print.ts";
 import { readYaml } from "../../../src/config/yaml.ts";
+import { isAttempted } from "../../../src/domain/destination.ts";
+import { endpointNames } from "../../../src/domain/endpoint-name.ts";
 import { pathText, problemText } from "../../../src/settings/problem.ts";
 import { SMALL } from "../../support/build/config-source.ts";
 
@@ -306,6 +307,14 @@ test.each([
   ["a list instead of a map", "[]"],
 ])("%s is a problem for a command on Kafka, too", (_what, yaml) => {
   expect(forKafka(yaml)).toMatchObject({ kind: "invalid" });
+});
+
+test("endpoints whose URLs are unknown keep their IDs and positions, to which dead letters refer", () => {
+  const known = '{ url: "https://a.example.com/" }';
+  const loaded = forKafka(swap(known, `{ url: "\${A}" }, { id: eu, url: "\${B}" }`));
+  if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));
+  const [hook] = loaded.config.destinations.filter(isAttempted);
+  expect(hook && [...endpointNames(hook).values()].map(({ id }) => id)).toEqual(["1", "eu"]);
 });
 
 test("a destination without a valid ID or type is omitted, and the others stay", () => {
