@@ -41,7 +41,6 @@ export function demoConfig(options: {
     name,
     sharedSecret: secret,
     endpoints: [{ url: url(path), headers: { "X-Team": "demo" } }],
-    messageIdHeader: true,
   });
   return stringify({
     kafka: { brokers, topicPrefix, partitions: 3, replicationFactor: 1 },

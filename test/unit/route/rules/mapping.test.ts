@@ -198,3 +198,39 @@ test("repeated names that an entry reads, writes or removes leave none of their 
     expect(ruledCall(`map: [{ ${entry} }]`, given).value).not.toContain("canary");
   }
 });
+
+const IN_CONTEXT = { type: "identify", userId: "u", context: { traits: { phone: 123 } } };
+const PAGE = { type: "page", userId: "u", traits: { phone: 123 }, properties: { name: "n" } };
+const KEYED = `algorithm: hmac-sha256, secret: "${SECRET}"`;
+
+test.each([
+  ["remove and string", IN_CONTEXT, ["remove: context.traits.phone", "string: traits.phone"], {}],
+  ["remove and hash", IN_CONTEXT, ["remove: traits.phone", "hash: context.traits.phone"], {}],
+  ["a removed parent", IN_CONTEXT, ["remove: context.traits", "hash: traits.phone"], undefined],
+  [
+    ...["hash and string", IN_CONTEXT],
+    ...[["string: traits.phone", "hash: context.traits.phone"], { phone: sha("123") }],
+  ],
+  [
+    ...["a plain and a keyed hash", IN_CONTEXT],
+    ...[["hash: context.traits.phone", `hash: traits.phone, ${KEYED}`], { phone: hmac("123") }],
+  ],
+  [
+    ...["hash and move", IN_CONTEXT],
+    ...[["hash: context.traits.phone", "move: traits.phone, to: traits.tel"], { tel: sha("123") }],
+  ],
+  [
+    ...["hash and copy to its place", { ...IN_CONTEXT, anonymousId: "a" }],
+    ...[["hash: context.traits.phone", "copy: anonymousId, to: traits.phone"], { phone: sha("a") }],
+  ],
+  ["a page's remove and string", PAGE, ["remove: traits.phone", "string: properties.phone"], {}],
+  [
+    ...["a page's plain and keyed hash", PAGE],
+    ...[[`hash: properties.phone, ${KEYED}`, "hash: traits.phone"], { phone: hmac("123") }],
+  ],
+] as const)("at one place, in each order: %s", (_, call, [one, other], traits) => {
+  for (const rules of [`map: [{ ${one} }, { ${other} }]`, `map: [{ ${other} }, { ${one} }]`]) {
+    const sent = sentFor(rules, call) as typeof PAGE & typeof IN_CONTEXT;
+    expect(call === PAGE ? sent.traits : sent.context.traits).toEqual(traits);
+  }
+});
