@@ -8,7 +8,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, expect, test } from "vitest";
 
+import { runProgram } from "../../src/cli/program.ts";
 import { SMALL } from "../support/build/config-source.ts";
+import { fakeShell } from "../support/worlds/fake-shell.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "switchyard-program-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -97,3 +99,44 @@ test("without --config a command reads switchyard.yaml in the working directory,
   expect(run(used, "config", "check", "-c", GOOD)).toMatchObject({ status: 0, stderr: "" });
   expect(run(used, "config", "check", "-c", BAD)).toMatchObject({ status: 2 });
 });
+
+/** Only the secret of a source is missing, and no broker responds. */
+const WITHOUT_SECRETS = file(
+  "without-secrets.yaml",
+  `${SMALL.replace("kafka-1:9092", "127.0.0.1:1").replace("writeKey: k1", `writeKey: "\${WEB_KEY}"`)}`,
+);
+
+test.each([
+  ["status", 1],
+  ["pause hook", 1],
+  ["resume hook", 1],
+  ["retry hook", 1],
+  ["wait hook", 1],
+  ["cancel hook --yes", 1],
+  ["dead-letters list", 1],
+  ["dead-letters replay --destination hook --yes", 1],
+  ["timeline m-1", 1],
+  ["audience list", 1],
+  ["audience approve vip", 1],
+  ["skip-corrupt-batch switchyard.calls 0 0", 1],
+  ["run", 2],
+  ["config check", 2],
+  ["topics", 2],
+  ["acls", 2],
+  ["publish", 2],
+  ["explain", 2],
+  ["replay hook --since 1h", 2],
+  ["delete u-1", 2],
+])(
+  "without the secret of a source, `%s` ends with %i: 1 is because of Kafka",
+  async (command, status) => {
+    const shell = fakeShell();
+    const args = [...command.split(" "), "-c", WITHOUT_SECRETS];
+    const quick = status === 1 ? ["--kafka-timeout", "1ms"] : [];
+    expect([await runProgram([...args, ...quick], shell), shell.errors()]).toEqual([
+      status,
+      expect.stringContaining("sources[0].writeKey (line 4)"),
+    ]);
+    if (status === 1) expect(shell.errors().match(/warning:/g)).toHaveLength(1);
+  },
+);
