@@ -188,10 +188,10 @@ test(
     expect(replayed).toMatchObject({ status: 0 });
     await using view = await opened(
       "/dead-letters?state=replayed",
-      "1 found: 0 waiting, 1 replayed",
+      "1 dead letter: 0 not replayed, 1 replayed",
     );
     await view.page.getByText("● Replayed").waitFor();
-    await view.page.getByRole("button", { name: "waiting" }).click();
+    await view.page.getByRole("button", { name: "not replayed" }).click();
     await view.page.getByRole("link", { name: SCRIPT_ID }).waitFor();
     expect(await view.page.getByText("● Replayed").count()).toBe(0);
   },
