@@ -127,7 +127,17 @@ test("every attempt sends the same bytes and the same signature", () => {
 });
 
 test("different message IDs are different in every header that has them", () => {
-  const id = fc.string({ unit: fc.constantFrom(..."%2E2C5.,aü☕ /", "%25", "%2e"), minLength: 1 });
+  const id = fc.string({ unit: fc.constantFrom(..."%2E5.,aü☕ /"), minLength: 1, maxLength: 5 });
+  /** Another ID, in which some characters are already encoded. */
+  const encoded = fc
+    .constantFrom(...".,ü☕ %")
+    .map(
+      (character) => (text: string) =>
+        text.replaceAll(
+          character,
+          `%${Buffer.from(character).toString("hex").match(/../g)?.join("%")}`.toUpperCase(),
+        ),
+    );
   const sent = (ids: readonly string[], given: Parameters<typeof webhookDestination>[0]) => {
     const unit = ids.map((each) => {
       const parsed = parseContent(recordValue('{"type":"identify","userId":"u"}'));
@@ -148,7 +158,8 @@ test("different message IDs are different in every header that has them", () => 
     responses: "whole",
   } as const;
   fc.assert(
-    fc.property(id, id, id, (one, other, third) => {
+    fc.property(id, encoded, id, (one, encode, third) => {
+      const other = encode(one);
       fc.pre(one !== other);
       const [a, b] = [sent([one], single), sent([other], single)];
       expect(a["X-Switchyard-Message-Id"]).not.toBe(b["X-Switchyard-Message-Id"]);
