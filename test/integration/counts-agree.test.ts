@@ -1,13 +1,14 @@
 // The number of deliveries that wait for a destination is the same everywhere: in `status` with and without processes,
 // the console, `wait`, `cancel --dry-run` and `pause`. On a real Kafka.
 
+import { randomUUID } from "node:crypto";
 import { expect, onTestFinished, test } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
 import { createConsoleReader } from "../../src/console/read/console-reader.ts";
 import { inspectIn } from "../../src/console/read/inspect.ts";
 import { earlyReleaseRecord, releasedRecord } from "../../src/control/operator-actions.ts";
 import { deliveryHeaders } from "../../src/domain/delivery.ts";
-import type { DestinationId } from "../../src/domain/ids.ts";
+import type { DestinationId, MessageId } from "../../src/domain/ids.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
 import { encodeRanges } from "../../src/kafka/consume/finished-ranges.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
@@ -200,14 +201,17 @@ async function stopped() {
       firstAttemptAtMs: nowMs,
       dueAtMs: nowMs + 600_000,
     };
-    const delivery = deliveryOf({
-      destination: id as DestinationId,
-      receivedAtMs: nowMs - 60_000,
-      ...(isScheduled ? scheduled : {}),
+    const records = Array.from({ length: count }, () => {
+      const delivery = deliveryOf({
+        destination: id as DestinationId,
+        messageId: randomUUID() as MessageId,
+        receivedAtMs: nowMs - 60_000,
+        ...(isScheduled ? scheduled : {}),
+      });
+      const headers = deliveryHeaders(delivery);
+      return { topic, partition: 0, key: null, value: Buffer.from("{}"), headers };
     });
-    const headers = deliveryHeaders(delivery);
-    const record = { topic, partition: 0, key: null, value: Buffer.from("{}"), headers };
-    expect(await producer.send(Array.from({ length: count }, () => record))).toEqual([]);
+    expect(await producer.send(records)).toEqual([]);
   };
   const idOf = async (topic: string) => (await kafka.admin.topicIds([topic])).get(topic) ?? "";
   return { world, kafka, topics, groups: groupNames(prefix), write, idOf };

@@ -2,6 +2,7 @@
 // instead: in `status`, in `status --json` and in the console. Everything else is shown. On a broker with an
 // authorizer.
 
+import { randomUUID } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -11,7 +12,7 @@ import { createConsoleReader } from "../../src/console/read/console-reader.ts";
 import { inspectIn } from "../../src/console/read/inspect.ts";
 import { resumeRecord } from "../../src/control/operator-actions.ts";
 import { deliveryHeaders } from "../../src/domain/delivery.ts";
-import type { DestinationId } from "../../src/domain/ids.ts";
+import type { DestinationId, MessageId } from "../../src/domain/ids.ts";
 import type { Grant } from "../../src/domain/permissions.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
@@ -86,7 +87,8 @@ async function fill(open: string): Promise<void> {
       firstAttemptAtMs: nowMs,
       dueAtMs: nowMs + 600_000,
     };
-    const of = { destination: id as DestinationId, ...(isScheduled ? scheduled : {}) };
+    const messageId = randomUUID() as MessageId;
+    const of = { destination: id as DestinationId, messageId, ...(isScheduled ? scheduled : {}) };
     const headers = deliveryHeaders(deliveryOf(of));
     return { topic: PREFIX + topic, partition: 0, key: null, value: Buffer.from("{}"), headers };
   };
