@@ -80,11 +80,6 @@ export const NO_COUNTS: Counts = {
   next: 0,
 };
 
-/** Reads counts. Counts that an earlier version wrote have no numbers. */
-export function readCounts(text: string): Counts {
-  return { ...NO_COUNTS, ...(JSON.parse(text) as Partial<Counts>) };
-}
-
 /** Returns the counts for the sync. If they belong to another sync, its arrivals are reset to 0. */
 export function countsFor(counts: Counts, begin: number): Counts {
   if (counts.begin === begin) return counts;

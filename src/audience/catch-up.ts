@@ -12,7 +12,7 @@
  * The number of members is computed from the changes in the store.
  */
 
-import { type Audience, type Counts, NO_COUNTS, readCounts } from "./audience.ts";
+import { type Audience, type Counts, NO_COUNTS } from "./audience.ts";
 import type { ChangelogEntry } from "./changelog.ts";
 import {
   ARRIVALS_RANGE,
@@ -57,7 +57,7 @@ export class CatchUp {
       catchUp.audiences.set(audience.id, audience);
     });
     await forEach(store, COUNTS_RANGE, (key, value) => {
-      catchUp.counts.set(firstOf(key), readCounts(value));
+      catchUp.counts.set(firstOf(key), JSON.parse(value) as Counts);
     });
     const open = catchUp.#openBegins();
     await forEach(store, ARRIVALS_RANGE, (key, text) => {

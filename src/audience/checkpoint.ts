@@ -17,17 +17,7 @@
 
 import { jsonObjectIn } from "../domain/json.ts";
 
-/**
- *   version   members                             read by this version
- *   1         have no numbers; each is marked     yes; members get numbers when they arrive
- *             in its own value
- *   2         have numbers (`membership.ts`)      yes
- *
- * A version of Switchyard that supports only version 1 rebuilds a store of version 2, because it cannot read the
- * store's arrivals.
- */
-const VERSION = 2;
-const READ: readonly unknown[] = [1, VERSION];
+const VERSION = 1;
 
 export interface Checkpoint {
   readonly version: typeof VERSION;
@@ -56,13 +46,13 @@ export function newCheckpoint(identity: string, identityOffset: number, nowMs: n
 export function readCheckpoint(text: string | undefined): Checkpoint | null {
   if (text === undefined) return null;
   const json = jsonObjectIn(text);
-  if (json === null || !READ.includes(json.version)) return null;
+  if (json === null || json.version !== VERSION) return null;
   const { identity, identityOffset, changelog, position, writtenAtMs } = json;
   const numbers = [identityOffset, changelog, position, writtenAtMs];
   const isWhole = numbers.every(Number.isSafeInteger);
   // All fields have been checked here.
   if (typeof identity !== "string" || !isWhole) return null;
-  return { ...(json as unknown as Checkpoint), version: VERSION };
+  return json as unknown as Checkpoint;
 }
 
 export type StoreMatch = "current" | "behind" | "stale" | "missing" | "ahead" | "foreign";

@@ -12,9 +12,8 @@
  *   is known              is unknown             beyond the log    another topic
  *
  * Another topic gets a base above all known own offsets, so that all stored offsets stay unambiguous: `position`,
- * `applied`, first offsets of audiences, and the offsets of `begin` records, to which marks refer. Earlier versions
- * of Switchyard stored no IDs. If a topic was recreated before an upgrade from such a version, this is not detected
- * once the new topic has more records than were applied. Brokers before Kafka 2.8 have no topic IDs.
+ * `applied`, first offsets of audiences, and the offsets of `begin` records, to which marks refer. Brokers that
+ * implement Kafka's protocol may not support topic IDs.
  *
  *   step                                            if the process crashes after it
  *   1  decide the base                              it is decided again

@@ -54,7 +54,7 @@ export interface PartitionStateOptions {
   readonly checkpoint: Checkpoint;
   /** All records below this offset are in the changelog. */
   readonly applied: number;
-  /** Null if nothing has been applied yet, or if a version without origins applied everything so far. */
+  /** Null if nothing has been applied yet, or if the topic never had an ID. */
   readonly origin: Origin | null;
   readonly audiences: ReadonlyMap<string, Audience>;
   readonly counts: ReadonlyMap<number, Counts>;

@@ -19,8 +19,6 @@
  *   any of these                     none                        the record is removed
  *   anything else, such as an        any                         rejected; a later version may have written it
  *     invalid destination ID
- *
- * Older versions of Switchyard do not use this topic.
  */
 
 import { type DestinationId, type EndpointKey, isDestinationId } from "../domain/ids.ts";

@@ -1,6 +1,5 @@
 /**
- * Assigns a group's partitions to its members, in the format of kafkajs' round-robin assigner, so that members that
- * still use kafkajs can be in the same group. If all members read the same topics, the result is also the same.
+ * Assigns a group's partitions to its members.
  *
  *   a partition of a topic that             is assigned to
  *   one process reads                       this process

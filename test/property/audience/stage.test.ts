@@ -3,14 +3,10 @@
 
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Audience, readCounts } from "../../../src/audience/audience.ts";
-import { arrivalsIn, CHECKPOINT_KEY, firstOf } from "../../../src/audience/keys.ts";
-import { hasArrived, readMembership, writeMembership } from "../../../src/audience/membership.ts";
-import { ArrivalRoom, Arrivals } from "../../../src/audience/seen-members.ts";
 import { costlyInputs } from "../../support/build/generated-inputs.ts";
 import { AudienceModel, type ModelRecord } from "../../support/worlds/audience-model.ts";
 import { AudienceWorld } from "../../support/worlds/audience-world.ts";
-import { MemoryStore, MemoryStores } from "../../support/worlds/memory-stores.ts";
+import { MemoryStores } from "../../support/worlds/memory-stores.ts";
 
 /** Each input is a whole run of the stage. */
 const RUNS = costlyInputs(40, 400);
@@ -126,7 +122,7 @@ const kills = fc.array(
     ms: fc.oneof(fc.integer({ min: 0, max: 40 }), fc.constant(null)),
     /** The time after the start of the next process, to which the group assigns the partition after 10 seconds. */
     startMs: fc.constantFrom(0, 11_000, 11_000),
-    store: fc.constantFrom("kept", "kept", "lost", "other", "former"),
+    store: fc.constantFrom("kept", "kept", "lost", "other"),
   }),
   { maxLength: 5 },
 );
@@ -179,9 +175,6 @@ async function run({ records, stops, seed, room }: Plan): Promise<Ran> {
     if (isAnew) await world.makeSyncsAnew();
     if (store === "lost") machines[machine] = new MemoryStores();
     if (store === "other") machine = 1 - machine;
-    if (store === "former") {
-      await machines[machine]?.change(formerStore);
-    }
     process = await world.start(machines[machine]);
     await world.clock.advance(startMs);
   }
@@ -297,7 +290,7 @@ const complete = fc.record({
       after: fc.integer({ min: 1, max: 12 }),
       ms: fc.oneof(fc.integer({ min: 0, max: 40 }), fc.constant(null), fc.constant(null)),
       startMs: fc.constant(11_000),
-      store: fc.constantFrom("kept", "kept", "kept", "lost", "other", "former"),
+      store: fc.constantFrom("kept", "kept", "kept", "lost", "other"),
     }),
     { maxLength: 6 },
   ),
@@ -328,45 +321,3 @@ test("of syncs that follow each other, those who entered and left are reported, 
     { numRuns: RUNS },
   );
 });
-
-/**
- * Converts a store to the one that a program with checkpoint version 1 would have created: each arrival becomes a mark
- * in the member's own value, and members have no numbers.
- */
-async function formerStore(store: MemoryStore): Promise<MemoryStore> {
-  const entries = store.entries();
-  const arrivals = new Map<number, Arrivals>();
-  const numberings = new Map<number, number>();
-  for (const [key, value] of entries) {
-    if (key.startsWith("a/")) {
-      const { first, open } = JSON.parse(value) as Audience;
-      if (open !== null) arrivals.set(first, new Arrivals(open.begin, new ArrivalRoom()));
-    }
-    if (key.startsWith("n")) numberings.set(firstOf(key), readCounts(value).numbering);
-  }
-  for (const [key, text] of entries) {
-    if (!key.startsWith("b")) continue;
-    const { first, begin, entry: at } = arrivalsIn(key);
-    const known = arrivals.get(first);
-    if (known?.begin === begin) known.read({ at, text });
-  }
-  const former = new MemoryStore();
-  for (const [key, value] of entries) {
-    if (!key.startsWith("b")) await former.write([[key, formerValue(key, value)]]);
-  }
-  return former;
-
-  function formerValue(key: string, value: string): string | null {
-    if (key === CHECKPOINT_KEY) return JSON.stringify({ ...JSON.parse(value), version: 1 });
-    if (key.startsWith("n")) {
-      const { numbering: _, next: __, ...counts } = readCounts(value);
-      return JSON.stringify(counts);
-    }
-    if (!key.startsWith("m")) return value;
-    const first = firstOf(key);
-    const now = readMembership(value, numberings.get(first) ?? -1);
-    const sync = arrivals.get(first);
-    const mark = sync !== undefined && hasArrived(now, sync) ? sync.begin : now.mark;
-    return writeMembership({ ...now, mark, number: -1 });
-  }
-}

@@ -462,7 +462,7 @@ function testTopicMadeAnew(bench: Bench): void {
     await second.stop();
     expect(await kafka.admin.committed(topic, topic)).toMatchObject([{ offset: 7 }]);
 
-    // The metadata of an earlier version contains no topic ID, so the commit counts.
+    // A commit of another tool contains no topic ID, so it counts.
     await bench.fill(kafka, topic, 2);
     await kafka.admin.commit(topic, topic, [{ partition: 0, offset: 8, metadata: "" }]);
     const last = new Taker({ finishesAtOnce: true });

@@ -23,7 +23,7 @@ test.each([
   // This is the very first record.
   [null, "a", 0, 0, "noted", { topicId: "a", base: 0 }],
   [null, "", 0, 0, "same", { topicId: "", base: 0 }],
-  // The state is from a version that did not store IDs.
+  // Nothing is stored while brokers have no topic IDs.
   [null, "a", 50, 50, "noted", { topicId: "a", base: 0 }],
   [null, "a", 50, 49, "another", { topicId: "a", base: 51 }],
   [null, "", 50, 50, "same", { topicId: "", base: 0 }],

@@ -137,7 +137,7 @@ test("an open sync holds the commit at its begin on the topic; one of the topic 
   await process.close();
 });
 
-test("a changelog of a version that noted no topic: one that is shorter than what was applied is another", async () => {
+test("brokers that know ids from now on: one that is shorter than what was applied is another", async () => {
   let notes = false;
   const { world, stores } = await anew({ knowsIds: () => notes });
   expect(origins(world)).toEqual([]);

@@ -81,7 +81,7 @@ test("a new delivery is attempted at all endpoints with what is sent, and its wi
   });
 });
 
-test("a delivery that was never attempted has no window, whatever an older version wrote", () => {
+test("a delivery that was never attempted has no window, whatever its headers say", () => {
   expect(prepared({ retryCount: 9, firstAttemptAtMs: NOW_MS - 9 * HOUR_MS })).toMatchObject({
     kind: "attempt",
     delivery: { firstAttemptAtMs: NOW_MS },

@@ -319,7 +319,7 @@ test("any: while one endpoint is unavailable the other gets everything, and no q
   expect(scheduledRetries(world)).toEqual([]);
 });
 
-test("what waits in a retry delay since an older version is attempted, with or without an attempt made", async () => {
+test("what waits in a retry delay is attempted, whatever its retry topic, with or without an attempt made", async () => {
   const { world } = await worldOf({}, () => 200);
   const nowMs = world.clock.nowMs();
   const old = { retryCount: 5, retryTopic: topics.deliveries(CRM), dueAtMs: nowMs + 10 * S };

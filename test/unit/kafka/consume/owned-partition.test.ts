@@ -204,7 +204,7 @@ describe("an owned partition whose log or owner changes", () => {
 describe("the topic's id", () => {
   const idOnly = (offset: number) => `sw1:${offset}:${TOPIC_ID}:`;
 
-  test("costs no commit of its own where an earlier version has committed without it", () => {
+  test("costs no commit of its own where another tool has committed without it", () => {
     const partition = owned(100, { offset: 5, metadata: "" });
     partition.offer(batch(5, []), null);
     expect(partition.toCommit()).toBeNull();

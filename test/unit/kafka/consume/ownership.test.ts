@@ -343,7 +343,7 @@ test.each([
   ["of another topic, with ranges", "sw1:5:first:BB", "second", true],
   ["of this topic", "sw1:5:second:", "second", false],
   ["of another offset, which somebody has moved", "sw1:4:first:", "second", false],
-  ["of an earlier version", "", "second", false],
+  ["without metadata", "", "second", false],
   ["of somebody else", "first", "second", false],
   ["of brokers that know no ids", "sw1:5::BB", "second", false],
   ["with brokers that know no ids any more", "sw1:5:first:", null, false],

@@ -1,17 +1,15 @@
-// The table of src/kafka/group/assignment.ts, and that kafkajs' own assigner has the same results.
+// The table of src/kafka/group/assignment.ts.
 
-import type { Cluster } from "kafkajs";
 import { expect, test } from "vitest";
 
 import {
   clientIdOf,
   encodeSubscription,
-  PROTOCOL,
   readAssignment,
   readSubscription,
   shareOut,
 } from "../../../../src/kafka/group/assignment.ts";
-import { AssignerProtocol, PartitionAssigners } from "../../../../src/kafka/kafkajs/kafkajs.ts";
+import { AssignerProtocol } from "../../../../src/kafka/kafkajs/kafkajs.ts";
 
 const UUID = "0b0f2c1e-6f0d-4b43-9d0b-3a0d7c0f6a51";
 const TOPIC = "calls";
@@ -104,31 +102,4 @@ test("topics that this member does not read are omitted, and an empty assignment
   const bytes = MemberAssignment.encode({ version: 0, assignment, userData: Buffer.alloc(0) });
   expect(readAssignment(bytes, [TOPIC])).toEqual({ [TOPIC]: [1] });
   expect(readAssignment(Buffer.alloc(0), [TOPIC])).toEqual({});
-});
-
-test("the name, the subscription and the shares are those of kafkajs' own assigner", async () => {
-  const counts = new Map([
-    ["a", 3],
-    ["b", 5],
-  ]);
-  const topics = [...counts.keys()];
-  const cluster = {
-    findTopicPartitionMetadata: (topic: string) =>
-      Array.from({ length: counts.get(topic) ?? 0 }, (_, partitionId) => ({ partitionId })),
-  } as unknown as Cluster;
-  const config = { cluster } as Parameters<typeof PartitionAssigners.roundRobin>[0];
-  const theirs = PartitionAssigners.roundRobin(config);
-  expect(theirs.name).toBe(PROTOCOL);
-  expect(encodeSubscription(topics).equals(theirs.protocol({ topics }).metadata)).toBe(true);
-  const ids = memberIds(["switchyard", "switchyard", "switchyard"]).toReversed();
-  const members = ids.map((memberId) => ({ memberId, memberMetadata: Buffer.alloc(0) }));
-  const expected = await theirs.assign({ members, topics });
-  const subscribers = ids.map((memberId) => ({ memberId, topics }));
-  const ours = shareOut(subscribers, "switchyard", counts).assignments;
-  for (const { memberId, memberAssignment } of expected) {
-    const own = ours.find((each) => each.memberId === memberId);
-    expect(readAssignment(own?.memberAssignment ?? Buffer.alloc(0), topics)).toEqual(
-      readAssignment(memberAssignment, topics),
-    );
-  }
 });
