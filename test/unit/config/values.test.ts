@@ -73,6 +73,7 @@ test("everything that is omitted has its default", () => {
         enabled: true,
         historical: true,
         partitions: null,
+        passHeaders: null,
         ...{ consent: null, filters: [], map: [] },
         sharedSecret: null,
         previousSharedSecret: null,
