@@ -2,7 +2,6 @@
 
 import { Command, InvalidArgumentError } from "commander";
 import type { Config } from "../config/config.ts";
-import type { Load } from "../config/load.ts";
 import { nearest } from "../domain/nearest.ts";
 import { STAGE_NAMES, STAGES, type StageName } from "../domain/stages.ts";
 import {
@@ -44,7 +43,7 @@ export function runCommand(shell: Shell, exit: Exit): Command {
       if (stages.includes("ingest")) warnOfKeys(loaded.config, shell);
       using shutdown = shutdownSignal();
       const [file, { env }] = [configFile(options, shell), shell];
-      const load: Load = (given) => loadConfig({ file, env, ...given });
+      const load = () => loadConfig({ file, env });
       exit(await run(loaded, load, stages, shutdown.signal, undefined, file));
     });
 }

@@ -3,8 +3,7 @@
  * file.
  *
  *   include names                      result
- *   a pattern with * or ?              all files that match, if any; in a file that a user of the console sends, only
- *                                      those that the current configuration names: no folder is read
+ *   a pattern with * or ?              all files that match, if any
  *   a file                             that file, or a problem if it does not exist
  *   the configuration file itself      it is ignored
  *
@@ -19,7 +18,7 @@
 
 import { isUtf8 } from "node:buffer";
 import { globSync } from "node:fs";
-import { dirname, isAbsolute, matchesGlob, normalize, relative, resolve } from "node:path";
+import { dirname, relative, resolve } from "node:path";
 
 import { isJsonObject } from "../domain/json.ts";
 import type { FileBytes } from "../settings/config-path.ts";
@@ -57,12 +56,10 @@ interface IncludeOptions {
   readonly override: readonly string[] | null;
   /** @param path absolute */
   readonly read: (path: string) => FileBytes;
-  /** The only files that patterns may match, by absolute path; null to look in folders. */
-  readonly only: readonly string[] | null;
 }
 
 /** @param tree the content of the configuration file */
-export function included(tree: unknown, { file, override, read, only }: IncludeOptions): Included {
+export function included(tree: unknown, { file, override, read }: IncludeOptions): Included {
   const own = isJsonObject(tree) && Array.isArray(tree.include) ? tree.include : [];
   const patterns: readonly unknown[] = override ?? own;
   const folder = dirname(file);
@@ -73,7 +70,7 @@ export function included(tree: unknown, { file, override, read, only }: IncludeO
     // Values of other types are reported when settings are decoded.
     if (typeof pattern !== "string" || pattern === "" || pattern.includes("${")) continue;
     const isPattern = /[*?]/.test(pattern);
-    const found = isPattern ? matches(pattern, folder, only) : [pattern];
+    const found = isPattern ? globSync(pattern, { cwd: folder }).sort() : [pattern];
     if (isPattern) folders.add(resolve(folder, dirname(pattern)));
     for (const path of found) paths.add(resolve(folder, path));
     if (paths.size <= FILES_MAX) continue;
@@ -87,13 +84,6 @@ export function included(tree: unknown, { file, override, read, only }: IncludeO
     problems.push(...merged.add(relative(folder, path), read(path)));
   }
   return { tree: merged.tree(), problems, folders: [...folders], entries: merged.entries };
-}
-
-/** Returns paths that are relative to the folder, or absolute. */
-function matches(pattern: string, folder: string, only: readonly string[] | null): string[] {
-  if (only === null) return globSync(pattern, { cwd: folder }).sort();
-  const named = only.map((path) => (isAbsolute(pattern) ? path : relative(folder, path)));
-  return named.filter((path) => matchesGlob(path, normalize(pattern))).sort();
 }
 
 class Merged {

@@ -28,8 +28,6 @@ interface Filled {
   /** The strings of the file into which a value was inserted, by path. */
   readonly origins: ReadonlyMap<string, Origin>;
   readonly problems: readonly Problem[];
-  /** All values that were inserted from variables and files. They may contain secrets. */
-  readonly taken: readonly string[];
 }
 
 type Report = (problem: Omit<Problem, "path">) => void;
@@ -37,7 +35,6 @@ type Report = (problem: Omit<Problem, "path">) => void;
 export function fill(tree: unknown, env: Environment, readFile: ReadFile): Filled {
   const origins = new Map<string, Origin>();
   const problems: Problem[] = [];
-  const taken: string[] = [];
   const walked: (string | number)[] = [];
   const inner = (node: unknown, key: string | number): unknown => {
     walked.push(key);
@@ -60,11 +57,10 @@ export function fill(tree: unknown, env: Environment, readFile: ReadFile): Fille
       if (inside === undefined) return "${";
       const isFile = inside.startsWith(FILE);
       const found = isFile ? ofFile(inside, readFile, report) : ofVariable(inside, env, report);
-      if (found !== null) taken.push(found);
       return found ?? match;
     });
   };
-  return { tree: walk(tree), origins, problems, taken };
+  return { tree: walk(tree), origins, problems };
 }
 
 /** Matches `$${`, or `${` with its content and with its closing brace, if there is one. */

@@ -17,7 +17,7 @@ import { configHash } from "./hash.ts";
 import { type Included, included, writtenAt } from "./include.ts";
 import type { Environment } from "./interpolate.ts";
 import { type Given, parseConfig } from "./parse.ts";
-import { readYaml, type Yaml } from "./yaml.ts";
+import { readYaml } from "./yaml.ts";
 
 export type Loaded = {
   /**
@@ -25,8 +25,6 @@ export type Loaded = {
    * read are included, because a change of any of these files may change the configuration.
    */
   readonly files: readonly string[];
-  /** All values that were inserted from variables and files. They may contain secrets. */
-  readonly taken: readonly string[];
 } & (
   | {
       readonly kind: "config";
@@ -47,9 +45,6 @@ export type Loaded = {
   | { readonly kind: "invalid"; readonly problems: readonly LocatedProblem[] }
 );
 
-/** Reads the configuration again, or the given content instead of its file. Never throws. */
-export type Load = (given?: Pick<LoadOptions, "content" | "yaml" | "only">) => Loaded;
-
 export interface LoadOptions {
   /** Path of the YAML file. */
   readonly file: string;
@@ -57,23 +52,14 @@ export interface LoadOptions {
   readonly env: Environment;
   /** If set, used instead of the file's content. Relative paths are still relative to the file's folder. */
   readonly content?: Buffer;
-  /** The content if it has already been parsed. */
-  readonly yaml?: Yaml;
-  /** Absolute paths of the files that the content may name. Its author may not be allowed to read any others. */
-  readonly only?: readonly string[];
   /** If `kafka`, problems with settings that commands on Kafka do not need are warnings (`parse.ts`). */
   readonly needs?: "all" | "kafka";
 }
 
 /** Does not throw if the configuration is invalid, or if files cannot be read. */
-export function loadConfig(loading: LoadOptions): Loaded {
-  const { file, env, content, yaml: parsedContent, only, needs } = loading;
+export function loadConfig({ file, env, content, needs }: LoadOptions): Loaded {
   const files = new Set([resolve(file)]);
-  const invalid = (
-    found: readonly LocatedProblem[],
-    taken: readonly string[] = [],
-    count = found.length,
-  ): Loaded => {
+  const invalid = (found: readonly LocatedProblem[], count = found.length): Loaded => {
     const problems = found.slice(0, PROBLEMS_MAX);
     const others = {
       path: [],
@@ -83,7 +69,7 @@ export function loadConfig(loading: LoadOptions): Loaded {
     };
     const [expected, hint] = [`at most ${PROBLEMS_MAX} problems`, "repair the others first"];
     if (count > PROBLEMS_MAX) problems.push({ ...others, expected, hint });
-    return { kind: "invalid", problems, files: [...files], taken };
+    return { kind: "invalid", problems, files: [...files] };
   };
   const source: FileBytes = content ? { kind: "bytes", bytes: content } : readBytes(file);
   if (source.kind === "unreadable") {
@@ -93,18 +79,17 @@ export function loadConfig(loading: LoadOptions): Loaded {
   }
   // The file is not decoded, because decoding would change any secret that contains such bytes.
   if (!isUtf8(source.bytes)) return invalid([notUtf8(source.bytes)]);
-  const yaml = parsedContent ?? readYaml(source.bytes.toString());
+  const yaml = readYaml(source.bytes.toString());
   if (yaml.kind === "invalid") return invalid(yaml.problems);
   const folder = dirname(resolve(file));
   const read = (path: string): FileBytes => {
     const named = resolve(folder, path);
     files.add(named);
-    if (only?.includes(named) === false) return NOT_NAMED;
     return readBytes(named);
   };
   const variable = env[variableName(["include"])];
   const override = variable === undefined ? null : listFromText(variable);
-  const options = { file: resolve(file), override, read, only: only ?? null };
+  const options = { file: resolve(file), override, read };
   const { tree, problems, folders, entries } = included(yaml.tree, options);
   for (const each of folders) files.add(each);
   const parsed = parseConfig(tree, env, read, needs);
@@ -116,7 +101,7 @@ export function loadConfig(loading: LoadOptions): Loaded {
   });
   const all = [...problems, ...located].toSorted(byPlace);
   if (parsed.kind === "invalid" || (all.length > 0 && needs !== "kafka")) {
-    return invalid(all, parsed.taken, problems.length + wrong.length);
+    return invalid(all, problems.length + wrong.length);
   }
   const { given } = parsed;
   const { audience } = parsed.config;
@@ -174,11 +159,6 @@ function notUtf8(bytes: Buffer): LocatedProblem {
     file: null,
   };
 }
-
-const NOT_NAMED: FileBytes = {
-  kind: "unreadable",
-  why: "only files that the current configuration names can be used here",
-};
 
 /** A configuration file is never this large. A larger one is not read. */
 const FILE_BYTES_MAX = 64 * 1_048_576;

@@ -43,10 +43,7 @@ export interface Given {
   readonly entries?: ReadonlyMap<string, { readonly file: string }>;
 }
 
-export type Parsed = {
-  /** All values that were inserted from variables and files. They may contain secrets. */
-  readonly taken: readonly string[];
-} & (
+export type Parsed =
   | {
       readonly kind: "config";
       readonly config: Config;
@@ -56,8 +53,7 @@ export type Parsed = {
       /** Problems with settings that are not needed. */
       readonly ignored: readonly Problem[];
     }
-  | { readonly kind: "invalid"; readonly problems: readonly Problem[] }
-);
+  | { readonly kind: "invalid"; readonly problems: readonly Problem[] };
 
 /** The setting, then its section, then what refers to that section. */
 const CUTS_MAX = 4;
@@ -76,7 +72,6 @@ export function parseConfig(
   const origins = new Map([...filled.origins, ...overridden.origins]);
   // If the environment overrides a setting, the variables in the file's value are not needed.
   const missing = filled.problems.filter(({ path }) => !isWithin(overridden.origins, path));
-  const { taken } = filled;
   let found = decodeTree(tree, missing, { origins, readFile });
   const ignored = found.problems;
   for (let cuts = 0; needs === "kafka" && cuts < CUTS_MAX; cuts += 1) {
@@ -85,7 +80,7 @@ export function parseConfig(
     found = decodeTree(tree, [], { origins, readFile });
   }
   const { decoded, problems, doubtful } = found;
-  if (decoded === null || problems.length > 0) return { kind: "invalid", problems, taken };
+  if (decoded === null || problems.length > 0) return { kind: "invalid", problems };
   const config = {
     ...decoded,
     destinations: withConsent(decoded.destinations, decoded.consent.required),
@@ -103,7 +98,6 @@ export function parseConfig(
     warnings,
     reminders: missed(config),
     ignored,
-    taken,
   };
 }
 

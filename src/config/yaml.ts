@@ -8,13 +8,11 @@
  */
 
 import {
-  CST,
   type Document,
   isMap,
   isNode,
   isScalar,
   isSeq,
-  Lexer,
   LineCounter,
   parseDocument,
   type YAMLError,
@@ -29,7 +27,7 @@ import {
   PROBLEMS_MAX,
 } from "../settings/problem.ts";
 
-export type Yaml =
+type Yaml =
   | {
       readonly kind: "yaml";
       readonly tree: unknown;
@@ -58,12 +56,9 @@ const OPTIONS = {
  * JSON, in which programs write configurations with thousands of destinations, is also YAML, but the YAML parser needs a
  * second for 10,000 destinations. Only a problem needs the lines, so JSON is parsed as YAML when they are needed.
  */
-export function readYaml(text: string, { isForeign = false } = {}): Yaml {
+export function readYaml(text: string): Yaml {
   const tree = jsonTree(text);
-  if (tree === null) {
-    const found = isForeign ? excess(text) : null;
-    return found === null ? parsed(text) : { kind: "invalid", problems: [unreadable(found)] };
-  }
+  if (tree === null) return parsed(text);
   let full: Yaml | null = null;
   const lineOf = (path: Path): number | null => {
     full ??= parsed(text);
@@ -82,35 +77,6 @@ function jsonTree(text: string): unknown {
   } catch {
     return null;
   }
-}
-
-/** How often a file from somebody else may contain a mark; for brackets, how many may be open at once. */
-const MARKS_MAX = new Map([
-  [":", 200_000],
-  ["&", 1_000],
-  ["*", 1_000],
-  ["[", 100],
-  ["{", 100],
-]);
-const OPENED_BY = new Map([
-  ["]", "["],
-  ["}", "{"],
-]);
-
-/** Counts before parsing, because a small file can take long to parse. Returns null if no mark is too frequent. */
-function excess(text: string): string | null {
-  const counts = new Map<string, number>();
-  const count = (mark: string, by: number) => counts.set(mark, (counts.get(mark) ?? 0) + by);
-  let before = "";
-  for (const token of new Lexer().lex(text)) {
-    const mark = before === CST.SCALAR ? "" : token.charAt(0);
-    before = token;
-    count(mark, 1);
-    count(OPENED_BY.get(mark) ?? "", -1);
-    const most = MARKS_MAX.get(mark) ?? Number.POSITIVE_INFINITY;
-    if ((counts.get(mark) ?? 0) > most) return `more than ${most} times ${mark}`;
-  }
-  return null;
 }
 
 function parsed(text: string): Yaml {

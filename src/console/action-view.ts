@@ -59,17 +59,6 @@ export type Action<When = string> =
   | ({ readonly action: "resume-replay"; readonly destination: string | null } & NamedReplay)
   | { readonly action: "approve"; readonly audience: string; readonly syncId: string };
 
-/** Compares what another configuration would do with past calls. Changes nothing, and does not store the file. */
-export interface ComparingCalls {
-  readonly action: "compare-calls";
-  readonly since: string;
-  /** The share of calls to compare, above 0 and at most 1. */
-  readonly share: number;
-}
-
-/** The work of a job. */
-export type JobAction = Action | ComparingCalls;
-
 export interface NamedReplay {
   readonly kind: "calls" | "dead-letters";
   readonly replay: string;
@@ -78,7 +67,7 @@ export interface NamedReplay {
 /** A job in progress, or one that has ended. */
 export interface JobView {
   readonly id: string;
-  readonly action: JobAction;
+  readonly action: Action;
   readonly startedAt: string;
   readonly endedAt: string | null;
   readonly state: "running" | "done" | "failed" | "stopped";

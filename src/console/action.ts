@@ -12,7 +12,7 @@
 import { CALL_TYPES } from "../domain/call.ts";
 import { describe, isJsonObject, type JsonObject } from "../domain/json.ts";
 import { isoTimestamp, readTimestamp } from "../domain/timestamp.ts";
-import type { Action, JobAction } from "./action-view.ts";
+import type { Action } from "./action-view.ts";
 
 export type ReadAction =
   | { readonly kind: "action"; readonly action: Action }
@@ -215,10 +215,8 @@ function parse(body: string): unknown {
 }
 
 /** The key of a job, which consists of its kind and its subject. Only one job with the same key runs at a time. */
-export function keyOf(action: JobAction): string {
+export function keyOf(action: Action): string {
   switch (action.action) {
-    case "compare-calls":
-      return "comparison of past calls";
     case "approve":
       return `approval of ${action.audience}`;
     case "replay-dead-letters":

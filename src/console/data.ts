@@ -2,30 +2,23 @@
  * Handles queries to which the console gets one response instead of a stream. At most four queries run at a time,
  * because reading from Kafka is expensive.
  *
- *   name            body            result
- *   dead-letters    -               the dead letters that match the filters
- *   audiences       -               all audiences
- *   configuration   -               the file, with secrets hidden
- *   call            -               the timeline of a call, by its message ID
- *   calls           -               the latest calls, or those of the user with the given hash
- *   attempts        -               the latest attempts of a destination
- *   user            a user ID       the hash of the ID, for the address
- *   changes         a file          what a reload of that file would change
+ *   name            result
+ *   dead-letters    the dead letters that match the filters
+ *   audiences       all audiences
+ *   configuration   the file, with secrets hidden
+ *   call            the timeline of a call, by its message ID
+ *   calls           the latest calls, or those of the user with the given hash
+ *   attempts        the latest attempts of a destination
  */
 
 import { createHmac } from "node:crypto";
 
 import type { CallQuery, ConsoleReader, DeadLettersQuery } from "./ports.ts";
-import type { DataName, SentName } from "./routes.ts";
+import type { DataName } from "./routes.ts";
 
 /** Maximum number of concurrent reads of Kafka. */
 const CONCURRENT_MAX = 4;
 const HASH_DIGITS = 32;
-/** The maximum size of a body. */
-export const SENT_MAX_BYTES: Readonly<Record<SentName, number>> = {
-  user: 4_096,
-  changes: 4 * 1_048_576,
-};
 
 export interface DataDeps {
   readonly reader: ConsoleReader;
@@ -36,15 +29,6 @@ export interface DataDeps {
 /** Creates the handlers of queries. They return null if too many other reads are in progress. */
 export function createData({ reader, token }: DataDeps) {
   let inProgress = 0;
-  const bounded = async (work: () => Promise<object>): Promise<object | null> => {
-    if (inProgress >= CONCURRENT_MAX) return null;
-    inProgress += 1;
-    try {
-      return await work();
-    } finally {
-      inProgress -= 1;
-    }
-  };
   const read = (name: DataName, query: URLSearchParams, signal: AbortSignal): Promise<object> => {
     switch (name) {
       case "dead-letters":
@@ -67,12 +51,15 @@ export function createData({ reader, token }: DataDeps) {
   };
   return {
     /** @param signal aborts when no request is waiting for the result any more. */
-    read: (name: DataName, query: URLSearchParams, signal: AbortSignal) =>
-      bounded(() => read(name, query, signal)),
-    sent: (name: SentName, body: Buffer) =>
-      name === "user"
-        ? Promise.resolve({ hash: userHash(body.toString(), token) })
-        : bounded(() => reader.changes(body)),
+    read: async (name: DataName, query: URLSearchParams, signal: AbortSignal) => {
+      if (inProgress >= CONCURRENT_MAX) return null;
+      inProgress += 1;
+      try {
+        return await read(name, query, signal);
+      } finally {
+        inProgress -= 1;
+      }
+    },
   };
 }
 
@@ -88,7 +75,7 @@ function callQuery(query: URLSearchParams): CallQuery {
   return { messageId: query.get("id") ?? "", sinceMs: sinceOf(query) };
 }
 
-export function sinceOf(query: URLSearchParams): number {
+function sinceOf(query: URLSearchParams): number {
   const since = query.get("since") ?? "";
   const known = Object.entries(SINCE).find(([name]) => name === since);
   return known?.[1] ?? SINCE["1d"];

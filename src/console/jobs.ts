@@ -1,6 +1,5 @@
 /**
- * Keeps the actions and comparisons that are in progress and the latest ones that have ended, only in the memory of
- * this process.
+ * Keeps the actions that are in progress and the latest ones that have ended, only in the memory of this process.
  *
  *   an action                                         result
  *   with the kind and destination of one in progress  rejected (409)
@@ -19,7 +18,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Sender } from "./access.ts";
 import { keyOf } from "./action.ts";
-import type { Action, JobAction, JobView, NamedReplay } from "./action-view.ts";
+import type { Action, JobView, NamedReplay } from "./action-view.ts";
 import type { ActionProgress, ActionRunner, Work } from "./ports.ts";
 
 const RUNNING_MAX = 8;
@@ -48,14 +47,6 @@ export class Jobs implements AsyncDisposable {
   }
 
   begin(action: Action, sender: Sender): Begun {
-    return this.beginWork(action, () => this.#deps.runner.begin(action), sender);
-  }
-
-  /**
-   * Starts a job, or rejects it. @param prepare returns the work, or throws an Error whose message becomes the
-   * reason of the rejection.
-   */
-  beginWork(action: JobAction, prepare: () => Work, sender: Sender): Begun {
     const running = this.#jobs.filter(({ isRunning }) => isRunning);
     const key = keyOf(action);
     if (running.some((job) => keyOf(job.action) === key)) {
@@ -66,7 +57,7 @@ export class Jobs implements AsyncDisposable {
     }
     let work: Work;
     try {
-      work = prepare();
+      work = this.#deps.runner.begin(action);
     } catch (error) {
       return rejected(400, asError(error).message);
     }
@@ -83,11 +74,6 @@ export class Jobs implements AsyncDisposable {
     const job = this.#jobs.find((each) => each.id === id && each.isRunning);
     job?.stop();
     return job !== undefined;
-  }
-
-  /** Returns null if no job with this ID is kept. */
-  view(id: string): JobView | null {
-    return this.#jobs.find((each) => each.id === id)?.view ?? null;
   }
 
   /** The latest first. */
@@ -123,7 +109,7 @@ export class Jobs implements AsyncDisposable {
 
 class Job implements ActionProgress {
   readonly id: string;
-  readonly action: JobAction;
+  readonly action: Action;
   ended: Promise<void> = Promise.resolve();
   readonly #deps: Omit<JobsDeps, "runner">;
   readonly #onChange: () => void;
@@ -136,7 +122,7 @@ class Job implements ActionProgress {
   #count: number | null = null;
   #unfinished: NamedReplay | null = null;
 
-  constructor(action: JobAction, deps: Omit<JobsDeps, "runner">, onChange: () => void) {
+  constructor(action: Action, deps: Omit<JobsDeps, "runner">, onChange: () => void) {
     this.id = deps.newId();
     this.action = action;
     this.#deps = deps;

@@ -7,11 +7,8 @@ import type {
   AudienceView,
   CallsView,
   CallView,
-  ChangesView,
-  ComparedCallsView,
   ConfigurationView,
   DeadLettersView,
-  ProblemsView,
 } from "./query-view.ts";
 import type { ConsoleSnapshot } from "./view.ts";
 
@@ -42,24 +39,6 @@ export interface CallsQuery {
   readonly sinceMs: number;
 }
 
-export interface ComparedCallsQuery {
-  /** Milliseconds since the epoch. */
-  readonly sinceMs: number;
-  /** The share of calls to compare, above 0 and at most 1. */
-  readonly share: number;
-}
-
-export type PreparedComparison =
-  | ProblemsView
-  | {
-      readonly kind: "prepared";
-      /** Resolves with null if the signal aborted. */
-      readonly compare: (
-        progress: Pick<ActionProgress, "follow">,
-        signal: AbortSignal,
-      ) => Promise<ComparedCallsView | null>;
-    };
-
 export interface ConsoleReader {
   /** Reads Kafka and the processes. */
   readonly pollOnce: (signal: AbortSignal) => Promise<Poll>;
@@ -74,16 +53,6 @@ export interface ConsoleReader {
   readonly call: (query: CallQuery, signal: AbortSignal) => Promise<CallView>;
   readonly latestCalls: (query: CallsQuery, signal: AbortSignal) => Promise<CallsView>;
   readonly attempts: (destination: string, signal: AbortSignal) => Promise<AttemptsView>;
-  /**
-   * Finds out what a reload would change, without applying anything. @param content the content of a configuration
-   * file.
-   */
-  readonly changes: (content: Buffer) => Promise<ChangesView>;
-  /** Prepares a comparison of past calls. @param content the content of a configuration file. */
-  readonly compareCalls: (
-    content: Buffer,
-    query: ComparedCallsQuery,
-  ) => Promise<PreparedComparison>;
   readonly configuration: () => Promise<ConfigurationView>;
 }
 

@@ -11,13 +11,11 @@
  *   /api/events?of=VIEW                  server-sent events of a view
  *   /api/actions                         GET: the jobs; POST: starts one
  *   /api/actions/ID                      DELETE: stops it
- *   /api/comparisons                     POST: starts a comparison of past calls with the file in the body
- *   /api/comparisons/ID                  GET: its result; DELETE: stops it
  *   /api/dead-letters, /api/audiences,   JSON
  *     /api/configuration, /api/call,
  *     /api/calls, /api/attempts
- *   /api/user, /api/changes              POST: JSON about the body, which must not appear in addresses
- *                                        and logs; nothing is changed
+ *   /api/user                            POST: the hash of the user ID in the body, which must not appear
+ *                                        in addresses and logs; nothing is changed
  *   any other address of one or two      404 with the document, so that its navigation can be used
  *     parts, such as /nothing
  *   anything else                        404
@@ -31,7 +29,6 @@ const PAGES =
  */
 const DOCUMENT = /^\/(?!api\/|assets\/)[^/]*(?:\/[^/]+)?$/;
 const ASSET = /^\/assets\/([\w-]+\.[\w.-]+)$/;
-const COMPARISONS = /^\/api\/comparisons(?:\/([\da-f-]{36}))?$/;
 const ACTIONS = /^\/api\/actions(?:\/([\da-f-]{36}))?$/;
 
 export type View =
@@ -46,14 +43,9 @@ export type Route =
   | { readonly kind: "session" }
   | { readonly kind: "events"; readonly view: View }
   | { readonly kind: "data"; readonly name: DataName; readonly query: URLSearchParams }
-  | { readonly kind: "sent"; readonly name: SentName }
+  | { readonly kind: "user" }
   /** If `id` is null, the route is for all actions. */
   | { readonly kind: "actions"; readonly id: string | null }
-  | {
-      readonly kind: "comparisons";
-      readonly id: string | null;
-      readonly query: URLSearchParams;
-    }
   | { readonly kind: "unknown" };
 
 const DATA_NAMES = [
@@ -66,9 +58,6 @@ const DATA_NAMES = [
 ] as const;
 export type DataName = (typeof DATA_NAMES)[number];
 
-const SENT_NAMES = ["user", "changes"] as const;
-export type SentName = (typeof SENT_NAMES)[number];
-
 export function routeOf(target: string): Route {
   // Only the path and the query are used, so any host can be inserted here.
   const base = "http://console.invalid";
@@ -79,20 +68,15 @@ export function routeOf(target: string): Route {
   const asset = ASSET.exec(pathname)?.[1];
   if (asset !== undefined) return { kind: "asset", name: asset };
   if (pathname === "/api/session") return { kind: "session" };
+  if (pathname === "/api/user") return { kind: "user" };
   if (pathname === "/api/events") {
     const view = viewOf(searchParams);
     return view === null ? { kind: "unknown" } : { kind: "events", view };
   }
   const actions = ACTIONS.exec(pathname);
   if (actions !== null) return { kind: "actions", id: actions[1] ?? null };
-  const comparisons = COMPARISONS.exec(pathname);
-  if (comparisons !== null) {
-    return { kind: "comparisons", id: comparisons[1] ?? null, query: searchParams };
-  }
   const data = DATA_NAMES.find((name) => pathname === `/api/${name}`);
   if (data !== undefined) return { kind: "data", name: data, query: searchParams };
-  const sent = SENT_NAMES.find((name) => pathname === `/api/${name}`);
-  if (sent !== undefined) return { kind: "sent", name: sent };
   if (!DOCUMENT.test(pathname)) return { kind: "unknown" };
   return { kind: "page", isDeep: pathname.includes("/", 1), exists: PAGES.test(pathname) };
 }

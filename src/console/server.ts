@@ -23,8 +23,7 @@ import {
   sessionOf,
 } from "./access.ts";
 import { readAction } from "./action.ts";
-import { Comparisons, handleComparison } from "./comparison-routes.ts";
-import { createData, SENT_MAX_BYTES } from "./data.ts";
+import { createData, userHash } from "./data.ts";
 import { eventStreams, type ServerDeps } from "./http.ts";
 import type { Jobs } from "./jobs.ts";
 import type { ConsoleConfig } from "./ports.ts";
@@ -39,10 +38,11 @@ import {
   SECURITY_HEADERS,
   text,
 } from "./responses.ts";
-import { type Route, routeOf, type SentName } from "./routes.ts";
+import { type Route, routeOf } from "./routes.ts";
 import type { Session } from "./view.ts";
 
 const TOKEN_MAX_BYTES = 1_024;
+const USER_ID_MAX_BYTES = 4_096;
 const HEADERS_LIMIT_MS = 10_000;
 const REQUEST_LIMIT_MS = 30_000;
 const CONNECTIONS_MAX = 256;
@@ -62,9 +62,8 @@ export async function startServer(deps: ServerDeps, config: ConsoleConfig): Prom
   const streams = eventStreams(deps);
   const ended = new AbortController();
   const data = createData({ reader: deps.reader, token });
-  const comparisons = new Comparisons(deps);
   const guesses = { lines: new LineLimit(1), delay: createPenaltyDelay(deps.clock) };
-  const world = { ...deps, config, streams, data, comparisons, guesses, ended: new Map() };
+  const world = { ...deps, config, streams, data, guesses, ended: new Map() };
   const server = createServer(
     { headersTimeout: HEADERS_LIMIT_MS, requestTimeout: REQUEST_LIMIT_MS },
     (request, response) => {
@@ -99,7 +98,6 @@ interface World extends ServerDeps {
   readonly config: ConsoleConfig;
   readonly streams: ReturnType<typeof eventStreams>;
   readonly data: ReturnType<typeof createData>;
-  readonly comparisons: Comparisons;
   readonly guesses: { readonly lines: LineLimit; readonly delay: PenaltyDelay };
   /** The ended sessions, each with the time at which it would have ended anyway. */
   readonly ended: Map<string, number>;
@@ -145,9 +143,8 @@ async function respond(
 ): Promise<HttpResponse> {
   if (access.kind === "rejected") return json(access.status, { error: access.why });
   if (route.kind === "actions") return await handleAction(request, route, world);
-  if (route.kind === "comparisons") return await handleComparison(request, route, world);
   if (route.kind === "session") return await session(request, access.isKnown, world);
-  if (route.kind === "sent") return await sent(request, route.name, world);
+  if (route.kind === "user") return await user(request, world.config);
   if (request.method !== "GET" && request.method !== "HEAD") {
     return text(405, "Only GET and HEAD are allowed here.", { allow: "GET, HEAD" });
   }
@@ -218,19 +215,17 @@ async function wrongToken(
   await guesses.delay.wait(socket, sender.from);
 }
 
-async function sent(
+/** Responds with the hash of the user ID in the body, for the address. */
+async function user(
   request: IncomingMessage,
-  name: SentName,
-  { data }: World,
+  { token }: Pick<ConsoleConfig, "token">,
 ): Promise<HttpResponse> {
   if (request.method !== "POST") return text(405, "Only POST is allowed here.", { allow: "POST" });
-  const body = await readBody(request, SENT_MAX_BYTES[name]);
+  const body = await readBody(request, USER_ID_MAX_BYTES);
   if (body === null) {
-    return json(413, {
-      error: `The maximum is ${SENT_MAX_BYTES[name].toLocaleString("en")} bytes.`,
-    });
+    return json(413, { error: `The maximum is ${USER_ID_MAX_BYTES.toLocaleString("en")} bytes.` });
   }
-  return dataResponse(await data.sent(name, body));
+  return json(200, { hash: userHash(body.toString(), token) });
 }
 
 function dataResponse(found: object | null): HttpResponse {

@@ -18,7 +18,7 @@
 
 import { setTimeout as timer } from "node:timers/promises";
 import type { Config } from "../config/config.ts";
-import type { Load } from "../config/load.ts";
+import type { Loaded } from "../config/load.ts";
 import type { RunningOperatorActions } from "../control/follow-operator-actions.ts";
 import type { StageName } from "../domain/stages.ts";
 import { type Waiting, waitForBrokers } from "../kafka/cluster/wait-for-brokers.ts";
@@ -73,7 +73,7 @@ const PRODUCER_CLOSE_LIMIT_MS = 3_000;
  */
 export async function run(
   configuration: Configuration,
-  load: Load,
+  load: () => Loaded,
   stages: readonly StageName[],
   signal: AbortSignal,
   log: Log = createLog(configuration.config.log.level),
@@ -119,7 +119,7 @@ export async function run(
     using actions = await configuredOperatorActions(config, { ...shared, cluster, health }, stages);
     if (actions !== null) announcing.compare(actions);
     const deps = { ...shared, onFatal: fatal.resolve, ...present({ schemas, tracing, actions }) };
-    const itself = ownProcess(() => current, { reloads, configuration, load, file, admin });
+    const itself = ownProcess(() => current, { reloads, configuration, load, admin });
     for await (const stage of startStages(stages, deps, config, { own: itself, patiently })) {
       running.push(stage);
       const { name, healthProblems: own } = stage;
@@ -181,13 +181,12 @@ function announceStart(
 /** Describes the process that serves the console, in the form that the console shows. */
 function ownProcess(
   config: () => Config,
-  { reloads, configuration, load, file, admin }: OwnParts,
+  { reloads, configuration, load, admin }: OwnParts,
 ): SharedServices {
   const hash = () => reloads.running()?.hash ?? configuration.hash;
   return {
     current: () => ({ config: config(), hash: hash() }),
     load,
-    file: file ?? "",
     admin: askedAt(admin),
   };
 }
@@ -195,8 +194,7 @@ function ownProcess(
 interface OwnParts {
   readonly reloads: Pick<ReloadCauses, "running">;
   readonly configuration: Configuration;
-  readonly load: Load;
-  readonly file: string | null;
+  readonly load: () => Loaded;
   readonly admin: { readonly host: string; readonly port: number };
 }
 

@@ -6,7 +6,7 @@
 
 import { join } from "node:path";
 import type { Config } from "../config/config.ts";
-import type { Load } from "../config/load.ts";
+import type { Loaded } from "../config/load.ts";
 import type { ConsoleReaderOptions } from "../console/read/console-reader.ts";
 import { openTransport } from "../destinations/index.ts";
 import { isAttempted } from "../domain/destination.ts";
@@ -49,9 +49,7 @@ interface World {
 /** The parts of this process that all stages share. The console queries this process like any other. */
 export interface SharedServices {
   readonly current: () => { readonly config: Config; readonly hash: string };
-  readonly load: Load;
-  /** The configuration file. */
-  readonly file: string;
+  readonly load: () => Loaded;
   /** The process's own admin port. */
   readonly admin: string;
 }

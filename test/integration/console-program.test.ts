@@ -1,8 +1,6 @@
 // The console of the real program on a real Kafka, in a real Chromium: each view while calls are published, a failing
 // destination, values that contain scripts, a thousand destinations, and an outage of Kafka.
 
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -25,8 +23,6 @@ const SOON = { timeout: 60_000, interval: 250 };
 const START_LIMIT_MS = 300_000;
 const TEST_LIMIT_MS = 300_000;
 const USER = "ada@example.com";
-/** A reference to the environment, in YAML. */
-const TAKEN = "'$" + "{HOME}'";
 const SCRIPT_ID = "m-<script>document.title='run'</script>";
 
 /** The limit of a view that is not updated automatically. */
@@ -215,37 +211,6 @@ test(
 );
 
 test(
-  "a file is compared, the result is sentences, and nothing of the process is shown",
-  async ({ skip }) => {
-    const { config, world } = there(skip);
-    const stolen = join(world.directory, "stolen");
-    writeFileSync(stolen, SECRET);
-    await using view = await open("/configuration");
-    const { page } = view;
-    const text = page.getByLabel("or its content");
-    const compare = async (yaml: string, words: string) => {
-      await text.fill(yaml);
-      await page.getByRole("button", { name: "Compare", exact: true }).click();
-      await page.getByText(words).first().waitFor();
-    };
-    await compare(config, "A reload would change nothing.");
-    await compare(
-      config.replace("id: sheet, type", "id: sheets, type").replace("picky, sheet]", "picky]"),
-      "sheets is added",
-    );
-    await page.getByText("sheet is removed").waitFor();
-    await compare(config.replace("partitions: 1", "partitions: 2"), "kafka.partitions");
-    const thief = config.replace("brokers: [", `topicPrefix: "\${file:${stolen}}", brokers: [`);
-    await compare(thief, "only files that the current configuration names can be used here");
-    const path = config.replace("id: sheet,", `id: ${TAKEN},`);
-    await compare(path, "This file is invalid");
-    expect(await page.content()).not.toContain(`"${process.env.HOME}"`);
-    expect(view.errors).toEqual([]);
-  },
-  TEST_LIMIT_MS,
-);
-
-test(
   "all of it is done by keyboard",
   async ({ skip }) => {
     there(skip);
@@ -323,41 +288,6 @@ test(
     expect(await routing.getByRole("row", { name: /^sheet Gets it named-true/ }).count()).toBe(1);
     expect(await brokenLooks(page)).toEqual([]);
     expect([...view.errors, ...ofCall.errors]).toEqual([]);
-  },
-  TEST_LIMIT_MS,
-);
-
-test(
-  "past calls are compared by a proposed file, which is only read",
-  async ({ skip }) => {
-    const { call, config, url } = there(skip);
-    await call("m-compared", USER, "Compared");
-    const sheet = "name: Sheet }";
-    const rule = `{ name: f, if: "event = 'Compared'", drop: true }`;
-    const proposed = config.replace(sheet, `name: Sheet, filters: [${rule}] }`);
-    const headers = { "x-switchyard-console": "1" };
-    const found = async () => {
-      const path = new URL("/api/comparisons?since=1h", url);
-      const started = await fetch(path, { method: "POST", headers, body: proposed });
-      const { id } = (await started.json()) as { id: string };
-      const read = async () => {
-        const { job, result } = (await (
-          await fetch(new URL(`/api/comparisons/${id}`, url))
-        ).json()) as { job: { state: string }; result: { destinations: object[] } | null };
-        return job.state === "running" ? null : (result?.destinations ?? job.state);
-      };
-      await expect.poll(read, SOON).not.toBeNull();
-      return await read();
-    };
-    const calls = { count: 1, examples: ["m-compared"] };
-    await expect.poll(found, SOON).toEqual([
-      {
-        destination: "sheet",
-        gained: { count: 0, examples: [] },
-        lost: [{ reason: "filtered", ...calls }],
-        changed: { count: 0, examples: [], properties: [] },
-      },
-    ]);
   },
   TEST_LIMIT_MS,
 );

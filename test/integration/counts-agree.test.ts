@@ -5,7 +5,6 @@ import { randomUUID } from "node:crypto";
 import { expect, onTestFinished, test } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
 import { createConsoleReader } from "../../src/console/read/console-reader.ts";
-import { inspectIn } from "../../src/console/read/inspect.ts";
 import { earlyReleaseRecord, releasedRecord } from "../../src/control/operator-actions.ts";
 import { deliveryHeaders } from "../../src/domain/delivery.ts";
 import type { DestinationId, MessageId } from "../../src/domain/ids.ts";
@@ -47,7 +46,6 @@ async function saidBy(world: ProgramWorld, kafka: Kafka, admins: readonly string
       return loaded;
     },
     load: () => loadConfig({ file: world.file, env: {} }),
-    inspect: inspectIn(world.file),
     admins,
     useKafka: (work) => work(kafka),
   });

@@ -10,7 +10,6 @@ import { expect, onTestFinished, test } from "vitest";
 import { runProgram } from "../../src/cli/program.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { createConsoleReader } from "../../src/console/read/console-reader.ts";
-import { inspectIn } from "../../src/console/read/inspect.ts";
 import type { ConsoleSnapshot } from "../../src/console/view.ts";
 import { deliveryHeaders } from "../../src/domain/delivery.ts";
 import type { DestinationStateName, HoldReason } from "../../src/domain/destination-status.ts";
@@ -223,7 +222,6 @@ async function consoleSnapshot({ kafka, file, admin }: Asked): Promise<ConsoleSn
       return loaded;
     },
     load,
-    inspect: inspectIn(file),
     admins: [admin],
     useKafka: (work) => work(kafka),
   });

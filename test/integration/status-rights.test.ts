@@ -9,7 +9,6 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runProgram } from "../../src/cli/program.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { createConsoleReader } from "../../src/console/read/console-reader.ts";
-import { inspectIn } from "../../src/console/read/inspect.ts";
 import { resumeRecord } from "../../src/control/operator-actions.ts";
 import { deliveryHeaders } from "../../src/domain/delivery.ts";
 import type { DestinationId, MessageId } from "../../src/domain/ids.ts";
@@ -130,13 +129,7 @@ async function seen() {
   const kafka: Kafka = createKafka(kafkaConnection(loaded.config), quiet);
   await using _closing = { [Symbol.asyncDispose]: () => kafka.close() };
   const useKafka = <Result>(work: (one: Kafka) => Promise<Result>) => work(kafka);
-  const reader = createConsoleReader({
-    current: () => loaded,
-    load,
-    inspect: inspectIn(file),
-    admins: [],
-    useKafka,
-  });
+  const reader = createConsoleReader({ current: () => loaded, load, admins: [], useKafka });
   const page = (await reader.pollOnce(never)).snapshot;
   const report = JSON.parse(json.output()) as StatusReport;
   return { exits, text: text.output(), report, page };

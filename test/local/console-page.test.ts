@@ -133,11 +133,6 @@ function showEverything(): void {
   const attempt = { at: SINCE, messageId: "m-1", attempt: 3, decision: "retry", retryAt: SINCE };
   const attempts = [{ ...attempt, text: "flaky-hook[1] 503 in 21 ms", tone: "warn" }] as const;
   site.data.attempts = { isOn: true, attempts, since: SINCE, isCut: false };
-  site.data.changes = {
-    ...{ kind: "changes", hash: "0123456789ab", isSame: false },
-    atOnce: [{ title: "Destinations", lines: ["crm is added"] }],
-    needsRestart: ["kafka.topicPrefix"],
-  };
   site.data.audiences = [
     {
       ...{ id: "vip", name: "VIP", key: "vip", members: 12_000, openSyncId: null },
@@ -305,15 +300,6 @@ test.for([
     expect(await page.getByLabel(label).inputValue()).toBe("a/b");
   },
 );
-
-test("a slash in a text area stays there", async ({ skip }) => {
-  if (browser === null) return skip(NO_CHROMIUM);
-  await using opened = await open("/configuration");
-  const area = opened.page.locator("textarea");
-  await area.click();
-  await opened.page.keyboard.type("https://a");
-  expect(await area.inputValue()).toBe("https://a");
-});
 
 test.for([1_280, 1_440])("at %i pixels, no heading is cut off", async (width, { skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
@@ -500,84 +486,6 @@ test("on a phone no cell of a table covers another one", async ({ skip }) => {
     });
   })`);
   expect(overlaps).toEqual([]);
-});
-
-test("what a file would change is said, of a file that is chosen or pasted", async ({ skip }) => {
-  if (browser === null) return skip(NO_CHROMIUM);
-  showEverything();
-  await using opened = await open("/configuration");
-  const { page } = opened;
-  const sent: (string | null)[] = [];
-  page.on("request", (request) => {
-    if (request.method() === "POST") sent.push(request.postData());
-  });
-  await page.getByLabel("or its content").fill("kafka: {}");
-  await page.getByRole("button", { name: "Compare", exact: true }).click();
-  await page.getByText("crm is added").waitFor();
-  await page.getByRole("heading", { name: "Only after a restart" }).waitFor();
-  expect(await brokenRules(page)).toEqual([]);
-  const problems = [{ where: "kafka.brokers", line: 2, text: HOSTILE }];
-  site.data.changes = { kind: "unusable", problems };
-  const file = { name: "new.yaml", mimeType: "text/yaml", buffer: Buffer.from("kafka: []") };
-  await page.getByLabel("File", { exact: true }).setInputFiles(file);
-  await expect.poll(() => page.getByLabel("or its content").inputValue()).toBe("kafka: []");
-  await page.getByRole("button", { name: "Compare", exact: true }).click();
-  await page.getByText("This file is invalid: a reload would reject it.").waitFor();
-  await page.getByText("(line 2)").waitFor();
-  expect(sent).toEqual(["kafka: {}", "kafka: []"]);
-  expect(opened.errors).toEqual([]);
-});
-
-test("past calls by another file: progress, a stop, the result, and its problems", async ({
-  skip,
-}) => {
-  if (browser === null) return skip(NO_CHROMIUM);
-  showEverything();
-  site.data.isComparing = true;
-  await using opened = await open("/configuration");
-  const { page } = opened;
-  await page.getByText(LIVE).waitFor();
-  await page.getByLabel("or its content").fill("kafka: {}");
-  await page.getByLabel("Calls of the last").selectOption("7d");
-  await page.getByLabel("Share of them").selectOption("1%");
-  await page.getByRole("button", { name: "Compare past calls" }).click();
-  const shown = page.getByRole("region", { name: "Comparison of past calls" });
-  await shown.getByText("1,234 records read").waitFor();
-  expect(site.data.compared.at(-1)).toMatchObject({ content: "kafka: {}", query: { share: 0.01 } });
-  await shown.getByRole("button", { name: "Stop" }).click();
-  await shown.getByText("Stopped").waitFor();
-  site.data.isComparing = false;
-  const calls = { count: 2, examples: ["m-1", HOSTILE] };
-  site.data.comparedCalls = {
-    ...{ since: SINCE, share: 0.01, calls: 1_204, withoutSchema: 0, unread: [], others: 3 },
-    destinations: [
-      {
-        destination: "crm-hook",
-        gained: { count: 0, examples: [] },
-        lost: [{ reason: "filtered", ...calls }],
-        changed: { ...calls, properties: [[HOSTILE, 2]] },
-      },
-    ],
-  };
-  await page.getByRole("button", { name: "Compare past calls" }).click();
-  await shown.getByText("Compared 1,204 calls, a share of 1 %, since").waitFor();
-  await shown.getByText("filtered: a filter drops the call").waitFor();
-  await shown.getByText("3 more destinations have differences.").waitFor();
-  const rows = shown.getByRole("table").getByRole("row");
-  expect(await rows.count()).toBe(3);
-  expect(await brokenLooks(page)).toEqual([]);
-  expect(await scriptsRun(page)).toEqual([]);
-  // It is also shown to users who open the console later.
-  await using later = await open("/configuration");
-  await later.page.getByText("filtered: a filter drops the call").waitFor();
-  site.data.changes = {
-    kind: "references",
-    problems: [{ where: "destinations[0].filters[0].if", line: 7, text: "found a reference" }],
-  };
-  await page.getByRole("button", { name: "Compare past calls" }).click();
-  await page.getByText("The console does not compare this file.").waitFor();
-  await page.getByText("destinations[0].filters[0].if").waitFor();
-  expect([...opened.errors, ...later.errors]).toEqual([]);
 });
 
 test("a destination whose attempts are not written down says so", async ({ skip }) => {

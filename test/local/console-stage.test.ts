@@ -7,10 +7,6 @@ import { buffer, text } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 
-import { loadConfig } from "../../src/config/load.ts";
-import { createConsoleReader } from "../../src/console/read/console-reader.ts";
-import { inspectIn } from "../../src/console/read/inspect.ts";
-import { SMALL } from "../support/build/config-source.ts";
 import { startTestConsole, type TestConsole } from "../support/servers/console.ts";
 
 const TOKEN = "0123456789abcdef-token";
@@ -35,7 +31,6 @@ async function send(
 
 const OWN = { "x-switchyard-console": "1" };
 const POLL = { interval: 50 };
-const FILE = "kafka: { brokers: [secret-broker:1] }";
 
 test("the page is the same for everybody, and its files are named by their content", async () => {
   await using page = await startTestConsole({ token: TOKEN });
@@ -53,32 +48,6 @@ test("the page is the same for everybody, and its files are named by their conte
     ]);
   }
   expect(document.body).not.toMatch(/<script(?![^>]*\bsrc=)|<style|\son\w+=|https?:/);
-});
-
-test("a submitted file is read in a worker thread, so that no content blocks the process", async () => {
-  const file = "/nowhere/switchyard.yaml";
-  const load = () => loadConfig({ file, env: {}, content: Buffer.from(SMALL) });
-  const loaded = load();
-  if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));
-  const useKafka = () => Promise.reject(new Error("Kafka is not needed"));
-  const inspect = inspectIn(file);
-  const options = { current: () => loaded, load, inspect, admins: [], useKafka };
-  const reader = createConsoleReader(options);
-  let turns = 0;
-  const turning = setInterval(() => {
-    turns += 1;
-  }, 1);
-  const keys = Array.from({ length: 2_000 }, (_, at) => `k${at}: 1`).join("\n");
-  const found = await reader.changes(Buffer.from(keys));
-  clearInterval(turning);
-  expect(turns).toBeGreaterThan(10);
-  expect(found.kind === "unusable" && found.problems.length).toBe(101);
-  const compared = await reader.compareCalls(Buffer.from(SMALL), { sinceMs: 0, share: 1 });
-  expect(compared.kind).toBe("prepared");
-  expect(await reader.changes(Buffer.from(SMALL))).toMatchObject({ kind: "changes", isSame: true });
-  const many = Array.from({ length: 9 }, () => reader.changes(Buffer.from(SMALL)));
-  const ends = await Promise.allSettled(many);
-  expect(ends.filter(({ status }) => status === "rejected").length).toBe(5);
 });
 
 test("silent connections of one address do not lock out another", async () => {
@@ -130,59 +99,11 @@ test("what may be in no address is sent, bounded, by the page itself", async () 
     send(page.url, path, { method: "POST", headers, body });
   const data = await post("/api/user", "ada@example.com");
   expect(JSON.parse(data.body)).toEqual({ hash: expect.stringMatching(/^[\da-f]{32}$/) });
-  expect((await post("/api/changes", "kafka: {}")).status).toBe(200);
   expect((await post("/api/user", "x".repeat(5_000))).status).toBe(413);
   expect((await post("/api/user", "x", OWN)).status).toBe(401);
   const foreign = { authorization: `Bearer ${TOKEN}` };
-  expect((await post("/api/changes", "x", foreign)).status).toBe(403);
+  expect((await post("/api/user", "x", foreign)).status).toBe(403);
   expect((await send(page.url, "/api/user", { headers: known })).status).toBe(405);
-});
-
-test("whoever may read may compare past calls, on a read-only console, too", async () => {
-  await using page = await startTestConsole({ token: TOKEN });
-  const known = { ...OWN, authorization: `Bearer ${TOKEN}` };
-  const path = "/api/comparisons?since=1h&share=1%25";
-  const post = (body: string, headers: Record<string, string> = known) =>
-    send(page.url, path, { method: "POST", headers, body });
-  expect((await post(FILE, OWN)).status).toBe(401);
-  expect((await post(FILE, { authorization: `Bearer ${TOKEN}` })).status).toBe(403);
-  expect((await post("x".repeat(4 * 1_048_576 + 1))).status).toBe(413);
-  expect(page.data.compared).toEqual([]);
-  page.data.isComparing = true;
-  const begun = await post(FILE);
-  expect(begun.status).toBe(202);
-  const { id } = JSON.parse(begun.body) as { id: string };
-  expect(page.data.compared).toMatchObject([{ content: FILE, query: { share: 0.01 } }]);
-  expect((await post(FILE)).status).toBe(409);
-  const own = `/api/comparisons/${id}`;
-  const running = await send(page.url, own, { headers: known });
-  expect(JSON.parse(running.body)).toMatchObject({ job: { state: "running" }, result: null });
-  expect((await send(page.url, own, { method: "DELETE", headers: known })).status).toBe(204);
-  const read = async () =>
-    JSON.parse((await send(page.url, own, { headers: known })).body) as object;
-  await expect.poll(read, POLL).toMatchObject({ job: { state: "stopped" }, result: null });
-  expect((await send(page.url, own, { method: "DELETE", headers: known })).status).toBe(404);
-  page.data.isComparing = false;
-  const next = JSON.parse((await post(FILE)).body) as { id: string };
-  const result = `/api/comparisons/${next.id}`;
-  await expect
-    .poll(async () => JSON.parse((await send(page.url, result, { headers: known })).body), POLL)
-    .toMatchObject({ job: { state: "done" }, result: page.data.comparedCalls });
-  expect((await send(page.url, own, { headers: known })).status).toBe(404);
-  page.data.changes = { kind: "unusable", problems: [{ where: "kafka", line: 1, text: "no" }] };
-  const invalid = await post(FILE);
-  expect([invalid.status, JSON.parse(invalid.body)]).toEqual([200, page.data.changes]);
-  for (const [method, at] of [
-    ["GET", path],
-    ["PUT", result],
-  ] as const) {
-    expect((await send(page.url, at, { method, headers: known })).status).toBe(405);
-  }
-  // An action is not a comparison of configurations.
-  expect(
-    (await send(page.url, `/api/actions/${next.id}`, { method: "DELETE", headers: known })).status,
-  ).toBe(403);
-  expect(JSON.stringify(page.log.lines)).not.toContain("secret-broker");
 });
 
 test("reading ends for a page that leaves, and others may read then", async () => {

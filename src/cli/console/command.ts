@@ -2,7 +2,6 @@
 
 import { Command } from "commander";
 
-import type { Load } from "../../config/load.ts";
 import {
   type ConfigOption,
   configFile,
@@ -50,7 +49,7 @@ export function consoleCommand(shell: Shell, exit: Exit): Command {
       const { serveConsole } = await import("./serve.ts");
       const [file, { env }] = [configFile(flags, shell), shell];
       using shutdown = shutdownSignal();
-      const load: Load = (given) => loadConfig({ file, env, ...given });
-      exit(await serveConsole({ loaded, load, file, ...flags }, shell, shutdown.signal));
+      const load = () => loadConfig({ file, env });
+      exit(await serveConsole({ loaded, load, ...flags }, shell, shutdown.signal));
     });
 }

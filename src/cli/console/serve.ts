@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { statSync } from "node:fs";
 
 import type { Config } from "../../config/config.ts";
-import type { Load, Loaded } from "../../config/load.ts";
+import type { Loaded } from "../../config/load.ts";
 import { startConfiguredConsole } from "../../console/read/start-console.ts";
 import { withKafka } from "../../operate/connect/cluster.ts";
 import type { ExitStatus, Shell } from "../../operate/connect/shell.ts";
@@ -15,15 +15,14 @@ import { createLog } from "../../telemetry/log.ts";
 
 export interface Serving {
   readonly loaded: Extract<Loaded, { kind: "config" }>;
-  readonly load: Load;
-  readonly file: string;
+  readonly load: () => Loaded;
   readonly admin?: readonly string[];
   readonly port?: number;
 }
 
 /** @throws Error if the port cannot be bound, or if the console's files have not been built. */
 export async function serveConsole(
-  { loaded, load, file, admin = [], port }: Serving,
+  { loaded, load, admin = [], port }: Serving,
   shell: Shell,
   signal: AbortSignal,
 ): Promise<ExitStatus> {
@@ -39,7 +38,7 @@ export async function serveConsole(
   const log = createLog(settings.readOnly ? "warn" : "info", { write: shell.err });
   try {
     await using running = await startConfiguredConsole(
-      { current, load, file, admins, useKafka: connection.read },
+      { current, load, admins, useKafka: connection.read },
       { clock: systemClock, log },
       port,
     );

@@ -1,12 +1,10 @@
 /** Formats actions as text. Pure. */
 
-import type { JobAction, JobView } from "../action-view.ts";
+import type { Action, JobView } from "../action-view.ts";
 import { durationText, type StateText } from "./format.ts";
 
-export function actionText(action: JobAction): string {
+export function actionText(action: Action): string {
   switch (action.action) {
-    case "compare-calls":
-      return "Comparison of past calls";
     case "pause":
       return action.pauseForMs === null ? "Pause" : `Pause for ${durationText(action.pauseForMs)}`;
     case "resume":
@@ -47,7 +45,7 @@ export function jobText({ progress, messages }: Pick<JobView, "progress" | "mess
 }
 
 /** The destination that an action applies to; null if it applies to all destinations or to none. */
-export function destinationOf(action: JobAction): string | null {
+export function destinationOf(action: Action): string | null {
   return "destination" in action ? action.destination : null;
 }
 
@@ -55,7 +53,7 @@ export function destinationOf(action: JobAction): string | null {
  * Returns true if the job only counts. Such a job changes nothing, and its result is shown only in the dialog that
  * started it.
  */
-export function isCount(action: JobAction): boolean {
+export function isCount(action: Action): boolean {
   return "dryRun" in action && action.dryRun;
 }
 

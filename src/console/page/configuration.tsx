@@ -1,18 +1,10 @@
-/**
- * Shows the configuration of each process, how it differs from the file and from other processes, and the changes
- * that another file would make.
- */
+/** Shows the configuration of each process, and how it differs from the file and from other processes. */
 
-import { useState } from "preact/hooks";
-
-import type { JobView } from "../action-view.ts";
-import type { ChangesView, ConfigurationView, ProblemsView } from "../query-view.ts";
+import type { ConfigurationView } from "../query-view.ts";
 import type { Overview, ProcessView } from "../view.ts";
-import { LatestComparison, Problems } from "./compared-calls.tsx";
 import type { StateText } from "./format.ts";
-import { tookStart } from "./jobs.tsx";
 import { Empty, Head, Loading, Panel, Problem, Refresh, Result, State, Time } from "./parts.tsx";
-import { errorText, postText, useQuery } from "./server.ts";
+import { useQuery } from "./server.ts";
 import { type Column, Table } from "./table.tsx";
 
 export function Configuration({ overview }: { readonly overview: Overview | null }) {
@@ -31,7 +23,6 @@ export function Configuration({ overview }: { readonly overview: Overview | null
           <Processes processes={overview.processes} fileHash={overview.configHash} />
         )}
       </Panel>
-      <Comparison />
       <Panel title="Complete file" aside={<Refresh query={query} />}>
         <Result query={query}>{({ yaml }) => <File yaml={yaml} />}</Result>
       </Panel>
@@ -117,120 +108,4 @@ function stagesText({ stages }: ProcessView): string {
   return stages
     .map(({ name, partitions }) => (partitions === 0 ? name : `${name} (${partitions})`))
     .join(", ");
-}
-
-function Comparison() {
-  const [content, setContent] = useState("");
-  const [view, setView] = useState<ChangesView | null>(null);
-  const [error, setError] = useState<string | null>(null);
-  const fail = (problem: unknown) => setError(errorText(problem));
-  const compare = (event: SubmitEvent) => {
-    event.preventDefault();
-    setError(null);
-    setView(null);
-    postText("/api/changes", content).then((found) => setView(found as ChangesView), fail);
-  };
-  const compareCalls = (form: HTMLFormElement) => {
-    setError(null);
-    setView(null);
-    const { since, share } = Object.fromEntries(new FormData(form));
-    const query = new URLSearchParams({ since: String(since), share: String(share) });
-    postText(`/api/comparisons?${query}`, content).then((found) => {
-      const started = found as JobView | ProblemsView;
-      if ("problems" in started) setView(started);
-      else tookStart(started);
-    }, fail);
-  };
-  const choose = ({ currentTarget }: { readonly currentTarget: HTMLInputElement }) => {
-    const [file] = currentTarget.files ?? [];
-    file?.text().then(setContent, fail);
-  };
-  return (
-    <Panel title="Compare a file">
-      <form class="comparing" onSubmit={compare}>
-        <p class="quiet">
-          The file is compared with the current configuration. Nothing is applied, and no value is
-          shown. The file may refer to other files only if the current configuration also refers to
-          them.
-        </p>
-        <label>
-          <span>File</span> <input type="file" accept=".yaml,.yml,text/yaml" onChange={choose} />
-        </label>
-        <label>
-          <span>or its content</span>
-          <textarea
-            rows={8}
-            spellcheck={false}
-            value={content}
-            onInput={({ currentTarget }) => setContent(currentTarget.value)}
-          />
-        </label>
-        <button type="submit">Compare</button>
-        <fieldset class="flex">
-          <legend class="hidden">Past calls</legend>
-          <label>
-            <span>Calls of the last</span>
-            <select name="since">
-              <option value="1h">1 h</option>
-              <option value="1d">24 h</option>
-              <option value="7d">7 d</option>
-            </select>
-          </label>
-          <label>
-            <span>Share of them</span>
-            <select name="share">
-              <option value="all">all</option>
-              <option value="10%">10 %</option>
-              <option value="1%">1 %</option>
-            </select>
-          </label>
-          <button
-            type="button"
-            onClick={({ currentTarget: { form } }) => form && compareCalls(form)}
-          >
-            Compare past calls
-          </button>
-        </fieldset>
-        <p class="quiet">
-          Past calls are routed with the current configuration and with this file. The result shows
-          how many calls each destination would gain or lose, and how many would have other
-          properties. Nothing is written.
-        </p>
-      </form>
-      <div role="status">
-        <Problem text={error} />
-        {view === null ? null : <Changes view={view} />}
-      </div>
-      <LatestComparison />
-    </Panel>
-  );
-}
-
-function Changes({ view }: { readonly view: ChangesView }) {
-  if (view.kind !== "changes") return <Problems view={view} />;
-  if (view.isSame) return <p>A reload would change nothing.</p>;
-  const groups = [
-    ...view.atOnce,
-    ...(view.needsRestart.length === 0
-      ? []
-      : [{ title: "Only after a restart", lines: view.needsRestart }]),
-  ];
-  return (
-    <>
-      <p>
-        A reload would apply the configuration <code>{view.hash}</code>
-        {view.atOnce.length === 0 ? ", but nothing changes until a restart." : ":"}
-      </p>
-      {groups.map(({ title, lines }) => (
-        <section key={title}>
-          <h3>{title}</h3>
-          <ul class="flex">
-            {lines.map((line) => (
-              <li key={line}>{line}</li>
-            ))}
-          </ul>
-        </section>
-      ))}
-    </>
-  );
 }

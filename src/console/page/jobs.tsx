@@ -49,7 +49,7 @@ export function useShownJobs(isShown: (job: JobView) => boolean): readonly JobVi
  * Adds a job from the response to the request that started it. Events also report the job, before or after this
  * response.
  */
-export function tookStart(job: JobView): void {
+function tookStart(job: JobView): void {
   if (!known.some(({ id }) => id === job.id)) jobsReceived.take([job, ...known]);
 }
 

@@ -109,7 +109,7 @@ function useSearchKey(): void {
   }, []);
 }
 
-const TYPED_IN = "input, textarea, select, dialog";
+const TYPED_IN = "input, select, dialog";
 
 /** Provides the current time, updated every second. */
 function useClock(): number {

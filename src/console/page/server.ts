@@ -5,7 +5,6 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { Action, JobView } from "../action-view.ts";
-import type { ComparedCallsView } from "../query-view.ts";
 import type { Session } from "../view.ts";
 import { below } from "./address.ts";
 
@@ -64,19 +63,6 @@ export async function sendAction(action: Action<string | number>): Promise<JobVi
   const headers = { ...OWN, "content-type": "application/json" };
   const body = JSON.stringify(action);
   return (await fetchJson("/api/actions", { method: "POST", headers, body })) as JobView;
-}
-
-/** Reads the result of a comparison that has ended. @throws Error with a sentence. */
-export async function readComparison(id: string): Promise<ComparedCallsView | null> {
-  const found = await get(`/api/comparisons/${id}`);
-  return (found as { readonly result: ComparedCallsView | null }).result;
-}
-
-/** Stops a comparison. If the comparison has already ended, this has no effect. */
-export async function deleteComparison(id: string): Promise<void> {
-  await fetch(below(`/api/comparisons/${id}`), { method: "DELETE", headers: OWN }).catch(
-    () => undefined,
-  );
 }
 
 /** Stops an action. If the action has already ended, this has no effect, and an event has reported its end. */

@@ -32,9 +32,7 @@ import { RESPONSE_CLASSES } from "../view.ts";
 import { readAttempts } from "./attempts.ts";
 import { readAudiencesView } from "./audiences.ts";
 import { type CallSource, readCallView } from "./call.ts";
-import { prepareComparison } from "./compared-calls.ts";
 import { readDeadLettersView } from "./dead-letters.ts";
-import type { Inspect } from "./inspect.ts";
 import { snapshotOf } from "./snapshot.ts";
 
 export interface ConsoleReaderOptions {
@@ -42,7 +40,6 @@ export interface ConsoleReaderOptions {
   readonly current: () => { readonly config: Config; readonly hash: string };
   /** Reads the configuration file again. */
   readonly load: () => Loaded;
-  readonly inspect: Inspect;
   /** Admin ports: `host:port`. */
   readonly admins: readonly string[];
   /** If not set, the configured registry is used. */
@@ -58,8 +55,7 @@ const CUT =
   "Not everything could be read in time. Choose a shorter time, or use: switchyard timeline";
 
 export function createConsoleReader(options: ConsoleReaderOptions): ConsoleReader {
-  const { current, load, inspect, admins, useKafka } = options;
-  const { openSchemas = openCommandSchemas } = options;
+  const { current, load, admins, useKafka, openSchemas = openCommandSchemas } = options;
   let isUnreachable = false;
   const answered = asking(useKafka, () => isUnreachable);
   return {
@@ -114,12 +110,6 @@ export function createConsoleReader(options: ConsoleReaderOptions): ConsoleReade
       const { config } = current();
       return answered((kafka) => readAttempts({ kafka, config, signal }, destination), signal);
     },
-    changes: async (content) => {
-      const found = await inspect(content, current().config);
-      return found.kind === "usable" ? found.changes : found;
-    },
-    compareCalls: (content, query) =>
-      prepareComparison({ current, inspect, useKafka, openSchemas }, content, query),
     configuration: () => {
       const loaded = load();
       const yaml = loaded.kind === "config" ? printConfig(loaded.given) : null;

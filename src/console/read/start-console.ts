@@ -11,7 +11,6 @@ import type { PageFile, PageFiles } from "../ports.ts";
 import { type ConsoleDeps, type RunningConsole, startConsole } from "../stage.ts";
 import { createActionRunner } from "./action-runner.ts";
 import { type ConsoleReaderOptions, createConsoleReader } from "./console-reader.ts";
-import { inspectIn } from "./inspect.ts";
 
 /**
  * Resolves when the console is listening.
@@ -20,13 +19,13 @@ import { inspectIn } from "./inspect.ts";
  * @throws Error if the console cannot listen, or if the files have not been built.
  */
 export async function startConfiguredConsole(
-  options: Omit<ConsoleReaderOptions, "inspect"> & { readonly file: string },
+  options: ConsoleReaderOptions,
   { clock, log }: Pick<ConsoleDeps, "clock" | "log">,
   port?: number,
 ): Promise<RunningConsole> {
   const { config } = options.current();
   const deps = {
-    reader: createConsoleReader({ ...options, inspect: inspectIn(options.file) }),
+    reader: createConsoleReader(options),
     runner: createActionRunner(options),
     files: readPageFiles(),
   };

@@ -24,11 +24,6 @@ export interface ComparisonPorts {
   readonly signal: AbortSignal;
   /** Called repeatedly with the number of records that were read since the last call. */
   readonly onRead: (records: number) => void;
-  /**
-   * Called after each call. If it returns a promise, the promise is awaited, so that other work of the process can
-   * continue.
-   */
-  readonly pause?: () => Promise<void> | undefined;
 }
 
 export interface ComparisonQuery {
@@ -56,7 +51,7 @@ export async function readComparison(
   ports: ComparisonPorts,
   { current, before, after, sinceMs, share }: ComparisonQuery,
 ): Promise<Comparison | null> {
-  const { schemas, nowMs, signal, pause } = ports;
+  const { schemas, nowMs, signal } = ports;
   const topics = configuredTopics(current);
   const comparison = new RoutingComparison(routedBy(before, topics), routedBy(after, topics));
   let withoutSchema = 0;
@@ -66,12 +61,11 @@ export async function readComparison(
     if (record.timestampMs < sinceMs || !isInShare(record, share)) return;
     if (schemas.of(record) === null) {
       comparison.add(record, nowMs());
-      return pause?.();
+      return;
     }
     return schemas.given(record).then((given) => {
       if (typeof given === "string") withoutSchema += 1;
       else comparison.add(given, nowMs());
-      return pause?.();
     });
   };
   await scan.since([topics.calls], sinceMs, null, take);

@@ -70,7 +70,7 @@ export const RUN_LINES = {
   },
   "console.action.started": {
     levels: ["info"],
-    meaning: "An operator started an action or a comparison in the console.",
+    meaning: "An operator started an action in the console.",
     action: null,
     fields: ["job", "action", "by", "from"],
     optional: ["forwardedFor"],

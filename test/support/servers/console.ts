@@ -4,9 +4,7 @@ import { once } from "node:events";
 import type { Action } from "../../../src/console/action-view.ts";
 import type { Counters } from "../../../src/console/counters.ts";
 import type {
-  ActionProgress,
   ActionRunner,
-  ComparedCallsQuery,
   ConsoleConfig,
   ConsoleReader,
   Work,
@@ -17,8 +15,6 @@ import type {
   AudienceView,
   CallsView,
   CallView,
-  ChangesView,
-  ComparedCallsView,
   DeadLettersView,
 } from "../../../src/console/query-view.ts";
 import { readPageFiles } from "../../../src/console/read/start-console.ts";
@@ -38,13 +34,6 @@ export interface ConsoleData {
   call: CallView;
   latestCalls: CallsView;
   attempts: AttemptsView;
-  changes: ChangesView;
-  /** The result of a comparison of calls; its problems are those of `changes`. */
-  comparedCalls: ComparedCallsView;
-  /** Files that were compared, with the queries. */
-  readonly compared: { readonly content: string; readonly query: ComparedCallsQuery }[];
-  /** If true, a comparison ends only when its signal aborts. */
-  isComparing: boolean;
   /** If true, reading audiences ends only when its signal aborts. */
   isSlow: boolean;
   /** Number of reads of audiences in progress. */
@@ -83,13 +72,6 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
     call: { place: null, steps: [], finalStates: [], gaps: [], decisions: [], requests: [] },
     latestCalls: { calls: [], scanned: 0, since: "2026-03-01T08:00:00.000Z", isCut: false },
     attempts: { isOn: false, attempts: [], since: null, isCut: false },
-    changes: { kind: "changes", atOnce: [], needsRestart: [], hash: "0123456789ab", isSame: true },
-    comparedCalls: {
-      ...{ since: "2026-03-01T08:00:00.000Z", share: 1, calls: 0, withoutSchema: 0 },
-      ...{ unread: [], destinations: [], others: 0 },
-    },
-    compared: [],
-    isComparing: false,
     isSlow: false,
     reading: 0,
     yaml: "kafka: {}\n",
@@ -119,17 +101,6 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
     call: () => Promise.resolve(data.call),
     latestCalls: () => Promise.resolve(data.latestCalls),
     attempts: () => Promise.resolve(data.attempts),
-    changes: () => Promise.resolve(data.changes),
-    compareCalls: async (content, query) => {
-      if (data.changes.kind !== "changes") return data.changes;
-      data.compared.push({ content: content.toString(), query });
-      const compare = async (progress: Pick<ActionProgress, "follow">, signal: AbortSignal) => {
-        progress.follow(() => "1,234 records read");
-        if (data.isComparing) await once(signal, "abort");
-        return signal.aborted ? null : data.comparedCalls;
-      };
-      return { kind: "prepared", compare };
-    },
     configuration: () => Promise.resolve({ yaml: data.yaml, hash: data.snapshot.configHash }),
   };
   const runner: ActionRunner = {

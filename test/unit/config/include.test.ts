@@ -173,19 +173,3 @@ test("included files and the folders of patterns are watched", () => {
     "/destinations",
   ]);
 });
-
-test("a pattern in content from somebody else matches only named files, and no folder is read", () => {
-  const loaded = load({ ...BOTH, "destinations/hidden.yaml": "x: 1" });
-  const file = loaded.files[0] ?? "";
-  const folder = dirname(file);
-  const crm = join(folder, "destinations/crm.yaml");
-  const patterns = ["destinations/*.yaml", `${folder}/destinations/*`, "./destinations/c?m.yaml"];
-  for (const pattern of patterns) {
-    const content = Buffer.from(
-      MAIN.replace("destinations/*.yaml", pattern).replace("[crm, ads]", "[crm]"),
-    );
-    const given = loadConfig({ file, env: {}, content, only: [file, crm] });
-    expect(configOf(given).destinations.map(({ id }) => id)).toEqual(["dwh", "crm"]);
-    expect(JSON.stringify(given)).not.toContain("hidden");
-  }
-});

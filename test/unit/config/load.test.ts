@@ -52,22 +52,6 @@ test.each([
   expect(read.kind === "invalid" && read.problems[0]?.found).toContain(found);
 });
 
-test.each([
-  ["keys", Array.from({ length: 200_001 }, (_, at) => `k${at}:`).join("\n"), "200000 times :"],
-  ["anchors", `a: [${"&a 1, ".repeat(1_001)}]`, "1000 times &"],
-  ["aliases", `a: &a 1\nb: [${"*a, ".repeat(1_001)}]`, "1000 times *"],
-  ["brackets", "a: ".concat("[".repeat(101), "]".repeat(101)), "100 times ["],
-  ["braces", "{ a: ".repeat(101), "100 times {"],
-])("content from somebody else with too many %s is not parsed", (_, text, found) => {
-  const read = readYaml(text, { isForeign: true });
-  expect(read).toMatchObject({ kind: "invalid", problems: [{ found: `more than ${found}` }] });
-});
-
-test("brackets, anchors and aliases in strings do not count", () => {
-  const text = `a: ["[", '{', ${"[], {}, ".repeat(200)}]\nb: |\n  ${"*a &b [\n  ".repeat(2_000)}\nc: x`;
-  expect(readYaml(text, { isForeign: true }).kind).toBe("yaml");
-});
-
 test("at most 100 problems are reported, and the number of the others", () => {
   const keys = Array.from({ length: 350 }, (_, at) => `k${at}: 1`);
   const loaded = load(`kafka: { brokers: [a:1] }\n${keys.join("\n")}`);

@@ -79,24 +79,6 @@ test("one of a kind and destination at a time; others next to it", async () => {
   expect(statusOf(waitFor("crm"))).toBe(202);
 });
 
-test("a comparison is a job of its own, of which there is one at a time", async () => {
-  const action = { action: "compare-calls", since: "2026-03-01T08:00:00.000Z", share: 1 } as const;
-  const { promise, resolve } = Promise.withResolvers<WorkOutcome>();
-  const begin = () => jobs.beginWork(action, () => () => promise, SENDER);
-  const first = begin();
-  if (first.kind === "rejected") throw new Error(first.why);
-  expect(begin()).toMatchObject({
-    status: 409,
-    why: "Already in progress: comparison of past calls. Wait until it ends, or stop it.",
-  });
-  expect(jobs.view(first.job.id)).toMatchObject({ state: "running", action });
-  resolve(DONE);
-  await ended();
-  expect(jobs.view(first.job.id)?.state).toBe("done");
-  expect(jobs.view("another")).toBeNull();
-  expect([begun, begin().kind]).toEqual([[], "begun"]);
-});
-
 test("not more than eight at a time", async () => {
   for (let index = 0; index < 8; index += 1) expect(statusOf(waitFor(`d-${index}`))).toBe(202);
   expect(statusOf(waitFor("crm"))).toBe(503);

@@ -26,7 +26,6 @@ function loaded(text: string): Loaded {
   const hash = configHash(read);
   return {
     kind: "config",
-    taken: [],
     config: read,
     hash,
     given,
@@ -38,7 +37,6 @@ function loaded(text: string): Loaded {
 
 const BROKEN: Loaded = {
   kind: "invalid",
-  taken: [],
   files: ["/etc/a.yaml"],
   problems: [
     {

@@ -29,12 +29,6 @@ test.each<[Action, string]>([
   expect(actionText(action)).toBe(text);
 });
 
-test("a comparison has its name, and is about no destination", () => {
-  const action = { action: "compare-calls", since: "2026-03-01T08:00:00.000Z", share: 1 } as const;
-  expect(actionText(action)).toBe("Comparison of past calls");
-  expect([isCount(action), destinationOf(action)]).toEqual([false, null]);
-});
-
 test("the state of a job has a tone and a text", () => {
   const words = (["running", "done", "failed", "stopped"] as const).map((state) => {
     const { tone, text } = jobState({ state });

@@ -63,8 +63,7 @@ function world(given: Given = {}) {
   const kafka = cluster.connect();
   const reader = createConsoleReader({
     current: () => ({ config: read, hash: "0123456789ab" }),
-    load: () => ({ kind: "invalid", problems: [], files: [], taken: [] }),
-    inspect: () => Promise.reject(new Error("nothing was sent")),
+    load: () => ({ kind: "invalid", problems: [], files: [] }),
     admins: [],
     useKafka: (work) => work(kafka),
     ...(respond !== undefined && { openSchemas: async () => scriptedSchemas(respond) }),
