@@ -30,7 +30,6 @@ export function audienceEvents(deps: Pick<StageDeps, "metrics" | "log" | "clock"
     ended: ({ audience, syncId, outcome, ...rest }) => {
       const durationMs = Math.max(0, clock.nowMs() - rest.beganAtMs);
       metrics.audienceSyncs.bind({ outcome }).inc();
-      metrics.audienceSyncDuration.bind({ outcome }).observe(durationMs / 1_000);
       const { members, arrived } = rest;
       const fields = {
         stage,

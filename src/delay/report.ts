@@ -40,7 +40,6 @@ export function reportWaiting(
   watched: WatchedCounts,
 ): Disposable {
   const { delays, counts, labels, shownMax } = watched;
-  const records = delays.map(({ delay }) => metrics.waiting.bind({ delay }));
   const unknown = delays.map(({ delay }) => metrics.waitingUnknown.bind({ delay }));
   const show = showing(metrics, watched);
   const stop = metrics.onScrape(() => {
@@ -48,8 +47,6 @@ export function reportWaiting(
     look(watched, nowMs);
     const found = delays.map(({ delay, consumer }, index) => {
       const { isAssigned } = consumer.vitals();
-      const lag = isAssigned ? lagOf(consumer.progress(), nowMs) : null;
-      records[index]?.set(lag ?? Number.NaN);
       const ofDelay = counts.ofDelay(delay, isAssigned);
       unknown[index]?.set(ofDelay.unknown);
       return ofDelay;
@@ -62,10 +59,7 @@ export function reportWaiting(
     [Symbol.dispose]: () => {
       stop();
       show(NOTHING_SHOWN, new Set());
-      for (const { delay } of delays) {
-        metrics.waiting.remove({ delay });
-        metrics.waitingUnknown.remove({ delay });
-      }
+      for (const { delay } of delays) metrics.waitingUnknown.remove({ delay });
     },
   };
 }

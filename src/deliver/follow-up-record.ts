@@ -24,14 +24,13 @@ import type {
   RecordPlace,
 } from "../domain/record.ts";
 import { untilTickMs } from "../domain/timer-tick.ts";
-import { delayName, type TopicNames } from "../domain/topics.ts";
+import type { TopicNames } from "../domain/topics.ts";
 import type { Output, Waited } from "./output.ts";
 
 /** Holds no reference to the replaced record, so that the replaced record does not stay in memory. */
 export type Replacement =
   | {
       readonly kind: "retry";
-      readonly retryDelay: string;
       readonly dueAtMs: number;
       readonly place: RecordPlace;
       readonly outgoing: OutgoingRecord;
@@ -71,8 +70,7 @@ export function replacement(
       ...foreignHeaders(record),
     ],
   };
-  const [delay, place] = [delayName(delayMs), placeOf(record)];
-  return { kind: "retry", retryDelay: delay, dueAtMs: nowMs + delayMs, place, outgoing };
+  return { kind: "retry", dueAtMs: nowMs + delayMs, place: placeOf(record), outgoing };
 }
 
 export function deadLetter(

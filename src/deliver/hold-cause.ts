@@ -50,16 +50,6 @@ export function stillnessOf(
   return { reason: "paused", sinceMs, untilMs, by };
 }
 
-/** Authors of a pause as metric labels: a fixed list, because operators can enter any name. */
-export const PAUSED_BY = ["configuration", "operation"] as const;
-
-export function pausedBy(still: HoldCause | null): readonly (typeof PAUSED_BY)[number][] {
-  if (still?.by === undefined) return [];
-  const byFile = still.by === FILE || still.by.startsWith(`${FILE} and `);
-  const byOthers = still.by !== FILE;
-  return [...(byFile ? [PAUSED_BY[0]] : []), ...(byOthers ? [PAUSED_BY[1]] : [])];
-}
-
 /** The settings to apply: the configured ones, combined with pauses by commands. */
 export function controlled(
   configured: AttemptedDestination,

@@ -14,7 +14,7 @@ import { acceptedText, attemptFields, isUnusable, levelOf, sampling } from "./at
 import type { DestinationHealth } from "./destination-health.ts";
 import type { DestinationHold, GateState } from "./endpoint-availability.ts";
 import type { Replacement } from "./follow-up-record.ts";
-import { type HoldCause, PAUSED_BY, pausedBy } from "./hold-cause.ts";
+import type { HoldCause } from "./hold-cause.ts";
 
 const LOG_LINES_PER_SECOND = 10;
 
@@ -107,10 +107,7 @@ export class Report {
     const { metrics, clock, log } = this.#deps;
     const { destination } = this.#labels;
     this.#recordsOut.inc();
-    if (replacement.kind === "retry") {
-      metrics.retriesScheduled.bind({ destination, delay: replacement.retryDelay }).inc();
-      return;
-    }
+    if (replacement.kind === "retry") return;
     const { reason, error, place, call, waited } = replacement;
     if (waited !== undefined) metrics.expiredWaiting.bind({ destination, reason: waited }).inc();
     metrics.deadLetters.bind({ stage, reason, destination }).inc();
@@ -203,15 +200,12 @@ export class Report {
     const held = HOLD_REASONS.map((reason) =>
       metrics.destinationOnHold.bind({ destination, reason }),
     );
-    const paused = PAUSED_BY.map((by) => metrics.destinationPaused.bind({ destination, by }));
     const heldSince = metrics.destinationOnHoldSince.bind(labels);
     const failingSince = metrics.destinationFailingSince.bind(labels);
     const lastAccepted = metrics.destinationLastAccepted.bind(labels);
     return metrics.onScrape(() => {
       const now = hold();
       for (const [at, gauge] of held.entries()) gauge.set(HOLD_REASONS[at] === now?.reason ? 1 : 0);
-      const authors = pausedBy(condition.still);
-      for (const [at, by] of PAUSED_BY.entries()) paused[at]?.set(authors.includes(by) ? 1 : 0);
       heldSince.set((now?.sinceMs ?? 0) / 1_000);
       failingSince.set((condition.failingSinceMs(clock.nowMs()) ?? 0) / 1_000);
       lastAccepted.set((condition.acceptedAtMs ?? 0) / 1_000);

@@ -193,7 +193,6 @@ class RegistrySchemas implements Schemas {
   /** Caches the result; returns false if the schema has to be looked up again. */
   #keep(ref: SchemaRef, lookup: Lookup): boolean {
     const nowMs = this.#nowMs();
-    this.#deps.metrics.registryLookups.bind({ outcome: lookup.kind }).inc();
     if (lookup.kind !== "unavailable") this.#unavailable.responded(ref);
     if (lookup.kind === "outage") {
       this.#report(this.#outage.failed(ref, lookup.error, nowMs), lookup.error);

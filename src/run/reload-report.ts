@@ -4,7 +4,6 @@
  */
 
 import type { Changes, ListChanges } from "../config/changes.ts";
-import type { Clock } from "../runtime/clock.ts";
 import { topicsFix } from "../stage/topic-keeper.ts";
 import type { Metrics } from "../telemetry/instruments.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -32,25 +31,22 @@ export interface Standing {
 }
 
 export interface ReportDeps {
-  readonly clock: Pick<Clock, "nowMs">;
   readonly metrics: Metrics;
   readonly log: Log;
 }
 
 export type ReloadReport = ReturnType<typeof createReloadReport>;
 
-export function createReloadReport({ metrics, log, clock }: ReportDeps) {
+export function createReloadReport({ metrics, log }: ReportDeps) {
   const reloads = new Map(
     OUTCOMES.map((outcome) => [outcome, metrics.configReloads.bind({ outcome })]),
   );
-  const readAt = metrics.configReadAt.bind({});
   const invalidSince = metrics.configInvalidSince.bind({});
   const restarts = metrics.configNeedsRestart.bind({});
   const heldBack = metrics.configHeldBack.bind({});
   /** The last log lines. A line is logged again when it has changed, and `config.valid` when its problem is over. */
   const said = new Map<LineName, string>();
   let shown: string | null = null;
-  readAt.set(clock.nowMs() / 1_000);
 
   const isNews = (of: LineName, text: string): boolean => {
     if ((said.get(of) ?? "") === text) return false;
@@ -90,7 +86,6 @@ export function createReloadReport({ metrics, log, clock }: ReportDeps) {
     },
     readable: ({ needsRestart }: Standing, all: readonly string[]) => {
       const warnings = joinEqual(all);
-      readAt.set(clock.nowMs() / 1_000);
       invalidSince.set(0);
       isNews("config.invalid", "");
       if (isNews("config.warnings", warnings.join("\n"))) log.warn({ warnings }, "config.warnings");

@@ -1,7 +1,5 @@
 /** The metrics of audiences. */
 
-const SYNC_S = [1, 5, 15, 60, 300, 900, 3600, 14400, 86400];
-
 export const AUDIENCE_METRICS = {
   audienceSyncs: {
     name: "switchyard_audience_syncs_total",
@@ -14,13 +12,6 @@ export const AUDIENCE_METRICS = {
     type: "counter",
     labels: ["change"],
     help: "Calls for users who entered or left an audience, and for computed traits that changed.",
-  },
-  audienceSyncDuration: {
-    name: "switchyard_audience_sync_duration_seconds",
-    type: "histogram",
-    labels: ["outcome"],
-    buckets: SYNC_S,
-    help: "Time from the begin record of a sync to its outcome.",
   },
   audienceMembers: {
     name: "switchyard_audience_members",

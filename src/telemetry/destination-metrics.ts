@@ -15,13 +15,6 @@ export const DESTINATION_METRICS = {
     help: "Unix time at which the hold of a destination began; 0 if it is not on hold.",
     isSparse: true,
   },
-  destinationPaused: {
-    name: "switchyard_destination_paused",
-    type: "gauge",
-    labels: ["destination", "by"],
-    help: "1 while a destination is paused by the configuration or by an operator.",
-    isSparse: true,
-  },
   destinationFailingSince: {
     name: "switchyard_destination_failing_since_timestamp_seconds",
     type: "gauge",

@@ -141,12 +141,6 @@ export const METRICS = {
     help: "Deliveries that are being attempted.",
   },
   ...EVENT_METRICS,
-  retriesScheduled: {
-    name: "switchyard_delivery_retries_scheduled_total",
-    type: "counter",
-    labels: ["destination", "delay"],
-    help: "Deliveries written to a delay topic for a retry.",
-  },
   ...DESTINATION_METRICS,
   expiredWaiting: {
     name: "switchyard_deliveries_expired_while_due_total",
@@ -165,12 +159,6 @@ export const METRICS = {
   },
   ...AUDIENCE_METRICS,
   ...CLUSTER_METRICS,
-  waiting: {
-    name: "switchyard_delay_records",
-    type: "gauge",
-    labels: ["delay"],
-    help: "Records waiting in a delay topic. At most 15 s old, and absent while unknown.",
-  },
   ...WAITING_METRICS,
   delayLateness: {
     name: "switchyard_delay_overdue_seconds",
@@ -312,12 +300,6 @@ export const METRICS = {
     type: "gauge",
     labels: ["hash"],
     help: "1, with the hash of the configuration in use.",
-  },
-  configReadAt: {
-    name: "switchyard_config_last_success_timestamp_seconds",
-    type: "gauge",
-    labels: [],
-    help: "Unix time at which a valid configuration was last read.",
   },
   configInvalidSince: {
     name: "switchyard_config_invalid_since_timestamp_seconds",

@@ -59,12 +59,6 @@ export const PROCESS_METRICS = {
 
 /** The metrics of operator events and of attempt records. */
 export const EVENT_METRICS = {
-  operatorEvents: {
-    name: "switchyard_operator_events_total",
-    type: "counter",
-    labels: ["kind"],
-    help: "Operator events written, by kind.",
-  },
   operatorEventPosts: {
     name: "switchyard_operator_event_posts_total",
     type: "counter",
@@ -83,12 +77,6 @@ export const EVENT_METRICS = {
 
 /** The metrics of a schema registry. */
 export const REGISTRY_METRICS = {
-  registryLookups: {
-    name: "switchyard_registry_lookups_total",
-    type: "counter",
-    labels: ["outcome"],
-    help: "Lookups of schemas by outcome: found, unknown, unusable (too large), or outage (no usable response).",
-  },
   registrySchemas: {
     name: "switchyard_registry_schemas",
     type: "gauge",

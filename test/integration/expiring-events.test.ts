@@ -12,9 +12,8 @@ const CALLS = 20;
 /** The event is written in the last quarter of the window, in which each process checks more than once. */
 const WINDOW = "{ retryWindow: 29s, retryDelays: [28s], allowNetworks: [127.0.0.0/8] }";
 const WAITING = /^switchyard_deliveries_awaiting_retry\{destination="crm".*\} (\d+)$/m;
-const EXPIRING_EVENTS = /^switchyard_operator_events_total\{kind="deliveries.expiring"\} (\d+)$/m;
 
-test("deliveries of both expire: one event for all of them, from one of the two", async () => {
+test("deliveries of both expire: one event for all of them", async () => {
   const { prefix, brokers, kafka, recordsIn } = ownTopics("expiring");
   const start = async () => {
     const admin = await freePort();
@@ -65,5 +64,4 @@ admin: { host: 127.0.0.1, port: ${admin} }
       data: { count: CALLS, firstExpiresAt: expect.stringMatching(/Z$/) },
     },
   ]);
-  expect((await seen(EXPIRING_EVENTS)).toSorted()).toEqual([0, 1]);
 }, 200_000);

@@ -59,7 +59,7 @@ test("for programs, status has the metrics of the table that are marked for it",
   const { metrics, url } = await started();
   metrics.onScrape(() => metrics.lag.bind({ stage: "route", destination: "" }).set(7));
   metrics.attemptDuration.bind({ destination: "crm" }).observe(0.02);
-  metrics.waiting.bind({ delay: "10s" }).set(1);
+  metrics.rebalances.bind({ stage: "route", destination: "" }).inc();
   const response = await fetch(`${url}/status?metrics`);
   const { metrics: values, ...status } = (await response.json()) as { metrics: object };
   const earlier = { agoMs: expect.any(Number), metrics: {} };
@@ -70,7 +70,7 @@ test("for programs, status has the metrics of the table that are marked for it",
       { labels: { destination: "crm" }, value: 1, buckets: [0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0] },
     ],
   });
-  expect(values).not.toHaveProperty("switchyard_delay_records");
+  expect(values).not.toHaveProperty("switchyard_consumer_rebalances_total");
 });
 
 test("livez responds whatever the state", async () => {
@@ -82,13 +82,13 @@ test("metrics shows counters, gauges set at the scrape, histograms and process f
   const { metrics, url } = await started();
   metrics.recordsIn.bind({ stage: "route" }).inc(3);
   metrics.recordsIn.bind({ stage: "route" }).inc();
-  metrics.onScrape(() => metrics.waiting.bind({ delay: "10s" }).set(7));
+  metrics.onScrape(() => metrics.waitingUnknown.bind({ delay: "10s" }).set(7));
   metrics.delayLateness.bind({ delay: "10s" }).observe(0.02);
   const response = await fetch(`${url}/metrics`);
   const text = await response.text();
   expect(response.headers.get("content-type")).toContain("version=0.0.4");
   expect(text).toContain('switchyard_records_in_total{stage="route"} 4\n');
-  expect(text).toContain('switchyard_delay_records{delay="10s"} 7\n');
+  expect(text).toContain('switchyard_delay_uncounted_partitions{delay="10s"} 7\n');
   expect(text).toContain('switchyard_delay_overdue_seconds_bucket{le="0.05",delay="10s"} 1\n');
   expect(text).toMatch(/^process_cpu_seconds_total \d/m);
 });

@@ -22,7 +22,6 @@ import type { OutgoingRecord } from "../../domain/record.ts";
 import type { BrokerState, Kafka, Producer } from "../../kafka/port.ts";
 import { asError } from "../../runtime/as-error.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import type { Metrics } from "../../telemetry/instruments.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { eventText, type OperatorEvent, readEvent } from "./event.ts";
 import { type Expiring, expiringWriting, nearMs, newlyExpiring } from "./expiring.ts";
@@ -44,7 +43,6 @@ export interface WatchDeps {
   readonly producer: Pick<Producer, "send">;
   readonly clock: Clock;
   readonly log: Log;
-  readonly metrics: Metrics;
 }
 
 export interface Watched {
@@ -175,10 +173,7 @@ class Watch {
       const [refused] = await this.#deps.producer.send(all.map((each) => recordOf(topic, each)));
       if (refused !== undefined) throw new Error(refused.error);
     }
-    for (const { key, event } of all) {
-      this.#remember(key, event);
-      if (event !== null) this.#deps.metrics.operatorEvents.bind({ kind: event.kind }).inc();
-    }
+    for (const { key, event } of all) this.#remember(key, event);
   }
 
   /** Each read starts where the previous one ended, or at the start of the topic if the topic was recreated. */

@@ -78,9 +78,6 @@ test("syncs are counted by how they ended, with their duration, and users by wha
   }
   for (const outcome of ["abandoned", "count-mismatch", "deleted"]) {
     expect(text).toContain(`switchyard_audience_syncs_total{outcome="${outcome}"} 1\n`);
-    expect(text).toContain(
-      `switchyard_audience_sync_duration_seconds_count{outcome="${outcome}"} 1\n`,
-    );
   }
   expect(text).toContain('switchyard_audience_changes_total{change="entered"} 5\n');
   expect(text).toContain('switchyard_audience_changes_total{change="left"} 5\n');

@@ -2,12 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import type { Pause } from "../../../src/control/operator-actions.ts";
-import {
-  controlled,
-  type HoldCause,
-  pausedBy,
-  stillnessOf,
-} from "../../../src/deliver/hold-cause.ts";
+import { controlled, type HoldCause, stillnessOf } from "../../../src/deliver/hold-cause.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 
@@ -40,15 +35,4 @@ test("the work goes by a pause of either", () => {
   const configured = webhookDestination();
   expect(controlled(configured, null)).toBe(configured);
   expect(controlled(configured, pause)).toEqual({ ...configured, paused: true });
-});
-
-test.each([
-  [null, []],
-  [disabled, []],
-  [byFile, ["configuration"]],
-  [{ ...byFile, by: "command" }, ["operation"]],
-  [{ ...byFile, by: "configuration and command" }, ["configuration", "operation"]],
-  [{ ...byFile, by: "somebody else" }, ["operation"]],
-])("%j is paused by %j, for a metric", (still, authors) => {
-  expect(pausedBy(still)).toEqual(authors);
 });

@@ -57,7 +57,7 @@ test("a paused queue waits in order, others continue, and it resumes where it wa
   expect(sent()).toEqual(["m0"]);
   expect(sent("other.test")).toHaveLength(2);
   expect(await world.metrics.text()).toContain(
-    `switchyard_destination_paused{destination="${CRM}",by="operation"} 1\n`,
+    `switchyard_destination_on_hold{destination="${CRM}",reason="paused"} 1\n`,
   );
   const [status] = deliver.destinations?.() ?? [];
   expect(status?.hold).toMatchObject({ reason: "paused", by: "command", until: null });

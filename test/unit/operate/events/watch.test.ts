@@ -8,7 +8,6 @@ import type { DestinationStatus } from "../../../../src/domain/destination-statu
 import type { DestinationId } from "../../../../src/domain/ids.ts";
 import type { BrokerState } from "../../../../src/kafka/port.ts";
 import { type Watched, watchForPeople } from "../../../../src/operate/events/watch.ts";
-import { createMetrics } from "../../../../src/telemetry/instruments.ts";
 import { ManualClock } from "../../../support/clock/manual-clock.ts";
 import { createPrng } from "../../../support/clock/prng.ts";
 import { parsedLog } from "../../../support/log/parsed-log.ts";
@@ -51,7 +50,6 @@ class World {
       producer: kafka.producer(),
       clock: this.clock,
       log: this.log.log,
-      metrics: createMetrics(),
     };
     const watched: Watched = {
       topic: TOPIC,
