@@ -64,9 +64,11 @@ test.for(SNIPPETS)("$info sends its call", async ({ language, info, text }, cont
 
 test("the commands of a cut-over cancel the calls of the parallel run, and later calls are delivered once", async () => {
   const received: string[] = [];
-  const receiver = createServer(async (request, response) => {
-    received.push((JSON.parse(await requestText(request)) as { event: string }).event);
-    response.end();
+  const receiver = createServer((request, response) => {
+    void requestText(request).then((body) => {
+      received.push((JSON.parse(body) as { event: string }).event);
+      response.end();
+    });
   }).listen(0, "127.0.0.1");
   await once(receiver, "listening");
   onTestFinished(() => void receiver.close());

@@ -26,22 +26,18 @@ export function matchesDeletes(condition: string | null): boolean {
 }
 
 function is(when: "never" | "always", expression: Expression, type: CallType | "delete"): boolean {
-  switch (expression.kind) {
-    case "not":
-      return is(when === "never" ? "always" : "never", expression.operand, type);
-    case "and":
-    case "or": {
-      const isEnough = (expression.kind === "and") === (when === "never");
-      const { operands } = expression;
-      return isEnough
-        ? operands.some((operand) => is(when, operand, type))
-        : operands.every((operand) => is(when, operand, type));
-    }
-    default: {
-      const parts = [...partsOf(expression)];
-      if (parts.some((part) => part.kind === "path" && part.names.join() !== "type")) return false;
-      const value = evaluated(expression, { type });
-      return when === "always" ? value === true : value === false || value === null;
-    }
+  if (expression.kind === "not") {
+    return is(when === "never" ? "always" : "never", expression.operand, type);
   }
+  if (expression.kind === "and" || expression.kind === "or") {
+    const isEnough = (expression.kind === "and") === (when === "never");
+    const { operands } = expression;
+    return isEnough
+      ? operands.some((operand) => is(when, operand, type))
+      : operands.every((operand) => is(when, operand, type));
+  }
+  const parts = [...partsOf(expression)];
+  if (parts.some((part) => part.kind === "path" && part.names.join() !== "type")) return false;
+  const value = evaluated(expression, { type });
+  return when === "always" ? value === true : value === false || value === null;
 }

@@ -28,11 +28,12 @@ function routedBy({ sources, defaultSource, destinations }: Config) {
   };
 }
 
-function record(call: object, source = "web"): IncomingRecord {
+/** A record of the default source. */
+function record(call: object): IncomingRecord {
   return {
     ...{ topic: "calls", partition: 0, offset: 7, timestampMs: NOW, key: null },
     value: Buffer.from(JSON.stringify(call)),
-    headers: [["source-id", Buffer.from(source)]],
+    headers: [],
   };
 }
 
