@@ -15,7 +15,6 @@ import type {
 
 /** The calls fill requests of 100 calls, because a request that is not full waits. */
 const BATCH = 300;
-const PARTITIONS = 3;
 const IDLE: Consumer = {
   joined: Promise.resolve(),
   stop: () => Promise.resolve(),
@@ -54,7 +53,6 @@ export function straightKafka(
   const producer: WatchedProducer = {
     send: () => Promise.resolve([]),
     close: () => Promise.resolve(),
-    partitions: () => PARTITIONS,
     blocked: () => [],
   };
   const assigned = Promise.withResolvers<PartitionHandler>();

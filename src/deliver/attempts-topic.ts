@@ -3,8 +3,8 @@
  * failed write does not affect any delivery.
  *
  *   a record                                          result
- *   arrives                                           its bytes wait for the next flush, for at most half a second
- *                                                     or until 512 KiB wait
+ *   arrives                                           it waits for the next flush, for at most half a second or
+ *                                                     until 512 KiB wait
  *   arrives while 8 MiB are not acknowledged          dropped and counted
  *   cannot be written, because the topic is missing   dropped and counted; logged once a minute
  *   or brokers reject it for 2 s
@@ -19,10 +19,10 @@
  */
 
 import type { Phases } from "../destinations/port.ts";
-import type { ByteText } from "../domain/byte-text.ts";
+import { ByteText } from "../domain/byte-text.ts";
 import type { AttemptedDestination } from "../domain/destination.ts";
-import { recordCount } from "../domain/record.ts";
-import { type Kafka, type TextBundles, textBundles, type WatchedProducer } from "../kafka/port.ts";
+import type { OutgoingRecord } from "../domain/record.ts";
+import type { Kafka, Producer } from "../kafka/port.ts";
 import { asError } from "../runtime/as-error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { StageDeps } from "../stage/running-stage.ts";
@@ -31,7 +31,6 @@ import type { Attempted } from "./active-attempt.ts";
 import { attemptWriter } from "./attempt-record.ts";
 
 const FLUSH_EVERY_MS = 500;
-/** Well below the maximum batch size of a topic, because all records may be for one partition. */
 const FLUSH_AT_BYTES = 512 * 1_024;
 const UNWRITTEN_MAX_BYTES = 8 * 1_024 * 1_024;
 const LINE_EVERY_MS = 60_000;
@@ -41,12 +40,8 @@ const FULL = `${UNWRITTEN_MAX_BYTES / 1_048_576} MiB of attempt records are not 
 export interface AttemptsTopic extends AsyncDisposable {
   /** Returns an object for the phases of a request, and for the start of an unsuccessful response. */
   phases(): Phases;
-  /**
-   * Starts a record. The caller adds the record's JSON synchronously and then calls `end`. Returns null if
-   * the record is dropped; the caller must then not call `end`.
-   */
-  open(messageId: string): ByteText | null;
-  end(): void;
+  /** Adds a record. @param write writes the record's JSON; not called if the record is dropped. */
+  add(messageId: string, write: (out: ByteText) => void): void;
 }
 
 export interface AttemptsDeps extends Pick<StageDeps, "clock" | "log" | "metrics" | "keeper"> {
@@ -64,14 +59,15 @@ export function startAttemptsTopic(
 class Attempts implements AttemptsTopic {
   /** Maximum number of bytes to keep of an unsuccessful response; null to keep none. */
   readonly #responseBytes: number | null;
-  readonly #producer: WatchedProducer;
-  readonly #bundles: TextBundles;
+  readonly #producer: Producer;
   readonly #topic: string;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #written;
   readonly #dropped;
   readonly #closing = new AbortController();
+  readonly #text = new ByteText();
+  #waiting: OutgoingRecord[] = [];
   #waitingBytes = 0;
   #isFlushDue = false;
   /** Includes records that wait for the next flush. */
@@ -82,7 +78,6 @@ class Attempts implements AttemptsTopic {
   constructor(deps: AttemptsDeps, topic: string, responseBytes: number | null) {
     const { kafka, clock, log, metrics, keeper } = deps;
     this.#producer = kafka.producer(keeper === undefined ? {} : { onMissing: keeper.missing });
-    this.#bundles = textBundles(topic, this.#producer);
     this.#topic = topic;
     this.#responseBytes = responseBytes;
     this.#clock = clock;
@@ -95,14 +90,18 @@ class Attempts implements AttemptsTopic {
     return this.#responseBytes === null ? {} : { keepBytes: this.#responseBytes };
   }
 
-  open(messageId: string): ByteText | null {
-    if (this.#unwrittenBytes < UNWRITTEN_MAX_BYTES) return this.#bundles.open(messageId);
-    this.#drop(1, FULL);
-    return null;
-  }
-
-  end(): void {
-    const bytes = this.#bundles.end();
+  add(messageId: string, write: (out: ByteText) => void): void {
+    if (this.#unwrittenBytes >= UNWRITTEN_MAX_BYTES) {
+      this.#drop(1, FULL);
+      return;
+    }
+    const text = this.#text;
+    text.length = 0;
+    write(text);
+    const key = Buffer.from(messageId);
+    const value = Buffer.from(text.bytes.subarray(0, text.length));
+    this.#waiting.push({ topic: this.#topic, key, value, headers: [] });
+    const bytes = key.length + value.length;
     this.#waitingBytes += bytes;
     this.#unwrittenBytes += bytes;
     if (this.#waitingBytes >= FLUSH_AT_BYTES) void this.#flush();
@@ -129,18 +128,16 @@ class Attempts implements AttemptsTopic {
   async #flush(): Promise<void> {
     const bytes = this.#waitingBytes;
     this.#waitingBytes = 0;
-    const bundles = this.#bundles.take();
-    if (bundles.length === 0) return;
-    const count = bundles.reduce((sum, each) => sum + each.count, 0);
+    const records = this.#waiting;
+    this.#waiting = [];
+    if (records.length === 0) return;
     try {
-      const refused = await this.#producer.send(bundles, { giveBack: true });
-      const lost = refused.reduce((sum, { record }) => sum + recordCount(record), 0);
-      this.#written.inc(count - lost);
-      const [first] = refused;
-      if (first !== undefined) this.#drop(lost, first.error);
-      this.#bundles.giveBack(bundles);
+      const rejected = await this.#producer.send(records, { giveBack: true });
+      this.#written.inc(records.length - rejected.length);
+      const [first] = rejected;
+      if (first !== undefined) this.#drop(rejected.length, first.error);
     } catch (error) {
-      this.#drop(count, asError(error).message);
+      this.#drop(records.length, asError(error).message);
     }
     this.#unwrittenBytes -= bytes;
   }
@@ -161,8 +158,6 @@ class Attempts implements AttemptsTopic {
   }
 }
 
-type Notes = Pick<AttemptsTopic, "open" | "end">;
-
 export interface AttemptNotes {
   add(attempted: Attempted): void;
   /** Applies new settings. Endpoints then get the names that these settings define. */
@@ -172,17 +167,12 @@ export interface AttemptNotes {
 /** Null if attempts are not recorded. */
 export function attemptsOf(
   destination: AttemptedDestination,
-  notes: Notes | undefined,
+  notes: Pick<AttemptsTopic, "add"> | undefined,
 ): AttemptNotes | null {
   if (notes === undefined) return null;
   let write = attemptWriter(destination);
   return {
-    add: (attempted) => {
-      const out = notes.open(attempted.delivery.messageId);
-      if (out === null) return;
-      write(attempted, out);
-      notes.end();
-    },
+    add: (attempted) => notes.add(attempted.delivery.messageId, (out) => write(attempted, out)),
     update: (changed) => {
       write = attemptWriter(changed);
     },

@@ -154,11 +154,6 @@ export interface OutgoingRecord extends RecordContent {
    * if the key is null.
    */
   readonly partition?: number;
-  /**
-   * If present, this object stands for several records, which `encoded` contains one after another, as in a batch.
-   * All of them are written to `partition`; if that is absent, a partition is chosen for each record.
-   */
-  readonly bundle?: Bundle | undefined;
   /** If present and the record is too large for its topic, the record is compressed instead of rejected. */
   readonly compression?: Compression | undefined;
 }
@@ -166,17 +161,6 @@ export interface OutgoingRecord extends RecordContent {
 /** The fields are set after the brokers have rejected the record as too large. */
 export interface Compression {
   bytes: Buffer | null;
-}
-
-/** Several records that are sent as one object. */
-export interface Bundle {
-  readonly count: number;
-  records(): readonly OutgoingRecord[];
-}
-
-/** The number of records that an outgoing record represents. */
-export function recordCount({ bundle }: OutgoingRecord): number {
-  return bundle?.count ?? 1;
 }
 
 /** Creates a record with the same content for another topic. */

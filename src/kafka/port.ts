@@ -20,10 +20,9 @@ import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
 import type { AppendTime } from "../runtime/broker-clock.ts";
 import type { Admin, PartitionOffset } from "./admin-port.ts";
 import type { OffsetToCommit } from "./membership.ts";
-import { TextBundles as Bundles } from "./produce/text-bundles.ts";
 import type { ClusterView, ConsumerVitals, PartitionProgress } from "./signals.ts";
 import { partitionOfKey as murmur2Partition } from "./wire/murmur2.ts";
-import { packRecord as asBytes } from "./wire/record-bundle.ts";
+import { packRecord as asBytes } from "./wire/pack-record.ts";
 
 export interface Kafka {
   /** Starts to join immediately; `joined` resolves when the consumer has joined. The topics must exist. */
@@ -280,8 +279,6 @@ export interface Producer {
 
 /** A producer as returned by `Kafka`. */
 export interface WatchedProducer extends Producer {
-  /** Returns the number of partitions of a topic to which this producer writes; 0 if it is not known yet. */
-  partitions(topic: string): number;
   /** Returns the topics that are currently not writable. */
   blocked(): readonly BlockedTopic[];
 }
@@ -316,18 +313,12 @@ export type {
   TopicState,
   VersionRange,
 } from "./admin-port.ts";
-export type { TextBundles } from "./produce/text-bundles.ts";
 export type { BrokerState, ClusterView, ConsumerVitals, PartitionProgress } from "./signals.ts";
 
 /**
  * Copies the bytes of the record to separate memory, so that a waiting record does not keep the whole fetch in memory.
  */
 export const packRecord: (record: OutgoingRecord) => OutgoingRecord = asBytes;
-
-/** Creates bundles, with which this producer can write very many records to a topic. */
-export function textBundles(topic: string, producer: Pick<WatchedProducer, "partitions">): Bundles {
-  return new Bundles(topic, () => producer.partitions(topic));
-}
 
 /** Returns the partition that the producer chooses for a key, which is the same as in the Java client. */
 export const partitionOfKey: (key: Uint8Array, partitions: number) => number = murmur2Partition;

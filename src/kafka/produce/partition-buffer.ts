@@ -13,12 +13,11 @@
  * The same ID and sequence number must therefore never be used for two batches: the buffer stores the ID together with
  * the next sequence number, and starts at 0 only with an ID that it has never used.
  *
- * A bundle is sent as a separate batch. If it is larger than the topic allows, it is sent as individual records.
- * A record that may be compressed is compressed after the broker has rejected it as too large, and is also sent as a
+ * A record that may be compressed is compressed after the broker has rejected it as too large, and is then sent as a
  * separate batch.
  */
 
-import { type OutgoingRecord, recordCount } from "../../domain/record.ts";
+import type { OutgoingRecord } from "../../domain/record.ts";
 import type { InFlightItem } from "../../runtime/in-flight-set.ts";
 import type { BlockedBy, RejectedRecord } from "../port.ts";
 import { compressRecord } from "../wire/encode-produce.ts";
@@ -74,15 +73,6 @@ const SEQUENCE_MODULUS = 2 ** 31;
 /** Maximum number of records in a batch. It is reached only with tiny records. */
 const BATCH_RECORDS_MAX = 20_000;
 
-/** Returns one item for each record in a bundle. The `send` call of the bundle then waits for all of these records. */
-export function unbundled({ record, call }: WaitingRecord): readonly WaitingRecord[] {
-  const records = record.bundle?.records() ?? [];
-  call.unacknowledged += records.length - 1;
-  return records.map((each) => {
-    return { record: each, bytes: (each.encoded?.length ?? 0) + RECORD_OVERHEAD_BYTES, call };
-  });
-}
-
 /**
  * All empty buffers share this array. Otherwise, each buffer's array would reach the old generation while the buffer is
  * empty, and would keep former records in memory (docs/decisions/0043-a-thousand-members.md#an-empty-array-that-waits).
@@ -106,13 +96,13 @@ export class PartitionBuffer {
   #id: ProducerId | null = null;
   #sequence = 0;
   #failures = 0;
-  /** The number of items in the latest batch; a bundle is one item. */
+  /** The number of records in the latest batch. */
   #count = 0;
   #batchBytes = 0;
   /** `true` if the latest batch may have been written, so that it must be repeated unchanged. */
   #mayBeWritten = false;
-  /** `true` if the buffer has ever had a bundle or compressed a record. */
-  #hasBundles = false;
+  /** `true` if the buffer has ever had a compressed record. */
+  #hasCompressed = false;
 
   constructor(topic: BufferedTopic, partition: number) {
     this.topic = topic;
@@ -154,7 +144,7 @@ export class PartitionBuffer {
       this.#bytes.push(bytes);
       this.#calls.push(call);
     }
-    if (record.bundle !== undefined || record.compression?.bytes) this.#hasBundles = true;
+    if (record.compression?.bytes) this.#hasCompressed = true;
   }
 
   /**
@@ -163,14 +153,13 @@ export class PartitionBuffer {
    */
   cut(): { readonly records: readonly OutgoingRecord[]; readonly bytes: number } {
     if (!this.#mayBeWritten) {
-      if (this.#hasBundles) this.#unbundle();
-      const most = this.#isBundle(this.#head) ? 1 : BATCH_RECORDS_MAX;
+      const most = this.#isCompressed(this.#head) ? 1 : BATCH_RECORDS_MAX;
       const end = Math.min(this.#records.length, this.#head + most);
       let at = this.#head + 1;
       let bytes = this.#bytes[this.#head] ?? 0;
       for (; at < end; at += 1) {
         const next = bytes + (this.#bytes[at] ?? 0);
-        if (next > this.topic.batchMaxBytes || this.#isBundle(at)) break;
+        if (next > this.topic.batchMaxBytes || this.#isCompressed(at)) break;
         bytes = next;
       }
       this.#count = at - this.#head;
@@ -194,7 +183,7 @@ export class PartitionBuffer {
   }
 
   acknowledge(): void {
-    this.#sequence = (this.#sequence + this.#batchRecords) % SEQUENCE_MODULUS;
+    this.#sequence = (this.#sequence + this.#count) % SEQUENCE_MODULUS;
     this.#leave(this.#count);
   }
 
@@ -204,7 +193,7 @@ export class PartitionBuffer {
    */
   shrink(error: string): void {
     if (this.#mayBeWritten) this.#id = null;
-    if (this.#batchRecords > 1) {
+    if (this.#count > 1) {
       this.topic.batchWasTooLarge(this.#batchBytes);
       this.#mayBeWritten = false;
       return;
@@ -213,7 +202,7 @@ export class PartitionBuffer {
     if (record?.compression?.bytes === null) {
       record.compression.bytes = compressRecord(record);
       this.#bytes[this.#head] = record.compression.bytes.length + RECORD_OVERHEAD_BYTES;
-      this.#hasBundles = true;
+      this.#hasCompressed = true;
       this.#mayBeWritten = false;
       return;
     }
@@ -270,28 +259,8 @@ export class PartitionBuffer {
     return given.flatMap(({ call, ...rest }) => (call === undefined ? [] : [{ ...rest, call }]));
   }
 
-  #isBundle(at: number): boolean {
-    if (!this.#hasBundles) return false;
-    const record = this.#records[at];
-    return record?.bundle !== undefined || Boolean(record?.compression?.bytes);
-  }
-
-  /** The number of records in the latest batch, including those in a bundle. */
-  get #batchRecords(): number {
-    const first = this.#records[this.#head];
-    return first !== undefined && this.#isBundle(this.#head) ? recordCount(first) : this.#count;
-  }
-
-  /** If the next item is a bundle that is too large, replaces it with its records. */
-  #unbundle(): void {
-    const [record, call] = [this.#records[this.#head], this.#calls[this.#head]];
-    const bytes = this.#bytes[this.#head] ?? 0;
-    if (record?.bundle === undefined || call === undefined) return;
-    if (bytes <= this.topic.batchMaxBytes) return;
-    const each = unbundled({ record, bytes, call });
-    this.#records.splice(this.#head, 1, ...each.map((item) => item.record));
-    this.#bytes.splice(this.#head, 1, ...each.map((item) => item.bytes));
-    this.#calls.splice(this.#head, 1, ...each.map((item) => item.call));
+  #isCompressed(at: number): boolean {
+    return this.#hasCompressed && Boolean(this.#records[at]?.compression?.bytes);
   }
 
   #leave(count: number): void {

@@ -46,10 +46,6 @@ export class KafkaProducer implements WatchedProducer {
     return this.#rounds.blocked();
   }
 
-  partitions(topic: string): number {
-    return this.#rounds.topic(topic).partitions;
-  }
-
   send(
     records: readonly OutgoingRecord[],
     { giveBack = false }: SendOptions = {},
@@ -98,13 +94,9 @@ export class KafkaProducer implements WatchedProducer {
 
   #add(record: OutgoingRecord, call: SendCall): void {
     const topic = this.#rounds.topic(record.topic);
-    const { encoded, bundle } = record;
-    if (bundle !== undefined && record.partition === undefined) {
-      for (const each of bundle.records()) this.#add(each, call);
-      return;
-    }
+    const { encoded } = record;
     const payloadBytes = encoded?.length ?? this.#payloadBytes(record);
-    if (payloadBytes > topic.recordMaxBytes && bundle === undefined) {
+    if (payloadBytes > topic.recordMaxBytes) {
       const error = `the record has ${payloadBytes} bytes, more than the ${topic.recordMaxBytes} that ${topic.name} allows`;
       call.rejected.push({ record, error });
       return;

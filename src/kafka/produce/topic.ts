@@ -10,7 +10,6 @@ import {
   givenBack,
   PartitionBuffer,
   type SendCall,
-  unbundled,
   type WaitingRecord,
 } from "./partition-buffer.ts";
 import { WriteFailures } from "./write-failures.ts";
@@ -188,10 +187,7 @@ export class ProduceTopic {
       if (buffer.mayBeWritten) dropId(buffer);
       moved.push(...buffer.abort());
     }
-    // By now, the keys in the bundle may belong to other partitions.
-    const unplaced = [...moved, ...this.#unplaced].flatMap((each) =>
-      each.record.bundle === undefined ? each : unbundled(each),
-    );
+    const unplaced = [...moved, ...this.#unplaced];
     this.#unplaced = [];
     for (const { record, bytes, call } of unplaced) this.add(record, bytes, call);
     this.#lookForAbsent(nowMs);

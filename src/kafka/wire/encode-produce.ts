@@ -99,7 +99,7 @@ function writeBatch(
   shared: SharedHeaders,
 ): number {
   const start = sizeAt + 4;
-  const { count } = measured;
+  const count = measured.messages.length;
   // The broker fills in the base offset and the leader epoch.
   target.writeBigInt64BE(0n, start);
   target.writeInt32BE(0, start + BATCH_LENGTH_END);

@@ -7,7 +7,7 @@
  * The deliveries of a call share key, value and most headers: shared headers are encoded once for all
  * records of a request that have the same array.
  *
- * A bundle or a compressed record is already encoded, is a separate batch, and is copied unchanged.
+ * A compressed record is already encoded, is a separate batch, and is copied unchanged.
  */
 
 import type { OutgoingRecord, RecordHeader, RecordHeaders } from "../../domain/record.ts";
@@ -24,8 +24,6 @@ export type SharedHeaders = Map<RecordHeaders, Buffer>;
 
 export interface MeasuredRecords {
   readonly messages: readonly OutgoingMessage[];
-  /** The number of records; a bundle has many. */
-  readonly count: number;
   /** Size of each record in bytes, without the length in front. */
   readonly recordBytes: Int32Array;
   readonly totalBytes: number;
@@ -41,11 +39,10 @@ export function measureRecords(
   nowMs: number,
   shared: SharedHeaders,
 ): MeasuredRecords {
-  const bundled = bundleIn(messages);
-  if (bundled !== null) {
-    const { count, encoded, isCompressed } = bundled;
-    const times = { firstTimestampMs: nowMs, maxTimestampMs: nowMs, nowMs, isCompressed };
-    return { messages, count, recordBytes: NONE, totalBytes: encoded.length, ...times };
+  const compressed = messages[0]?.compression?.bytes;
+  if (compressed) {
+    const times = { firstTimestampMs: nowMs, maxTimestampMs: nowMs, nowMs, isCompressed: true };
+    return { messages, recordBytes: NONE, totalBytes: compressed.length, ...times };
   }
   let firstTimestampMs = Number.POSITIVE_INFINITY;
   let maxTimestampMs = Number.NEGATIVE_INFINITY;
@@ -65,19 +62,11 @@ export function measureRecords(
     recordBytes[index] = bytes;
     totalBytes += varintBytes(bytes) + bytes;
   }
-  const count = messages.length;
   const times = { firstTimestampMs, maxTimestampMs, nowMs, isCompressed: false };
-  return { messages, count, recordBytes, totalBytes, ...times };
+  return { messages, recordBytes, totalBytes, ...times };
 }
 
 const NONE = new Int32Array(0);
-
-function bundleIn([first]: readonly OutgoingMessage[]) {
-  const compressed = first?.compression?.bytes;
-  if (compressed) return { count: 1, encoded: compressed, isCompressed: true };
-  if (first?.bundle === undefined || first.encoded === undefined) return null;
-  return { count: first.bundle.count, encoded: first.encoded, isCompressed: false };
-}
 
 /** Writes the measured records and returns the position after them. */
 export function writeRecords(
@@ -87,10 +76,10 @@ export function writeRecords(
   shared: SharedHeaders,
 ): number {
   const { messages, recordBytes, firstTimestampMs, nowMs } = measured;
-  const bundled = bundleIn(messages);
-  if (bundled !== null) {
-    target.set(bundled.encoded, start);
-    return start + bundled.encoded.length;
+  const compressed = messages[0]?.compression?.bytes;
+  if (compressed) {
+    target.set(compressed, start);
+    return start + compressed.length;
   }
   let at = start;
   for (const [index, message] of messages.entries()) {

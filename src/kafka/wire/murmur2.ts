@@ -8,10 +8,9 @@ const M = 0x5bd1e995;
 
 /**
  * As a signed 32-bit integer, like `org.apache.kafka.common.utils.Utils.murmur2`.
- *
- * @param length the key's length, if the array is longer.
  */
-export function murmur2(key: Uint8Array, length = key.length): number {
+export function murmur2(key: Uint8Array): number {
+  const { length } = key;
   const whole = length & ~3;
   let hash = SEED ^ length;
   for (let at = 0; at < whole; at += 4) {
@@ -29,8 +28,8 @@ export function murmur2(key: Uint8Array, length = key.length): number {
   return hash ^ (hash >>> 15);
 }
 
-export function partitionOfKey(key: Uint8Array, partitions: number, length = key.length): number {
-  return (murmur2(key, length) & 0x7fffffff) % partitions;
+export function partitionOfKey(key: Uint8Array, partitions: number): number {
+  return (murmur2(key) & 0x7fffffff) % partitions;
 }
 
 function byte(key: Uint8Array, at: number): number {

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "vitest";
 
 import type { IncomingRecord } from "../../../src/domain/record.ts";
-import { ClosedError, textBundles } from "../../../src/kafka/port.ts";
+import { ClosedError } from "../../../src/kafka/port.ts";
 import { partitionOfKey } from "../../../src/kafka/wire/murmur2.ts";
 import { type Bench, RECORD_MAX_BYTES, record, values } from "./bench.ts";
 import { Taker } from "./taker.ts";
@@ -14,7 +14,6 @@ const TOPIC_MAX_BYTES = 20_000;
 export function testProducer(bench: Bench): void {
   describe("a producer", () => {
     testWriting(bench);
-    testBundles(bench);
     testWaiting(bench);
   });
 }
@@ -80,93 +79,6 @@ function testWriting(bench: Bench): void {
     for (const { error } of refused) expect(error).not.toBe("");
     expect(values(await readAll(bench, topic, 2))).toEqual(["before", "after"]);
     expect(values(await readAll(bench, small, 2))).toEqual(["before", "after"]);
-  });
-}
-
-function testBundles(bench: Bench): void {
-  test("writes what was gathered in bundles: under its keys, in order, in their partitions", async () => {
-    const kafka = bench.connect();
-    const topic = await bench.topic(kafka, 3);
-    const producer = kafka.producer();
-    const bundles = textBundles(topic, producer);
-    const all = [...Array(300).keys()].map((number) => [`call-${number % 40}`, `${number}`]);
-    const rounds = [all.slice(0, 3), all.slice(3, 100), all.slice(100)];
-    for (const round of rounds) {
-      for (const [key = "", value = ""] of round) {
-        bundles.open(key).text(value);
-        expect(bundles.end()).toBeGreaterThan(key.length + value.length);
-      }
-      const taken = bundles.take();
-      expect(await producer.send(taken)).toEqual([]);
-      bundles.giveBack(taken);
-    }
-    // The producer knows the partitions after the first send.
-    expect(producer.partitions(topic)).toBe(3);
-    const read = await readAll(bench, topic, all.length);
-    for (const { key, partition } of read) {
-      expect(partition).toBe(partitionOfKey(key ?? Buffer.alloc(0), 3));
-    }
-    for (const wanted of new Set(all.map(([key]) => key))) {
-      const values = read.filter(({ key }) => key?.toString() === wanted);
-      const expected = all.filter(([key]) => key === wanted).map(([, value]) => value);
-      expect(values.map(({ value }) => value?.toString())).toEqual(expected);
-    }
-  });
-
-  test("places the records of a bundle by their keys where the topic is new to it", async () => {
-    const kafka = bench.connect();
-    const topic = await bench.topic(kafka, 3);
-    const bundles = textBundles(topic, { partitions: () => 100 });
-    const keys = [...Array(20).keys()].map((number) => `call-${number}`);
-    for (const key of keys) {
-      bundles.open(key).text(key);
-      bundles.end();
-    }
-    expect(await kafka.producer().send(bundles.take())).toEqual([]);
-    const read = await readAll(bench, topic, keys.length);
-    for (const { key, partition } of read) {
-      expect(partition).toBe(partitionOfKey(key ?? Buffer.alloc(0), 3));
-    }
-    expect(new Set(values(read))).toEqual(new Set(keys));
-  });
-
-  test("places the records of a bundle anew where its topic has fewer partitions by now", async () => {
-    const kafka = bench.connect();
-    const topic = await bench.topic(kafka, 5);
-    const producer = kafka.producer();
-    await producer.send([record(topic, "before", 0)]);
-    const bundles = textBundles(topic, producer);
-    const keys = [...Array(40).keys()].map((number) => `call-${number}`);
-    for (const key of keys) {
-      bundles.open(key).text(key);
-      bundles.end();
-    }
-    const taken = bundles.take();
-    expect(taken).toHaveLength(5);
-    await kafka.admin.deleteTopics([topic]);
-    await expect.poll(() => kafka.admin.topics(), { timeout: 30_000 }).not.toContain(topic);
-    const anew = { name: topic, partitions: 1, replicationFactor: null, config: {} };
-    await kafka.admin.create([anew]);
-    expect(await producer.send(taken)).toEqual([]);
-    const read = await readAll(bench, topic, keys.length);
-    expect(values(read).toSorted()).toEqual(keys.toSorted());
-  });
-
-  test("writes the records of a bundle that is larger than a topic takes", async () => {
-    const kafka = bench.connect();
-    const topic = await bench.topic(kafka, 1, { "max.message.bytes": `${TOPIC_MAX_BYTES}` });
-    const producer = kafka.producer();
-    await producer.send([record(topic, "before")]);
-    const bundles = textBundles(topic, producer);
-    const lengths = [...Array(40).keys()].map((number) => 2_000 + number);
-    for (const length of [...lengths, TOPIC_MAX_BYTES + 1]) {
-      bundles.open("k").text("v".repeat(length));
-      bundles.end();
-    }
-    const refused = await producer.send(bundles.take());
-    expect(refused.map(({ record: { value } }) => value?.length)).toEqual([TOPIC_MAX_BYTES + 1]);
-    const [, ...read] = await readAll(bench, topic, 1 + lengths.length);
-    expect(read.map(({ value }) => value?.length)).toEqual(lengths);
   });
 }
 

@@ -188,8 +188,7 @@ export class NumberingCluster {
   }
 
   #take({ partition, producerId, firstSequence, messages }: PartitionData): number {
-    const records = messages.flatMap((each) => each.bundle?.records() ?? [each]);
-    const values = records.map(({ value }) => `${value}`);
+    const values = messages.map(({ value }) => `${value}`);
     this.sent.push({ partition, id: producerId, sequence: firstSequence, values });
     const batch = { first: firstSequence, last: firstSequence + values.length - 1 };
     const key = `${producerId} ${partition}`;

@@ -65,7 +65,7 @@ export class MemoryProducer implements WatchedProducer {
   ): Promise<readonly RejectedRecord[]> {
     if (this.#isClosed) return Promise.reject(closed());
     const refused: RejectedRecord[] = [];
-    const left = records.flatMap(unbundled).filter((record) => {
+    const left = records.filter((record) => {
       const isMissing = giveBack && this.#isMissing(record.topic);
       if (isMissing) refused.push(missing(record));
       return !isMissing;
@@ -75,10 +75,6 @@ export class MemoryProducer implements WatchedProducer {
       this.#sends.add({ records: left, refused, giveBack, resolve, reject });
       this.#request();
     });
-  }
-
-  partitions(topic: string): number {
-    return this.#broker.topics.find(topic)?.partitions.length ?? 0;
   }
 
   blocked(): readonly BlockedTopic[] {
@@ -189,15 +185,6 @@ export class MemoryProducer implements WatchedProducer {
     this.#sends.delete(send);
     send.resolve(send.refused);
   }
-}
-
-/** Returns copies, because the bytes of a bundle are reused. */
-function unbundled(record: OutgoingRecord): readonly OutgoingRecord[] {
-  const { topic, bundle } = record;
-  if (bundle === undefined) return [record];
-  return bundle.records().map(({ key, value, headers }) => {
-    return { topic, key: key && Buffer.from(key), value: value && Buffer.from(value), headers };
-  });
 }
 
 const MISSING = "UNKNOWN_TOPIC_OR_PARTITION";

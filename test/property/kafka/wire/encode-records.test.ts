@@ -4,7 +4,7 @@ import { forwarded } from "../../../../src/domain/record.ts";
 import { encodeProduce } from "../../../../src/kafka/wire/encode-produce.ts";
 import type { OutgoingMessage } from "../../../../src/kafka/wire/encode-records.ts";
 import { murmur2 } from "../../../../src/kafka/wire/murmur2.ts";
-import { packRecord } from "../../../../src/kafka/wire/record-bundle.ts";
+import { packRecord } from "../../../../src/kafka/wire/pack-record.ts";
 import {
   varintBytes,
   varlongBytes,

@@ -179,7 +179,6 @@ function silent(blocked: readonly BlockedTopic[] = []): WatchedProducer {
   const closed = Promise.withResolvers<never>();
   return {
     blocked: () => blocked,
-    partitions: () => 0,
     send: () => closed.promise,
     close: async () => closed.reject(new ClosedError("the producer is closed")),
   };
@@ -189,7 +188,6 @@ function silent(blocked: readonly BlockedTopic[] = []): WatchedProducer {
 function slow(clock: Clock, blocked: readonly BlockedTopic[] = []): WatchedProducer {
   return {
     blocked: () => blocked,
-    partitions: () => 0,
     send: async () => {
       await clock.sleep(3_000, new AbortController().signal);
       return [];

@@ -9,7 +9,7 @@ import {
   type SendCall,
 } from "../../../../src/kafka/produce/partition-buffer.ts";
 import type { ProducerId } from "../../../../src/kafka/produce/producer-id.ts";
-import { packRecord, RecordBundle } from "../../../../src/kafka/wire/record-bundle.ts";
+import { packRecord } from "../../../../src/kafka/wire/pack-record.ts";
 import { costlyInputs } from "../../../support/build/generated-inputs.ts";
 import { decode, encodeBatch } from "../../../support/build/record-batches.ts";
 
@@ -127,89 +127,6 @@ describe("a buffer", () => {
     expect(cut(secondId)).toEqual([firstId, 2]);
     buffer.acknowledge();
     expect(cut(secondId)).toEqual([secondId, 0]);
-  });
-});
-
-function bundleOf(values: readonly string[]): RecordBundle {
-  const bundle = new RecordBundle("t");
-  bundle.begin(0);
-  for (const value of values) {
-    bundle.open(Buffer.from(value), value.length).text(value);
-    bundle.end();
-  }
-  return bundle;
-}
-
-describe("a bundle in a buffer", () => {
-  const small = () => laneTopic(1_000);
-
-  function bufferOf(bundle: RecordBundle, topic = small()) {
-    const buffer = new PartitionBuffer(topic, 0);
-    send(buffer, ["before"]);
-    const call = { ...send(buffer, []), unacknowledged: 1 };
-    call.resolve = (rejected) => {
-      call.result = rejected;
-    };
-    buffer.add(bundle, bundle.length, call);
-    const behind = send(buffer, ["behind"]);
-    return { buffer, call, behind };
-  }
-
-  test("is a batch of its own, and counts as all of its records", () => {
-    const bundle = bundleOf(["a", "b", "c"]);
-    const { buffer, call, behind } = bufferOf(bundle);
-    expect(texts(buffer.cut().records)).toEqual(["before"]);
-    buffer.idFor(firstId);
-    buffer.acknowledge();
-    expect(buffer.cut()).toEqual({ records: [bundle], bytes: bundle.length });
-    expect(buffer.sequence).toBe(1);
-    buffer.acknowledge();
-    expect(call.result).toEqual([]);
-    expect(buffer.sequence).toBe(4);
-    expect(texts(buffer.cut().records)).toEqual(["behind"]);
-    buffer.acknowledge();
-    expect(behind.result).toEqual([]);
-  });
-
-  test("that is too large for the broker is sent as its records, and its call waits for all", () => {
-    const { buffer, call } = bufferOf(bundleOf(["a", "b", "c"]), small());
-    buffer.cut();
-    buffer.acknowledge();
-    buffer.cut();
-    buffer.shrink("too large");
-    const written: (string | undefined)[] = [];
-    while (!buffer.isEmpty) {
-      expect(call.result).toBeNull();
-      written.push(...texts(buffer.cut().records));
-      buffer.acknowledge();
-      if (written.includes("c")) break;
-    }
-    expect(written.slice(0, 3)).toEqual(["a", "b", "c"]);
-    expect(call.result).toEqual([]);
-  });
-
-  test("that may be written is repeated as it was", () => {
-    const bundle = bundleOf(["a", "b"]);
-    const topic = small();
-    const { buffer } = bufferOf(bundle, topic);
-    buffer.cut();
-    buffer.acknowledge();
-    buffer.cut();
-    buffer.recordFailure(true);
-    topic.batchMaxBytes = 1;
-    expect(buffer.cut().records).toEqual([bundle]);
-  });
-
-  test("comes back as it is where its partition takes nothing", () => {
-    const bundle = bundleOf(["a", "b"]);
-    const { buffer, call } = bufferOf(bundle);
-    const wanted = { ...call, giveBack: true, rejected: [] };
-    buffer.abort();
-    buffer.add(bundle, bundle.length, wanted);
-    buffer.block.recordRejection("unavailable", "LEADER_NOT_AVAILABLE", 0);
-    buffer.giveBack(buffer.block);
-    expect(wanted.rejected).toMatchObject([{ record: bundle, blocked: "unavailable" }]);
-    expect(buffer.isEmpty).toBe(true);
   });
 });
 

@@ -1,7 +1,6 @@
 // How often a producer looks up leaders for partitions that have none.
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { textBundles } from "../../../../src/kafka/port.ts";
 import { ended, stepTimers, until } from "../../../support/clock/stepped-timers.ts";
 import { NumberingCluster } from "../../../support/kafkajs/numbering-cluster.ts";
 
@@ -70,73 +69,28 @@ test("what nobody led when it was asked for is asked for again once there are re
   expect(cluster.written).toEqual([["a0"], ["b0"]]);
 });
 
-test("records of a partition that is gone go to those that the topic has now", async () => {
-  const cluster = new NumberingCluster();
-  const keyed = (...values: string[]) =>
-    cluster.producer.send(
-      values.map((value) => ({
-        ...{ topic: "t", key: Buffer.from(value), value: Buffer.from(value), headers: [] },
-      })),
-    );
-  const values = Array.from({ length: 20 }, (_, number) => `k${number}`);
-  await ended(keyed(...values));
-  const before = cluster.written.map((each) => [...each]);
-  expect(before.every((each) => each.length > 0)).toBe(true);
-  // The topic was recreated with one partition, so node 2 no longer has the second one.
-  cluster.leaders.pop();
-  cluster.finalStates.set(2, [{ isIgnored: true, errorCode: 3 }]);
-  await ended(keyed(...values));
-  expect(cluster.written[1]).toEqual(before[1]);
-  expect(cluster.written[0]?.slice(before[0]?.length).toSorted()).toEqual(values.toSorted());
-});
-
-test.each<[string, (cluster: NumberingCluster, send: () => Promise<unknown>) => Promise<unknown>]>([
-  [
-    "waits for its broker",
-    async (cluster, send) => {
-      cluster.finalStates.set(2, [{ isIgnored: true, errorCode: 3 }]);
-      cluster.leaders.pop();
-      await ended(send());
-    },
-  ],
-  [
-    "may be written",
-    async (cluster, send) => {
-      cluster.finalStates.set(2, [{ isIgnored: true, isCut: true }]);
-      cluster.leaders.pop();
-      await ended(send());
-    },
-  ],
-  [
-    "is sent afterwards",
-    async (cluster, send) => {
-      cluster.leaders.pop();
-      cluster.finalStates.set(2, [{ isIgnored: true, errorCode: 3 }]);
-      const keys = ["a", "b", "c", "d"].map((key) => Buffer.from(key));
-      const learning = keys.map((key) => ({ topic: "t", key, value: key, headers: [] }));
-      await ended(cluster.producer.send(learning));
-      expect(cluster.producer.partitions("t")).toBe(1);
-      await ended(send());
-    },
-  ],
-])("the records of a bundle of a partition that is gone: a bundle that %s", async (_, remade) => {
-  const cluster = new NumberingCluster();
-  await ended(Promise.all([cluster.send(0, "a0"), cluster.send(1, "b0")]));
-  const bundles = textBundles("t", cluster.producer);
-  const values = Array.from({ length: 20 }, (_each, number) => `k${number}`);
-  for (const value of values) {
-    bundles.open(value).text(value);
-    bundles.end();
-  }
-  const taken = bundles.take();
-  expect(taken.map(({ partition }) => partition).toSorted()).toEqual([0, 1]);
-  const sent = Promise.withResolvers<unknown>();
-  await remade(cluster, () => {
-    cluster.producer.send(taken, { giveBack: true }).then(sent.resolve, sent.reject);
-    return sent.promise;
-  });
-  expect(await sent.promise).toEqual([]);
-  expect(cluster.written[1]).toEqual(["b0"]);
-  expect(cluster.written[0]).toEqual(expect.arrayContaining(values));
-  expect(cluster.written[0]?.filter((value) => value.startsWith("k"))).toHaveLength(values.length);
-});
+test.each([
+  ["wait for its broker", { errorCode: 3 }],
+  ["may be written", { isCut: true }],
+])(
+  "records of a partition that is gone, which %s, go to those that the topic has now",
+  async (_, state) => {
+    const cluster = new NumberingCluster();
+    const keyed = (...values: string[]) =>
+      cluster.producer.send(
+        values.map((value) => ({
+          ...{ topic: "t", key: Buffer.from(value), value: Buffer.from(value), headers: [] },
+        })),
+      );
+    const values = Array.from({ length: 20 }, (_, number) => `k${number}`);
+    await ended(keyed(...values));
+    const before = cluster.written.map((each) => [...each]);
+    expect(before.every((each) => each.length > 0)).toBe(true);
+    // The topic was recreated with one partition, so node 2 no longer has the second one.
+    cluster.leaders.pop();
+    cluster.finalStates.set(2, [{ isIgnored: true, ...state }]);
+    await ended(keyed(...values));
+    expect(cluster.written[1]).toEqual(before[1]);
+    expect(cluster.written[0]?.slice(before[0]?.length).toSorted()).toEqual(values.toSorted());
+  },
+);
