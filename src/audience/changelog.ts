@@ -3,15 +3,10 @@
  * and a record without a value removes the key. The keys are those of the store (`keys.ts`).
  */
 
-import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
-
-export interface ChangelogPartition {
-  readonly topic: string;
-  readonly partition: number;
-}
+import type { IncomingRecord, OutgoingRecord, PartitionPlace } from "../domain/record.ts";
 
 export function changelogRecord(
-  at: ChangelogPartition,
+  at: PartitionPlace,
   key: string,
   value: string | null,
 ): OutgoingRecord {

@@ -13,10 +13,10 @@
  *     is missing
  */
 
-import type { IncomingRecord } from "../domain/record.ts";
+import type { IncomingRecord, PartitionPlace } from "../domain/record.ts";
 import { storeErrorOf } from "../domain/store-error.ts";
 import { CatchUp } from "./catch-up.ts";
-import { type ChangelogPartition, readChangelog } from "./changelog.ts";
+import { readChangelog } from "./changelog.ts";
 import {
   type Checkpoint,
   matchOf,
@@ -32,7 +32,7 @@ import type { Store } from "./ports.ts";
 export interface OpenDeps {
   /** The limit of memory for users who join in open syncs, as a number of pieces (`seen-members.ts`). */
   readonly arrivalPieces?: number;
-  readonly at: ChangelogPartition;
+  readonly at: PartitionPlace;
   /**
    * Throws if the store cannot be opened. If the store is corrupt, it is then removed, and this function is called
    * again.

@@ -13,9 +13,9 @@
  */
 
 import type { DeadLettered } from "../domain/dead-letter-records.ts";
-import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
+import type { IncomingRecord, OutgoingRecord, PartitionPlace } from "../domain/record.ts";
 import { type Audience, type Counts, NO_COUNTS, type OpenSync } from "./audience.ts";
-import { type ChangelogPartition, changelogRecord } from "./changelog.ts";
+import { changelogRecord } from "./changelog.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import {
   APPLIED_KEY,
@@ -49,7 +49,7 @@ export interface Pending {
 const NO_CHANGES: ChangeCounts = { entered: 0, left: 0, traits: 0 };
 
 export interface PartitionStateOptions {
-  readonly at: ChangelogPartition;
+  readonly at: PartitionPlace;
   readonly store: Store;
   readonly checkpoint: Checkpoint;
   /** All records below this offset are in the changelog. */
@@ -67,7 +67,7 @@ const NUMBERS_PER_THING = 50;
 
 export class PartitionState {
   readonly store: Store;
-  readonly #at: ChangelogPartition;
+  readonly #at: PartitionPlace;
   readonly #nowMs: () => number;
   readonly #audiences: Map<string, Audience>;
   readonly #counts: Map<number, Counts>;

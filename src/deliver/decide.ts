@@ -106,7 +106,7 @@ function decideAny(
   return only(scheduleRetry(delivery, delayMs, nowMs + askedMs, nowMs));
 }
 
-function isAccepted({ outcome }: EndpointResult): boolean {
+export function isAccepted({ outcome }: EndpointResult): boolean {
   return outcome.kind === "accepted";
 }
 

@@ -17,11 +17,12 @@ import { type CallNames, callNames } from "../domain/call-names.ts";
 import { type DeadLetterReason, deadLetter as deadLetterRecord } from "../domain/dead-letter.ts";
 import { short, tooLargeFor } from "../domain/dead-letter-records.ts";
 import { deliveryHeaders, foreignHeaders } from "../domain/delivery.ts";
-import type {
-  IncomingRecord,
-  OutgoingRecord,
-  RecordContent,
-  RecordPlace,
+import {
+  type IncomingRecord,
+  type OutgoingRecord,
+  placeOf,
+  type RecordContent,
+  type RecordPlace,
 } from "../domain/record.ts";
 import { untilTickMs } from "../domain/timer-tick.ts";
 import type { TopicNames } from "../domain/topics.ts";
@@ -105,10 +106,6 @@ export function smaller(
   const cause = { stage: "deliver", reason, error: deadLetteredFor, failedAtMs: nowMs } as const;
   const shorter = short(cause, place, whole, outgoing, topics.deadLetters);
   return shorter === null ? null : { ...refused, outgoing: shorter, whole };
-}
-
-function placeOf({ topic, partition, offset }: RecordPlace): RecordPlace {
-  return { topic, partition, offset };
 }
 
 /** Called when all records are written, or can no longer be written. */

@@ -49,7 +49,7 @@ import {
 } from "./active-attempt.ts";
 import type { RetryPolicy } from "./choose-retry-delay.ts";
 import type { Ticket } from "./circuit-breaker.ts";
-import type { Decision, EndpointResult, Skipped } from "./decide.ts";
+import { type Decision, type EndpointResult, isAccepted, type Skipped } from "./decide.ts";
 import type { EndpointGates } from "./endpoint-availability.ts";
 import { type DeadLetterTopics, type Replacement, replacement } from "./follow-up-record.ts";
 import type { WaitingDeliveries } from "./pending-deliveries.ts";
@@ -280,10 +280,6 @@ export class RequestRounds {
 /** The deliveries of a request share its result, without a list for each of them. */
 function add(call: Call, results: readonly EndpointResult[]): void {
   call.results = call.results.length === 0 ? results : [...call.results, ...results];
-}
-
-function isAccepted({ outcome }: EndpointResult): boolean {
-  return outcome.kind === "accepted";
 }
 
 function rejectedBy({ endpoint, result }: Split): EndpointResult {

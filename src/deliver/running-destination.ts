@@ -14,7 +14,7 @@ import type { Phases, Sender, SendResult, Transport, UnitLimits } from "../desti
 import type { AttemptedDestination } from "../domain/destination.ts";
 import type { CircuitState, DestinationStatus } from "../domain/destination-status.ts";
 import type { DestinationId, EndpointKey } from "../domain/ids.ts";
-import type { IncomingRecord, RecordHeaders } from "../domain/record.ts";
+import type { IncomingRecord, PartitionPlace, RecordHeaders } from "../domain/record.ts";
 import type { GroupNames, TopicNames } from "../domain/topics.ts";
 import {
   type AssignedPartition,
@@ -24,7 +24,7 @@ import {
   packRecord,
 } from "../kafka/port.ts";
 import { type RunningConsumers, startConsuming } from "../stage/consuming-stage.ts";
-import type { OwnedPartition, StageDeps } from "../stage/running-stage.ts";
+import type { StageDeps } from "../stage/running-stage.ts";
 import type { Attempted, WorkPorts } from "./active-attempt.ts";
 import { type AttemptTrace, type TracedCall, traceAttempt } from "./attempt-trace.ts";
 import { type AttemptNotes, type AttemptsTopic, attemptsOf } from "./attempts-topic.ts";
@@ -144,7 +144,7 @@ export class RunningDestination implements AsyncDisposable {
     return this.#consumer.healthProblems().map((each) => `destination ${id}: ${each}`);
   }
 
-  partitions(): readonly OwnedPartition[] {
+  partitions(): readonly PartitionPlace[] {
     return this.#consumer.partitions();
   }
 

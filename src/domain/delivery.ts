@@ -97,12 +97,7 @@ const NAMES = Object.keys(DELIVERY_HEADER) as Field[];
 const AT = Object.fromEntries(NAMES.map((name, field) => [name, field])) as Record<Field, number>;
 const fields = new HeaderFields(Object.values(DELIVERY_HEADER));
 
-/** Reads a delivery from its record's headers; if a header is repeated, the last one counts. */
-export function parseDelivery(headers: RecordHeaders): ParsedDelivery {
-  return readDelivery({ headers });
-}
-
-/** Reads a delivery from its record, and decodes only the headers that it needs. */
+/** Reads a delivery from its record's headers, and decodes only those that it needs. The last one of a name counts. */
 export function readDelivery(record: WithHeaders): ParsedDelivery {
   fields.read(record);
   const messageId = fields.text(AT.messageId);

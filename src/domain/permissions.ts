@@ -14,7 +14,7 @@
  */
 
 import type { DestinationId } from "./ids.ts";
-import { STAGES, type StageInput, type StageName, type TopicKind } from "./stages.ts";
+import { STAGE_NAMES, STAGES, type StageInput, type StageName, type TopicKind } from "./stages.ts";
 import { delayName, type GroupNames, type TopicNames } from "./topics.ts";
 
 export type CommandRole =
@@ -160,9 +160,8 @@ const COMMANDS: Readonly<Record<CommandRole, Role>> = {
   },
 };
 
-export const STAGE_ROLES = Object.keys(STAGES) as readonly StageName[];
 export const COMMAND_ROLES = Object.keys(COMMANDS) as readonly CommandRole[];
-export const ROLE_NAMES: readonly RoleName[] = [...STAGE_ROLES, ...COMMAND_ROLES];
+export const ROLE_NAMES: readonly RoleName[] = [...STAGE_NAMES, ...COMMAND_ROLES];
 
 /** @param acts if `true`, operators may act in the console (`console.readOnly: false`) */
 export function roleOf(name: RoleName, acts = false): Role {

@@ -16,6 +16,16 @@ export interface RecordPlace extends PartitionPlace {
   readonly offset: number;
 }
 
+/** A key for maps of partitions. */
+export function partitionKey({ topic, partition }: PartitionPlace): string {
+  return `${topic}/${partition}`;
+}
+
+/** Only the place, without a reference to the record. */
+export function placeOf({ topic, partition, offset }: RecordPlace): RecordPlace {
+  return { topic, partition, offset };
+}
+
 /** The content of a record. A field may be decoded again on each access. */
 export interface RecordContent {
   readonly key: Buffer | null;

@@ -11,6 +11,7 @@
  */
 
 import type { OutgoingRecord } from "../domain/record.ts";
+import type { Clock } from "../runtime/clock.ts";
 
 /** The part of the Kafka producer that is used here. */
 export interface Sender {
@@ -20,11 +21,6 @@ export interface Sender {
 export interface Refused {
   readonly record: OutgoingRecord;
   readonly error: string;
-}
-
-export interface Sleeper {
-  nowMs(): number;
-  sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
 export type HandedOver =
@@ -54,7 +50,7 @@ interface Waiting {
 const LOOK_EVERY_MS = 250;
 const LATE: HandedOver = { kind: "late" };
 
-export function createHandOver(sender: Sender, clock: Sleeper): HandOver {
+export function createHandOver(sender: Sender, clock: Clock): HandOver {
   // A set keeps the order of insertion, so the first entry has been waiting for the longest time.
   const waiting = new Set<Waiting>();
   const never = new AbortController().signal;

@@ -4,9 +4,10 @@
  */
 
 import type { ProcessStatus } from "../domain/process-status.ts";
+import type { PartitionPlace } from "../domain/record.ts";
 import type { StageName } from "../domain/stages.ts";
 import type { BrokerState, ClusterView } from "../kafka/port.ts";
-import type { OwnedPartition, RunningStage } from "../stage/running-stage.ts";
+import type { RunningStage } from "../stage/running-stage.ts";
 import type { RunningConfiguration } from "./reload.ts";
 import type { ReloadCauses } from "./reload-causes.ts";
 
@@ -68,7 +69,7 @@ export function tellStatus({ reloads, ...facts }: Reported) {
   };
 }
 
-function byTopic(owned: readonly OwnedPartition[]): Readonly<Record<string, readonly number[]>> {
+function byTopic(owned: readonly PartitionPlace[]): Readonly<Record<string, readonly number[]>> {
   const found = new Map<string, number[]>();
   for (const { topic, partition } of owned) {
     found.set(topic, [...(found.get(topic) ?? []), partition]);

@@ -4,6 +4,7 @@ import type { OperatorActions } from "../control/operator-action-state.ts";
 import type { AudienceStatus } from "../domain/audience.ts";
 import type { DestinationStatus } from "../domain/destination-status.ts";
 import type { LiveSettings } from "../domain/live-settings.ts";
+import type { PartitionPlace } from "../domain/record.ts";
 import type { StageName } from "../domain/stages.ts";
 import type { Kafka, Producer } from "../kafka/port.ts";
 import type { Schemas } from "../registry/port.ts";
@@ -38,11 +39,6 @@ export interface StageDeps {
   readonly onFatal: (error: Error) => void;
 }
 
-export interface OwnedPartition {
-  readonly topic: string;
-  readonly partition: number;
-}
-
 /**
  * A stage that `start<Stage>(deps, config)` has started. When it is disposed, the stage drains: it takes no more work,
  * completes what is in progress, commits, and leaves the group.
@@ -54,7 +50,7 @@ export interface RunningStage extends AsyncDisposable {
   /** The problems for the JSON body of `/readyz`, in plain sentences. */
   readonly healthProblems: () => readonly string[];
   /** The partitions that the stage owns. Absent if the stage does not read a topic. */
-  readonly partitions?: () => readonly OwnedPartition[];
+  readonly partitions?: () => readonly PartitionPlace[];
   /** Only for the deliver stage. */
   readonly destinations?: () => readonly DestinationStatus[];
   /** Only for the delay stage: for each destination, the time of the earliest first attempt of its deliveries. */

@@ -17,8 +17,8 @@ import {
   grantsOf,
   ROLE_NAMES,
   type RoleName,
-  STAGE_ROLES,
 } from "../../src/domain/permissions.ts";
+import { STAGE_NAMES } from "../../src/domain/stages.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import { Kafka as KafkajsClient } from "../../src/kafka/kafkajs/kafkajs.ts";
@@ -246,7 +246,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
     const deliverAdmin = await freePort();
     const page = await freePort();
     const ended: Promise<number>[] = [];
-    for (const stage of STAGE_ROLES) {
+    for (const stage of STAGE_NAMES) {
       const admin = stage === "deliver" ? deliverAdmin : await freePort();
       const file = fileOf(stage, { admin, ingest: ingestPort, page });
       const loaded = loadConfig({ file, env: {} });
@@ -285,7 +285,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
     await actInAllWays(page);
 
     stopping.abort("enough");
-    expect(await Promise.all(ended)).toEqual(STAGE_ROLES.map(() => 0));
+    expect(await Promise.all(ended)).toEqual(STAGE_NAMES.map(() => 0));
     await skipAll();
   });
 

@@ -1,13 +1,7 @@
 /** `docs/connect.md`: the permissions of each role, and the tested releases of Kafka. */
 
-import {
-  COMMAND_ROLES,
-  type Role,
-  type RoleName,
-  roleOf,
-  STAGE_ROLES,
-} from "../../src/domain/permissions.ts";
-import type { TopicKind } from "../../src/domain/stages.ts";
+import { COMMAND_ROLES, type Role, type RoleName, roleOf } from "../../src/domain/permissions.ts";
+import { STAGE_NAMES, type TopicKind } from "../../src/domain/stages.ts";
 import { KAFKA_VERSION_DEFAULT } from "../kafka/settings.ts";
 import { LINES, TESTS, testedVersions } from "../kafka/tested-versions.ts";
 import { code, pageWith, table } from "./page.ts";
@@ -32,7 +26,7 @@ const NAMES: Readonly<Record<TopicKind, string>> = {
 export function renderConnect(): string {
   const row = (name: RoleName, kind: string) => [`${kind} \`${name}\``, ...cells(roleOf(name))];
   const rows = [
-    ...STAGE_ROLES.map((name) => row(name, "stage")),
+    ...STAGE_NAMES.map((name) => row(name, "stage")),
     ["stage `console` with `console.readOnly: false`", ...cells(roleOf("console", true))],
     ...COMMAND_ROLES.map((name) => row(name, "command")),
   ];

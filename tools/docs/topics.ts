@@ -1,13 +1,13 @@
 /** `docs/topics.md`: the table of topics, from the plan of the default settings. */
 
 import type { DestinationId } from "../../src/domain/ids.ts";
+import { COMMAND_ROLES, type CommandRole, roleOf } from "../../src/domain/permissions.ts";
 import {
-  COMMAND_ROLES,
-  type CommandRole,
-  roleOf,
-  STAGE_ROLES,
-} from "../../src/domain/permissions.ts";
-import { type ConsumedKind, readerOf, type TopicKind } from "../../src/domain/stages.ts";
+  type ConsumedKind,
+  readerOf,
+  STAGE_NAMES,
+  type TopicKind,
+} from "../../src/domain/stages.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
 import { durationText } from "../../src/settings/scalars.ts";
 import { type PlannedTopic, topicPlan } from "../../src/topics/topic-plan.ts";
@@ -72,7 +72,7 @@ function notesOf(kind: TopicKind) {
 
 /** Returns the writers, derived from the permissions of stages and commands, so that none is missing. */
 function writersOf(kind: TopicKind): string {
-  const stages = STAGE_ROLES.filter((name) => roleOf(name).writes.includes(kind));
+  const stages = STAGE_NAMES.filter((name) => roleOf(name).writes.includes(kind));
   const commands = COMMAND_ROLES.filter((name) => roleOf(name).writes.includes(kind));
   const outside = OUTSIDE[kind];
   const writers = [

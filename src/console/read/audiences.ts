@@ -8,7 +8,7 @@ import { approveCommand } from "../../domain/audience.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
-import { readClaims } from "../../operate/look/audiences.ts";
+import { instant, readClaims } from "../../operate/look/audiences.ts";
 import type { AudienceView, SyncView } from "../query-view.ts";
 import type { Series } from "../view.ts";
 
@@ -113,8 +113,4 @@ export async function readAudiencesView(
     syncs: past.syncs(id),
     history: past.members(id, nowMs),
   }));
-}
-
-function instant(atMs: number): string {
-  return new Date(atMs).toISOString();
 }

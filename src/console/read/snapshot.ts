@@ -2,6 +2,7 @@
 
 import type { Config } from "../../config/config.ts";
 import type { Destination } from "../../domain/destination.ts";
+import { instant } from "../../operate/look/audiences.ts";
 import { type DestinationReport, severityOf } from "../../operate/look/destinations.ts";
 import { healthProblemsOf } from "../../operate/look/health-problems.ts";
 import type { ProcessReport, StatusReport } from "../../operate/look/report.ts";
@@ -104,8 +105,4 @@ function processView(report: ProcessReport): ProcessView {
  */
 function before(nowMs: number, ageMs: number | null): string | null {
   return ageMs === null ? null : instant(Math.round((nowMs - ageMs) / 1_000) * 1_000);
-}
-
-function instant(atMs: number): string {
-  return new Date(atMs).toISOString();
 }

@@ -16,9 +16,8 @@ import type { ClusterVersions, RequestVersions, VersionRange } from "../port.ts"
 import * as ours from "../wire/request-kinds.ts";
 import { type BrokerVersions, highestCommon, type RequestKind } from "../wire/request-version.ts";
 import type { Brokers } from "./brokers.ts";
+import { ANY_TOPIC } from "./wait-for-brokers.ts";
 
-/** The name of the topic does not matter, because only the list of brokers is used. */
-const ANY_TOPIC = "__consumer_offsets";
 /** How far above the lowest accepted version a version still counts as near. */
 const NEAR = 1;
 

@@ -16,7 +16,7 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { PartitionPlace } from "../../domain/record.ts";
+import { type PartitionPlace, partitionKey } from "../../domain/record.ts";
 import { asError } from "../../runtime/as-error.ts";
 import type { Broker } from "../kafkajs/internals.ts";
 import { request } from "../kafkajs/internals.ts";
@@ -86,8 +86,8 @@ export async function offsetsOf(
       if (unknown.has(topic)) continue;
       const found = (leaders.get(topic) ?? []).map(({ partition }) => ({
         partition,
-        first: firsts.get(keyOf({ topic, partition })) ?? 0,
-        end: ends.get(keyOf({ topic, partition })) ?? 0,
+        first: firsts.get(partitionKey({ topic, partition })) ?? 0,
+        end: ends.get(partitionKey({ topic, partition })) ?? 0,
       }));
       offsets.set(topic, found);
     }
@@ -109,8 +109,8 @@ export async function readableOffsets(
   const ends = await list(brokers, led, LATEST, ALL_KNOWN, READ_COMMITTED);
   return led.map((place) => ({
     partition: place.partition,
-    first: firsts.get(keyOf(place)) ?? 0,
-    end: ends.get(keyOf(place)) ?? 0,
+    first: firsts.get(partitionKey(place)) ?? 0,
+    end: ends.get(partitionKey(place)) ?? 0,
   }));
 }
 
@@ -125,8 +125,8 @@ export async function offsetsAt(
   const ends = await list(brokers, led, LATEST, ALL_KNOWN, READ_COMMITTED);
   const found = await list(brokers, led, atMs, ALL_KNOWN, READ_COMMITTED);
   return led.map((place) => {
-    const offset = found.get(keyOf(place)) ?? NO_RECORD;
-    const end = ends.get(keyOf(place)) ?? 0;
+    const offset = found.get(partitionKey(place)) ?? NO_RECORD;
+    const end = ends.get(partitionKey(place)) ?? 0;
     return { partition: place.partition, offset: offset < 0 ? end : offset };
   });
 }
@@ -290,7 +290,7 @@ async function list(
       };
       const topics = [...new Set(led.map(({ topic }) => topic))];
       for (const each of (await unknown.ofAll(topics, query, `the broker ${nodeId}`)) ?? []) {
-        if (each.errorCode === 0) offsets.set(keyOf(each), each.offset);
+        if (each.errorCode === 0) offsets.set(partitionKey(each), each.offset);
         else failed(each, each.errorCode);
       }
     }),
@@ -334,10 +334,6 @@ function mayPass(error: unknown): boolean {
 /** The error, extended by the topic or group that it is about. */
 function worded(error: unknown, what: string): Error {
   return new Error(`${what}: ${asError(error).message}`, { cause: error });
-}
-
-function keyOf({ topic, partition }: PartitionPlace): string {
-  return `${topic}/${partition}`;
 }
 
 function chunks<Item>(items: readonly Item[], size: number): readonly (readonly Item[])[] {

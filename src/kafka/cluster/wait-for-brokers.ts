@@ -27,7 +27,7 @@ const ASK_LIMIT_MS = 3_000;
 const CLOSES_FOR_MS = 3_000;
 const PUBLIC_TLS = { ca: null, cert: null, key: null, serverName: null };
 /** The name of the topic does not matter, because any response is sufficient. */
-const ANY_TOPIC = "__consumer_offsets";
+export const ANY_TOPIC = "__consumer_offsets";
 
 export interface Waiting {
   readonly limitMs: number;

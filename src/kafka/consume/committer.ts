@@ -21,8 +21,8 @@ import type { Log } from "../../telemetry/log.ts";
 import { errorKind, errorTypes } from "../cluster/kafka-error.ts";
 import type { Member, OffsetToCommit } from "../membership.ts";
 import type { CommitPace } from "./commit-pace.ts";
-import { withoutRanges } from "./finished-ranges.ts";
-import type { Commit, OwnedPartition } from "./owned-partition.ts";
+import { type Commit, withoutRanges } from "./finished-ranges.ts";
+import type { OwnedPartition } from "./owned-partition.ts";
 
 /** The time between attempts of the last commit. */
 const AGAIN_MS = 250;

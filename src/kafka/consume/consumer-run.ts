@@ -11,7 +11,7 @@
  * commits. Otherwise each later run would start at the same offset and pass on the same records again.
  */
 
-import type { PartitionPlace } from "../../domain/record.ts";
+import { type PartitionPlace, partitionKey } from "../../domain/record.ts";
 import { atMost, Signal } from "../../runtime/signal.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { errorKind, errorTypes } from "../cluster/kafka-error.ts";
@@ -35,7 +35,7 @@ import {
   partitionFetchMaxBytes,
 } from "./consumer-times.ts";
 import type { OwnedPartition } from "./owned-partition.ts";
-import { keyOf, type Memory, Ownership, type Pulse } from "./ownership.ts";
+import { type Memory, Ownership, type Pulse } from "./ownership.ts";
 import { SessionLease } from "./session-lease.ts";
 
 type State = "joining" | "taking" | "leaving" | "over";
@@ -178,7 +178,7 @@ export class ConsumerRun implements GroupEvents {
 
   halted(place: PartitionPlace, error: Error, retryInMs: number): void {
     if (this.#state !== "taking") return;
-    this.#options.memory.halts.set(keyOf(place), error);
+    this.#options.memory.halts.set(partitionKey(place), error);
     this.#options.consume.onHalted?.(error, retryInMs);
   }
 

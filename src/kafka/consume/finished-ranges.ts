@@ -80,7 +80,7 @@ export function encodeHeld(offset: number, topicId: string, workedTo: number): s
 /**
  * The offset below which all records were handled: the committed offset, or a higher one if the commit is held back.
  */
-export function workedTo({ offset, metadata }: Place, topicId: string): number {
+export function workedTo({ offset, metadata }: Commit, topicId: string): number {
   const prefix = `${VERSION}:${offset}:${topicId}:${WORKED}`;
   const count = metadata.startsWith(prefix) ? metadata.slice(prefix.length) : "";
   return /^\d{1,15}$/.test(count) ? offset + Number(count) : offset;
@@ -147,7 +147,7 @@ export function decodeRanges(
 
 export type Range = readonly [from: number, to: number];
 
-interface Place {
+export interface Commit {
   readonly offset: number;
   readonly metadata: string;
 }
@@ -159,7 +159,7 @@ interface Place {
  *
  * @returns only the group's commit if both together would be too long.
  */
-export function withFinished(committed: Place, remembered: Place, topicId: string): Place {
+export function withFinished(committed: Commit, remembered: Commit, topicId: string): Commit {
   const start = committed.offset;
   const finished = [
     ...finishedIn(committed, topicId),
@@ -190,7 +190,7 @@ function merged(first: Range, others: readonly Range[]): [Range, ...Range[]] {
 }
 
 /** The processed ranges. The end of a range is the next unprocessed offset. */
-export function finishedIn({ offset, metadata }: Place, topicId: string): Range[] {
+export function finishedIn({ offset, metadata }: Commit, topicId: string): Range[] {
   const ranges = decodeRanges(metadata, offset, topicId);
   const found: Range[] = [];
   let at = offset;

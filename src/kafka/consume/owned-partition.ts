@@ -21,7 +21,13 @@ import { type FetchedBatch, type FetchedOffset, OUT_OF_RANGE } from "../membersh
 import type { AssignedPartition, PartitionHandler, PartitionProgress } from "../port.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import { Completion } from "./completion.ts";
-import { encodeHeld, finishedIn, withFinished, withoutRanges } from "./finished-ranges.ts";
+import {
+  type Commit,
+  encodeHeld,
+  finishedIn,
+  withFinished,
+  withoutRanges,
+} from "./finished-ranges.ts";
 
 const TAKE_MAX = 1_000;
 
@@ -55,11 +61,6 @@ interface Backlog {
   next: number;
   /** The offset after the batch. */
   readonly end: number;
-}
-
-export interface Commit {
-  readonly offset: number;
-  readonly metadata: string;
 }
 
 const NOTHING_COMMITTED: Commit = { offset: -1, metadata: "" };

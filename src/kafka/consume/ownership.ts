@@ -4,7 +4,7 @@
  */
 
 import type { LostRecords } from "../../domain/lost-records.ts";
-import type { PartitionPlace } from "../../domain/record.ts";
+import { partitionKey } from "../../domain/record.ts";
 import { atMost, type Signal } from "../../runtime/signal.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { LogEnds } from "../cluster/log-ends.ts";
@@ -95,7 +95,7 @@ export class Ownership implements PartitionOwner {
     );
     // A partition that this member has again is still halted until it reads past the batch.
     const { halts } = this.#options.memory;
-    const assigned = new Set(all.map(keyOf));
+    const assigned = new Set(all.map(partitionKey));
     for (const key of halts.keys()) if (!assigned.has(key)) halts.delete(key);
     const shared = new ByteBudget(maxBytes, commonBudget);
     const passing = new ByteBudget(maxBytes, commonBudget, 1 / PASSING_SHARE);
@@ -178,8 +178,8 @@ export class Ownership implements PartitionOwner {
       if (owned === undefined || batch.from !== member.positionOf(topic, partition)) continue;
       if (corrupt !== null && owned.isNewCorruption(corrupt)) continue;
       const { halts } = this.#options.memory;
-      if (halts.size > 0 && last !== null) halts.delete(keyOf(owned));
-      const remembered = this.#options.memory.finished.get(keyOf(owned)) ?? null;
+      if (halts.size > 0 && last !== null) halts.delete(partitionKey(owned));
+      const remembered = this.#options.memory.finished.get(partitionKey(owned)) ?? null;
       if (!owned.offer(batch, remembered)) this.#restart(owned).offer(batch, null);
       if (last !== null) member.advance(topic, partition, last);
       if (corrupt === null) continue;
@@ -225,12 +225,12 @@ export class Ownership implements PartitionOwner {
     for (const owned of this.#owned) {
       const uncommitted = owned.toCommit();
       if (uncommitted !== null) {
-        this.#options.memory.finished.set(keyOf(owned), {
+        this.#options.memory.finished.set(partitionKey(owned), {
           ...uncommitted,
           topicId: owned.topicId(),
         });
       } else if (owned.hasStarted) {
-        this.#options.memory.finished.delete(keyOf(owned));
+        this.#options.memory.finished.delete(partitionKey(owned));
       }
       const { groupId } = this.#options.consume;
       if (owned.topicId() !== "")
@@ -311,8 +311,4 @@ export class Ownership implements PartitionOwner {
 /** `true` if a reset is new. If nothing was read since the last one, the same reset is reported again. */
 function isNews(owned: OwnedPartition, before: FetchedOffset): boolean {
   return before.offset !== OUT_OF_RANGE || owned.hasReadSince;
-}
-
-export function keyOf({ topic, partition }: PartitionPlace): string {
-  return `${topic}/${partition}`;
 }

@@ -11,10 +11,9 @@
  * has set.
  */
 
-import type { PartitionPlace } from "../../domain/record.ts";
+import { type PartitionPlace, partitionKey } from "../../domain/record.ts";
 import type { FetchedBatch } from "../membership.ts";
 import type { FetchPolicy } from "../wire/decode-partition.ts";
-import { keyOf } from "./session.ts";
 
 /** The member that a cursor belongs to. Neither callback may throw. */
 export interface CursorOwner {
@@ -34,7 +33,7 @@ interface Source {
 export class Cursor {
   readonly topic: string;
   readonly partition: number;
-  /** The result of `keyOf`, kept here because creating the string for each fetch would take too long. */
+  /** The result of `partitionKey`, kept here because creating the string for each fetch would take too long. */
   readonly key: string;
   readonly owner: CursorOwner;
   readonly policy: FetchPolicy;
@@ -57,7 +56,7 @@ export class Cursor {
   ) {
     this.topic = place.topic;
     this.partition = place.partition;
-    this.key = keyOf(place);
+    this.key = partitionKey(place);
     this.owner = owner;
     this.policy = options.policy;
     this.maxBytes = options.maxBytes;

@@ -25,7 +25,7 @@
  * `endSession`. A partition has one cursor; a second group that reads it needs another session.
  */
 
-import type { PartitionPlace } from "../../domain/record.ts";
+import { type PartitionPlace, partitionKey } from "../../domain/record.ts";
 import type { FetchWithSession, RequestedPartition } from "../wire/fetch-request.ts";
 import type { FetchedSet, FetchResponse } from "../wire/fetch-response.ts";
 
@@ -34,7 +34,7 @@ const INVALID_EPOCH = 71;
 const EPOCH_MAX = 2 ** 31 - 1;
 
 export interface PlannedCursor extends PartitionPlace {
-  /** The result of `keyOf`. */
+  /** The result of `partitionKey`. */
   readonly key: string;
 }
 
@@ -151,7 +151,7 @@ export class FetchSession<C extends PlannedCursor> {
   }
 
   #given(set: FetchedSet): Given<C> | null {
-    const slot = this.#slots.get(keyOf(set));
+    const slot = this.#slots.get(partitionKey(set));
     if (slot === undefined || slot.cursor === null || slot.known === null) return null;
     const from = slot.known.offset;
     return slot.requested?.offset === from ? { cursor: slot.cursor, set, from } : null;
@@ -215,10 +215,6 @@ export class FetchSession<C extends PlannedCursor> {
     this.#changed = [];
     return { requested, forgotten };
   }
-}
-
-export function keyOf({ topic, partition }: PartitionPlace): string {
-  return `${topic}/${partition}`;
 }
 
 function isSame(one: RequestedPartition, other: RequestedPartition): boolean {

@@ -3,11 +3,11 @@
  * partition is fetched, and what follows if it cannot be read (`start-offsets.ts`).
  */
 
+import { partitionKey } from "../../domain/record.ts";
 import { asError } from "../../runtime/as-error.ts";
 import type { Signal } from "../../runtime/signal.ts";
 import type { LeaderTable } from "../cluster/leader-table.ts";
 import { Cursor, type CursorOwner } from "../fetch/cursor.ts";
-import { keyOf } from "../fetch/session.ts";
 import type { FetchSources } from "../fetch/sources.ts";
 import type {
   Assignment,
@@ -66,7 +66,7 @@ export class Tenure implements CursorOwner {
   }
 
   cursor(topic: string, partition: number): Cursor | undefined {
-    return this.#cursors.get(keyOf({ topic, partition }));
+    return this.#cursors.get(partitionKey({ topic, partition }));
   }
 
   /** When a broker last responded to a request for one of these partitions, in epoch milliseconds. */

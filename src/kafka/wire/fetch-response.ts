@@ -9,14 +9,13 @@ export interface RecordSet {
   readonly end: number;
 }
 
-interface AbortedTransaction {
+export interface AbortedTransaction {
   readonly producerId: string;
   readonly firstOffset: string;
 }
 
 /** One partition of a response. */
 export interface FetchedSet extends RecordSet {
-  readonly lastStableOffset: number;
   readonly aborted: readonly AbortedTransaction[];
   readonly records: Buffer;
 }
@@ -50,7 +49,6 @@ export function readFetchResponse(payload: Buffer): FetchResponse {
         partition: payload.readInt32BE(at),
         errorCode: payload.readInt16BE(at + 4),
         end: Number(payload.readBigInt64BE(at + 6)),
-        lastStableOffset: Number(payload.readBigInt64BE(at + 14)),
         aborted,
         records: payload.subarray(recordsAt + 4, recordsAt + 4 + bytes),
       });

@@ -11,17 +11,14 @@
  * The broker also returns the records of aborted transactions, and lists these transactions in its response.
  */
 
+import type { AbortedTransaction } from "./fetch-response.ts";
+
 interface FetchedMessage {
   readonly offset: string | number;
   readonly key: Buffer | null;
   readonly isControlRecord?: boolean;
   /** Absent for messages from message sets, because those have no transactions. */
   readonly batchContext?: { readonly producerId: string; readonly inTransaction: boolean };
-}
-
-interface AbortedTransaction {
-  readonly producerId: string;
-  readonly firstOffset: string;
 }
 
 interface FilterArguments<Fetched extends FetchedMessage> {

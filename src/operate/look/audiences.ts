@@ -79,7 +79,7 @@ export function audiencesJson(audiences: readonly Claimed[]): string {
   return `${JSON.stringify({ audiences: shown }, undefined, 2)}\n`;
 }
 
-function instant(atMs: number): string {
+export function instant(atMs: number): string {
   return new Date(atMs).toISOString();
 }
 

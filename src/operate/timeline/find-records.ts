@@ -15,7 +15,7 @@
 import type { AttemptRecord } from "../../domain/attempt-record.ts";
 import { DEAD_LETTER_HEADER } from "../../domain/dead-letter.ts";
 import { type Delivery, readDelivery } from "../../domain/delivery.ts";
-import type { IncomingRecord, RecordPlace } from "../../domain/record.ts";
+import { type IncomingRecord, placeOf, type RecordPlace } from "../../domain/record.ts";
 
 /** A call, as the current configuration reads and routes it. */
 export type CallFacts =
@@ -126,10 +126,6 @@ export function foundDeadLetter(
     delivery: found?.delivery ?? null,
     from,
   };
-}
-
-export function placeOf({ topic, partition, offset }: RecordPlace): RecordPlace {
-  return { topic, partition, offset };
 }
 
 export function placeText({ topic, partition, offset }: RecordPlace): string {

@@ -19,7 +19,7 @@
 import type { Config } from "../../config/config.ts";
 import { type AttemptRecord, parseAttemptRecord } from "../../domain/attempt-record.ts";
 import { DELIVERY_HEADER } from "../../domain/delivery.ts";
-import type { IncomingRecord, RecordPlace } from "../../domain/record.ts";
+import { type IncomingRecord, placeOf, type RecordPlace } from "../../domain/record.ts";
 import { REROUTE_HEADER } from "../../domain/reroute.ts";
 import {
   delayMsOfTopic,
@@ -45,7 +45,6 @@ import {
   mayBeCall,
   mayCarry,
   placeIn,
-  placeOf,
   placeText,
 } from "./find-records.ts";
 import { Scan } from "./scan.ts";

@@ -11,7 +11,7 @@ import {
   PHASE_NAMES,
 } from "../../domain/attempt-record.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
-import type { RecordPlace } from "../../domain/record.ts";
+import { placeText } from "./find-records.ts";
 import type { AttemptStep, FinalState, Gap, ReturnedStep, Step } from "./steps.ts";
 
 /**
@@ -34,20 +34,22 @@ export function stepSentence(step: Step): string {
       const { type, event, source, namedBy, place, isRepeated } = step;
       const what = event === null ? type : `${type} ${JSON.stringify(event)}`;
       const again = isRepeated ? " again" : "";
-      return visibleCell(`received${again}: ${what} from ${source} (${namedBy}), ${placed(place)}`);
+      return visibleCell(
+        `received${again}: ${what} from ${source} (${namedBy}), ${placeText(place)}`,
+      );
     }
     case "unusable":
-      return visibleCell(`not a call: ${step.reason}, ${step.error}, ${placed(step.place)}`);
+      return visibleCell(`not a call: ${step.reason}, ${step.error}, ${placeText(step.place)}`);
     case "skipped":
       return visibleCell(`skipped: ${step.why}`);
     case "routed":
       return visibleCell(
-        `routed${step.why === null ? "" : `: ${step.why}`}, ${placed(step.place)}`,
+        `routed${step.why === null ? "" : `: ${step.why}`}, ${placeText(step.place)}`,
       );
     case "replayed":
-      return visibleCell(`replayed: written to the queue again, ${placed(step.place)}`);
+      return visibleCell(`replayed: written to the queue again, ${placeText(step.place)}`);
     case "requeued":
-      return visibleCell(`in the queue again, ${placed(step.place)}`);
+      return visibleCell(`in the queue again, ${placeText(step.place)}`);
     case "attempt":
       return attemptSentence(step);
     case "retry-scheduled":
@@ -58,7 +60,7 @@ export function stepSentence(step: Step): string {
       return returnedSentence(step);
     case "dead-lettered":
       return visibleCell(
-        `dead-lettered by the ${step.stage} stage: ${step.reason}, ${step.error}, ${placed(step.place)}`,
+        `dead-lettered by the ${step.stage} stage: ${step.reason}, ${step.error}, ${placeText(step.place)}`,
       );
   }
 }
@@ -135,19 +137,15 @@ export function gapSentence(gap: Gap, further: string): string {
 }
 
 function returnedSentence({ place, lateMs }: ReturnedStep): string {
-  if (lateMs === null) return `returned when due, ${placed(place)}`;
+  if (lateMs === null) return `returned when due, ${placeText(place)}`;
   if (lateMs < -CLOCKS_DIFFER_MS) {
-    return `returned ${duration(-lateMs)} before it was due, because an operator requested it, ${placed(place)}`;
+    return `returned ${duration(-lateMs)} before it was due, because an operator requested it, ${placeText(place)}`;
   }
-  return `returned ${duration(Math.max(0, lateMs))} after it was due, ${placed(place)}`;
+  return `returned ${duration(Math.max(0, lateMs))} after it was due, ${placeText(place)}`;
 }
 
 function notBefore(atMs: number | null): string {
   return atMs === null ? "" : `, not attempted before ${instant(atMs)}`;
-}
-
-function placed({ topic, partition, offset }: RecordPlace): string {
-  return `${topic}/${partition}/${offset}`;
 }
 
 export function instant(atMs: number): string {

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { affected, listenersBySource } from "../../../src/deletion/affected-sources.ts";
 import { decideDeletion } from "../../../src/deletion/deletion.ts";
 import { parseRequest } from "../../../src/deletion/request.ts";
-import { parseDelivery } from "../../../src/domain/delivery.ts";
+import { readDelivery } from "../../../src/domain/delivery.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
 import { aRecord, aSource, aTopicDestination, headerTexts } from "../../support/build/calls.ts";
 import { anyJson } from "../../support/build/generated-calls.ts";
@@ -117,7 +117,7 @@ test(
                 .map((one) => `${id} ${one.id}`),
             );
           const notified = decided.notifications.map(({ destination, outgoing }) => {
-            const parsed = parseDelivery(outgoing.headers);
+            const parsed = readDelivery({ headers: outgoing.headers });
             if (parsed.kind === "invalid") throw new Error(parsed.error);
             const value = JSON.parse(`${outgoing.value}`) as Record<string, unknown>;
             expect(Object.keys(value)).toEqual(["type", "userId", "timestamp", "messageId"]);

@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { parseDelivery } from "../../../src/domain/delivery.ts";
+import { readDelivery } from "../../../src/domain/delivery.ts";
 import type { SourceId } from "../../../src/domain/ids.ts";
 import type { JsonObject } from "../../../src/domain/json.ts";
 import { parseCall } from "../../../src/domain/parse-call.ts";
@@ -133,7 +133,7 @@ test(
       const topics = routed.records.map(({ topic }) => topic);
       expect(new Set(topics).size).toBe(topics.length);
       for (const copy of routed.records) {
-        const parsed = parseDelivery([...(copy.sharedHeaders ?? []), ...copy.headers]);
+        const parsed = readDelivery({ headers: [...(copy.sharedHeaders ?? []), ...copy.headers] });
         if (parsed.kind === "invalid") throw new Error(parsed.error);
         expect(ids).toContain(parsed.delivery.destination);
         expect(copy.value).toBe(value);

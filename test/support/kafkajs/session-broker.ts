@@ -86,7 +86,7 @@ export class SessionBroker {
       if (!isRead && errorCode === 0 && cached.reportedEnd === end) continue;
       const to = Math.min(end, offset + this.recordsMax);
       const records = Buffer.from(isRead ? JSON.stringify([offset, to]) : "");
-      sets.push({ topic, partition, errorCode, end, lastStableOffset: end, aborted: [], records });
+      sets.push({ topic, partition, errorCode, end, aborted: [], records });
       cached.reportedEnd = errorCode === 0 ? end : -1;
       if (!isRead) continue;
       withRecords += 1;

@@ -8,7 +8,7 @@ import { affected, listenersBySource } from "../../../src/deletion/affected-sour
 import { type Deletion, decideDeletion, forgetRecords } from "../../../src/deletion/deletion.ts";
 import { parseRequest } from "../../../src/deletion/request.ts";
 import { parseContent } from "../../../src/deliver/content.ts";
-import { parseDelivery } from "../../../src/domain/delivery.ts";
+import { readDelivery } from "../../../src/domain/delivery.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
 import { aRecord, aSource, aTopicDestination, headerTexts } from "../../support/build/calls.ts";
@@ -180,7 +180,9 @@ test("a notification is a delivery whose value has four fields in this order", (
     "switchyard-timestamp": `${NEW_YEAR_MS}`,
     "switchyard-received-at": `${RECORD_MS}`,
   });
-  expect(parseDelivery(first?.outgoing.headers ?? [])).toMatchObject({ kind: "delivery" });
+  expect(readDelivery({ headers: first?.outgoing.headers ?? [] })).toMatchObject({
+    kind: "delivery",
+  });
   expect(parseContent(recordValue(first?.outgoing.value ?? null))).toMatchObject({
     kind: "content",
     content: { type: "delete", userId: "97980" },

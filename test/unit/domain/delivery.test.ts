@@ -7,7 +7,7 @@ import {
   deliveryHeaders,
   foreignHeaders,
   isOwnHeader,
-  parseDelivery,
+  readDelivery,
 } from "../../../src/domain/delivery.ts";
 import type { EndpointKey } from "../../../src/domain/ids.ts";
 import type { RecordHeader } from "../../../src/domain/record.ts";
@@ -17,7 +17,7 @@ import { deliveryOf } from "../../support/build/webhook-destination.ts";
 function read(name: string, value: string) {
   const others = deliveryHeaders(deliveryOf({}));
   const header: RecordHeader = [name, Buffer.from(value)];
-  return parseDelivery([...others, header]);
+  return readDelivery({ headers: [...others, header] });
 }
 
 test("what is written is read again", () => {
@@ -30,7 +30,10 @@ test("what is written is read again", () => {
     rejected: ["e1", "e2"] as EndpointKey[],
     lastOutcome: "e1=503,e2=timeout",
   });
-  expect(parseDelivery(deliveryHeaders(delivery))).toEqual({ kind: "delivery", delivery });
+  expect(readDelivery({ headers: deliveryHeaders(delivery) })).toEqual({
+    kind: "delivery",
+    delivery,
+  });
 });
 
 test.each([

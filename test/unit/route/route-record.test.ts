@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { parseDelivery } from "../../../src/domain/delivery.ts";
+import { readDelivery } from "../../../src/domain/delivery.ts";
 import type { WrittenDestination } from "../../../src/domain/destination.ts";
 import type { DestinationId, SourceId } from "../../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
@@ -68,7 +68,7 @@ test("the headers say what a later stage needs", () => {
   const value = { ...call, timestamp: "2026-03-01T10:00:00Z", receivedAt: "2026-03-01T11:00:00Z" };
   const [copy] = copiesOf(aRecord(value));
   const headers = [...(copy?.sharedHeaders ?? []), ...(copy?.headers ?? [])];
-  expect(parseDelivery(headers)).toEqual({
+  expect(readDelivery({ headers })).toEqual({
     kind: "delivery",
     delivery: {
       messageId: "m1",

@@ -3,10 +3,10 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { partitionKey } from "../../../../src/domain/record.ts";
 
 import {
   FetchSession,
-  keyOf,
   type Planned,
   type PlannedCursor,
 } from "../../../../src/kafka/fetch/session.ts";
@@ -135,7 +135,7 @@ class World {
 
   isDone(): boolean {
     return this.members.flat().every((cursor) => {
-      return cursor.position === (this.broker.ends.get(keyOf(cursor)) ?? 0);
+      return cursor.position === (this.broker.ends.get(partitionKey(cursor)) ?? 0);
     });
   }
 

@@ -3,7 +3,8 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { protocolError } from "../../../../src/kafka/cluster/kafka-error.ts";
 import { CommitPace } from "../../../../src/kafka/consume/commit-pace.ts";
 import { Committer } from "../../../../src/kafka/consume/committer.ts";
-import type { Commit, OwnedPartition } from "../../../../src/kafka/consume/owned-partition.ts";
+import type { Commit } from "../../../../src/kafka/consume/finished-ranges.ts";
+import type { OwnedPartition } from "../../../../src/kafka/consume/owned-partition.ts";
 import type { Member, OffsetToCommit } from "../../../../src/kafka/membership.ts";
 import { LogLines } from "../../../support/log/log-lines.ts";
 

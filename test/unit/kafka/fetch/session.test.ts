@@ -13,7 +13,7 @@ function cursor(topic: string): PlannedCursor {
 }
 
 function set(topic: string, records: string, errorCode = 0): FetchedSet {
-  const rest = { end: 9, lastStableOffset: 9, aborted: [], records: Buffer.from(records) };
+  const rest = { end: 9, aborted: [], records: Buffer.from(records) };
   return { topic, partition: 0, errorCode, ...rest };
 }
 
