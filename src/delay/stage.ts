@@ -242,7 +242,7 @@ interface Outgoing {
 /** @param traceOf returns the trace for the record after the delay, or null if the record stays unchanged. */
 export function outgoingOf(
   due: readonly Due[],
-  traceOf: (record: IncomingRecord) => TraceContext | null = () => null,
+  traceOf: (record: IncomingRecord) => TraceContext | null,
 ): Outgoing {
   const returned: Returned[] = [];
   const deadLettered: DeadLettered[] = [];

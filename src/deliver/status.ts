@@ -112,7 +112,7 @@ function instant(atMs: number | null | undefined): string | null {
 export function healthProblemsOf(
   { destination, still }: Pick<DestinationHealth, "destination" | "still">,
   work: Pick<DestinationWork, "endpoints">,
-  hold: DestinationHold | null = null,
+  hold: DestinationHold | null,
 ): readonly string[] {
   const names = endpointNames(destination);
   const open = work

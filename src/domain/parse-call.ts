@@ -64,10 +64,7 @@ export function parseCall(json: unknown, sizeBytes = Number.POSITIVE_INFINITY): 
 }
 
 /** Reads the other fields of a call, for callers that have already read the type. */
-export function parseCallFields(
-  typed: TypedCall,
-  sizeBytes = Number.POSITIVE_INFINITY,
-): ParsedCall {
+export function parseCallFields(typed: TypedCall, sizeBytes: number): ParsedCall {
   const { call, problems } = fieldsOf(typed);
   if (problems.length === 0) findMissing(call, problems);
   checkDepth(call, sizeBytes, problems);
