@@ -213,7 +213,12 @@ async function actInAllWays(page: number): Promise<void> {
   await actOnPage(page, { action: "wait", ...of });
   await actOnPage(page, { action: "cancel", ...of, before: 0, dryRun: false });
   await actOnPage(page, { action: "replay", ...of, ...all, types: [], events: [] });
-  const deadLetters = { destination: "reject", reason: null, includeReplayed: true };
+  const deadLetters = {
+    messageId: null,
+    destination: "reject",
+    reason: null,
+    includeReplayed: true,
+  };
   await actOnPage(page, { action: "replay-dead-letters", ...deadLetters, ...all });
 }
 
