@@ -98,7 +98,9 @@ test("the admin ports of the configuration are read, and what only Kafka has is 
   const admin = await failingProcess();
   writeFileSync(named, `${readFileSync(file, "utf8")}console: { adminAddresses: ["${admin}"] }\n`);
   const args = [MAIN, "status", "--config", named, "--kafka-timeout", "1s"];
-  const child = spawn(process.execPath, args);
+  // Tests on Kafka set the variable for the whole run, and it takes precedence over the file.
+  const env = { ...process.env, SWITCHYARD_KAFKA_BROKERS: "127.0.0.1:1" };
+  const child = spawn(process.execPath, args, { env });
   children.add(child);
   const closed = new Promise((resolve) => child.once("close", resolve));
   const [out, status] = await Promise.all([text(child.stdout), closed]);
