@@ -23,6 +23,7 @@ import {
 import { createServer as createSecureServer, Server as SecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { setImmediate as otherWork, setTimeout as timer } from "node:timers/promises";
+import { createSecureContext } from "node:tls";
 import type { ConnectionLimits, TooMany } from "../runtime/connections.ts";
 import { hostAndPort, limitConnections, listenOn } from "../runtime/listening.ts";
 import { type Asked, askedFor } from "./paths.ts";
@@ -170,8 +171,40 @@ function createHttpServer({ tls, times, keepAliveTimeoutMs }: ServerSettings): S
   return createSecureServer({ ...options, ...secure(tls), handshakeTimeout: TLS_HANDSHAKE_MS });
 }
 
+/**
+ * Mozilla's configuration `intermediate`, without the ciphers that need Diffie-Hellman parameters. Node's defaults also
+ * allow CBC, CCM and ARIA.
+ */
+const CIPHERS = ["ECDSA", "RSA"].flatMap((kind) =>
+  ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"].map(
+    (cipher) => `ECDHE-${kind}-${cipher}`,
+  ),
+);
+const CIPHERS_OF_TLS_1_3 = [
+  "TLS_AES_128_GCM_SHA256",
+  "TLS_AES_256_GCM_SHA384",
+  "TLS_CHACHA20_POLY1305_SHA256",
+];
+/** The first one, which is also safe from quantum computers, requires OpenSSL 3.5. */
+const CURVES = [...["X25519MLKEM768"].filter(isKnown), "X25519", "P-256", "P-384"];
+
+function isKnown(ecdhCurve: string): boolean {
+  try {
+    createSecureContext({ ecdhCurve });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function secure({ cert, key }: { readonly cert: string; readonly key: string }) {
-  return { cert, key, minVersion: "TLSv1.2" } as const;
+  return {
+    cert,
+    key,
+    minVersion: "TLSv1.2",
+    ciphers: [...CIPHERS_OF_TLS_1_3, ...CIPHERS].join(":"),
+    ecdhCurve: CURVES.join(":"),
+  } as const;
 }
 
 async function listen(server: Server, { host, port }: ServerSettings): Promise<void> {
