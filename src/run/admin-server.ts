@@ -93,7 +93,8 @@ async function answer(
   const [path = "/", query] = (request.url ?? "/").split("?", 2);
   if (path === "/-/reload" && reload !== null) return await reloaded(request, reload);
   if (request.method !== "GET" && request.method !== "HEAD") {
-    return { status: 405, type: TEXT, body: "only GET and HEAD are allowed here\n" };
+    const body = "only GET and HEAD are allowed here\n";
+    return { status: 405, type: TEXT, body, allow: "GET, HEAD" };
   }
   switch (path) {
     case "/metrics":
@@ -105,7 +106,7 @@ async function answer(
       return json(report.state === "ready" ? 200 : 503, report);
     }
     case "/status":
-      return query === "metrics"
+      return new URLSearchParams(query).has("metrics")
         ? json(200, { ...status(), metrics: metrics.values(), earlier: earlier() }, 0)
         : json(200, status());
     case "/":

@@ -60,7 +60,7 @@ test("for programs, status has the metrics of the table that are marked for it",
   metrics.onScrape(() => metrics.lag.bind({ stage: "route", destination: "" }).set(7));
   metrics.attemptDuration.bind({ destination: "crm" }).observe(0.02);
   metrics.rebalances.bind({ stage: "route", destination: "" }).inc();
-  const response = await fetch(`${url}/status?metrics`);
+  const response = await fetch(`${url}/status?metrics=`);
   const { metrics: values, ...status } = (await response.json()) as { metrics: object };
   const earlier = { agoMs: expect.any(Number), metrics: {} };
   expect(status).toEqual({ ...STATUS, earlier });
@@ -109,7 +109,9 @@ test.each([
   ["HEAD", "/metrics?x=1", 200],
 ])("%s %s responds %i", async (method, path, status) => {
   const { url } = await started();
-  expect((await fetch(url + path, { method })).status).toBe(status);
+  const response = await fetch(url + path, { method });
+  expect(response.status).toBe(status);
+  expect(response.headers.get("allow")).toBe(status === 405 ? "GET, HEAD" : null);
 });
 
 test("a port in use is an error that names the setting", async () => {
