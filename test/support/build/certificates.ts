@@ -86,7 +86,9 @@ function nameOf(commonName: string): Buffer {
 }
 
 function time(date: Date): Buffer {
-  return der(0x18, Buffer.from(`${date.toISOString().replaceAll(/[-:T]|\..*$/g, "")}Z`));
+  const digits = `${date.toISOString().replaceAll(/[-:T]|\..*$/g, "")}Z`;
+  // Years before 2050 have two digits.
+  return digits < "2050" ? der(0x17, Buffer.from(digits.slice(2))) : der(0x18, Buffer.from(digits));
 }
 
 function oid(hex: string): Buffer {
@@ -97,10 +99,11 @@ function sequence(...parts: readonly Buffer[]): Buffer {
   return der(0x30, ...parts);
 }
 
-/** Encodes tag, length and content. The length has one byte, or is preceded by the number of its bytes. */
+/** Encodes tag, length and content. The length has as few bytes as possible. If it has more than one, their number precedes it. */
 function der(tag: number, ...parts: readonly Buffer[]): Buffer {
   const content = Buffer.concat(parts);
   const { length } = content;
-  const size = length < 128 ? [length] : [0x82, length >> 8, length & 0xff];
+  const long = length < 256 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
+  const size = length < 128 ? [length] : long;
   return Buffer.concat([Buffer.of(tag, ...size), content]);
 }

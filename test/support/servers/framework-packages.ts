@@ -35,13 +35,18 @@ let nodeOnce: Promise<Packages> | null = null;
  * network.
  */
 export function nodePackages(signal: AbortSignal): Promise<Packages> {
-  nodeOnce ??= installForNode(signal);
+  nodeOnce ??= npmPackages("frameworks for Node", NODE_PACKAGES, signal);
   return nodeOnce;
 }
 
-async function installForNode(signal: AbortSignal): Promise<Packages> {
-  const manifest = JSON.stringify({ private: true, dependencies: NODE_PACKAGES });
-  return await had("frameworks for Node", hashOf(manifest), signal, async (target) => {
+/** Installs packages that are not dependencies of the project. */
+export async function npmPackages(
+  what: string,
+  dependencies: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<Packages> {
+  const manifest = JSON.stringify({ private: true, dependencies });
+  return await had(what, hashOf(manifest), signal, async (target) => {
     writeFileSync(join(target, "package.json"), manifest);
     const args = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
     await run("npm", args, { cwd: target, signal });

@@ -34,7 +34,8 @@ test("the document has the paths and methods of the code", () => {
   const posted = [...CALL_PATHS.keys(), BEACON_PATH, ...REJECTED_PATHS.keys()];
   const templates = ["/pixel/v1/{type}", "/v1/projects/{writeKey}/settings"];
   const got = [...HEALTH_PATHS, SOURCE_CONFIG_PATH, ...templates];
-  expect(Object.keys(paths).toSorted()).toEqual([...posted, ...got].toSorted());
+  const admin = ["/metrics", "/status", "/readyz", "/livez", "/-/reload"];
+  expect(Object.keys(paths).toSorted()).toEqual([...posted, ...got, ...admin].toSorted());
   for (const path of posted) expect(Object.keys(paths[path] ?? {})).toEqual(["post"]);
   for (const path of got) expect(Object.keys(paths[path] ?? {})).toEqual(["get"]);
 });
@@ -42,7 +43,9 @@ test("the document has the paths and methods of the code", () => {
 test("each path takes a batch or a call, as in the code", () => {
   for (const [path, type] of CALL_PATHS) {
     const schema = paths[path]?.post?.requestBody.content["application/json"]?.schema.$ref;
-    expect(schema).toBe(`#/components/schemas/${type === null ? "Batch" : "Call"}`);
+    // What a page or a screen requires is the same as for an identify.
+    const name = (type ?? "batch").replace(/page|screen/, "identify");
+    expect(schema?.toLowerCase()).toBe(`#/components/schemas/${name}`);
   }
   expect(openapi.components.schemas.Call.properties.type.enum).toEqual([...CALL_TYPES]);
 });
