@@ -1,6 +1,6 @@
 // Prepares a fresh clone, then runs one of the tools below with the checkout's own Node.
 //
-//   node tools/bootstrap.js demo|test|check|bench|soak|chaos|attack|drill|control|cluster|kafka-versions|switchyard [ARGUMENTS]
+//   node tools/bootstrap.js demo|test|check|bench|soak|chaos|scenarios|attack|drill|control|cluster|kafka-versions|switchyard [ARGUMENTS]
 //
 // Plain JavaScript without dependencies: it runs with Node 20, before anything is installed. If
 // node_modules matches package-lock.json, it only starts the tool.
@@ -18,6 +18,7 @@ const TOOLS = {
   bench: "bench/main.ts",
   soak: "bench/soak.ts",
   chaos: "test/chaos/main.ts",
+  scenarios: "test/chaos/consumer-main.ts",
   cluster: "tools/test-cluster.ts",
   "kafka-versions": "tools/test-kafka-versions.ts",
   attack: "test/attacks/main.ts",

@@ -25,13 +25,6 @@ beforeAll(async () => {
 afterAll(() => on?.[Symbol.asyncDispose]());
 const broker = (id: number) => brokerOf(on.cluster, id);
 
-/** Returns the partition in which Kafka stores a group's offsets: Java's hash of the group's name. */
-function partitionOf(group: string, partitions: number): number {
-  let hash = 0;
-  for (const character of group) hash = (Math.imul(31, hash) + character.charCodeAt(0)) | 0;
-  return (hash & 0x7fff_ffff) % partitions;
-}
-
 describe.skipIf(java === null)("three brokers (need Java)", () => {
   test("a leader dies while calls flow, and is elected again when it is back: all arrive, once", async () => {
     const before = await on.publish(50);
@@ -63,9 +56,7 @@ describe.skipIf(java === null)("three brokers (need Java)", () => {
 
   // The groups keep their members and partitions, and commits go to the next coordinator.
   test("the broker that coordinates a group restarts in good order: all arrive, once", async () => {
-    const offsets = await on.cluster.look.partitions("__consumer_offsets");
-    const at = partitionOf(GROUP, offsets.length);
-    const coordinator = offsets.find(({ partition }) => partition === at)?.leader ?? 0;
+    const coordinator = await on.cluster.look.coordinatorOf(GROUP);
     const before = await on.publish(50);
     await on.untilArrived("/near", before);
     const rejoined = on.program.lines.filter(

@@ -15,6 +15,9 @@ import {
 import { Kafka, logLevel } from "../../src/kafka/kafkajs/kafkajs.ts";
 import { SharedConnections } from "../../src/kafka/kafkajs/shared-connections.ts";
 
+/** The topic in which Kafka stores the committed offsets of groups. */
+export const OFFSETS_TOPIC = "__consumer_offsets";
+
 type KafkajsAdmin = ReturnType<Kafka["admin"]>;
 
 /**
@@ -81,6 +84,14 @@ export class ClusterLook {
         inSync: isr,
       }))
       .sort((one, other) => one.partition - other.partition);
+  }
+
+  /** Returns the ID of the broker that coordinates a group: Java's hash of the group's name determines the partition. */
+  async coordinatorOf(group: string): Promise<number> {
+    const partitions = await this.partitions(OFFSETS_TOPIC);
+    let hash = 0;
+    for (const character of group) hash = (Math.imul(31, hash) + character.charCodeAt(0)) | 0;
+    return partitions[(hash & 0x7fff_ffff) % partitions.length]?.leader ?? -1;
   }
 
   /** Creates a topic whose partitions have exactly these replicas, the preferred one first. */
