@@ -62,7 +62,8 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       const coordinator = await look.coordinatorOf(group.name);
       const broker = nodes.find(({ id }) => id === coordinator);
       await broker?.kill();
-      await group.settled().finally(() => broker?.start());
+      await group.settled();
+      await broker?.start();
     },
   },
   "rolling bounce of brokers": {
@@ -104,6 +105,7 @@ export async function runScenario(cluster: LocalCluster, client: Client, scenari
     await group.settled();
   };
   const stuck = await play().then(() => null, String);
+  for (const broker of cluster.nodes) await broker.start();
   stop.abort();
   await writing;
   const lines = [...group.lines];
