@@ -29,5 +29,5 @@ test("every tool has such a script", () => {
   const tools = Object.values(scripts).filter((command) =>
     command.startsWith("exec node tools/bootstrap.js "),
   );
-  expect(tools).toHaveLength(12);
+  expect(tools).toHaveLength(13);
 });
