@@ -270,7 +270,8 @@ async function describeSome(
   return [...seen, ...hidden];
 }
 
-function describeConfigs(
+/** The response contains the errors of individual topics or brokers. */
+export function describeConfigs(
   broker: Broker,
   query: ConfigsQuery,
 ): Promise<readonly DescribedConfigs[]> {

@@ -1,6 +1,7 @@
 /** Fetches the partitions of topics and their leaders. */
 
 import { type Broker, request } from "../kafkajs/internals.ts";
+import { possiblePartition } from "../wire/flexible.ts";
 
 export interface ClusterMetadata {
   readonly brokers: readonly {
@@ -28,11 +29,15 @@ export interface TopicMetadata {
 }
 
 /** @param topics at least one, or null for all. The response contains the errors of individual topics. */
-export function fetchMetadata(
+export async function fetchMetadata(
   broker: Broker,
   topics: readonly string[] | null,
 ): Promise<ClusterMetadata> {
-  return request(broker, "Metadata", { topics: topics ?? [], allowAutoTopicCreation: false });
+  const options = { topics: topics ?? [], allowAutoTopicCreation: false };
+  const metadata = await request<ClusterMetadata>(broker, "Metadata", options);
+  for (const { partitionMetadata } of metadata.topicMetadata)
+    for (const { partitionId } of partitionMetadata) possiblePartition(partitionId);
+  return metadata;
 }
 
 /** `true` if every partition has a leader. */

@@ -292,7 +292,7 @@ function rotated<Item>(items: readonly Item[]): readonly Item[] {
 }
 
 /** A Fetch request with a session, and its response, in the form that kafkajs' connections use. */
-function fetchProtocol(fetch: FetchWithSession): Protocol {
+export function fetchProtocol(fetch: FetchWithSession): Protocol {
   return {
     request: {
       apiKey: FETCH.apiKey,

@@ -37,9 +37,46 @@ const requestFrame: Replacement = {
   },
 };
 
+interface Decoding {
+  canReadBytes(length: number): boolean;
+  readInt16(): number;
+  readInt32(): number;
+  readBytes(length?: number): Buffer | null;
+}
+
+/**
+ * Checks lengths in responses. kafkajs' own decoder allocates as many entries as a list claims, and reads past the end
+ * and backwards.
+ */
+const decoder: Replacement = {
+  name: "decoder",
+  module: "src/protocol/decoder.js",
+  replace: (load: LoadInternal) => {
+    const Original = load("src/protocol/decoder.js") as new (payload: Buffer) => Decoding;
+    return class Bounded extends Original {
+      override readBytes(length = this.readInt32()): Buffer | null {
+        if (length === -1) return null;
+        if (length >= 0 && this.canReadBytes(length)) return super.readBytes(length);
+        throw new RangeError(`${length} bytes are not in the response`);
+      }
+
+      readString(): string | null {
+        return this.readBytes(this.readInt16())?.toString() ?? null;
+      }
+
+      readArray<Item>(read: (decoder: Bounded) => Item): Item[] {
+        const items: Item[] = [];
+        for (let left = this.readInt32(); left > 0; left -= 1) items.push(read(this));
+        return items;
+      }
+    };
+  },
+};
+
 /** The order matters: no replacement may load a module that a later one replaces. */
 export const REPLACEMENTS: readonly Replacement[] = [
   requestFrame,
+  decoder,
   requestQueue,
   authenticateToBroker,
   sessions,

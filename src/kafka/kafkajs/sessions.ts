@@ -51,6 +51,7 @@ interface Connection {
   /** A kind of `Long`, in milliseconds; 0 if unlimited. */
   readonly sessionLifetime: { toString(): string };
   isAuthenticated(): boolean;
+  processData(data: Buffer): void;
 }
 
 type ConnectionClass = new (options: unknown) => Connection;
@@ -88,6 +89,15 @@ export const sessions: Replacement = {
         if (this.authenticatedAt === null) return false;
         const sessionMs = Number(this.sessionLifetime.toString());
         return !isTimeToAuthenticate(sinceMs(this.authenticatedAt), sessionMs, this.#share);
+      }
+
+      /** Closes the connection if the length of a response is impossible. */
+      override processData(data: Buffer): void {
+        try {
+          super.processData(data);
+        } catch (error) {
+          this.#close("cannot read a response", error);
+        }
       }
 
       async #authenticateFirst(authenticateToBroker: BrokerAuthentication): Promise<void> {

@@ -7,6 +7,8 @@
  *   3         documentation, which is not requested
  */
 
+import { MessageReader } from "./flexible.ts";
+
 const WITH_DOCUMENTATION = 3;
 const THROTTLE_BYTES = 4;
 
@@ -48,42 +50,29 @@ export function readDescribedConfigs(
   payload: Buffer,
   version: number,
 ): readonly DescribedConfigs[] {
-  let at = THROTTLE_BYTES;
-  const int32 = (): number => {
-    at += 4;
-    return payload.readInt32BE(at - 4);
-  };
-  const nullable = (): string | null => {
-    const bytes = payload.readInt16BE(at);
-    at += 2;
-    if (bytes < 0) return null;
-    at += bytes;
-    return payload.toString("utf8", at - bytes, at);
-  };
-  const list = <Item>(read: () => Item): Item[] => Array.from({ length: int32() }, read);
+  const reader = new MessageReader(payload, THROTTLE_BYTES);
   const synonym = (): void => {
-    nullable();
-    nullable();
-    at += 1; // the source of its value
+    reader.plainString();
+    reader.plainString();
+    reader.skip(1); // the source of its value
   };
   const setting = (): [key: string, value: string | null] => {
-    const key = nullable() ?? "";
-    const value = nullable();
-    at += 3; // if it is read-only, the source of its value, if it is a secret
-    list(synonym);
+    const key = reader.plainString() ?? "";
+    const value = reader.plainString();
+    reader.skip(3); // if it is read-only, the source of its value, if it is a secret
+    reader.plainArray(synonym);
     if (version >= WITH_DOCUMENTATION) {
-      at += 1; // the type of its value
-      nullable(); // documentation
+      reader.skip(1); // the type of its value
+      reader.plainString(); // documentation
     }
     return [key, value];
   };
-  return list(() => {
-    const errorCode = payload.readInt16BE(at);
-    at += 2;
-    const errorMessage = nullable();
-    at += 1; // the kind
-    const name = nullable() ?? "";
-    return { name, errorCode, errorMessage, values: new Map(list(setting)) };
+  return reader.plainArray(() => {
+    const errorCode = reader.int16();
+    const errorMessage = reader.plainString();
+    reader.skip(1); // the kind
+    const name = reader.plainString() ?? "";
+    return { name, errorCode, errorMessage, values: new Map(reader.plainArray(setting)) };
   });
 }
 

@@ -1,5 +1,9 @@
 /** The layout of a Fetch response, version 11. */
 
+import { MessageReader } from "./flexible.ts";
+
+const THROTTLE_BYTES = 4;
+
 export interface RecordSet {
   readonly topic: string;
   readonly partition: number;
@@ -30,42 +34,30 @@ export interface FetchResponse {
 
 /** Reads a response of version 11. Records stay encoded, as views of the response. */
 export function readFetchResponse(payload: Buffer): FetchResponse {
-  const sets: FetchedSet[] = [];
-  let at = 10;
-  const topics = payload.readInt32BE(at);
-  at += 4;
-  for (let index = 0; index < topics; index += 1) {
-    const nameBytes = payload.readInt16BE(at);
-    const topic = payload.toString("utf8", at + 2, at + 2 + nameBytes);
-    const partitions = payload.readInt32BE(at + 2 + nameBytes);
-    at += 2 + nameBytes + 4;
-    for (let entry = 0; entry < partitions; entry += 1) {
-      const abortedAt = at + 4 + 2 + 8 + 8 + 8;
-      const aborted = abortedTransactions(payload, abortedAt);
-      const recordsAt = abortedAt + 4 + aborted.length * 16 + 4;
-      const bytes = Math.max(0, payload.readInt32BE(recordsAt));
-      sets.push({
-        topic,
-        partition: payload.readInt32BE(at),
-        errorCode: payload.readInt16BE(at + 4),
-        end: Number(payload.readBigInt64BE(at + 6)),
-        aborted,
-        records: payload.subarray(recordsAt + 4, recordsAt + 4 + bytes),
-      });
-      at = recordsAt + 4 + bytes;
-    }
-  }
-  return {
-    errorCode: payload.readInt16BE(4),
-    sessionId: payload.readInt32BE(6),
-    sets,
-  };
+  const reader = new MessageReader(payload, THROTTLE_BYTES);
+  const errorCode = reader.int16();
+  const sessionId = reader.int32();
+  const sets = reader.plainArray(() => {
+    const topic = reader.plainString() ?? "";
+    return reader.plainArray(() => readSet(reader, topic, payload));
+  });
+  return { errorCode, sessionId, sets: sets.flat() };
 }
 
-function abortedTransactions(payload: Buffer, start: number): AbortedTransaction[] {
-  const count = Math.max(0, payload.readInt32BE(start));
-  return Array.from({ length: count }, (_, index) => ({
-    producerId: `${payload.readBigInt64BE(start + 4 + index * 16)}`,
-    firstOffset: `${payload.readBigInt64BE(start + 12 + index * 16)}`,
-  }));
+function readSet(reader: MessageReader, topic: string, payload: Buffer): FetchedSet {
+  const partition = reader.int32();
+  const errorCode = reader.int16();
+  const end = reader.int64();
+  reader.skip(8 + 8); // last stable offset, log start offset
+  const aborted = reader.plainArray(() => {
+    const at = reader.skip(16);
+    return {
+      producerId: `${payload.readBigInt64BE(at)}`,
+      firstOffset: `${payload.readBigInt64BE(at + 8)}`,
+    };
+  });
+  reader.skip(4); // preferred read replica
+  const bytes = Math.max(0, reader.int32());
+  const records = payload.subarray(reader.skip(bytes), reader.at);
+  return { topic, partition, errorCode, end, aborted, records };
 }

@@ -1,5 +1,5 @@
 /**
- * Kafka's flexible encoding: a length is an unsigned varint of the length plus one, and every structure ends with tagged
+ * Reads responses, and writes Kafka's flexible encoding: a length is an unsigned varint of the length plus one, and every structure ends with tagged
  * fields.
  */
 
@@ -18,17 +18,30 @@ export function compact(text: string): Buffer {
   return Buffer.concat([uvarint(bytes.length + 1), bytes]);
 }
 
-/** Throws a RangeError past the end. */
-export class FlexibleReader {
+/**
+ * Reads a response's fields. Throws a RangeError past the end, however many bytes or entries a length claims. Each entry
+ * of a list must read at least one byte.
+ */
+export class MessageReader {
   readonly #payload: Buffer;
-  #at = 0;
+  #at: number;
 
-  constructor(payload: Buffer) {
+  constructor(payload: Buffer, at = 0) {
     this.#payload = payload;
+    this.#at = at;
   }
 
-  skip(bytes: number): void {
+  get at(): number {
+    return this.#at;
+  }
+
+  /** @returns the position before the skipped bytes. */
+  skip(bytes: number): number {
+    const start = this.#at;
+    if (bytes < 0 || start + bytes > this.#payload.length)
+      throw new RangeError(`${bytes} bytes at ${start} of ${this.#payload.length}`);
     this.#at += bytes;
+    return start;
   }
 
   int16(): number {
@@ -47,8 +60,7 @@ export class FlexibleReader {
   }
 
   uuid(): string {
-    const hex = this.#payload.toString("hex", this.#at, this.#at + 16);
-    this.#at += 16;
+    const hex = this.#payload.toString("hex", this.skip(16), this.#at);
     return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
   }
 
@@ -64,14 +76,28 @@ export class FlexibleReader {
 
   string(): string | null {
     const length = this.uvarint() - 1;
-    if (length < 0) return null;
-    this.#at += length;
-    return this.#payload.toString("utf8", this.#at - length, this.#at);
+    return length < 0 ? null : this.#payload.toString("utf8", this.skip(length), this.#at);
   }
 
-  array(readElement: () => void): void {
-    const length = this.uvarint() - 1;
-    for (let index = 0; index < length; index += 1) readElement();
+  /** A string whose length is an int16, as in versions that are not flexible. */
+  plainString(): string | null {
+    const length = this.int16();
+    return length < 0 ? null : this.#payload.toString("utf8", this.skip(length), this.#at);
+  }
+
+  array<Item>(readItem: () => Item): Item[] {
+    return this.#items(this.uvarint() - 1, readItem);
+  }
+
+  /** A list whose length is an int32, as in versions that are not flexible. */
+  plainArray<Item>(readItem: () => Item): Item[] {
+    return this.#items(this.int32(), readItem);
+  }
+
+  #items<Item>(length: number, readItem: () => Item): Item[] {
+    const items: Item[] = [];
+    while (items.length < length) items.push(readItem());
+    return items;
   }
 
   taggedFields(): void {
@@ -81,4 +107,13 @@ export class FlexibleReader {
       this.skip(this.uvarint());
     }
   }
+}
+
+/** More than any topic has. */
+const PARTITIONS_MAX = 1_000_000;
+
+/** @throws RangeError if no topic has such a partition. A list that has it would be as long as its number. */
+export function possiblePartition(partition: number): number {
+  if (partition >= 0 && partition < PARTITIONS_MAX) return partition;
+  throw new RangeError(`there is no partition ${partition}`);
 }

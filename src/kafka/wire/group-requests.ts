@@ -4,6 +4,7 @@
  */
 
 import { writeName } from "./fetch-request.ts";
+import { MessageReader } from "./flexible.ts";
 
 const NULL_TEXT = -1;
 /** Bytes of a request's fields without the strings themselves: the strings' lengths and the generation. */
@@ -72,18 +73,17 @@ export function readHeartbeatResponse(payload: Buffer): GroupResponse {
 }
 
 export function readCommitResponse(payload: Buffer): GroupResponse {
-  let at = THROTTLE_BYTES + 4;
-  for (let topics = payload.readInt32BE(THROTTLE_BYTES); topics > 0; topics -= 1) {
-    at += 2 + payload.readInt16BE(at);
-    let partitions = payload.readInt32BE(at);
-    at += 4;
-    for (; partitions > 0; partitions -= 1) {
-      const errorCode = payload.readInt16BE(at + 4);
-      if (errorCode !== 0) return { errorCode };
-      at += 6;
-    }
-  }
-  return { errorCode: 0 };
+  const reader = new MessageReader(payload, THROTTLE_BYTES);
+  let errorCode = 0;
+  reader.plainArray(() => {
+    reader.plainString(); // topic
+    reader.plainArray(() => {
+      reader.skip(4); // partition
+      const each = reader.int16();
+      errorCode ||= each;
+    });
+  });
+  return { errorCode };
 }
 
 function memberBytes({ groupId, memberId }: MemberOfGroup): number {

@@ -3,7 +3,7 @@
  * OffsetFetch, which brokers of Kafka 3.0 and later accept.
  */
 
-import { compact, FlexibleReader, uvarint } from "./flexible.ts";
+import { compact, MessageReader, uvarint } from "./flexible.ts";
 
 const NO_TAGS = Buffer.from([0]);
 /** The key is the ID of a group. */
@@ -40,7 +40,7 @@ export function encodeCoordinatorsQuery(groups: readonly string[]): Buffer {
 
 /** @returns the coordinators by group, without groups that have an error. */
 export function readCoordinators(payload: Buffer): ReadonlyMap<string, FoundCoordinator> {
-  const reader = new FlexibleReader(payload);
+  const reader = new MessageReader(payload);
   reader.taggedFields();
   reader.skip(4); // throttle time
   const found = new Map<string, FoundCoordinator>();
@@ -74,7 +74,7 @@ export function encodeOffsetsQuery(groups: readonly GroupQuery[]): Buffer {
 
 /** @returns the committed offsets by group, without groups that have an error. */
 export function readGroupsOffsets(payload: Buffer): ReadonlyMap<string, CommittedByTopic> {
-  const reader = new FlexibleReader(payload);
+  const reader = new MessageReader(payload);
   reader.taggedFields();
   reader.skip(4); // throttle time
   const found = new Map<string, CommittedByTopic>();

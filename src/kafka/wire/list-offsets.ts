@@ -8,6 +8,7 @@
  */
 
 import type { RecordPlace } from "../../domain/record.ts";
+import { MessageReader } from "./flexible.ts";
 
 const WITH_EPOCH = 4;
 /** The leader epoch is unknown, so the broker does not compare it with its own. */
@@ -19,6 +20,7 @@ export const READ_UNCOMMITTED = 0;
 /** The end is the last stable offset, where a reader stops: the start of the first open transaction, if any. */
 export const READ_COMMITTED = 1;
 const PARTITION_BYTES = 4 + 8;
+const THROTTLE_BYTES = 4;
 
 /** The offset is -1 if there is no record at the requested time or later. */
 export interface ListedOffset extends RecordPlace {
@@ -63,24 +65,17 @@ export function encodeListOffsets(
 
 /** @param payload the part of the response that follows the correlation ID. */
 export function readListedOffsets(payload: Buffer, version: number): readonly ListedOffset[] {
-  const partitionBytes = version >= WITH_EPOCH ? 26 : 22;
-  const listed: ListedOffset[] = [];
-  // The list of topics starts after the throttle time.
-  let at = 4 + 4;
-  for (let topics = payload.readInt32BE(4); topics > 0; topics -= 1) {
-    const length = payload.readInt16BE(at);
-    const topic = payload.toString("utf8", at + 2, at + 2 + length);
-    at += 2 + length;
-    let partitions = payload.readInt32BE(at);
-    at += 4;
-    for (; partitions > 0; partitions -= 1) {
-      const partition = payload.readInt32BE(at);
-      const errorCode = payload.readInt16BE(at + 4);
-      // The offset follows the partition's error code and timestamp.
-      const offset = Number(payload.readBigInt64BE(at + 14));
-      listed.push({ topic, partition, errorCode, offset });
-      at += partitionBytes;
-    }
-  }
-  return listed;
+  const reader = new MessageReader(payload, THROTTLE_BYTES);
+  const listed = reader.plainArray(() => {
+    const topic = reader.plainString() ?? "";
+    return reader.plainArray((): ListedOffset => {
+      const partition = reader.int32();
+      const errorCode = reader.int16();
+      reader.skip(8); // timestamp
+      const offset = reader.int64();
+      if (version >= WITH_EPOCH) reader.skip(4);
+      return { topic, partition, errorCode, offset };
+    });
+  });
+  return listed.flat();
 }

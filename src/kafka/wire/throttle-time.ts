@@ -3,6 +3,8 @@
  * connection (KIP-219). Nearly all responses contain a throttle time, at one of two positions.
  */
 
+import { MessageReader } from "./flexible.ts";
+
 interface Place {
   /** The first version of the response that has a throttle time. */
   readonly since: number;
@@ -51,10 +53,20 @@ const BYTES = 4;
 export function throttleMsIn(apiKey: number, apiVersion: number, payload: Buffer): number {
   const place = PLACES[apiKey];
   if (place === undefined || apiVersion < place.since) return 0;
-  // In responses that end with the throttle time, no version that we send has fields after it. The tagged fields before
-  // it are not in use.
+  // In responses that end with the throttle time, no version that we send has fields after it.
   const isFlexible = place.flexibleSince !== undefined && apiVersion >= place.flexibleSince;
-  const at = place.isAtEnd ? payload.length - BYTES : isFlexible ? 1 : 0;
+  const at = place.isAtEnd ? payload.length - BYTES : isFlexible ? afterTags(payload) : 0;
   if (at < 0 || at + BYTES > payload.length) return 0;
   return Math.max(0, payload.readInt32BE(at));
+}
+
+/** The position after the tagged fields that end the header of a response. A broker may add some that are unknown. */
+function afterTags(payload: Buffer): number {
+  const reader = new MessageReader(payload);
+  try {
+    reader.taggedFields();
+    return reader.at;
+  } catch {
+    return payload.length;
+  }
 }

@@ -5,7 +5,7 @@
  * Version 10 of Metadata (Kafka 2.8 and later) contains topic IDs. It uses Kafka's flexible encoding (`flexible.ts`).
  */
 
-import { compact, FlexibleReader, uvarint } from "./flexible.ts";
+import { compact, MessageReader, uvarint } from "./flexible.ts";
 
 const ABSENT_ID = "00000000-0000-0000-0000-000000000000";
 
@@ -23,7 +23,7 @@ export function encodeTopicIdRequest(topics: readonly string[]): Buffer {
 
 /** @param payload the part of the response that follows the correlation ID */
 export function decodeTopicIds(payload: Buffer): ReadonlyMap<string, string> {
-  const reader = new FlexibleReader(payload);
+  const reader = new MessageReader(payload);
   reader.taggedFields();
   reader.skip(4); // throttle time
   reader.array(() => {

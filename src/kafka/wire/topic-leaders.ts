@@ -4,6 +4,8 @@
  * the previous one.
  */
 
+import { MessageReader, possiblePartition } from "./flexible.ts";
+
 const THROTTLE_BYTES = 4;
 const CONTROLLER_BYTES = 4;
 
@@ -57,42 +59,29 @@ export interface TopicLeaders {
 
 /** @param payload the response after its correlation ID. */
 export function readLeaders(payload: Buffer): Leaders {
-  const brokers = new Map<number, { readonly host: string; readonly port: number }>();
-  const topics = new Map<string, TopicLeaders>();
-  let at = THROTTLE_BYTES;
-  const int32 = (): number => {
-    at += 4;
-    return payload.readInt32BE(at - 4);
-  };
-  const text = (): string => {
-    // A negative length means null.
-    const bytes = Math.max(0, payload.readInt16BE(at));
-    at += 2 + bytes;
-    return payload.toString("utf8", at - bytes, at);
-  };
-  for (let count = int32(); count > 0; count -= 1) {
-    brokers.set(int32(), { host: text(), port: int32() });
-    text(); // rack
-  }
-  text(); // cluster id
-  at += CONTROLLER_BYTES;
-  for (let count = int32(); count > 0; count -= 1) {
-    const errorCode = payload.readInt16BE(at);
-    at += 2;
-    const topic = text();
-    at += 1; // internal
-    const partitions = int32();
-    const nodes = Array.from({ length: partitions }, () => -1);
-    for (let left = partitions; left > 0; left -= 1) {
-      at += 2; // error code
-      const partition = int32();
-      nodes[partition] = int32();
-      for (let list = 0; list < 3; list += 1) {
-        const replicas = int32();
-        at += 4 * replicas;
-      }
-    }
-    topics.set(topic, { errorCode, nodes });
-  }
-  return { brokers, topics };
+  const reader = new MessageReader(payload, THROTTLE_BYTES);
+  const brokers = reader.plainArray(() => {
+    const node = reader.int32();
+    const address = { host: reader.plainString() ?? "", port: reader.int32() };
+    reader.plainString(); // rack
+    return [node, address] as const;
+  });
+  reader.plainString(); // cluster id
+  reader.skip(CONTROLLER_BYTES);
+  const topics = reader.plainArray(() => {
+    const errorCode = reader.int16();
+    const topic = reader.plainString() ?? "";
+    reader.skip(1); // internal
+    const led = reader.plainArray(() => {
+      reader.skip(2); // error code
+      const partition = possiblePartition(reader.int32());
+      const leader = reader.int32();
+      for (let list = 0; list < 3; list += 1) reader.plainArray(() => reader.skip(4)); // replicas
+      return [partition, leader] as const;
+    });
+    const nodes = led.map(() => -1);
+    for (const [partition, leader] of led) nodes[partition] = leader;
+    return [topic, { errorCode, nodes }] as const;
+  });
+  return { brokers: new Map(brokers), topics: new Map(topics) };
 }
