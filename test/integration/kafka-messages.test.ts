@@ -68,21 +68,14 @@ afterAll(() => broker?.stop());
 /** What other requests get from the only broker, which supports all versions of them. */
 function otherwise(apiKey: number, version: number, { coordinatorKeys = [] }: Fields): Fields {
   const place = { nodeId: 1, host: "127.0.0.1", port: broker.port, rack: null, errorMessage: null };
-  const keys = [...new Set(sentRequests().map((each) => each.apiKey))];
-  const [minVersion, maxVersion] = [version, version];
+  const others = new Set(sentRequests().map((each) => each.apiKey));
+  others.delete(apiKey);
+  const all = [...others].map((each) => ({ apiKey: each, minVersion: 0, maxVersion: 9 }));
   return {
-    ...{
-      ...place,
-      errorCode: apiKey === 18 ? 35 : 0,
-      brokers: [place],
-      controllerId: 1,
-      topics: [],
-    },
-    apiKeys: keys.map((each) =>
-      each === apiKey
-        ? { apiKey, minVersion, maxVersion }
-        : { apiKey: each, minVersion: 0, maxVersion: 9 },
-    ),
+    ...{ ...place, brokers: [place], controllerId: 1, topics: [] },
+    // While versions of ApiVersions are compared, a newer one is not supported.
+    errorCode: apiKey === 18 ? 35 : 0,
+    apiKeys: [...all, { apiKey, minVersion: version, maxVersion: version }],
     coordinators: coordinatorKeys.map((key: string) => ({ ...place, key, errorCode: 0 })),
     mechanisms: ["PLAIN"],
   };
@@ -100,16 +93,9 @@ async function exchange(us: Us, kindName: string, version: number, random: Prng,
     if (received.problem !== undefined) return {};
     const isAsked = received.apiKey === apiKey && received.version === version;
     const values = isAsked ? given : otherwise(apiKey, version, received.body);
-    const api = Object.keys(KINDS)
-      .map(apiOf)
-      .find((each) => definitionOf(each, "Request").apiKey === received.apiKey);
-    const body = randomMessage(
-      definitionOf(api ?? "", "Response").fields,
-      received.version,
-      random,
-      values,
-      true,
-    );
+    const isIts = (each: string) => definitionOf(each, "Request").apiKey === received.apiKey;
+    const definition = definitionOf(Object.keys(KINDS).map(apiOf).find(isIts) ?? "", "Response");
+    const body = randomMessage(definition.fields, received.version, random, values, true);
     if (!isAsked) return { body };
     problem ??= difference(received.body, request, "request");
     response = body;
@@ -184,15 +170,7 @@ test.for(Object.keys(KINDS))("%s: a corrupt response has no effect", async (kind
 });
 /** Less than the entries would take that the altered counts claim, 10 million or more. */
 const HEAP_MAX_BYTES = 64_000_000;
-const COUNTS = [
-  "7fffffff",
-  "01f78a40",
-  "00989680",
-  "80000000",
-  "fffffffe",
-  "feffffff0f",
-  "80ade204",
-];
+const COUNTS = "7fffffff 01f78a40 00989680 80000000 fffffffe feffffff0f 80ade204".split(" ");
 
 function alteration(random: Prng): Fields {
   const byte = random.integer(0, 255).toString(16).padStart(2, "0");

@@ -38,16 +38,12 @@ const requestFrame: Replacement = {
 };
 
 interface Decoding {
-  canReadBytes(length: number): boolean;
   readInt16(): number;
   readInt32(): number;
   readBytes(length?: number): Buffer | null;
 }
 
-/**
- * Checks lengths in responses. kafkajs' own decoder allocates as many entries as a list claims, and reads past the end
- * and backwards.
- */
+/** Checks lengths. kafkajs' own decoder allocates as many entries as a list claims, and reads past the end. */
 const decoder: Replacement = {
   name: "decoder",
   module: "src/protocol/decoder.js",
@@ -55,8 +51,8 @@ const decoder: Replacement = {
     const Original = load("src/protocol/decoder.js") as new (payload: Buffer) => Decoding;
     return class Bounded extends Original {
       override readBytes(length = this.readInt32()): Buffer | null {
-        if (length === -1) return null;
-        if (length >= 0 && this.canReadBytes(length)) return super.readBytes(length);
+        const bytes = super.readBytes(length);
+        if (bytes === null || bytes.length === length) return bytes;
         throw new RangeError(`${length} bytes are not in the response`);
       }
 

@@ -50,11 +50,8 @@ function readSet(reader: MessageReader, topic: string, payload: Buffer): Fetched
   const end = reader.int64();
   reader.skip(8 + 8); // last stable offset, log start offset
   const aborted = reader.plainArray(() => {
-    const at = reader.skip(16);
-    return {
-      producerId: `${payload.readBigInt64BE(at)}`,
-      firstOffset: `${payload.readBigInt64BE(at + 8)}`,
-    };
+    const producerId = `${payload.readBigInt64BE(reader.skip(8))}`;
+    return { producerId, firstOffset: `${payload.readBigInt64BE(reader.skip(8))}` };
   });
   reader.skip(4); // preferred read replica
   const bytes = Math.max(0, reader.int32());

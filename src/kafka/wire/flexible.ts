@@ -1,6 +1,6 @@
 /**
- * Reads responses, and writes Kafka's flexible encoding: a length is an unsigned varint of the length plus one, and every structure ends with tagged
- * fields.
+ * Reads responses, and writes Kafka's flexible encoding: a length is an unsigned varint of the length plus one, and every
+ * structure ends with tagged fields.
  */
 
 export function uvarint(value: number): Buffer {
@@ -18,10 +18,7 @@ export function compact(text: string): Buffer {
   return Buffer.concat([uvarint(bytes.length + 1), bytes]);
 }
 
-/**
- * Reads a response's fields. Throws a RangeError past the end, however many bytes or entries a length claims. Each entry
- * of a list must read at least one byte.
- */
+/** Throws a RangeError past the end, whatever a length claims. Each entry of a list must read at least one byte. */
 export class MessageReader {
   readonly #payload: Buffer;
   #at: number;
@@ -37,11 +34,10 @@ export class MessageReader {
 
   /** @returns the position before the skipped bytes. */
   skip(bytes: number): number {
-    const start = this.#at;
-    if (bytes < 0 || start + bytes > this.#payload.length)
-      throw new RangeError(`${bytes} bytes at ${start} of ${this.#payload.length}`);
+    if (bytes < 0 || this.#at + bytes > this.#payload.length)
+      throw new RangeError(`${bytes} bytes at ${this.#at} of ${this.#payload.length}`);
     this.#at += bytes;
-    return start;
+    return this.#at - bytes;
   }
 
   int16(): number {
@@ -74,27 +70,21 @@ export class MessageReader {
     }
   }
 
-  string(): string | null {
-    const length = this.uvarint() - 1;
+  string(length = this.uvarint() - 1): string | null {
     return length < 0 ? null : this.#payload.toString("utf8", this.skip(length), this.#at);
   }
 
-  /** A string whose length is an int16, as in versions that are not flexible. */
+  /** A string of a version that is not flexible. */
   plainString(): string | null {
-    const length = this.int16();
-    return length < 0 ? null : this.#payload.toString("utf8", this.skip(length), this.#at);
+    return this.string(this.int16());
   }
 
-  array<Item>(readItem: () => Item): Item[] {
-    return this.#items(this.uvarint() - 1, readItem);
-  }
-
-  /** A list whose length is an int32, as in versions that are not flexible. */
+  /** A list of a version that is not flexible. */
   plainArray<Item>(readItem: () => Item): Item[] {
-    return this.#items(this.int32(), readItem);
+    return this.array(readItem, this.int32());
   }
 
-  #items<Item>(length: number, readItem: () => Item): Item[] {
+  array<Item>(readItem: () => Item, length = this.uvarint() - 1): Item[] {
     const items: Item[] = [];
     while (items.length < length) items.push(readItem());
     return items;

@@ -48,6 +48,7 @@ const BYTES = 4;
 
 /**
  * @param payload the part of the response that follows the correlation ID.
+ * @throws RangeError if the payload ends in the tagged fields before the throttle time.
  * @returns 0 if the broker requests no pause, or the response has no throttle time.
  */
 export function throttleMsIn(apiKey: number, apiVersion: number, payload: Buffer): number {
@@ -55,18 +56,9 @@ export function throttleMsIn(apiKey: number, apiVersion: number, payload: Buffer
   if (place === undefined || apiVersion < place.since) return 0;
   // In responses that end with the throttle time, no version that we send has fields after it.
   const isFlexible = place.flexibleSince !== undefined && apiVersion >= place.flexibleSince;
-  const at = place.isAtEnd ? payload.length - BYTES : isFlexible ? afterTags(payload) : 0;
+  const reader = new MessageReader(payload);
+  if (isFlexible) reader.taggedFields();
+  const at = place.isAtEnd ? payload.length - BYTES : reader.at;
   if (at < 0 || at + BYTES > payload.length) return 0;
   return Math.max(0, payload.readInt32BE(at));
-}
-
-/** The position after the tagged fields that end the header of a response. A broker may add some that are unknown. */
-function afterTags(payload: Buffer): number {
-  const reader = new MessageReader(payload);
-  try {
-    reader.taggedFields();
-    return reader.at;
-  } catch {
-    return payload.length;
-  }
 }
