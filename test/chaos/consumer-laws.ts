@@ -1,6 +1,6 @@
 /**
  * The laws for a group of verifiable consumers, from the lines that they print, the acknowledged writes, and the commits
- * in Kafka's log of offsets. The names are those of Jepsen's Kafka workload, except for the last two.
+ * in Kafka's log of offsets. The names are those of Jepsen's Kafka workload, except for the last three.
  *
  *   law                 is broken by
  *   lost-write          an acknowledged record that nobody consumed, below one that somebody consumed
@@ -9,6 +9,7 @@
  *   poll-skip           a member that passes over records within one assignment
  *   nonmonotonic-poll   a member that goes back within one assignment
  *   stale-commit        a commit of a lower offset than the one before: a former owner was not refused
+ *   uncommitted         a partition whose last commit is not the end of what was consumed, after a clean stop
  *   rebalance           a quiet fault that takes partitions from a member without a fault
  */
 
@@ -29,11 +30,11 @@ export type Place = readonly [partition: number, offset: number];
 type Violate = (law: string, what: string) => void;
 const LOSSES = ["stopping", "crashed", "exited"];
 
-/** @param commits in the order of the log. */
+/** @param commits in the order of the log; null before the members have stopped. */
 export function judge(
   lines: readonly Line[],
   acknowledged: readonly Place[],
-  commits: readonly Place[] = [],
+  commits: readonly Place[] | null = null,
   isQuiet = false,
 ) {
   /** The first violation of each law. */
@@ -45,11 +46,13 @@ export function judge(
   for (const place of missing)
     violate(unseen.includes(place) ? "unseen" : "lost-write", place.join("/"));
   const committed = new Map<number, number>();
-  for (const [partition, offset] of commits) {
+  for (const [partition, offset] of commits ?? []) {
     const before = committed.get(partition) ?? 0;
     if (offset < before) violate("stale-commit", `${partition}/${before} to ${offset}`);
     committed.set(partition, offset);
   }
+  for (const [partition, end] of commits === null ? [] : ends)
+    if (committed.get(partition) !== end) violate("uncommitted", `${partition}/${end}`);
   const { owners, unownedMs } = readOwners(lines, isQuiet ? violate : () => undefined);
   const [seenCount, neverSeen] = [seen.size, missing.length];
   return {

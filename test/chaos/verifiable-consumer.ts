@@ -5,30 +5,29 @@
  *
  *   line                  ours                                             kafkajs
  *   partitions_assigned   `onAssigned`                                     GROUP_JOIN
- *   partitions_revoked    the first `drain`                                REBALANCING
+ *   partitions_revoked    each `drain`                                     REBALANCING
  *   records_consumed      `take`                                           `eachBatch`
  *   offsets_committed     once, at the end: what the coordinator returns   COMMIT_OFFSETS
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
+import type { IncomingRecord } from "../../src/domain/record.ts";
+
 const FINISH_MS = 20;
 const flag = (name: string) => process.argv[process.argv.indexOf(`--${name}`) + 1] ?? "";
-const [brokers, topic, groupId] = [
-  flag("bootstrap-server").split(","),
-  flag("topic"),
-  flag("group-id"),
-];
+const [topic, groupId] = [flag("topic"), flag("group-id")];
+const brokers = flag("bootstrap-server").split(",");
 const sessionTimeoutMs = Number(flag("session-timeout"));
 
 const print = (name: string, more: object) =>
   process.stdout.write(`${JSON.stringify({ name, ...more })}\n`);
 const place = (partition: number) => ({ topic, partition });
 
-function consumed(partition: number, offsets: readonly number[]): void {
-  const [minOffset, maxOffset, count] = [offsets[0], offsets.at(-1), offsets.length];
-  const batch = { ...place(partition), count, minOffset, maxOffset };
-  if (count > 0) print("records_consumed", { count, partitions: [batch] });
+function consumed(partition: number, records: readonly { readonly offset: unknown }[]): void {
+  const [minOffset, maxOffset] = [records[0], records.at(-1)].map((each) => Number(each?.offset));
+  const batch = { ...place(partition), count: records.length, minOffset, maxOffset };
+  print("records_consumed", { count: records.length, partitions: [batch] });
 }
 
 /** Returns a function that leaves the group. */
@@ -40,23 +39,20 @@ async function startOurs(): Promise<() => Promise<void>> {
     ...{ whenFull: "hold", drainLimitMs: 5_000 },
     onAssigned: (assigned) => {
       const { partition } = assigned;
-      let drained: Promise<unknown> | null = null;
       const inFlight = new Set<Promise<void>>();
       print("partitions_assigned", { partitions: [place(partition)] });
-      const finish = async (offsets: readonly number[]) => {
+      const work = async (records: readonly IncomingRecord[]) => {
         await sleep(FINISH_MS);
-        for (const offset of offsets) assigned.finish(offset);
+        for (const { offset } of records) assigned.finish(offset);
       };
       return {
         take: (records) => {
-          const offsets = records.map(({ offset }) => offset);
-          consumed(partition, offsets);
-          inFlight.add(finish(offsets));
+          consumed(partition, records);
+          inFlight.add(work(records));
         },
         drain: async () => {
-          if (drained === null) print("partitions_revoked", { partitions: [place(partition)] });
-          drained ??= Promise.all(inFlight);
-          await drained;
+          print("partitions_revoked", { partitions: [place(partition)] });
+          await Promise.all(inFlight);
         },
       };
     },
@@ -73,10 +69,8 @@ async function startOurs(): Promise<() => Promise<void>> {
 
 async function startKafkajs(): Promise<() => Promise<void>> {
   const { Kafka, logLevel } = await import("kafkajs");
-  const consumer = new Kafka({ brokers, logLevel: logLevel.NOTHING }).consumer({
-    groupId,
-    sessionTimeout: sessionTimeoutMs,
-  });
+  const kafka = new Kafka({ brokers, logLevel: logLevel.NOTHING });
+  const consumer = kafka.consumer({ groupId, sessionTimeout: sessionTimeoutMs });
   let owned: readonly number[] = [];
   const own = (name: string, partitions: readonly number[]) => {
     print(`partitions_${name}`, { partitions: partitions.map(place) });
@@ -88,11 +82,7 @@ async function startKafkajs(): Promise<() => Promise<void>> {
   consumer.on(COMMIT_OFFSETS, ({ payload }) => print("offsets_committed", payload));
   await consumer.subscribe({ topic, fromBeginning: true });
   await consumer.run({
-    eachBatch: async ({ batch: { partition, messages } }) =>
-      consumed(
-        partition,
-        messages.map(({ offset }) => Number(offset)),
-      ),
+    eachBatch: async ({ batch }) => consumed(batch.partition, batch.messages),
   });
   return () => consumer.disconnect();
 }
