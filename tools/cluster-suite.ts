@@ -18,6 +18,7 @@ export const SKIPPED_SUITES: Readonly<Record<string, string>> = {
   "cluster-quiet": OWN_CLUSTER,
   "cluster-start": OWN_CLUSTER,
   "cluster-outages": OWN_CLUSTER,
+  "consumer-scenarios": OWN_CLUSTER,
   "console-program": OWN_BROKER,
   "corrupt-batch": OWN_BROKER,
   "corrupt-batch-program": OWN_BROKER,
