@@ -1,6 +1,6 @@
 /**
- * Limits, at the socket, the number of bytes that are read for one response. Whatever an endpoint sends, reading the
- * response therefore takes at most a fixed number of bytes and a limited time.
+ * The stream between undici and a socket. It limits the number of bytes that are read for one response. Whatever an
+ * endpoint sends, reading the response therefore takes at most a fixed number of bytes and a limited time.
  *
  *   bytes received for one request                             count against the limit
  *   body                                                       none: its reader has a separate limit
@@ -9,13 +9,15 @@
  *   each read                                                  READ_BYTES in addition
  *   a line outside the body, if there are many such bytes      LINE_BYTES in addition
  *
- * If the limit is exceeded, the socket is destroyed with `ResponseTooLargeError`. The limit also bounds the time,
+ * If the limit is exceeded, the stream is destroyed with `ResponseTooLargeError`. The limit also bounds the time,
  * because most of the time is spent on reads and lines. The parser can be stopped only between two buffers, so it gets
  * small buffers. Lines are counted only if more than LINES_FROM_BYTES of a buffer are not part of the body, which does
  * not happen with ordinary responses.
  */
 
 import type { Socket } from "node:net";
+import { Duplex } from "node:stream";
+
 import { InterimFilter, ResponseHead } from "./response-head.ts";
 
 /**
@@ -29,130 +31,180 @@ const READ_BYTES = 128;
 const LINE_BYTES = 32;
 const LINES_FROM_BYTES = 1_024;
 const PIECE_BYTES = 4_096;
-const LINE_FEED = 0x0a;
+
+/**
+ * When a response ends, undici makes an array for the headers of the next one. After a pause, the array is in the old
+ * generation. It would keep the headers, and the bytes from which they were read, in memory until the whole heap is
+ * collected (docs/decisions/0043-a-thousand-members.md). If undici gets this interim response first, it makes another.
+ */
+const INTERIM = Buffer.from("HTTP/1.1 102 \r\n\r\n");
+const PAUSE_MS = 100;
 
 class ResponseTooLargeError extends Error {
   override readonly name = "ResponseTooLargeError";
   readonly code = "RESPONSE_TOO_LARGE";
 }
 
-/** Tracks how many bytes may still be received on a connection. */
-export class ResponseBounds {
-  readonly interim = new InterimFilter();
-  readonly head = new ResponseHead();
-  isAwaited = false;
-  bytesLeft = OTHER_MAX_BYTES;
-  /**
-   * The number of bytes that had been received below TLS at about the start of the request; null until this is
-   * determined.
-   */
-  wireFrom: number | null = null;
+type Done = (error?: Error | null) => void;
 
-  /** The connection, once it is established. */
-  socket: Socket | null = null;
+export class BoundedStream extends Duplex {
+  readonly head = new ResponseHead();
+  readonly #interim = new InterimFilter();
+  readonly tcp: Socket;
+  /** The TCP socket, or the TLS socket that uses it. */
+  #socket: Socket;
+  #isAwaited = false;
+  #bytesLeft = OTHER_MAX_BYTES;
+  /** The bytes that the TCP socket had received at about the start of the request; null until they are counted. */
+  #wireFrom: number | null = null;
+  /** Bytes that were read, and that undici gets later. */
+  #rest: Buffer | null = null;
+  /** The piece that undici is parsing. */
+  #piece: Buffer | null = null;
+  #leftBeforePiece = 0;
+  /** When undici made its array of headers, at the earliest. */
+  #headersAtMs = performance.now();
+  #isParsed = true;
+  #isPaused = false;
+
+  constructor(tcp: Socket) {
+    super({ allowHalfOpen: false, readableHighWaterMark: 0 });
+    this.tcp = tcp;
+    this.#socket = this.#use(tcp);
+  }
+
+  /** @param tls uses the TCP socket. From now on, the stream reads and writes through TLS. */
+  secure(tls: Socket): void {
+    this.#socket = this.#use(tls);
+    tls.once("secureConnect", () => {
+      // A certificate that is rejected destroys the socket.
+      if (!tls.destroyed) this.emit("secureConnect");
+    });
+    tls.on("data", (bytes) => this.receive(bytes) || tls.pause());
+    boundWireBytes(this);
+  }
+
+  #use(socket: Socket): Socket {
+    socket.on("error", (error) => this.destroy(error));
+    socket.on("close", () => this.destroy());
+    socket.on("end", () => this.push(null));
+    return socket;
+  }
 
   /** Call before each request. */
   begin(): void {
-    this.isAwaited = true;
-    if (this.socket !== null) renewHeaders(this.socket);
-    this.interim.reset();
+    this.#isAwaited = true;
+    this.#interim.reset();
     this.head.forget();
-    this.bytesLeft = OTHER_MAX_BYTES;
-    this.wireFrom = null;
+    this.#bytesLeft = OTHER_MAX_BYTES;
+    this.#piece = null;
+    this.#wireFrom = null;
   }
 
   /** Call when this many of the bytes that were read last are part of the body. */
   wasBody(bytes: number): void {
-    this.bytesLeft += bytes;
+    this.#bytesLeft += bytes;
   }
-}
 
-/** Replaces the socket's methods `read` and `push`, the only ones that undici uses for reading. */
-export function boundResponse(socket: Socket, bounds: ResponseBounds): void {
-  bounds.socket = socket;
-  const read: () => Buffer | null = socket.read.bind(socket);
-  const push: (chunk: unknown) => boolean = socket.push.bind(socket);
-  let rest: Buffer | null = null;
-  /** The buffer that the parser is parsing, or that it parsed last. */
-  let piece: Buffer | null = null;
-  let leftBeforePiece = 0;
-  const isOver = (): boolean => {
-    if (bounds.bytesLeft < 0 && !socket.destroyed) {
-      socket.destroy(new ResponseTooLargeError("the response exceeds the size limit"));
-    }
-    return socket.destroyed;
-  };
-  const countLines = () => {
-    if (piece !== null && leftBeforePiece - bounds.bytesLeft > LINES_FROM_BYTES) {
-      bounds.bytesLeft -= LINE_BYTES * linesOf(piece);
-    }
-    piece = null;
-  };
-  socket.push = (chunk: unknown): boolean => {
-    if (chunk === null) return push(null);
-    bounds.bytesLeft -= READ_BYTES;
-    return !isOver() && push(chunk);
-  };
-  socket.read = (): Buffer | null => {
-    for (;;) {
-      countLines();
-      if (isOver()) return null;
-      const bytes = rest ?? read();
-      if (bytes === null) return null;
-      piece = bytes.length > PIECE_BYTES ? bytes.subarray(0, PIECE_BYTES) : bytes;
-      rest = piece === bytes ? null : bytes.subarray(PIECE_BYTES);
-      leftBeforePiece = bounds.bytesLeft;
-      bounds.bytesLeft -= piece.length;
-      if (!bounds.isAwaited) return piece;
-      const final = bounds.interim.take(piece);
-      const whole = final === null ? null : bounds.head.take(final);
-      if (whole === null) continue;
-      bounds.isAwaited = false;
-      return whole;
-    }
-  };
-}
-
-function linesOf(bytes: Buffer): number {
-  let lines = 0;
-  for (let at = bytes.indexOf(LINE_FEED); at >= 0; at = bytes.indexOf(LINE_FEED, at + 1)) {
-    lines += 1;
+  /** Call with the bytes of each read. Returns false if the socket must not read more until it is resumed. */
+  receive(bytes: Buffer): boolean {
+    this.#bytesLeft -= READ_BYTES;
+    this.#isPaused = this.#rest !== null;
+    this.#rest = this.#rest === null ? bytes : Buffer.concat([this.#rest, bytes]);
+    this.#passOn();
+    return !this.#isPaused;
   }
-  return lines;
-}
 
-interface Parser {
-  headers: unknown;
-}
+  #passOn(): void {
+    while (this.#isParsed && !this.#isOver() && this.#rest !== null) {
+      const piece: Buffer = this.#rest.subarray(0, PIECE_BYTES);
+      this.#rest = this.#rest.length > PIECE_BYTES ? this.#rest.subarray(PIECE_BYTES) : null;
+      this.#piece = piece;
+      this.#leftBeforePiece = this.#bytesLeft;
+      this.#bytesLeft -= piece.length;
+      const passed = this.#isAwaited ? this.#wholeHead(piece) : piece;
+      if (passed === null) continue;
+      this.#isParsed = false;
+      this.push(passed);
+    }
+  }
 
-/** The symbol under which undici stores its parser in a socket, taken from the first socket that has it. */
-let symbol: symbol | undefined;
+  #isOver(): boolean {
+    if (this.#piece !== null && this.#leftBeforePiece - this.#bytesLeft > LINES_FROM_BYTES) {
+      this.#bytesLeft -= LINE_BYTES * (this.#piece.toString("latin1").split("\n").length - 1);
+    }
+    this.#piece = null;
+    if (this.#bytesLeft < 0) {
+      this.destroy(new ResponseTooLargeError("the response exceeds the size limit"));
+    }
+    return this.destroyed;
+  }
 
-/**
- * undici keeps, with each connection, an array for the headers of the next response. On a connection that is used once
- * a second, the array has reached the old generation by the time of the response. If undici continued to use that
- * array, the array would keep the headers, and the bytes from which they were read, in memory until the whole heap is
- * collected (docs/decisions/0043-a-thousand-members.md). Each request therefore starts with a new array. If undici has
- * no such array, nothing happens.
- */
-export function renewHeaders(socket: Socket): void {
-  symbol ??= Object.getOwnPropertySymbols(socket).find(
-    ({ description }) => description === "parser",
-  );
-  if (symbol === undefined) return;
-  const parser = (socket as Socket & Record<symbol, Parser | null | undefined>)[symbol];
-  if (Array.isArray(parser?.headers) && parser.headers.length === 0) parser.headers = [];
+  #wholeHead(piece: Buffer): Buffer | null {
+    const final = this.#interim.take(piece);
+    const whole = final === null ? null : this.head.take(final);
+    if (whole === null) return null;
+    this.#isAwaited = false;
+    const nowMs = performance.now();
+    if (nowMs - this.#headersAtMs > PAUSE_MS) this.push(INTERIM);
+    this.#headersAtMs = nowMs;
+    return whole;
+  }
+
+  /** undici has parsed the last piece: with this high-water mark, the stream asks for more only when it is empty. */
+  override _read(): void {
+    this.#isParsed = true;
+    this.#passOn();
+    if (!this.#isPaused || this.#rest !== null) return;
+    this.#isPaused = false;
+    this.#socket.resume();
+  }
+
+  override _write(bytes: Buffer, _encoding: BufferEncoding, done: Done): void {
+    this.#socket.write(bytes);
+    // If the operating system has rejected the write, the socket already has the error.
+    if (this.#socket.writableNeedDrain) this.#socket.once("drain", done);
+    else done(this.#socket.errored);
+  }
+
+  /** The head and the body of a request leave in one packet. */
+  override _writev(chunks: readonly { readonly chunk: Buffer }[], done: Done): void {
+    this._write(Buffer.concat(chunks.map(({ chunk }) => chunk)), "binary", done);
+  }
+
+  override _destroy(error: Error | null, done: Done): void {
+    this.#rest = null;
+    this.#socket.destroy();
+    done(error);
+  }
+
+  /** undici calls `ref` and `unref` if a stream has them. */
+  ref(): void {
+    this.tcp.ref();
+  }
+
+  unref(): void {
+    this.tcp.unref();
+  }
+
+  checkWireBytes(): void {
+    const bytes = this.tcp.bytesRead;
+    this.#wireFrom ??= bytes;
+    if (bytes - this.#wireFrom <= WIRE_MAX_BYTES) return;
+    const message = "the bytes received for one response exceed the limit";
+    this.destroy(new ResponseTooLargeError(message));
+  }
 }
 
 /** Responses of honest servers stay below half of this, even with small TLS records. */
 export const WIRE_MAX_BYTES = 262_144;
 const LOOK_EVERY_MS = 50;
 
-const watchedSockets = new Map<Socket, ResponseBounds>();
+const watched = new Set<BoundedStream>();
 let timer: NodeJS.Timeout | null = null;
 
 /**
- * Limits how many bytes a TLS connection may receive for one response. The limit applies until the socket is closed.
+ * Limits how many bytes a TLS connection may receive for one response. The limit applies until the stream is closed.
  * OpenSSL itself handles TLS messages such as KeyUpdate, session tickets and new handshakes, which the socket's reader
  * does not get, so the number of bytes below TLS is checked periodically.
  *
@@ -160,34 +212,15 @@ let timer: NodeJS.Timeout | null = null;
  *   at most WIRE_MAX_BYTES were received             stays open
  *   more were received                               is destroyed, with `ResponseTooLargeError`
  */
-export function boundWireBytes(socket: Socket, bounds: ResponseBounds): void {
-  watchedSockets.set(socket, bounds);
-  socket.once("close", () => watchedSockets.delete(socket));
+function boundWireBytes(stream: BoundedStream): void {
+  watched.add(stream);
+  stream.once("close", () => watched.delete(stream));
   timer ??= setInterval(checkWireBytes, LOOK_EVERY_MS).unref();
 }
 
 function checkWireBytes(): void {
-  for (const [socket, bounds] of watchedSockets) {
-    const bytes = wireBytes(socket);
-    if (bytes === null) continue;
-    bounds.wireFrom ??= bytes;
-    if (bytes - bounds.wireFrom <= WIRE_MAX_BYTES) continue;
-    socket.destroy(
-      new ResponseTooLargeError("the bytes received for one response exceed the limit"),
-    );
-  }
-  if (watchedSockets.size > 0 || timer === null) return;
+  for (const stream of watched) stream.checkWireBytes();
+  if (watched.size > 0 || timer === null) return;
   clearInterval(timer);
   timer = null;
-}
-
-/** Node counts these bytes in an internal property; a test fails if that changes. */
-export function wireBytes(socket: Socket): number | null {
-  const { _handle: handle } = socket as Socket & { readonly _handle?: TlsHandle | null };
-  const bytes = handle?._parent?.bytesRead;
-  return typeof bytes === "number" ? bytes : null;
-}
-
-interface TlsHandle {
-  readonly _parent?: { readonly bytesRead?: unknown };
 }

@@ -8,6 +8,7 @@
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from "node:net";
 import { connect as connectTls, type SecureContext, type TLSSocket } from "node:tls";
 
+import { BoundedStream } from "./bound-response.ts";
 import type { Resolve } from "./lookup.ts";
 import { isSelfSigned, SelfSignedError } from "./tls.ts";
 
@@ -51,30 +52,27 @@ class AddressBlockedError extends Error {
 }
 
 /**
- * All sockets read into one buffer, from which the bytes are copied immediately. Node would allocate 64 KiB on the heap
- * for each read, even for a response of 100 bytes. The buffer's size is also the maximum number of bytes that are read
- * from a response after its limit has been reached.
+ * All sockets without TLS read into one buffer, from which the bytes are copied immediately. Node would allocate 64 KiB
+ * on the heap for each read, even for a response of 100 bytes. The buffer's size is also the maximum number of bytes
+ * that are read from a response after its limit has been reached.
  */
 const READ_BUFFER = Buffer.allocUnsafeSlow(16_384);
 
-/** @returns false if the socket's reader cannot accept more at the moment. */
-function passOn(socket: Socket, bytes: number): boolean {
-  return socket.push(Buffer.from(READ_BUFFER.subarray(0, bytes)));
-}
-
 /**
  * Starts to connect. `ready` is called once: with null when the connection is established and the certificate is valid,
- * or with an error if connecting fails. To cancel, destroy the socket with an error.
+ * or with an error if connecting fails. To cancel, destroy the stream with an error.
  */
 export function openSocket(
   target: SocketTarget,
   options: SocketOptions,
   session: TlsSession,
   ready: (error: Error | null) => void,
-): Socket {
+): BoundedStream {
   const { hostname: host, port } = target;
   const isSecure = target.protocol === "https:";
-  const common = {
+  const context = isSecure ? options.secureContext() : null;
+  const callback = (bytes: number) => socket.receive(Buffer.from(READ_BUFFER.subarray(0, bytes)));
+  const tcp = connectTcp({
     host,
     port,
     lookup: checkedLookup(options),
@@ -82,20 +80,23 @@ export function openSocket(
     autoSelectFamilyAttemptTimeout: options.addressPatienceMs,
     noDelay: true,
     keepAlive: true,
-    onread: { buffer: READ_BUFFER, callback: (bytes: number) => passOn(socket, bytes) },
-  };
-  const socket: Socket = isSecure ? connectSecure(common, options, session) : connectTcp(common);
+    ...(context === null ? { onread: { buffer: READ_BUFFER, callback } } : {}),
+  });
+  const socket = new BoundedStream(tcp);
   let report: ((error: Error | null) => void) | null = ready;
   const once = (error: Error | null) => {
     report?.(error);
     report = null;
   };
   socket.on("error", once);
-  socket.on("close", () => once(new Error("closed while connecting")));
-  socket.once(isSecure ? "secureConnect" : "connect", () => {
-    // If the certificate was just rejected, the socket reports a separate error.
-    if (!socket.destroyed) once(null);
+  socket.on("close", () => {
+    if (report !== null) once(new Error("closed while connecting"));
   });
+  tcp.once("connect", () => {
+    if (context === null) once(null);
+    else socket.secure(startTls(tcp, host, context, options.connectionMaxAgeMs, session));
+  });
+  if (isSecure) socket.once("secureConnect", () => once(null));
   // IP addresses are not resolved, so the lookup below never checks them.
   if (isIP(host) !== 0 && !options.allowAddress(host)) {
     socket.destroy(new AddressBlockedError("requests to the endpoint's address are blocked"));
@@ -103,19 +104,22 @@ export function openSocket(
   return socket;
 }
 
-function connectSecure(
-  common: { host: string; port: number; lookup: LookupFunction },
-  { secureContext, connectionMaxAgeMs }: SocketOptions,
+function startTls(
+  tcp: Socket,
+  host: string,
+  secureContext: SecureContext,
+  connectionMaxAgeMs: number,
   stored: TlsSession,
 ): TLSSocket {
   const { last } = stored;
   const isRecent = last !== null && performance.now() - last.checkedAtMs < connectionMaxAgeMs;
   const offered = isRecent && last.validUntilMs > Date.now() ? last : null;
   const socket = connectTls({
-    ...common,
+    socket: tcp,
+    host,
     // Selects the certificate of a server that hosts several names (RFC 6066, 3).
-    ...(isIP(common.host) === 0 ? { servername: common.host.replace(/\.$/, "") } : {}),
-    secureContext: secureContext(),
+    ...(isIP(host) === 0 ? { servername: host.replace(/\.$/, "") } : {}),
+    secureContext,
     ...(offered === null ? {} : { session: offered.bytes }),
     ALPNProtocols: ["http/1.1"],
     // This is set explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect.

@@ -12,15 +12,11 @@
  */
 
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { Client } from "undici";
 
 import { withoutBrackets } from "../domain/addresses.ts";
-import {
-  boundResponse,
-  boundWireBytes,
-  OTHER_MAX_BYTES,
-  ResponseBounds,
-} from "./bound-response.ts";
+import { type BoundedStream, OTHER_MAX_BYTES } from "./bound-response.ts";
 import { openSocket, type SocketOptions, type SocketTarget, type TlsSession } from "./connect.ts";
 
 const HEAD_BYTES_NEVER = 16 * OTHER_MAX_BYTES;
@@ -28,14 +24,13 @@ const HEAD_BYTES_NEVER = 16 * OTHER_MAX_BYTES;
 /** A connection, or a client that will connect when it gets a request. */
 export interface KeptConnection {
   readonly client: Client;
-  readonly bounds: ResponseBounds;
-  socket: Socket | null;
+  socket: BoundedStream | null;
   openedAtMs: number;
   /** Called with each socket that is opened for the current request; null if there is no listener. */
   onOpen: OpeningListener | null;
 }
 
-export type Opening = readonly [socket: Socket, target: SocketTarget];
+export type Opening = readonly [socket: BoundedStream, target: SocketTarget];
 
 interface OpeningListener {
   opening(...socket: Opening): void;
@@ -87,18 +82,16 @@ export function makeConnection(origin: Origin): KeptConnection {
     maxHeaderSize: HEAD_BYTES_NEVER,
     connect: (_options, callback) => {
       const socket = openSocket(target, options, session, (error) => {
-        if (error === null) callback(null, socket);
+        // undici uses only methods that all streams have, and `ref` and `unref`.
+        if (error === null) callback(null, socket as Duplex as Socket);
         else callback(error, null);
       });
-      boundResponse(socket, kept.bounds);
-      if (isSecure) boundWireBytes(socket, kept.bounds);
       kept.socket = socket;
       kept.openedAtMs = performance.now();
       kept.onOpen?.opening(socket, target);
     },
   });
-  const unopened = { socket: null, openedAtMs: 0, onOpen: null };
-  const kept: KeptConnection = { client, bounds: new ResponseBounds(), ...unopened };
+  const kept: KeptConnection = { client, socket: null, openedAtMs: 0, onOpen: null };
   origin.all.add(kept);
   return kept;
 }

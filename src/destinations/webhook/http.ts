@@ -231,7 +231,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
   }
 
   onRequestStart(): void {
-    this.#kept.bounds.begin();
+    this.#kept.socket?.begin();
   }
 
   /**
@@ -252,7 +252,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
     // This is an interim response that was not recognized earlier, for example because of another version of HTTP.
     if (status < 200) return;
     this.#status = status;
-    this.#kept.bounds.head.forget();
+    this.#kept.socket?.head.forget();
     if (this.#phases !== undefined) this.#phases.headMs = this.#durationMs();
     const retryAfter = headers["retry-after"];
     if (retryAfter !== undefined) this.#retryAfter = [retryAfter].flat().join();
@@ -260,7 +260,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bodyBytes += chunk.length;
-    this.#kept.bounds.wasBody(chunk.length);
+    this.#kept.socket?.wasBody(chunk.length);
     if (this.#phases?.keepBytes !== undefined) keepAnswer(this.#phases, this.#status, chunk);
     const mostBytes = this.#read === null ? RESPONSE_BODY_MAX_BYTES : READ_BODY_MAX_BYTES;
     if (this.#bodyBytes > mostBytes) this.#settle(this.#response(), "drop");
@@ -292,7 +292,7 @@ class Exchange implements Dispatcher.DispatchHandler, Expiring {
 
   /** Ends the exchange. If the status line has arrived, the status decides the result. */
   #breakOff(cause: Cause): void {
-    const head = this.#status === 0 ? this.#kept.bounds.head.read() : null;
+    const head = this.#status === 0 ? (this.#kept.socket?.head.read() ?? null) : null;
     if (head !== null) {
       this.#status = head.status;
       this.#retryAfter = head.retryAfter;
@@ -366,10 +366,10 @@ function noteOpening(
   phases.isName = isIP(hostname) === 0;
   phases.isSecure = protocol === "https:";
   // This event is emitted once for each address.
-  socket.once("lookup", () => {
+  socket.tcp.once("lookup", () => {
     phases.lookedUpMs = nowMs();
   });
-  socket.once("connect", () => {
+  socket.tcp.once("connect", () => {
     phases.connectedMs = nowMs();
   });
   socket.once("secureConnect", () => {
