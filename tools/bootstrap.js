@@ -9,8 +9,18 @@ import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { delimiter, join, resolve } from "node:path";
 
-import { exitStatus, goOn, NODE_MAJOR, nodeMajor, OWN_NODE, ROOT } from "../bin/node-24.js";
+import {
+  exitStatus,
+  goOn,
+  NODE_FLAGS,
+  NODE_MAJOR,
+  nodeMajor,
+  OWN_NODE,
+  ROOT,
+} from "../bin/node-24.js";
 
+/** kafkajs, with which the demonstration publishes, sets timers of a negative time, and Node would print that. */
+const QUIET = "--disable-warning=TimeoutNegativeWarning";
 const TOOLS = {
   demo: "tools/demo/main.ts",
   test: "tools/test.ts",
@@ -53,7 +63,7 @@ async function main([name = "", ...args]) {
   if (!existsSync(join(ROOT, tool))) throw new Problem(`${tool} is missing from this checkout.`);
   const node = isOwnNode() ? process.execPath : OWN_NODE;
   if (name === "switchyard" && SERVING.includes(args[0])) buildPage(node);
-  await goOn(node, join(ROOT, tool), args);
+  await goOn(node, join(ROOT, tool), args, name === "demo" ? [...NODE_FLAGS, QUIET] : NODE_FLAGS);
 }
 
 /** How node_modules differs from package-lock.json, or null. */

@@ -23,8 +23,6 @@ export interface CorruptBatch extends RecordPlace {
  */
 export class CorruptBatchError extends Error {
   override readonly name = "CorruptBatchError";
-  /** Because of this value, kafkajs neither repeats the fetch nor restarts the consumer. */
-  readonly retriable = false;
   readonly corruption: string;
   /** The offset of the batch's first record, as far as it can be read. */
   readonly offset: number;

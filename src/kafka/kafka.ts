@@ -1,4 +1,4 @@
-/** Implements the port with kafkajs, on a real cluster. */
+/** Implements the port on a real cluster. */
 
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -16,14 +16,8 @@ import { FetchSources } from "./fetch/sources.ts";
 import { commitAsMember } from "./group/commit-as-member.ts";
 import { GroupWatch } from "./group/group-watch.ts";
 import { GroupMember, type GroupWorld } from "./group/member.ts";
-import { kafkajsInUse, SUPPORTED_VERSION } from "./kafkajs/kafkajs.ts";
 import type { Kafka, KafkaConnection, Producer } from "./port.ts";
 import { KafkaProducer } from "./produce/producer.ts";
-
-const NEEDED = ["request-queue", "sessions"];
-
-/** The version of kafkajs, and the parts of it that are replaced. They are logged at startup. */
-export const driverInUse = kafkajsInUse;
 
 /** Connects when first used. The caller must close it. */
 export function createKafka(
@@ -31,13 +25,6 @@ export function createKafka(
   log: Log,
   clock: Clock = systemClock,
 ): Kafka {
-  const missing = NEEDED.filter((name) => !kafkajsInUse.replacements.includes(name));
-  if (missing.length > 0) {
-    // Without these replacements, a request that gets no response would never end.
-    throw new Error(
-      `kafkajs ${kafkajsInUse.version} is installed, but ${SUPPORTED_VERSION} is required. Run npm ci.`,
-    );
-  }
   const clients = new Clients(connection, log, clock);
   const admin = new KafkaAdmin(clients);
   const reader = new RangeReader(clients);

@@ -22,7 +22,7 @@ import type { Loaded } from "../config/load.ts";
 import type { RunningOperatorActions } from "../control/follow-operator-actions.ts";
 import type { StageName } from "../domain/stages.ts";
 import { type Waiting, waitForBrokers } from "../kafka/cluster/wait-for-brokers.ts";
-import { createKafka, driverInUse } from "../kafka/kafka.ts";
+import { createKafka } from "../kafka/kafka.ts";
 import type { ClusterView, Kafka, WatchedProducer } from "../kafka/port.ts";
 import { configuredSchemas } from "../operate/connect/configured-schemas.ts";
 import {
@@ -91,7 +91,6 @@ export async function run(
   const reported = tellStatus({ ...build, stages, running, reloads, hash: configuration.hash });
   await using admin = await startAdmin(config.admin, { health, metrics, reload, ...reported });
   log.info({ host: admin.host, port: admin.port }, "admin.listening");
-  log.info({ ...driverInUse }, "kafka.driver");
 
   const clock = new BrokerClock(systemClock, () => performance.now());
   /** The current configuration. New connections use its certificates and passwords. */

@@ -62,7 +62,6 @@ export interface ClientCredentials {
 /** The token endpoint failed. This counts as an outage, so requests are repeated until one succeeds. */
 export class TokenError extends Error {
   override readonly name = "TokenError";
-  /** kafkajs reads this property. */
   readonly retriable = true;
 }
 

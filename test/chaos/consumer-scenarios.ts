@@ -9,7 +9,7 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { Kafka as KafkajsClient, logLevel } from "../../src/kafka/kafkajs/kafkajs.ts";
+import { Kafka as KafkajsClient, logLevel } from "kafkajs";
 import type { Kafka } from "../../src/kafka/port.ts";
 import type { LocalCluster } from "../../tools/kafka/cluster.ts";
 import { OFFSETS_TOPIC } from "../../tools/kafka/cluster-look.ts";

@@ -4,7 +4,7 @@
  */
 
 import { setTimeout as timer } from "node:timers/promises";
-import { Kafka } from "../../src/kafka/kafkajs/kafkajs.ts";
+import { Kafka } from "kafkajs";
 import { METRICS } from "../../src/telemetry/metrics.ts";
 import { type Comparison, counted, worded } from "./comparison.ts";
 import { fineOf } from "./drilled-world.ts";

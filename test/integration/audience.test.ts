@@ -7,6 +7,7 @@ import { once } from "node:events";
 import { cp, mkdir, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { Kafka as KafkajsClient, logLevel } from "kafkajs";
 import {
   afterEach,
   beforeEach,
@@ -16,7 +17,6 @@ import {
   onTestFinished,
   test,
 } from "vitest";
-import { Kafka as KafkajsClient, logLevel } from "../../src/kafka/kafkajs/kafkajs.ts";
 import { createPrng } from "../support/clock/prng.ts";
 import { AudienceOnKafka } from "../support/worlds/audience-kafka.ts";
 

@@ -1,9 +1,8 @@
 // Consumers on three brokers that get very few records, so that their fetches last for minutes. Records that are
 // written after a leader has moved, or after partitions were added, are still read.
 
+import { Kafka as Driver, logLevel } from "kafkajs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-
-import { Kafka as Driver, logLevel } from "../../src/kafka/kafkajs/kafkajs.ts";
 import type { Consumer, Kafka } from "../../src/kafka/port.ts";
 import { chooseJava } from "../../tools/kafka/choose.ts";
 import { type LocalCluster, startCluster } from "../../tools/kafka/cluster.ts";

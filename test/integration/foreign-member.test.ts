@@ -1,9 +1,8 @@
 // Another program is in a consumer group of Switchyard: a consumer of kafkajs.
 
 import { setTimeout as timer } from "node:timers/promises";
+import { Kafka, PartitionAssigners } from "kafkajs";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
-
-import { Kafka, PartitionAssigners } from "../../src/kafka/kafkajs/kafkajs.ts";
 import type { Kafka as OurKafka } from "../../src/kafka/port.ts";
 import { Bench, record, values } from "../support/contract/bench.ts";
 import { Taker } from "../support/contract/taker.ts";

@@ -7,9 +7,8 @@
  */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
-
+import { SENT_REQUESTS } from "../../src/kafka/broker/requests.ts";
 import { inTime } from "../../src/kafka/cluster/brokers.ts";
-import { sentRequests } from "../../src/kafka/cluster/cluster-versions.ts";
 import { errorType } from "../../src/kafka/cluster/kafka-error.ts";
 import { createPrng, type Prng } from "../support/clock/prng.ts";
 import {
@@ -68,7 +67,7 @@ afterAll(() => broker?.stop());
 /** What other requests get from the only broker, which supports all versions of them. */
 function otherwise(apiKey: number, version: number, { coordinatorKeys = [] }: Fields): Fields {
   const place = { nodeId: 1, host: "127.0.0.1", port: broker.port, rack: null, errorMessage: null };
-  const others = new Set(sentRequests().map((each) => each.apiKey));
+  const others = new Set(SENT_REQUESTS.map((each) => each.apiKey));
   others.delete(apiKey);
   const all = [...others].map((each) => ({ apiKey: each, minVersion: 0, maxVersion: 9 }));
   return {
@@ -119,9 +118,9 @@ async function exchange(us: Us, kindName: string, version: number, random: Prng,
 
 const versionsOf = (kind: string) => {
   const { apiKey, validVersions } = definitionOf(apiOf(kind), "Request");
-  return sentRequests()
-    .flatMap((each) => (each.apiKey === apiKey ? each.versions : []))
-    .filter((version) => isIn(KINDS[kind]?.only ?? "0+", version) && isIn(validVersions, version));
+  return SENT_REQUESTS.flatMap((each) => (each.apiKey === apiKey ? each.versions : [])).filter(
+    (version) => isIn(KINDS[kind]?.only ?? "0+", version) && isIn(validVersions, version),
+  );
 };
 
 /** How many requests there are of each kind in each version. */
@@ -129,7 +128,7 @@ const share = () => Math.ceil(BODIES / Object.keys(KINDS).flatMap(versionsOf).le
 
 test("each request is compared in each version that Kafka's classes support", ({ skip }) => {
   if (missing !== null) skip(missing);
-  const sent = sentRequests().flatMap(({ apiName, versions }) => {
+  const sent = SENT_REQUESTS.flatMap(({ apiName, versions }) => {
     const { validVersions = "0+" } = definitionOf(apiOf(apiName), "Request") ?? {};
     const supported = versions.filter((version) => isIn(validVersions, version));
     return supported.map((version) => `${apiOf(apiName)} ${version}`);

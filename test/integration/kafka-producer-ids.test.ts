@@ -2,9 +2,9 @@
 
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 
+import { initProducerId, produce as produceRequest } from "../../src/kafka/broker/requests.ts";
 import { Brokers } from "../../src/kafka/cluster/brokers.ts";
 import { Clients } from "../../src/kafka/cluster/connection.ts";
-import { sendProduce } from "../../src/kafka/kafkajs/internals.ts";
 import type { ProducerId } from "../../src/kafka/produce/producer-id.ts";
 import type { ProduceRequest } from "../../src/kafka/wire/encode-produce.ts";
 import { Bench } from "../support/contract/bench.ts";
@@ -32,18 +32,14 @@ interface Batch {
   readonly firstSequence: number;
 }
 
-interface Produced {
-  readonly topics: readonly {
-    readonly partitions: readonly { readonly partition: number; readonly errorCode: number }[];
-  }[];
-}
-
 /** Finds a broker, and two partitions that it leads. */
 async function twoOfOneLeader(topic: string) {
-  const { topicMetadata } = await brokers.metadata([topic]);
-  const all = topicMetadata[0]?.partitionMetadata ?? [];
-  const nodeId = all[0]?.leader ?? 0;
-  const led = all.filter(({ leader }) => leader === nodeId).map(({ partitionId }) => partitionId);
+  const { topics } = await brokers.metadata([topic]);
+  const all = topics[0]?.partitions ?? [];
+  const nodeId = all[0]?.leaderId ?? 0;
+  const led = all
+    .filter(({ leaderId }) => leaderId === nodeId)
+    .map(({ partitionIndex }) => partitionIndex);
   return { leader: await brokers.leader(nodeId), partitions: led.slice(0, 2) };
 }
 
@@ -63,13 +59,17 @@ test("batches of one request have ids and sequences of their own", async () => {
       nowMs: Date.now(),
     }));
     const options = { acks: -1, timeout: 10_000, topicData: [{ topic, partitions: data }] };
-    const { topics } = await sendProduce<Produced>(leader, options as ProduceRequest);
-    const responses = topics[0]?.partitions ?? [];
-    const codes = new Map(responses.map(({ partition, errorCode }) => [partition, errorCode]));
+    const { responses } = await leader.send(produceRequest(options as ProduceRequest));
+    const ofTopic = responses[0]?.partitionResponses ?? [];
+    const codes = new Map(ofTopic.map(({ index, errorCode }) => [index, errorCode]));
     return partitions.map((partition) => codes.get(partition));
   };
-  const one = await brokers.initProducerId();
-  const other = await brokers.initProducerId();
+  const newId = async (): Promise<ProducerId> => {
+    const { producerId, producerEpoch } = await brokers.ask(initProducerId(null, 60_000, -1n, -1));
+    return { producerId: `${producerId}`, producerEpoch };
+  };
+  const one = await newId();
+  const other = await newId();
   const under = (id: ProducerId, firstSequence: number): Batch => ({ id, firstSequence });
   // A new leader is notified with a short delay.
   const begun = async () => {

@@ -5,21 +5,17 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { alterClientQuotasV0, Connection } from "@platformatic/kafka";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
-import { Clients } from "../../src/kafka/cluster/connection.ts";
+import { Coordinator } from "../../src/kafka/group/coordinator.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
-import { loadInternal } from "../../src/kafka/kafkajs/kafkajs.ts";
-import { rawRequest } from "../../src/kafka/kafkajs/raw-request.ts";
-import type { KafkaConnection } from "../../src/kafka/port.ts";
 import { kafkaConnection } from "../../src/operate/connect/connection.ts";
 import { run } from "../../src/run/run.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
 import { LogLines } from "../support/log/log-lines.ts";
 import { type WebhookServer, webhookServer } from "../support/servers/webhook-server.ts";
-
-const ALTER_CLIENT_QUOTAS = { apiKey: 49, apiName: "AlterClientQuotas", versions: [0] };
 
 interface Quota {
   /** Percent of the time of one broker thread, or bytes per second, for all connections together. */
@@ -32,49 +28,16 @@ async function setQuota(
   clientId: string,
   { kind, limit }: Quota,
 ): Promise<void> {
-  const connection: KafkaConnection = {
-    brokers,
-    clientId: "sets-quotas",
-    tls: null,
-    sasl: null,
-    sessionTimeoutMs: 10_000,
-    recordMaxBytes: () => 900_000,
-  };
-  const client = new Clients(connection, new LogLines().log).create();
+  const [host = "", port] = (brokers[0] ?? "").split(":");
+  const connection = new Connection("sets-quotas");
+  await connection.connect(host, Number(port));
+  const entities = [{ entityType: "client-id", entityName: clientId }] as const;
+  const ops = [{ key: kind, value: limit, remove: false }];
   try {
-    const errorCode = await client.shared.any((broker) =>
-      rawRequest(broker, ALTER_CLIENT_QUOTAS, {
-        encode,
-        // The throttle time and the number of entries come first.
-        read: (response) => response.readInt16BE(8),
-      }),
-    );
-    if (errorCode !== 0) throw new Error(`the broker rejected the quota with error ${errorCode}`);
+    await alterClientQuotasV0.api.async(connection, [{ entities: [...entities], ops }], false);
   } finally {
-    client.destroy();
+    await connection.close();
   }
-
-  function encode(): Buffer {
-    const one = int32(1);
-    const entity = [one, string("client-id"), string(clientId)];
-    const value = Buffer.alloc(8);
-    value.writeDoubleBE(limit);
-    const change = [one, string(kind), value, Buffer.from([0])];
-    const isOnlyChecked = Buffer.from([0]);
-    return Buffer.concat([one, ...entity, ...change, isOnlyChecked]);
-  }
-}
-
-function int32(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeInt32BE(value);
-  return bytes;
-}
-
-function string(text: string): Buffer {
-  const bytes = Buffer.alloc(2);
-  bytes.writeInt16BE(Buffer.byteLength(text));
-  return Buffer.concat([bytes, Buffer.from(text)]);
 }
 
 const IDS = Array.from({ length: 20 }, (_, at) => `hook-${at}`);
@@ -95,12 +58,7 @@ beforeAll(async () => {
 });
 afterAll(() => broker.stop());
 
-const joinsSeen = () =>
-  vi.spyOn(
-    (loadInternal("src/broker/index.js") as { prototype: { joinGroup(): Promise<unknown> } })
-      .prototype,
-    "joinGroup",
-  );
+const joinsSeen = () => vi.spyOn(Coordinator.prototype, "join");
 
 async function configured(prefix: string, receiver: WebhookServer) {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-quotas-"));

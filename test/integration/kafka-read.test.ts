@@ -1,8 +1,7 @@
 // Reading without a group, from topics with gaps, transactions or missing records.
 
-import { CompressionTypes } from "kafkajs";
+import { CompressionTypes, Kafka as KafkajsClient, logLevel } from "kafkajs";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Kafka as KafkajsClient, logLevel } from "../../src/kafka/kafkajs/kafkajs.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { Bench, values } from "../support/contract/bench.ts";
 import { registerCompressions } from "../support/kafkajs/compressing.ts";

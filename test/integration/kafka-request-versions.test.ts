@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 
 import { runProgram } from "../../src/cli/program.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
-import { sentRequests } from "../../src/kafka/cluster/cluster-versions.ts";
+import { SENT_REQUESTS } from "../../src/kafka/broker/requests.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
 import { record, values } from "../support/contract/bench.ts";
@@ -94,7 +94,7 @@ async function useAll(): Promise<void> {
 
 test("each request that is sent is listed, with the version in which it is sent", async () => {
   await useAll();
-  const listed = sentRequests();
+  const listed = SENT_REQUESTS;
   for (const [apiKey, versions] of front.passed) {
     const known = listed.filter((kind) => kind.apiKey === apiKey).flatMap((kind) => kind.versions);
     expect(known, `request ${apiKey}`).toEqual(expect.arrayContaining([...versions]));
@@ -108,17 +108,17 @@ test("each request that is sent is listed, with the version in which it is sent"
 
 test.each([
   ["ListOffsets", { [LIST_OFFSETS]: [4, 11] }],
-  ["ListOffsets, up to the last one", { [LIST_OFFSETS]: [5, 11] }],
-  ["CreateTopics", { [CREATE_TOPICS]: [4, 7] }],
-  ["DeleteTopics", { [DELETE_TOPICS]: [2, 6] }],
-  ["DescribeConfigs", { [DESCRIBE_CONFIGS]: [3, 4] }],
+  ["ListOffsets, up to the last one", { [LIST_OFFSETS]: [7, 11] }],
+  ["CreateTopics", { [CREATE_TOPICS]: [7, 8] }],
+  ["DeleteTopics", { [DELETE_TOPICS]: [6, 7] }],
+  ["DescribeConfigs", { [DESCRIBE_CONFIGS]: [4, 5] }],
   [
     "all of these",
     {
-      [LIST_OFFSETS]: [5, 11],
-      [CREATE_TOPICS]: [4, 7],
-      [DELETE_TOPICS]: [3, 6],
-      [DESCRIBE_CONFIGS]: [3, 4],
+      [LIST_OFFSETS]: [7, 11],
+      [CREATE_TOPICS]: [7, 8],
+      [DELETE_TOPICS]: [6, 7],
+      [DESCRIBE_CONFIGS]: [4, 5],
     },
   ],
 ] as const)("a broker that has dropped old versions of %s", async (_, accepts) => {
@@ -145,23 +145,22 @@ const TOO_OLD = "Upgrade the broker: its Kafka is too old";
 const some = (name: string) => [{ name, partitions: 1, replicationFactor: 1, config: {} }];
 
 test.each([
-  ["ListOffsets", LIST_OFFSETS, [6, 11], () => kafka.admin.offsetsOf(["versions-kept"]), TOO_NEW],
+  ["ListOffsets", LIST_OFFSETS, [8, 11], () => kafka.admin.offsetsOf(["versions-kept"]), TOO_NEW],
   ["ListOffsets", LIST_OFFSETS, [0, 1], () => kafka.admin.offsetsOf(["versions-kept"]), TOO_OLD],
-  ["ListOffsets", LIST_OFFSETS, [6, 11], () => kafka.admin.offsets("versions-kept"), TOO_NEW],
-  ["Metadata", METADATA, [7, 13], () => kafka.admin.topics(), TOO_NEW],
-  ["Metadata", METADATA, [11, 13], () => kafka.admin.topicIds(["versions-kept"]), TOO_NEW],
-  ["CreateTopics", CREATE_TOPICS, [5, 7], () => kafka.admin.create(some("versions-no")), TOO_NEW],
+  ["ListOffsets", LIST_OFFSETS, [8, 11], () => kafka.admin.offsets("versions-kept"), TOO_NEW],
+  ["Metadata", METADATA, [13, 14], () => kafka.admin.topics(), TOO_NEW],
+  ["CreateTopics", CREATE_TOPICS, [8, 9], () => kafka.admin.create(some("versions-no")), TOO_NEW],
   [
     "DescribeConfigs",
     DESCRIBE_CONFIGS,
-    [4, 4],
+    [5, 5],
     () => kafka.admin.describe(["versions-kept"], ["retention.ms"]),
     TOO_NEW,
   ],
   [
     "IncrementalAlterConfigs",
     ALTER_CONFIGS,
-    [1, 1],
+    [2, 2],
     () => kafka.admin.alterConfig("versions-kept", { "retention.ms": "1" }),
     TOO_NEW,
   ],
@@ -183,8 +182,8 @@ test.each([
 });
 
 test.each([
-  ["JoinGroup", JOIN_GROUP, [6, 9]],
-  ["Heartbeat", HEARTBEAT, [4, 4]],
+  ["JoinGroup", JOIN_GROUP, [9, 10]],
+  ["Heartbeat", HEARTBEAT, [5, 5]],
   ["Heartbeat", HEARTBEAT, [0, 2]],
   ["OffsetCommit", OFFSET_COMMIT, [0, 4]],
   ["Fetch", FETCH, [0, 10]],
@@ -218,7 +217,7 @@ test("a broker that is upgraded at its address is queried again", async () => {
   await producer.send([record(topic, "b")]);
   expect((await kafka.admin.offsetsOf([topic])).get(topic)).toMatchObject([{ end: 2 }]);
   expect([...(front.passed.get(PRODUCE) ?? [])]).toEqual([5, 7]);
-  expect([...(front.passed.get(LIST_OFFSETS) ?? [])]).toEqual([3, 5]);
+  expect([...(front.passed.get(LIST_OFFSETS) ?? [])]).toEqual([3, 7]);
   expect(front.refused).toEqual([]);
 });
 
@@ -229,21 +228,21 @@ async function topicsCommand(...args: readonly string[]) {
 }
 
 test("`topics --brokers` shows what is sent and accepted, and warns", async () => {
-  front.accepts = { [LIST_OFFSETS]: [4, 11], [DESCRIBE_CONFIGS]: [1, 4] };
+  front.accepts = { [LIST_OFFSETS]: [6, 11], [DESCRIBE_CONFIGS]: [1, 4] };
   const { status, out } = await topicsCommand("--brokers");
   expect(status).toBe(0);
   expect(out).toContain(`Broker 1: ${front.address}\n`);
-  expect(out).toMatch(/^ListOffsets +5 +2 to 5 +4 to 11 +near the minimum$/m);
-  expect(out).toMatch(/^DescribeConfigs +3 +1 to 3 +1 to 4 +-$/m);
+  expect(out).toMatch(/^ListOffsets +7 +2 to 7 +6 to 11 +near the minimum$/m);
+  expect(out).toMatch(/^DescribeConfigs +4 +1 to 4 +1 to 4 +-$/m);
   const { out: json } = await topicsCommand("--brokers", "--json");
   expect(JSON.parse(json)).toMatchObject({
     brokers: [{ nodeId: 1, address: front.address, error: null }],
     requests: expect.arrayContaining([
       {
         request: "ListOffsets",
-        known: { min: 2, max: 5 },
-        accepted: { min: 4, max: 11 },
-        sent: [5],
+        known: { min: 2, max: 7 },
+        accepted: { min: 6, max: 11 },
+        sent: [7],
         state: "near",
       },
     ]),
@@ -251,19 +250,19 @@ test("`topics --brokers` shows what is sent and accepted, and warns", async () =
 });
 
 test("`topics --brokers` fails where a request has no common version", async () => {
-  front.accepts = { [HEARTBEAT]: [4, 4] };
+  front.accepts = { [HEARTBEAT]: [5, 5] };
   const { status, out } = await topicsCommand("--brokers");
   expect(status).toBe(1);
-  expect(out).toMatch(/^Heartbeat +- +3 +4 +no common version$/m);
+  expect(out).toMatch(/^Heartbeat +- +3 to 4 +5 +no common version$/m);
 });
 
 test("a start that cannot even request metadata reports it immediately", async () => {
-  front.accepts = { [METADATA]: [11, 13] };
+  front.accepts = { [METADATA]: [13, 14] };
   const shell = fakeShell();
   const args = ["topics", "--kafka-timeout", "4m", "--config", file];
   await expect(
     runProgram(args, shell).then((status) => `${status} ${shell.errors()}`),
   ).resolves.toMatch(
-    /accepts versions 11 to 13 of the request Metadata.*Check the versions of Kafka and Switchyard/s,
+    /accepts versions 13 to 14 of the request Metadata.*Check the versions of Kafka and Switchyard/s,
   );
 });

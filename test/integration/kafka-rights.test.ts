@@ -7,6 +7,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { Kafka as KafkajsClient } from "kafkajs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runProgram } from "../../src/cli/program.ts";
 import { groupOf } from "../../src/cli/skip-corrupt-batch/command.ts";
@@ -21,7 +22,6 @@ import {
 import { STAGE_NAMES } from "../../src/domain/stages.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
-import { Kafka as KafkajsClient } from "../../src/kafka/kafkajs/kafkajs.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { kafkaConnection } from "../../src/operate/connect/connection.ts";
 import { run } from "../../src/run/run.ts";

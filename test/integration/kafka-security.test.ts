@@ -132,7 +132,7 @@ describe.skipIf(java === null)("a secured broker (needs Java)", () => {
       onAssigned: new Taker().onAssigned,
       onCrash: crashed.resolve,
     });
-    expect(`${await crashed.promise}`).toMatch(/SASL SCRAM SHA512 authentication failed/);
+    expect(`${await crashed.promise}`).toMatch(/SASL SCRAM-SHA-512 authentication failed/);
     await kafka.close();
   });
 });

@@ -1,10 +1,8 @@
 // Topics that change while they are written and read: they are recreated with fewer partitions, or get more partitions.
 
 import { execFileSync } from "node:child_process";
-
+import { Kafka as KafkajsClient, logLevel } from "kafkajs";
 import { afterEach, beforeEach, expect, test } from "vitest";
-
-import { Kafka as KafkajsClient, logLevel } from "../../src/kafka/kafkajs/kafkajs.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { Bench, record } from "../support/contract/bench.ts";
 import { Taker } from "../support/contract/taker.ts";
@@ -66,7 +64,7 @@ test("a topic recreated with fewer partitions is written and read whole, without
 /** Blocks this process, so that the topic is deleted before the next line runs. */
 function deleteNow(topic: string): void {
   const script = `
-    const { Kafka, logLevel } = await import("./src/kafka/kafkajs/kafkajs.ts");
+    const { Kafka, logLevel } = await import("kafkajs");
     const admin = new Kafka({ brokers: ${JSON.stringify(brokers)}, logLevel: logLevel.NOTHING }).admin();
     await admin.connect();
     await admin.deleteTopics({ topics: ["${topic}"] });

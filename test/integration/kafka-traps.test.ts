@@ -1,15 +1,13 @@
-// Faults of kafkajs, with one test for each (docs/decisions/0002-kafkajs-replacements.md#traps), on a real Kafka.
+// Faults of Kafka clients, with one test for each, on a real Kafka.
 
+import { Kafka as KafkajsClient, logLevel } from "kafkajs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { LostRecords } from "../../src/domain/lost-records.ts";
-import { Brokers } from "../../src/kafka/cluster/brokers.ts";
-import { Clients } from "../../src/kafka/cluster/connection.ts";
-import { request } from "../../src/kafka/kafkajs/internals.ts";
-import { Kafka as KafkajsClient, logLevel } from "../../src/kafka/kafkajs/kafkajs.ts";
 import { type Consumer, TopicGoneError } from "../../src/kafka/port.ts";
+import { encodeBatch } from "../support/build/record-batches.ts";
 import { Bench, record, values } from "../support/contract/bench.ts";
 import { keyOf, Taker } from "../support/contract/taker.ts";
-import { registerCompressions } from "../support/kafkajs/compressing.ts";
+import { rawProduce } from "../support/kafkajs/raw-produce.ts";
 import { LogLines } from "../support/log/log-lines.ts";
 import { testConnection, testKafka } from "../support/worlds/test-kafka.ts";
 
@@ -94,20 +92,8 @@ test("a paused partition that comes back after a rebalance is fetched again", as
 
 /** Writes `count` empty records as one batch. Compressed with gzip, it is far below the limit. */
 async function writeOneBatch(topic: string, count: number): Promise<void> {
-  registerCompressions();
-  const client = new Clients(connection, lines.log).create();
-  const leaders = new Brokers(client);
-  const { topicMetadata } = await leaders.metadata([topic]);
-  const leader = await leaders.leader(topicMetadata[0]?.partitionMetadata[0]?.leader ?? 0);
   const messages = Array.from({ length: count }, () => record(topic, ""));
-  await request(leader, "Produce", {
-    acks: -1,
-    timeout: 10_000,
-    compression: 1,
-    topicData: [{ topic, partitions: [{ partition: 0, messages }] }],
-  });
-  leaders.close();
-  client.destroy();
+  await rawProduce(connection, topic, 0, await encodeBatch(messages, { compression: 1 }));
 }
 
 test("whenFull pause: bytes that wait in one partition leave the others their share", async () => {

@@ -8,9 +8,9 @@ import {
   Producer as OtherProducer,
   stringDeserializers,
 } from "@platformatic/kafka";
+import { Kafka, logLevel, Partitioners } from "kafkajs";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { IncomingRecord } from "../../src/domain/record.ts";
-import { Kafka, logLevel, Partitioners } from "../../src/kafka/kafkajs/kafkajs.ts";
 import type { OutgoingMessage } from "../../src/kafka/wire/encode-records.ts";
 import { KAFKA_VERSION } from "../../tools/kafka/settings.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";

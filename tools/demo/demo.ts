@@ -3,6 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
+import { Kafka as Application, logLevel, Partitioners, type Producer } from "kafkajs";
 import type { DestinationId } from "../../src/domain/ids.ts";
 import { STAGE_NAMES } from "../../src/domain/stages.ts";
 import { topicNames } from "../../src/domain/topics.ts";
@@ -98,8 +99,11 @@ export async function runDemo(
         },
       },
     ).joined;
-    await publish(kafka, topics.calls, story);
-    story.print(await publishSyncs(kafka, topics.audienceSyncs));
+    const application = applicationProducer(local.brokers);
+    await application.connect();
+    await publish(application, topics.calls, story);
+    story.print(await publishSyncs(application, topics.audienceSyncs));
+    await application.disconnect();
     const ended = program.ended.then((status) => {
       throw new Error(`Switchyard ended with status ${status}.`);
     });
@@ -129,16 +133,21 @@ function demoKafka(brokers: readonly string[]): Kafka {
   return createKafka({ ...connection, sessionTimeoutMs: 10_000, recordMaxBytes }, log);
 }
 
+/** A data platform's applications use another client. It chooses the same partitions as Java's. */
+function applicationProducer(brokers: readonly string[]): Producer {
+  const client = new Application({ brokers: [...brokers], logLevel: logLevel.NOTHING });
+  return client.producer({ createPartitioner: Partitioners.DefaultPartitioner });
+}
+
 /** Writes the lines unchanged, like a data platform, including the line that is not a call. */
-async function publish(kafka: Kafka, topic: string, story: Story): Promise<void> {
+async function publish(producer: Producer, topic: string, story: Story): Promise<void> {
   const lines = readFileSync(CALLS_FILE, "utf8").trimEnd().split("\n");
-  const headers = [["source-id", Buffer.from(SOURCE)]] as const;
+  const headers = { "source-id": SOURCE };
   story.print(`${lines.length} lines of ${relative(ROOT, CALLS_FILE)} published to ${topic}`);
-  const producer = kafka.producer();
-  await producer.send(
-    lines.map((line) => ({ topic, key: Buffer.from("demo"), value: Buffer.from(line), headers })),
-  );
-  await producer.close(5_000);
+  await producer.send({
+    topic,
+    messages: lines.map((value) => ({ key: "demo", value, headers })),
+  });
 }
 
 function printReceived(story: Story, journal: Journal, received: Received): void {

@@ -1,19 +1,13 @@
 /** Reads the state of a cluster and triggers elections, for tests and benches. */
 
-import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type Reader, Writer } from "@platformatic/kafka";
+import { Kafka, logLevel } from "kafkajs";
+import type { Broker } from "../../src/kafka/broker/broker-connection.ts";
+import { encodedRequest } from "../../src/kafka/broker/request.ts";
+import { Clients } from "../../src/kafka/cluster/connection.ts";
 import { fetchMetadata } from "../../src/kafka/cluster/topic-metadata.ts";
-import { addressOf } from "../../src/kafka/kafkajs/address.ts";
-import { brokerFactory } from "../../src/kafka/kafkajs/client.ts";
-import {
-  type Broker,
-  type CreateBroker,
-  Decoder,
-  Encoder,
-  sendRequest,
-} from "../../src/kafka/kafkajs/internals.ts";
-import { Kafka, logLevel } from "../../src/kafka/kafkajs/kafkajs.ts";
-import { SharedConnections } from "../../src/kafka/kafkajs/shared-connections.ts";
+import { createLog } from "../../src/telemetry/log.ts";
 
 /** The topic in which Kafka stores the committed offsets of groups. */
 export const OFFSETS_TOPIC = "__consumer_offsets";
@@ -29,7 +23,7 @@ const STEP_MS = 100;
 const CONNECT_TRIES = 9;
 const CONNECT_LIMIT_MS = 5_000;
 const CONNECT_AGAIN_MS = 1_000;
-const ELECT_LEADERS = 43;
+const ELECT_LEADERS = { apiKey: 43, apiName: "ElectLeaders", versions: [1] };
 const PREFERRED = 0;
 const ELECTION_LIMIT_MS = 10_000;
 /** The preferred replica is already the leader. */
@@ -47,20 +41,11 @@ export interface Replicas {
 }
 
 export class ClusterLook {
-  readonly #createBroker: CreateBroker;
   readonly #brokers: readonly string[];
 
   /** @param brokers plaintext addresses. */
   constructor(brokers: readonly string[]) {
     this.#brokers = brokers;
-    this.#createBroker = brokerFactory({
-      clientId: "cluster-look",
-      tls: undefined,
-      sasl: undefined,
-      openSocket: ({ host, port, onConnect }) => connect({ host, port }, onConnect),
-      isDebug: false,
-      onLog: () => undefined,
-    });
   }
 
   /** Returns the IDs of the running brokers. */
@@ -75,13 +60,13 @@ export class ClusterLook {
 
   /** Returns an empty list if the topic does not exist. */
   async partitions(topic: string): Promise<readonly Replicas[]> {
-    const { topicMetadata } = await this.#askBroker((broker) => fetchMetadata(broker, [topic]));
-    return (topicMetadata[0]?.partitionMetadata ?? [])
-      .map(({ partitionId, leader, replicas, isr }) => ({
-        partition: partitionId,
-        leader,
-        replicas,
-        inSync: isr,
+    const { topics } = await this.#askBroker((broker) => fetchMetadata(broker, [topic]));
+    return (topics[0]?.partitions ?? [])
+      .map(({ partitionIndex, leaderId, replicaNodes, isrNodes }) => ({
+        partition: partitionIndex,
+        leader: leaderId,
+        replicas: replicaNodes,
+        inSync: isrNodes,
       }))
       .sort((one, other) => one.partition - other.partition);
   }
@@ -160,8 +145,11 @@ export class ClusterLook {
 
   /** Sends a request to a broker directly, because the admin client of kafkajs throws if a partition has no leader. */
   async #askBroker<Result>(act: (broker: Broker) => Promise<Result>): Promise<Result> {
-    const seeds = this.#brokers.map(addressOf);
-    const connections = new SharedConnections(this.#createBroker, seeds, () => false);
+    const sizes = { sessionTimeoutMs: 45_000, recordMaxBytes: () => 1_000_000 };
+    const access = { clientId: "cluster-look", tls: null, sasl: null };
+    const log = createLog("error", { write: () => undefined });
+    const client = new Clients({ brokers: this.#brokers, ...access, ...sizes }, log).create();
+    const connections = client.shared;
     try {
       for (let left = CONNECT_TRIES; ; left -= 1) {
         try {
@@ -174,7 +162,7 @@ export class ClusterLook {
       }
       return await connections.any(act);
     } finally {
-      connections.close();
+      client.destroy();
     }
   }
 
@@ -199,30 +187,34 @@ async function electLeaders(
   topic: string,
   partitions: readonly number[],
 ): Promise<void> {
-  const one = (partition: number) => new Encoder().writeInt32(partition);
-  const ofTopic = new Encoder().writeString(topic).writeArray(partitions.map(one));
-  const payload = await sendRequest<Buffer>(broker, {
-    request: {
-      apiKey: ELECT_LEADERS,
-      apiVersion: 1,
-      apiName: "ElectLeaders",
-      encode: async () =>
-        new Encoder().writeInt8(PREFERRED).writeArray([ofTopic]).writeInt32(ELECTION_LIMIT_MS),
-    },
-    response: { decode: async (buffer) => buffer },
-  });
-  const decoder = new Decoder(payload);
-  decoder.readInt32();
-  const code = decoder.readInt16();
-  const codes = decoder.readArray((ofOne) => {
-    ofOne.readString();
-    return ofOne.readArray((result) => {
-      result.readInt32();
-      const errorCode = result.readInt16();
-      result.readString();
-      return errorCode;
-    });
-  });
+  const plain = [false, false] as const;
+  const encode = () => {
+    const writePartition = (to: Writer, partition: number) => to.appendInt32(partition);
+    const writeTopic = (to: Writer, name: string) =>
+      to.appendString(name, false).appendArray([...partitions], writePartition, ...plain);
+    return Writer.create()
+      .appendInt8(PREFERRED)
+      .appendArray([topic], writeTopic, ...plain)
+      .appendInt32(ELECTION_LIMIT_MS).buffer;
+  };
+  const readPartition = (of: Reader) => {
+    of.skip(4);
+    const errorCode = of.readInt16();
+    of.readNullableString(false);
+    return errorCode;
+  };
+  const request = encodedRequest(ELECT_LEADERS, topic, encode, (_id, _key, _version, reader) => ({
+    throttleTimeMs: reader.readInt32(),
+    code: reader.readInt16(),
+    codes: reader.readArray(
+      (of) => {
+        of.readString(false);
+        return of.readArray(readPartition, ...plain);
+      },
+      ...plain,
+    ),
+  }));
+  const { code, codes } = await broker.send(request);
   const failed = [code, ...codes.flat()].find((each) => each !== 0 && !NOT_ELECTED.includes(each));
   if (failed !== undefined) throw new Error(`the election for ${topic} failed with code ${failed}`);
 }

@@ -22,11 +22,10 @@ const IDLE_LIMIT_MS = 1_000;
 /** The waits between attempts to connect to any broker; callers handle longer outages. */
 const CONNECT_WAITS_MS = [300, 600, 1_200];
 /**
- * Errors that end soon: a leader, controller or coordinator is being elected, or kafkajs has started to authenticate on
- * a connection that is already authenticating.
+ * Errors that end soon: a leader, controller or coordinator is being elected, or another authentication is in progress.
  */
 const PASSING = [
-  "NOT_LEADER_FOR_PARTITION",
+  "NOT_LEADER_OR_FOLLOWER",
   "LEADER_NOT_AVAILABLE",
   "NOT_CONTROLLER",
   "ILLEGAL_SASL_STATE",

@@ -2,8 +2,8 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Grant, Operation } from "../../domain/permissions.ts";
-import type { Broker } from "../kafkajs/internals.ts";
-import { rawRequest } from "../kafkajs/raw-request.ts";
+import type { Broker } from "../broker/broker-connection.ts";
+import * as requests from "../broker/requests.ts";
 import type {
   Admin,
   ClusterVersions,
@@ -15,15 +15,6 @@ import type {
   TopicSpec,
   TopicState,
 } from "../port.ts";
-import {
-  BROKER,
-  type ConfigsQuery,
-  type DescribedConfigs,
-  encodeDescribeConfigs,
-  readDescribedConfigs,
-  TOPIC,
-} from "../wire/describe-configs.ts";
-import { DESCRIBE_CONFIGS } from "../wire/request-kinds.ts";
 import { AdminSession } from "./admin-session.ts";
 import type { Brokers } from "./brokers.ts";
 import {
@@ -43,10 +34,30 @@ import { isUsable, type TopicMetadata } from "./topic-metadata.ts";
 /** Maximum number of topics per request, so that requests do not become too large or slow. */
 const TOPICS_MAX = 100;
 const USABLE_POLL_MS = 50;
+const TOPIC = 2;
+const BROKER = 4;
 /** TOPIC_AUTHORIZATION_FAILED. */
 const FORBIDDEN = 29;
 /** CLUSTER_AUTHORIZATION_FAILED. */
 const HIDDEN_CLUSTER = 31;
+
+interface ConfigsQuery {
+  readonly kind: typeof TOPIC | typeof BROKER;
+  /** Topics, or a broker's node ID. */
+  readonly names: readonly string[];
+  readonly keys: readonly string[];
+}
+
+interface DescribedConfigs {
+  /** Kafka's error code; 0 if there is no error. */
+  readonly errorCode: number;
+  readonly errorMessage?: string | null | undefined;
+  readonly resourceName: string;
+  readonly configs: readonly {
+    readonly name: string;
+    readonly value?: string | null | undefined;
+  }[];
+}
 
 export class KafkaAdmin implements Admin {
   readonly #identity: Identity;
@@ -81,7 +92,7 @@ export class KafkaAdmin implements Admin {
     const describeAll = async (brokers: Brokers, onStep: () => void) => {
       const found: TopicMetadata[] = [];
       for (const some of chunks(names)) {
-        found.push(...(await brokers.metadata(some)).topicMetadata);
+        found.push(...(await brokers.metadata(some)).topics);
         onStep();
       }
       throwHidden(found);
@@ -202,7 +213,7 @@ export class KafkaAdmin implements Admin {
       const [described] = await describeConfigs(await brokers.leader(node.nodeId), query);
       if (described === undefined || described.errorCode === HIDDEN_CLUSTER) return null;
       if (described.errorCode !== 0) throw describeError(described);
-      return described.values.get(key) ?? null;
+      return valuesOf(described)[key] ?? null;
     });
   }
 
@@ -223,16 +234,15 @@ function on(kind: "topic" | "group", names: readonly string[], operation: Operat
 
 /** @throws the brokers' errors about hidden topics. It is unknown whether these topics exist. */
 function throwHidden(found: readonly TopicMetadata[]): void {
-  const errors = found.flatMap(({ topic, topicErrorCode }) =>
-    topicErrorCode === FORBIDDEN ? [protocolError(topicErrorCode, topic)] : [],
+  const errors = found.flatMap(({ name, errorCode }) =>
+    errorCode === FORBIDDEN ? [protocolError(errorCode, name ?? "")] : [],
   );
   if (errors.length > 0) throw new AggregateError(errors, "topics are hidden");
 }
 function ignore(): void {}
 
 async function topicNames(brokers: Brokers): Promise<string[]> {
-  const { topicMetadata } = await brokers.metadata(null);
-  return topicMetadata.map(({ topic }) => topic);
+  return (await brokers.metadata(null)).topics.map(({ name }) => name ?? "");
 }
 
 async function describeSome(
@@ -241,57 +251,63 @@ async function describeSome(
   keys: readonly string[],
   isPartial: boolean,
 ): Promise<TopicState[]> {
-  const { topicMetadata } = await brokers.metadata(names);
-  const existing = topicMetadata.filter(({ topicErrorCode }) => topicErrorCode === 0);
+  const { topics } = await brokers.metadata(names);
+  const existing = topics.filter(({ errorCode }) => errorCode === 0);
   const configs = new Map<string, Record<string, string>>();
   if (keys.length > 0 && existing.length > 0) {
-    const query = { kind: TOPIC, names: existing.map(({ topic }) => topic), keys } as const;
+    const query = { kind: TOPIC, names: existing.map(({ name }) => name ?? ""), keys } as const;
     for (const each of await brokers.any((broker) => describeConfigs(broker, query))) {
       if (each.errorCode === FORBIDDEN && isPartial) continue;
       if (each.errorCode !== 0) throw describeError(each);
-      configs.set(each.name, Object.fromEntries(each.values) as Record<string, string>);
+      configs.set(each.resourceName, valuesOf(each) as Record<string, string>);
     }
   }
-  const seen = existing.map(({ topic: name, partitionMetadata }) => {
-    const partitions = partitionMetadata.length;
-    const replicationFactor = partitionMetadata[0]?.replicas.length ?? 0;
+  const seen = existing.map((topic) => {
+    const name = topic.name ?? "";
+    const partitions = topic.partitions.length;
+    const replicationFactor = topic.partitions[0]?.replicaNodes.length ?? 0;
     const config = configs.get(name);
     const state = { name, partitions, replicationFactor, config: config ?? {} };
     if (config !== undefined || keys.length === 0) return state;
     return { ...state, lacks: "DescribeConfigs" as const };
   });
   if (!isPartial) return seen;
-  const hidden = topicMetadata
-    .filter(({ topicErrorCode }) => topicErrorCode === FORBIDDEN)
-    .map(({ topic: name }) => {
+  const hidden = topics
+    .filter(({ errorCode }) => errorCode === FORBIDDEN)
+    .map(({ name }) => {
       const nothing = { partitions: 0, replicationFactor: 0, config: {} };
-      return { name, ...nothing, lacks: "Describe" as const };
+      return { name: name ?? "", ...nothing, lacks: "Describe" as const };
     });
   return [...seen, ...hidden];
 }
 
 /** The response contains the errors of individual topics or brokers. */
-export function describeConfigs(
+export async function describeConfigs(
   broker: Broker,
-  query: ConfigsQuery,
+  { kind, names, keys }: ConfigsQuery,
 ): Promise<readonly DescribedConfigs[]> {
-  return rawRequest(broker, DESCRIBE_CONFIGS, {
-    encode: (version) => encodeDescribeConfigs(query, version),
-    read: readDescribedConfigs,
+  const resources = names.map((resourceName) => {
+    return { resourceType: kind, resourceName, configurationKeys: [...keys] };
   });
+  return (await broker.send(requests.describeConfigs(resources))).results;
 }
 
-function describeError({ errorCode, errorMessage, name }: DescribedConfigs): Error {
-  const error = protocolError(errorCode, name);
-  error.message = `${name}: ${errorMessage ?? error.message}`;
+/** Values by key; null for a secret one. */
+function valuesOf({ configs }: DescribedConfigs): Readonly<Record<string, string | null>> {
+  return Object.fromEntries(configs.map(({ name, value }) => [name, value ?? null]));
+}
+
+function describeError({ errorCode, errorMessage, resourceName }: DescribedConfigs): Error {
+  const error = protocolError(errorCode, resourceName);
+  error.message = `${resourceName}: ${errorMessage ?? error.message}`;
   return error;
 }
 
 /** @throws the brokers' error if they hide a topic, because waiting does not help. */
 async function areUsable(brokers: Brokers, names: readonly string[]): Promise<boolean> {
-  const { topicMetadata } = await brokers.metadata(names);
-  throwHidden(topicMetadata);
-  return topicMetadata.every(isUsable);
+  const { topics } = await brokers.metadata(names);
+  throwHidden(topics);
+  return topics.every(isUsable);
 }
 
 function chunks<Item>(items: readonly Item[]): Item[][] {

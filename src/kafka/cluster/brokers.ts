@@ -4,40 +4,20 @@
  */
 
 import { hearingLimit } from "../../runtime/hearing-limit.ts";
-import type { Address } from "../kafkajs/address.ts";
-import {
-  type Broker,
-  type CreateBroker,
-  cutOff,
-  request,
-  sendProduce,
-} from "../kafkajs/internals.ts";
-import { rawRequest, readTopicIds } from "../kafkajs/raw-request.ts";
-import type { SharedConnections } from "../kafkajs/shared-connections.ts";
-import type { ProduceRequest } from "../wire/encode-produce.ts";
-import { encodeCoordinatorsQuery, readCoordinators } from "../wire/groups-offsets.ts";
-import { COORDINATORS, LEADERS } from "../wire/request-kinds.ts";
+import type { Address } from "../broker/address.ts";
+import type { Broker, BrokerConnection, CreateBroker } from "../broker/broker-connection.ts";
+import { ConnectionClosedError } from "../broker/errors.ts";
+import type { Request } from "../broker/request.ts";
+import { highestCommon } from "../broker/request-version.ts";
+import * as requests from "../broker/requests.ts";
+import type { SharedConnections } from "../broker/shared-connections.ts";
 import { errorSentence, protocolError } from "./kafka-error.ts";
 import { type ClusterMetadata, fetchMetadata } from "./topic-metadata.ts";
 
-interface CoordinatorResponse {
-  readonly errorCode: number;
-  readonly coordinator: Address & { readonly nodeId: number };
-}
-
-export interface ProduceResponse {
-  readonly topics: readonly {
-    readonly topicName: string;
-    readonly partitions: readonly {
-      readonly partition: number;
-      readonly errorCode: number;
-      /** The broker's time in milliseconds, if the topic's records have it; otherwise -1. */
-      readonly logAppendTime?: string;
-    }[];
-  }[];
-}
-
-const GROUP = 0;
+/** The ID of a topic on a cluster without topic IDs. */
+const NO_ID = "00000000-0000-0000-0000-000000000000";
+/** COORDINATOR_NOT_AVAILABLE. */
+const NO_COORDINATOR = 15;
 
 interface BrokersOptions {
   /** Connections for requests that any broker can serve. */
@@ -50,9 +30,7 @@ export class Brokers {
   readonly #shared: SharedConnections;
   readonly #createBroker: CreateBroker | null;
   readonly #addresses = new Map<number, Address>();
-  readonly #brokers = new Map<number, Broker>();
-  /** Connections that are being opened; concurrent callers for the same broker share one. */
-  readonly #connecting = new Map<number, Promise<Broker>>();
+  readonly #brokers = new Map<number, BrokerConnection>();
 
   constructor({ shared, createBroker }: BrokersOptions) {
     this.#shared = shared;
@@ -75,15 +53,25 @@ export class Brokers {
     return metadata;
   }
 
-  /** Queries any broker for leaders. @param topics as encoded by `encodeLeadersRequest`. */
-  leaders(topics: Buffer): Promise<Buffer> {
-    const request = { encode: () => topics, read: (payload: Buffer) => payload };
-    return this.any((broker) => rawRequest(broker, LEADERS, request));
+  /** Sends a request that any broker can serve. */
+  ask<Result>(request: Request<Result>): Promise<Result> {
+    return this.any((broker) => broker.send(request));
   }
 
-  /** Queries any broker for topic IDs. */
-  topicIds(topics: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    return this.any((broker) => readTopicIds(broker, topics));
+  /**
+   * Queries any broker for the IDs of topics, by name. An ID distinguishes a topic from a deleted topic that had the same
+   * name. Topics that do not exist, or have no ID because the broker is older than Kafka 2.8, are omitted.
+   */
+  async topicIds(topics: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    if (topics.length === 0) return new Map();
+    const found = await this.any(async (broker) => {
+      const request = requests.topicIds([...topics], false);
+      if (highestCommon(request.kind.versions, broker.versions[request.kind.apiKey]) === null)
+        return [];
+      return (await broker.send(request)).topics;
+    });
+    const known = found.filter(({ errorCode, topicId }) => errorCode === 0 && topicId !== NO_ID);
+    return new Map(known.flatMap(({ name, topicId }) => (name ? [[name, topicId]] : [])));
   }
 
   /** Queries a known broker. */
@@ -103,16 +91,6 @@ export class Brokers {
     return this.#shared.any(send);
   }
 
-  initProducerId(): Promise<{
-    readonly errorCode: number;
-    readonly producerId: string;
-    readonly producerEpoch: number;
-  }> {
-    return this.any((broker) =>
-      request(broker, "InitProducerId", { transactionalId: null, transactionTimeout: 60_000 }),
-    );
-  }
-
   /** Connects to the group's coordinator. Throws if there is currently none. */
   async coordinator(groupId: string): Promise<Broker> {
     const { nodeId } = await this.coordinatorOf(groupId);
@@ -121,58 +99,40 @@ export class Brokers {
 
   /** Queries any broker for the group's coordinator. Throws if there is currently none. */
   async coordinatorOf(groupId: string): Promise<Address & { readonly nodeId: number }> {
-    const { errorCode, coordinator } = await this.any((broker) =>
-      request<CoordinatorResponse>(broker, "GroupCoordinator", { groupId, coordinatorType: GROUP }),
-    );
-    if (errorCode !== 0) throw protocolError(errorCode, groupId);
+    const query = requests.findCoordinator(requests.GROUP_KEY, [groupId]);
+    const [coordinator] = (await this.ask(query)).coordinators;
+    if (coordinator === undefined || coordinator.errorCode !== 0)
+      throw protocolError(coordinator?.errorCode ?? NO_COORDINATOR, groupId);
     this.#learn(coordinator);
     return coordinator;
   }
 
   /** Queries any broker for the coordinators' node IDs by group. Omits groups that currently have none. */
   async coordinatorsOf(groups: readonly string[]): Promise<ReadonlyMap<string, number>> {
-    const encode = () => encodeCoordinatorsQuery(groups);
-    const found = await this.any((broker) =>
-      rawRequest(broker, COORDINATORS, { encode, read: readCoordinators }),
-    );
-    for (const coordinator of found.values()) this.#learn(coordinator);
-    return new Map([...found].map(([group, { nodeId }]) => [group, nodeId]));
+    const query = requests.coordinators(requests.GROUP_KEY, [...groups]);
+    const { coordinators } = await this.ask(query);
+    const found = coordinators.filter(({ errorCode }) => errorCode === 0);
+    for (const coordinator of found) this.#learn(coordinator);
+    return new Map(found.map(({ key, nodeId }) => [key, nodeId]));
   }
 
   /** Connects to the broker. Throws if the broker is unreachable. */
   async leader(nodeId: number): Promise<Broker> {
-    const known = this.#brokers.get(nodeId);
-    if (known?.isConnected()) return known;
-    let connecting = this.#connecting.get(nodeId);
-    if (connecting === undefined) {
-      connecting = this.#connect(nodeId).finally(() => this.#connecting.delete(nodeId));
-      this.#connecting.set(nodeId, connecting);
-    }
-    return await connecting;
-  }
-
-  async #connect(nodeId: number): Promise<Broker> {
-    const known = this.#brokers.get(nodeId);
     const address = this.#addresses.get(nodeId);
     if (address === undefined) throw new Error(`broker ${nodeId} is unknown`);
     const createBroker = this.#createBroker;
     if (createBroker === null) return await this.#shared.broker(address).open();
-    const broker = known ?? createBroker(address);
+    const broker = this.#brokers.get(nodeId) ?? createBroker(address);
     this.#brokers.set(nodeId, broker);
-    await broker.connect();
-    return broker;
-  }
-
-  /** Returns the response, which contains the errors of individual partitions. Throws if there is no response. */
-  produce(broker: Broker, batches: ProduceRequest): Promise<ProduceResponse> {
-    return sendProduce(broker, batches);
+    return await broker.open();
   }
 
   /** Call after a failure. Makes the other requests to the broker fail; the next request opens a new connection. */
   drop(nodeId: number): void {
     const broker = this.#brokers.get(nodeId);
     this.#brokers.delete(nodeId);
-    if (broker !== undefined) cutOff(broker);
+    broker?.leave();
+    broker?.close(new ConnectionClosedError("The broker did not respond"));
   }
 
   close(): void {
@@ -190,7 +150,7 @@ export class Brokers {
   #leave(nodeId: number): void {
     const broker = this.#brokers.get(nodeId);
     this.#brokers.delete(nodeId);
-    broker?.disconnect().catch(() => undefined);
+    broker?.leave();
   }
 }
 

@@ -3,10 +3,9 @@
  * their committed offsets, through their coordinators.
  */
 
-import { type Broker, Decoder, Encoder, request } from "../kafkajs/internals.ts";
-import { rawRequest } from "../kafkajs/raw-request.ts";
+import type { Broker } from "../broker/broker-connection.ts";
+import * as requests from "../broker/requests.ts";
 import type { CommittedOffset, OnRejected, TopicSpec } from "../port.ts";
-import { ALTER_CONFIGS } from "../wire/request-kinds.ts";
 import { allowedConfig, isRejection, likewise, type TopicConfig } from "./allowed-config.ts";
 import type { Brokers } from "./brokers.ts";
 import { errorType, protocolError } from "./kafka-error.ts";
@@ -16,12 +15,10 @@ const BROKERS_DEFAULT = -1;
 /** Maximum number of topics per request, so that requests do not become too large or slow. */
 const TOPICS_MAX = 100;
 
-interface TopicsResponse {
-  readonly topicErrors: readonly {
-    readonly topic: string;
-    readonly errorCode: number;
-    readonly errorMessage?: string | null;
-  }[];
+interface TopicResult {
+  readonly name?: string | null | undefined;
+  readonly errorCode: number;
+  readonly errorMessage?: string | null | undefined;
 }
 
 /** Contains the topic's name, Kafka's name for the error, and the broker's message. */
@@ -45,8 +42,12 @@ export async function createTopics(
 
 /** @throws Error with the failures in `errors`; all other topics are deleted. */
 export async function deleteTopics(brokers: Brokers, topics: readonly string[]): Promise<void> {
-  const options = { topics: [...topics], timeout: LIMIT_MS };
-  throwAny("Topic deletion errors", await sendToController(brokers, "DeleteTopics", options));
+  const request = requests.deleteTopics(
+    topics.map((name) => ({ name })),
+    LIMIT_MS,
+  );
+  const { responses } = await (await controller(brokers)).send(request);
+  throwAny("Topic deletion errors", errorsIn(responses));
 }
 
 interface RejectedTopic {
@@ -68,7 +69,7 @@ async function create(
   const failed: TopicError[] = [];
   for (let at = 0; at < specs.length; at += TOPICS_MAX) {
     const some = specs.slice(at, at + TOPICS_MAX);
-    for (const error of await sendToController(brokers, "CreateTopics", optionsOf(some))) {
+    for (const error of await sendCreation(brokers, some)) {
       const spec = byName.get(error.topic);
       // Another process may have created the topic in the meantime.
       if (error.type === "TOPIC_ALREADY_EXISTS") continue;
@@ -129,34 +130,37 @@ function isAlike({ message }: TopicError): (other: TopicError) => boolean {
 
 /** @throws TopicError if the settings are not the reason. */
 async function reasonAgainst(brokers: Brokers, spec: TopicSpec): Promise<string | null> {
-  const [against] = await sendToController(brokers, "CreateTopics", {
-    ...optionsOf([spec]),
-    validateOnly: true,
-  });
+  const [against] = await sendCreation(brokers, [spec], true);
   if (against !== undefined && !isRejection(against.type)) throw against;
   return against?.message ?? null;
 }
 
-function optionsOf(specs: readonly TopicSpec[]): object {
-  const topics = specs.map(({ name, partitions, replicationFactor, config }) => ({
-    topic: name,
+async function sendCreation(
+  brokers: Brokers,
+  specs: readonly TopicSpec[],
+  validateOnly = false,
+): Promise<readonly TopicError[]> {
+  const wanted = specs.map(({ name, partitions, replicationFactor, config }) => ({
+    name,
     numPartitions: partitions,
     replicationFactor: replicationFactor ?? BROKERS_DEFAULT,
-    configEntries: Object.entries(config).map(([key, value]) => ({ name: key, value })),
+    assignments: [],
+    configs: Object.entries(config).map(([key, value]) => ({ name: key, value })),
   }));
-  return { topics, validateOnly: false, timeout: LIMIT_MS };
+  const request = requests.createTopics(wanted, LIMIT_MS, validateOnly);
+  return errorsIn((await (await controller(brokers)).send(request)).topics);
 }
 
-async function sendToController(
-  brokers: Brokers,
-  name: "CreateTopics" | "DeleteTopics",
-  options: object,
-): Promise<readonly TopicError[]> {
+async function controller(brokers: Brokers): Promise<Broker> {
   // The name of the topic does not matter, because only the controller is used.
   const { controllerId } = await brokers.metadata(["__consumer_offsets"]);
-  const response = await request<TopicsResponse>(await brokers.leader(controllerId), name, options);
-  return response.topicErrors.flatMap(({ topic, errorCode, errorMessage }) => {
+  return await brokers.leader(controllerId);
+}
+
+function errorsIn(results: readonly TopicResult[]): readonly TopicError[] {
+  return results.flatMap(({ name, errorCode, errorMessage }) => {
     if (errorCode === 0) return [];
+    const topic = name ?? "";
     const error = protocolError(errorCode, topic);
     if (errorMessage) error.message = errorMessage;
     return [Object.assign(error, { topic })];
@@ -210,30 +214,18 @@ async function alter(
   config: TopicConfig,
   validateOnly = false,
 ): Promise<string | null> {
-  const entries = Object.entries(config).map(([key, value]) =>
-    new Encoder().writeString(key).writeInt8(SET).writeString(value),
-  );
-  const resource = new Encoder().writeInt8(TOPIC).writeString(topic).writeArray(entries);
-  const payload = await rawRequest(broker, ALTER_CONFIGS, {
-    encode: () => new Encoder().writeArray([resource]).writeBoolean(validateOnly).buffer,
-    read: (response) => response,
+  const configs = Object.entries(config).map(([name, value]) => {
+    return { name, configOperation: SET, value } as const;
   });
-  const decoder = new Decoder(payload);
-  decoder.readInt32();
-  const failed = decoder.readArray(readResult).find(({ code }) => code !== 0);
+  const resource = { resourceType: TOPIC, resourceName: topic, configs } as const;
+  const { responses } = await broker.send(requests.alterConfigs([resource], validateOnly));
+  const failed = responses.find(({ errorCode }) => errorCode !== 0);
   if (failed === undefined) return null;
-  const type = errorType(failed.code);
-  const reason = failed.text ?? type;
+  const type = errorType(failed.errorCode);
+  const reason = failed.errorMessage ?? type;
   if (isRejection(type)) return reason;
   const message = `${type}: the configuration of ${topic} was rejected: ${reason}`;
-  throw Object.assign(protocolError(failed.code, topic), { message });
-}
-
-function readResult(decoder: Decoder): { readonly code: number; readonly text: string | null } {
-  const result = { code: decoder.readInt16(), text: decoder.readString() };
-  decoder.readInt8();
-  decoder.readString();
-  return result;
+  throw Object.assign(protocolError(failed.errorCode, topic), { message });
 }
 
 /** Changes groups without joining them. The admin session repeats a call while a group has no coordinator. */
@@ -244,12 +236,6 @@ const NO_MEMBER = "";
 /** GROUP_ID_NOT_FOUND. */
 const NO_GROUP = 69;
 
-interface CommitResponse {
-  readonly responses: readonly {
-    readonly partitions: readonly { readonly errorCode: number }[];
-  }[];
-}
-
 /** @throws if the group has members. */
 export async function commitOffsets(
   brokers: Brokers,
@@ -257,21 +243,24 @@ export async function commitOffsets(
   topic: string,
   offsets: readonly CommittedOffset[],
 ): Promise<void> {
-  const partitions = offsets.map((entry) => ({ ...entry, offset: `${entry.offset}` }));
-  const topics = [{ topic, partitions }];
-  const commit = { groupId, groupGenerationId: NO_GENERATION, memberId: NO_MEMBER, topics };
+  const partitions = offsets.map(({ partition, offset, metadata }) => ({
+    partitionIndex: partition,
+    committedOffset: BigInt(offset),
+    committedLeaderEpoch: requests.NO_EPOCH,
+    committedMetadata: metadata,
+  }));
+  const topics = [{ name: topic, partitions }];
+  const commit = requests.offsetCommit(groupId, NO_GENERATION, NO_MEMBER, null, topics);
   await atCoordinator(brokers, groupId, async (coordinator) => {
-    const { responses } = await request<CommitResponse>(coordinator, "OffsetCommit", commit);
-    return responses.flatMap((response) => response.partitions);
+    const response = await coordinator.send(commit);
+    return response.topics.flatMap((each) => each.partitions);
   });
 }
 
 /** Does nothing if the group does not exist. @throws if the group has members. */
 export async function deleteGroup(brokers: Brokers, groupId: string): Promise<void> {
   await atCoordinator(brokers, groupId, async (coordinator) => {
-    const { results } = await request<{
-      readonly results: readonly { readonly errorCode: number }[];
-    }>(coordinator, "DeleteGroups", [groupId]);
+    const { results } = await coordinator.send(requests.deleteGroups([groupId]));
     return results.filter(({ errorCode }) => errorCode !== NO_GROUP);
   });
 }

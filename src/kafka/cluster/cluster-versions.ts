@@ -11,10 +11,9 @@
 
 import { asError } from "../../runtime/as-error.ts";
 import { hostAndPort } from "../../runtime/listening.ts";
-import { KAFKAJS_REQUESTS } from "../kafkajs/request-versions.ts";
+import { type BrokerVersions, highestCommon, type RequestKind } from "../broker/request-version.ts";
+import { SENT_REQUESTS } from "../broker/requests.ts";
 import type { ClusterVersions, RequestVersions, VersionRange } from "../port.ts";
-import * as ours from "../wire/request-kinds.ts";
-import { type BrokerVersions, highestCommon, type RequestKind } from "../wire/request-version.ts";
 import type { Brokers } from "./brokers.ts";
 import { ANY_TOPIC } from "./wait-for-brokers.ts";
 
@@ -40,27 +39,8 @@ export async function clusterVersions(brokers: Brokers): Promise<ClusterVersions
     brokers: found
       .map(({ nodeId, address, error }) => ({ nodeId, address, error }))
       .sort((one, other) => one.nodeId - other.nodeId),
-    requests: sentRequests().map((kind) => compared(kind, accepted)),
+    requests: SENT_REQUESTS.map((kind) => compared(kind, accepted)),
   };
-}
-
-/**
- * All requests that can be sent, by API key. Requests with two encoders, ours and kafkajs', are listed once.
- * The request for topic IDs is listed separately, with its only version.
- */
-export function sentRequests(): readonly RequestKind[] {
-  const { TOPIC_IDS, ...encoded } = ours;
-  const all = Map.groupBy(
-    [...Object.values(encoded), ...Object.values(KAFKAJS_REQUESTS)],
-    ({ apiKey }) => apiKey,
-  );
-  const kinds = [...all].map(([apiKey, same]): RequestKind => {
-    const versions = [...new Set(same.flatMap((kind) => kind.versions))];
-    const apiName = same[0]?.apiName ?? "";
-    return { apiKey, apiName, versions: versions.sort((one, other) => one - other) };
-  });
-  const withIds = { ...TOPIC_IDS, apiName: `${TOPIC_IDS.apiName} (topic IDs)` };
-  return [...kinds, withIds].sort((one, other) => one.apiKey - other.apiKey);
 }
 
 /** @param brokers at least one broker, each with the versions that it accepts. */

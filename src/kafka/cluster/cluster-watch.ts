@@ -193,14 +193,15 @@ export class ClusterWatch {
       : this.#brokers.metadataFrom(nodeId, topics);
   }
 
-  #learn({ brokers, topicMetadata }: ClusterMetadata): void {
+  #learn({ brokers, topics }: ClusterMetadata): void {
     this.#known = new Map(
       brokers.map(({ nodeId, host, port }) => [nodeId, hostAndPort(host, port)]),
     );
-    for (const found of topicMetadata) {
-      const { topic, partitionMetadata } = found;
-      const leaders = partitionMetadata.map(() => -1);
-      for (const { partitionId, leader } of partitionMetadata) leaders[partitionId] = leader;
+    for (const found of topics) {
+      const topic = found.name ?? "";
+      const leaders = found.partitions.map(() => -1);
+      for (const { partitionIndex, leaderId } of found.partitions)
+        leaders[partitionIndex] = leaderId;
       this.#leaders.set(topic, leaders);
       if (isUsable(found)) this.#unsettled.delete(topic);
       else this.#unsettled.add(topic);

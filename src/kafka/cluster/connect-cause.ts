@@ -25,7 +25,6 @@
  * connections.
  */
 
-import { DRIVER_AUTHENTICATION_FAILED } from "../kafkajs/error-names.ts";
 import type { KafkaConnection } from "../port.ts";
 
 export interface ConnectCause {
@@ -55,7 +54,7 @@ const OUT_OF_TIME = new Set(["CERT_HAS_EXPIRED", "CERT_NOT_YET_VALID"]);
 const OUR_CERTIFICATE =
   /alert (?:bad certificate|certificate|unknown ca|handshake failure|access denied)/;
 const NO_TLS = /WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|BAD_RECORD_TYPE/;
-const CLOSED = /closed connection|disconnected before secure|ECONNRESET|EPIPE/i;
+const CLOSED = /closed connection|connection closed|disconnected before secure|ECONNRESET|EPIPE/i;
 
 /** @param step the step that failed. */
 export function connectCause(
@@ -76,7 +75,7 @@ export function connectCause(
     const says = "it does not accept authentication on this port";
     return { says, check: "kafka.sasl and the port in kafka.brokers", lasts: true };
   }
-  if (has(DRIVER_AUTHENTICATION_FAILED)) {
+  if (has("AuthenticationError")) {
     const isPassword = sasl !== null && "password" in sasl;
     return {
       says: `it rejected the authentication with ${mechanism}: ${text}`,

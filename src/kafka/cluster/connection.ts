@@ -1,13 +1,11 @@
 /**
- * Creates clients for a `KafkaConnection`, with its addresses, TLS, SASL, sockets and logging.
+ * Creates clients for a `KafkaConnection`, with its addresses, TLS, SASL and logging.
  *
- * All consumers, and requests that any broker can serve, use the same connections
- * (`kafkajs/shared-connections.ts`). Sockets are tracked here, because kafkajs waits for open requests before
- * it closes a connection, so a broker that hangs would delay a stop.
+ * All consumers, and requests that any broker can serve, use the same connections (`broker/shared-connections.ts`).
  */
 
 import net from "node:net";
-import tls from "node:tls";
+import type tls from "node:tls";
 import { withoutBrackets } from "../../domain/addresses.ts";
 import { awsCredentials } from "../../runtime/aws-credentials.ts";
 import { type Clock, systemClock } from "../../runtime/clock.ts";
@@ -15,20 +13,14 @@ import { hostAndPort } from "../../runtime/listening.ts";
 import { mskToken } from "../../runtime/msk-token.ts";
 import { tokenSource } from "../../runtime/oauth-token.ts";
 import type { Log } from "../../telemetry/log.ts";
-import { addressOf } from "../kafkajs/address.ts";
-import {
-  brokerFactory,
-  CONNECTION_LIMIT_MS,
-  type SaslOptions,
-  type SocketRequest,
-} from "../kafkajs/client.ts";
-import type { CreateBroker } from "../kafkajs/internals.ts";
-import { reportThrottles, type Throttle } from "../kafkajs/sessions.ts";
-import { SharedConnections } from "../kafkajs/shared-connections.ts";
+import { addressOf } from "../broker/address.ts";
+import { BrokerConnection, type CreateBroker } from "../broker/broker-connection.ts";
+import { ConnectionClosedError } from "../broker/errors.ts";
+import { type ConnectionOptions, OpenConnection } from "../broker/open-connection.ts";
+import type { Credentials } from "../broker/sasl.ts";
+import { SharedConnections } from "../broker/shared-connections.ts";
 import type { KafkaConnection } from "../port.ts";
 import { OutageLog } from "./outage-log.ts";
-
-const KEEP_ALIVE_DELAY_MS = 60_000;
 
 export interface Client {
   /** Creates connections that nothing else uses. */
@@ -46,23 +38,21 @@ export class Clients {
   readonly throttles: Throttles;
   /** The clock for the times of written records and of everything that is reported. */
   readonly clock: Clock;
-  readonly #log: Log;
-  readonly #sasl: SaslOptions | undefined;
+  readonly #credentials: Credentials | null;
   /** The client whose connections all members of this process share. */
   #shared: Client | null = null;
 
   constructor(connection: KafkaConnection, log: Log, clock: Clock = systemClock) {
     this.connection = connection;
-    this.#log = log;
     this.clock = clock;
     this.outages = new OutageLog(log, clock);
     this.throttles = new Throttles(log, clock);
-    this.#sasl = saslOptions(connection, clock);
+    this.#credentials = credentialsOf(connection, clock);
   }
 
   /** Creates a client with its own connections. */
   create(): Client {
-    const { createBroker, destroy } = this.#create(new Sockets(this.outages));
+    const { createBroker, destroy } = this.#create();
     const seeds = this.connection.brokers.map(addressOf);
     const shared = new SharedConnections(createBroker, seeds, ({ host, port }) =>
       this.throttles.isThrottled(hostAndPort(host, port)),
@@ -84,7 +74,7 @@ export class Clients {
 
   /** Creates a client with its own connections for records, and shared connections for queries. */
   createForRecords(): Client {
-    return { ...this.#create(new Sockets(this.outages)), shared: this.connections() };
+    return { ...this.#create(), shared: this.connections() };
   }
 
   /** Closes everything that is shared. */
@@ -92,141 +82,99 @@ export class Clients {
     this.#shared?.destroy();
   }
 
-  #create(sockets: Sockets): Omit<Client, "shared"> {
-    reportThrottles(sockets.create, this.throttles.throttled);
-    const createBroker = brokerFactory({
-      clientId: this.connection.clientId,
-      tls: tlsOptions(this.connection),
-      sasl: this.#sasl,
-      openSocket: sockets.create,
-      isDebug: this.#log.isLevelEnabled("debug"),
-      onLog: this.outages.client,
-    });
-    return { createBroker, destroy: () => sockets.destroy() };
+  #create(): Omit<Client, "shared"> {
+    const open = new Set<OpenConnection>();
+    let isDestroyed = false;
+    const { clientId } = this.connection;
+    const createBroker: CreateBroker = ({ host: given, port }, options = { isGathered: false }) => {
+      // Brokers may advertise an IPv6 address in brackets.
+      const host = withoutBrackets(given);
+      const name = hostAndPort(host, port);
+      const create = (): OpenConnection => {
+        if (isDestroyed) throw new ConnectionClosedError("the client is closed");
+        const connection: OpenConnection = new OpenConnection({
+          clientId,
+          host,
+          port,
+          name,
+          tls: tlsOptions(this.connection, host),
+          credentials: this.#credentials,
+          onConnected: () => this.outages.recordConnection(name),
+          onUnreachable: (error) => {
+            if (!isDestroyed) this.outages.recordFailure(name, error);
+          },
+          onThrottled: (request, throttleMs) =>
+            this.throttles.throttled({ broker: name, request, throttleMs }),
+          onClosed: () => open.delete(connection),
+        });
+        open.add(connection);
+        return connection;
+      };
+      return new BrokerConnection(create, options);
+    };
+    const destroy = (): void => {
+      isDestroyed = true;
+      for (const connection of open)
+        connection.close(new ConnectionClosedError("the client is closed"));
+    };
+    return { createBroker, destroy };
   }
 }
 
-/** Read again for each connection, because files and passwords change while the process runs. */
-function tlsOptions(connection: KafkaConnection): tls.ConnectionOptions | undefined {
-  if (connection.tls === null) return undefined;
+/** Read again for each connection, because files change while the process runs. */
+function tlsOptions({ tls: options }: KafkaConnection, host: string): ConnectionOptions["tls"] {
+  if (options === null) return undefined;
+  const { ca, cert, key, serverName } = options;
+  // Certificates are checked against this name, which several brokers may share.
+  const servername = serverName ?? (net.isIP(host) === 0 ? host : undefined);
   return {
-    get ca() {
-      const ca = connection.tls?.ca ?? null;
-      return ca === null ? undefined : [ca];
-    },
-    get cert() {
-      return connection.tls?.cert ?? undefined;
-    },
-    get key() {
-      return connection.tls?.key ?? undefined;
-    },
-    get servername() {
-      return connection.tls?.serverName ?? undefined;
-    },
+    ...(ca !== null && { ca: [ca] }),
+    ...(cert !== null && { cert }),
+    ...(key !== null && { key }),
+    ...(servername !== undefined && { servername }),
     // Verification cannot be disabled, not even with NODE_TLS_REJECT_UNAUTHORIZED.
     rejectUnauthorized: true,
-  };
+  } satisfies tls.ConnectionOptions;
 }
 
-/** Read again for each authentication. */
-function saslOptions(connection: KafkaConnection, clock: Clock): SaslOptions | undefined {
+/** Read again for each authentication, because passwords change while the process runs. */
+function credentialsOf(connection: KafkaConnection, clock: Clock): Credentials | null {
   const { sasl } = connection;
-  if (sasl === null) return undefined;
+  if (sasl === null) return null;
   if (sasl.mechanism === "oauthbearer") {
     const current = () => (connection.sasl?.mechanism === "oauthbearer" ? connection.sasl : sasl);
-    const credentials = {
-      get tokenUrl() {
-        return current().tokenUrl;
+    const source = tokenSource(
+      {
+        get tokenUrl() {
+          return current().tokenUrl;
+        },
+        get clientId() {
+          return current().clientId;
+        },
+        get clientSecret() {
+          return current().clientSecret;
+        },
+        get scope() {
+          return current().scope;
+        },
       },
-      get clientId() {
-        return current().clientId;
-      },
-      get clientSecret() {
-        return current().clientSecret;
-      },
-      get scope() {
-        return current().scope;
-      },
-    };
-    const source = tokenSource(credentials, clock);
-    const oauthBearerProvider = async () => ({ value: await source.token() });
-    return { mechanism: sasl.mechanism, oauthBearerProvider };
+      clock,
+    );
+    return { mechanism: sasl.mechanism, token: () => source.token() };
   }
   if (sasl.mechanism === "aws-msk-iam") {
     const { region } = sasl;
     const credentials = awsCredentials(region, process.env, clock);
     // MSK accepts such tokens as OAuth tokens.
-    const oauthBearerProvider = async () => {
-      return { value: mskToken(region, await credentials(), clock.nowMs()) };
-    };
-    return { mechanism: "oauthbearer", oauthBearerProvider };
+    const token = async () => mskToken(region, await credentials(), clock.nowMs());
+    return { mechanism: "oauthbearer", token };
   }
   const current = () => {
     const now = connection.sasl;
     return now !== null && "password" in now ? now : sasl;
   };
-  return {
-    mechanism: sasl.mechanism,
-    get username() {
-      return current().username;
-    },
-    get password() {
-      return current().password;
-    },
-  };
-}
-
-class Sockets {
-  readonly #outages: OutageLog;
-  readonly #open = new Set<net.Socket>();
-  #destroyed = false;
-
-  constructor(outages: OutageLog) {
-    this.#outages = outages;
-  }
-
-  readonly create = ({ host: given, port, ssl, onConnect }: SocketRequest): net.Socket => {
-    // Brokers may advertise an IPv6 address in brackets.
-    const host = withoutBrackets(given);
-    const broker = hostAndPort(host, port);
-    let isConnected = false;
-    const handleConnect = (): void => {
-      isConnected = true;
-      clearTimeout(silent);
-      this.#outages.recordConnection(broker);
-      onConnect();
-    };
-    // Certificates are checked against this name, which several brokers may share.
-    const servername = ssl?.servername ?? (net.isIP(host) === 0 ? host : undefined);
-    const socket = ssl
-      ? tls.connect({ ...ssl, host, port, ...(servername && { servername }) }, handleConnect)
-      : net.connect({ host, port }, handleConnect);
-    socket.setNoDelay(true);
-    socket.setKeepAlive(true, KEEP_ALIVE_DELAY_MS);
-    this.#open.add(socket);
-    const failed = (error: Error): void => {
-      if (!isConnected && !this.#destroyed) this.#outages.recordFailure(broker, error);
-    };
-    const silent = setTimeout(failed, CONNECTION_LIMIT_MS, new Error("no response"));
-    socket.on("error", failed);
-    socket.on("close", () => {
-      clearTimeout(silent);
-      this.#open.delete(socket);
-    });
-    // kafkajs closes a socket once for each request that fails with it, and Node would add a listener for
-    // `connect` each time. The socket's `close` event comes too late for this: the socket is destroyed
-    // earlier.
-    const unref = socket.unref.bind(socket);
-    socket.unref = () => (socket.destroyed ? socket : unref());
-    // kafkajs attaches its listeners after this function returns, so the error must be emitted later.
-    if (this.#destroyed) setImmediate(() => socket.destroy(new Error("the client is closed")));
-    return socket;
-  };
-
-  destroy(): void {
-    this.#destroyed = true;
-    for (const socket of this.#open) socket.destroy(new Error("the client is closed"));
-  }
+  const { mechanism } = sasl;
+  return { mechanism, username: () => current().username, password: () => current().password };
 }
 
 /**
@@ -246,6 +194,13 @@ interface Throttled {
   untilMs: number;
   loggedAtMs: number;
   loggedTotalMs: number;
+}
+
+interface Throttle {
+  readonly broker: string;
+  /** The request that the broker responded to. */
+  readonly request: string;
+  readonly throttleMs: number;
 }
 
 export class Throttles {

@@ -1,10 +1,9 @@
-/** Classifies errors by everything that they contain, because kafkajs' error classes are not specific enough. */
+/** Classifies errors by everything that they contain: they may be wrapped, or come in lists. */
 
-import { DRIVER_FATAL, DRIVER_OUTAGE } from "../kafkajs/error-names.ts";
-import { createErrorFromCode } from "../kafkajs/internals.ts";
+import { createErrorFromCode, OUTAGE_ERRORS } from "../broker/errors.ts";
 import { ClosedError } from "../port.ts";
 
-/** Kafka's name for an error code, such as `NOT_LEADER_FOR_PARTITION`. */
+/** Kafka's name for an error code, such as `NOT_LEADER_OR_FOLLOWER`. */
 export function errorType(code: number): string {
   return createErrorFromCode(code).type;
 }
@@ -45,9 +44,9 @@ export function errorSentence(error: unknown): string {
 
 /** A group has no coordinator at the moment: it is being created or elected, loads the group, or has moved. */
 export const NO_COORDINATOR: readonly string[] = [
-  "NOT_COORDINATOR_FOR_GROUP",
-  "GROUP_COORDINATOR_NOT_AVAILABLE",
-  "GROUP_LOAD_IN_PROGRESS",
+  "NOT_COORDINATOR",
+  "COORDINATOR_NOT_AVAILABLE",
+  "COORDINATOR_LOAD_IN_PROGRESS",
 ];
 /** How long a query is repeated in that case. On a new cluster, the first group waits for its topic to be created. */
 export const ELECTION_LIMIT_MS = 10_000;
@@ -59,12 +58,12 @@ type ErrorKind =
   | "rebalance"
   /** Lasts until an operator fixes the cause. */
   | "fatal"
-  /** Anything else, such as an inconsistent state inside kafkajs. */
+  /** Anything else, such as a response that cannot be read. */
   | "unknown";
 
 const REBALANCE = new Set([
   "REBALANCE_IN_PROGRESS",
-  "NOT_COORDINATOR_FOR_GROUP",
+  "NOT_COORDINATOR",
   "ILLEGAL_GENERATION",
   "UNKNOWN_MEMBER_ID",
 ]);
@@ -85,8 +84,8 @@ const FATAL_TYPES = new Set([
   "GROUP_MAX_SIZE_REACHED",
   "FENCED_INSTANCE_ID",
 ]);
-const FATAL_NAMES = new Set([...DRIVER_FATAL, "CorruptBatchError"]);
-const OUTAGE_NAMES = new Set([...DRIVER_OUTAGE, "TokenError"]);
+const FATAL_NAMES = new Set(["AuthenticationError", "CorruptBatchError"]);
+const OUTAGE_NAMES = new Set<string>([...OUTAGE_ERRORS, "TokenError"]);
 
 export function errorKind(error: unknown): ErrorKind {
   let kind: ErrorKind = "unknown";
@@ -138,7 +137,7 @@ const BRIEFLY_MS = 15_000;
 const BRIEF: ReadonlySet<string> = new Set([
   "ILLEGAL_SASL_STATE",
   "INVALID_REPLICATION_FACTOR",
-  "UNKNOWN",
+  "UNKNOWN_SERVER_ERROR",
   "UNKNOWN_TOPIC_OR_PARTITION",
 ]);
 /** Errors for which waiting does not help, in addition to the errors that are fatal while the program runs. */

@@ -13,14 +13,16 @@
  * If a lookup fails, or takes longer than 4 s, the next one uses another address.
  */
 
-import type { Address } from "../kafkajs/address.ts";
+import type { Address } from "../broker/address.ts";
+import type { Request } from "../broker/request.ts";
 import {
-  encodeLeadersRequest,
   isSameResponse,
   type Leaders,
+  type LeadersResponse,
+  leadersRequest,
   readLeaders,
   type TopicLeaders,
-} from "../wire/topic-leaders.ts";
+} from "../broker/topic-leaders.ts";
 import { type Brokers, inTime } from "./brokers.ts";
 import type { Clients } from "./connection.ts";
 import { topicIdsOf } from "./offsets.ts";
@@ -38,7 +40,7 @@ export interface WatchingTopics {
 }
 
 interface LeadersQuery {
-  readonly request: Buffer;
+  readonly request: Request<LeadersResponse>;
   /** The latest response; null if there is none yet. */
   response: Buffer | null;
   /** The number of changes of the table after this response. */
@@ -170,7 +172,8 @@ export class LeaderTable {
     const concerned = new Set<WatchingTopics>();
     try {
       for (const query of queries) {
-        const response = await inTime(this.brokers.leaders(query.request), RESPONSE_LIMIT_MS);
+        const asked = this.brokers.ask(query.request);
+        const { payload: response } = await inTime(asked, RESPONSE_LIMIT_MS);
         const isSame = query.response !== null && isSameResponse(response, query.response);
         if (isSame && query.changes === this.#changes) continue;
         const leaders = readLeaders(response);
@@ -240,7 +243,7 @@ function isSame(one: TopicLeaders, other: TopicLeaders): boolean {
 function queriesFor(topics: readonly string[]): readonly LeadersQuery[] {
   const all = [...new Set(topics)];
   return Array.from({ length: Math.ceil(all.length / TOPICS_MAX) }, (_, at) => {
-    const request = encodeLeadersRequest(all.slice(at * TOPICS_MAX, (at + 1) * TOPICS_MAX));
+    const request = leadersRequest(all.slice(at * TOPICS_MAX, (at + 1) * TOPICS_MAX));
     return { request, response: null, changes: 0 };
   });
 }

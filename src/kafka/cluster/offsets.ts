@@ -16,24 +16,13 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { type PartitionPlace, partitionKey } from "../../domain/record.ts";
+import { type PartitionPlace, partitionKey, type RecordPlace } from "../../domain/record.ts";
 import { asError } from "../../runtime/as-error.ts";
-import type { Broker } from "../kafkajs/internals.ts";
-import { request } from "../kafkajs/internals.ts";
-import { rawRequest } from "../kafkajs/raw-request.ts";
+import type { Broker } from "../broker/broker-connection.ts";
+import * as requests from "../broker/requests.ts";
 import type { CommittedOffset, OnUnknown, PartitionOffset, PartitionOffsets } from "../port.ts";
-import type { GroupQuery } from "../wire/groups-offsets.ts";
-import {
-  encodeListOffsets,
-  type ListedOffset,
-  type OffsetsQuery,
-  READ_COMMITTED,
-  READ_UNCOMMITTED,
-  readListedOffsets,
-} from "../wire/list-offsets.ts";
-import { LIST_OFFSETS } from "../wire/request-kinds.ts";
 import type { Brokers } from "./brokers.ts";
-import { groupsOffsets } from "./groups-offsets.ts";
+import { type GroupQuery, groupsOffsets, offsetsRequest, onlyGroup } from "./groups-offsets.ts";
 import {
   ELECTION_LIMIT_MS,
   errorKind,
@@ -53,20 +42,21 @@ const NO_LEADER = 5;
 /** How many times, and after which wait, a broker that has not responded is queried again. */
 const AGAIN = 3;
 const AGAIN_MS = 300;
+/** The ID of a client, instead of a replica's. */
+const NO_REPLICA = -1;
 /** The offset if no record is at the requested time or later. */
 const NO_RECORD = -1;
 
-export interface OffsetFetchResponse {
-  readonly errorCode?: number;
-  readonly responses: readonly {
-    readonly topic: string;
-    readonly partitions: readonly {
-      readonly partition: number;
-      readonly errorCode: number;
-      readonly offset: string;
-      readonly metadata: string | null;
-    }[];
-  }[];
+/** The end is the log end offset, after all records, including those of open transactions. */
+const READ_UNCOMMITTED = 0;
+/** The end is the last stable offset, where a reader stops: the start of the first open transaction, if any. */
+export const READ_COMMITTED = 1;
+type Isolation = typeof READ_UNCOMMITTED | typeof READ_COMMITTED;
+
+/** The offset is -1 if there is no record at the requested time or later. */
+interface ListedOffset extends RecordPlace {
+  /** Kafka's error code; 0 if there is no error. */
+  readonly errorCode: number;
 }
 
 /** Offsets by topic; topics that do not exist are omitted. */
@@ -251,15 +241,15 @@ async function partitionsOf(
 ): Promise<ReadonlyMap<string, readonly Led[]>> {
   const found = new Map<string, readonly Led[]>();
   for (const chunk of chunks(topics, TOPICS_MAX)) {
-    const { topicMetadata } = await brokers.metadata(chunk);
-    for (const { topic, topicErrorCode: code, partitionMetadata } of topicMetadata) {
+    for (const { name, errorCode: code, partitions } of (await brokers.metadata(chunk)).topics) {
+      const topic = name ?? "";
       if (NO_TOPIC.has(code)) continue;
       if (code !== 0) {
         unknown.is(topic, worded(protocolError(code, topic), `the topic ${topic}`));
         continue;
       }
-      const led = partitionMetadata
-        .map(({ partitionId, leader }) => ({ topic, partition: partitionId, leader }))
+      const led = partitions
+        .map((each) => ({ topic, partition: each.partitionIndex, leader: each.leaderId }))
         .sort((one, other) => one.partition - other.partition);
       found.set(topic, led);
     }
@@ -272,7 +262,7 @@ async function list(
   wanted: readonly Led[],
   timestamp: number,
   unknown: Unknown,
-  isolation?: OffsetsQuery["isolation"],
+  isolation?: Isolation,
 ): Promise<ReadonlyMap<string, number>> {
   const offsets = new Map<string, number>();
   const failed = ({ topic, partition }: PartitionPlace, code: number) => {
@@ -305,20 +295,17 @@ async function committed(
   unknown: Unknown,
 ): Promise<ReadonlyMap<string, readonly CommittedOffset[]>> {
   const coordinator = await brokers.coordinator(groupId);
-  const { errorCode = 0, responses } = await request<OffsetFetchResponse>(
-    coordinator,
-    "OffsetFetch",
-    { groupId, topics },
-  );
+  const response = await coordinator.send(offsetsRequest([groupId, topics]));
+  const { errorCode, topics: committed } = onlyGroup(response);
   if (errorCode !== 0) throw protocolError(errorCode, groupId);
-  const found = responses.map(({ topic, partitions }) => {
+  const found = committed.map(({ name: topic, partitions }) => {
     const offsets = partitions.flatMap((each): readonly CommittedOffset[] => {
       if (each.errorCode !== 0) {
         unknown.is(topic, worded(protocolError(each.errorCode, topic), `the topic ${topic}`));
         return [];
       }
-      const { partition, metadata } = each;
-      const offset = Number(each.offset);
+      const { partitionIndex: partition, metadata } = each;
+      const offset = Number(each.committedOffset);
       return offset < 0 ? [] : [{ partition, offset, metadata: metadata ?? "" }];
     });
     return [topic, offsets.sort((one, other) => one.partition - other.partition)] as const;
@@ -341,7 +328,7 @@ function chunks<Item>(items: readonly Item[], size: number): readonly (readonly 
   return Array.from({ length: count }, (_, at) => items.slice(at * size, (at + 1) * size));
 }
 
-/** The timestamp that requests the end of the log (`wire/list-offsets.ts`). */
+/** The timestamp that requests the end of the log (KIP-79). */
 export const LATEST = -1;
 /** The timestamp that requests the first offset. */
 export const EARLIEST = -2;
@@ -355,16 +342,17 @@ export async function listOffsets(
   leader: Broker,
   wanted: readonly PartitionPlace[],
   timestamp: number,
-  isolation: OffsetsQuery["isolation"] = READ_UNCOMMITTED,
+  isolation: Isolation = READ_UNCOMMITTED,
 ): Promise<readonly ListedOffset[]> {
-  const topics = new Map<string, number[]>();
-  for (const { topic, partition } of wanted) {
-    const partitions = topics.get(topic);
-    if (partitions === undefined) topics.set(topic, [partition]);
-    else partitions.push(partition);
-  }
-  return await rawRequest(leader, LIST_OFFSETS, {
-    encode: (version) => encodeListOffsets({ topics, timestamp, isolation }, version),
-    read: readListedOffsets,
-  });
+  const query = { currentLeaderEpoch: requests.NO_EPOCH, timestamp: BigInt(timestamp) };
+  const topics = [...Map.groupBy(wanted, ({ topic }) => topic)].map(([name, places]) => ({
+    name,
+    partitions: places.map(({ partition }) => ({ partitionIndex: partition, ...query })),
+  }));
+  const listed = await leader.send(requests.listOffsets(NO_REPLICA, isolation, topics));
+  return listed.topics.flatMap(({ name: topic, partitions }) =>
+    partitions.map(({ partitionIndex: partition, errorCode, offset }) => {
+      return { topic, partition, errorCode, offset: Number(offset) };
+    }),
+  );
 }

@@ -1,6 +1,6 @@
 /**
  * Tracks which brokers are unreachable. Logs an outage immediately, then once a minute, and once more when the
- * broker is reachable again. Prevents kafkajs from logging the same outage a thousand times.
+ * broker is reachable again.
  *
  *   what happens                                     log line
  *   a connection to a reachable broker fails         warn   kafka.broker.unreachable
@@ -16,8 +16,6 @@
  *     ... a broker is unreachable at the end, or an  debug
  *     outage ended in the last 20 s
  *     ... neither of these                           warn, the same text once a minute
- *   kafkajs logs an error                            warn   kafka.client, the same text once a minute
- *   kafkajs logs about connections, or below error   debug  kafka.client
  */
 
 import type { Clock } from "../../runtime/clock.ts";
@@ -30,12 +28,6 @@ const KNOWN_AFTER_MS = 10_000;
 const TEXTS_MAX = 200;
 /** Numbers differ between log lines: correlation IDs, durations, ports. */
 const NUMBERS = /\d+/g;
-/**
- * kafkajs' loggers whose lines only repeat what the log lines about outages, or the request's caller, already report.
- */
-const QUIET = new Set(["Connection", "RequestQueue"]);
-const ERROR_LEVEL = 1;
-
 interface Outage {
   readonly sinceMs: number;
   readonly loggedAtMs: number;
@@ -54,12 +46,6 @@ const afterUnref: After = (ms, then) => void setTimeout(then, ms).unref();
 
 function keyOf(text: string): string {
   return text.replaceAll(NUMBERS, "#");
-}
-
-interface DriverLogLine {
-  readonly namespace: string;
-  readonly level: number;
-  readonly log: object;
 }
 
 export class OutageLog {
@@ -180,16 +166,4 @@ export class OutageLog {
   get #isAnyUnreachable(): boolean {
     return this.#unreachable.size + this.#fetchless.size > 0;
   }
-
-  /** Called with each line that kafkajs logs. */
-  readonly client = (entry: DriverLogLine): void => {
-    const { namespace, level, log } = entry;
-    const { message, error } = log as { readonly message: string; readonly error?: unknown };
-    const fields = { namespace, message, ...(typeof error === "string" ? { error } : {}) };
-    if (level > ERROR_LEVEL || QUIET.has(namespace.split(" ")[0] ?? "")) {
-      this.#log.debug(fields, "kafka.client");
-    } else {
-      this.warnOnce(`${namespace} ${message}`, fields, "kafka.client");
-    }
-  };
 }

@@ -18,21 +18,19 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type CorruptBatch, corruptBatchOf } from "../../domain/corrupt-batch.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
-import { type Broker, messageSet } from "../kafkajs/internals.ts";
-import { rawRequest } from "../kafkajs/raw-request.ts";
+import type { Broker } from "../broker/broker-connection.ts";
+import * as requests from "../broker/requests.ts";
 import { ClosedError, type PartitionOffset, type ReadRange } from "../port.ts";
 import { CORRUPT_MESSAGE, decodePartition } from "../wire/decode-partition.ts";
 import { endOfBatches } from "../wire/decode-records.ts";
-import { encodeFetch, type RequestedPartition } from "../wire/fetch-request.ts";
-import { type FetchedSet, readFetchResponse } from "../wire/fetch-response.ts";
+import type { RequestedPartition } from "../wire/fetch-request.ts";
+import type { FetchedSet } from "../wire/fetch-response.ts";
 import { type FetchedRecord, type OldMessage, recordOf } from "../wire/fetched-record.ts";
-import { READ_COMMITTED } from "../wire/list-offsets.ts";
-import { FETCH } from "../wire/request-kinds.ts";
 import { withoutAborted } from "../wire/without-aborted.ts";
 import { Brokers } from "./brokers.ts";
 import type { Client, Clients } from "./connection.ts";
 import { errorKind, errorTypes, protocolError, retryDelayMs } from "./kafka-error.ts";
-import { EARLIEST, LATEST, listOffsets } from "./offsets.ts";
+import { EARLIEST, LATEST, listOffsets, READ_COMMITTED } from "./offsets.ts";
 import { withPermission } from "./permission.ts";
 
 const GIVE_UP_AFTER_MS = 30_000;
@@ -209,7 +207,7 @@ export class RangeReader {
     }
     const recordMaxBytes = this.#clients.connection.recordMaxBytes(topic);
     const wanted = { from: position, recordMaxBytes, skipsCorrupt: false };
-    const decoded = await decodePartition(fetched.records, fetched, wanted, { messageSet });
+    const decoded = await decodePartition(fetched.records, fetched, wanted);
     const messages = decoded as readonly Message[];
     const records = visible(messages, fetched)
       .map((message) => recordOf(topic, partition, message))
@@ -223,11 +221,11 @@ export class RangeReader {
     const { brokers } = this.#connection();
     let leaders = this.#leaders.get(topic);
     if (leaders === undefined) {
-      const [metadata] = (await brokers.metadata([topic])).topicMetadata;
-      const code = metadata?.topicErrorCode ?? 0;
+      const [metadata] = (await brokers.metadata([topic])).topics;
+      const code = metadata?.errorCode ?? 0;
       if (code !== 0) throw protocolError(code);
-      const partitions = metadata?.partitionMetadata ?? [];
-      leaders = new Map(partitions.map(({ partitionId, leader }) => [partitionId, leader]));
+      const partitions = metadata?.partitions ?? [];
+      leaders = new Map(partitions.map((each) => [each.partitionIndex, each.leaderId]));
       this.#leaders.set(topic, leaders);
     }
     const nodeId = leaders.get(partition);
@@ -269,22 +267,14 @@ async function listedOffset(
   return found.offset;
 }
 
-/** Fetches on the connection for all other requests. kafkajs would open a separate one for fetches. */
 async function fetchOnce(
   broker: Broker,
   maxWaitMs: number,
   requested: RequestedPartition,
 ): Promise<FetchedSet | undefined> {
-  const [connection] = broker.connectionPool.pool;
-  if (connection === undefined) throw new Error("kafkajs returned no connection to the broker");
   const { maxBytes } = requested;
   const fetch = { ...NO_SESSION, maxWaitMs, maxBytes, requested: [requested], forgotten: [] };
-  const { errorCode, sets } = await rawRequest(
-    broker,
-    FETCH,
-    { encode: () => encodeFetch(fetch, 0), read: readFetchResponse },
-    connection,
-  );
+  const { errorCode, sets } = await broker.send(requests.fetch(fetch));
   if (errorCode !== 0) throw protocolError(errorCode);
   return sets[0];
 }

@@ -1,7 +1,8 @@
 /** Fetches the partitions of topics and their leaders. */
 
-import { type Broker, request } from "../kafkajs/internals.ts";
-import { possiblePartition } from "../wire/flexible.ts";
+import type { Broker } from "../broker/broker-connection.ts";
+import { metadata } from "../broker/requests.ts";
+import { possiblePartition } from "../broker/topic-leaders.ts";
 
 export interface ClusterMetadata {
   readonly brokers: readonly {
@@ -11,20 +12,20 @@ export interface ClusterMetadata {
   }[];
   /** The node ID of the controller, which creates, changes and deletes topics. */
   readonly controllerId: number;
-  readonly topicMetadata: readonly TopicMetadata[];
+  readonly topics: readonly TopicMetadata[];
 }
 
 export interface TopicMetadata {
-  readonly topic: string;
+  readonly name?: string | null | undefined;
   /** 0 if the topic exists and is visible. */
-  readonly topicErrorCode: number;
-  readonly partitionMetadata: readonly {
-    readonly partitionId: number;
+  readonly errorCode: number;
+  readonly partitions: readonly {
+    readonly partitionIndex: number;
     /** Negative if there is currently no leader. */
-    readonly leader: number;
-    readonly replicas: readonly number[];
+    readonly leaderId: number;
+    readonly replicaNodes: readonly number[];
     /** The in-sync replicas. */
-    readonly isr: readonly number[];
+    readonly isrNodes: readonly number[];
   }[];
 }
 
@@ -33,14 +34,13 @@ export async function fetchMetadata(
   broker: Broker,
   topics: readonly string[] | null,
 ): Promise<ClusterMetadata> {
-  const options = { topics: topics ?? [], allowAutoTopicCreation: false };
-  const metadata = await request<ClusterMetadata>(broker, "Metadata", options);
-  for (const { partitionMetadata } of metadata.topicMetadata)
-    for (const { partitionId } of partitionMetadata) possiblePartition(partitionId);
-  return metadata;
+  const fetched = await broker.send(metadata(topics && [...topics], false));
+  for (const { partitions } of fetched.topics)
+    for (const { partitionIndex } of partitions) possiblePartition(partitionIndex);
+  return fetched;
 }
 
 /** `true` if every partition has a leader. */
-export function isUsable({ topicErrorCode, partitionMetadata }: TopicMetadata): boolean {
-  return topicErrorCode === 0 && partitionMetadata.every(({ leader }) => leader >= 0);
+export function isUsable({ errorCode, partitions }: TopicMetadata): boolean {
+  return errorCode === 0 && partitions.every(({ leaderId }) => leaderId >= 0);
 }

@@ -15,8 +15,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { createLog, type Log } from "../../telemetry/log.ts";
-import { addressOf } from "../kafkajs/address.ts";
-import { DRIVER_AUTHENTICATION_FAILED, DRIVER_CLOSED } from "../kafkajs/error-names.ts";
+import { addressOf } from "../broker/address.ts";
 import type { KafkaConnection } from "../port.ts";
 import { type ConnectCause, causeText, connectCause, type Step } from "./connect-cause.ts";
 import { type Client, Clients } from "./connection.ts";
@@ -89,8 +88,8 @@ interface Failed {
  * in a row are recognized even if another broker is down.
  */
 const SAME_EVERYWHERE: ReadonlySet<string> = new Set([
-  DRIVER_AUTHENTICATION_FAILED,
-  DRIVER_CLOSED,
+  "AuthenticationError",
+  "ConnectionClosedError",
   "NoCommonVersionError",
 ]);
 

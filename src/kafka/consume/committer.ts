@@ -164,7 +164,7 @@ export class Committer {
 /** `true` if the coordinator is unreachable, is moving, or is loading the group. */
 function isUnreachable(error: Error | null): boolean {
   if (error === null) return false;
-  return errorKind(error) === "outage" || errorTypes(error).has("NOT_COORDINATOR_FOR_GROUP");
+  return errorKind(error) === "outage" || errorTypes(error).has("NOT_COORDINATOR");
 }
 
 export function isNoMember(error: unknown): boolean {

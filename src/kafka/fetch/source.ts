@@ -18,15 +18,14 @@
  */
 
 import { asError } from "../../runtime/as-error.ts";
+import type { BrokerConnection } from "../broker/broker-connection.ts";
+import type { Request } from "../broker/request.ts";
+import { commonVersion } from "../broker/request-version.ts";
+import { FETCH, fetch } from "../broker/requests.ts";
 import { errorKind, protocolError } from "../cluster/kafka-error.ts";
-import type { BrokerConnection } from "../kafkajs/broker-connection.ts";
-import { messageSet, type Protocol } from "../kafkajs/internals.ts";
 import { CORRUPT_MESSAGE, decodePartition } from "../wire/decode-partition.ts";
 import type { Inflated } from "../wire/decode-records.ts";
-import { encodeFetch, type FetchWithSession } from "../wire/fetch-request.ts";
-import { type FetchResponse, readFetchResponse } from "../wire/fetch-response.ts";
-import { FETCH } from "../wire/request-kinds.ts";
-import { commonVersion } from "../wire/request-version.ts";
+import type { FetchResponse } from "../wire/fetch-response.ts";
 import type { Cursor } from "./cursor.ts";
 import { DecodedBatch } from "./fetched-batch.ts";
 import {
@@ -170,7 +169,7 @@ export class FetchSource {
     try {
       // The request is built as late as possible: when there is a connection.
       const { versions } = await connection.open();
-      commonVersion(FETCH, versions?.[FETCH.apiKey], broker);
+      commonVersion(FETCH, versions[FETCH.apiKey], broker);
       const planned = this.#session.request();
       if (planned === null) return;
       const partitions = this.#session.size;
@@ -178,7 +177,7 @@ export class FetchSource {
       this.#spacedUntilMs = spacedUntilMs({ untilMs, partitions }, performance.now());
       this.#requestCount += 1;
       this.#isWaiting = true;
-      const response = await connection.send<FetchResponse>(this.#protocol(planned));
+      const response = await connection.send(this.#request(planned));
       this.#isWaiting = false;
       this.#noteResponse(response);
       await this.#handleResponse(response);
@@ -261,7 +260,7 @@ export class FetchSource {
         throw protocolError(set.errorCode, set.topic);
       if (set.records.length > 0) this.#recordsAtMs = performance.now();
       const wanted = { from, ...cursor.policy, comesInPieces };
-      const decoded = await decodePartition(set.records, set, wanted, { inflated, messageSet });
+      const decoded = await decodePartition(set.records, set, wanted, inflated);
       if (cursor.turn !== turn) return;
       const batch = new DecodedBatch(set, from, decoded);
       cursor.take();
@@ -275,12 +274,12 @@ export class FetchSource {
     }
   }
 
-  #protocol(planned: Planned): Protocol {
+  #request(planned: Planned): Request<FetchResponse> {
     const maxWaitMs = brokerWaitsMs({
       isEverybodyIn: this.#isEverybodyIn,
       quietMs: performance.now() - this.#recordsAtMs,
     });
-    return fetchProtocol({ ...planned, maxWaitMs, maxBytes: this.#responseMaxBytes });
+    return fetch({ ...planned, maxWaitMs, maxBytes: this.#responseMaxBytes });
   }
 }
 
@@ -289,20 +288,4 @@ function rotated<Item>(items: readonly Item[]): readonly Item[] {
   if (items.length < 2) return items;
   const first = Math.floor(Math.random() * items.length);
   return [...items.slice(first), ...items.slice(0, first)];
-}
-
-/** A Fetch request with a session, and its response, in the form that kafkajs' connections use. */
-export function fetchProtocol(fetch: FetchWithSession): Protocol {
-  return {
-    request: {
-      apiKey: FETCH.apiKey,
-      apiVersion: Math.max(...FETCH.versions),
-      apiName: FETCH.apiName,
-      encode: async (roomBytes = 0) => ({ buffer: encodeFetch(fetch, roomBytes), roomBytes }),
-    },
-    response: {
-      decode: async (payload: Buffer) => readFetchResponse(payload),
-      parse: async (response: unknown) => response,
-    },
-  };
 }

@@ -4,8 +4,8 @@
  */
 
 import { hostAndPort } from "../../runtime/listening.ts";
-import type { Address } from "../kafkajs/address.ts";
-import type { SharedConnections } from "../kafkajs/shared-connections.ts";
+import type { Address } from "../broker/address.ts";
+import type { SharedConnections } from "../broker/shared-connections.ts";
 import type { Cursor } from "./cursor.ts";
 import { type FetchOutages, FetchSource } from "./source.ts";
 

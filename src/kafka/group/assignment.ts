@@ -20,18 +20,20 @@
  *   with the consumer protocol
  */
 
-import { AssignerProtocol } from "../kafkajs/kafkajs.ts";
+import { Reader, Writer } from "@platformatic/kafka";
 import type { Assignment } from "../membership.ts";
 
 export const PROTOCOL = "RoundRobinAssigner";
+/** The first version of Kafka's consumer protocol, without its later fields. */
 const VERSION = 0;
 const NO_DATA = Buffer.alloc(0);
+const IS_COMPACT = false;
+const HAS_TAGS = false;
+const VERSION_BYTES = 2;
 const UUID_LENGTH = 36;
 
 /** Shown instead of a client ID if the group has no leader. */
 export const ASSIGNED_BY_BROKER = "unknown (consumer protocol, KIP-848)";
-
-const { MemberAssignment, MemberMetadata } = AssignerProtocol;
 
 /** The coordinator builds a member ID from the client ID, a hyphen and a UUID. */
 export function clientIdOf(memberId: string): string {
@@ -41,22 +43,33 @@ export function clientIdOf(memberId: string): string {
 /** The topics that a member reads; none if its subscription cannot be read. */
 export function readSubscription(metadata: Buffer): readonly string[] {
   try {
-    return MemberMetadata.decode(metadata)?.topics ?? [];
+    const reader = Reader.from(metadata).skip(VERSION_BYTES);
+    return reader.readArray((each) => each.readString(IS_COMPACT), IS_COMPACT, HAS_TAGS);
   } catch {
     return [];
   }
 }
 
 export function encodeSubscription(topics: readonly string[]): Buffer {
-  return MemberMetadata.encode({ version: VERSION, topics: [...topics], userData: NO_DATA });
+  return Writer.create()
+    .appendInt16(VERSION)
+    .appendArray(
+      [...topics],
+      (to, topic) => to.appendString(topic, IS_COMPACT),
+      IS_COMPACT,
+      HAS_TAGS,
+    )
+    .appendBytes(NO_DATA, IS_COMPACT).buffer;
+}
+
+export interface MemberAssignment {
+  readonly memberId: string;
+  readonly assignment: Buffer;
 }
 
 interface Shares {
   /** What the leader sends to the coordinator. */
-  readonly assignments: readonly {
-    readonly memberId: string;
-    readonly memberAssignment: Buffer;
-  }[];
+  readonly assignments: readonly MemberAssignment[];
   /** The client IDs of other programs. */
   readonly foreign: readonly string[];
 }
@@ -92,20 +105,38 @@ export function shareOut(
   }
   return {
     // Clients in other languages cannot read an assignment of zero bytes.
-    assignments: all.map(({ member: { memberId }, assignment }) => ({
-      memberId,
-      memberAssignment: MemberAssignment.encode({
-        version: VERSION,
-        assignment,
-        userData: NO_DATA,
-      }),
-    })),
+    assignments: all.map(({ member: { memberId }, assignment }) => {
+      return { memberId, assignment: encodeAssignment(assignment) };
+    }),
     foreign: members.filter((each) => !isOwn(each)).map(({ memberId }) => clientIdOf(memberId)),
   };
 }
 
 /** @param topics the topics that this member reads. Any other topic that another leader assigns is omitted. */
 export function readAssignment(bytes: Buffer, topics: readonly string[]): Assignment {
-  const assignment = MemberAssignment.decode(bytes)?.assignment ?? {};
-  return Object.fromEntries(Object.entries(assignment).filter(([topic]) => topics.includes(topic)));
+  if (bytes.length === 0) return {};
+  const assigned = Reader.from(bytes)
+    .skip(VERSION_BYTES)
+    .readArray(
+      (reader) => {
+        const topic = reader.readString(IS_COMPACT);
+        const partitions = reader.readArray((each) => each.readInt32(), IS_COMPACT, HAS_TAGS);
+        return [topic, partitions] as const;
+      },
+      IS_COMPACT,
+      HAS_TAGS,
+    );
+  return Object.fromEntries(assigned.filter(([topic]) => topics.includes(topic)));
+}
+
+function encodeAssignment(assignment: Assignment): Buffer {
+  const writeTopic = (to: Writer, [topic, partitions]: readonly [string, readonly number[]]) => {
+    const writePartition = (each: Writer, partition: number) => each.appendInt32(partition);
+    const list = [...partitions];
+    to.appendString(topic, IS_COMPACT).appendArray(list, writePartition, IS_COMPACT, HAS_TAGS);
+  };
+  return Writer.create()
+    .appendInt16(VERSION)
+    .appendArray(Object.entries(assignment), writeTopic, IS_COMPACT, HAS_TAGS)
+    .appendBytes(NO_DATA, IS_COMPACT).buffer;
 }

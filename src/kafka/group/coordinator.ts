@@ -14,30 +14,31 @@
 
 import { hostAndPort } from "../../runtime/listening.ts";
 import type { Signal } from "../../runtime/signal.ts";
+import { OUTAGE_ERRORS } from "../broker/errors.ts";
+import type { Request } from "../broker/request.ts";
+import { commonVersion } from "../broker/request-version.ts";
+import * as requests from "../broker/requests.ts";
+import type { SharedBroker, SharedConnections } from "../broker/shared-connections.ts";
 import type { Brokers } from "../cluster/brokers.ts";
+import { offsetsRequest, onlyGroup } from "../cluster/groups-offsets.ts";
 import { errorTypes, NO_COORDINATOR, protocolError } from "../cluster/kafka-error.ts";
-import type { OffsetFetchResponse } from "../cluster/offsets.ts";
-import type { DirectRequest } from "../kafkajs/broker-connection.ts";
-import { DRIVER_OUTAGE } from "../kafkajs/error-names.ts";
-import type { RequestName } from "../kafkajs/internals.ts";
-import type { SharedBroker, SharedConnections } from "../kafkajs/shared-connections.ts";
 import type { OffsetToCommit } from "../membership.ts";
 import {
-  encodeCommit,
-  encodeHeartbeat,
-  type GroupResponse,
-  readCommitResponse,
-  readHeartbeatResponse,
-} from "../wire/group-requests.ts";
-import { COMMIT, HEARTBEAT } from "../wire/request-kinds.ts";
-import { commonVersion, type RequestKind } from "../wire/request-version.ts";
-import { PROTOCOL, readSubscription, type Subscriber } from "./assignment.ts";
+  type MemberAssignment,
+  PROTOCOL,
+  readSubscription,
+  type Subscriber,
+} from "./assignment.ts";
 
 /** After a regular handover, brokers return the new coordinator within a second or two. */
 const WAITS_MS = [0, 100, 300, 600, 1_000];
-const UNREACHABLE: ReadonlySet<string> = new Set(DRIVER_OUTAGE);
+const UNREACHABLE: ReadonlySet<string> = new Set(OUTAGE_ERRORS);
 const MEMBER_ID_REQUIRED = 79;
 const CONSUMER = "consumer";
+/** Members have no instance ID. */
+const NOT_STATIC = null;
+/** The time beyond the rebalance timeout, within which the members join. */
+const RESPONSE_LIMIT_MS = 5_000;
 
 /** This process in its group, as of its latest join. */
 export interface MemberIdentity {
@@ -59,14 +60,6 @@ export interface Joined extends MemberIdentity {
   readonly leaderId: string;
   /** Only for the leader; otherwise empty. */
   readonly members: readonly Subscriber[];
-}
-
-interface JoinResponse {
-  readonly errorCode: number;
-  readonly generationId: number;
-  readonly leaderId: string;
-  readonly memberId: string;
-  readonly members: readonly { readonly memberId: string; readonly memberMetadata: Buffer }[];
 }
 
 interface CoordinatorOptions {
@@ -100,62 +93,82 @@ export class Coordinator {
   /** Makes one attempt, which may last as long as the group waits for its members. Call `find` before. */
   async join({ memberId, subscription, onMemberId, ...times }: JoinOptions): Promise<Joined> {
     const broker = this.#broker ?? (await this.find());
-    const send = (as: string): Promise<JoinResponse> =>
-      this.#request(broker, "JoinGroup", {
-        memberId: as,
-        sessionTimeout: times.sessionTimeoutMs,
-        rebalanceTimeout: times.rebalanceTimeoutMs,
-        protocolType: CONSUMER,
-        groupProtocols: [{ name: PROTOCOL, metadata: subscription }],
-      });
+    const { groupId, signal } = this.#options;
+    const { sessionTimeoutMs, rebalanceTimeoutMs } = times;
+    const protocols = [{ name: PROTOCOL, metadata: subscription }];
+    const limitMs = rebalanceTimeoutMs + RESPONSE_LIMIT_MS;
+    const send = (as: string) => {
+      const request = requests.joinGroup(
+        groupId,
+        sessionTimeoutMs,
+        rebalanceTimeoutMs,
+        as,
+        NOT_STATIC,
+        CONSUMER,
+        protocols,
+      );
+      return broker.request({ ...request, limitMs }, signal);
+    };
     let joined = await send(memberId);
     if (joined.errorCode === MEMBER_ID_REQUIRED) {
       onMemberId(joined.memberId);
       joined = await send(joined.memberId);
     }
     this.#assertDone(joined.errorCode);
-    const members = joined.members.map(({ memberId: id, memberMetadata }) => {
-      return { memberId: id, topics: readSubscription(memberMetadata) };
+    const members = joined.members.map(({ memberId: id, metadata }) => {
+      return { memberId: id, topics: readSubscription(metadata) };
     });
-    return { ...joined, members };
+    const { generationId, leader: leaderId } = joined;
+    return { memberId: joined.memberId, generationId, leaderId, members };
   }
 
   /** @param assignments from the leader; otherwise empty. @returns this member's assignment. */
-  async sync(member: MemberIdentity, assignments: readonly object[]): Promise<Buffer> {
+  async sync(
+    { memberId, generationId }: MemberIdentity,
+    assignments: readonly MemberAssignment[],
+  ): Promise<Buffer> {
     const broker = this.#broker ?? (await this.find());
-    const options = { ...member, groupAssignment: assignments };
-    const response = await this.#request<{ errorCode: number; memberAssignment: Buffer }>(
-      broker,
-      "SyncGroup",
-      options,
+    const { groupId, signal } = this.#options;
+    const request = requests.syncGroup(
+      groupId,
+      generationId,
+      memberId,
+      NOT_STATIC,
+      CONSUMER,
+      PROTOCOL,
+      [...assignments],
     );
+    const response = await broker.request(request, signal);
     this.#assertDone(response.errorCode);
-    return response.memberAssignment;
+    return response.assignment;
   }
 
-  heartbeat(member: MemberIdentity): Promise<void> {
-    const as = { groupId: this.#options.groupId, ...member };
-    const encode = (roomBytes: number): Buffer => encodeHeartbeat(as, roomBytes);
-    // Repeatable, because a broker that throttles reads requests late.
-    return this.#exchange({
-      ...sent(HEARTBEAT),
-      isRepeatable: true,
-      encode,
-      read: readHeartbeatResponse,
+  async heartbeat({ memberId, generationId }: MemberIdentity): Promise<void> {
+    const request = requests.heartbeat(this.#options.groupId, generationId, memberId);
+    await this.#at(async (broker) => {
+      this.#assertDone((await this.#request(broker, request)).errorCode);
     });
   }
 
-  commit(member: MemberIdentity, offsets: readonly OffsetToCommit[]): Promise<void> {
-    const as = { groupId: this.#options.groupId, ...member };
-    const byTopic = Map.groupBy(offsets, ({ topic }) => topic);
-    const topics = [...byTopic].map(([topic, partitions]) => ({ topic, partitions }));
-    const encode = (roomBytes: number): Buffer => encodeCommit(as, topics, roomBytes);
-    // Not repeatable, because the earlier of two commits could arrive after the later one.
-    return this.#exchange({
-      ...sent(COMMIT),
-      isRepeatable: false,
-      encode,
-      read: readCommitResponse,
+  async commit(
+    { memberId, generationId }: MemberIdentity,
+    offsets: readonly OffsetToCommit[],
+  ): Promise<void> {
+    const { groupId } = this.#options;
+    const topics = [...Map.groupBy(offsets, ({ topic }) => topic)].map(([name, ofTopic]) => ({
+      name,
+      partitions: ofTopic.map(({ partition, offset, metadata }) => ({
+        partitionIndex: partition,
+        committedOffset: BigInt(offset),
+        committedLeaderEpoch: requests.NO_EPOCH,
+        committedMetadata: metadata,
+      })),
+    }));
+    const request = requests.offsetCommit(groupId, generationId, memberId, NOT_STATIC, topics);
+    await this.#at(async (broker) => {
+      const response = await this.#request(broker, request);
+      const codes = response.topics.flatMap(({ partitions }) => partitions);
+      this.#assertDone(codes.find(({ errorCode }) => errorCode !== 0)?.errorCode ?? 0);
     });
   }
 
@@ -167,15 +180,17 @@ export class Coordinator {
       topic,
       partitions: partitions.map((partition) => ({ partition })),
     }));
+    const request = offsetsRequest([this.#options.groupId, wanted]);
     return await this.#at(async (broker) => {
-      const response = await this.#request<OffsetFetchResponse>(broker, "OffsetFetch", {
-        topics: wanted,
-      });
-      this.#assertDone(response.errorCode ?? 0);
-      return response.responses.flatMap(({ topic, partitions }) =>
-        partitions.map(({ partition, offset, metadata, errorCode }) => {
+      const { errorCode: ofGroup, topics: committed } = onlyGroup(
+        await this.#request(broker, request),
+      );
+      this.#assertDone(ofGroup);
+      return committed.flatMap(({ name: topic, partitions }) =>
+        partitions.map(({ partitionIndex, committedOffset, metadata, errorCode }) => {
           if (errorCode !== 0) throw protocolError(errorCode, topic);
-          return { topic, partition, offset: Number(offset), metadata: metadata ?? "" };
+          const offset = Number(committedOffset);
+          return { topic, partition: partitionIndex, offset, metadata: metadata ?? "" };
         }),
       );
     });
@@ -188,7 +203,9 @@ export class Coordinator {
     const { groupId } = this.#options;
     const never = new AbortController().signal;
     // If this request is lost, the group waits until this member's session expires.
-    await broker.request("LeaveGroup", { groupId, memberId }, never).catch(() => undefined);
+    await broker
+      .request(requests.leaveGroup(groupId, [{ memberId }]), never)
+      .catch(() => undefined);
   }
 
   async #find(): Promise<SharedBroker> {
@@ -197,20 +214,13 @@ export class Coordinator {
     const broker = connections.broker(address);
     const { versions } = await broker.open();
     const name = hostAndPort(address.host, address.port);
-    for (const kind of [HEARTBEAT, COMMIT]) commonVersion(kind, versions?.[kind.apiKey], name);
+    for (const kind of requests.OF_MEMBERS) commonVersion(kind, versions[kind.apiKey], name);
     this.#broker = broker;
     return broker;
   }
 
-  #request<Response>(broker: SharedBroker, name: RequestName, options: object): Promise<Response> {
-    const { groupId, signal } = this.#options;
-    return broker.request<Response>(name, { groupId, ...options }, signal);
-  }
-
-  async #exchange(request: DirectRequest<GroupResponse>): Promise<void> {
-    await this.#at(async (broker) => {
-      this.#assertDone((await broker.sendDirect(request)).errorCode);
-    });
+  #request<Response>(broker: SharedBroker, request: Request<Response>): Promise<Response> {
+    return broker.request(request, this.#options.signal);
   }
 
   /** @param send may be called several times, so its request must be idempotent. */
@@ -231,11 +241,6 @@ export class Coordinator {
   #assertDone(errorCode: number): void {
     if (errorCode !== 0) throw protocolError(errorCode, this.#options.groupId);
   }
-}
-
-/** The fields of a request that has only one version. */
-function sent({ apiKey, apiName, versions }: RequestKind) {
-  return { apiKey, apiName, apiVersion: Math.max(...versions) };
 }
 
 function isElsewhere(error: unknown): boolean {

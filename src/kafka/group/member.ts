@@ -26,16 +26,16 @@
  *   the member is stopped                       it leaves the group, which then does not wait for its
  *                                               session to expire
  *
- * Connections belong to the process (`kafkajs/shared-connections.ts`): one to each broker for fetches, one for
+ * Connections belong to the process (`broker/shared-connections.ts`): one to each broker for fetches, one for
  * commits, one for short requests such as heartbeats, and one for each join that waits.
  */
 
 import { asError } from "../../runtime/as-error.ts";
 import { Signal } from "../../runtime/signal.ts";
+import type { SharedConnections } from "../broker/shared-connections.ts";
 import { errorKind, errorTypes, protocolError } from "../cluster/kafka-error.ts";
 import type { LeaderTable, WatchingTopics } from "../cluster/leader-table.ts";
 import type { FetchSources } from "../fetch/sources.ts";
-import type { SharedConnections } from "../kafkajs/shared-connections.ts";
 import type {
   Assignment,
   GroupEvents,

@@ -12,11 +12,11 @@
 
 import { corruptBatchOf } from "../../domain/corrupt-batch.ts";
 import type { Signal } from "../../runtime/signal.ts";
+import type { Address } from "../broker/address.ts";
+import type { SharedConnections } from "../broker/shared-connections.ts";
 import { errorKind, errorTypes, protocolError } from "../cluster/kafka-error.ts";
 import type { LeaderTable } from "../cluster/leader-table.ts";
 import { EARLIEST, listOffsets } from "../cluster/offsets.ts";
-import type { Address } from "../kafkajs/address.ts";
-import type { SharedConnections } from "../kafkajs/shared-connections.ts";
 import { type FetchedOffset, OUT_OF_RANGE } from "../membership.ts";
 import type { Coordinator } from "./coordinator.ts";
 
@@ -193,7 +193,7 @@ type PartitionStep = "reset" | "find-leader" | "compare-topic" | "again" | "halt
 
 const MOVED = [
   "LEADER_NOT_AVAILABLE",
-  "NOT_LEADER_FOR_PARTITION",
+  "NOT_LEADER_OR_FOLLOWER",
   "FENCED_LEADER_EPOCH",
   "UNKNOWN_LEADER_EPOCH",
   "REPLICA_NOT_AVAILABLE",

@@ -29,7 +29,7 @@ const OUTCOMES: Readonly<Record<string, ProduceOutcome>> = {
   RECORD_LIST_TOO_LARGE: "too-large",
   UNKNOWN_TOPIC_OR_PARTITION: "retry-with-metadata",
   LEADER_NOT_AVAILABLE: "retry-with-metadata",
-  NOT_LEADER_FOR_PARTITION: "retry-with-metadata",
+  NOT_LEADER_OR_FOLLOWER: "retry-with-metadata",
   REPLICA_NOT_AVAILABLE: "retry-with-metadata",
   FENCED_LEADER_EPOCH: "retry-with-metadata",
   UNKNOWN_LEADER_EPOCH: "retry-with-metadata",

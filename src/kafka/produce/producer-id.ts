@@ -1,5 +1,6 @@
 /** Manages the producer ID, with which brokers recognize a batch that was sent again, and write it only once. */
 
+import { initProducerId } from "../broker/requests.ts";
 import type { Brokers } from "../cluster/brokers.ts";
 import type { Clients } from "../cluster/connection.ts";
 import { errorText, errorType } from "../cluster/kafka-error.ts";
@@ -14,6 +15,10 @@ export interface ProducerId {
 
 /** The ID for writing without idempotence. */
 export const NO_ID: ProducerId = { producerId: -1, producerEpoch: -1 };
+
+const NO_TRANSACTION = null;
+/** Has no effect without a transaction. */
+const TRANSACTION_LIMIT_MS = 60_000;
 
 export class ProducerIds {
   readonly #brokers: Brokers;
@@ -52,7 +57,9 @@ export class ProducerIds {
   }
 
   async #request(): Promise<ProducerId> {
-    const { errorCode, producerId, producerEpoch } = await this.#brokers.initProducerId();
+    const { errorCode, producerId, producerEpoch } = await this.#brokers.ask(
+      initProducerId(NO_TRANSACTION, TRANSACTION_LIMIT_MS, -1n, -1),
+    );
     if (errorCode !== 0 && errorType(errorCode) === "CLUSTER_AUTHORIZATION_FAILED") {
       const missing = rejectionText("", "CLUSTER_AUTHORIZATION_FAILED", this.#identity);
       const hint = `If a connection breaks, records may be written twice: ${missing}`;
@@ -60,6 +67,6 @@ export class ProducerIds {
       return NO_ID;
     }
     if (errorCode !== 0) throw new Error(`InitProducerId: ${errorText(errorCode)}`);
-    return { producerId, producerEpoch };
+    return { producerId: `${producerId}`, producerEpoch };
   }
 }

@@ -11,7 +11,8 @@
 
 import type { OutgoingRecord } from "../../domain/record.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { Brokers, type ProduceResponse } from "../cluster/brokers.ts";
+import { type ProduceResponse, produce } from "../broker/requests.ts";
+import { Brokers } from "../cluster/brokers.ts";
 import type { Client, Clients } from "../cluster/connection.ts";
 import { errorText, errorType, retryDelayMs } from "../cluster/kafka-error.ts";
 import type { OutageLog } from "../cluster/outage-log.ts";
@@ -30,7 +31,7 @@ const REQUEST_MAX_BYTES = 8_000_000;
 const ACKNOWLEDGE_LIMIT_MS = 20_000;
 const ALL_IN_SYNC = -1;
 /** In a response, this append time means that the topic's records have the producer's time. */
-const NOT_ITS_TIME = "-1";
+const NOT_ITS_TIME = -1n;
 /**
  * The first attempt for which a warning is logged, because an election, or a coordinator that is still loading, causes
  * only one or two failed attempts.
@@ -218,7 +219,7 @@ export class ProduceRounds {
     );
     const request = { acks: ALL_IN_SYNC, timeout: ACKNOWLEDGE_LIMIT_MS, topicData };
     const sentAtMs = performance.now();
-    const response = await this.#brokers.produce(broker, request);
+    const response = await broker.send(produce(request));
     if (this.#options.onAppended !== undefined) this.#appended(response, batches, sentAtMs);
     return response;
   }
@@ -227,24 +228,24 @@ export class ProduceRounds {
    * Reports append times. A batch that an earlier attempt may have written is omitted, because its time may be from the
    * earlier attempt.
    */
-  #appended({ topics }: ProduceResponse, batches: Batches, sentAtMs: number): void {
+  #appended({ responses }: ProduceResponse, batches: Batches, sentAtMs: number): void {
     const respondedAtMs = performance.now();
-    for (const { topicName, partitions } of topics) {
-      for (const { partition, errorCode, logAppendTime = NOT_ITS_TIME } of partitions) {
-        if (errorCode !== 0 || logAppendTime === NOT_ITS_TIME) continue;
-        const buffer = this.topic(topicName).buffers[partition];
+    for (const { name, partitionResponses } of responses) {
+      for (const { index, errorCode, logAppendTimeMs } of partitionResponses) {
+        if (errorCode !== 0 || logAppendTimeMs === NOT_ITS_TIME) continue;
+        const buffer = this.topic(name).buffers[index];
         if (buffer === undefined || buffer.mayBeWritten || !batches.has(buffer)) continue;
-        const appendedAtMs = Number(logAppendTime);
+        const appendedAtMs = Number(logAppendTimeMs);
         this.#options.onAppended?.({ appendedAtMs, sentAtMs, respondedAtMs });
       }
     }
   }
 
-  #handleResponse({ topics }: ProduceResponse, batches: Batches): void {
+  #handleResponse({ responses }: ProduceResponse, batches: Batches): void {
     const failed: PartitionBuffer[] = [];
-    for (const { topicName, partitions } of topics) {
-      for (const { partition, errorCode } of partitions) {
-        const buffer = this.topic(topicName).buffers[partition];
+    for (const { name, partitionResponses } of responses) {
+      for (const { index, errorCode } of partitionResponses) {
+        const buffer = this.topic(name).buffers[index];
         if (buffer?.state !== "in-flight" || !batches.has(buffer)) continue;
         const isDone = this.#judge(buffer, errorCode);
         buffer.state = isDone ? "idle" : "waiting";

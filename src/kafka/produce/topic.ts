@@ -161,7 +161,7 @@ export class ProduceTopic {
    * @param dropId called before a batch that may have been written is dropped.
    */
   update(
-    { partitionMetadata }: TopicMetadata,
+    { partitions }: TopicMetadata,
     nowMs: number,
     dropId: (buffer: PartitionBuffer) => void,
   ): PartitionBuffer[] {
@@ -169,15 +169,15 @@ export class ProduceTopic {
     if (this.block.sinceMs !== null)
       for (const buffer of this.buffers) buffer.block.recordSuccess();
     this.block.recordSuccess();
-    for (const { partitionId, leader } of partitionMetadata) {
-      this.buffers[partitionId] ??= new PartitionBuffer(this, partitionId);
-      const buffer = this.buffers[partitionId];
+    for (const { partitionIndex, leaderId } of partitions) {
+      this.buffers[partitionIndex] ??= new PartitionBuffer(this, partitionIndex);
+      const buffer = this.buffers[partitionIndex];
       const hadLeader = buffer.leader !== null;
-      buffer.leader = leader >= 0 ? leader : null;
+      buffer.leader = leaderId >= 0 ? leaderId : null;
       if (buffer.leader === null) buffer.block.recordRejection("unavailable", NO_LEADER, nowMs);
       else if (!hadLeader) buffer.block.recordSuccess();
     }
-    this.#partitions = partitionMetadata.length;
+    this.#partitions = partitions.length;
     const moved: WaitingRecord[] = [];
     for (const buffer of this.buffers.slice(this.#partitions)) {
       buffer.leader = null;

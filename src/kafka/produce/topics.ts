@@ -123,8 +123,8 @@ export class ProduceTopics {
     this.#wanted.clear();
     try {
       const names = requested.map(({ name }) => name);
-      const { topicMetadata } = await this.#options.brokers.metadata(names);
-      for (const metadata of topicMetadata) this.#learn(metadata);
+      const { topics } = await this.#options.brokers.metadata(names);
+      for (const metadata of topics) this.#learn(metadata);
     } catch (error) {
       if (!this.#isClosed) this.#failed(error as Error);
     }
@@ -135,10 +135,10 @@ export class ProduceTopics {
   }
 
   #learn(metadata: TopicMetadata): void {
-    const topic = this.#topics.get(metadata.topic);
+    const topic = this.#topics.get(metadata.name ?? "");
     if (topic === undefined) return;
-    if (metadata.topicErrorCode !== 0) {
-      const error = errorType(metadata.topicErrorCode);
+    if (metadata.errorCode !== 0) {
+      const error = errorType(metadata.errorCode);
       const by = error === "UNKNOWN_TOPIC_OR_PARTITION" ? "missing" : blockedBy(error);
       const text = rejectionText(topic.name, error, this.#options.identity);
       topic.block.recordRejection(by, text, this.#options.clock.nowMs());

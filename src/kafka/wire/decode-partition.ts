@@ -3,7 +3,7 @@
 import { CorruptBatchError } from "../../domain/corrupt-batch.ts";
 import { corruptOffsets, noRecordsOf } from "./corrupt-batch.ts";
 import type { Wanted } from "./decode-batch.ts";
-import { type DecodeMessageSet, decodeRecords, type Inflated } from "./decode-records.ts";
+import { decodeRecords, type Inflated } from "./decode-records.ts";
 import type { RecordSet } from "./fetch-response.ts";
 
 /** Kafka's error code if the broker cannot read its own log at the offset, because the length of a batch is corrupt. */
@@ -19,19 +19,15 @@ export interface FetchPolicy {
 
 type Requested = FetchPolicy & Pick<Wanted, "from" | "comesInPieces">;
 
-interface DecodeWith {
-  /** The inflated bytes of the response's other partitions; updated here. */
-  readonly inflated?: Inflated;
-  /** For message sets of Kafka before 0.11. */
-  readonly messageSet: DecodeMessageSet;
-}
-
-/** @throws CorruptBatchError */
+/**
+ * @param inflated the inflated bytes of the response's other partitions; updated here.
+ * @throws CorruptBatchError
+ */
 export async function decodePartition(
   records: Buffer,
   { topic, partition, end, errorCode }: RecordSet,
   { from, recordMaxBytes, skipsCorrupt, comesInPieces }: Requested,
-  { inflated, messageSet }: DecodeWith,
+  inflated?: Inflated,
 ): Promise<readonly unknown[]> {
   if (errorCode === CORRUPT_MESSAGE) {
     const corruption =
@@ -41,7 +37,7 @@ export async function decodePartition(
   }
   const wanted = { topic, partition, from, end, recordMaxBytes, comesInPieces };
   try {
-    return await decodeRecords(records, wanted, messageSet, inflated);
+    return await decodeRecords(records, wanted, inflated);
   } catch (error) {
     if (!(error instanceof CorruptBatchError)) throw error;
     const { corruption } = error;

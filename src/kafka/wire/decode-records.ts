@@ -8,7 +8,7 @@
  *   a batch that inflates to more than the limit     its first part, from the requested offset on; the next
  *                                                    fetch starts after that
  *   more, after the partition's share is used up     left for the next fetch
- *   a message set of Kafka before 0.11               kafkajs decodes it
+ *   a message set of Kafka before 0.11               `message-set.ts` decodes it
  *   anything else                                    `CorruptBatchError` if it is first; after other
  *                                                    batches it is left for the next fetch
  *
@@ -30,6 +30,7 @@ import {
 } from "./decode-batch.ts";
 import type { FetchedRecord } from "./fetched-record.ts";
 import { PART_MAX_BYTES } from "./inflation.ts";
+import { decodeMessageSet } from "./message-set.ts";
 
 /** Position of the difference between a batch's first offset and its last. */
 const LAST_DELTA_AT = 23;
@@ -43,9 +44,6 @@ export interface Inflated {
   /** The number of partitions whose records are not decoded yet, which share the rest of the limit; 1 if absent. */
   left?: number;
 }
-
-/** Decodes records that are not in batches. */
-export type DecodeMessageSet = (records: Buffer) => Promise<readonly unknown[]>;
 
 /** For each list of decoded records, the end of the batches from which the list was read. */
 const endOf = new WeakMap<readonly unknown[], number>();
@@ -66,7 +64,6 @@ export function endOfBatches(messages: readonly unknown[]): number | null {
 export async function decodeRecords(
   records: Buffer,
   wanted: Wanted,
-  decodeMessageSet: DecodeMessageSet,
   inflated: Inflated = { bytes: 0 },
 ): Promise<readonly unknown[]> {
   if (records.length === 0) return [];

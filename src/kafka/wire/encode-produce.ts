@@ -53,15 +53,11 @@ interface MeasuredBatch {
   readonly measured: MeasuredRecords;
 }
 
-/**
- * The encoded request without its frame.
- *
- * @param roomBytes bytes left free in front of the request, for the frame.
- */
-export function encodeProduce(request: ProduceRequest, roomBytes = 0): Buffer {
+/** The encoded request without its frame. */
+export function encodeProduce(request: ProduceRequest): Buffer {
   const shared: SharedHeaders = new Map();
   const topics: { readonly name: Buffer; readonly batches: readonly MeasuredBatch[] }[] = [];
-  let bytes = roomBytes + 2 + 2 + 4 + 4;
+  let bytes = 2 + 2 + 4 + 4;
   for (const { topic, partitions } of request.topicData) {
     const batches: MeasuredBatch[] = [];
     const name = Buffer.from(topic);
@@ -75,7 +71,7 @@ export function encodeProduce(request: ProduceRequest, roomBytes = 0): Buffer {
   }
 
   const target = Buffer.allocUnsafe(bytes);
-  let at = target.writeInt16BE(NO_STRING, roomBytes);
+  let at = target.writeInt16BE(NO_STRING, 0);
   at = target.writeInt16BE(request.acks, at);
   at = target.writeInt32BE(request.timeout, at);
   at = target.writeInt32BE(topics.length, at);

@@ -27,14 +27,12 @@ export interface FetchWithSession {
   readonly forgotten: readonly PartitionPlace[];
 }
 
-/** @param roomBytes bytes left free in front of the request. */
-export function encodeFetch(fetch: FetchWithSession, roomBytes: number): Buffer {
+export function encodeFetch(fetch: FetchWithSession): Buffer {
   const requested = Map.groupBy(fetch.requested, ({ topic }) => topic);
   const forgotten = Map.groupBy(fetch.forgotten, ({ topic }) => topic);
   const names = (topics: Iterable<string>) =>
     [...topics].reduce((bytes, topic) => bytes + 2 + Buffer.byteLength(topic) + 4, 4);
   const bytes =
-    roomBytes +
     HEAD_BYTES +
     names(requested.keys()) +
     fetch.requested.length * PARTITION_BYTES +
@@ -42,7 +40,7 @@ export function encodeFetch(fetch: FetchWithSession, roomBytes: number): Buffer 
     fetch.forgotten.length * 4 +
     2;
   const buffer = Buffer.allocUnsafe(bytes);
-  let at = writeHead(buffer, roomBytes, fetch);
+  let at = writeHead(buffer, fetch);
   at = buffer.writeInt32BE(requested.size, at);
   for (const [topic, partitions] of requested) {
     at = writeName(buffer, at, topic);
@@ -60,8 +58,8 @@ export function encodeFetch(fetch: FetchWithSession, roomBytes: number): Buffer 
   return buffer;
 }
 
-function writeHead(buffer: Buffer, start: number, fetch: FetchWithSession): number {
-  let at = buffer.writeInt32BE(CONSUMER, start);
+function writeHead(buffer: Buffer, fetch: FetchWithSession): number {
+  let at = buffer.writeInt32BE(CONSUMER, 0);
   at = buffer.writeInt32BE(fetch.maxWaitMs, at);
   at = buffer.writeInt32BE(MIN_BYTES, at);
   at = buffer.writeInt32BE(fetch.maxBytes, at);
@@ -71,7 +69,7 @@ function writeHead(buffer: Buffer, start: number, fetch: FetchWithSession): numb
 }
 
 /** Writes the length of a string, and then the string. */
-export function writeName(buffer: Buffer, start: number, name: string): number {
+function writeName(buffer: Buffer, start: number, name: string): number {
   const bytes = buffer.write(name, start + 2);
   buffer.writeInt16BE(bytes, start);
   return start + 2 + bytes;

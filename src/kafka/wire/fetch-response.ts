@@ -1,9 +1,5 @@
 /** The layout of a Fetch response, version 11. */
 
-import { MessageReader } from "./flexible.ts";
-
-const THROTTLE_BYTES = 4;
-
 export interface RecordSet {
   readonly topic: string;
   readonly partition: number;
@@ -27,34 +23,46 @@ export interface FetchedSet extends RecordSet {
 export interface FetchResponse {
   /** Kafka's error code; 0 if there is no error. */
   readonly errorCode: number;
+  readonly throttleTimeMs: number;
   /** 0 if the broker has not opened a session. */
   readonly sessionId: number;
   readonly sets: readonly FetchedSet[];
 }
 
-/** Reads a response of version 11. Records stay encoded, as views of the response. */
-export function readFetchResponse(payload: Buffer): FetchResponse {
-  const reader = new MessageReader(payload, THROTTLE_BYTES);
-  const errorCode = reader.int16();
-  const sessionId = reader.int32();
-  const sets = reader.plainArray(() => {
-    const topic = reader.plainString() ?? "";
-    return reader.plainArray(() => readSet(reader, topic, payload));
-  });
-  return { errorCode, sessionId, sets: sets.flat() };
+/** The part of a reader that is needed here. It throws past the end of the response. */
+interface FieldReader {
+  readInt16(): number;
+  readInt32(): number;
+  readInt64(): bigint;
+  readString(isCompact: boolean): string;
+  readBytes(isCompact: boolean): Buffer;
+  skip(bytes: number): unknown;
 }
 
-function readSet(reader: MessageReader, topic: string, payload: Buffer): FetchedSet {
-  const partition = reader.int32();
-  const errorCode = reader.int16();
-  const end = reader.int64();
+/** Reads a response of version 11. Records stay encoded, as views of the response. */
+export function readFetchResponse(reader: FieldReader): FetchResponse {
+  const throttleTimeMs = reader.readInt32();
+  const errorCode = reader.readInt16();
+  const sessionId = reader.readInt32();
+  const sets: FetchedSet[] = [];
+  for (let topics = reader.readInt32(); topics > 0; topics -= 1) {
+    const topic = reader.readString(false);
+    for (let left = reader.readInt32(); left > 0; left -= 1) sets.push(readSet(reader, topic));
+  }
+  return { throttleTimeMs, errorCode, sessionId, sets };
+}
+
+function readSet(reader: FieldReader, topic: string): FetchedSet {
+  const partition = reader.readInt32();
+  const errorCode = reader.readInt16();
+  const end = Number(reader.readInt64());
   reader.skip(8 + 8); // last stable offset, log start offset
-  const aborted = reader.plainArray(() => {
-    const producerId = `${payload.readBigInt64BE(reader.skip(8))}`;
-    return { producerId, firstOffset: `${payload.readBigInt64BE(reader.skip(8))}` };
-  });
+  const aborted: AbortedTransaction[] = [];
+  for (let left = reader.readInt32(); left > 0; left -= 1)
+    aborted.push({
+      producerId: `${reader.readInt64()}`,
+      firstOffset: `${reader.readInt64()}`,
+    });
   reader.skip(4); // preferred read replica
-  const bytes = Math.max(0, reader.int32());
-  const records = payload.subarray(reader.skip(bytes), reader.at);
-  return { topic, partition, errorCode, end, aborted, records };
+  return { topic, partition, errorCode, end, aborted, records: reader.readBytes(false) };
 }

@@ -109,7 +109,7 @@ export class FetchedRecord implements IncomingRecord {
 
 const NO_HEADERS: RecordHeaders = [];
 
-/** A message from a message set of Kafka before 0.11, as decoded by kafkajs. Such messages have no headers. */
+/** A message from a message set of Kafka before 0.11, (`message-set.ts`). Such messages have no headers. */
 export interface OldMessage {
   readonly offset: string;
   readonly timestamp: string;

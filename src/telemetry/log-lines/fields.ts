@@ -91,9 +91,7 @@ export const LOG_FIELDS = {
   key: { type: "string", meaning: "Name of the trait that an audience sets." },
   lastOffset: { type: "number" },
   members: { type: "number" },
-  message: { type: "string" },
   messageId: { type: "string" },
-  namespace: { type: "string" },
   node: { type: "string" },
   offset: { type: "number" },
   offsetMs: {
@@ -123,9 +121,6 @@ export const LOG_FIELDS = {
   received: { type: "number" },
   records: { type: "number" },
   removed: { type: "number" },
-  replacements: {
-    type: "strings",
-  },
   request: { type: "string" },
   requests: {
     type: "objects",

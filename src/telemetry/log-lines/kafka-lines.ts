@@ -3,12 +3,6 @@
 import type { LineTable } from "./line-spec.ts";
 
 export const KAFKA_LINES = {
-  "kafka.driver": {
-    levels: ["info"],
-    meaning: "The version of kafkajs in use.",
-    action: null,
-    fields: ["version", "replacements"],
-  },
   "kafka.waiting": {
     levels: ["warn"],
     meaning: "No broker was usable at startup. Connecting is retried for `kafka.startTimeout`.",
@@ -34,13 +28,6 @@ export const KAFKA_LINES = {
       "See [The brokers throttle the " +
       "process](troubleshooting.md#the-brokers-throttle-the-process).",
     fields: ["broker", "request", "throttleMs", "sumMs"],
-  },
-  "kafka.client": {
-    levels: ["debug", "warn"],
-    meaning: "kafkajs logged a line.",
-    action: "Look for lines about an unreachable broker.",
-    fields: ["namespace", "message"],
-    optional: ["error"],
   },
   "kafka.consumer.restarting": {
     levels: ["debug", "warn"],

@@ -3,33 +3,26 @@
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type * as Kafkajs from "kafkajs";
 
-import { loadKafkajs, type Replacement } from "../../../src/kafka/kafkajs/load-kafkajs.ts";
+import { fetch } from "../../../src/kafka/broker/requests.ts";
+import { Brokers } from "../../../src/kafka/cluster/brokers.ts";
+import { Clients } from "../../../src/kafka/cluster/connection.ts";
+import { createLog } from "../../../src/telemetry/log.ts";
 
 const [broker = "", topicPrefix = "", filePrefix = ""] = process.argv.slice(2);
 
-let records = Promise.withResolvers<Buffer>();
-
-const capture: Replacement = {
-  name: "capture",
-  module: "src/protocol/requests/fetch/v4/decodeMessages.js",
-  replace: () => async (decoder: { buffer: Buffer; offset: number }) => {
-    const bytes = Math.max(0, decoder.buffer.readInt32BE(decoder.offset));
-    const start = decoder.offset + 4;
-    decoder.offset = start + bytes;
-    if (bytes > 0) records.resolve(Buffer.from(decoder.buffer.subarray(start, start + bytes)));
-    return [];
-  },
-};
-
-const { Kafka } = loadKafkajs("2.2.4", [capture]).exports as typeof Kafkajs;
-const kafka = new Kafka({ brokers: [broker], clientId: "capture" });
+const sizes = { sessionTimeoutMs: 45_000, recordMaxBytes: () => 1_000_000 };
+const connection = { brokers: [broker], clientId: "capture", tls: null, sasl: null, ...sizes };
+const client = new Clients(connection, createLog("error")).create();
+const brokers = new Brokers(client);
+const whole = { sessionId: 0, sessionEpoch: -1, maxWaitMs: 100, maxBytes: 100_000_000 };
 for (const codec of ["none", "gzip", "snappy", "lz4", "zstd"]) {
-  records = Promise.withResolvers<Buffer>();
-  const consumer = kafka.consumer({ groupId: `${topicPrefix}${codec}`, maxWaitTimeInMs: 100 });
-  await consumer.subscribe({ topics: [topicPrefix + codec], fromBeginning: true });
-  await consumer.run({ autoCommit: false, eachBatch: async () => {} });
-  writeFileSync(join(import.meta.dirname, `${filePrefix}${codec}.bin`), await records.promise);
-  await consumer.disconnect();
+  const topic = topicPrefix + codec;
+  const [found] = (await brokers.metadata([topic])).topics;
+  const leader = await brokers.leader(found?.partitions[0]?.leaderId ?? -1);
+  const requested = [{ topic, partition: 0, offset: 0, maxBytes: whole.maxBytes }];
+  const { sets } = await leader.send(fetch({ ...whole, requested, forgotten: [] }));
+  const file = join(import.meta.dirname, `${filePrefix}${codec}.bin`);
+  writeFileSync(file, sets[0]?.records ?? "");
 }
+client.destroy();

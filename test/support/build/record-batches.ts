@@ -1,4 +1,4 @@
-// Record batches for the tests of the decoder, and the decoder without kafkajs.
+// Record batches for the tests of the decoder, and the decoder.
 
 import { crc32c } from "@node-rs/crc32";
 
@@ -13,9 +13,14 @@ import { compressed } from "./compressed-batch.ts";
 /** The batch that the encoder writes for the messages, compressed in the way of other producers. */
 export async function encodeBatch(
   messages: readonly OutgoingMessage[],
-  options: { readonly compression?: number; readonly baseOffset?: number } = {},
+  options: {
+    readonly compression?: number;
+    readonly baseOffset?: number;
+    readonly producerId?: number;
+  } = {},
 ): Promise<Buffer> {
-  const ids = { producerId: -1, producerEpoch: 0, firstSequence: 0, nowMs: 1_700_000_000_000 };
+  const { producerId = -1 } = options;
+  const ids = { producerId, producerEpoch: 0, firstSequence: 0, nowMs: 1_700_000_000_000 };
   const produce = {
     acks: -1,
     timeout: 1000,
@@ -81,7 +86,6 @@ export const ALL_WANTED: Wanted = {
 };
 
 export async function decodedRecords(records: Buffer): Promise<readonly FetchedRecord[]> {
-  const unexpected = () => Promise.reject(new Error("taken for an old message set"));
-  const messages = await decodeRecords(records, ALL_WANTED, unexpected);
+  const messages = await decodeRecords(records, ALL_WANTED);
   return messages as readonly FetchedRecord[];
 }

@@ -3,15 +3,15 @@
  * to a fetch when the test calls for it.
  */
 
+import { AssignerProtocol } from "kafkajs";
+import type { Request } from "../../../src/kafka/broker/request.ts";
+import type { SharedConnections } from "../../../src/kafka/broker/shared-connections.ts";
 import type { LeaderTable } from "../../../src/kafka/cluster/leader-table.ts";
 import type { Cursor } from "../../../src/kafka/fetch/cursor.ts";
 import type { FetchSources } from "../../../src/kafka/fetch/sources.ts";
 import { encodeSubscription } from "../../../src/kafka/group/assignment.ts";
 import { GroupWatch } from "../../../src/kafka/group/group-watch.ts";
 import type { GroupWorld as World } from "../../../src/kafka/group/member.ts";
-import { AssignerProtocol } from "../../../src/kafka/kafkajs/kafkajs.ts";
-import type { SharedConnections } from "../../../src/kafka/kafkajs/shared-connections.ts";
-import { COMMIT, HEARTBEAT } from "../../../src/kafka/wire/request-kinds.ts";
 import { fetchedBatch } from "./fetched-batch.ts";
 
 export const TOPIC = "t";
@@ -19,15 +19,15 @@ const PARTITION = 0;
 const CLIENT_ID = "switchyard";
 const ADDRESS = { host: "a", port: 9092 };
 
-interface DirectRequest {
-  readonly apiKey: number;
-  encode(roomBytes: number): Buffer;
+/** The arguments of OffsetCommit. */
+interface CommittedTopic {
+  readonly partitions: readonly { readonly committedOffset: bigint }[];
 }
 
 /** The group's coordinator, which records the requests that it receives. */
 class Coordinator {
   readonly commits: number[] = [];
-  /** The names of the requests that kafkajs encodes, in order. */
+  /** The names of the requests other than heartbeats and commits, in order. */
   readonly requests: string[] = [];
   heartbeats = 0;
   /** The member IDs with which this process has joined. */
@@ -44,20 +44,33 @@ class Coordinator {
   onHeartbeat: () => void | Promise<void> = () => undefined;
   onCommit: () => Promise<void> = async () => undefined;
 
-  async request(name: string, options: { readonly memberId?: string }): Promise<object> {
+  async request({ kind, args }: Request<unknown>): Promise<object> {
+    const name = kind.apiName;
+    if (name === "OffsetCommit") return await this.#commit(args[4] as readonly CommittedTopic[]);
+    if (name === "Heartbeat") {
+      this.heartbeats += 1;
+      await this.onHeartbeat();
+      return { errorCode: 0 };
+    }
     this.requests.push(name);
-    if (name === "JoinGroup") return await this.#join(options.memberId ?? "");
+    if (name === "JoinGroup") return await this.#join(`${args[3]}`);
     if (name === "SyncGroup") return await this.#sync();
-    const offset = `${this.commits.at(-1) ?? 0}`;
-    const partitions = this.partitions.map((partition) => {
-      return { partition, offset, metadata: "", errorCode: 0 };
+    const committedOffset = BigInt(this.commits.at(-1) ?? 0);
+    const partitions = this.partitions.map((partitionIndex) => {
+      return { partitionIndex, committedOffset, metadata: "", errorCode: 0 };
     });
-    return { errorCode: 0, responses: [{ topic: TOPIC, partitions }] };
+    return { groups: [{ errorCode: 0, topics: [{ name: TOPIC, partitions }] }] };
   }
 
   async open(): Promise<object> {
     const any = { minVersion: 0, maxVersion: 99 };
-    return { versions: { [COMMIT.apiKey]: any, [HEARTBEAT.apiKey]: any } };
+    return { versions: { 8: any, 12: any } };
+  }
+
+  async #commit(topics: readonly CommittedTopic[]): Promise<object> {
+    await this.onCommit();
+    this.commits.push(Number(topics[0]?.partitions[0]?.committedOffset));
+    return { topics: [] };
   }
 
   async #join(memberId: string): Promise<object> {
@@ -66,34 +79,19 @@ class Coordinator {
     const uuid = "0b0f2c1e-6f0d-4b43-9d0b-3a0d7c0f6a51";
     const own = `${CLIENT_ID}-${uuid}`;
     if (memberId === "") return { errorCode: 79, memberId: own, members: [] };
-    const leaderId = this.hasNoLeader ? "" : this.isLeader ? own : `another-${uuid}`;
-    const memberMetadata = encodeSubscription([TOPIC]);
-    const other = { memberId: `${own.slice(0, -1)}2`, memberMetadata: this.otherSubscription };
-    const members = this.isLeader ? [{ memberId: own, memberMetadata }, other] : [];
-    return { errorCode: 0, generationId: 1, leaderId, memberId, members };
+    const leader = this.hasNoLeader ? "" : this.isLeader ? own : `another-${uuid}`;
+    const metadata = encodeSubscription([TOPIC]);
+    const other = { memberId: `${own.slice(0, -1)}2`, metadata: this.otherSubscription };
+    const members = this.isLeader ? [{ memberId: own, metadata }, other] : [];
+    return { errorCode: 0, generationId: 1, leader, memberId, members };
   }
 
   async #sync(): Promise<object> {
     await this.onSync();
     const userData = Buffer.alloc(0);
     const assignment = { [TOPIC]: [...this.partitions] };
-    const memberAssignment = AssignerProtocol.MemberAssignment.encode({
-      version: 0,
-      assignment,
-      userData,
-    });
-    return { errorCode: 0, memberAssignment };
-  }
-
-  async sendDirect(request: DirectRequest): Promise<object> {
-    if (request.apiKey === COMMIT.apiKey) {
-      await this.onCommit();
-      this.commits.push(committedIn(request.encode(0)));
-    } else {
-      this.heartbeats += 1;
-      await this.onHeartbeat();
-    }
-    return { errorCode: 0 };
+    const options = { version: 0, assignment, userData };
+    return { errorCode: 0, assignment: AssignerProtocol.MemberAssignment.encode(options) };
   }
 }
 
@@ -183,13 +181,4 @@ export class GroupWorld {
       detach: () => this.cursors.delete(cursor),
     });
   }
-}
-
-/** The offset of the first partition in a commit. */
-function committedIn(request: Buffer): number {
-  const textBytes = (at: number): number => 2 + request.readInt16BE(at);
-  let at = textBytes(0) + 4;
-  at += textBytes(at) + 4;
-  at += textBytes(at) + 4 + 4;
-  return Number(request.readBigInt64BE(at));
 }

@@ -1,21 +1,17 @@
-/**
- * Enables kafkajs' own producer to compress, because Switchyard does not compress batches and registers no codec for
- * that.
- */
+/** Gives kafkajs, which can only use gzip by itself, all codecs, in both directions. */
 
-import { loadInternal } from "../../../src/kafka/kafkajs/kafkajs.ts";
+import { CompressionCodecs } from "kafkajs";
+
 import { CODECS } from "../../../src/kafka/wire/codecs.ts";
 import { COMPRESSIONS } from "../build/compressed-batch.ts";
 
 export function registerCompressions(): void {
-  const { CompressionCodecs } = loadInternal("index.js") as {
-    readonly CompressionCodecs: Record<number, () => unknown>;
-  };
+  const codecs = CompressionCodecs as Record<number, () => unknown>;
   for (const [type, compress] of Object.entries(COMPRESSIONS)) {
     const codec = {
       ...CODECS[Number(type)],
       compress: ({ buffer }: { readonly buffer: Buffer }) => compress(buffer),
     };
-    CompressionCodecs[Number(type)] = () => codec;
+    codecs[Number(type)] = () => codec;
   }
 }

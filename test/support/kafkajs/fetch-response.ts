@@ -8,6 +8,9 @@ const END = [0, 0, 0, 0, 0, 0, 0x10, 0];
  * @param others the records of the second topic's first partition
  * @param errorCode the error code of the last partition
  */
+import { Reader } from "@platformatic/kafka";
+
+import { BoundedReader } from "../../../src/kafka/broker/bounded-reader.ts";
 export function fetchResponse(
   records: Buffer,
   others: Buffer = Buffer.alloc(0),
@@ -43,3 +46,5 @@ export function fetchResponse(
     ...topic("second", others, records, errorCode),
   ]);
 }
+
+export const readerOf = (payload: Buffer): BoundedReader => BoundedReader.at(Reader.from(payload));

@@ -4,16 +4,15 @@
  */
 
 import type { OutgoingRecord } from "../../../src/domain/record.ts";
+import type { Address } from "../../../src/kafka/broker/address.ts";
+import type { Request } from "../../../src/kafka/broker/request.ts";
 import type { Clients } from "../../../src/kafka/cluster/connection.ts";
-import type { Address } from "../../../src/kafka/kafkajs/address.ts";
-import type { Broker } from "../../../src/kafka/kafkajs/internals.ts";
 import { KafkaProducer } from "../../../src/kafka/produce/producer.ts";
 
 export const NODES = [1, 2] as const;
 const KNOWN_BATCHES = 5;
 const OUT_OF_ORDER = 45;
 const UNKNOWN_TOPIC = 3;
-const API = { Produce: 0, Metadata: 3, InitProducerId: 22 };
 
 /** How a node handles a partition's batch. */
 export interface FinalState {
@@ -43,16 +42,12 @@ interface PartitionData {
   readonly messages: readonly OutgoingRecord[];
 }
 
-interface Request {
-  readonly apiKey: number;
-  readonly options: {
-    readonly acks: number;
-    readonly topics: readonly string[];
-    readonly topicData: readonly {
-      readonly topic: string;
-      readonly partitions: readonly PartitionData[];
-    }[];
-  };
+interface Produced {
+  readonly acks: number;
+  readonly topicData: readonly {
+    readonly topic: string;
+    readonly partitions: readonly PartitionData[];
+  }[];
 }
 
 export class NumberingCluster {
@@ -83,7 +78,7 @@ export class NumberingCluster {
 
   constructor() {
     const client = {
-      shared: { any: (send: (broker: Broker) => unknown) => send(this.#broker(NODES[0])) },
+      shared: { any: (send: (broker: object) => unknown) => send(this.#broker(NODES[0])) },
       createBroker: ({ host }: Address) => this.#broker(Number(host.replace("node-", ""))),
       destroy: () => undefined,
     };
@@ -117,71 +112,67 @@ export class NumberingCluster {
     );
   }
 
-  #broker(nodeId: number): Broker {
+  #broker(nodeId: number): object {
     let isUp = false;
-    return {
-      versions: null,
-      isConnected: () => isUp,
-      connect: async () => {
+    const broker = {
+      versions: {},
+      open: async () => {
+        if (isUp) return broker;
         this.connecting += 1;
         await this.reachable.get(nodeId);
         this.connecting -= 1;
         isUp = true;
+        return broker;
       },
-      disconnect: () => {
+      close: () => {
         isUp = false;
-        return Promise.resolve();
       },
-      protocolOf: (name, options) => ({
-        request: { apiKey: API[name as keyof typeof API], options },
-        response: { decode: () => Promise.resolve() },
-      }),
-      connectionPool: {
-        host: "broker",
-        port: 9092,
-        pool: [],
-        send: ({ request }) => this.#respond(nodeId, request as unknown as Request),
-      },
+      leave: () => undefined,
+      send: (request: Request<unknown>) => this.#respond(nodeId, request),
     };
+    return broker;
   }
 
-  async #respond(nodeId: number, { apiKey, options }: Request): Promise<unknown> {
-    if (apiKey === API.Metadata) return this.#metadata(options.topics);
-    if (apiKey === API.InitProducerId) {
+  async #respond(nodeId: number, { kind, args }: Request<unknown>): Promise<unknown> {
+    if (kind.apiName === "Metadata") return this.#metadata(args[0] as readonly string[]);
+    if (kind.apiName === "InitProducerId") {
       if (this.idFailures > 0) {
         this.idFailures -= 1;
         throw new Error("no id now");
       }
       this.ids += 1;
-      return { errorCode: 0, producerId: `${this.ids}`, producerEpoch: 0 };
+      return { errorCode: 0, producerId: BigInt(this.ids), producerEpoch: 0 };
     }
-    if (apiKey !== API.Produce) throw new Error(`an unexpected request: ${apiKey}`);
+    if (kind.apiName !== "Produce") throw new Error(`an unexpected request: ${kind.apiName}`);
+    const options = args[0] as Produced;
     this.acks.add(options.acks);
     const finalState = this.finalStates.get(nodeId)?.shift() ?? {};
-    const topics = options.topicData.map(({ topic, partitions }) => ({
-      topicName: topic,
-      partitions: partitions.flatMap((data) => {
+    const responses = options.topicData.map(({ topic, partitions }) => ({
+      name: topic,
+      partitionResponses: partitions.flatMap((data) => {
         const errorCode = finalState.isIgnored ? 0 : this.#take(data);
         if (finalState.isSkipped) return [];
-        return { partition: data.partition, errorCode: finalState.errorCode ?? errorCode };
+        return {
+          index: data.partition,
+          errorCode: finalState.errorCode ?? errorCode,
+          logAppendTimeMs: -1n,
+        };
       }),
     }));
     await finalState.after;
     if (finalState.isCut) throw new Error("the connection is closed");
-    return { topics };
+    return { responses };
   }
 
   #metadata(topics: readonly string[]): unknown {
     this.metadataRequests += 1;
     return {
       brokers: NODES.map((nodeId) => ({ nodeId, host: `node-${nodeId}`, port: 9092 })),
-      topicMetadata: topics.map((topic) => ({
-        topic,
-        topicErrorCode: this.isTopicMissing ? UNKNOWN_TOPIC : 0,
-        partitionMetadata: (this.isTopicMissing ? [] : this.leaders).map((leader, partitionId) => ({
-          partitionId,
-          leader,
-          replicas: [],
+      topics: topics.map((name) => ({
+        name,
+        errorCode: this.isTopicMissing ? UNKNOWN_TOPIC : 0,
+        partitions: (this.isTopicMissing ? [] : this.leaders).map((leaderId, partitionIndex) => ({
+          ...{ partitionIndex, leaderId, replicaNodes: [], isrNodes: [] },
         })),
       })),
     };

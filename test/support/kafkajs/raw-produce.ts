@@ -1,10 +1,13 @@
 /** Writes record batches unchanged, even invalid ones, like a foreign producer. */
 
+import { produceV7 } from "@platformatic/kafka";
+import { encodedRequest } from "../../../src/kafka/broker/request.ts";
 import { Brokers } from "../../../src/kafka/cluster/brokers.ts";
 import { Clients } from "../../../src/kafka/cluster/connection.ts";
-import { sendRequest } from "../../../src/kafka/kafkajs/internals.ts";
 import type { KafkaConnection } from "../../../src/kafka/port.ts";
 import { createLog } from "../../../src/telemetry/log.ts";
+
+const PRODUCE = { apiKey: 0, apiName: "Produce", versions: [7] };
 
 /** @throws Error if the broker rejects the batch. */
 export async function rawProduce(
@@ -16,19 +19,14 @@ export async function rawProduce(
   const client = new Clients(connection, createLog("error")).create();
   const brokers = new Brokers(client);
   try {
-    const { topicMetadata } = await brokers.metadata([topic]);
-    const found = topicMetadata[0]?.partitionMetadata.find((one) => one.partitionId === partition);
-    const broker = await brokers.leader(found?.leader ?? -1);
-    const payload = await sendRequest<Buffer>(broker, {
-      request: {
-        ...{ apiKey: 0, apiVersion: 7, apiName: "Produce" },
-        expectResponse: () => true,
-        encode: async () => ({ buffer: request(topic, partition, batch) }),
-      },
-      response: { decode: async (buffer: Buffer) => buffer },
-    });
-    // The response has one topic with its name and one partition with its number, followed by the error code.
-    const errorCode = payload.readInt16BE(4 + 2 + Buffer.byteLength(topic) + 4 + 4);
+    const { topics } = await brokers.metadata([topic]);
+    const found = topics[0]?.partitions.find((one) => one.partitionIndex === partition);
+    const broker = await brokers.leader(found?.leaderId ?? -1);
+    const encode = () => request(topic, partition, batch);
+    const { responses } = await broker.send(
+      encodedRequest(PRODUCE, null, encode, produceV7.parseResponse),
+    );
+    const errorCode = responses[0]?.partitionResponses[0]?.errorCode;
     if (errorCode !== 0) throw new Error(`the broker refuses the batch: ${errorCode}`);
   } finally {
     brokers.close();

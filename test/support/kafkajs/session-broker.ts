@@ -94,10 +94,10 @@ export class SessionBroker {
       partitions.delete(key);
       partitions.set(key, cached);
     }
-    return { response: { errorCode: 0, sessionId, sets }, looked };
+    return { response: { throttleTimeMs: 0, errorCode: 0, sessionId, sets }, looked };
   }
 }
 
 function failed(errorCode: number) {
-  return { response: { errorCode, sessionId: 0, sets: [] }, looked: [] };
+  return { response: { throttleTimeMs: 0, errorCode, sessionId: 0, sets: [] }, looked: [] };
 }

@@ -3,17 +3,19 @@
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type * as Kafkajs from "kafkajs";
+import {
+  AclOperationTypes,
+  AclPermissionTypes,
+  AclResourceTypes,
+  Kafka as KafkajsClient,
+  ResourcePatternTypes,
+} from "kafkajs";
 
 import type { Grant } from "../../../src/domain/permissions.ts";
-import { Kafka as KafkajsClient, loadInternal } from "../../../src/kafka/kafkajs/kafkajs.ts";
 import type { chooseJava } from "../../../tools/kafka/choose.ts";
 import { freePort } from "../../../tools/kafka/free-port.ts";
 import { killBroker, prepareBroker, startBroker } from "../../../tools/kafka/java.ts";
 
-// The copy of kafkajs that the program loads, because a second copy cannot be loaded next to it.
-const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } =
-  loadInternal("index.js") as typeof Kafkajs;
 const LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule";
 const never = new AbortController().signal;
 

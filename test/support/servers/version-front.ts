@@ -93,7 +93,7 @@ function eachFrame(take: (frame: Buffer) => void): (chunk: Buffer) => void {
   };
 }
 
-/** The response in versions 0 to 2, which kafkajs requests: an error, then a list with three numbers each. */
+/** The response in versions 0 to 2, which are requested: an error, then a list with three numbers each. */
 function rewritten(frame: Buffer, accepts: VersionFront["accepts"]): Buffer {
   const count = frame.readInt32BE(10);
   const listed = Array.from({ length: count }, (_, at) => frame.subarray(14 + at * 6, 20 + at * 6));

@@ -17,9 +17,9 @@ test("each partition that a process reads goes to one that reads it, equally, an
       const dealt = (all: typeof own) => {
         const { assignments } = shareOut(all, "switchyard", partitions);
         return new Map(
-          assignments.map(({ memberId, memberAssignment }) => [
+          assignments.map(({ memberId, assignment }) => [
             memberId,
-            Object.entries(readAssignment(memberAssignment, TOPICS)).flatMap(([topic, of]) =>
+            Object.entries(readAssignment(assignment, TOPICS)).flatMap(([topic, of]) =>
               of.map((partition) => `${topic}/${partition}`),
             ),
           ]),

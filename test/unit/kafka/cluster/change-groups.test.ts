@@ -1,6 +1,7 @@
 // Commits for groups, and the deletion of groups, with coordinators whose responses each test specifies.
 
 import { expect, test } from "vitest";
+import type { Request } from "../../../../src/kafka/broker/request.ts";
 import type { Brokers } from "../../../../src/kafka/cluster/brokers.ts";
 import { commitOffsets, deleteGroup } from "../../../../src/kafka/cluster/change-topics.ts";
 
@@ -11,17 +12,12 @@ const UNKNOWN_MEMBER = 25;
 /** Creates coordinators that respond with `codes` in turn. */
 function world(codes: readonly number[]) {
   const left = [...codes];
-  const sent: { readonly name: string; readonly options: unknown }[] = [];
+  const sent: { readonly name: string; readonly args: readonly unknown[] }[] = [];
   const coordinator = {
-    protocolOf: (name: string, options: object) => {
-      sent.push({ name, options });
-      return { request: {}, response: { decode: async () => undefined } };
-    },
-    connectionPool: {
-      send: async () => {
-        const errorCode = left.shift() ?? 0;
-        return { results: [{ errorCode }], responses: [{ partitions: [{ errorCode }] }] };
-      },
+    send: async ({ kind, args }: Request<unknown>) => {
+      sent.push({ name: kind.apiName, args });
+      const errorCode = left.shift() ?? 0;
+      return { results: [{ errorCode }], topics: [{ partitions: [{ errorCode }] }] };
     },
   };
   const brokers = { coordinator: async () => coordinator };
@@ -33,10 +29,9 @@ const offsets = [{ partition: 0, offset: 5, metadata: "m" }];
 test("a commit is sent to the coordinator", async () => {
   const { sent, brokers } = world([0]);
   await commitOffsets(brokers, "g", "t", offsets);
-  const partitions = [{ partition: 0, offset: "5", metadata: "m" }];
-  const topics = [{ topic: "t", partitions }];
-  const options = { groupId: "g", groupGenerationId: -1, memberId: "", topics };
-  expect(sent).toEqual([{ name: "OffsetCommit", options }]);
+  const offset = { committedOffset: 5n, committedLeaderEpoch: -1, committedMetadata: "m" };
+  const topics = [{ name: "t", partitions: [{ partitionIndex: 0, ...offset }] }];
+  expect(sent).toEqual([{ name: "OffsetCommit", args: ["g", -1, "", null, topics] }]);
 });
 
 test("a commit for a group with members is rejected", async () => {
@@ -49,7 +44,7 @@ test("a commit for a group with members is rejected", async () => {
 test("a group is deleted at its coordinator, and a missing one is as good as deleted", async () => {
   const { sent, brokers } = world([NOT_FOUND]);
   await deleteGroup(brokers, "g");
-  expect(sent).toEqual([{ name: "DeleteGroups", options: ["g"] }]);
+  expect(sent).toEqual([{ name: "DeleteGroups", args: [["g"]] }]);
 });
 
 test("a group with members is not deleted", async () => {

@@ -1,4 +1,4 @@
-// The rows of the table. The errors are those of kafkajs and Node with a real broker.
+// The rows of the table. The errors are those of connections and of Node with a real broker.
 
 import { expect, test } from "vitest";
 
@@ -14,15 +14,13 @@ const TOKEN: KafkaSasl = {
 
 function failure(name: string, message: string, more: object = {}): Error {
   const inner = Object.assign(new Error(message), { name, ...more });
-  return Object.assign(new Error(message, { cause: inner }), {
-    name: "KafkaJSNumberOfRetriesExceeded",
-  });
+  return new Error(message, { cause: inner });
 }
-const refused = (message: string) => failure("KafkaJSSASLAuthenticationError", message);
-const protocol = (type: string) => failure("KafkaJSProtocolError", "m", { type });
+const refused = (message: string) => failure("AuthenticationError", message);
+const protocol = (type: string) => failure("KafkaError", "m", { type });
 const connection = (code: string, message = "m") =>
-  failure("KafkaJSConnectionError", `Connection error: ${message}`, { code });
-const closed = failure("KafkaJSConnectionClosedError", "Closed connection");
+  failure("ConnectionError", `Connection error: ${message}`, { code });
+const closed = failure("ConnectionClosedError", "Closed connection");
 const tooNew = failure(
   "NoCommonVersionError",
   "The broker a:1 accepts version 4 of the request X.",

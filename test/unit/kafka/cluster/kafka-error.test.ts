@@ -12,22 +12,21 @@ function error(fields: { name?: string; type?: string; retriable?: boolean }, ca
 
 describe("the problem that an error means", () => {
   test.each([
-    [error({ name: "KafkaJSConnectionError" }), "outage"],
-    [error({ name: "KafkaJSRequestTimeoutError" }), "outage"],
-    [error({ name: "KafkaJSLockTimeout", retriable: false }), "outage"],
+    [error({ name: "ConnectionError" }), "outage"],
+    [error({ name: "RequestTimeoutError" }), "outage"],
     [error({ name: "TokenError" }), "outage"],
     [error({ type: "LEADER_NOT_AVAILABLE", retriable: true }), "outage"],
-    [error({ type: "GROUP_LOAD_IN_PROGRESS", retriable: true }), "outage"],
-    [error({}, error({ name: "KafkaJSConnectionError" })), "outage"],
+    [error({ type: "COORDINATOR_LOAD_IN_PROGRESS", retriable: true }), "outage"],
+    [error({}, error({ name: "ConnectionError" })), "outage"],
     [error({ type: "REBALANCE_IN_PROGRESS", retriable: false }), "rebalance"],
     [error({ type: "UNKNOWN_MEMBER_ID", retriable: false }), "rebalance"],
     [error({}, error({}, error({ type: "UNKNOWN_TOPIC_OR_PARTITION", retriable: true }))), "fatal"],
     [error({ type: "TOPIC_AUTHORIZATION_FAILED" }), "fatal"],
     [error({ type: "GROUP_AUTHORIZATION_FAILED" }), "fatal"],
-    [error({ name: "KafkaJSSASLAuthenticationError" }), "fatal"],
+    [error({ name: "AuthenticationError" }), "fatal"],
     [error({ name: "CorruptBatchError", retriable: false }), "fatal"],
     [new TypeError("Cannot read properties of undefined"), "unknown"],
-    [error({ type: "UNKNOWN", retriable: false }), "unknown"],
+    [error({ type: "UNKNOWN_SERVER_ERROR", retriable: false }), "unknown"],
     ["no error at all", "unknown"],
   ])("%s", (given, healthProblem) => {
     expect(errorKind(given)).toBe(healthProblem);

@@ -14,6 +14,10 @@ const NOT_AVAILABLE = 15;
 const NOT_COORDINATOR = 16;
 const FORBIDDEN = 30;
 
+function existing(name: string) {
+  return { name, errorCode: 0, partitions: [{ partitionIndex: 0, leaderId: 1 }] };
+}
+
 /** Queries the offsets of two groups. The coordinator's responses are error codes, of which the last one is repeated. */
 async function query(codes: readonly number[]) {
   vi.useFakeTimers({ toFake: ["performance"] });
@@ -21,9 +25,7 @@ async function query(codes: readonly number[]) {
   let queries = 0;
   const brokers = {
     metadata: async () => ({
-      topicMetadata: ["calls", "audiences"].map((topic) => ({
-        ...{ topic, topicErrorCode: 0, partitionMetadata: [{ partitionId: 0, leader: 1 }] },
-      })),
+      topics: ["calls", "audiences"].map(existing),
     }),
     coordinatorsOf: async () => new Map(),
     coordinator: async (groupId: string) => {
@@ -66,24 +68,19 @@ test("a missing permission is reported at once, also after an election", async (
 });
 
 test("groups whose offsets are read together are not queried on their own", async () => {
-  const partition = "02 00000000 0000000000000007 ffffffff 01 0000 00";
-  const ofRoute = `06 ${Buffer.from("route").toString("hex")} 02 06 ${Buffer.from("calls").toString("hex")}`;
-  const response = Buffer.from(
-    `00 00000000 02 ${ofRoute} ${partition} 00 0000 00 00`.replaceAll(" ", ""),
-    "hex",
-  );
+  const partitions = [
+    { partitionIndex: 0, committedOffset: 7n, metadata: "", errorCode: 0 },
+    { partitionIndex: 1, committedOffset: -1n, metadata: "", errorCode: 0 },
+  ];
+  const group = { groupId: "route", errorCode: 0, topics: [{ name: "calls", partitions }] };
+  const unreadable = { ...group, groupId: "audience", errorCode: NOT_COORDINATOR };
   const alone: string[] = [];
   const brokers = {
     metadata: async (topics: readonly string[]) => ({
-      topicMetadata: topics.map((topic) => ({
-        ...{ topic, topicErrorCode: 0, partitionMetadata: [{ partitionId: 0, leader: 1 }] },
-      })),
+      topics: topics.map(existing),
     }),
-    coordinatorsOf: async () => new Map([["route", 1]]),
-    leader: async () => ({
-      versions: { 9: { minVersion: 1, maxVersion: 9 } },
-      connectionPool: { host: "h", port: 1, send: async () => response },
-    }),
+    coordinatorsOf: async () => new Map(["route", "audience"].map((name) => [name, 1])),
+    leader: async () => ({ send: async () => ({ groups: [group, unreadable] }) }),
     coordinator: async (groupId: string) => {
       alone.push(groupId);
       throw protocolError(FORBIDDEN, groupId);

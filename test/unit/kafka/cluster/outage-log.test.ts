@@ -185,22 +185,3 @@ describe("problem", () => {
     expect(lines.lines).toHaveLength(300);
   });
 });
-
-describe("what kafkajs logs", () => {
-  const entry = (namespace: string, level: number, message: string) => ({
-    namespace,
-    level,
-    label: "",
-    log: { timestamp: "", logger: "kafkajs", message },
-  });
-  test.each([
-    ["Connection", 1, "Connection error: connect ECONNREFUSED", []],
-    ["RequestQueue", 1, "A response without a request", []],
-    ["Broker", 4, "Verified support", []],
-    ["SASLPlainAuthenticator", 1, "It failed", ["kafka.client"]],
-  ])("%s on level %i is seen or not", (namespace, level, message, seen) => {
-    outages.client(entry(namespace, level, message));
-    outages.client(entry(namespace, level, message));
-    expect(lines.seen).toEqual(seen);
-  });
-});

@@ -125,7 +125,7 @@ test("a failed commit is made again although nothing more is finished", async ()
 
 test("the last commit is made again while it fails, until it is made", async () => {
   vi.useFakeTimers();
-  failures = [failure("REQUEST_TIMED_OUT"), failure("NOT_COORDINATOR_FOR_GROUP")];
+  failures = [failure("REQUEST_TIMED_OUT"), failure("NOT_COORDINATOR")];
   committer.own(member, [partition("a", 0, { offset: 3, metadata: "" })]);
   const last = committer.commitLast(5_000);
   await vi.advanceTimersByTimeAsync(1_000);
@@ -148,8 +148,8 @@ test.each([
 });
 
 test.each([
-  ["GROUP_LOAD_IN_PROGRESS", 14, 12],
-  ["NOT_COORDINATOR_FOR_GROUP", 16, 12],
+  ["COORDINATOR_LOAD_IN_PROGRESS", 14, 12],
+  ["NOT_COORDINATOR", 16, 12],
   // Here, no broker is unreachable.
   ["GROUP_AUTHORIZATION_FAILED", 30, 4],
 ])(

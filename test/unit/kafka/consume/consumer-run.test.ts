@@ -3,6 +3,7 @@
 
 import { afterEach, expect, test, vi } from "vitest";
 import { CorruptBatchError } from "../../../../src/domain/corrupt-batch.ts";
+import { ConnectionClosedError } from "../../../../src/kafka/broker/errors.ts";
 import { LogEnds } from "../../../../src/kafka/cluster/log-ends.ts";
 import { CommitPace } from "../../../../src/kafka/consume/commit-pace.ts";
 import { ConsumerRun } from "../../../../src/kafka/consume/consumer-run.ts";
@@ -19,7 +20,7 @@ const CORRUPT = new CorruptBatchError("its length is 0", 10, {
 });
 const FORBIDDEN = typed("TOPIC_AUTHORIZATION_FAILED");
 const UNKNOWN = typed("UNKNOWN_TOPIC_OR_PARTITION");
-const CUT = Object.assign(new Error("closed"), { name: "KafkaJSConnectionClosedError" });
+const CUT = new ConnectionClosedError("closed");
 
 function typed(type: string): Error {
   return Object.assign(new Error(type), { type });
@@ -239,7 +240,7 @@ test("a topic that is gone for good ends the run, after what was finished is com
 
 test.each([
   ["a restarting broker does not know the topic", "UNKNOWN_TOPIC_OR_PARTITION"],
-  ["the leader has moved", "NOT_LEADER_FOR_PARTITION"],
+  ["the leader has moved", "NOT_LEADER_OR_FOLLOWER"],
   ["a broker is slow", "REQUEST_TIMED_OUT"],
 ])("no partition is given up because %s", async (_what, type) => {
   vi.useFakeTimers();

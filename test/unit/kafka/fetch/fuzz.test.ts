@@ -7,12 +7,11 @@ import { crc32c } from "@node-rs/crc32";
 import { expect, test } from "vitest";
 import { CorruptBatchError } from "../../../../src/domain/corrupt-batch.ts";
 import { DecodedBatch } from "../../../../src/kafka/fetch/fetched-batch.ts";
-import { messageSet } from "../../../../src/kafka/kafkajs/internals.ts";
 import { decodePartition } from "../../../../src/kafka/wire/decode-partition.ts";
 import { readFetchResponse } from "../../../../src/kafka/wire/fetch-response.ts";
 import { compressed, withRecords } from "../../../support/build/compressed-batch.ts";
 import { encodeBatch } from "../../../support/build/record-batches.ts";
-import { fetchResponse } from "../../../support/kafkajs/fetch-response.ts";
+import { fetchResponse, readerOf } from "../../../support/kafkajs/fetch-response.ts";
 
 /** Returns numbers below `end`. The same seed gives the same numbers. */
 type Pick = (end: number) => number;
@@ -94,8 +93,8 @@ async function readAll(payload: Buffer, from: number): Promise<number> {
   const wanted = { from, recordMaxBytes: MEBI, skipsCorrupt: false };
   const inflated = { bytes: 0 };
   let records = 0;
-  for (const set of readFetchResponse(payload).sets) {
-    const decoded = await decodePartition(set.records, set, wanted, { inflated, messageSet });
+  for (const set of readFetchResponse(readerOf(payload)).sets) {
+    const decoded = await decodePartition(set.records, set, wanted, inflated);
     const batch = new DecodedBatch(set, from, decoded);
     expect(batch.last === null || Number.isSafeInteger(batch.last)).toBe(true);
     for (let index = 0; index < batch.count; index += 1) {

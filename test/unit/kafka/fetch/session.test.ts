@@ -18,7 +18,7 @@ function set(topic: string, records: string, errorCode = 0): FetchedSet {
 }
 
 function response(sets: readonly FetchedSet[] = NONE, sessionId = 7, errorCode = 0): FetchResponse {
-  return { errorCode, sessionId, sets };
+  return { throttleTimeMs: 0, errorCode, sessionId, sets };
 }
 
 function givenBy(session: FetchSession<PlannedCursor>, fetched: FetchResponse) {

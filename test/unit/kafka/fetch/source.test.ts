@@ -1,12 +1,13 @@
 // The table of src/kafka/fetch/source.ts, with a connection whose responses each test specifies.
 
 import { afterEach, expect, test, vi } from "vitest";
+import type { BrokerConnection } from "../../../../src/kafka/broker/broker-connection.ts";
 import { Cursor, type CursorOwner } from "../../../../src/kafka/fetch/cursor.ts";
 import { FetchSource } from "../../../../src/kafka/fetch/source.ts";
-import type { BrokerConnection } from "../../../../src/kafka/kafkajs/broker-connection.ts";
-import type { Protocol } from "../../../../src/kafka/kafkajs/internals.ts";
 import type { FetchedBatch } from "../../../../src/kafka/membership.ts";
+import { readFetchResponse } from "../../../../src/kafka/wire/fetch-response.ts";
 import { encodeBatch } from "../../../support/build/record-batches.ts";
+import { readerOf } from "../../../support/kafkajs/fetch-response.ts";
 
 interface ResultPartition {
   readonly topic: string;
@@ -75,14 +76,14 @@ class ScriptedConnection {
     return { versions: { 1: this.fetchVersions } };
   }
 
-  async send(protocol: Protocol): Promise<unknown> {
+  async send(): Promise<unknown> {
     this.inFlight += 1;
     this.inFlightMax = Math.max(this.inFlight, this.inFlightMax);
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
     this.#asked.push({ respond: resolve, fail: reject });
     this.#arrived?.();
     try {
-      return await protocol.response.decode(await promise);
+      return readFetchResponse(readerOf(await promise));
     } finally {
       this.inFlight -= 1;
     }
@@ -208,7 +209,7 @@ test("an error of a partition, and a corrupt batch, are its member's alone", asy
       { topic: "c", records },
     ]),
   );
-  expect(await moved.next()).toMatchObject({ type: "NOT_LEADER_FOR_PARTITION" });
+  expect(await moved.next()).toMatchObject({ type: "NOT_LEADER_OR_FOLLOWER" });
   expect(await corrupt.next()).toMatchObject({ name: "CorruptBatchError", topic: "b" });
   expect(await fine.next()).toMatchObject({ count: 1 });
 });

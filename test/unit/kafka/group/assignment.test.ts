@@ -1,7 +1,7 @@
 // The table of src/kafka/group/assignment.ts.
 
+import { AssignerProtocol } from "kafkajs";
 import { expect, test } from "vitest";
-
 import {
   clientIdOf,
   encodeSubscription,
@@ -9,7 +9,6 @@ import {
   readSubscription,
   shareOut,
 } from "../../../../src/kafka/group/assignment.ts";
-import { AssignerProtocol } from "../../../../src/kafka/kafkajs/kafkajs.ts";
 
 const UUID = "0b0f2c1e-6f0d-4b43-9d0b-3a0d7c0f6a51";
 const TOPIC = "calls";
@@ -24,7 +23,7 @@ function shared(...clientIds: readonly string[]) {
   const { assignments, foreign } = shareOut(members, "switchyard", topics);
   const given = members.map(({ memberId }) => {
     const own = assignments.find((each) => each.memberId === memberId);
-    const bytes = own?.memberAssignment ?? Buffer.alloc(0);
+    const bytes = own?.assignment ?? Buffer.alloc(0);
     return [clientIdOf(memberId), readAssignment(bytes, [TOPIC])[TOPIC] ?? []];
   });
   return { given, foreign };
@@ -69,9 +68,9 @@ function dealt(
   const ids = memberIds(subscriptions.map(() => "switchyard"));
   const members = subscriptions.map((topics, at) => ({ memberId: ids[at] ?? "", topics }));
   const { assignments } = shareOut(members, "switchyard", new Map(Object.entries(counts)));
-  return assignments.map(({ memberAssignment }) =>
-    Object.entries(readAssignment(memberAssignment, Object.keys(counts))).flatMap(
-      ([topic, partitions]) => partitions.map((partition) => `${topic}:${partition}`),
+  return assignments.map(({ assignment }) =>
+    Object.entries(readAssignment(assignment, Object.keys(counts))).flatMap(([topic, partitions]) =>
+      partitions.map((partition) => `${topic}:${partition}`),
     ),
   );
 }

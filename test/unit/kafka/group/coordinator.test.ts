@@ -1,9 +1,11 @@
 // The table of src/kafka/group/coordinator.ts: a group's coordinator moves, and the member finds it.
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ConnectionClosedError } from "../../../../src/kafka/broker/errors.ts";
+import type { Request } from "../../../../src/kafka/broker/request.ts";
+import type { SharedConnections } from "../../../../src/kafka/broker/shared-connections.ts";
 import { protocolError } from "../../../../src/kafka/cluster/kafka-error.ts";
 import { Coordinator } from "../../../../src/kafka/group/coordinator.ts";
-import type { SharedConnections } from "../../../../src/kafka/kafkajs/shared-connections.ts";
 import { Signal } from "../../../../src/runtime/signal.ts";
 
 const MEMBER = { memberId: "m", generationId: 1 };
@@ -16,7 +18,7 @@ afterEach(() => {
 });
 
 function connectionError(): Error {
-  return Object.assign(new Error("Closed connection"), { name: "KafkaJSConnectionClosedError" });
+  return new ConnectionClosedError("Closed connection");
 }
 
 /** Creates brokers 1 and 2. `respond` returns a broker's response to a request. */
@@ -25,14 +27,17 @@ function world(respond: (node: number) => object | Promise<object>) {
   const sentTo: string[] = [];
   const connections = {
     broker: ({ port }: { readonly port: number }) => {
-      const send = (name: string) => async (): Promise<object> => {
-        sentTo.push(`${name} ${port}`);
-        return await respond(port);
-      };
       return {
         open: async () => ({ versions: { 8: state.versions, 12: state.versions } }),
-        sendDirect: send("direct"),
-        request: (name: string) => send(name)(),
+        request: async ({ kind }: Request<unknown>): Promise<object> => {
+          sentTo.push(`${kind.apiName} ${port}`);
+          const { errorCode, ...response } = {
+            errorCode: 0,
+            ...(await respond(port)),
+          };
+          if (kind.apiName !== "OffsetCommit") return { errorCode, ...response };
+          return { topics: [{ partitions: [{ errorCode }] }] };
+        },
       };
     },
   } as unknown as SharedConnections;
@@ -65,16 +70,16 @@ test.each([
   await coordinator.find();
   state.coordinator = 2;
   await coordinator.heartbeat(MEMBER);
-  expect(sentTo).toEqual(["direct 1", "direct 2"]);
+  expect(sentTo).toEqual(["Heartbeat 1", "Heartbeat 2"]);
   await coordinator.commit(MEMBER, []);
-  expect(sentTo.at(-1)).toBe("direct 2");
+  expect(sentTo.at(-1)).toBe("OffsetCommit 2");
   expect(state.lookups).toBe(2);
 });
 
 test("one that loads the group is asked again, at last with its error", async () => {
   const { coordinator, sentTo } = world(() => ({ errorCode: 14 }));
   const failed = expect(coordinator.heartbeat(MEMBER)).rejects.toMatchObject({
-    type: "GROUP_LOAD_IN_PROGRESS",
+    type: "COORDINATOR_LOAD_IN_PROGRESS",
   });
   await vi.runAllTimersAsync();
   await failed;
@@ -119,7 +124,7 @@ const JOIN = {
 test("a new member joins with the ID that it is given", async () => {
   const responses = [
     { errorCode: 79, memberId: "given", members: [] },
-    { errorCode: 0, memberId: "given", generationId: 7, leaderId: "given", members: [MEMBER] },
+    { errorCode: 0, memberId: "given", generationId: 7, leader: "given", members: [MEMBER] },
   ];
   const { coordinator, sentTo } = world(() => responses.shift() ?? {});
   const given: string[] = [];
@@ -140,10 +145,11 @@ test("a join that is refused is not repeated", async () => {
 });
 
 test("commits that cannot be read are an error, not an empty group", async () => {
-  const partitions = [{ partition: 0, offset: "-1", metadata: null, errorCode: 14 }];
-  const { coordinator } = world(() => ({ errorCode: 0, responses: [{ topic: "t", partitions }] }));
+  const partitions = [{ partitionIndex: 0, committedOffset: -1n, metadata: null, errorCode: 14 }];
+  const groups = [{ errorCode: 0, topics: [{ name: "t", partitions }] }];
+  const { coordinator } = world(() => ({ groups }));
   const failed = expect(coordinator.offsets([])).rejects.toMatchObject({
-    type: "GROUP_LOAD_IN_PROGRESS",
+    type: "COORDINATOR_LOAD_IN_PROGRESS",
   });
   await vi.runAllTimersAsync();
   await failed;
@@ -153,7 +159,7 @@ test("a coordinator that is too old or too new is named, with the request", asyn
   const { coordinator, state } = world(() => ({ errorCode: 0 }));
   state.versions = { minVersion: 0, maxVersion: 2 };
   await expect(coordinator.find()).rejects.toThrow(/The broker a:1 .*request Heartbeat/);
-  state.versions = { minVersion: 4, maxVersion: 9 };
+  state.versions = { minVersion: 5, maxVersion: 9 };
   await expect(coordinator.find()).rejects.toThrow(/Upgrade Switchyard/);
 });
 

@@ -1,9 +1,10 @@
 // The table of src/kafka/group/start-offsets.ts, with a coordinator and leaders whose responses each test specifies.
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ConnectionClosedError } from "../../../../src/kafka/broker/errors.ts";
+import type { SharedConnections } from "../../../../src/kafka/broker/shared-connections.ts";
 import type { LeaderTable } from "../../../../src/kafka/cluster/leader-table.ts";
 import { StartOffsets } from "../../../../src/kafka/group/start-offsets.ts";
-import type { SharedConnections } from "../../../../src/kafka/kafkajs/shared-connections.ts";
 import { Signal } from "../../../../src/runtime/signal.ts";
 
 const ALWAYS = () => true;
@@ -27,21 +28,12 @@ interface Listed {
   readonly offset?: number;
 }
 
-/** Returns a ListOffsets response of version 5 for the topic `t`. */
-function listed(partitions: readonly Listed[]): Buffer {
-  const head = Buffer.alloc(4 + 4 + 2 + 1 + 4);
-  head.writeInt32BE(1, 4);
-  head.writeInt16BE(1, 8);
-  head.write("t", 10);
-  head.writeInt32BE(partitions.length, 11);
-  const entries = partitions.map(({ partition, errorCode = 0, offset = 0 }) => {
-    const entry = Buffer.alloc(26);
-    entry.writeInt32BE(partition, 0);
-    entry.writeInt16BE(errorCode, 4);
-    entry.writeBigInt64BE(BigInt(offset), 14);
-    return entry;
+/** A response to ListOffsets for the topic `t`. */
+function listed(partitions: readonly Listed[]): object {
+  const all = partitions.map(({ partition, errorCode = 0, offset = 0 }) => {
+    return { partitionIndex: partition, errorCode, offset: BigInt(offset) };
   });
-  return Buffer.concat([head, ...entries]);
+  return { topics: [{ name: "t", partitions: all }] };
 }
 
 function world() {
@@ -54,7 +46,7 @@ function world() {
     /** The leader of each partition; null if there is none at the moment. */
     leaders: [LEADER, LEADER] as (object | null)[],
     /** The responses of leaders, in this order. */
-    responses: [] as (Buffer | Error)[],
+    responses: [] as object[],
     committed: [] as (Error | readonly { readonly partition: number; readonly offset: number }[])[],
   };
   const coordinator = {
@@ -75,15 +67,12 @@ function world() {
       state.refreshes += 1;
     },
   } as unknown as LeaderTable;
-  const send = async (): Promise<Buffer> => {
+  const send = async (): Promise<object> => {
     const next = state.responses.shift() ?? listed([]);
     if (next instanceof Error) throw next;
     return next;
   };
-  const broker = {
-    versions: { 2: { minVersion: 1, maxVersion: 9 } },
-    connectionPool: { host: "a", port: 1, send },
-  };
+  const broker = { send };
   const connections = { broker: () => ({ open: async () => broker }) };
   const starts = new StartOffsets(
     coordinator,
@@ -105,7 +94,7 @@ function world() {
 }
 
 function outage(): Error {
-  return Object.assign(new Error("closed"), { name: "KafkaJSConnectionClosedError" });
+  return new ConnectionClosedError("closed");
 }
 
 test("commits come with the topic's ID, after an outage too", async () => {

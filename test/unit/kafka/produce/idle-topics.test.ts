@@ -16,12 +16,12 @@ function world() {
   const missing = new Set<string>();
   const metadata = async (names: readonly string[]) => {
     asked.push([...names]);
-    const topicMetadata = names.map((topic) => ({
-      topic,
-      topicErrorCode: missing.has(topic) ? UNKNOWN_TOPIC : 0,
-      partitionMetadata: [{ partitionId: 0, partitionErrorCode: 0, leader: 1 }],
+    const topics = names.map((name) => ({
+      name,
+      errorCode: missing.has(name) ? UNKNOWN_TOPIC : 0,
+      partitions: [{ partitionIndex: 0, leaderId: 1 }],
     }));
-    return { topicMetadata };
+    return { topics };
   };
   const topics = new ProduceTopics({
     brokers: { metadata } as unknown as Brokers,

@@ -164,7 +164,7 @@ test("a batch is repeated as it was when its broker led no more, but had written
 const CUT: readonly FinalState[] = [{ isIgnored: true, isCut: true }, { isCut: true }];
 const LOST: readonly FinalState[] = [
   ...CUT,
-  { errorCode: 6 }, // NOT_LEADER_FOR_PARTITION
+  { errorCode: 6 }, // NOT_LEADER_OR_FOLLOWER
   { errorCode: 7 }, // REQUEST_TIMED_OUT
   { isIgnored: true, errorCode: 15 }, // COORDINATOR_NOT_AVAILABLE: nothing that is known
 ];

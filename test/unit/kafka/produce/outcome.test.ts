@@ -8,7 +8,7 @@ test.each([
   ["MESSAGE_TOO_LARGE", "too-large"],
   ["RECORD_LIST_TOO_LARGE", "too-large"],
   ["UNKNOWN_TOPIC_OR_PARTITION", "retry-with-metadata"],
-  ["NOT_LEADER_FOR_PARTITION", "retry-with-metadata"],
+  ["NOT_LEADER_OR_FOLLOWER", "retry-with-metadata"],
   ["LEADER_NOT_AVAILABLE", "retry-with-metadata"],
   ["FENCED_LEADER_EPOCH", "retry-with-metadata"],
   ["OUT_OF_ORDER_SEQUENCE_NUMBER", "retry-with-new-id"],

@@ -15,8 +15,6 @@ const MESSAGES = ["a", "b", "c"].map((value) => ({
   headers: [],
 }));
 
-const noMessageSets = () => Promise.reject(new Error("there are none"));
-
 interface Given {
   readonly from?: number;
   readonly skipsCorrupt?: boolean;
@@ -28,7 +26,7 @@ function decode(records: Buffer, given: Given = {}) {
   const { from = 0, skipsCorrupt = false, errorCode = 0, inflated = { bytes: 0 } } = given;
   const set = { topic: "second", partition: 6, errorCode, end: 4_096 };
   const wanted = { from, skipsCorrupt, recordMaxBytes: 16_000_000 };
-  return decodePartition(records, set, wanted, { inflated, messageSet: noMessageSets });
+  return decodePartition(records, set, wanted, inflated);
 }
 
 function offsets(decoded: readonly unknown[]): readonly number[] {
@@ -49,7 +47,6 @@ test("the error of a corrupt batch names topic, partition and offset", async () 
     topic: "second",
     partition: 6,
     offset: 41,
-    retriable: false,
     message: expect.stringContaining("at topic second, partition 6, offset 41 is corrupt"),
   });
 });

@@ -1,3 +1,4 @@
+import { crc32, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 
 import { CorruptBatchError } from "../../../../src/domain/corrupt-batch.ts";
@@ -55,18 +56,16 @@ test.each<[string, (copy: Buffer) => unknown, RegExp]>([
   expect(await corruptionOf(altered(await encodeBatch(messages), alter))).toMatch(corruption);
 });
 
-const unexpected = () => Promise.reject(new Error("taken for an old message set"));
-
 test("a batch whose offsets are not the partition's is corrupt: the checksum does not cover them", async () => {
   const batch = await encodeBatch(messages, { baseOffset: 2_313 });
-  await expect(decodeRecords(batch, { ...ALL_WANTED, end: 6 }, unexpected)).rejects.toThrow(
+  await expect(decodeRecords(batch, { ...ALL_WANTED, end: 6 })).rejects.toThrow(
     "its last offset is 2315, and the partition ends before 6",
   );
   const right = await encodeBatch(messages, { baseOffset: 3 });
-  expect(await decodeRecords(right, { ...ALL_WANTED, end: 6 }, unexpected)).toHaveLength(3);
+  expect(await decodeRecords(right, { ...ALL_WANTED, end: 6 })).toHaveLength(3);
   // Records before it are passed on first.
   const both = Buffer.concat([right, batch]);
-  expect(await decodeRecords(both, { ...ALL_WANTED, end: 6 }, unexpected)).toHaveLength(3);
+  expect(await decodeRecords(both, { ...ALL_WANTED, end: 6 })).toHaveLength(3);
 });
 
 test("a batch that was appended after the broker had taken the end down is read", async () => {
@@ -75,13 +74,13 @@ test("a batch that was appended after the broker had taken the end down is read"
   const both = Buffer.concat([one, two]);
   for (const end of [3, 6, 7]) {
     const wanted = { ...ALL_WANTED, from: 3, end };
-    const read = (await decodeRecords(both, wanted, unexpected)) as { readonly offset: number }[];
+    const read = (await decodeRecords(both, wanted)) as { readonly offset: number }[];
     expect(read.map(({ offset }) => offset)).toEqual([3, 4, 5, 6, 7, 8]);
   }
   // It starts before the requested offset, because the broker returns the whole batch that contains this offset.
   const within = { ...ALL_WANTED, from: 4, end: 4 };
-  expect(await decodeRecords(one, within, unexpected)).toHaveLength(3);
-  await expect(decodeRecords(two, { ...ALL_WANTED, from: 3, end: 4 }, unexpected)).rejects.toThrow(
+  expect(await decodeRecords(one, within)).toHaveLength(3);
+  await expect(decodeRecords(two, { ...ALL_WANTED, from: 3, end: 4 })).rejects.toThrow(
     "the partition ends before 4",
   );
 });
@@ -113,15 +112,48 @@ test("odd header names do no harm and keep their order", async () => {
   expect(read?.headers).toEqual(headers);
 });
 
-test("message sets of Kafka before 0.11 are left to the driver", async () => {
+/** An entry of a message set: version 0, or 1 with a time. */
+function oldMessage(offset: number, value: Buffer, { version = 1, attributes = 0 } = {}): Buffer {
+  const time = version === 0 ? Buffer.alloc(0) : Buffer.from("0000018000000000", "hex");
+  const lengths = [Buffer.from("ffffffff", "hex"), Buffer.alloc(4)] as const;
+  lengths[1].writeInt32BE(value.length);
+  const body = Buffer.concat([Buffer.from([version, attributes]), time, ...lengths, value]);
+  const head = Buffer.alloc(16);
+  head.writeBigInt64BE(BigInt(offset));
+  head.writeInt32BE(body.length + 4, 8);
+  head.writeUInt32BE(crc32(body), 12);
+  return Buffer.concat([head, body]);
+}
+
+const oldSet = Buffer.concat([
+  oldMessage(7, Buffer.from("a")),
+  oldMessage(8, Buffer.from("b"), { version: 0 }),
+]);
+
+test("message sets of Kafka before 0.11 are read", async () => {
+  const old = [
+    { offset: "7", timestamp: `${0x180_0000_0000}`, key: null, value: Buffer.from("a") },
+    { offset: "8", timestamp: "-1", key: null, value: Buffer.from("b") },
+  ];
+  expect(await decodeRecords(oldSet, ALL_WANTED)).toMatchObject(old);
+  // In version 1, the outer offset is that of the last message, and the inner ones count from 0.
+  const inner = gzipSync(Buffer.concat([0, 1].map((at) => oldMessage(at, Buffer.from("c")))));
+  const inflated = await decodeRecords(oldMessage(9, inner, { attributes: 1 }), ALL_WANTED);
+  expect(inflated).toMatchObject([{ offset: "8" }, { offset: "9" }]);
   const batch = await encodeBatch(messages);
-  const old = Buffer.alloc(40);
-  old.writeInt32BE(28, 8);
-  old.writeInt8(1, 16);
-  const decodeOld = async (records: Buffer) => [records];
-  expect(await decodeRecords(old, ALL_WANTED, decodeOld)).toEqual([old]);
   // Between newer batches, they wait for the next fetch. The same applies to newer batches between older ones.
-  expect(await decodeRecords(Buffer.concat([batch, old]), ALL_WANTED, decodeOld)).toHaveLength(3);
+  expect(await decodeRecords(Buffer.concat([batch, oldSet]), ALL_WANTED)).toHaveLength(3);
+  expect(await decodeRecords(Buffer.concat([oldSet, batch]), ALL_WANTED)).toHaveLength(2);
+  expect(await decodeRecords(oldSet.subarray(0, -1), ALL_WANTED)).toHaveLength(1);
+});
+
+test.each([
+  ["its checksum is wrong", altered(oldSet, (copy) => copy.writeUInt8(9, 30))],
+  ["it declares", oldSet.subarray(0, 20)],
+  ["its length is", altered(oldSet, (copy) => copy.writeInt32BE(3, 8))],
+  ["cannot be inflated", oldMessage(9, Buffer.from("no gzip"), { attributes: 1 })],
+])("a message set that is corrupt is an error: %s", async (text, records) => {
+  await expect(decodeRecords(records, ALL_WANTED)).rejects.toThrow(text);
 });
 
 test("one batch is read whatever it holds", async () => {

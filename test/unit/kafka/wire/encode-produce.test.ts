@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 
 import { recordOf } from "../../../../src/kafka/wire/fetched-record.ts";
-import { frameRequest } from "../../../../src/kafka/wire/frame-request.ts";
 import { decode, encodeBatch } from "../../../support/build/record-batches.ts";
 
 const shared = [
@@ -39,13 +38,6 @@ test("a record without a time gets the time of encoding; the batch spans all tim
     firstTimestampMs: 5,
     maxTimestampMs: 1_700_000_000_000,
   });
-});
-
-test("the frame counts everything behind its length", () => {
-  const header = { apiKey: 0, apiVersion: 7, correlationId: 9, clientId: "me" };
-  expect(frameRequest(header, Buffer.from("payload")).toString("hex")).toBe(
-    `00000013${"0000"}${"0007"}${"00000009"}${"0002"}6d65${Buffer.from("payload").toString("hex")}`,
-  );
 });
 
 test("a message set of old has no headers", () => {

@@ -10,10 +10,9 @@ import { ALL_WANTED, altered, encodeBatch } from "../../../support/build/record-
 const empty = readFileSync(
   join(import.meta.dirname, "../../../golden/record-batches/java-empty.bin"),
 );
-const messageSet = () => Promise.resolve(["of an old message set"]);
 
 async function endOf(records: Buffer): Promise<number | null> {
-  return endOfBatches(await decodeRecords(records, ALL_WANTED, messageSet));
+  return endOfBatches(await decodeRecords(records, ALL_WANTED));
 }
 
 const message = { key: null, value: Buffer.from("v"), headers: [], timestamp: "1" };

@@ -3,29 +3,23 @@
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
-import type { Broker, CreateBroker, Protocol } from "../../../../src/kafka/kafkajs/internals.ts";
-import { loadInternal } from "../../../../src/kafka/kafkajs/kafkajs.ts";
-import { SharedConnections } from "../../../../src/kafka/kafkajs/shared-connections.ts";
 import {
-  encodeHeartbeat,
-  readHeartbeatResponse,
-} from "../../../../src/kafka/wire/group-requests.ts";
-import { COMMIT, HEARTBEAT } from "../../../../src/kafka/wire/request-kinds.ts";
+  BrokerConnection,
+  type CreateBroker,
+} from "../../../../src/kafka/broker/broker-connection.ts";
+import type { OpenConnection } from "../../../../src/kafka/broker/open-connection.ts";
+import type { Request } from "../../../../src/kafka/broker/request.ts";
+import { type Queued, RequestQueue } from "../../../../src/kafka/broker/request-queue.ts";
+import * as requests from "../../../../src/kafka/broker/requests.ts";
+import { SharedConnections } from "../../../../src/kafka/broker/shared-connections.ts";
 
-interface Pushed {
-  readonly entry: { readonly correlationId: number };
-}
-interface Queue {
-  push(request: object): void;
-  fulfillRequest(response: object): void;
-}
-
-const RequestQueue = loadInternal("src/network/requestQueue/index.js") as new (
-  options: object,
-) => Queue;
-const logger = { debug: () => undefined, warn: () => undefined };
+const NEVER = new AbortController().signal;
 const MUTED_MS = 1_000;
 const READ_MS = 2;
+
+interface Sent extends Queued {
+  readonly resolve: (result: unknown) => void;
+}
 
 /** A broker that processes the requests of a connection one after the other. */
 class ThrottlingBroker {
@@ -35,92 +29,49 @@ class ThrottlingBroker {
   connections = 0;
   requests = 0;
 
-  readonly createBroker: CreateBroker = () => {
-    const broker = {
-      connectionPool: { pool: [this.#connect()] },
-      versions: {},
-      connect: async () => undefined,
-      disconnect: async () => undefined,
-    };
-    return broker as unknown as Broker;
-  };
+  readonly createBroker: CreateBroker = (_address, options = { isGathered: false }) =>
+    new BrokerConnection(() => this.#connect(), options);
 
-  #connect(): object {
+  #connect(): OpenConnection {
     this.connections += 1;
-    const unread: Pushed[] = [];
+    const unread: Sent[] = [];
     let isReading = false;
-    let correlationId = 0;
-    const requestQueue = new RequestQueue({
-      maxInFlightRequests: null,
-      requestTimeout: 30_000,
-      enforceRequestTimeout: true,
-      clientId: "test",
-      broker: "test:9092",
-      logger,
+    const queue = new RequestQueue<Sent>((sent) => {
+      unread.push(sent);
+      if (!isReading) read();
     });
     const read = (): void => {
-      const request = unread.shift();
-      isReading = request !== undefined;
-      if (request === undefined) return;
+      const sent = unread.shift();
+      isReading = sent !== undefined;
+      if (sent === undefined) return;
       this.requests += 1;
       const { throttleMs } = this;
-      const payload = Buffer.alloc(6);
-      payload.writeInt32BE(throttleMs);
-      const { entry } = request;
       setTimeout(() => {
         this.isThrottling = throttleMs > 0;
-        requestQueue.fulfillRequest({ ...entry, payload, size: 6 });
+        queue.finish(sent, throttleMs);
+        sent.resolve({ errorCode: 0, topics: [] });
       }, READ_MS);
       setTimeout(read, READ_MS + throttleMs);
     };
-    const { push } = RequestQueue.prototype;
-    requestQueue.push = (request: object & Pushed & { sendRequest?: unknown }) => {
-      const sendRequest = (): void => {
-        unread.push(request);
-        if (!isReading) read();
-      };
-      push.call(requestQueue, { ...request, sendRequest });
+    const connection = {
+      isOpen: true,
+      get isThrottled() {
+        return queue.isThrottled;
+      },
+      get throttledForMs() {
+        return queue.throttledForMs;
+      },
+      cork: () => undefined,
+      open: async () => connection,
+      close: () => undefined,
+      send: () => new Promise((resolve, reject) => queue.add({ dueMs: 0, resolve, reject })),
     };
-    const send = async ({ request, response }: Protocol): Promise<unknown> => {
-      const { promise, resolve } = Promise.withResolvers<{ readonly payload: Buffer }>();
-      const entry = { ...(request as object), correlationId: correlationId++, resolve };
-      requestQueue.push({ entry, expectResponse: true, requestTimeout: null });
-      return await response.decode((await promise).payload);
-    };
-    return {
-      send,
-      clientId: "test",
-      sasl: null,
-      requestQueue,
-      socket: { cork: () => undefined, uncork: () => undefined, destroy: () => undefined },
-      nextCorrelationId: () => correlationId++,
-      isConnected: () => true,
-      isAuthenticated: () => true,
-      rejectRequests: () => undefined,
-      authHandlers: null,
-    };
+    return connection as unknown as OpenConnection;
   }
 }
 
-function heartbeat(at: number) {
-  const member = { groupId: `g${at}`, generationId: 1, memberId: `m${at}` };
-  return {
-    apiKey: HEARTBEAT.apiKey,
-    apiName: HEARTBEAT.apiName,
-    apiVersion: 3,
-    isRepeatable: true,
-    encode: (roomBytes: number) => encodeHeartbeat(member, roomBytes),
-    read: readHeartbeatResponse,
-  };
-}
-
-const commit = (at: number) => ({
-  ...heartbeat(at),
-  apiKey: COMMIT.apiKey,
-  apiName: COMMIT.apiName,
-  apiVersion: 5,
-  isRepeatable: false,
-});
+const heartbeat = (at: number) => requests.heartbeat(`g${at}`, 1, `m${at}`);
+const commit = (at: number) => requests.offsetCommit(`g${at}`, 1, `m${at}`, null, []);
 
 const open: SharedConnections[] = [];
 beforeEach(() => void vi.useFakeTimers());
@@ -137,14 +88,14 @@ async function connected() {
   const connections = new SharedConnections(broker.createBroker, [address], isThrottled);
   open.push(connections);
   const shared = connections.broker(address);
-  const first = Promise.all([shared.open(), shared.sendDirect(commit(0))]);
+  const first = Promise.all([shared.open(), shared.request(commit(0), NEVER)]);
   await vi.advanceTimersByTimeAsync(READ_MS * 2);
   await first;
-  const askAll = (questions: readonly ReturnType<typeof heartbeat>[]) => {
+  const askAll = (questions: readonly Request<unknown>[]) => {
     const respondedMs: number[] = [];
     const beganMs = performance.now();
     for (const request of questions) {
-      void shared.sendDirect(request).then(() => respondedMs.push(performance.now() - beganMs));
+      void shared.request(request, NEVER).then(() => respondedMs.push(performance.now() - beganMs));
     }
     return respondedMs;
   };

@@ -23,18 +23,11 @@
  */
 
 import { hostAndPort } from "../../runtime/listening.ts";
-import type { GroupResponse } from "../wire/group-requests.ts";
-import { COMMIT } from "../wire/request-kinds.ts";
 import type { Address } from "./address.ts";
-import { BrokerConnection, type DirectRequest } from "./broker-connection.ts";
-import {
-  type Broker,
-  type CreateBroker,
-  type Protocol,
-  protocolOf,
-  type RequestName,
-} from "./internals.ts";
+import type { Broker, BrokerConnection, CreateBroker } from "./broker-connection.ts";
+import type { Request } from "./request.ts";
 
+const OFFSET_COMMIT = 8;
 const JOIN_GROUP = 11;
 const SYNC_GROUP = 14;
 
@@ -135,15 +128,15 @@ export class SharedBroker {
       waitingPerConnection: WAITING_PER_CONNECTION,
       unusedMs: UNUSED_MS,
     });
-    const elsewhere = <Result>(request: DirectRequest<Result>): Promise<Result> =>
-      this.#spare.use((connection) => connection.sendDirect(request));
-    this.#connection = new BrokerConnection(createBroker, address, { isGathered: true, elsewhere });
-    this.#commits = new BrokerConnection(createBroker, address, { isGathered: true });
+    const elsewhere = <Result>(request: Request<Result>): Promise<Result> =>
+      this.#spare.use((connection) => connection.send(request));
+    this.#connection = createBroker(address, { isGathered: true, elsewhere });
+    this.#commits = createBroker(address, { isGathered: true });
   }
 
   /** A connection of its own, which the caller closes. */
   createConnection(): BrokerConnection {
-    return new BrokerConnection(this.#createBroker, this.#address, { isGathered: false });
+    return this.#createBroker(this.#address);
   }
 
   /** The connection for requests that get an immediate response. It must not be closed. */
@@ -151,38 +144,18 @@ export class SharedBroker {
     return this.#connection.open();
   }
 
-  /** Sends a request that kafkajs encodes; returns the decoded response, including any error codes. */
-  async request<Decoded>(
-    name: RequestName,
-    options: object,
-    signal: AbortSignal,
-  ): Promise<Decoded> {
-    const protocol = protocolOf(await this.open(), name, options);
-    return (await this.#send(protocol, signal)) as Decoded;
-  }
-
-  #send(protocol: Protocol, signal: AbortSignal): Promise<unknown> {
-    const { apiKey } = protocol.request;
-    const send = (connection: BrokerConnection): Promise<unknown> => connection.send(protocol);
+  /** @param signal ends a join that waits; other requests are short. */
+  async request<Result>(request: Request<Result>, signal: AbortSignal): Promise<Result> {
+    const { apiKey } = request.kind;
+    const send = (connection: BrokerConnection): Promise<Result> => connection.send(request);
     if (apiKey === JOIN_GROUP || apiKey === SYNC_GROUP) {
       const isFirst = apiKey === SYNC_GROUP;
-      return this.#joins.use((connection) => untilAborted(connection, send, signal), isFirst);
+      return await this.#joins.use((connection) => untilAborted(connection, send, signal), isFirst);
     }
-    return this.#by(apiKey, send);
-  }
-
-  sendDirect(request: DirectRequest<GroupResponse>): Promise<GroupResponse> {
-    return this.#by(request.apiKey, (connection) => connection.sendDirect(request));
-  }
-
-  #by<Result>(
-    apiKey: number,
-    send: (connection: BrokerConnection) => Promise<Result>,
-  ): Promise<Result> {
-    const connection = apiKey === COMMIT.apiKey ? this.#commits : this.#connection;
+    const connection = apiKey === OFFSET_COMMIT ? this.#commits : this.#connection;
     // All connections share the same quota.
     const wouldWait = connection.wouldWait || (connection.isInUse && this.#isThrottled());
-    return wouldWait ? this.#spare.use(send) : send(connection);
+    return await (wouldWait ? this.#spare.use(send) : send(connection));
   }
 
   look(): void {

@@ -6,7 +6,7 @@ import {
   commonVersion,
   highestCommon,
   NoCommonVersionError,
-} from "../../../../src/kafka/wire/request-version.ts";
+} from "../../../../src/kafka/broker/request-version.ts";
 
 test.each([
   ["the same versions", [2, 3], 2, 3, 3],

@@ -1,0 +1,41 @@
+/**
+ * Reads the fields of responses. In addition to its base class, throws a RangeError if a length claims more bytes than the
+ * response has left, or a negative number of them. Without this, a few wrong bytes would move the position back, and a list
+ * with a wrong count would be read forever. With this, each entry of a list needs at least one byte.
+ */
+
+import { Reader } from "@platformatic/kafka";
+
+export class BoundedReader extends Reader {
+  /** Starts where another reader is. */
+  static at({ buffer, position }: Reader): BoundedReader {
+    const reader = new BoundedReader(buffer);
+    reader.position = position;
+    return reader;
+  }
+
+  override skip(bytes: number): this {
+    this.#check(bytes);
+    return super.skip(bytes);
+  }
+
+  override readNullableString(isCompact = true, encoding: BufferEncoding = "utf-8"): string | null {
+    this.#checkNullable(isCompact ? this.peekUnsignedVarInt() - 1 : this.peekInt16());
+    return super.readNullableString(isCompact, encoding);
+  }
+
+  override readNullableBytes(isCompact = true): Buffer | null {
+    this.#checkNullable(isCompact ? this.peekUnsignedVarInt() - 1 : this.peekInt32());
+    return super.readNullableBytes(isCompact);
+  }
+
+  /** A length of -1 means null. */
+  #checkNullable(bytes: number): void {
+    if (bytes !== -1) this.#check(bytes);
+  }
+
+  #check(bytes: number): void {
+    if (bytes >= 0 && bytes <= this.remaining) return;
+    throw new RangeError(`${bytes} bytes at ${this.position} of ${this.length}`);
+  }
+}
