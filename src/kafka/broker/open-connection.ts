@@ -168,6 +168,8 @@ export class OpenConnection {
     this.#options.onClosed();
     clearInterval(this.#look);
     const { socket } = this.#connection;
+    // Ends the timer for connecting, which would keep the process running for ten seconds.
+    this.#connection.close(() => undefined);
     // Undefined if @platformatic/kafka has not come that far.
     if ((socket as unknown) !== undefined) socket.destroy();
     this.#queue.fail(error);
