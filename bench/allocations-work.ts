@@ -6,16 +6,15 @@
  */
 
 import { GCProfiler } from "node:v8";
-
-import { startDelay } from "../src/delay/stage.ts";
-import { startDeliver } from "../src/deliver/stage.ts";
-import { webhookTransport } from "../src/destinations/webhook/transport.ts";
+import { systemClock } from "../src/base/runtime/clock.ts";
+import { createMetrics } from "../src/base/telemetry/instruments.ts";
 import { deliveryHeaders } from "../src/domain/delivery.ts";
 import type { DestinationId, SourceId } from "../src/domain/ids.ts";
 import { groupNames, topicNames } from "../src/domain/topics.ts";
-import { startRoute } from "../src/route/stage.ts";
-import { systemClock } from "../src/runtime/clock.ts";
-import { createMetrics } from "../src/telemetry/instruments.ts";
+import { startDelay } from "../src/router/delay/stage.ts";
+import { startDeliver } from "../src/router/deliver/stage.ts";
+import { webhookTransport } from "../src/router/destinations/webhook/transport.ts";
+import { startRoute } from "../src/router/route/stage.ts";
 import { aSource } from "../test/support/build/calls.ts";
 import { deliveryOf } from "../test/support/build/webhook-destination.ts";
 import { type Straight, straightKafka } from "./straight-kafka.ts";

@@ -5,15 +5,15 @@
  *   node bench/deliver-switchyard.ts <in flight> <units> <warm-up units> <url> <brokers> <topic prefix> <log level> [calls per request]
  */
 
-import { startDeliver } from "../src/deliver/stage.ts";
-import type { Header, SendResult } from "../src/destinations/port.ts";
-import { createHttp } from "../src/destinations/webhook/http.ts";
-import { webhookTransport } from "../src/destinations/webhook/transport.ts";
+import { systemClock } from "../src/base/runtime/clock.ts";
+import { createMetrics } from "../src/base/telemetry/instruments.ts";
+import { createLog, type LogLevel } from "../src/base/telemetry/log.ts";
 import { parseNetwork } from "../src/domain/addresses.ts";
 import { groupNames, topicNames } from "../src/domain/topics.ts";
-import { systemClock } from "../src/runtime/clock.ts";
-import { createMetrics } from "../src/telemetry/instruments.ts";
-import { createLog, type LogLevel } from "../src/telemetry/log.ts";
+import { startDeliver } from "../src/router/deliver/stage.ts";
+import type { Header, SendResult } from "../src/router/destinations/port.ts";
+import { createHttp } from "../src/router/destinations/webhook/http.ts";
+import { webhookTransport } from "../src/router/destinations/webhook/transport.ts";
 import { createMeter } from "./measure.ts";
 import { benchDestination } from "./work.ts";
 import { benchKafka } from "./workbench.ts";

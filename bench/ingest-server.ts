@@ -15,10 +15,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createInterface } from "node:readline";
 import { gunzipSync } from "node:zlib";
-
-import { startIngest } from "../src/ingest/stage.ts";
-import { systemClock } from "../src/runtime/clock.ts";
-import { createMetrics } from "../src/telemetry/instruments.ts";
+import { systemClock } from "../src/base/runtime/clock.ts";
+import { createMetrics } from "../src/base/telemetry/instruments.ts";
+import { startIngest } from "../src/router/ingest/stage.ts";
 import { aSource } from "../test/support/build/calls.ts";
 import { INGEST_LIMITS } from "../test/support/worlds/ingest-limits.ts";
 import { BENCH_KEY, benchBatch } from "./ingest-work.ts";

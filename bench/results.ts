@@ -13,24 +13,30 @@ Each part is what \`npm run bench -- NAME --write\` printed last. Only ratios wi
 anything elsewhere: other machines, and other work on the same one, move everything else.
 `;
 
-const CONSUMING = ["src/kafka", "src/stage"];
-const ALL_STAGES = [...CONSUMING, "src/route", "src/deliver", "src/delay", "src/runtime"];
+const CONSUMING = ["src/kafka", "src/router/stage"];
+const ALL_STAGES = [
+  ...CONSUMING,
+  "src/router/route",
+  "src/router/deliver",
+  "src/router/delay",
+  "src/base/runtime",
+];
 
 /** The folders and files that each bench measures, relative to the project. */
 export const MEASURED_PATHS: Readonly<Record<string, readonly string[]>> = {
   product: ALL_STAGES,
   everyday: ALL_STAGES,
   "everyday-short": ALL_STAGES,
-  route: [...CONSUMING, "src/route"],
-  starts: [...CONSUMING, "src/route"],
-  rules: [...CONSUMING, "src/route"],
-  deliver: [...CONSUMING, "src/deliver", "src/destinations", "src/http"],
-  batch: [...CONSUMING, "src/deliver", "src/destinations", "src/http"],
-  ingest: ["src/ingest", "src/kafka/produce"],
-  audience: ["src/audience"],
-  "audience-10m": ["src/audience"],
+  route: [...CONSUMING, "src/router/route"],
+  starts: [...CONSUMING, "src/router/route"],
+  rules: [...CONSUMING, "src/router/route"],
+  deliver: [...CONSUMING, "src/router/deliver", "src/router/destinations", "src/base/http"],
+  batch: [...CONSUMING, "src/router/deliver", "src/router/destinations", "src/base/http"],
+  ingest: ["src/router/ingest", "src/kafka/produce"],
+  audience: ["src/router/audience"],
+  "audience-10m": ["src/router/audience"],
   client: ["src/sdk/client"],
-  delay: [...CONSUMING, "src/delay"],
+  delay: [...CONSUMING, "src/router/delay"],
   isolation: ALL_STAGES,
   "isolation-1000": ALL_STAGES,
   "isolation-cluster": ALL_STAGES,
@@ -38,9 +44,9 @@ export const MEASURED_PATHS: Readonly<Record<string, readonly string[]>> = {
   "destinations-cluster": ALL_STAGES,
   cluster: ALL_STAGES,
   "isolation-backlog": ALL_STAGES,
-  peers: [...CONSUMING, "src/deliver", "src/delay", "src/http"],
-  "router-isolation": [...CONSUMING, "src/deliver", "src/delay", "src/http"],
-  "deliver-memory": [...CONSUMING, "src/deliver"],
+  peers: [...CONSUMING, "src/router/deliver", "src/router/delay", "src/base/http"],
+  "router-isolation": [...CONSUMING, "src/router/deliver", "src/router/delay", "src/base/http"],
+  "deliver-memory": [...CONSUMING, "src/router/deliver"],
   idle: ALL_STAGES,
   backlog: ALL_STAGES,
 };

@@ -4,12 +4,12 @@
  *   node bench/route-switchyard.ts <brokers> <copies> <warm-up copies> <topic prefix> [<rules>]
  */
 
+import { systemClock } from "../src/base/runtime/clock.ts";
+import { createMetrics } from "../src/base/telemetry/instruments.ts";
 import type { SourceId } from "../src/domain/ids.ts";
 import { groupNames, topicNames } from "../src/domain/topics.ts";
 import type { Producer } from "../src/kafka/port.ts";
-import { startRoute } from "../src/route/stage.ts";
-import { systemClock } from "../src/runtime/clock.ts";
-import { createMetrics } from "../src/telemetry/instruments.ts";
+import { startRoute } from "../src/router/route/stage.ts";
 import { aSource } from "../test/support/build/calls.ts";
 import { createMeter } from "./measure.ts";
 import { benchTopicDestinations } from "./work.ts";

@@ -6,9 +6,9 @@
 
 import type { SourceId } from "../src/domain/ids.ts";
 import { topicNames } from "../src/domain/topics.ts";
-import { routeRecord } from "../src/route/route-record.ts";
-import { createRouting } from "../src/route/routing.ts";
-import { compileFilter } from "../src/route/rules/fql/compile.ts";
+import { routeRecord } from "../src/router/route/route-record.ts";
+import { createRouting } from "../src/router/route/routing.ts";
+import { compileFilter } from "../src/router/rules/fql/compile.ts";
 import { aRecord, aSource, aTopicDestination } from "../test/support/build/calls.ts";
 import { createMeter } from "./measure.ts";
 import { benchCall, idOf, rulesNamed } from "./work.ts";

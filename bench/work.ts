@@ -1,11 +1,11 @@
 /** The work of benches: calls, their destinations, and the records that the route and deliver stages write for them. */
 
-import type { WebhookDestination } from "../src/destinations/webhook/settings.ts";
 import { type Delivery, deliveryHeaders } from "../src/domain/delivery.ts";
 import type { WrittenDestination } from "../src/domain/destination.ts";
 import type { DestinationId, MessageId, SourceId } from "../src/domain/ids.ts";
 import type { OutgoingRecord } from "../src/domain/record.ts";
 import type { DestinationRules, FilterRule } from "../src/domain/rules.ts";
+import type { WebhookDestination } from "../src/router/destinations/webhook/settings.ts";
 import { aTopicDestination } from "../test/support/build/calls.ts";
 import { deliveryOf, webhookDestination } from "../test/support/build/webhook-destination.ts";
 import type { WebhookSetting } from "./program.ts";

@@ -2,13 +2,12 @@
 
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-
+import { createLog } from "../src/base/telemetry/log.ts";
 import type { DestinationId } from "../src/domain/ids.ts";
 import type { OutgoingRecord } from "../src/domain/record.ts";
 import { groupNames, topicNames } from "../src/domain/topics.ts";
 import { createKafka } from "../src/kafka/kafka.ts";
 import type { Kafka, Producer } from "../src/kafka/port.ts";
-import { createLog } from "../src/telemetry/log.ts";
 import { type Program, type ProgramOptions, startProgram } from "./program.ts";
 import { callRecord } from "./work.ts";
 

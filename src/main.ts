@@ -10,8 +10,8 @@
  *   standard error                              continues
  */
 
-import { runProgram } from "./cli/program.ts";
-import { processShell } from "./operate/connect/shell.ts";
+import { processShell } from "./operator/connect/shell.ts";
+import { runProgram } from "./program/cli/program.ts";
 
 // A lookup of a host name blocks one of these threads until the name server responds (http/lookup.ts).
 // Node starts these threads when the first one is needed, so the number can still be set here.

@@ -12,7 +12,7 @@ export interface Step {
 }
 
 const PAGE_TYPES = [
-  ...["tsc", "--project", "src/console/page", "--noEmit", "--incremental"],
+  ...["tsc", "--project", "src/operator/console/page", "--noEmit", "--incremental"],
   ...["--tsBuildInfoFile", ".switchyard/page-types.tsbuildinfo"],
 ];
 

@@ -3,13 +3,13 @@
  * keeps its state.
  */
 
+import { type Decoder, decoder, value, wrong } from "../base/settings/decoder.ts";
+import { id, share, text, textLike, wholeNumber } from "../base/settings/scalars.ts";
+import { list, optional, required, section, setting } from "../base/settings/setting.ts";
 import type { AudienceOptions, ConfiguredAudience } from "../domain/audience.ts";
 import type { SourceId } from "../domain/ids.ts";
 import { isJsonObject, type JsonObject } from "../domain/json.ts";
-import { type Decoder, decoder, value, wrong } from "../settings/decoder.ts";
-import { audienceConsent } from "../settings/rules-settings.ts";
-import { id, share, text, textLike, wholeNumber } from "../settings/scalars.ts";
-import { list, optional, required, section, setting } from "../settings/setting.ts";
+import { audienceConsent } from "../router/rules/settings/rules-settings.ts";
 
 const ID_MAX_BYTES = 1_024;
 

@@ -18,8 +18,8 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
+import { type Path, pathText } from "../base/settings/problem.ts";
 import { isJsonObject } from "../domain/json.ts";
-import { type Path, pathText } from "../settings/problem.ts";
 import type { Config } from "./config.ts";
 import {
   canonicalText,

@@ -22,6 +22,9 @@
  *   ingest.port                     differ from admin.port
  */
 
+import { showUrl } from "../base/settings/endpoint-url.ts";
+import { describe, type Path, type Problem, pathText } from "../base/settings/problem.ts";
+import { listFromText, parseDuration } from "../base/settings/scalars.ts";
 import {
   addressRange,
   isAllowedAddress,
@@ -33,9 +36,6 @@ import type { DestinationId } from "../domain/ids.ts";
 import { isJsonObject } from "../domain/json.ts";
 import { nearest } from "../domain/nearest.ts";
 import { type TopicNames, topicNames } from "../domain/topics.ts";
-import { showUrl } from "../settings/endpoint-url.ts";
-import { describe, type Path, type Problem, pathText } from "../settings/problem.ts";
-import { listFromText, parseDuration } from "../settings/scalars.ts";
 import { INGEST_PORT } from "./ingest-settings.ts";
 import { TOPIC_NAME_CHARACTERS_MAX } from "./kafka-settings.ts";
 import { ADMIN_PORT } from "./settings.ts";

@@ -4,12 +4,12 @@
  * removed; an empty variable counts as not set.
  */
 
+import type { Origin } from "../base/settings/config-path.ts";
+import type { Unit } from "../base/settings/decoder.ts";
+import { pathText } from "../base/settings/problem.ts";
+import { flagFromText } from "../base/settings/scalars.ts";
+import type { Node, Setting } from "../base/settings/setting.ts";
 import { isJsonObject } from "../domain/json.ts";
-import type { Origin } from "../settings/config-path.ts";
-import type { Unit } from "../settings/decoder.ts";
-import { pathText } from "../settings/problem.ts";
-import { flagFromText } from "../settings/scalars.ts";
-import type { Node, Setting } from "../settings/setting.ts";
 import type { Environment } from "./interpolate.ts";
 import { withoutNewline } from "./secret-file.ts";
 

@@ -19,10 +19,9 @@
 import { isUtf8 } from "node:buffer";
 import { globSync } from "node:fs";
 import { dirname, relative, resolve } from "node:path";
-
+import type { FileBytes } from "../base/settings/config-path.ts";
+import { kindOf, type LocatedProblem, type Path, pathText } from "../base/settings/problem.ts";
 import { isJsonObject } from "../domain/json.ts";
-import type { FileBytes } from "../settings/config-path.ts";
-import { kindOf, type LocatedProblem, type Path, pathText } from "../settings/problem.ts";
 import { readYaml } from "./yaml.ts";
 
 const LISTS = ["sources", "destinations", "audiences"] as const;

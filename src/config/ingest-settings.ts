@@ -1,7 +1,7 @@
-import { type Tested, value, wrong } from "../settings/decoder.ts";
-import { certificateAndKey } from "../settings/pem.ts";
-import { duration, listenHost, listOf, size, text, wholeNumber } from "../settings/scalars.ts";
-import { optionalSection, section, setting } from "../settings/setting.ts";
+import { type Tested, value, wrong } from "../base/settings/decoder.ts";
+import { certificateAndKey } from "../base/settings/pem.ts";
+import { duration, listenHost, listOf, size, text, wholeNumber } from "../base/settings/scalars.ts";
+import { optionalSection, section, setting } from "../base/settings/setting.ts";
 
 export const INGEST_PORT = 8_080;
 

@@ -16,9 +16,9 @@
  *   ${file:}, ${file:${A}}   a problem
  */
 
+import type { Origin, ReadFile } from "../base/settings/config-path.ts";
+import { type Problem, pathText } from "../base/settings/problem.ts";
 import { isJsonObject } from "../domain/json.ts";
-import type { Origin, ReadFile } from "../settings/config-path.ts";
-import { type Problem, pathText } from "../settings/problem.ts";
 import { secretText, withoutNewline } from "./secret-file.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -14,7 +14,7 @@
  * cannot express.
  */
 
-import type { Fields, Node } from "../settings/setting.ts";
+import type { Fields, Node } from "../base/settings/setting.ts";
 import { SETTINGS } from "./settings.ts";
 
 type Schema = Readonly<Record<string, unknown>>;

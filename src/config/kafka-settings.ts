@@ -1,13 +1,11 @@
 /** The section `kafka`: the connection to the cluster, and the names and sizes of topics. */
 
 import { isIPv6 } from "node:net";
-
-import type { OwnTopicNames } from "../domain/topics.ts";
-import { foundAt } from "../settings/config-path.ts";
-import { type Decoder, type Tested, value, wrong } from "../settings/decoder.ts";
-import { webUrl } from "../settings/endpoint-url.ts";
-import { tlsFilesAndName } from "../settings/pem.ts";
-import { HIDDEN } from "../settings/problem.ts";
+import { foundAt } from "../base/settings/config-path.ts";
+import { type Decoder, type Tested, value, wrong } from "../base/settings/decoder.ts";
+import { webUrl } from "../base/settings/endpoint-url.ts";
+import { tlsFilesAndName } from "../base/settings/pem.ts";
+import { HIDDEN } from "../base/settings/problem.ts";
 import {
   duration,
   flag,
@@ -19,7 +17,7 @@ import {
   text,
   textLike,
   wholeNumber,
-} from "../settings/scalars.ts";
+} from "../base/settings/scalars.ts";
 import {
   optional,
   optionalSection,
@@ -28,7 +26,8 @@ import {
   section,
   setting,
   variants,
-} from "../settings/setting.ts";
+} from "../base/settings/setting.ts";
+import type { OwnTopicNames } from "../domain/topics.ts";
 
 /** The longest name that Kafka allows for a topic. */
 export const TOPIC_NAME_CHARACTERS_MAX = 249;

@@ -3,14 +3,14 @@
 import { isUtf8 } from "node:buffer";
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import type { FileBytes } from "../settings/config-path.ts";
+import type { FileBytes } from "../base/settings/config-path.ts";
 import {
   type LocatedProblem,
   PROBLEMS_MAX,
   problemSentence,
   whyUnreadable,
-} from "../settings/problem.ts";
-import { listFromText } from "../settings/scalars.ts";
+} from "../base/settings/problem.ts";
+import { listFromText } from "../base/settings/scalars.ts";
 import type { Config } from "./config.ts";
 import { variableName } from "./environment.ts";
 import { configHash } from "./hash.ts";

@@ -15,8 +15,6 @@
  *   any other section                   the setting is ignored, or, if that does not help, the section
  */
 
-import { typeOf } from "../destinations/index.ts";
-import { isJsonObject } from "../domain/json.ts";
 import {
   INVALID,
   type Origin,
@@ -25,9 +23,11 @@ import {
   type ReadFile,
   shownAsWritten,
   takesFile,
-} from "../settings/config-path.ts";
-import { describe, HIDDEN, type Path, type Problem, pathText } from "../settings/problem.ts";
-import { withConsent } from "../settings/rules-settings.ts";
+} from "../base/settings/config-path.ts";
+import { describe, HIDDEN, type Path, type Problem, pathText } from "../base/settings/problem.ts";
+import { isJsonObject } from "../domain/json.ts";
+import { typeOf } from "../router/destinations/index.ts";
+import { withConsent } from "../router/rules/settings/rules-settings.ts";
 import type { Config } from "./config.ts";
 import { problemsAcross } from "./cross-checks.ts";
 import { override, unknownVariables, variables } from "./environment.ts";

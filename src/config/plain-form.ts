@@ -11,10 +11,10 @@
  *   urls, authentication of the registry   url; username and password, token or oauth
  */
 
-import { typeOf } from "../destinations/index.ts";
+import type { Node } from "../base/settings/setting.ts";
 import type { Destination } from "../domain/destination.ts";
 import { isJsonObject } from "../domain/json.ts";
-import type { Node } from "../settings/setting.ts";
+import { typeOf } from "../router/destinations/index.ts";
 import type { Config } from "./config.ts";
 import { SETTINGS } from "./settings.ts";
 

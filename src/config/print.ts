@@ -12,12 +12,11 @@ import {
   type Pair,
   type Node as YamlNode,
 } from "yaml";
+import { type Origin, shownAsWritten } from "../base/settings/config-path.ts";
+import { showUrl } from "../base/settings/endpoint-url.ts";
+import { HIDDEN, type Path, pathText } from "../base/settings/problem.ts";
+import type { Node, Setting } from "../base/settings/setting.ts";
 import { isJsonObject } from "../domain/json.ts";
-
-import { type Origin, shownAsWritten } from "../settings/config-path.ts";
-import { showUrl } from "../settings/endpoint-url.ts";
-import { HIDDEN, type Path, pathText } from "../settings/problem.ts";
-import type { Node, Setting } from "../settings/setting.ts";
 import type { Given } from "./parse.ts";
 import { SETTINGS } from "./settings.ts";
 

@@ -1,12 +1,18 @@
 /** The section `registry`: the addresses of a schema registry, and how to authenticate to it. */
 
-import { foundAt, INVALID, type Invalid, type Place } from "../settings/config-path.ts";
-import { type Decoder, type Tested, wrong } from "../settings/decoder.ts";
-import { showUrl, testUrl } from "../settings/endpoint-url.ts";
-import { type TlsFiles, tlsFiles } from "../settings/pem.ts";
-import { HIDDEN } from "../settings/problem.ts";
-import { listOf, secret, text, textLike } from "../settings/scalars.ts";
-import { optional, optionalSection, required, section, type Values } from "../settings/setting.ts";
+import { foundAt, INVALID, type Invalid, type Place } from "../base/settings/config-path.ts";
+import { type Decoder, type Tested, wrong } from "../base/settings/decoder.ts";
+import { showUrl, testUrl } from "../base/settings/endpoint-url.ts";
+import { type TlsFiles, tlsFiles } from "../base/settings/pem.ts";
+import { HIDDEN } from "../base/settings/problem.ts";
+import { listOf, secret, text, textLike } from "../base/settings/scalars.ts";
+import {
+  optional,
+  optionalSection,
+  required,
+  section,
+  type Values,
+} from "../base/settings/setting.ts";
 import { CLIENT_CREDENTIALS } from "./kafka-settings.ts";
 
 const URLS_MAX = 10;

@@ -12,7 +12,7 @@
  */
 
 import type { Destination } from "../domain/destination.ts";
-import { hasConsent } from "../route/rules/consent.ts";
+import { hasConsent } from "../router/rules/consent.ts";
 import type { Config } from "./config.ts";
 
 type Audience = Config["audiences"][number];

@@ -14,8 +14,8 @@
 
 import { isUtf8 } from "node:buffer";
 
-import type { FileBytes } from "../settings/config-path.ts";
-import type { Problem } from "../settings/problem.ts";
+import type { FileBytes } from "../base/settings/config-path.ts";
+import type { Problem } from "../base/settings/problem.ts";
 
 export const SECRET_FILE_BYTES_MAX = 1_048_576;
 

@@ -1,12 +1,9 @@
 /** Declares all settings. The reference page docs/configuration.md is generated from this file. */
 
-import { TYPE_SETTINGS } from "../destinations/index.ts";
-import { ADMIN_ADDRESS, type Network, parseNetwork } from "../domain/addresses.ts";
-import type { SourceId } from "../domain/ids.ts";
-import type { Invalid, Place } from "../settings/config-path.ts";
-import { type Decoder, hidden, type Tested, value, wrong } from "../settings/decoder.ts";
-import { webUrl } from "../settings/endpoint-url.ts";
-import { certificateFile } from "../settings/pem.ts";
+import type { Invalid, Place } from "../base/settings/config-path.ts";
+import { type Decoder, hidden, type Tested, value, wrong } from "../base/settings/decoder.ts";
+import { webUrl } from "../base/settings/endpoint-url.ts";
+import { certificateFile } from "../base/settings/pem.ts";
 import {
   duration,
   flag,
@@ -20,7 +17,7 @@ import {
   text,
   textLike,
   wholeNumber,
-} from "../settings/scalars.ts";
+} from "../base/settings/scalars.ts";
 import {
   list,
   optional,
@@ -29,8 +26,11 @@ import {
   section,
   setting,
   variants,
-} from "../settings/setting.ts";
-import { checkStandardSecrets, staticHeaders } from "../settings/webhook-fields.ts";
+} from "../base/settings/setting.ts";
+import { checkStandardSecrets, staticHeaders } from "../base/settings/webhook-fields.ts";
+import { ADMIN_ADDRESS, type Network, parseNetwork } from "../domain/addresses.ts";
+import type { SourceId } from "../domain/ids.ts";
+import { TYPE_SETTINGS } from "../router/destinations/index.ts";
 import { audienceDefaults, audienceSettings, audienceStage } from "./audience-settings.ts";
 import { ingestSettings } from "./ingest-settings.ts";
 import { kafkaSettings, logAttempts, logLevel } from "./kafka-settings.ts";

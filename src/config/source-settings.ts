@@ -1,10 +1,10 @@
 /** The list `sources`: the origins of calls, and the destinations that these calls may reach. */
 
+import type { Invalid, Place } from "../base/settings/config-path.ts";
+import { flag, id, listOf, rate, secret } from "../base/settings/scalars.ts";
+import { list, optional, required, section, setting } from "../base/settings/setting.ts";
 import type { Source } from "../domain/destination.ts";
 import type { DestinationId, SourceId } from "../domain/ids.ts";
-import type { Invalid, Place } from "../settings/config-path.ts";
-import { flag, id, listOf, rate, secret } from "../settings/scalars.ts";
-import { list, optional, required, section, setting } from "../settings/setting.ts";
 
 const ANY_LENGTH = Number.POSITIVE_INFINITY;
 

@@ -17,15 +17,14 @@ import {
   parseDocument,
   type YAMLError,
 } from "yaml";
-
-import { isJsonObject, JSON_DEPTH_MAX, nestsDeeperThan, repeatedKey } from "../domain/json.ts";
 import {
   describe,
   HIDDEN,
   type LocatedProblem,
   type Path,
   PROBLEMS_MAX,
-} from "../settings/problem.ts";
+} from "../base/settings/problem.ts";
+import { isJsonObject, JSON_DEPTH_MAX, nestsDeeperThan, repeatedKey } from "../domain/json.ts";
 
 type Yaml =
   | {

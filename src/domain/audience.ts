@@ -4,7 +4,7 @@ import type { SourceId } from "./ids.ts";
 import type { JsonObject } from "./json.ts";
 import { shellWord } from "./shell-word.ts";
 
-/** An option is null if it is not set; `settingsOf` in `src/audience/audience-settings.ts` then supplies the default. */
+/** An option is null if it is not set; `settingsOf` in `src/router/audience/audience-settings.ts` then supplies the default. */
 export interface AudienceOptions {
   readonly source: SourceId | null;
   /** Copied into the calls unchanged. */

@@ -1,6 +1,6 @@
 /**
  * The validated rules of a destination (docs/rules.md). They decide which calls the destination gets, and which
- * parts of these calls. `src/route/rules/` applies them.
+ * parts of these calls. `src/router/rules/` applies them.
  */
 
 import type { SourceId } from "./ids.ts";

@@ -1,7 +1,7 @@
 /**
  * The table of stages. The `run` command, `switchyard status`, the reference page of topics and the tests read it.
  * To add a stage, add a row here, create a folder with the stage's name, and start the stage in
- * `src/run/start-stages.ts`.
+ * `src/program/run/start-stages.ts`.
  *
  *   input            who reads it                                shown by `status` as
  *   null             the stage serves HTTP                       nothing: there is no lag

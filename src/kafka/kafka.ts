@@ -1,7 +1,7 @@
 /** Implements the port on a real cluster. */
 
-import { type Clock, systemClock } from "../runtime/clock.ts";
-import type { Log } from "../telemetry/log.ts";
+import { type Clock, systemClock } from "../base/runtime/clock.ts";
+import type { Log } from "../base/telemetry/log.ts";
 import { KafkaAdmin } from "./cluster/admin.ts";
 import { Brokers } from "./cluster/brokers.ts";
 import { ClusterWatch } from "./cluster/cluster-watch.ts";

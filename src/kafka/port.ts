@@ -14,10 +14,10 @@
  *   fenced                                ignores `finish`: another consumer owns the partition
  */
 
+import type { AppendTime } from "../base/runtime/broker-clock.ts";
 import type { CorruptBatch } from "../domain/corrupt-batch.ts";
 import type { LostRecords } from "../domain/lost-records.ts";
 import type { IncomingRecord, OutgoingRecord } from "../domain/record.ts";
-import type { AppendTime } from "../runtime/broker-clock.ts";
 import type { Admin, PartitionOffset } from "./admin-port.ts";
 import type { OffsetToCommit } from "./membership.ts";
 import type { ClusterView, ConsumerVitals, PartitionProgress } from "./signals.ts";

@@ -1,8 +1,8 @@
 /** The interface of a schema registry to the rest of the program. */
 
+import type { TlsFiles } from "../base/http/tls.ts";
+import type { ClientCredentials } from "../base/runtime/oauth-token.ts";
 import type { KnownSchemas, SchemaRef } from "../domain/known-schemas.ts";
-import type { TlsFiles } from "../http/tls.ts";
-import type { ClientCredentials } from "../runtime/oauth-token.ts";
 import type { SchemaText } from "./avro/schema-text.ts";
 
 /** The compatibility of Switchyard's subjects: a new schema can read all values that were written with earlier ones. */

@@ -11,11 +11,14 @@
 import type { LookupFunction } from "node:net";
 import { Agent, errors, request } from "undici";
 
-import { boundedResolve, systemResolve } from "../http/lookup.ts";
-import { secureContext } from "../http/tls.ts";
-import { systemClock } from "../runtime/clock.ts";
-import { TokenError, tokenSource } from "../runtime/oauth-token.ts";
-import { type RequestCredentials, requestCredentials } from "../runtime/request-credentials.ts";
+import { boundedResolve, systemResolve } from "../base/http/lookup.ts";
+import { secureContext } from "../base/http/tls.ts";
+import { systemClock } from "../base/runtime/clock.ts";
+import { TokenError, tokenSource } from "../base/runtime/oauth-token.ts";
+import {
+  type RequestCredentials,
+  requestCredentials,
+} from "../base/runtime/request-credentials.ts";
 import type { RegistryConnection } from "./port.ts";
 
 export const RESPONSE_MAX_BYTES = 1_048_576;

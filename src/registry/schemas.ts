@@ -16,12 +16,11 @@
  */
 
 import { createHash } from "node:crypto";
-
+import { asError } from "../base/runtime/as-error.ts";
+import type { Clock } from "../base/runtime/clock.ts";
+import type { Metrics } from "../base/telemetry/instruments.ts";
+import type { Log } from "../base/telemetry/log.ts";
 import type { KnownSchema, SchemaRef } from "../domain/known-schemas.ts";
-import { asError } from "../runtime/as-error.ts";
-import type { Clock } from "../runtime/clock.ts";
-import type { Metrics } from "../telemetry/instruments.ts";
-import type { Log } from "../telemetry/log.ts";
 import { Outage, type OutageLine, PATIENCE_MS, Unavailable } from "./outage.ts";
 import type { FoundSchema, Lookup, SchemaSource, Schemas } from "./port.ts";
 import { SchemaCache } from "./schema-cache.ts";

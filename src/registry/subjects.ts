@@ -19,11 +19,10 @@ import { Agent as HttpsAgent } from "node:https";
 import { createRequire } from "node:module";
 
 import type * as Library from "@kafkajs/confluent-schema-registry";
-
+import { secureContext } from "../base/http/tls.ts";
+import { asError } from "../base/runtime/as-error.ts";
 import { visibleCell } from "../domain/escape-control.ts";
 import { jsonObjectIn } from "../domain/json.ts";
-import { secureContext } from "../http/tls.ts";
-import { asError } from "../runtime/as-error.ts";
 import { failureText, type Reference } from "./classify-response.ts";
 import { COMPATIBILITY, type RegistryConnection } from "./port.ts";
 import {

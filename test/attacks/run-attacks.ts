@@ -1,6 +1,6 @@
 /** Makes the attacks one after the other, with a separate product for each group. */
 
-import { table } from "../../src/words/table.ts";
+import { table } from "../../src/base/words/table.ts";
 import type { AttackOptions, AttackRow } from "./attack-row.ts";
 import { inflatingAttacks } from "./inflating.ts";
 import { ingestAttacks } from "./ingest.ts";

@@ -1,11 +1,11 @@
 /** Reads from the topics of a run which changes were requested and which calls were written, for `audience-laws.ts`. */
 
-import type { Audience } from "../../src/audience/audience.ts";
-import { audienceKey, firstOf, userOf } from "../../src/audience/keys.ts";
 import { DEAD_LETTER_HEADER } from "../../src/domain/dead-letter.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
 import type { TopicNames } from "../../src/domain/topics.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
+import type { Audience } from "../../src/router/audience/audience.ts";
+import { audienceKey, firstOf, userOf } from "../../src/router/audience/keys.ts";
 import { headerTexts } from "../support/build/calls.ts";
 import {
   AudienceModel,

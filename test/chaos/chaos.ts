@@ -13,8 +13,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Batch } from "../../src/destinations/webhook/settings.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
+import type { Batch } from "../../src/router/destinations/webhook/settings.ts";
 import { createPrng, type Prng } from "../support/clock/prng.ts";
 import { testKafka } from "../support/worlds/test-kafka.ts";
 import {

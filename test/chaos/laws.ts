@@ -14,8 +14,8 @@
  * `repetitions.ts` has how much a fault may repeat.
  */
 
-import type { RetryPolicy } from "../../src/deliver/choose-retry-delay.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
+import type { RetryPolicy } from "../../src/router/deliver/choose-retry-delay.ts";
 import {
   deadLetteredEarly,
   deadLetteredWithoutReason,

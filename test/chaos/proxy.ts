@@ -3,7 +3,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-import { hostAndPort } from "../../src/runtime/listening.ts";
+import { hostAndPort } from "../../src/base/runtime/listening.ts";
 
 export interface BrokerProxy extends AsyncDisposable {
   /** `host:port` for clients. */

@@ -9,7 +9,7 @@
  *   never accepted                           4 %
  */
 
-import type { Batch } from "../../src/destinations/webhook/settings.ts";
+import type { Batch } from "../../src/router/destinations/webhook/settings.ts";
 import { createPrng, type Prng } from "../support/clock/prng.ts";
 
 export type ScriptedResponse =

@@ -19,11 +19,10 @@
  */
 
 import { stringify } from "yaml";
-
-import type { Batch } from "../../src/destinations/webhook/settings.ts";
 import { endpointKey } from "../../src/domain/destination.ts";
 import type { DestinationId, EndpointKey } from "../../src/domain/ids.ts";
 import { delayName, groupNames, topicNames } from "../../src/domain/topics.ts";
+import type { Batch } from "../../src/router/destinations/webhook/settings.ts";
 import type { Recipient } from "../support/worlds/ledger.ts";
 
 export const RETRY_DELAYS_MS = [1_000, 2_000, 4_000];

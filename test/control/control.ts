@@ -1,6 +1,6 @@
 /** Controls two processes under load, one step after the other, and compares each step with the ledger. */
 
-import { table } from "../../src/words/table.ts";
+import { table } from "../../src/base/words/table.ts";
 import { ControlledWorld, type WorldOptions } from "./controlled-world.ts";
 import type { Row, Rows } from "./row.ts";
 import { cancelAndReplay } from "./steps/cancel.ts";

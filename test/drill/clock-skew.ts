@@ -3,7 +3,7 @@
  * process, this looks like a machine that was suspended: its consumers join again, and the lag is unknown until then.
  */
 
-import { METRICS } from "../../src/telemetry/metrics.ts";
+import { METRICS } from "../../src/base/telemetry/metrics.ts";
 import { type Comparison, counted, worded } from "./comparison.ts";
 import { fineOf } from "./drilled-world.ts";
 import { type Look, metric } from "./look.ts";

@@ -13,8 +13,8 @@
  *   topic-gone    its topic is deleted                     its calls are rerouted
  */
 
+import { METRICS } from "../../src/base/telemetry/metrics.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
-import { METRICS } from "../../src/telemetry/metrics.ts";
 import { counted } from "./comparison.ts";
 import { type Expected, type Failures, FINE } from "./expected.ts";
 import { type Look, metric } from "./look.ts";

@@ -3,8 +3,8 @@
  * every destination at every moment; a problem only provides the expected values.
  */
 
+import { METRICS } from "../../src/base/telemetry/metrics.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
-import { METRICS } from "../../src/telemetry/metrics.ts";
 import { type Comparison, counted, type Range } from "./comparison.ts";
 import type { Expected } from "./expected.ts";
 import { lagRange, samplesOf, waitingRange, waitingRecords } from "./kafka-ranges.ts";

@@ -1,6 +1,6 @@
 /** Runs drills: those of destinations concurrently, the others one after another. */
 
-import { table } from "../../src/words/table.ts";
+import { table } from "../../src/base/words/table.ts";
 import type { Row } from "./judge.ts";
 import type {
   DestinationHealthProblem,

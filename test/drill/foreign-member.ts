@@ -5,7 +5,7 @@
 
 import { setTimeout as timer } from "node:timers/promises";
 import { Kafka } from "kafkajs";
-import { METRICS } from "../../src/telemetry/metrics.ts";
+import { METRICS } from "../../src/base/telemetry/metrics.ts";
 import { type Comparison, counted, worded } from "./comparison.ts";
 import { fineOf } from "./drilled-world.ts";
 import { type Look, metric } from "./look.ts";

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { METRICS } from "../../src/telemetry/metrics.ts";
+import { METRICS } from "../../src/base/telemetry/metrics.ts";
 import { fillDisk, freeDisk, whyNoDisk } from "../support/script/small-disk.ts";
 import { type Comparison, counted, worded } from "./comparison.ts";
 import { fineOf } from "./drilled-world.ts";

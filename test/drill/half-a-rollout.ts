@@ -3,8 +3,8 @@
  * deliver the calls that the destination missed.
  */
 
+import { METRICS } from "../../src/base/telemetry/metrics.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
-import { METRICS } from "../../src/telemetry/metrics.ts";
 import { type Comparison, counted, worded } from "./comparison.ts";
 import { fineOf } from "./drilled-world.ts";
 import { type Look, metric } from "./look.ts";

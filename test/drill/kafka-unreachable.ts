@@ -1,6 +1,6 @@
 /** The only broker of a cluster is killed, and is restarted later. */
 
-import { METRICS } from "../../src/telemetry/metrics.ts";
+import { METRICS } from "../../src/base/telemetry/metrics.ts";
 import { responds } from "../../tools/kafka/probe.ts";
 import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
 import { ABSENT, type Comparison, counted, dated, worded } from "./comparison.ts";

@@ -10,7 +10,7 @@
  * The exit status is 1 if a signal was wrong, and 2 for invalid usage.
  */
 
-import { table } from "../../src/words/table.ts";
+import { table } from "../../src/base/words/table.ts";
 import { startKafka } from "../../tools/kafka/start.ts";
 import { findPrometheus } from "../../tools/prometheus/find.ts";
 import { flagsOf, oneOf, PATIENCE, patienceOf, runScript, say } from "../support/script/script.ts";

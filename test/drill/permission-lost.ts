@@ -3,9 +3,9 @@
  * to read in the group of another one. The program reports both, and no call is lost.
  */
 
+import { METRICS } from "../../src/base/telemetry/metrics.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
 import type { Grant } from "../../src/domain/permissions.ts";
-import { METRICS } from "../../src/telemetry/metrics.ts";
 import { chooseJava } from "../../tools/kafka/choose.ts";
 import { PASSWORD, startGuardedBroker } from "../support/servers/guarded-broker.ts";
 import { type Comparison, counted, worded } from "./comparison.ts";

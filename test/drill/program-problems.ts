@@ -6,8 +6,8 @@
  *   stopped          nothing is delivered, and records that are written wait
  */
 
+import { METRICS } from "../../src/base/telemetry/metrics.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
-import { METRICS } from "../../src/telemetry/metrics.ts";
 import { type Comparison, counted, dated, worded } from "./comparison.ts";
 import { trueLag } from "./destination-signals.ts";
 import { DrilledWorld, fineOf, type Said } from "./drilled-world.ts";

@@ -3,8 +3,8 @@
  * caused. A signal may be late by `NOTICED_MS`.
  */
 
+import { METRICS } from "../../src/base/telemetry/metrics.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
-import { METRICS } from "../../src/telemetry/metrics.ts";
 import { type Comparison, dated, type Range, worded } from "./comparison.ts";
 import { type Expected, NOT_KNOWN } from "./expected.ts";
 import { type Look, metric, statusRow } from "./look.ts";

@@ -1,7 +1,7 @@
 /** The topic of a destination is deleted, and is recreated only when an operator does so. */
 
+import { METRICS } from "../../src/base/telemetry/metrics.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
-import { METRICS } from "../../src/telemetry/metrics.ts";
 import { type Comparison, counted, dated, worded } from "./comparison.ts";
 import { FINE, NOT_KNOWN } from "./expected.ts";
 import { samplesOf } from "./kafka-ranges.ts";

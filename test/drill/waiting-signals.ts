@@ -1,8 +1,8 @@
 /** Compares the signals of a destination's deliveries awaiting retry: their number, and their earliest times. */
 
+import { METRICS } from "../../src/base/telemetry/metrics.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
 import { delayName } from "../../src/domain/topics.ts";
-import { METRICS } from "../../src/telemetry/metrics.ts";
 import { type Comparison, counted, dated, type Range } from "./comparison.ts";
 import { samplesOf, type WaitingRecords, waitingRange, waitingRecords } from "./kafka-ranges.ts";
 import { isOf, type SeenRecord } from "./kafka-truth.ts";

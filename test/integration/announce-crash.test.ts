@@ -4,7 +4,7 @@
 
 import { expect, onTestFinished, test } from "vitest";
 
-import { readOperatorAction } from "../../src/control/operator-actions.ts";
+import { readOperatorAction } from "../../src/router/control/operator-actions.ts";
 import { programWorld } from "../support/servers/program.ts";
 import { messageIdsOf, ownTopics } from "../support/worlds/own-topics.ts";
 

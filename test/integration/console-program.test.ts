@@ -4,7 +4,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import type { RowsEvent } from "../../src/console/view.ts";
+import type { RowsEvent } from "../../src/operator/console/view.ts";
 
 import { NO_CHROMIUM } from "../support/servers/chromium.ts";
 import {

@@ -2,12 +2,11 @@
 // this batch.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
-
-import { skipCorrupt } from "../../src/cli/skip-corrupt-batch/skip-corrupt-batch.ts";
+import { systemClock } from "../../src/base/runtime/clock.ts";
 import { type CorruptBatch, corruptBatchOf } from "../../src/domain/corrupt-batch.ts";
 import type { Kafka, ReadRange } from "../../src/kafka/port.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
-import { KeptConsumer } from "../../src/stage/keep-consuming.ts";
+import { skipCorrupt } from "../../src/program/cli/skip-corrupt-batch/skip-corrupt-batch.ts";
+import { KeptConsumer } from "../../src/router/stage/keep-consuming.ts";
 import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
 import { record, values } from "../support/contract/bench.ts";
 import { Taker } from "../support/contract/taker.ts";

@@ -4,14 +4,14 @@
 import { randomUUID } from "node:crypto";
 import { expect, onTestFinished, test } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
-import { createConsoleReader } from "../../src/console/read/console-reader.ts";
-import { earlyReleaseRecord, releasedRecord } from "../../src/control/operator-actions.ts";
 import { deliveryHeaders } from "../../src/domain/delivery.ts";
 import type { DestinationId, MessageId } from "../../src/domain/ids.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
 import { encodeRanges } from "../../src/kafka/consume/finished-ranges.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
-import type { StatusReport } from "../../src/operate/look/report.ts";
+import { createConsoleReader } from "../../src/operator/console/read/console-reader.ts";
+import type { StatusReport } from "../../src/operator/look/report.ts";
+import { earlyReleaseRecord, releasedRecord } from "../../src/router/control/operator-actions.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { deliveryOf } from "../support/build/webhook-destination.ts";
 import type { ProgramWorld } from "../support/servers/program.ts";

@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createLog } from "../../src/base/telemetry/log.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
@@ -16,8 +17,7 @@ import {
   configuredPlan,
   configuredTopics,
   kafkaConnection,
-} from "../../src/operate/connect/connection.ts";
-import { createLog } from "../../src/telemetry/log.ts";
+} from "../../src/operator/connect/connection.ts";
 import { config } from "../support/build/config-source.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { Taker } from "../support/contract/taker.ts";

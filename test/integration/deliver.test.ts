@@ -6,19 +6,19 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { expect, test } from "vitest";
-import { startDelay } from "../../src/delay/stage.ts";
-import { startDeliver } from "../../src/deliver/stage.ts";
-import { openTransport } from "../../src/destinations/index.ts";
-import type { WebhookDestination } from "../../src/destinations/webhook/settings.ts";
+import { systemClock } from "../../src/base/runtime/clock.ts";
+import { createMetrics } from "../../src/base/telemetry/instruments.ts";
+import { createLog } from "../../src/base/telemetry/log.ts";
 import { parseNetwork } from "../../src/domain/addresses.ts";
 import { deliveryHeaders } from "../../src/domain/delivery.ts";
 import type { MessageId } from "../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
 import { delayName, groupNames, topicNames } from "../../src/domain/topics.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
-import { createMetrics } from "../../src/telemetry/instruments.ts";
-import { createLog } from "../../src/telemetry/log.ts";
+import { startDelay } from "../../src/router/delay/stage.ts";
+import { startDeliver } from "../../src/router/deliver/stage.ts";
+import { openTransport } from "../../src/router/destinations/index.ts";
+import type { WebhookDestination } from "../../src/router/destinations/webhook/settings.ts";
 import { headerTexts } from "../support/build/calls.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import {

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import type { RunningIngest } from "../../src/ingest/stage.ts";
+import type { RunningIngest } from "../../src/router/ingest/stage.ts";
 import {
   BROWSER_LIBRARIES,
   type BrowserLibrary,

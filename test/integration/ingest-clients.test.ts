@@ -2,7 +2,7 @@
 // stage fails.
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RunningIngest } from "../../src/ingest/stage.ts";
+import type { RunningIngest } from "../../src/router/ingest/stage.ts";
 import { headerTexts } from "../support/build/calls.ts";
 import { FAILURES, FINAL_STATES, type FinalState } from "../support/servers/client-final-states.ts";
 import {

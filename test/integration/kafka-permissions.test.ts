@@ -4,12 +4,12 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runProgram } from "../../src/cli/program.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { Grant } from "../../src/domain/permissions.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka, KafkaConnection } from "../../src/kafka/port.ts";
-import { run } from "../../src/run/run.ts";
+import { runProgram } from "../../src/program/cli/program.ts";
+import { run } from "../../src/program/run/run.ts";
 import { chooseJava } from "../../tools/kafka/choose.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { LogLines } from "../support/log/log-lines.ts";

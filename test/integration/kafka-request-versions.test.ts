@@ -5,11 +5,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-
-import { runProgram } from "../../src/cli/program.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
 import { SENT_REQUESTS } from "../../src/kafka/broker/requests.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
+import { runProgram } from "../../src/program/cli/program.ts";
 import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
 import { record, values } from "../support/contract/bench.ts";
 import { Taker } from "../support/contract/taker.ts";

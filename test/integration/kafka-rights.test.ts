@@ -9,9 +9,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { Kafka as KafkajsClient } from "kafkajs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runProgram } from "../../src/cli/program.ts";
-import { groupOf } from "../../src/cli/skip-corrupt-batch/command.ts";
-import { skipCorrupt } from "../../src/cli/skip-corrupt-batch/skip-corrupt-batch.ts";
+import { createLog } from "../../src/base/telemetry/log.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import {
   COMMAND_ROLES,
@@ -23,9 +21,11 @@ import { STAGE_NAMES } from "../../src/domain/stages.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
-import { kafkaConnection } from "../../src/operate/connect/connection.ts";
-import { run } from "../../src/run/run.ts";
-import { createLog } from "../../src/telemetry/log.ts";
+import { kafkaConnection } from "../../src/operator/connect/connection.ts";
+import { runProgram } from "../../src/program/cli/program.ts";
+import { groupOf } from "../../src/program/cli/skip-corrupt-batch/command.ts";
+import { skipCorrupt } from "../../src/program/cli/skip-corrupt-batch/skip-corrupt-batch.ts";
+import { run } from "../../src/program/run/run.ts";
 import { chooseJava } from "../../tools/kafka/choose.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { buildPage } from "../../tools/page/build.ts";

@@ -16,7 +16,7 @@ import { afterAll, beforeAll, describe, type ExpectStatic, test } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka, KafkaConnection, KafkaSasl } from "../../src/kafka/port.ts";
-import { run } from "../../src/run/run.ts";
+import { run } from "../../src/program/run/run.ts";
 import { chooseJava } from "../../tools/kafka/choose.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import {

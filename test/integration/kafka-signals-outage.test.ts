@@ -1,10 +1,9 @@
 // A broker is killed and restarted, and the signals for operators show it.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
-
-import { watchCluster } from "../../src/stage/watch-cluster.ts";
-import { watchConsumer } from "../../src/stage/watch-consumer.ts";
-import { createMetrics } from "../../src/telemetry/instruments.ts";
+import { createMetrics } from "../../src/base/telemetry/instruments.ts";
+import { watchCluster } from "../../src/router/stage/watch-cluster.ts";
+import { watchConsumer } from "../../src/router/stage/watch-consumer.ts";
 import { Taker } from "../support/contract/taker.ts";
 import { LogLines } from "../support/log/log-lines.ts";
 import {

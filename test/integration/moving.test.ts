@@ -12,7 +12,7 @@ import { text as requestText } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
-import type { RunningIngest } from "../../src/ingest/stage.ts";
+import type { RunningIngest } from "../../src/router/ingest/stage.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { fencedBlocks } from "../support/project/fenced-blocks.ts";

@@ -3,15 +3,14 @@
 
 import { Socket } from "node:net";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-
+import { systemClock } from "../../src/base/runtime/clock.ts";
+import { createMetrics } from "../../src/base/telemetry/instruments.ts";
+import { createLog } from "../../src/base/telemetry/log.ts";
 import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
 import type { IncomingRecord, OutgoingRecord } from "../../src/domain/record.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
 import type { Consumer, Kafka, Producer } from "../../src/kafka/port.ts";
-import { startRoute } from "../../src/route/stage.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
-import { createMetrics } from "../../src/telemetry/instruments.ts";
-import { createLog } from "../../src/telemetry/log.ts";
+import { startRoute } from "../../src/router/route/stage.ts";
 import { aSource, aTopicDestination, headerTexts } from "../support/build/calls.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { encodeBatch } from "../support/build/record-batches.ts";

@@ -2,16 +2,15 @@
 // while another destination gets them. Rules that change while calls are published apply to each call as a whole.
 
 import { afterEach, beforeEach, expect, test } from "vitest";
-
+import { systemClock } from "../../src/base/runtime/clock.ts";
+import { createMetrics } from "../../src/base/telemetry/instruments.ts";
+import { createLog } from "../../src/base/telemetry/log.ts";
 import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
 import type { DestinationRules } from "../../src/domain/rules.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
 import type { Consumer, Kafka, Producer } from "../../src/kafka/port.ts";
-import { startRoute } from "../../src/route/stage.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
-import { createMetrics } from "../../src/telemetry/instruments.ts";
-import { createLog } from "../../src/telemetry/log.ts";
+import { startRoute } from "../../src/router/route/stage.ts";
 import { aSource, aTopicDestination } from "../support/build/calls.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { rulesOf } from "../support/build/ruled-call.ts";

@@ -4,9 +4,9 @@
 import avro from "avsc";
 import { expect, test } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
-import { readCallView } from "../../src/console/read/call.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
-import { openCommandSchemas } from "../../src/operate/connect/command-schemas.ts";
+import { openCommandSchemas } from "../../src/operator/connect/command-schemas.ts";
+import { readCallView } from "../../src/operator/console/read/call.ts";
 import { startPrivateRegistry } from "../../tools/kafka/registry.ts";
 import { registerSchema } from "../support/servers/schema-registry.ts";
 import {

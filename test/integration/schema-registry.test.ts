@@ -1,12 +1,11 @@
 // Lookups in a real registry, Apicurio. test/local/registry-client.test.ts tests what Apicurio does not support.
 
 import { expect, test } from "vitest";
-
+import { systemClock } from "../../src/base/runtime/clock.ts";
+import { createMetrics } from "../../src/base/telemetry/instruments.ts";
 import { createSchemaSource } from "../../src/registry/client.ts";
 import type { RegistryConnection } from "../../src/registry/port.ts";
 import { createSchemas } from "../../src/registry/schemas.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
-import { createMetrics } from "../../src/telemetry/instruments.ts";
 import { startPrivateRegistry } from "../../tools/kafka/registry.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { LogLines } from "../support/log/log-lines.ts";

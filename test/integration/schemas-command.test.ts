@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
-import { runProgram } from "../../src/cli/program.ts";
+import { runProgram } from "../../src/program/cli/program.ts";
 import { issue } from "../support/build/certificates.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { type Responding, registryStandIn } from "../support/servers/registry-stand-in.ts";

@@ -6,17 +6,16 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
 import { expect, onTestFinished, test } from "vitest";
-
-import { runProgram } from "../../src/cli/program.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { createConsoleReader } from "../../src/console/read/console-reader.ts";
-import type { ConsoleSnapshot } from "../../src/console/view.ts";
 import { deliveryHeaders } from "../../src/domain/delivery.ts";
 import type { DestinationStateName, HoldReason } from "../../src/domain/destination-status.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
 import type { ProcessStatus } from "../../src/domain/process-status.ts";
 import { topicNames } from "../../src/domain/topics.ts";
-import type { StatusReport } from "../../src/operate/look/report.ts";
+import { createConsoleReader } from "../../src/operator/console/read/console-reader.ts";
+import type { ConsoleSnapshot } from "../../src/operator/console/view.ts";
+import type { StatusReport } from "../../src/operator/look/report.ts";
+import { runProgram } from "../../src/program/cli/program.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { deliveryOf } from "../support/build/webhook-destination.ts";
 import { programWorld } from "../support/servers/program.ts";

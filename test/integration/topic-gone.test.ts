@@ -1,7 +1,9 @@
 // A destination's topic, or a delay topic, is deleted on the real Kafka while calls are routed.
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { startDelay } from "../../src/delay/stage.ts";
+import { systemClock } from "../../src/base/runtime/clock.ts";
+import { createMetrics } from "../../src/base/telemetry/instruments.ts";
+import { createLog } from "../../src/base/telemetry/log.ts";
 import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
 import { delayName, groupNames, topicNames } from "../../src/domain/topics.ts";
@@ -15,13 +17,11 @@ import type {
   TopicSpec,
   WatchedProducer,
 } from "../../src/kafka/port.ts";
-import { startRoute } from "../../src/route/stage.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
-import { createRerouting } from "../../src/stage/reroute.ts";
-import type { RunningStage } from "../../src/stage/running-stage.ts";
-import { topicKeeper } from "../../src/stage/topic-keeper.ts";
-import { createMetrics } from "../../src/telemetry/instruments.ts";
-import { createLog } from "../../src/telemetry/log.ts";
+import { startDelay } from "../../src/router/delay/stage.ts";
+import { startRoute } from "../../src/router/route/stage.ts";
+import { createRerouting } from "../../src/router/stage/reroute.ts";
+import type { RunningStage } from "../../src/router/stage/running-stage.ts";
+import { topicKeeper } from "../../src/router/stage/topic-keeper.ts";
 import { aSource, aTopicDestination, headerTexts } from "../support/build/calls.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { Taker } from "../support/contract/taker.ts";

@@ -1,10 +1,10 @@
 // The admin port, as Prometheus and a scheduler use it.
 
 import { expect, onTestFinished, test } from "vitest";
-import { startAdmin } from "../../src/run/admin-server.ts";
-import { createHealth, type Health } from "../../src/run/health.ts";
-import { ALL_ADDRESSES, hostAndPort } from "../../src/runtime/listening.ts";
-import { createMetrics, type Metrics } from "../../src/telemetry/instruments.ts";
+import { ALL_ADDRESSES, hostAndPort } from "../../src/base/runtime/listening.ts";
+import { createMetrics, type Metrics } from "../../src/base/telemetry/instruments.ts";
+import { startAdmin } from "../../src/program/run/admin-server.ts";
+import { createHealth, type Health } from "../../src/program/run/health.ts";
 
 const SOURCES = () => ({ health: createHealth(), metrics: createMetrics(), status: () => STATUS });
 const STATUS = { version: "1.2.3", stages: [] };

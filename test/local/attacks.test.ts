@@ -3,7 +3,7 @@
 import { createHmac } from "node:crypto";
 import { expect, test } from "vitest";
 
-import { standardSignature } from "../../src/destinations/webhook/signature.ts";
+import { standardSignature } from "../../src/router/destinations/webhook/signature.ts";
 import { startReceiver } from "../attacks/receiver.ts";
 import { attackTable } from "../attacks/run-attacks.ts";
 

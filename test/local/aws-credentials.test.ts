@@ -9,9 +9,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { type AwsEnvironment, awsCredentials } from "../../src/runtime/aws-credentials.ts";
-import { type ClientCredentials, tokenSource } from "../../src/runtime/oauth-token.ts";
-import { requestCredentials } from "../../src/runtime/request-credentials.ts";
+import { type AwsEnvironment, awsCredentials } from "../../src/base/runtime/aws-credentials.ts";
+import { type ClientCredentials, tokenSource } from "../../src/base/runtime/oauth-token.ts";
+import { requestCredentials } from "../../src/base/runtime/request-credentials.ts";
 import { issue } from "../support/build/certificates.ts";
 import { ManualClock } from "../support/clock/manual-clock.ts";
 import { respondingServer } from "../support/servers/token-server.ts";

@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { expect, onTestFinished, test } from "vitest";
 import { inTime as inTimeOfKafka } from "../../src/kafka/cluster/brokers.ts";
-import { ask, reasonOf } from "../../src/operate/connect/admin-port.ts";
-import { inTime } from "../../src/operate/look/keep-connected.ts";
+import { ask, reasonOf } from "../../src/operator/connect/admin-port.ts";
+import { inTime } from "../../src/operator/look/keep-connected.ts";
 
 /**
  * A server in a separate thread: it responds to `/responses` while this thread is blocked, and never to anything else.

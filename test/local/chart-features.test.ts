@@ -9,9 +9,8 @@ import { join } from "node:path";
 import ipaddr from "ipaddr.js";
 import { beforeEach, describe, expect, test } from "vitest";
 import { parse } from "yaml";
-
+import { METRICS } from "../../src/base/telemetry/metrics.ts";
 import { isAllowedAddress, parseNetwork } from "../../src/domain/addresses.ts";
-import { METRICS } from "../../src/telemetry/metrics.ts";
 import { NO_HELM, only, type Resource, resources } from "../support/chart/helm.ts";
 
 beforeEach((context) => {

@@ -18,14 +18,22 @@ const TIME = "Core code takes the time as an argument.";
 const RANDOMNESS = "Core code takes randomness as an argument.";
 
 const BIOME: readonly Planted[] = [
-  ["src/deliver/core-1.ts", "export const at = () => Date.now();\n", TIME],
-  ["src/route/core-2.ts", "export const at = () => new Date();\n", TIME],
+  ["src/router/deliver/core-1.ts", "export const at = () => Date.now();\n", TIME],
+  ["src/router/route/core-2.ts", "export const at = () => new Date();\n", TIME],
   ["src/domain/core-3.ts", "export const n = () => Math.random();\n", RANDOMNESS],
   ["src/config/core-4.ts", "export const n = () => crypto.randomUUID();\n", RANDOMNESS],
-  ["src/delay/core-5.ts", "export const f = () => globalThis.fetch;\n", "globals hide effects"],
-  ["src/deliver/core-6.ts", 'export const f = () => fetch("x");\n', "noRestrictedGlobals"],
-  ["src/route/core-7.ts", "export const e = () => process.env;\n", "noRestrictedGlobals"],
-  ["src/route/core-8.ts", "export const t = () => setTimeout(f, 1);\n", "noRestrictedGlobals"],
+  [
+    "src/router/delay/core-5.ts",
+    "export const f = () => globalThis.fetch;\n",
+    "globals hide effects",
+  ],
+  ["src/router/deliver/core-6.ts", 'export const f = () => fetch("x");\n', "noRestrictedGlobals"],
+  ["src/router/route/core-7.ts", "export const e = () => process.env;\n", "noRestrictedGlobals"],
+  [
+    "src/router/route/core-8.ts",
+    "export const t = () => setTimeout(f, 1);\n",
+    "noRestrictedGlobals",
+  ],
   ["src/kafka/spaces.ts", "export const   x = 1\n", "format"],
   ["src/kafka/BadName.ts", "export const x = 1;\n", "useFilenamingConvention"],
   ["src/kafka/default.ts", "export default 1;\n", "noDefaultExport"],
@@ -54,20 +62,24 @@ const BIOME: readonly Planted[] = [
 const INNOCENT = "export const at = () => [Date.now(), process.pid, setTimeout(f, 1)];\n";
 
 const OXLINT: readonly Planted[] = [
-  ["src/route/lost.ts", "const f = async () => 1;\nf();\n", "no-floating-promises"],
-  ["src/route/misused.ts", "[1].forEach(async () => {});\n", "no-misused-promises"],
-  ["src/route/thrown.ts", 'throw "text";\n', "only-throw-error"],
+  ["src/router/route/lost.ts", "const f = async () => 1;\nf();\n", "no-floating-promises"],
+  ["src/router/route/misused.ts", "[1].forEach(async () => {});\n", "no-misused-promises"],
+  ["src/router/route/thrown.ts", 'throw "text";\n', "only-throw-error"],
   [
-    "src/route/switch.ts",
+    "src/router/route/switch.ts",
     'export const f = (x: "a" | "b") => {\n  switch (x) {\n    case "a":\n      return 1;\n  }\n  return 2;\n};\n',
     "switch-exhaustiveness-check",
   ],
 ];
 
 const TYPES: readonly Planted[] = [
-  ["src/telemetry/twice.ts", 'export const METRICS = { a: "x", a: "y" };\n', "TS1117"],
-  ["src/telemetry/index.ts", "export const f = (list: number[]): number => list[0];\n", "TS2322"],
-  ["src/telemetry/namespace.ts", "export namespace N {\n  export const x = 1;\n}\n", "TS1294"],
+  ["src/base/telemetry/twice.ts", 'export const METRICS = { a: "x", a: "y" };\n', "TS1117"],
+  [
+    "src/base/telemetry/index.ts",
+    "export const f = (list: number[]): number => list[0];\n",
+    "TS2322",
+  ],
+  ["src/base/telemetry/namespace.ts", "export namespace N {\n  export const x = 1;\n}\n", "TS1294"],
 ];
 
 let folder = "";
@@ -104,11 +116,11 @@ function saidOf(file: string, output: string): string {
 
 describe("planted violations are found", () => {
   test("by the formatter and the linter", () => {
-    plant([...BIOME, ["src/deliver/stage.ts", INNOCENT, ""]]);
+    plant([...BIOME, ["src/router/deliver/stage.ts", INNOCENT, ""]]);
     const { status, output } = run("biome", "check", "--max-diagnostics=none", "src");
     expect(status).not.toBe(0);
     for (const [file, , rule] of BIOME) expect(saidOf(file, output), file).toContain(rule);
-    expect(saidOf("src/deliver/stage.ts", output)).toBe("");
+    expect(saidOf("src/router/deliver/stage.ts", output)).toBe("");
   });
 
   test("by the linter that knows types", () => {

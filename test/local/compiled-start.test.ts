@@ -52,7 +52,13 @@ test("the image's start finds all it loads compiled, under the same flags", asyn
   const [, ...start] = words("ENTRYPOINT");
   const [flags, entry] = [start.slice(0, -1), start.at(-1)];
   // The name of the folder depends on the flags, among other things.
-  expect(compile).toEqual([...flags, "--import", "./src/cli/load-all.ts", entry, "--version"]);
+  expect(compile).toEqual([
+    ...flags,
+    "--import",
+    "./src/program/cli/load-all.ts",
+    entry,
+    "--version",
+  ]);
   expect(await node(compile)).toBe("");
   const built = kept();
   expect(built.length).toBeGreaterThan(300);

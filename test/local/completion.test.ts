@@ -3,7 +3,7 @@
 import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
 
-import { runProgram } from "../../src/cli/program.ts";
+import { runProgram } from "../../src/program/cli/program.ts";
 import { fakeShell } from "../support/worlds/fake-shell.ts";
 
 async function complete(line: string): Promise<readonly string[]> {

@@ -7,9 +7,8 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-
-import { runProgram } from "../../src/cli/program.ts";
 import { configHash } from "../../src/config/hash.ts";
+import { runProgram } from "../../src/program/cli/program.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { config, SMALL } from "../support/build/config-source.ts";
 import { fakeShell } from "../support/worlds/fake-shell.ts";

@@ -9,8 +9,8 @@ import type { AddressInfo } from "node:net";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
-import type { Action } from "../../src/console/action-view.ts";
-import type { WorkOutcome } from "../../src/console/ports.ts";
+import type { Action } from "../../src/operator/console/action-view.ts";
+import type { WorkOutcome } from "../../src/operator/console/ports.ts";
 import { destinationSnapshot, snapshot } from "../support/build/console-snapshot.ts";
 import { findChromium, NO_CHROMIUM } from "../support/servers/chromium.ts";
 import { startTestConsole, type TestConsole } from "../support/servers/console.ts";

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { isIP } from "node:net";
 import { Worker } from "node:worker_threads";
 import { expect, test, vi } from "vitest";
-import type { Resolve } from "../../src/http/lookup.ts";
+import type { Resolve } from "../../src/base/http/lookup.ts";
 import { endpointOf } from "../support/build/webhook-destination.ts";
 import { httpClient, outcome } from "../support/servers/http-client.ts";
 import { rawServer } from "../support/servers/raw-server.ts";

@@ -4,8 +4,8 @@ import type { ServerResponse } from "node:http";
 import { setTimeout as timer } from "node:timers/promises";
 import { expect, test } from "vitest";
 
-import type { Phases } from "../../src/destinations/port.ts";
-import type { OAuth2, WebhookAuth } from "../../src/destinations/webhook/auth-settings.ts";
+import type { Phases } from "../../src/router/destinations/port.ts";
+import type { OAuth2, WebhookAuth } from "../../src/router/destinations/webhook/auth-settings.ts";
 import { issue } from "../support/build/certificates.ts";
 import { outcome } from "../support/servers/http-client.ts";
 import { openedSender } from "../support/servers/opened-sender.ts";

@@ -6,8 +6,8 @@ import { expect, test } from "vitest";
 import {
   READ_BODY_MAX_BYTES,
   RESPONSE_BODY_MAX_BYTES,
-} from "../../src/destinations/webhook/http.ts";
-import type { Batch } from "../../src/destinations/webhook/settings.ts";
+} from "../../src/router/destinations/webhook/http.ts";
+import type { Batch } from "../../src/router/destinations/webhook/settings.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { endpointOf } from "../support/build/webhook-destination.ts";
 import { httpClient, LONG_MS, outcome } from "../support/servers/http-client.ts";

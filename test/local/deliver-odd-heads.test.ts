@@ -6,7 +6,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import type { SendResult } from "../../src/destinations/port.ts";
+import type { SendResult } from "../../src/router/destinations/port.ts";
 import { issue } from "../support/build/certificates.ts";
 import { endpointOf } from "../support/build/webhook-destination.ts";
 import { httpClient, outcome } from "../support/servers/http-client.ts";

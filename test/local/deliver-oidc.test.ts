@@ -7,7 +7,7 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 
-import type { OAuth2 } from "../../src/destinations/webhook/auth-settings.ts";
+import type { OAuth2 } from "../../src/router/destinations/webhook/auth-settings.ts";
 import { outcome } from "../support/servers/http-client.ts";
 import { openedSender } from "../support/servers/opened-sender.ts";
 import { respondingServer } from "../support/servers/token-server.ts";

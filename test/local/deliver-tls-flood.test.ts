@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { connect as connectTls } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
 
-import { WIRE_MAX_BYTES } from "../../src/http/bound-response.ts";
+import { WIRE_MAX_BYTES } from "../../src/base/http/bound-response.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { issue } from "../support/build/certificates.ts";
 import { endpointOf } from "../support/build/webhook-destination.ts";

@@ -7,11 +7,10 @@ import { join } from "node:path";
 import { createSecureContext, type TlsOptions } from "node:tls";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-
-import { judge } from "../../src/destinations/webhook/judge.ts";
-import { openSocket, type SocketOptions, type TlsSession } from "../../src/http/connect.ts";
-import { systemResolve } from "../../src/http/lookup.ts";
-import { secureContext, sharedContexts } from "../../src/http/tls.ts";
+import { openSocket, type SocketOptions, type TlsSession } from "../../src/base/http/connect.ts";
+import { systemResolve } from "../../src/base/http/lookup.ts";
+import { secureContext, sharedContexts } from "../../src/base/http/tls.ts";
+import { judge } from "../../src/router/destinations/webhook/judge.ts";
 import { type Certificate, issue } from "../support/build/certificates.ts";
 import { endpointOf } from "../support/build/webhook-destination.ts";
 import {

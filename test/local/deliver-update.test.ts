@@ -2,11 +2,11 @@
 // uses.
 
 import { expect, test } from "vitest";
-import { parseContent } from "../../src/deliver/content.ts";
-import { createHttp } from "../../src/destinations/webhook/http.ts";
-import { requestTo, sharedRequest } from "../../src/destinations/webhook/request.ts";
-import type { WebhookDestination } from "../../src/destinations/webhook/settings.ts";
 import { parseNetwork } from "../../src/domain/addresses.ts";
+import { parseContent } from "../../src/router/deliver/content.ts";
+import { createHttp } from "../../src/router/destinations/webhook/http.ts";
+import { requestTo, sharedRequest } from "../../src/router/destinations/webhook/request.ts";
+import type { WebhookDestination } from "../../src/router/destinations/webhook/settings.ts";
 import { issue } from "../support/build/certificates.ts";
 import { recordValue } from "../support/build/record-value.ts";
 import { unitOf, webhookDestination } from "../support/build/webhook-destination.ts";

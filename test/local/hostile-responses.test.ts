@@ -5,7 +5,7 @@
 
 import { expect, test } from "vitest";
 
-import type { SendResult } from "../../src/destinations/port.ts";
+import type { SendResult } from "../../src/router/destinations/port.ts";
 import { HOSTILE_RESPONSES, type HostileResponse } from "../attacks/hostile-responses.ts";
 import { startHostileServer } from "../attacks/start-hostile-server.ts";
 import { endpointOf } from "../support/build/webhook-destination.ts";

@@ -10,8 +10,8 @@ import { expect, test } from "vitest";
 
 import { CALL_TYPES } from "../../src/domain/call.ts";
 import { parseCall } from "../../src/domain/parse-call.ts";
-import { CALL_MAX_BYTES } from "../../src/ingest/read-body.ts";
 import type { Producer } from "../../src/kafka/port.ts";
+import { CALL_MAX_BYTES } from "../../src/router/ingest/read-body.ts";
 import { anyJson, anyValue, nearCall, validCall } from "../support/build/generated-calls.ts";
 import { ingestWorld, KEY } from "../support/worlds/ingest-world.ts";
 

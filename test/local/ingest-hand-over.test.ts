@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { setImmediate as otherWork } from "node:timers/promises";
 import { expect, test } from "vitest";
 
-import { SERVER_TIMES, startServer } from "../../src/ingest/server.ts";
+import { SERVER_TIMES, startServer } from "../../src/router/ingest/server.ts";
 
 const HAND_OVER_MS = 200;
 const CONNECTIONS = 20;

@@ -2,11 +2,10 @@
 
 import { connect } from "node:net";
 import { expect, test } from "vitest";
-
-import { startIngest } from "../../src/ingest/stage.ts";
+import { systemClock } from "../../src/base/runtime/clock.ts";
+import { createMetrics } from "../../src/base/telemetry/instruments.ts";
 import type { Producer } from "../../src/kafka/port.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
-import { createMetrics } from "../../src/telemetry/instruments.ts";
+import { startIngest } from "../../src/router/ingest/stage.ts";
 import { hostileBodies } from "../attacks/ingest.ts";
 import { aSource } from "../support/build/calls.ts";
 import { parsedLog } from "../support/log/parsed-log.ts";

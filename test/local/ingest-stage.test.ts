@@ -9,7 +9,7 @@ import { gzipSync } from "node:zlib";
 import { afterEach, expect, test } from "vitest";
 import type { Source } from "../../src/domain/destination.ts";
 import type { LiveSettings } from "../../src/domain/live-settings.ts";
-import { ANSWERS } from "../../src/ingest/responses.ts";
+import { ANSWERS } from "../../src/router/ingest/responses.ts";
 import { aSource, headerTexts } from "../support/build/calls.ts";
 import { issue } from "../support/build/certificates.ts";
 import { listsOf } from "../support/build/lists.ts";

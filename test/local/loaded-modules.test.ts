@@ -5,7 +5,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
-import { COMMANDS } from "../../src/cli/command-table.ts";
+import { COMMANDS } from "../../src/program/cli/command-table.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
 const HEAVY = [
@@ -40,7 +40,7 @@ test.each(["--version", "--help", ...COMMANDS.map(({ name }) => `${name} --help`
   (line) => {
     const { out, loaded } = loadedBy(line.split(" "));
     expect(out).toMatch(line === "--version" ? /^\d+\.\d+\.\d+\n$/ : /^Usage: switchyard/);
-    expect(loaded.some((url) => url.endsWith("/src/cli/program.ts"))).toBe(true);
+    expect(loaded.some((url) => url.endsWith("/src/program/cli/program.ts"))).toBe(true);
     expect(heavy(loaded)).toEqual([]);
   },
 );

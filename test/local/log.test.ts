@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 
-const LOG = new URL("../../src/telemetry/log.ts", import.meta.url).href;
+const LOG = new URL("../../src/base/telemetry/log.ts", import.meta.url).href;
 /** This is more than a pipe can contain. */
 const MANY = 2_000;
 /** This is less than the log collects for one write. */

@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 
-import { openLevelStore } from "../../src/audience/store/level-store.ts";
+import { openLevelStore } from "../../src/router/audience/store/level-store.ts";
 import {
   type OrderedStore,
   type StoreEntry,
   StoreInUseError,
-} from "../../src/audience/store/ordered-store.ts";
+} from "../../src/router/audience/store/ordered-store.ts";
 import { MemoryStore } from "../support/worlds/memory-stores.ts";
 
 let directory: string;

@@ -5,12 +5,12 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { adminAddress } from "../../src/cli/admin-address.ts";
-import { pollProcesses } from "../../src/operate/look/processes.ts";
-import { rateOf } from "../../src/operate/look/rates.ts";
-import { startAdmin } from "../../src/run/admin-server.ts";
-import { createHealth } from "../../src/run/health.ts";
-import { createMetrics } from "../../src/telemetry/instruments.ts";
+import { createMetrics } from "../../src/base/telemetry/instruments.ts";
+import { pollProcesses } from "../../src/operator/look/processes.ts";
+import { rateOf } from "../../src/operator/look/rates.ts";
+import { adminAddress } from "../../src/program/cli/admin-address.ts";
+import { startAdmin } from "../../src/program/run/admin-server.ts";
+import { createHealth } from "../../src/program/run/health.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 
 test("counts what happened in between, and says of others why it cannot", async () => {

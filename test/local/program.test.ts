@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, expect, test } from "vitest";
 
-import { runProgram } from "../../src/cli/program.ts";
+import { runProgram } from "../../src/program/cli/program.ts";
 import { SMALL } from "../support/build/config-source.ts";
 import { fakeShell } from "../support/worlds/fake-shell.ts";
 

@@ -23,7 +23,7 @@ import { SMALL } from "../support/build/config-source.ts";
 const ROOT = join(import.meta.dirname, "../..");
 /** A stand-in for the program: it stops gracefully when requested, and prints the signals that reach it. */
 const PROGRAM = `
-  import { shutdownSignal } from ${JSON.stringify(join(ROOT, "src/runtime/shutdown.ts"))};
+  import { shutdownSignal } from ${JSON.stringify(join(ROOT, "src/base/runtime/shutdown.ts"))};
   let nowMs = 0;
   const { signal } = shutdownSignal(() => nowMs);
   signal.addEventListener("abort", () => console.log(signal.reason));

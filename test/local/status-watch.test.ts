@@ -7,11 +7,11 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, expect, onTestFinished, test } from "vitest";
-import { DestinationHealth } from "../../src/deliver/destination-health.ts";
-import { statusOf } from "../../src/deliver/status.ts";
-import { startAdmin } from "../../src/run/admin-server.ts";
-import { createHealth } from "../../src/run/health.ts";
-import { createMetrics } from "../../src/telemetry/instruments.ts";
+import { createMetrics } from "../../src/base/telemetry/instruments.ts";
+import { startAdmin } from "../../src/program/run/admin-server.ts";
+import { createHealth } from "../../src/program/run/health.ts";
+import { DestinationHealth } from "../../src/router/deliver/destination-health.ts";
+import { statusOf } from "../../src/router/deliver/status.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { resultAt, webhookDestination } from "../support/build/webhook-destination.ts";
 

@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { setTimeout as timer } from "node:timers/promises";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 
-import { watchFiles } from "../../src/run/watch-files.ts";
+import { watchFiles } from "../../src/program/run/watch-files.ts";
 
 let folder = "";
 beforeEach(() => {

@@ -1,9 +1,9 @@
 /** Scripted endpoints that replace HTTP: their responses depend on chance and on the time. */
 
-import type { SendResult } from "../../src/destinations/port.ts";
-import type { HttpConnections, HttpPort } from "../../src/destinations/webhook/http-port.ts";
-import type { WebhookDestination } from "../../src/destinations/webhook/settings.ts";
 import type { EndpointKey } from "../../src/domain/ids.ts";
+import type { SendResult } from "../../src/router/destinations/port.ts";
+import type { HttpConnections, HttpPort } from "../../src/router/destinations/webhook/http-port.ts";
+import type { WebhookDestination } from "../../src/router/destinations/webhook/settings.ts";
 import type { ManualClock, Scheduled } from "../support/clock/manual-clock.ts";
 import type { Prng } from "../support/clock/prng.ts";
 import type { Party } from "../support/memory-kafka/network.ts";

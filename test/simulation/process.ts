@@ -1,14 +1,14 @@
 /** A process with all stages of the pipeline, on a Kafka in memory. It can be stopped and killed. */
 
-import { type DelayConfig, startDelay } from "../../src/delay/stage.ts";
-import { type DeliverConfig, startDeliver } from "../../src/deliver/stage.ts";
-import type { WebhookDestination } from "../../src/destinations/webhook/settings.ts";
-import { webhookTransport } from "../../src/destinations/webhook/transport.ts";
-import { type RouteConfig, startRoute } from "../../src/route/stage.ts";
-import type { Clock } from "../../src/runtime/clock.ts";
-import type { RunningStage } from "../../src/stage/running-stage.ts";
-import type { Metrics } from "../../src/telemetry/instruments.ts";
-import type { Log } from "../../src/telemetry/log.ts";
+import type { Clock } from "../../src/base/runtime/clock.ts";
+import type { Metrics } from "../../src/base/telemetry/instruments.ts";
+import type { Log } from "../../src/base/telemetry/log.ts";
+import { type DelayConfig, startDelay } from "../../src/router/delay/stage.ts";
+import { type DeliverConfig, startDeliver } from "../../src/router/deliver/stage.ts";
+import type { WebhookDestination } from "../../src/router/destinations/webhook/settings.ts";
+import { webhookTransport } from "../../src/router/destinations/webhook/transport.ts";
+import { type RouteConfig, startRoute } from "../../src/router/route/stage.ts";
+import type { RunningStage } from "../../src/router/stage/running-stage.ts";
 import { listsOf } from "../support/build/lists.ts";
 import type { ManualClock } from "../support/clock/manual-clock.ts";
 import type { MemoryKafka } from "../support/memory-kafka/memory-kafka.ts";

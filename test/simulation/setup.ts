@@ -1,9 +1,9 @@
 /** The parts that are the same in every world: destinations, topics, groups and the settings of stages. */
 
-import type { Batch, WebhookDestination } from "../../src/destinations/webhook/settings.ts";
 import { endpointKey } from "../../src/domain/destination.ts";
 import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
 import { delayName, groupNames, topicNames } from "../../src/domain/topics.ts";
+import type { Batch, WebhookDestination } from "../../src/router/destinations/webhook/settings.ts";
 import { aSource } from "../support/build/calls.ts";
 import { webhookDestination } from "../support/build/webhook-destination.ts";
 import type { Prng } from "../support/clock/prng.ts";

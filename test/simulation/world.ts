@@ -9,10 +9,10 @@
  * Failures end after five hours. After that, there is time to finish everything.
  */
 
-import type { WebhookDestination } from "../../src/destinations/webhook/settings.ts";
 import { DEAD_LETTER_HEADER, type DeadLetterReason } from "../../src/domain/dead-letter.ts";
 import { DELIVERY_HEADER } from "../../src/domain/delivery.ts";
 import type { EndpointKey } from "../../src/domain/ids.ts";
+import type { WebhookDestination } from "../../src/router/destinations/webhook/settings.ts";
 import { headerTexts } from "../support/build/calls.ts";
 import { ManualClock } from "../support/clock/manual-clock.ts";
 import { createPrng, type Prng } from "../support/clock/prng.ts";

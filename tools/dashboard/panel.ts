@@ -1,6 +1,6 @@
 /** Panels of the dashboard, as Grafana's JSON. Every panel has a title, a description and a unit. */
 
-import { METRICS, type MetricSpec } from "../../src/telemetry/metrics.ts";
+import { METRICS, type MetricSpec } from "../../src/base/telemetry/metrics.ts";
 
 export type Unit = "percentunit" | "s" | "short" | "bytes" | "reqps" | "none";
 export type Look = "stat" | "timeseries" | "bargauge" | "state-timeline" | "table";

@@ -1,6 +1,6 @@
 /** Renders the dashboard as Grafana's JSON: variables, rows, and the position of each panel. */
 
-import { METRICS } from "../../src/telemetry/metrics.ts";
+import { METRICS } from "../../src/base/telemetry/metrics.ts";
 import { DELIVERY_ROWS } from "./delivery-rows.ts";
 import type { Panel, Row, Text } from "./panel.ts";
 import { PROCESS_ROWS } from "./process-rows.ts";

@@ -4,7 +4,7 @@
  * nothing.
  */
 
-import { counted } from "../../src/words/count.ts";
+import { counted } from "../../src/base/words/count.ts";
 import type { ExpectedCall } from "./expected.ts";
 
 export interface Arrival {

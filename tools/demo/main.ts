@@ -10,7 +10,7 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
-import { shutdownSignal } from "../../src/runtime/shutdown.ts";
+import { shutdownSignal } from "../../src/base/runtime/shutdown.ts";
 import { startKafka } from "../kafka/start.ts";
 import { buildPage } from "../page/build.ts";
 import { runDemo } from "./demo.ts";

@@ -2,7 +2,7 @@
  * Prints events as they happen. Similar lines within a short time are combined, so that everything fits on a screen.
  */
 
-import { counted } from "../../src/words/count.ts";
+import { counted } from "../../src/base/words/count.ts";
 import { say, type Tone, tint } from "./show.ts";
 
 const MOMENT_MS = 250;

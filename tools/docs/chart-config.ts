@@ -3,9 +3,9 @@
  * at install time, and the list of secret settings, so that Helm warns if one of them becomes part of a ConfigMap.
  */
 
+import { secretSettings } from "../../src/base/settings/secret-settings.ts";
 import { configurationSchema } from "../../src/config/json-schema.ts";
 import { SETTINGS } from "../../src/config/settings.ts";
-import { secretSettings } from "../../src/settings/secret-settings.ts";
 import { readPage } from "./page.ts";
 
 const SCHEMA = "deploy/helm/switchyard/values.schema.json";

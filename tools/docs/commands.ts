@@ -3,9 +3,8 @@
  */
 
 import type { Command } from "commander";
-
-import { COMMANDS } from "../../src/cli/command-table.ts";
-import { processShell } from "../../src/operate/connect/shell.ts";
+import { processShell } from "../../src/operator/connect/shell.ts";
+import { COMMANDS } from "../../src/program/cli/command-table.ts";
 import { pageWith } from "./page.ts";
 
 const PAGE = "docs/commands.md";

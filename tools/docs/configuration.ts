@@ -1,8 +1,8 @@
 /** `docs/configuration.md`: the example, and tables from the declarations of the settings. */
 
+import type { Unit } from "../../src/base/settings/decoder.ts";
+import type { Node, Section, Setting } from "../../src/base/settings/setting.ts";
 import { SETTINGS } from "../../src/config/settings.ts";
-import type { Unit } from "../../src/settings/decoder.ts";
-import type { Node, Section, Setting } from "../../src/settings/setting.ts";
 import { pageWith, readPage } from "./page.ts";
 
 export function renderConfiguration(): string {

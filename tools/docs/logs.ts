@@ -1,10 +1,10 @@
 /** `docs/logs.md`: the tables of log lines and of their fields. */
 
-import { type FieldSpec, LOG_FIELDS } from "../../src/telemetry/log-lines/fields.ts";
-import { KAFKA_LINES } from "../../src/telemetry/log-lines/kafka-lines.ts";
-import type { LineSpec, LineTable } from "../../src/telemetry/log-lines/line-spec.ts";
-import { RUN_LINES } from "../../src/telemetry/log-lines/run-lines.ts";
-import { STAGE_LINES } from "../../src/telemetry/log-lines/stage-lines.ts";
+import { type FieldSpec, LOG_FIELDS } from "../../src/base/telemetry/log-lines/fields.ts";
+import { KAFKA_LINES } from "../../src/base/telemetry/log-lines/kafka-lines.ts";
+import type { LineSpec, LineTable } from "../../src/base/telemetry/log-lines/line-spec.ts";
+import { RUN_LINES } from "../../src/base/telemetry/log-lines/run-lines.ts";
+import { STAGE_LINES } from "../../src/base/telemetry/log-lines/stage-lines.ts";
 import { code, pageWith, table } from "./page.ts";
 
 export function renderLogs(): string {

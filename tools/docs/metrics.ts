@@ -1,6 +1,6 @@
 /** `docs/metrics.md`: the table of metrics. */
 
-import { METRICS, type MetricSpec } from "../../src/telemetry/metrics.ts";
+import { METRICS, type MetricSpec } from "../../src/base/telemetry/metrics.ts";
 import { code, pageWith, table } from "./page.ts";
 
 export function renderMetrics(): string {

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { orderSchemas } from "../../src/cli/schemas/schema-files.ts";
+import { orderSchemas } from "../../src/program/cli/schemas/schema-files.ts";
 import { code, pageWith, table } from "./page.ts";
 
 const FOLDER = join(import.meta.dirname, "../../schemas");

@@ -1,5 +1,6 @@
 /** `docs/topics.md`: the table of topics, from the plan of the default settings. */
 
+import { durationText } from "../../src/base/settings/scalars.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
 import { COMMAND_ROLES, type CommandRole, roleOf } from "../../src/domain/permissions.ts";
 import {
@@ -9,8 +10,7 @@ import {
   type TopicKind,
 } from "../../src/domain/stages.ts";
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
-import { durationText } from "../../src/settings/scalars.ts";
-import { type PlannedTopic, topicPlan } from "../../src/topics/topic-plan.ts";
+import { type PlannedTopic, topicPlan } from "../../src/router/topics/topic-plan.ts";
 import { code, pageWith, table } from "./page.ts";
 
 const PREFIX = "switchyard.";

@@ -3,11 +3,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Reader, Writer } from "@platformatic/kafka";
 import { Kafka, logLevel } from "kafkajs";
+import { createLog } from "../../src/base/telemetry/log.ts";
 import type { Broker } from "../../src/kafka/broker/broker-connection.ts";
 import { encodedRequest } from "../../src/kafka/broker/request.ts";
 import { Clients } from "../../src/kafka/cluster/connection.ts";
 import { fetchMetadata } from "../../src/kafka/cluster/topic-metadata.ts";
-import { createLog } from "../../src/telemetry/log.ts";
 
 /** The topic in which Kafka stores the committed offsets of groups. */
 export const OFFSETS_TOPIC = "__consumer_offsets";

@@ -1,5 +1,5 @@
 /**
- * Builds the console's page from `src/console/page` in `dist/page`: a document, one script and one
+ * Builds the console's page from `src/operator/console/page` in `dist/page`: a document, one script and one
  * style sheet, with a hash of the content in their names.
  *
  *   dist/page                          then
@@ -15,9 +15,9 @@ import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
 const ROOT = join(import.meta.dirname, "../..");
-const PAGE = join(ROOT, "src/console/page");
+const PAGE = join(ROOT, "src/operator/console/page");
 /** The folders from which the page imports types and tables. */
-const SHARED = ["src/console", "src/domain"];
+const SHARED = ["src/operator/console", "src/domain"];
 const OUT = join(ROOT, "dist/page");
 /** The file with the hash of the sources from which the page was built. */
 const STAMP = "built-from.txt";
@@ -113,7 +113,7 @@ function documentOf(script: string, styles: string, icon: string): string {
 
 function hashOfSources(): string {
   const digest = createHash("sha256");
-  const folders = [...SHARED, "src/console/page", "tools/page"];
+  const folders = [...SHARED, "src/operator/console/page", "tools/page"];
   for (const folder of folders) {
     const names = readdirSync(join(ROOT, folder), { withFileTypes: true })
       .filter((entry) => entry.isFile())

@@ -13,7 +13,7 @@ import {
   saslScramSha,
 } from "@platformatic/kafka";
 
-import { TokenError } from "../../runtime/oauth-token.ts";
+import { TokenError } from "../../base/runtime/oauth-token.ts";
 import { saslAuthenticate } from "./requests.ts";
 
 /** Each function is called for each authentication. */

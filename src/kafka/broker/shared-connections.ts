@@ -22,7 +22,7 @@
  * Unused connections are closed: those for joins after 250 ms, the others after a minute.
  */
 
-import { hostAndPort } from "../../runtime/listening.ts";
+import { hostAndPort } from "../../base/runtime/listening.ts";
 import type { Address } from "./address.ts";
 import type { Broker, BrokerConnection, CreateBroker } from "./broker-connection.ts";
 import type { Request } from "./request.ts";

@@ -8,8 +8,8 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
+import { asError } from "../../base/runtime/as-error.ts";
 import type { Grant } from "../../domain/permissions.ts";
-import { asError } from "../../runtime/as-error.ts";
 import { ClosedError, MissingPermissionError } from "../port.ts";
 import { Brokers } from "./brokers.ts";
 import type { Client, Clients } from "./connection.ts";

@@ -3,7 +3,7 @@
  * it fails.
  */
 
-import { hearingLimit } from "../../runtime/hearing-limit.ts";
+import { hearingLimit } from "../../base/runtime/hearing-limit.ts";
 import type { Address } from "../broker/address.ts";
 import type { Broker, BrokerConnection, CreateBroker } from "../broker/broker-connection.ts";
 import { ConnectionClosedError } from "../broker/errors.ts";

@@ -9,8 +9,8 @@
  *   any other                                           `ok`
  */
 
-import { asError } from "../../runtime/as-error.ts";
-import { hostAndPort } from "../../runtime/listening.ts";
+import { asError } from "../../base/runtime/as-error.ts";
+import { hostAndPort } from "../../base/runtime/listening.ts";
 import { type BrokerVersions, highestCommon, type RequestKind } from "../broker/request-version.ts";
 import { SENT_REQUESTS } from "../broker/requests.ts";
 import type { ClusterVersions, RequestVersions, VersionRange } from "../port.ts";

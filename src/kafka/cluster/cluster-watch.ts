@@ -18,8 +18,8 @@
  * old. A frozen broker still accepts connections, so only a response counts.
  */
 
+import { hostAndPort } from "../../base/runtime/listening.ts";
 import type { PartitionPlace } from "../../domain/record.ts";
-import { hostAndPort } from "../../runtime/listening.ts";
 import type { BrokerState } from "../port.ts";
 import { Brokers, inTime } from "./brokers.ts";
 import type { Clients } from "./connection.ts";

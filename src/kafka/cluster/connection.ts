@@ -6,13 +6,13 @@
 
 import net from "node:net";
 import type tls from "node:tls";
+import { awsCredentials } from "../../base/runtime/aws-credentials.ts";
+import { type Clock, systemClock } from "../../base/runtime/clock.ts";
+import { hostAndPort } from "../../base/runtime/listening.ts";
+import { mskToken } from "../../base/runtime/msk-token.ts";
+import { tokenSource } from "../../base/runtime/oauth-token.ts";
+import type { Log } from "../../base/telemetry/log.ts";
 import { withoutBrackets } from "../../domain/addresses.ts";
-import { awsCredentials } from "../../runtime/aws-credentials.ts";
-import { type Clock, systemClock } from "../../runtime/clock.ts";
-import { hostAndPort } from "../../runtime/listening.ts";
-import { mskToken } from "../../runtime/msk-token.ts";
-import { tokenSource } from "../../runtime/oauth-token.ts";
-import type { Log } from "../../telemetry/log.ts";
 import { addressOf } from "../broker/address.ts";
 import { BrokerConnection, type CreateBroker } from "../broker/broker-connection.ts";
 import { ConnectionClosedError } from "../broker/errors.ts";

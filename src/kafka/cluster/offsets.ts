@@ -16,8 +16,8 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
+import { asError } from "../../base/runtime/as-error.ts";
 import { type PartitionPlace, partitionKey, type RecordPlace } from "../../domain/record.ts";
-import { asError } from "../../runtime/as-error.ts";
 import type { Broker } from "../broker/broker-connection.ts";
 import * as requests from "../broker/requests.ts";
 import type { CommittedOffset, OnUnknown, PartitionOffset, PartitionOffsets } from "../port.ts";

@@ -18,9 +18,9 @@
  *     ... neither of these                           warn, the same text once a minute
  */
 
-import type { Clock } from "../../runtime/clock.ts";
-import type { Log } from "../../telemetry/log.ts";
-import type { Exactly, FieldsOf, LineAt } from "../../telemetry/log-lines/log-lines.ts";
+import type { Clock } from "../../base/runtime/clock.ts";
+import type { Log } from "../../base/telemetry/log.ts";
+import type { Exactly, FieldsOf, LineAt } from "../../base/telemetry/log-lines/log-lines.ts";
 
 const REPEAT_AFTER_MS = 60_000;
 /** The time within which an outage is detected: `cluster-watch.ts` checks every 5 s, and waits 4 s for a response. */

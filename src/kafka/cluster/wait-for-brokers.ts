@@ -14,7 +14,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { createLog, type Log } from "../../telemetry/log.ts";
+import { createLog, type Log } from "../../base/telemetry/log.ts";
 import { addressOf } from "../broker/address.ts";
 import type { KafkaConnection } from "../port.ts";
 import { type ConnectCause, causeText, connectCause, type Step } from "./connect-cause.ts";

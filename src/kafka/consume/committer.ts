@@ -15,9 +15,9 @@
  * delay any other member.
  */
 
-import { asError } from "../../runtime/as-error.ts";
-import { atMost, Signal } from "../../runtime/signal.ts";
-import type { Log } from "../../telemetry/log.ts";
+import { asError } from "../../base/runtime/as-error.ts";
+import { atMost, Signal } from "../../base/runtime/signal.ts";
+import type { Log } from "../../base/telemetry/log.ts";
 import { errorKind, errorTypes } from "../cluster/kafka-error.ts";
 import type { Member, OffsetToCommit } from "../membership.ts";
 import type { CommitPace } from "./commit-pace.ts";

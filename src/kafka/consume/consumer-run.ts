@@ -11,9 +11,9 @@
  * commits. Otherwise each later run would start at the same offset and pass on the same records again.
  */
 
+import { atMost, Signal } from "../../base/runtime/signal.ts";
+import type { Log } from "../../base/telemetry/log.ts";
 import { type PartitionPlace, partitionKey } from "../../domain/record.ts";
-import { atMost, Signal } from "../../runtime/signal.ts";
-import type { Log } from "../../telemetry/log.ts";
 import { errorKind, errorTypes } from "../cluster/kafka-error.ts";
 import type { LogEnds } from "../cluster/log-ends.ts";
 import type {

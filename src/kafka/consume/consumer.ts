@@ -11,10 +11,9 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-
+import type { Clock } from "../../base/runtime/clock.ts";
 import type { Grant } from "../../domain/permissions.ts";
 import { shellWord } from "../../domain/shell-word.ts";
-import type { Clock } from "../../runtime/clock.ts";
 import { errorKind, errorTypes } from "../cluster/kafka-error.ts";
 import type { OutageLog } from "../cluster/outage-log.ts";
 import { type Identity, withPermission } from "../cluster/permission.ts";

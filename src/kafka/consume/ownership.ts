@@ -3,10 +3,10 @@
  * drain (with a time limit), commit, fence.
  */
 
+import { atMost, type Signal } from "../../base/runtime/signal.ts";
+import type { Log } from "../../base/telemetry/log.ts";
 import type { LostRecords } from "../../domain/lost-records.ts";
 import { partitionKey } from "../../domain/record.ts";
-import { atMost, type Signal } from "../../runtime/signal.ts";
-import type { Log } from "../../telemetry/log.ts";
 import type { LogEnds } from "../cluster/log-ends.ts";
 import {
   type Assignment,

@@ -17,7 +17,7 @@
  * others continue meanwhile.
  */
 
-import { asError } from "../../runtime/as-error.ts";
+import { asError } from "../../base/runtime/as-error.ts";
 import type { BrokerConnection } from "../broker/broker-connection.ts";
 import type { Request } from "../broker/request.ts";
 import { commonVersion } from "../broker/request-version.ts";

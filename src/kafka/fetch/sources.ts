@@ -3,7 +3,7 @@
  * because a session can contain a partition only once.
  */
 
-import { hostAndPort } from "../../runtime/listening.ts";
+import { hostAndPort } from "../../base/runtime/listening.ts";
 import type { Address } from "../broker/address.ts";
 import type { SharedConnections } from "../broker/shared-connections.ts";
 import type { Cursor } from "./cursor.ts";

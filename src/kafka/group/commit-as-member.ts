@@ -11,7 +11,7 @@
  *      continue from the new commit
  */
 
-import { Signal } from "../../runtime/signal.ts";
+import { Signal } from "../../base/runtime/signal.ts";
 import type { OffsetToCommit } from "../membership.ts";
 import { encodeSubscription } from "./assignment.ts";
 import { Coordinator } from "./coordinator.ts";

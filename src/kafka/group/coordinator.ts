@@ -12,8 +12,8 @@
  * their partitions, and everything that was processed but not committed yet would be repeated.
  */
 
-import { hostAndPort } from "../../runtime/listening.ts";
-import type { Signal } from "../../runtime/signal.ts";
+import { hostAndPort } from "../../base/runtime/listening.ts";
+import type { Signal } from "../../base/runtime/signal.ts";
 import { OUTAGE_ERRORS } from "../broker/errors.ts";
 import type { Request } from "../broker/request.ts";
 import { commonVersion } from "../broker/request-version.ts";

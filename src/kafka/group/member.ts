@@ -30,8 +30,8 @@
  * commits, one for short requests such as heartbeats, and one for each join that waits.
  */
 
-import { asError } from "../../runtime/as-error.ts";
-import { Signal } from "../../runtime/signal.ts";
+import { asError } from "../../base/runtime/as-error.ts";
+import { Signal } from "../../base/runtime/signal.ts";
 import type { SharedConnections } from "../broker/shared-connections.ts";
 import { errorKind, errorTypes, protocolError } from "../cluster/kafka-error.ts";
 import type { LeaderTable, WatchingTopics } from "../cluster/leader-table.ts";

@@ -10,8 +10,8 @@
  * recreated after the join, the member joins again.
  */
 
+import type { Signal } from "../../base/runtime/signal.ts";
 import { corruptBatchOf } from "../../domain/corrupt-batch.ts";
-import type { Signal } from "../../runtime/signal.ts";
 import type { Address } from "../broker/address.ts";
 import type { SharedConnections } from "../broker/shared-connections.ts";
 import { errorKind, errorTypes, protocolError } from "../cluster/kafka-error.ts";

@@ -3,9 +3,9 @@
  * partition is fetched, and what follows if it cannot be read (`start-offsets.ts`).
  */
 
+import { asError } from "../../base/runtime/as-error.ts";
+import type { Signal } from "../../base/runtime/signal.ts";
 import { partitionKey } from "../../domain/record.ts";
-import { asError } from "../../runtime/as-error.ts";
-import type { Signal } from "../../runtime/signal.ts";
 import type { LeaderTable } from "../cluster/leader-table.ts";
 import { Cursor, type CursorOwner } from "../fetch/cursor.ts";
 import type { FetchSources } from "../fetch/sources.ts";

@@ -17,8 +17,8 @@
  * separate batch.
  */
 
+import type { InFlightItem } from "../../base/runtime/in-flight-set.ts";
 import type { OutgoingRecord } from "../../domain/record.ts";
-import type { InFlightItem } from "../../runtime/in-flight-set.ts";
 import type { BlockedBy, RejectedRecord } from "../port.ts";
 import { compressRecord } from "../wire/encode-produce.ts";
 import type { ProducerId } from "./producer-id.ts";

@@ -7,10 +7,10 @@
  * written, so it is sent again with the same sequence number, and brokers do not write it twice.
  */
 
+import type { Clock } from "../../base/runtime/clock.ts";
+import { InFlightSet } from "../../base/runtime/in-flight-set.ts";
+import { Signal } from "../../base/runtime/signal.ts";
 import type { OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
-import type { Clock } from "../../runtime/clock.ts";
-import { InFlightSet } from "../../runtime/in-flight-set.ts";
-import { Signal } from "../../runtime/signal.ts";
 import type { Clients } from "../cluster/connection.ts";
 import {
   type BlockedTopic,

@@ -9,8 +9,8 @@
  *   it has no leader                  it waits until one is found
  */
 
+import type { Clock } from "../../base/runtime/clock.ts";
 import type { OutgoingRecord } from "../../domain/record.ts";
-import type { Clock } from "../../runtime/clock.ts";
 import { type ProduceResponse, produce } from "../broker/requests.ts";
 import { Brokers } from "../cluster/brokers.ts";
 import type { Client, Clients } from "../cluster/connection.ts";

@@ -10,7 +10,7 @@
  *   for 20 seconds and is missing            of its batches
  */
 
-import type { Clock } from "../../runtime/clock.ts";
+import type { Clock } from "../../base/runtime/clock.ts";
 import type { Brokers } from "../cluster/brokers.ts";
 import { errorType, retryDelayMs } from "../cluster/kafka-error.ts";
 import type { OutageLog } from "../cluster/outage-log.ts";

@@ -9,7 +9,7 @@
  *   operator events            one for the pause, and one for its end
  */
 
-import { OPERATIONS_PARTITION } from "../../../src/control/operator-actions.ts";
+import { OPERATIONS_PARTITION } from "../../../src/router/control/operator-actions.ts";
 import { type ControlledWorld, DESTINATIONS } from "../controlled-world.ts";
 import { idsOf } from "../ledger.ts";
 import { Rows, usersOutOfOrder } from "../row.ts";

@@ -3,11 +3,10 @@
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-
+import { createLog } from "../../../src/base/telemetry/log.ts";
 import { fetch } from "../../../src/kafka/broker/requests.ts";
 import { Brokers } from "../../../src/kafka/cluster/brokers.ts";
 import { Clients } from "../../../src/kafka/cluster/connection.ts";
-import { createLog } from "../../../src/telemetry/log.ts";
 
 const [broker = "", topicPrefix = "", filePrefix = ""] = process.argv.slice(2);
 

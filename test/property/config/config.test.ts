@@ -2,12 +2,12 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { showUrl } from "../../../src/base/settings/endpoint-url.ts";
+import { pathText, problemText } from "../../../src/base/settings/problem.ts";
+import { durationText, parseDuration } from "../../../src/base/settings/scalars.ts";
 import { parseConfig } from "../../../src/config/parse.ts";
 import { printConfig } from "../../../src/config/print.ts";
 import { readYaml } from "../../../src/config/yaml.ts";
-import { showUrl } from "../../../src/settings/endpoint-url.ts";
-import { pathText, problemText } from "../../../src/settings/problem.ts";
-import { durationText, parseDuration } from "../../../src/settings/scalars.ts";
 import { SMALL } from "../../support/build/config-source.ts";
 import { costlyInputs } from "../../support/build/generated-inputs.ts";
 import { anyText } from "../../support/build/generated-text.ts";

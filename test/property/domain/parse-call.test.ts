@@ -2,11 +2,11 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { payload } from "../../../src/destinations/webhook/payload.ts";
 import { decodeValue } from "../../../src/domain/decode.ts";
 import { isJsonObject } from "../../../src/domain/json.ts";
 import { parseCall } from "../../../src/domain/parse-call.ts";
 import { isoTimestamp, isWritable, readTimestamp } from "../../../src/domain/timestamp.ts";
+import { payload } from "../../../src/router/destinations/webhook/payload.ts";
 import { anyJson, anyValue, validCall } from "../../support/build/generated-calls.ts";
 import { costlyInputs, GENERATED_INPUTS } from "../../support/build/generated-inputs.ts";
 import { recordValue } from "../../support/build/record-value.ts";

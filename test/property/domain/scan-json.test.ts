@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 import { parseCall } from "../../../src/domain/parse-call.ts";
 import { endOfValue, skipSpace } from "../../../src/domain/scan-json.ts";
-import { scanCall } from "../../../src/ingest/scan-call.ts";
+import { scanCall } from "../../../src/router/ingest/scan-call.ts";
 import { anyJson, nearCall, validCall } from "../../support/build/generated-calls.ts";
 import { GENERATED_INPUTS } from "../../support/build/generated-inputs.ts";
 import { anyText } from "../../support/build/generated-text.ts";

@@ -1,10 +1,10 @@
 /** Configurations for tests: a small valid one, and the problems of a changed one. */
 
+import { type Problem, pathText } from "../../../src/base/settings/problem.ts";
 import type { Config } from "../../../src/config/config.ts";
 import type { Environment } from "../../../src/config/interpolate.ts";
 import { type Parsed, parseConfig } from "../../../src/config/parse.ts";
 import { readYaml } from "../../../src/config/yaml.ts";
-import { type Problem, pathText } from "../../../src/settings/problem.ts";
 
 export const SMALL = `
 kafka: { brokers: [kafka-1:9092] }

@@ -1,6 +1,6 @@
 /** A snapshot for the console, with the values that matter to a test. */
 
-import type { ConsoleSnapshot, DestinationSnapshot } from "../../../src/console/view.ts";
+import type { ConsoleSnapshot, DestinationSnapshot } from "../../../src/operator/console/view.ts";
 
 const AT = "2026-03-01T09:00:00.000Z";
 

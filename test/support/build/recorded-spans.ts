@@ -1,7 +1,7 @@
 /** Stores spans in a list. IDs are `1`, `2` and so on, padded with zeros. */
 
+import type { Attributes, SpanStart, Tracing } from "../../../src/base/telemetry/tracing/port.ts";
 import type { TraceContext } from "../../../src/domain/trace-context.ts";
-import type { Attributes, SpanStart, Tracing } from "../../../src/telemetry/tracing/port.ts";
 
 export interface RecordedSpan extends SpanStart {
   readonly context: TraceContext;

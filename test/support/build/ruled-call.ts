@@ -3,8 +3,8 @@
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import type { DestinationRules } from "../../../src/domain/rules.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
-import { explained, readCall, routeCall } from "../../../src/route/route-record.ts";
-import { createRouting } from "../../../src/route/routing.ts";
+import { explained, readCall, routeCall } from "../../../src/router/route/route-record.ts";
+import { createRouting } from "../../../src/router/route/routing.ts";
 import { config } from "./config-source.ts";
 
 /** A configuration of the sources web and app, both connected to the destination crm, which has these rules. */

@@ -1,10 +1,10 @@
 /** Parts of a status report with unknown values. A test sets the values that it needs. */
 
+import { createMetrics, type Metrics } from "../../../src/base/telemetry/instruments.ts";
 import type { MeasuredStatus } from "../../../src/domain/process-status.ts";
-import type { DestinationReport } from "../../../src/operate/look/destinations.ts";
-import type { PolledProcess } from "../../../src/operate/look/processes.ts";
-import type { ProcessReport } from "../../../src/operate/look/report.ts";
-import { createMetrics, type Metrics } from "../../../src/telemetry/instruments.ts";
+import type { DestinationReport } from "../../../src/operator/look/destinations.ts";
+import type { PolledProcess } from "../../../src/operator/look/processes.ts";
+import type { ProcessReport } from "../../../src/operator/look/report.ts";
 
 export function destinationReport(given: Partial<DestinationReport> = {}): DestinationReport {
   return {

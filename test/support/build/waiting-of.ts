@@ -1,7 +1,7 @@
 /** A record of a delay topic in the form in which the delay stage has read it. */
 
-import type { Waiting } from "../../../src/delay/due.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
+import type { Waiting } from "../../../src/router/delay/due.ts";
 
 interface Given {
   readonly offset?: number;

@@ -1,12 +1,5 @@
 /** Destinations and deliveries for tests. Fields that a test does not set have simple values. */
 
-import type { EndpointResult } from "../../../src/deliver/decide.ts";
-import { type Content, RETRY, type Sendable } from "../../../src/destinations/port.ts";
-import { judge } from "../../../src/destinations/webhook/judge.ts";
-import type {
-  WebhookDestination,
-  WebhookEndpoint,
-} from "../../../src/destinations/webhook/settings.ts";
 import type { Delivery } from "../../../src/domain/delivery.ts";
 import { endpointKey } from "../../../src/domain/destination.ts";
 import { refTo } from "../../../src/domain/endpoint-name.ts";
@@ -17,6 +10,13 @@ import type {
   MessageId,
   SourceId,
 } from "../../../src/domain/ids.ts";
+import type { EndpointResult } from "../../../src/router/deliver/decide.ts";
+import { type Content, RETRY, type Sendable } from "../../../src/router/destinations/port.ts";
+import { judge } from "../../../src/router/destinations/webhook/judge.ts";
+import type {
+  WebhookDestination,
+  WebhookEndpoint,
+} from "../../../src/router/destinations/webhook/settings.ts";
 
 export function endpointOf(url: string, headers: WebhookEndpoint["headers"] = []): WebhookEndpoint {
   return { key: endpointKey(url), url, headers };

@@ -7,7 +7,7 @@
 
 import assert from "node:assert/strict";
 
-import type { Clock } from "../../../src/runtime/clock.ts";
+import type { Clock } from "../../../src/base/runtime/clock.ts";
 
 export interface Scheduled {
   cancel(): void;

@@ -1,11 +1,11 @@
 /** Writes record batches unchanged, even invalid ones, like a foreign producer. */
 
 import { produceV7 } from "@platformatic/kafka";
+import { createLog } from "../../../src/base/telemetry/log.ts";
 import { encodedRequest } from "../../../src/kafka/broker/request.ts";
 import { Brokers } from "../../../src/kafka/cluster/brokers.ts";
 import { Clients } from "../../../src/kafka/cluster/connection.ts";
 import type { KafkaConnection } from "../../../src/kafka/port.ts";
-import { createLog } from "../../../src/telemetry/log.ts";
 
 const PRODUCE = { apiKey: 0, apiName: "Produce", versions: [7] };
 

@@ -1,6 +1,6 @@
 /** A log for tests, which stores the lines and lets tests wait for one. */
 
-import type { Log } from "../../../src/telemetry/log.ts";
+import type { Log } from "../../../src/base/telemetry/log.ts";
 
 export type LogFields = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,6 @@
 /** The log as it is written in production, at every level, with its lines parsed again. */
 
-import { createLog, type Log } from "../../../src/telemetry/log.ts";
+import { createLog, type Log } from "../../../src/base/telemetry/log.ts";
 
 export interface ParsedLog {
   readonly log: Log;

@@ -1,6 +1,6 @@
 /** Finds the metrics and labels in a PromQL expression, for tests of files. */
 
-import { METRICS, type MetricSpec } from "../../../src/telemetry/metrics.ts";
+import { METRICS, type MetricSpec } from "../../../src/base/telemetry/metrics.ts";
 
 /** Metrics and labels of other programs: Prometheus, its client, and Kubernetes. */
 const FOREIGN: Readonly<Record<string, readonly string[]>> = {

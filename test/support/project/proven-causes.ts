@@ -22,8 +22,8 @@ const THROTTLED = "integration/kafka-quotas.test.ts: above a quota all the time"
 const UNREACHABLE = "integration/kafka-unreachable.test.ts: Kafka unreachable and back";
 const DRILL = "integration/drill.test.ts: down, rejects or is disabled";
 /** Compares the metric with the decisions of `explain`, for all reasons. */
-const SKIPS = "property/route/count-routed.test.ts: each call has one reason";
-const FLOWS = "unit/audience/flows.test.ts";
+const SKIPS = "property/router/route/count-routed.test.ts: each call has one reason";
+const FLOWS = "unit/router/audience/flows.test.ts";
 
 export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
   "It does not start": [
@@ -34,7 +34,10 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
       "integration/run.test.ts: without permission to create topics, it waits for them",
     ],
     ["ready.partial", "untested: a consumer that cannot join for 30 s"],
-    ["stage.failed", "unit/stage/consuming-stage.test.ts: any other failure ends the program"],
+    [
+      "stage.failed",
+      "unit/router/stage/consuming-stage.test.ts: any other failure ends the program",
+    ],
   ],
   "Ingest rejects calls": [
     ["unknown-write-key", `${INGEST}: 401: a key that was rotated`],
@@ -48,11 +51,11 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
   "A call does not arrive": [
     [
       "explain",
-      "unit/cli/explain/explain.test.ts: a call is shown with its source",
+      "unit/program/cli/explain/explain.test.ts: a call is shown with its source",
       METRICS,
-      "unit/route/stage.test.ts: switchyard_route_calls_skipped",
+      "unit/router/route/stage.test.ts: switchyard_route_calls_skipped",
     ],
-    ["without_destination_total", "unit/route/stage.test.ts: without_destination_total"],
+    ["without_destination_total", "unit/router/route/stage.test.ts: without_destination_total"],
     ["dead-letters list", `${PROGRAM}: dead-letters list finds the call`],
     ["BACKLOG for the destination", `${PROGRAM}: status shows that its queue has the call`],
     ["delivery.attempted", FAILED],
@@ -61,24 +64,32 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     [
       "`not-connected`",
       SKIPS,
-      "unit/route/route.test.ts: each destination is listed with the reason",
+      "unit/router/route/route.test.ts: each destination is listed with the reason",
     ],
     ["`disabled`", SKIPS, METRICS],
-    ["`no-consent`", SKIPS, "unit/route/rules/consent.test.ts: consent is decided before"],
+    ["`no-consent`", SKIPS, "unit/router/rules/consent.test.ts: consent is decided before"],
     [
       "`named-false`",
       SKIPS,
-      "unit/route/route.test.ts: each destination is listed with the reason",
+      "unit/router/route/route.test.ts: each destination is listed with the reason",
     ],
-    ["`all-false`", SKIPS, "unit/route/route.test.ts: each destination is listed with the reason"],
-    ["`sampled-out`", SKIPS, "unit/route/rules/filters.test.ts: a share of 1 keeps all"],
-    ["`filtered`", SKIPS, "unit/route/rules/filters.test.ts: a filter that matches drops the call"],
-    ["`rule-failed`", "unit/route/rules/plan.test.ts: a call that a rule cannot be evaluated for"],
+    [
+      "`all-false`",
+      SKIPS,
+      "unit/router/route/route.test.ts: each destination is listed with the reason",
+    ],
+    ["`sampled-out`", SKIPS, "unit/router/rules/filters.test.ts: a share of 1 keeps all"],
+    [
+      "`filtered`",
+      SKIPS,
+      "unit/router/rules/filters.test.ts: a filter that matches drops the call",
+    ],
+    ["`rule-failed`", "unit/router/rules/plan.test.ts: a call that a rule cannot be evaluated for"],
   ],
   "A destination falls behind": [
     ["`circuit-open`", DRILL],
     ["`retry-after`", METRICS],
-    ["`token`", "unit/deliver/stage-token.test.ts: without a token nothing is attempted"],
+    ["`token`", "unit/router/deliver/stage-token.test.ts: without a token nothing is attempted"],
     ["`paused`", METRICS, REMEDIES, "integration/control.test.ts: each step of controlling"],
     ["`disabled`", METRICS, REMEDIES],
     ["`timeout`", FAILED, REMEDIES],
@@ -87,7 +98,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["`tls-unknown-ca`", FAILED, REMEDIES],
     [
       "switchyard_delivery_attempts_in_flight",
-      "unit/deliver/stage.test.ts: no more are in progress than",
+      "unit/router/deliver/stage.test.ts: no more are in progress than",
     ],
     ["`429`", METRICS],
     ["BACKLOG, and no PROCESS", NOBODY],
@@ -101,7 +112,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
       "integration/schema-outage.test.ts: unreachable, waited for",
     ],
     ["NEXT RETRY", NOBODY],
-    ["switchyard_delay_overdue", "unit/delay/stage.test.ts: what is due is not done before"],
+    ["switchyard_delay_overdue", "unit/router/delay/stage.test.ts: what is due is not done before"],
   ],
   "Kafka is unreachable": [
     ["kafka.broker.unreachable", UNREACHABLE],
@@ -114,8 +125,8 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     [
       "consumer.crashed",
       `${PERMISSIONS}: a producer of`,
-      "unit/stage/consuming-stage.test.ts: any other failure ends the program",
-      "unit/deliver/stage.test.ts: a crashed consumer is started again",
+      "unit/router/stage/consuming-stage.test.ts: any other failure ends the program",
+      "unit/router/deliver/stage.test.ts: a crashed consumer is started again",
     ],
     ["kafka.consumer.restarting", "integration/kafka-outage.test.ts: for longer than a session"],
   ],
@@ -123,18 +134,18 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["`rejected`", `${PROGRAM}: dead-letters list finds the call`, REMEDIES],
     [
       "`expired`",
-      "unit/deliver/stage.test.ts: what nobody accepts expires",
-      "unit/deliver/stage-on-hold.test.ts: windows that end meanwhile",
+      "unit/router/deliver/stage.test.ts: what nobody accepts expires",
+      "unit/router/deliver/stage-on-hold.test.ts: windows that end meanwhile",
     ],
     ["`unknown-source`", REFUSED_RECORDS, REMEDIES],
     ["`invalid-call`", REFUSED_RECORDS],
     ["`undecodable`", REFUSED_RECORDS],
     ["`unknown-schema`", REFUSED_RECORDS, "integration/schema-outage.test.ts: unknown, replayed"],
-    ["`rule-failed`", "unit/route/rules/plan.test.ts: a call that a rule cannot be evaluated for"],
+    ["`rule-failed`", "unit/router/rules/plan.test.ts: a call that a rule cannot be evaluated for"],
     ["`invalid-sync`", `${FLOWS}: what breaks the protocol is a dead letter`],
-    ["`invalid-deletion`", "unit/deletion/deletion.test.ts: invalid-deletion"],
-    ["`cancelled`", "unit/deliver/stage-cancel.test.ts: a queue on hold is cancelled"],
-    ["`unknown-destination`", "unit/deliver/stage.test.ts: whose topics are gone"],
+    ["`invalid-deletion`", "unit/router/deletion/deletion.test.ts: invalid-deletion"],
+    ["`cancelled`", "unit/router/deliver/stage-cancel.test.ts: a queue on hold is cancelled"],
+    ["`unknown-destination`", "unit/router/deliver/stage.test.ts: whose topics are gone"],
     ["`too-large`", "integration/route.test.ts: and invalid ones dead letters"],
   ],
   "Calls arrive twice": [
@@ -142,7 +153,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ["`timeout`", FAILED],
     [
       "switchyard_consumer_rebalances_total",
-      "unit/stage/watch-consumer.test.ts: lag, oldest record",
+      "unit/router/stage/watch-consumer.test.ts: lag, oldest record",
     ],
     [
       "switchyard_consumer_foreign_members",
@@ -154,7 +165,7 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
     ],
   ],
   "The receiver reports a wrong signature": [
-    ["switchyard sign", "unit/cli/program.test.ts: a line end within a secret"],
+    ["switchyard sign", "unit/program/cli/program.test.ts: a line end within a secret"],
     ["a JSON parser runs before", "local/webhook-frameworks.test.ts: takes what Switchyard signed"],
     ["changes bodies", "outside: another program changes the bytes"],
   ],
@@ -164,18 +175,21 @@ export const PROVEN_CAUSES: Readonly<Record<string, readonly ProvenCause[]>> = {
       "integration/corrupt-batch-program.test.ts: stop: route halts and reports where",
     ],
     ["stage.restarting", "integration/full-state-store.test.ts: a full disk of the audience store"],
-    ["switchyard_consumer_restarts_total", "unit/deliver/stage.test.ts: a crashed consumer"],
+    ["switchyard_consumer_restarts_total", "unit/router/deliver/stage.test.ts: a crashed consumer"],
   ],
   "A change of the configuration does nothing": [
     ["config.invalid", "integration/reload.test.ts: an invalid file changes nothing"],
-    ["config.needs-restart", "unit/run/reload.test.ts: settings that need a restart"],
+    ["config.needs-restart", "unit/program/run/reload.test.ts: settings that need a restart"],
     ["config.waiting-for-topics", "integration/reload.test.ts: waits for them, and the rest"],
     ["config diff", "local/config-diff.test.ts: config diff"],
     ["subPath", "local/watch-files.test.ts: as Kubernetes does"],
   ],
   "An audience removes no members": [
     ["audience list", "integration/console-actions.test.ts: a sync is approved"],
-    ["count-mismatch", "unit/audience/watching.test.ts: syncs are counted by how they ended"],
+    [
+      "count-mismatch",
+      "unit/router/audience/watching.test.ts: syncs are counted by how they ended",
+    ],
     ["was not published", "integration/audience-publish.test.ts: lists that are empty, truncated"],
     ["not been applied", "integration/audience-publish.test.ts: while the stage is down"],
     ["switchyard_audience_syncs_open", `${FLOWS}: what breaks the protocol`],

@@ -1,7 +1,7 @@
 /** The names of settings in the file and in the program. */
 
+import type { Node } from "../../../src/base/settings/setting.ts";
 import { SETTINGS } from "../../../src/config/settings.ts";
-import type { Node } from "../../../src/settings/setting.ts";
 
 export interface SettingName {
   /** The name in the file, such as `timeout`. */

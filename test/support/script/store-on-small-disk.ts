@@ -8,8 +8,8 @@
 import { execFileSync } from "node:child_process";
 import { closeSync, openSync, readdirSync, truncateSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { openLevelStore } from "../../../src/audience/store/level-store.ts";
 import { StoreError } from "../../../src/domain/store-error.ts";
+import { openLevelStore } from "../../../src/router/audience/store/level-store.ts";
 import { fillDisk, freeDisk } from "./small-disk.ts";
 
 const [disk = "", wrong = ""] = process.argv.slice(2);

@@ -1,26 +1,26 @@
 /** A console on a separate port, with a reader whose data a test sets. */
 
 import { once } from "node:events";
-import type { Action } from "../../../src/console/action-view.ts";
-import type { Counters } from "../../../src/console/counters.ts";
+import { type Clock, systemClock } from "../../../src/base/runtime/clock.ts";
+import type { Action } from "../../../src/operator/console/action-view.ts";
+import type { Counters } from "../../../src/operator/console/counters.ts";
 import type {
   ActionRunner,
   ConsoleConfig,
   ConsoleReader,
   Work,
   WorkOutcome,
-} from "../../../src/console/ports.ts";
+} from "../../../src/operator/console/ports.ts";
 import type {
   AttemptsView,
   AudienceView,
   CallsView,
   CallView,
   DeadLettersView,
-} from "../../../src/console/query-view.ts";
-import { readPageFiles } from "../../../src/console/read/start-console.ts";
-import { type RunningConsole, startConsole } from "../../../src/console/stage.ts";
-import type { ConsoleSnapshot } from "../../../src/console/view.ts";
-import { type Clock, systemClock } from "../../../src/runtime/clock.ts";
+} from "../../../src/operator/console/query-view.ts";
+import { readPageFiles } from "../../../src/operator/console/read/start-console.ts";
+import { type RunningConsole, startConsole } from "../../../src/operator/console/stage.ts";
+import type { ConsoleSnapshot } from "../../../src/operator/console/view.ts";
 import { buildPage } from "../../../tools/page/build.ts";
 import { snapshot } from "../build/console-snapshot.ts";
 import { LogLines } from "../log/log-lines.ts";

@@ -1,17 +1,17 @@
 /** The deliver stage's HTTP for tests, with one promise per request. */
 
-import { parseContent } from "../../../src/deliver/content.ts";
-import type { SendResult } from "../../../src/destinations/port.ts";
-import { createHttp } from "../../../src/destinations/webhook/http.ts";
-import type { HttpPort } from "../../../src/destinations/webhook/http-port.ts";
-import { requestTo, sharedRequest } from "../../../src/destinations/webhook/request.ts";
+import type { Resolve } from "../../../src/base/http/lookup.ts";
+import { parseNetwork } from "../../../src/domain/addresses.ts";
+import type { Delivery } from "../../../src/domain/delivery.ts";
+import { parseContent } from "../../../src/router/deliver/content.ts";
+import type { SendResult } from "../../../src/router/destinations/port.ts";
+import { createHttp } from "../../../src/router/destinations/webhook/http.ts";
+import type { HttpPort } from "../../../src/router/destinations/webhook/http-port.ts";
+import { requestTo, sharedRequest } from "../../../src/router/destinations/webhook/request.ts";
 import type {
   WebhookDestination,
   WebhookEndpoint,
-} from "../../../src/destinations/webhook/settings.ts";
-import { parseNetwork } from "../../../src/domain/addresses.ts";
-import type { Delivery } from "../../../src/domain/delivery.ts";
-import type { Resolve } from "../../../src/http/lookup.ts";
+} from "../../../src/router/destinations/webhook/settings.ts";
 import { recordValue } from "../build/record-value.ts";
 import { deliveryOf, unitOf, webhookDestination } from "../build/webhook-destination.ts";
 

@@ -3,11 +3,11 @@
  * files and sockets it may still open.
  */
 
-import { startIngest } from "../../../src/ingest/stage.ts";
-import { systemClock } from "../../../src/runtime/clock.ts";
-import { spareDescriptors } from "../../../src/runtime/descriptors.ts";
-import { createMetrics } from "../../../src/telemetry/instruments.ts";
-import { createLog } from "../../../src/telemetry/log.ts";
+import { systemClock } from "../../../src/base/runtime/clock.ts";
+import { spareDescriptors } from "../../../src/base/runtime/descriptors.ts";
+import { createMetrics } from "../../../src/base/telemetry/instruments.ts";
+import { createLog } from "../../../src/base/telemetry/log.ts";
+import { startIngest } from "../../../src/router/ingest/stage.ts";
 import { aSource } from "../build/calls.ts";
 import { INGEST_LIMITS } from "../worlds/ingest-limits.ts";
 

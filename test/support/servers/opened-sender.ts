@@ -1,11 +1,11 @@
 /** The sender of a webhook destination with real sockets, as in the deliver stage. */
 
-import { parseContent } from "../../../src/deliver/content.ts";
-import type { Phases, Sender, SendResult } from "../../../src/destinations/port.ts";
-import type { WebhookAuth } from "../../../src/destinations/webhook/auth-settings.ts";
-import type { WebhookDestination } from "../../../src/destinations/webhook/settings.ts";
-import { webhook } from "../../../src/destinations/webhook/webhook.ts";
 import { parseNetwork } from "../../../src/domain/addresses.ts";
+import { parseContent } from "../../../src/router/deliver/content.ts";
+import type { Phases, Sender, SendResult } from "../../../src/router/destinations/port.ts";
+import type { WebhookAuth } from "../../../src/router/destinations/webhook/auth-settings.ts";
+import type { WebhookDestination } from "../../../src/router/destinations/webhook/settings.ts";
+import { webhook } from "../../../src/router/destinations/webhook/webhook.ts";
 import { recordValue } from "../build/record-value.ts";
 import { unitOf, webhookDestination } from "../build/webhook-destination.ts";
 import { LOOPBACK } from "./http-client.ts";

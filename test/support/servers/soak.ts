@@ -6,9 +6,8 @@
 import type { Socket } from "node:net";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-
-import type { SendResult } from "../../../src/destinations/port.ts";
-import type { Resolve } from "../../../src/http/lookup.ts";
+import type { Resolve } from "../../../src/base/http/lookup.ts";
+import type { SendResult } from "../../../src/router/destinations/port.ts";
 import { freePort } from "../../../tools/kafka/free-port.ts";
 import { issue } from "../build/certificates.ts";
 import { endpointOf } from "../build/webhook-destination.ts";

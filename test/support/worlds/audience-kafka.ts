@@ -4,14 +4,13 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-
-import { startAudience } from "../../../src/audience/stage.ts";
-import { levelStores } from "../../../src/audience/store/owned-store.ts";
+import { systemClock } from "../../../src/base/runtime/clock.ts";
+import { createMetrics } from "../../../src/base/telemetry/instruments.ts";
+import { createLog } from "../../../src/base/telemetry/log.ts";
 import type { SourceId } from "../../../src/domain/ids.ts";
 import { groupNames, topicNames } from "../../../src/domain/topics.ts";
-import { systemClock } from "../../../src/runtime/clock.ts";
-import { createMetrics } from "../../../src/telemetry/instruments.ts";
-import { createLog } from "../../../src/telemetry/log.ts";
+import { startAudience } from "../../../src/router/audience/stage.ts";
+import { levelStores } from "../../../src/router/audience/store/owned-store.ts";
 import { uniquePrefix } from "../build/prefix.ts";
 import { testKafka } from "./test-kafka.ts";
 

@@ -1,12 +1,12 @@
 /** The audience stage with Kafka and stores in memory, on a clock that tests advance. */
 
-import { startAudience } from "../../../src/audience/stage.ts";
 import type { AudienceOptions, ConfiguredAudience } from "../../../src/domain/audience.ts";
 import type { SourceId } from "../../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { groupNames, topicNames } from "../../../src/domain/topics.ts";
 import type { Consumer, Kafka } from "../../../src/kafka/port.ts";
 import type { Schemas } from "../../../src/registry/port.ts";
+import { startAudience } from "../../../src/router/audience/stage.ts";
 import { valueBytes } from "../build/calls.ts";
 import { clockDriver } from "../clock/clock-driver.ts";
 import { ManualClock } from "../clock/manual-clock.ts";

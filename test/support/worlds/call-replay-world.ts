@@ -1,15 +1,15 @@
 /** Calls on a Kafka in memory, and replays of them for one destination, on a clock that tests advance. */
 
-import type { WebhookDestination } from "../../../src/destinations/webhook/settings.ts";
 import type { Source } from "../../../src/domain/destination.ts";
 import type { SourceId } from "../../../src/domain/ids.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
-import { commandProducer } from "../../../src/operate/connect/command-producer.ts";
-import { callDecisions } from "../../../src/operate/replay/call-replay.ts";
-import { type ReplayDeps, replay } from "../../../src/operate/replay/replay.ts";
-import { planReplay, ReplayStore } from "../../../src/operate/replay/replay-store.ts";
-import type { CallReplayPlan, Counts } from "../../../src/operate/replay/stored-replay.ts";
+import { commandProducer } from "../../../src/operator/connect/command-producer.ts";
+import { callDecisions } from "../../../src/operator/replay/call-replay.ts";
+import { type ReplayDeps, replay } from "../../../src/operator/replay/replay.ts";
+import { planReplay, ReplayStore } from "../../../src/operator/replay/replay-store.ts";
+import type { CallReplayPlan, Counts } from "../../../src/operator/replay/stored-replay.ts";
 import type { Schemas } from "../../../src/registry/port.ts";
+import type { WebhookDestination } from "../../../src/router/destinations/webhook/settings.ts";
 import { headerTexts } from "../build/calls.ts";
 import { webhookDestination } from "../build/webhook-destination.ts";
 import { clockDriver } from "../clock/clock-driver.ts";

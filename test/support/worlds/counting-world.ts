@@ -1,11 +1,11 @@
 /** Delay stages with small buffers, so that most waiting records are read ahead to be counted. */
 
-import { type DelayConfig, startDelay } from "../../../src/delay/stage.ts";
 import { type Delivery, deliveryHeaders } from "../../../src/domain/delivery.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
 import { delayMsOfTopic, groupNames, topicNames } from "../../../src/domain/topics.ts";
 import type { Kafka } from "../../../src/kafka/port.ts";
-import type { StageDeps } from "../../../src/stage/running-stage.ts";
+import { type DelayConfig, startDelay } from "../../../src/router/delay/stage.ts";
+import type { StageDeps } from "../../../src/router/stage/running-stage.ts";
 import { deliveryOf } from "../build/webhook-destination.ts";
 import { clockDriver } from "../clock/clock-driver.ts";
 import { ManualClock } from "../clock/manual-clock.ts";

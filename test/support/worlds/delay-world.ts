@@ -1,11 +1,11 @@
 /** The delay stage with one retry delay on a Kafka in memory, and a destination whose topics exist. */
 
-import { startDelay } from "../../../src/delay/stage.ts";
 import type { Delivery } from "../../../src/domain/delivery.ts";
 import { deliveryHeaders } from "../../../src/domain/delivery.ts";
 import type { DestinationId, MessageId } from "../../../src/domain/ids.ts";
 import { groupNames, topicNames } from "../../../src/domain/topics.ts";
 import type { Kafka, Producer } from "../../../src/kafka/port.ts";
+import { startDelay } from "../../../src/router/delay/stage.ts";
 import { deliveryOf } from "../build/webhook-destination.ts";
 import { clockDriver } from "../clock/clock-driver.ts";
 import { ManualClock } from "../clock/manual-clock.ts";

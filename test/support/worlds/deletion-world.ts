@@ -1,9 +1,9 @@
 /** The deletion stage with a Kafka in memory, on a clock that tests advance. */
 
-import { startDeletion } from "../../../src/deletion/stage.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import type { Schemas } from "../../../src/registry/port.ts";
+import { startDeletion } from "../../../src/router/deletion/stage.ts";
 import { aSource, aTopicDestination, headerTexts } from "../build/calls.ts";
 import { webhookDestination } from "../build/webhook-destination.ts";
 import { groups, StageWorld, topics } from "./stage-world.ts";

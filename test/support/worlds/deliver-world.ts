@@ -1,21 +1,21 @@
 /** The deliver and delay stages with a Kafka in memory and scripted endpoints, on a clock that tests advance. */
 
-import {
-  followOperatorActions,
-  type RunningOperatorActions,
-} from "../../../src/control/follow-operator-actions.ts";
-import { startDelay } from "../../../src/delay/stage.ts";
-import { startAttemptsTopic } from "../../../src/deliver/attempts-topic.ts";
-import { startDeliver } from "../../../src/deliver/stage.ts";
-import type { WebhookDestination } from "../../../src/destinations/webhook/settings.ts";
-import { webhookTransport } from "../../../src/destinations/webhook/transport.ts";
+import { createMetrics } from "../../../src/base/telemetry/instruments.ts";
 import type { Delivery } from "../../../src/domain/delivery.ts";
 import { deliveryHeaders } from "../../../src/domain/delivery.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { delayName, groupNames, topicNames } from "../../../src/domain/topics.ts";
 import type { Schemas } from "../../../src/registry/port.ts";
-import type { RunningStage } from "../../../src/stage/running-stage.ts";
-import { createMetrics } from "../../../src/telemetry/instruments.ts";
+import {
+  followOperatorActions,
+  type RunningOperatorActions,
+} from "../../../src/router/control/follow-operator-actions.ts";
+import { startDelay } from "../../../src/router/delay/stage.ts";
+import { startAttemptsTopic } from "../../../src/router/deliver/attempts-topic.ts";
+import { startDeliver } from "../../../src/router/deliver/stage.ts";
+import type { WebhookDestination } from "../../../src/router/destinations/webhook/settings.ts";
+import { webhookTransport } from "../../../src/router/destinations/webhook/transport.ts";
+import type { RunningStage } from "../../../src/router/stage/running-stage.ts";
 import { headerTexts } from "../build/calls.ts";
 import { listsOf } from "../build/lists.ts";
 import { deliveryOf } from "../build/webhook-destination.ts";

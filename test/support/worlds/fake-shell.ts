@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 
 import picocolors from "picocolors";
 import { visibleText } from "../../../src/domain/escape-control.ts";
-import type { Shell } from "../../../src/operate/connect/shell.ts";
+import type { Shell } from "../../../src/operator/connect/shell.ts";
 
 export interface FakeShell extends Shell {
   readonly output: () => string;

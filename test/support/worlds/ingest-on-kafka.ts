@@ -1,12 +1,16 @@
 /** The ingest stage on the real Kafka, with a reader of its results. */
 
+import { systemClock } from "../../../src/base/runtime/clock.ts";
+import { createMetrics } from "../../../src/base/telemetry/instruments.ts";
+import { createLog } from "../../../src/base/telemetry/log.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
-import { SERVER_TIMES } from "../../../src/ingest/server.ts";
-import { type IngestConfig, type RunningIngest, startIngest } from "../../../src/ingest/stage.ts";
 import type { Kafka } from "../../../src/kafka/port.ts";
-import { systemClock } from "../../../src/runtime/clock.ts";
-import { createMetrics } from "../../../src/telemetry/instruments.ts";
-import { createLog } from "../../../src/telemetry/log.ts";
+import { SERVER_TIMES } from "../../../src/router/ingest/server.ts";
+import {
+  type IngestConfig,
+  type RunningIngest,
+  startIngest,
+} from "../../../src/router/ingest/stage.ts";
 import { aSource } from "../build/calls.ts";
 import { uniquePrefix } from "../build/prefix.ts";
 import { Taker } from "../contract/taker.ts";

@@ -4,12 +4,15 @@
  */
 
 import { connect, type Socket } from "node:net";
-
+import { createMetrics, type Metrics } from "../../../src/base/telemetry/instruments.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
-import { SERVER_TIMES } from "../../../src/ingest/server.ts";
-import { type IngestConfig, type RunningIngest, startIngest } from "../../../src/ingest/stage.ts";
 import type { Producer } from "../../../src/kafka/port.ts";
-import { createMetrics, type Metrics } from "../../../src/telemetry/instruments.ts";
+import { SERVER_TIMES } from "../../../src/router/ingest/server.ts";
+import {
+  type IngestConfig,
+  type RunningIngest,
+  startIngest,
+} from "../../../src/router/ingest/stage.ts";
 import { aSource } from "../build/calls.ts";
 import { ManualClock } from "../clock/manual-clock.ts";
 import { createPrng } from "../clock/prng.ts";

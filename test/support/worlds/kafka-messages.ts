@@ -1,5 +1,7 @@
 /** The calls that send each kind of request, with Kafka's names of fields and ours, for tests against Kafka's own classes. */
 
+import { Signal } from "../../../src/base/runtime/signal.ts";
+import { createLog } from "../../../src/base/telemetry/log.ts";
 import { fetch, initProducerId, produce } from "../../../src/kafka/broker/requests.ts";
 import { describeConfigs } from "../../../src/kafka/cluster/admin.ts";
 import { Brokers } from "../../../src/kafka/cluster/brokers.ts";
@@ -11,8 +13,6 @@ import { LeaderTable } from "../../../src/kafka/cluster/leader-table.ts";
 import { listOffsets } from "../../../src/kafka/cluster/offsets.ts";
 import { encodeSubscription, PROTOCOL } from "../../../src/kafka/group/assignment.ts";
 import { Coordinator } from "../../../src/kafka/group/coordinator.ts";
-import { Signal } from "../../../src/runtime/signal.ts";
-import { createLog } from "../../../src/telemetry/log.ts";
 import type { Prng } from "../clock/prng.ts";
 import { type Fields, randomText } from "../servers/message-broker.ts";
 import { testConnection } from "./test-kafka.ts";

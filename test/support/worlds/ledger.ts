@@ -3,10 +3,10 @@
  * checks the laws that must hold regardless of the faults.
  */
 
-import type { RetryPolicy } from "../../../src/deliver/choose-retry-delay.ts";
 import type { DeadLetterReason } from "../../../src/domain/dead-letter.ts";
 import { DELIVERY_HEADER } from "../../../src/domain/delivery.ts";
 import type { EndpointKey } from "../../../src/domain/ids.ts";
+import type { RetryPolicy } from "../../../src/router/deliver/choose-retry-delay.ts";
 
 /** A request that an endpoint has received. */
 export interface Request {

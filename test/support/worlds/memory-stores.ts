@@ -5,8 +5,8 @@ import {
   type StoreChange,
   type StoreEntry,
   StoreInUseError,
-} from "../../../src/audience/store/ordered-store.ts";
-import type { Stores } from "../../../src/audience/store/owned-store.ts";
+} from "../../../src/router/audience/store/ordered-store.ts";
+import type { Stores } from "../../../src/router/audience/store/owned-store.ts";
 
 export class MemoryStores implements Stores {
   readonly #stores = new Map<number, MemoryStore>();

@@ -10,7 +10,7 @@ import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { json } from "node:stream/consumers";
 
-import { runProgram } from "../../../src/cli/program.ts";
+import { runProgram } from "../../../src/program/cli/program.ts";
 import { freePort } from "../../../tools/kafka/free-port.ts";
 import { spawnGuarded } from "../../../tools/kafka/guarded-process.ts";
 import { uniquePrefix } from "../build/prefix.ts";

@@ -9,19 +9,19 @@ import { type Delivery, deliveryHeaders } from "../../../src/domain/delivery.ts"
 import type { Destination } from "../../../src/domain/destination.ts";
 import type { IncomingRecord, RecordHeaders } from "../../../src/domain/record.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
-import { commandProducer } from "../../../src/operate/connect/command-producer.ts";
+import { commandProducer } from "../../../src/operator/connect/command-producer.ts";
 import {
   type DeadLetterFilter,
   EVERY_DEAD_LETTER,
-} from "../../../src/operate/replay/dead-letter-record.ts";
-import { deadLetterDecisions, marksFor } from "../../../src/operate/replay/dead-letter-replay.ts";
-import { readMarks } from "../../../src/operate/replay/read-dead-letters.ts";
-import { type ReplayFigures, replay } from "../../../src/operate/replay/replay.ts";
-import { planReplay, ReplayStore } from "../../../src/operate/replay/replay-store.ts";
+} from "../../../src/operator/replay/dead-letter-record.ts";
+import { deadLetterDecisions, marksFor } from "../../../src/operator/replay/dead-letter-replay.ts";
+import { readMarks } from "../../../src/operator/replay/read-dead-letters.ts";
+import { type ReplayFigures, replay } from "../../../src/operator/replay/replay.ts";
+import { planReplay, ReplayStore } from "../../../src/operator/replay/replay-store.ts";
 import type {
   DeadLetterReplayPlan,
   StoredReplay,
-} from "../../../src/operate/replay/stored-replay.ts";
+} from "../../../src/operator/replay/stored-replay.ts";
 import { headerTexts } from "../build/calls.ts";
 import { deliveryOf, webhookDestination } from "../build/webhook-destination.ts";
 import { clockDriver } from "../clock/clock-driver.ts";

@@ -7,7 +7,7 @@
  */
 
 import type { SourceId } from "../../../src/domain/ids.ts";
-import { startRoute } from "../../../src/route/stage.ts";
+import { startRoute } from "../../../src/router/route/stage.ts";
 import { aSource, aTopicDestination } from "../build/calls.ts";
 import { clockDriver } from "../clock/clock-driver.ts";
 import { ManualClock } from "../clock/manual-clock.ts";

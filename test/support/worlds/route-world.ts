@@ -4,7 +4,7 @@ import type { DestinationId, SourceId } from "../../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import type { DestinationRules } from "../../../src/domain/rules.ts";
 import type { Schemas } from "../../../src/registry/port.ts";
-import { startRoute } from "../../../src/route/stage.ts";
+import { startRoute } from "../../../src/router/route/stage.ts";
 import { aSource, aTopicDestination } from "../build/calls.ts";
 import { groups, StageWorld, topics } from "./stage-world.ts";
 

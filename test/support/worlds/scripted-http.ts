@@ -1,7 +1,7 @@
 /** Endpoints whose responses and delays a test scripts, on the test's clock. */
 
-import type { Cause, SendResult } from "../../../src/destinations/port.ts";
-import type { HttpPort } from "../../../src/destinations/webhook/http-port.ts";
+import type { Cause, SendResult } from "../../../src/router/destinations/port.ts";
+import type { HttpPort } from "../../../src/router/destinations/webhook/http-port.ts";
 import type { ManualClock } from "../clock/manual-clock.ts";
 
 /** A status, or the cause of a missing response. */

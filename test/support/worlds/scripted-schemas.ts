@@ -1,7 +1,7 @@
 /** Schemas for commands, from a registry whose responses a test sets. */
 
 import type { SchemaRef } from "../../../src/domain/known-schemas.ts";
-import { CommandSchemas } from "../../../src/operate/connect/command-schemas.ts";
+import { CommandSchemas } from "../../../src/operator/connect/command-schemas.ts";
 import { compileSchema } from "../../../src/registry/compile.ts";
 import type { Lookup } from "../../../src/registry/port.ts";
 

@@ -1,7 +1,7 @@
 /** A token endpoint whose responses a test scripts, on the test's clock. */
 
-import { responded } from "../../../src/destinations/port.ts";
-import { Tokens } from "../../../src/destinations/webhook/authorized.ts";
+import { responded } from "../../../src/router/destinations/port.ts";
+import { Tokens } from "../../../src/router/destinations/webhook/authorized.ts";
 import type { ManualClock } from "../clock/manual-clock.ts";
 
 /** The token, or the status of a response without one. */

@@ -2,9 +2,9 @@
  * The dependencies of a stage in tests, as in a separate process. Its sends and batches are counted.
  */
 
+import { createMetrics } from "../../../src/base/telemetry/instruments.ts";
 import type { Producer } from "../../../src/kafka/port.ts";
-import type { StageDeps } from "../../../src/stage/running-stage.ts";
-import { createMetrics } from "../../../src/telemetry/instruments.ts";
+import type { StageDeps } from "../../../src/router/stage/running-stage.ts";
 import type { ClockDriver } from "../clock/clock-driver.ts";
 import type { ManualClock } from "../clock/manual-clock.ts";
 import { parsedLog } from "../log/parsed-log.ts";

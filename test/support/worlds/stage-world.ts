@@ -2,7 +2,7 @@
 
 import type { IncomingRecord, RecordHeaders } from "../../../src/domain/record.ts";
 import { groupNames, topicNames } from "../../../src/domain/topics.ts";
-import type { RunningStage, StageDeps } from "../../../src/stage/running-stage.ts";
+import type { RunningStage, StageDeps } from "../../../src/router/stage/running-stage.ts";
 import { valueBytes } from "../build/calls.ts";
 import { clockDriver } from "../clock/clock-driver.ts";
 import { ManualClock } from "../clock/manual-clock.ts";

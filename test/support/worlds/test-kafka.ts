@@ -1,8 +1,8 @@
 /** Connections to Kafka. A test states only how its connection differs from the usual one. */
 
+import { createLog } from "../../../src/base/telemetry/log.ts";
 import { createKafka } from "../../../src/kafka/kafka.ts";
 import type { ConsumeOptions, Consumer, Kafka, KafkaConnection } from "../../../src/kafka/port.ts";
-import { createLog } from "../../../src/telemetry/log.ts";
 import type { Taker } from "../contract/taker.ts";
 
 export function testConnection(given: Partial<KafkaConnection> = {}): KafkaConnection {

@@ -1,14 +1,14 @@
 /** Deliveries that wait in delay topics of a real Kafka, and processes that count them. */
 
-import { NO_OPERATOR_ACTIONS } from "../../../src/control/operator-action-state.ts";
-import { eachWaiting } from "../../../src/delay/scan-awaiting-retry.ts";
-import { startDelay } from "../../../src/delay/stage.ts";
+import { systemClock } from "../../../src/base/runtime/clock.ts";
+import { createMetrics } from "../../../src/base/telemetry/instruments.ts";
 import { deliveryHeaders } from "../../../src/domain/delivery.ts";
 import type { DestinationId } from "../../../src/domain/ids.ts";
 import { delayMsOfTopic, groupNames, topicNames } from "../../../src/domain/topics.ts";
 import type { Kafka } from "../../../src/kafka/port.ts";
-import { systemClock } from "../../../src/runtime/clock.ts";
-import { createMetrics } from "../../../src/telemetry/instruments.ts";
+import { NO_OPERATOR_ACTIONS } from "../../../src/router/control/operator-action-state.ts";
+import { eachWaiting } from "../../../src/router/delay/scan-awaiting-retry.ts";
+import { startDelay } from "../../../src/router/delay/stage.ts";
 import { uniquePrefix } from "../build/prefix.ts";
 import { deliveryOf } from "../build/webhook-destination.ts";
 import { LogLines } from "../log/log-lines.ts";

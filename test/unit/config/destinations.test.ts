@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { pathText } from "../../../src/settings/problem.ts";
+import { pathText } from "../../../src/base/settings/problem.ts";
 import { config, problems, SMALL } from "../../support/build/config-source.ts";
 import { tableRows } from "../../support/build/table-rows.ts";
 

@@ -5,11 +5,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-
+import { placeText, problemText } from "../../../src/base/settings/problem.ts";
 import { changesOf, isUnchanged } from "../../../src/config/changes.ts";
 import { type Loaded, loadConfig } from "../../../src/config/load.ts";
 import { printConfig } from "../../../src/config/print.ts";
-import { placeText, problemText } from "../../../src/settings/problem.ts";
 
 const folders: string[] = [];
 afterAll(() => {

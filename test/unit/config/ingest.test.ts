@@ -1,8 +1,8 @@
 // The section `ingest`: the values that it accepts, and the problems for other values.
 
 import { expect, test } from "vitest";
-import { pathText } from "../../../src/settings/problem.ts";
-import { parseSize, sizeText } from "../../../src/settings/scalars.ts";
+import { pathText } from "../../../src/base/settings/problem.ts";
+import { parseSize, sizeText } from "../../../src/base/settings/scalars.ts";
 import { config, problems, SMALL } from "../../support/build/config-source.ts";
 
 const given = (ingest: string) => `${SMALL}\ningest: ${ingest}\n`;

@@ -5,10 +5,9 @@ import { readFileSync } from "node:fs";
 import { Ajv } from "ajv";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-
+import type { Node } from "../../../src/base/settings/setting.ts";
 import { configurationSchema, configurationSchemaText } from "../../../src/config/json-schema.ts";
 import { SETTINGS } from "../../../src/config/settings.ts";
-import type { Node } from "../../../src/settings/setting.ts";
 
 const ajv = new Ajv({ strict: false, allErrors: true });
 const isValid = ajv.compile(configurationSchema());

@@ -4,12 +4,12 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { pathText, problemText } from "../../../src/base/settings/problem.ts";
 import { type Loaded, loadConfig } from "../../../src/config/load.ts";
 import { printConfig } from "../../../src/config/print.ts";
 import { readYaml } from "../../../src/config/yaml.ts";
 import { isAttempted } from "../../../src/domain/destination.ts";
 import { endpointNames } from "../../../src/domain/endpoint-name.ts";
-import { pathText, problemText } from "../../../src/settings/problem.ts";
 import { SMALL } from "../../support/build/config-source.ts";
 
 const TLS = join(import.meta.dirname, "../../golden/tls");

@@ -1,9 +1,8 @@
 // Invalid configurations: the path, the value that was found, and the expected value, row by row.
 
 import { expect, test } from "vitest";
-
+import { pathText } from "../../../src/base/settings/problem.ts";
 import { problemsAcross } from "../../../src/config/cross-checks.ts";
-import { pathText } from "../../../src/settings/problem.ts";
 import { problems, SMALL } from "../../support/build/config-source.ts";
 import { tableRows } from "../../support/build/table-rows.ts";
 

@@ -1,9 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the configuration's own syntax.
 
 import { expect, test } from "vitest";
-
+import { pathText } from "../../../src/base/settings/problem.ts";
 import { printConfig } from "../../../src/config/print.ts";
-import { pathText } from "../../../src/settings/problem.ts";
 import { config, parse, problems, SMALL } from "../../support/build/config-source.ts";
 
 function registry(inside: string, env = {}) {

@@ -5,11 +5,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { pathText, problemText } from "../../../src/base/settings/problem.ts";
 import { type Loaded, loadConfig } from "../../../src/config/load.ts";
 import { printConfig } from "../../../src/config/print.ts";
 import { SECRET_FILE_BYTES_MAX } from "../../../src/config/secret-file.ts";
-import type { WebhookDestination } from "../../../src/destinations/webhook/settings.ts";
-import { pathText, problemText } from "../../../src/settings/problem.ts";
+import type { WebhookDestination } from "../../../src/router/destinations/webhook/settings.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "switchyard-secrets-"));
 const SECRETS = join(folder, "secrets");

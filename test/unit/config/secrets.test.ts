@@ -3,11 +3,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-
+import { type Problem, problemText } from "../../../src/base/settings/problem.ts";
+import { secretSettings } from "../../../src/base/settings/secret-settings.ts";
 import { printConfig } from "../../../src/config/print.ts";
 import { SETTINGS } from "../../../src/config/settings.ts";
-import { type Problem, problemText } from "../../../src/settings/problem.ts";
-import { secretSettings } from "../../../src/settings/secret-settings.ts";
 import { parse, problems, SMALL } from "../../support/build/config-source.ts";
 
 const KEY = readFileSync(join(import.meta.dirname, "../../golden/tls/key.pem"), "utf8");

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-
+import { pathText } from "../../../src/base/settings/problem.ts";
 import { printConfig } from "../../../src/config/print.ts";
-import { pathText } from "../../../src/settings/problem.ts";
 import { config, parse, problems, SMALL } from "../../support/build/config-source.ts";
 
 const URL = "http://c:4318/v1/traces";

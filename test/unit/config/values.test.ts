@@ -2,12 +2,12 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the configuration's own syntax.
 
 import { expect, test } from "vitest";
+import { placeAt } from "../../../src/base/settings/config-path.ts";
+import { pathText } from "../../../src/base/settings/problem.ts";
+import { durationText, parseDuration } from "../../../src/base/settings/scalars.ts";
 import { variableName, variables } from "../../../src/config/environment.ts";
 import { SETTINGS } from "../../../src/config/settings.ts";
 import { endpointKey } from "../../../src/domain/destination.ts";
-import { placeAt } from "../../../src/settings/config-path.ts";
-import { pathText } from "../../../src/settings/problem.ts";
-import { durationText, parseDuration } from "../../../src/settings/scalars.ts";
 import { config, parse, problems, SMALL } from "../../support/build/config-source.ts";
 
 const LIMIT = { callsPerSecond: null, correctClock: true };

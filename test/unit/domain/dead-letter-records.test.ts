@@ -9,8 +9,8 @@ import {
 import type { SourceId } from "../../../src/domain/ids.ts";
 import type { OutgoingRecord, RecordHeaders } from "../../../src/domain/record.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
-import { routeRecord } from "../../../src/route/route-record.ts";
-import { createRouting } from "../../../src/route/routing.ts";
+import { routeRecord } from "../../../src/router/route/route-record.ts";
+import { createRouting } from "../../../src/router/route/routing.ts";
 import { aRecord, aSource, aTopicDestination, headerTexts } from "../../support/build/calls.ts";
 import { asFetched } from "../../support/build/record-batches.ts";
 

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
-import { METRICS, type MetricSpec } from "../../../src/telemetry/metrics.ts";
+import { METRICS, type MetricSpec } from "../../../src/base/telemetry/metrics.ts";
 import { unknownIn } from "../../support/project/promql.ts";
 import { ROOT } from "../../support/project/tracked-texts.ts";
 

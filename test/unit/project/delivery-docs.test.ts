@@ -3,9 +3,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-
-import { judge } from "../../../src/destinations/webhook/judge.ts";
 import { DEAD_LETTER_REASONS } from "../../../src/domain/dead-letter.ts";
+import { judge } from "../../../src/router/destinations/webhook/judge.ts";
 import { LAWS } from "../../chaos/violation.ts";
 import { tableRows } from "../../support/build/table-rows.ts";
 
@@ -46,24 +45,32 @@ test.each(["retries.md", "webhooks.md"])(
 
 /** Figures of the page, each with the line of code that makes it so. A change of one side shows the other. */
 test.each([
-  ["| the body | 64 KiB |", "destinations/webhook/http.ts", "RESPONSE_BODY_MAX_BYTES = 65_536;"],
-  ["each line of a long part | 24 KiB |", "http/bound-response.ts", "OTHER_MAX_BYTES = 24_576;"],
+  [
+    "| the body | 64 KiB |",
+    "router/destinations/webhook/http.ts",
+    "RESPONSE_BODY_MAX_BYTES = 65_536;",
+  ],
+  [
+    "each line of a long part | 24 KiB |",
+    "base/http/bound-response.ts",
+    "OTHER_MAX_BYTES = 24_576;",
+  ],
   ["`UV_THREADPOOL_SIZE`, which is 12", "main.ts", 'UV_THREADPOOL_SIZE ??= "12"'],
   ...tableRows(`
-at most 256 records of each partition | deliver/running-destination.ts | PARTITION_RECORDS_MAX = 256;
+at most 256 records of each partition | router/deliver/running-destination.ts | PARTITION_RECORDS_MAX = 256;
 waits up to 20 s for a coordinator | kafka/consume/consumer-times.ts | COMMIT_OUTAGE_LIMIT_MS = 20_000;
-At most the 500 records that were being written | operate/replay/replay.ts | BATCH_MAX = 500;
-128 bytes are added for each read, and 32 | http/bound-response.ts | READ_BYTES = 128;
-counts the encrypted bytes every 50 ms | http/bound-response.ts | LOOK_EVERY_MS = 50;
-more than 256 KiB for one response | http/bound-response.ts | WIRE_MAX_BYTES = 262_144;
-A response is kept for 10 s | http/lookup.ts | FRESH_MS = 10_000;
-used for up to an hour when a lookup takes more than 1 s | http/lookup.ts | KEPT_MS = 3_600_000;
-used for up to an hour when a lookup takes more than 1 s | http/lookup.ts | PATIENCE_MS = 1_000;
-opens after 20 failures in a row | deliver/circuit-breaker.ts | FAILURES_TO_OPEN = 20;
-at least a second ago | deliver/circuit-breaker.ts | FAILING_FOR_MS = 1_000;
-After 5 s a probe is due | deliver/circuit-breaker.ts | OPEN_FIRST_MS = 5_000;
-twice the previous wait, up to a minute | deliver/circuit-breaker.ts | OPEN_MAX_MS = 60_000;
-is scheduled separately, with a delay of at most 2 minutes | deliver/choose-retry-delay.ts | SHARE_DELAY_MAX_MS = 120_000;
+At most the 500 records that were being written | operator/replay/replay.ts | BATCH_MAX = 500;
+128 bytes are added for each read, and 32 | base/http/bound-response.ts | READ_BYTES = 128;
+counts the encrypted bytes every 50 ms | base/http/bound-response.ts | LOOK_EVERY_MS = 50;
+more than 256 KiB for one response | base/http/bound-response.ts | WIRE_MAX_BYTES = 262_144;
+A response is kept for 10 s | base/http/lookup.ts | FRESH_MS = 10_000;
+used for up to an hour when a lookup takes more than 1 s | base/http/lookup.ts | KEPT_MS = 3_600_000;
+used for up to an hour when a lookup takes more than 1 s | base/http/lookup.ts | PATIENCE_MS = 1_000;
+opens after 20 failures in a row | router/deliver/circuit-breaker.ts | FAILURES_TO_OPEN = 20;
+at least a second ago | router/deliver/circuit-breaker.ts | FAILING_FOR_MS = 1_000;
+After 5 s a probe is due | router/deliver/circuit-breaker.ts | OPEN_FIRST_MS = 5_000;
+twice the previous wait, up to a minute | router/deliver/circuit-breaker.ts | OPEN_MAX_MS = 60_000;
+is scheduled separately, with a delay of at most 2 minutes | router/deliver/choose-retry-delay.ts | SHARE_DELAY_MAX_MS = 120_000;
 has not been writable for 2 s | kafka/produce/write-failures.ts | BLOCK_AFTER_MS = 2_000;
 read again after 1 to 60 s | kafka/group/tenure.ts | HALT_MAX_MS = 60_000;
 `),

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 
-import { METRICS } from "../../../src/telemetry/metrics.ts";
+import { METRICS } from "../../../src/base/telemetry/metrics.ts";
 import { projectTexts, ROOT } from "../../support/project/tracked-texts.ts";
 
 const TEXTS = projectTexts();
@@ -36,7 +36,7 @@ test.each(["docs/debugging.md", "docs/recipes.md"])("what %s names is there", (p
 });
 
 test.each([
-  "`src/deliver/gone.ts`",
+  "`src/router/deliver/gone.ts`",
   "`gone-file.ts`",
   "`test/unit/attic/`",
   "`delivery.attemptet`",

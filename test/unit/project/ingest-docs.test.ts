@@ -12,8 +12,8 @@ import {
   HEALTH_PATHS,
   REJECTED_PATHS,
   SOURCE_CONFIG_PATH,
-} from "../../../src/ingest/paths.ts";
-import { ANSWERS } from "../../../src/ingest/responses.ts";
+} from "../../../src/router/ingest/paths.ts";
+import { ANSWERS } from "../../../src/router/ingest/responses.ts";
 import { FINAL_STATES, finalStateTable } from "../../support/servers/client-final-states.ts";
 
 interface OperatorAction {

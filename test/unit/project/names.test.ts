@@ -1,12 +1,11 @@
 // Names of which there may be only one: two metrics or settings of one name would hide each other.
 
 import { describe, expect, test } from "vitest";
-
+import { text } from "../../../src/base/settings/scalars.ts";
+import { optional, section } from "../../../src/base/settings/setting.ts";
+import { METRICS } from "../../../src/base/telemetry/metrics.ts";
 import { variables } from "../../../src/config/environment.ts";
 import { SETTINGS } from "../../../src/config/settings.ts";
-import { text } from "../../../src/settings/scalars.ts";
-import { optional, section } from "../../../src/settings/setting.ts";
-import { METRICS } from "../../../src/telemetry/metrics.ts";
 
 /** Those that are there more than once. */
 function repeated(names: readonly string[]): readonly string[] {

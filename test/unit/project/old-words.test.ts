@@ -3,8 +3,8 @@
 
 import { expect, test } from "vitest";
 
-import { DestinationHealth } from "../../../src/deliver/destination-health.ts";
-import { statusOf } from "../../../src/deliver/status.ts";
+import { DestinationHealth } from "../../../src/router/deliver/destination-health.ts";
+import { statusOf } from "../../../src/router/deliver/status.ts";
 import { webhookDestination } from "../../support/build/webhook-destination.ts";
 import { projectTexts } from "../../support/project/tracked-texts.ts";
 
@@ -57,7 +57,7 @@ const OLD_FIELDS: Readonly<Record<string, string>> = {
 };
 const OLD_IN_PAGES: Readonly<Record<string, string>> = { ...OLD_FIELDS, refused: "rejected" };
 const OUTPUT =
-  /^src\/(cli|console|operate|deletion)\/|^src\/domain\/(destination|process)-status\.ts$/;
+  /^src\/(program\/cli|operator|router\/deletion)\/|^src\/domain\/(destination|process)-status\.ts$/;
 const FIELDS = /(?<=[{,(]\s*|readonly )([a-z]\w*)\??(?=\s*[:,}])/g;
 const COMMENTS = /\/\*[\s\S]*?\*\/|(?<!["'`:])\/\/.*$/gm;
 /** Their words are for people, if there are several. */

@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { beforeAll, expect, test } from "vitest";
-import { COMMANDS } from "../../../src/cli/command-table.ts";
-import { METRICS } from "../../../src/telemetry/metrics.ts";
+import { METRICS } from "../../../src/base/telemetry/metrics.ts";
+import { COMMANDS } from "../../../src/program/cli/command-table.ts";
 import { projectTexts, ROOT } from "../../support/project/tracked-texts.ts";
 import { fakeShell } from "../../support/worlds/fake-shell.ts";
 

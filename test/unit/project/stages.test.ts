@@ -10,14 +10,21 @@ import { STAGE_NAMES, STAGES } from "../../../src/domain/stages.ts";
 const ROOT = join(import.meta.dirname, "../../..");
 const MAP = readFileSync(join(ROOT, "ARCHITECTURE.md"), "utf8");
 
+function folderOf(stage: string): string {
+  return stage === "console" ? "operator/console" : `router/${stage}`;
+}
+
 /** What a stage needs beside its row. */
 function lacks(stage: string): readonly string[] {
+  const folder = folderOf(stage);
   // Ingest opens sockets, so its tests are no unit tests.
-  const tests = [`test/unit/${stage}/stage.test.ts`, `test/local/${stage}-stage.test.ts`];
+  const tests = [`test/unit/${folder}/stage.test.ts`, `test/local/${stage}-stage.test.ts`];
   const found = [
-    existsSync(join(ROOT, `src/${stage}/stage.ts`)) ? "" : `src/${stage}/stage.ts`,
+    existsSync(join(ROOT, `src/${folder}/stage.ts`)) ? "" : `src/${folder}/stage.ts`,
     tests.some((path) => existsSync(join(ROOT, path))) ? "" : `a test of its shell`,
-    MAP.includes(`\`src/${stage}/\``) ? "" : "a line in the map of ARCHITECTURE.md",
+    MAP.includes(`\`${stage === "console" ? "console" : `src/${folder}`}/\``)
+      ? ""
+      : "a line in the map of ARCHITECTURE.md",
   ];
   return found.filter((each) => each !== "");
 }
@@ -47,7 +54,7 @@ test("every stage that reads topics counts what it takes and what it rejects", (
   const readers = STAGE_NAMES.filter((stage) => STAGES[stage].input !== null);
   expect(readers.length).toBeGreaterThan(0);
   for (const stage of readers) {
-    const folder = join(ROOT, "src", stage);
+    const folder = join(ROOT, "src", folderOf(stage));
     const sources = readdirSync(folder)
       .filter((file) => file.endsWith(".ts"))
       .map((file) => readFileSync(join(folder, file), "utf8"));
@@ -58,10 +65,10 @@ test("every stage that reads topics counts what it takes and what it rejects", (
 });
 
 test("every folder with a stage.ts is in the table of stages", () => {
-  const folders = readdirSync(join(ROOT, "src"), { withFileTypes: true })
+  const folders = readdirSync(join(ROOT, "src/router"), { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name);
-  const stages = folders.filter((name) => existsSync(join(ROOT, "src", name, "stage.ts")));
+  const stages = folders.filter((name) => existsSync(join(ROOT, "src/router", name, "stage.ts")));
   expect(unknown(stages)).toEqual([]);
   expect(unknown([...stages, "no-such-stage"])).toEqual(["no-such-stage"]);
 });

@@ -3,14 +3,18 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { OTHER_MAX_BYTES } from "../../../src/base/http/bound-response.ts";
 import { parseConfig } from "../../../src/config/parse.ts";
-import { RESPONSE_BODY_MAX_BYTES } from "../../../src/destinations/webhook/http.ts";
-import { OTHER_MAX_BYTES } from "../../../src/http/bound-response.ts";
-import { ACKNOWLEDGE_LIMIT_MS, BODY_MAX_BYTES } from "../../../src/ingest/handle-request.ts";
-import { CALL_MAX_BYTES, CALLS_MAX, ENVELOPE_MAX_BYTES } from "../../../src/ingest/read-body.ts";
-import { ONE_GO_BYTES } from "../../../src/ingest/unpack.ts";
 import { REFERENCES_MAX, TEXT_MAX_CHARACTERS } from "../../../src/registry/client.ts";
 import { EXCHANGE_LIMIT_MS, RESPONSE_MAX_BYTES } from "../../../src/registry/registry-request.ts";
+import { RESPONSE_BODY_MAX_BYTES } from "../../../src/router/destinations/webhook/http.ts";
+import { ACKNOWLEDGE_LIMIT_MS, BODY_MAX_BYTES } from "../../../src/router/ingest/handle-request.ts";
+import {
+  CALL_MAX_BYTES,
+  CALLS_MAX,
+  ENVELOPE_MAX_BYTES,
+} from "../../../src/router/ingest/read-body.ts";
+import { ONE_GO_BYTES } from "../../../src/router/ingest/unpack.ts";
 import {
   BATCH_MAX_BYTES,
   CALL_MAX_BYTES as CLIENT_CALL_MAX_BYTES,

@@ -12,7 +12,7 @@ const IMPORT = /^(?:import|export)\s+(?!type\s)[^"=;]*?from\s+"([^"]+)"/gm;
 const EFFECTS = [
   /^node:(child_process|cluster|dgram|http|https|http2|net|tls)$/,
   /^undici$/,
-  /\/src\/run\/admin-server\.ts$/,
+  /\/src\/program\/run\/admin-server\.ts$/,
 ];
 
 /** What a test imports that has effects, itself or through files of test/support. */
@@ -42,8 +42,8 @@ test.each([
   ['import { spawn } from "node:child_process";', "node:child_process"],
   ['import {\n  createServer,\n} from "node:net";', "node:net"],
   [
-    'import { startAdmin } from "../../../src/run/admin-server.ts";',
-    "../../../src/run/admin-server.ts",
+    'import { startAdmin } from "../../../src/program/run/admin-server.ts";',
+    "../../../src/program/run/admin-server.ts",
   ],
   ['import { ingestWorld } from "../../support/worlds/ingest-world.ts";', "node:net"],
 ])("%j is found", (source, effect) => {

@@ -10,7 +10,7 @@ import { expect, test } from "vitest";
 import { SETTINGS } from "../../../src/config/settings.ts";
 import { STAGE_NAMES } from "../../../src/domain/stages.ts";
 import { groupNames, topicNames } from "../../../src/domain/topics.ts";
-import { OPERATOR_EVENT_KINDS } from "../../../src/operate/events/event.ts";
+import { OPERATOR_EVENT_KINDS } from "../../../src/operator/events/event.ts";
 import { settingNames } from "../../support/project/setting-names.ts";
 import { projectTexts } from "../../support/project/tracked-texts.ts";
 

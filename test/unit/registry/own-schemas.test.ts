@@ -5,10 +5,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import avro, { type Type } from "avsc";
 import { expect, test } from "vitest";
-
-import { parseSync } from "../../../src/audience/parse-sync.ts";
 import { parseCall } from "../../../src/domain/parse-call.ts";
 import { compileSchema } from "../../../src/registry/compile.ts";
+import { parseSync } from "../../../src/router/audience/parse-sync.ts";
 import { ROOT } from "../../support/project/tracked-texts.ts";
 
 const CALL_TYPE = { name: "switchyard.CallType", text: text("call-type") };

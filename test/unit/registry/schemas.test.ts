@@ -1,7 +1,7 @@
 // The table in the header of schemas.ts, with a stopped clock and a scripted source.
 
 import { afterEach, beforeEach, expect, test } from "vitest";
-
+import { createMetrics } from "../../../src/base/telemetry/instruments.ts";
 import type { KnownSchema, ReadValue, SchemaRef } from "../../../src/domain/known-schemas.ts";
 import type { FoundSchema, Lookup } from "../../../src/registry/port.ts";
 import {
@@ -9,7 +9,6 @@ import {
   createSchemas,
   type SchemasLimits,
 } from "../../../src/registry/schemas.ts";
-import { createMetrics } from "../../../src/telemetry/instruments.ts";
 import { ManualClock } from "../../support/clock/manual-clock.ts";
 import { LogLines } from "../../support/log/log-lines.ts";
 

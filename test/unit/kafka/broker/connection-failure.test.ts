@@ -2,12 +2,11 @@
 
 import { AuthenticationError, NetworkError, ResponseError } from "@platformatic/kafka";
 import { expect, test } from "vitest";
-
+import { TokenError } from "../../../../src/base/runtime/oauth-token.ts";
 import {
   connectionFailure,
   requestFailure,
 } from "../../../../src/kafka/broker/connection-failure.ts";
-import { TokenError } from "../../../../src/runtime/oauth-token.ts";
 
 const SASL_AUTHENTICATE = 36;
 const failed = (cause: Error) => new NetworkError("Connection to a:1 failed.", { cause });

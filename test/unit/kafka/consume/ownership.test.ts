@@ -1,6 +1,7 @@
 // What a member owns from the assignment until it is revoked, and what arrives while a partition moves between leaders.
 
 import { afterEach, expect, test, vi } from "vitest";
+import { Signal } from "../../../../src/base/runtime/signal.ts";
 import type { CorruptBatch } from "../../../../src/domain/corrupt-batch.ts";
 import type { LostRecords } from "../../../../src/domain/lost-records.ts";
 import { LogEnds } from "../../../../src/kafka/cluster/log-ends.ts";
@@ -8,7 +9,6 @@ import { CommitPace } from "../../../../src/kafka/consume/commit-pace.ts";
 import { encodeRanges } from "../../../../src/kafka/consume/finished-ranges.ts";
 import { newMemory, Ownership } from "../../../../src/kafka/consume/ownership.ts";
 import { SessionLease } from "../../../../src/kafka/consume/session-lease.ts";
-import { Signal } from "../../../../src/runtime/signal.ts";
 import { ended, stepTimers } from "../../../support/clock/stepped-timers.ts";
 import { Taker } from "../../../support/contract/taker.ts";
 import { OnePartition, PARTITION, TOPIC } from "../../../support/kafka-group/one-partition.ts";

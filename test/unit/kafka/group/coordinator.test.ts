@@ -1,12 +1,12 @@
 // The table of src/kafka/group/coordinator.ts: a group's coordinator moves, and the member finds it.
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Signal } from "../../../../src/base/runtime/signal.ts";
 import { ConnectionClosedError } from "../../../../src/kafka/broker/errors.ts";
 import type { Request } from "../../../../src/kafka/broker/request.ts";
 import type { SharedConnections } from "../../../../src/kafka/broker/shared-connections.ts";
 import { protocolError } from "../../../../src/kafka/cluster/kafka-error.ts";
 import { Coordinator } from "../../../../src/kafka/group/coordinator.ts";
-import { Signal } from "../../../../src/runtime/signal.ts";
 
 const MEMBER = { memberId: "m", generationId: 1 };
 

@@ -1,11 +1,11 @@
 // The table of src/kafka/group/start-offsets.ts, with a coordinator and leaders whose responses each test specifies.
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Signal } from "../../../../src/base/runtime/signal.ts";
 import { ConnectionClosedError } from "../../../../src/kafka/broker/errors.ts";
 import type { SharedConnections } from "../../../../src/kafka/broker/shared-connections.ts";
 import type { LeaderTable } from "../../../../src/kafka/cluster/leader-table.ts";
 import { StartOffsets } from "../../../../src/kafka/group/start-offsets.ts";
-import { Signal } from "../../../../src/runtime/signal.ts";
 
 const ALWAYS = () => true;
 /** The leader of both partitions. */

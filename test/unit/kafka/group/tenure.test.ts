@@ -1,6 +1,7 @@
 // The partitions of an assignment: from which broker they are read, and what happens if this is not possible.
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Signal } from "../../../../src/base/runtime/signal.ts";
 import { protocolError } from "../../../../src/kafka/cluster/kafka-error.ts";
 import type { LeaderTable } from "../../../../src/kafka/cluster/leader-table.ts";
 import type { Cursor } from "../../../../src/kafka/fetch/cursor.ts";
@@ -8,7 +9,6 @@ import type { FetchSources } from "../../../../src/kafka/fetch/sources.ts";
 import type { StartOffsets } from "../../../../src/kafka/group/start-offsets.ts";
 import { Tenure } from "../../../../src/kafka/group/tenure.ts";
 import type { FetchedOffset, OffsetToCommit } from "../../../../src/kafka/membership.ts";
-import { Signal } from "../../../../src/runtime/signal.ts";
 import { fetchedBatch } from "../../../support/kafka-group/fetched-batch.ts";
 
 const TOPIC = "t";

@@ -2,7 +2,10 @@ import { runInNewContext } from "node:vm";
 
 import { describe, expect, test } from "vitest";
 
-import { signature, standardSignature } from "../../../../src/destinations/webhook/signature.ts";
+import {
+  signature,
+  standardSignature,
+} from "../../../../src/router/destinations/webhook/signature.ts";
 import { verify, verifyStandard } from "../../../../src/sdk/webhooks/index.ts";
 
 const BODY = '{"type":"track","event":"Café ☕","userId":"u"}';

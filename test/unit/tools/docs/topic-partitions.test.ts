@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { DestinationId } from "../../../../src/domain/ids.ts";
 import { topicNames } from "../../../../src/domain/topics.ts";
-import { topicPlan } from "../../../../src/topics/topic-plan.ts";
+import { topicPlan } from "../../../../src/router/topics/topic-plan.ts";
 import { renderTopics } from "../../../../tools/docs/topics.ts";
 
 const DESTINATION = "<destination>" as DestinationId;

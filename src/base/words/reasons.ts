@@ -1,0 +1,44 @@
+/**
+ * The words that `status` and the console use for the reasons why a destination is on hold, and why it does not get
+ * certain calls.
+ */
+
+import type { HoldReason } from "../../domain/destination-status.ts";
+
+export const HOLD_TEXTS: Readonly<Record<HoldReason, string>> = {
+  "circuit-open": "circuit open",
+  "retry-after": "Retry-After",
+  token: "no token",
+  paused: "paused",
+  disabled: "disabled",
+};
+
+/**
+ * The reasons why calls are skipped for a destination, as in the metric `switchyard_route_calls_skipped_total`, with
+ * the words that `status` and the console show. The route stage checks the reasons in this order (docs/rules.md#order).
+ */
+
+export const SKIP_REASONS = [
+  "not-connected",
+  "disabled",
+  "no-consent",
+  "named-false",
+  "all-false",
+  "sampled-out",
+  "filtered",
+] as const;
+export type SkipReason = (typeof SKIP_REASONS)[number];
+
+export const SKIP_TEXTS: Readonly<Record<SkipReason, string>> = {
+  "not-connected": "the source is not connected to it",
+  disabled: "it is disabled",
+  "no-consent": "the call does not grant the consent that the destination requires",
+  "named-false": "integrations exclude it by name",
+  "all-false": "integrations exclude All and do not name it",
+  "sampled-out": "the call is not in the sample that a filter keeps",
+  filtered: "a filter drops the call",
+};
+
+export function isSkipReason(text: string): text is SkipReason {
+  return (SKIP_REASONS as readonly string[]).includes(text);
+}

@@ -1,0 +1,105 @@
+/**
+ * Waits until every delivery that was in a destination's queue, in its retry topic or in a delay topic at the start has
+ * been processed.
+ *
+ *   a delivery moves from         is not missed, because
+ *   queue to delay topic          delay topics are read after the queue
+ *   delay topic to retry topic    the end of the retry topic is read again after the delay topics
+ *   retry topic to delay topic    the retry topic is read before the delay topics
+ *
+ * A delivery that is in two of these topics, because the offset of the first record is not committed yet, is counted once.
+ * The command does not wait for deliveries that are received later. A record counts as processed when its offset has
+ * been committed, which takes a few seconds.
+ */
+
+import type { IncomingRecord } from "../../domain/record.ts";
+import { partBelow, partFrom } from "../../kafka/uncommitted-ranges.ts";
+import { isOver, type KnownOperatorActions } from "../../router/control/operator-action-state.ts";
+import { isFirstOf } from "../../router/delay/scan-awaiting-retry.ts";
+import { configuredTopics } from "../connect/connection.ts";
+import {
+  eachAwaitingRetry,
+  eachOf,
+  type Looking,
+  queuedIn,
+  queueParts,
+  readOperatorActions,
+  retryTopicParts,
+} from "./remaining.ts";
+
+export interface Remaining {
+  readonly queued: number;
+  readonly due: number;
+  readonly awaitingRetry: number;
+}
+
+export interface Beginning {
+  readonly atMs: number;
+  /** The end of each partition of the queue. */
+  readonly ends: ReadonlyMap<number, number>;
+}
+
+export async function beginning(
+  { kafka, config, destination }: Looking,
+  nowMs: number,
+): Promise<Beginning> {
+  const topic = configuredTopics(config).deliveries(destination);
+  const offsets = (await kafka.admin.offsetsOf([topic])).get(topic) ?? [];
+  return { atMs: nowMs, ends: new Map(offsets.map(({ partition, end }) => [partition, end])) };
+}
+
+export async function remainingOf(looking: Looking, { atMs, ends }: Beginning): Promise<Remaining> {
+  const operations: KnownOperatorActions = await readOperatorActions(looking, looking.signal);
+  const parts = (await queueParts(looking)).map((part) =>
+    partBelow(part, ends.get(part.partition) ?? 0),
+  );
+  let retries = 0;
+  let delays = 0;
+  const isOld = (delivery: { readonly receivedAtMs: number }) => delivery.receivedAtMs < atMs;
+  const seen = new Set<string>();
+  const isFirst = (record: IncomingRecord) => isFirstOf(record, seen);
+  const before = await retryTopicParts(looking);
+  const countReturn = (delivery: { readonly receivedAtMs: number }) => {
+    if (isOld(delivery)) retries += 1;
+  };
+  await eachOf(looking, before, countReturn, isFirst);
+  const countRetry = (delivery: { readonly receivedAtMs: number }) => {
+    if (isOld(delivery)) delays += 1;
+  };
+  await eachAwaitingRetry(looking, operations, countRetry, seen);
+  const readTo = new Map(before.map(({ partition, to }) => [partition, to]));
+  const after = (await retryTopicParts(looking)).map((part) =>
+    partFrom(part, readTo.get(part.partition) ?? part.from),
+  );
+  await eachOf(
+    looking,
+    after.filter(({ from, to }) => from < to),
+    countReturn,
+    isFirst,
+  );
+  const queued = await queuedIn(looking, parts, seen);
+  return { queued, due: retries, awaitingRetry: delays };
+}
+
+export function sumOf({ queued, due, awaitingRetry }: Remaining): number {
+  return queued + due + awaitingRetry;
+}
+
+export function remainingText(left: Remaining): string {
+  const { queued, due, awaitingRetry } = left;
+  return `${sumOf(left).toLocaleString("en")} left: ${queued} queued, ${due} due, ${awaitingRetry} awaiting retry`;
+}
+
+/** Returns the reason why no deliveries are being processed; null if deliveries are being processed. */
+export async function stillText(looking: Looking, nowMs: number): Promise<string | null> {
+  const { config, destination, signal } = looking;
+  const configured = config.destinations.find(({ id }) => id === destination);
+  if (configured?.enabled === false) return "the destination is disabled by the configuration.";
+  if (configured?.isAttempted && configured.paused) {
+    return "the destination is paused by the configuration.";
+  }
+  const operations = await readOperatorActions(looking, signal);
+  const pause = operations.pauseOf(destination, nowMs);
+  if (pause === null || isOver(pause, nowMs)) return null;
+  return `the destination was paused by ${pause.by}. Run \`switchyard resume ${destination}\` first.`;
+}

@@ -1,0 +1,165 @@
+/**
+ * Decides which record a replay writes for a dead letter. The first row that matches applies.
+ *
+ *   the dead letter                                   result
+ *   has the reason invalid-sync                       refused: part of a sync cannot be replayed
+ *   has the reason rule-failed                        refused: its call is replayed instead, by the current rules
+ *   has no value                                      refused: there is nothing to send
+ *   is from deliver or delay, or has the reason unknown-destination
+ *     its destination is not configured               refused
+ *     its endpoint was removed                        refused (domain/endpoint-name.ts)
+ *     any other                                       written to `deliveries.<destination>`
+ *   came from calls, audience-syncs or
+ *     deletion-requests                               written there
+ *   any other                                         refused
+ *
+ *   written to                 headers
+ *   deliveries.<destination>   the producer's own, this destination, and those of Switchyard's that identify the delivery
+ *                              (domain/delivery.ts, "kept by replay"). Headers of attempts, retries and the retry window are
+ *                              removed: a new retry window starts with the next attempt.
+ *   where it came from         the producer's own
+ *
+ * Key and value are those of the dead letter, byte for byte. If the dead letter has an endpoint header (`deliver:
+ * every`), the delivery is sent only to that endpoint.
+ */
+
+import { unknownDestination } from "../../base/words/wrong-usage.ts";
+import { DELIVERY_HEADER, foreignHeaders } from "../../domain/delivery.ts";
+import type { Destination } from "../../domain/destination.ts";
+import { endpointFor, removedText } from "../../domain/endpoint-name.ts";
+import type { OutgoingRecord, RecordHeader, RecordHeaders } from "../../domain/record.ts";
+import type { TopicNames } from "../../domain/topics.ts";
+import type { DeadLetter } from "./dead-letter-record.ts";
+
+export type Replay =
+  | { readonly kind: "replay"; readonly outgoing: OutgoingRecord }
+  /** Dead letters that are refused for the same reason have the same `why`. */
+  | { readonly kind: "refused"; readonly why: string };
+
+export interface ReplayTargets {
+  readonly topics: TopicNames;
+  readonly destinations: readonly Destination[];
+}
+
+const KEPT: ReadonlySet<string> = new Set([
+  DELIVERY_HEADER.messageId,
+  DELIVERY_HEADER.source,
+  DELIVERY_HEADER.timestamp,
+  DELIVERY_HEADER.receivedAt,
+  DELIVERY_HEADER.endpoint,
+]);
+
+export function replayOf(deadLetter: DeadLetter, targets: ReplayTargets): Replay {
+  const { record, reason, stage } = deadLetter;
+  if (reason === "invalid-sync") return refused("a sync cannot be replayed. Send it again.");
+  if (reason === "rule-failed") return refused("replay its call with `switchyard replay`");
+  if (record.value === null) return refused("it has no value");
+  const isDelivery = stage === "deliver" || stage === "delay" || reason === "unknown-destination";
+  if (isDelivery) return toDestination(deadLetter, targets);
+  const { calls, audienceSyncs, deletionRequests } = targets.topics;
+  const { topic } = deadLetter.from;
+  if (![calls, audienceSyncs, deletionRequests].includes(topic)) {
+    return refused(
+      topic === ""
+        ? "its headers do not name the topic that it came from"
+        : `it came from ${topic}, which is not a topic of this configuration`,
+    );
+  }
+  return write(deadLetter, topic, foreignHeaders(record));
+}
+
+export interface TallyRow {
+  /** Null if the records were not deliveries. */
+  readonly destination: string | null;
+  readonly reason: string;
+  /** The topic to which a replay writes these dead letters; null if a replay rejects them. */
+  readonly to: string | null;
+  /** The reason why these dead letters cannot be replayed; null if they can. */
+  readonly rejected: string | null;
+  readonly count: number;
+}
+
+/** Counts dead letters by destination and reason, and by the topic to which a replay would write them. */
+export class Tally {
+  readonly #targets: ReplayTargets;
+  readonly #rows = new Map<string, TallyRow>();
+  readonly #destinations = new Set<string | null>();
+  total = 0;
+  refused = 0;
+  /** Dead letters that were replayed before. `total` contains them only if the replay includes them. */
+  replayed = 0;
+  /** Dead letters that the resumed replay had already sent, but not committed. */
+  own = 0;
+
+  constructor(targets: ReplayTargets) {
+    this.#targets = targets;
+  }
+
+  add(deadLetter: DeadLetter): void {
+    const { destination, reason } = deadLetter;
+    const replay = replayOf(deadLetter, this.#targets);
+    const to = replay.kind === "replay" ? replay.outgoing.topic : null;
+    const rejected = replay.kind === "refused" ? replay.why : null;
+    const key = JSON.stringify([destination, reason, to, rejected]);
+    const count = (this.#rows.get(key)?.count ?? 0) + 1;
+    this.#rows.set(key, { destination, reason, to, rejected, count });
+    this.#destinations.add(destination);
+    this.total += 1;
+    if (rejected !== null) this.refused += 1;
+  }
+
+  /** Counts a dead letter that has a mark. */
+  skip({ destination }: DeadLetter, isOwn: boolean): void {
+    this.#destinations.add(destination);
+    if (isOwn) this.own += 1;
+    else this.replayed += 1;
+  }
+
+  /**
+   * Rejects destinations that are not configured and have no dead letters here, because their IDs are probably
+   * misspelled. Dead letters of a removed destination are counted, with the reason why they cannot be replayed.
+   *
+   * @throws WrongUsage
+   */
+  assertKnown(destinations: readonly string[]): void {
+    const ids = this.#targets.destinations.map(({ id }): string => id);
+    const unknown = destinations.find((id) => !ids.includes(id) && !this.#destinations.has(id));
+    if (unknown === undefined) return;
+    throw unknownDestination(unknown, ids, ", and no dead letter that matches is for it");
+  }
+
+  /** The rows, with the largest counts first. */
+  rows(): readonly TallyRow[] {
+    return [...this.#rows.values()].sort((one, other) => other.count - one.count);
+  }
+}
+
+function toDestination(deadLetter: DeadLetter, { topics, destinations }: ReplayTargets): Replay {
+  const { destination: id, endpoint, record } = deadLetter;
+  if (id === null) return refused("its headers do not name a destination");
+  const destination = destinations.find((configured) => configured.id === id);
+  if (destination === undefined) return refused(`the destination ${id} is not configured`);
+  if (endpoint !== null && destination.isAttempted) {
+    const isThere = endpointFor(endpoint, destination.endpoints) !== undefined;
+    if (!isThere) return refused(removedText(endpoint, id));
+  }
+  // If a header is repeated, only the last one is kept, because everything that reads deliveries uses the last one.
+  const kept = new Map<string, RecordHeader>();
+  for (const header of record.headers) if (KEPT.has(header[0])) kept.set(header[0], header);
+  const name = DELIVERY_HEADER.destination;
+  const headers: RecordHeaders = [
+    [name, Buffer.from(id)],
+    ...kept.values(),
+    ...foreignHeaders(record),
+  ];
+  return write(deadLetter, topics.deliveries(destination.id), headers);
+}
+
+function write({ record }: DeadLetter, topic: string, headers: RecordHeaders): Replay {
+  const { key, value } = record;
+  return { kind: "replay", outgoing: { topic, key, value, headers } };
+}
+
+function refused(why: string): Replay {
+  return { kind: "refused", why };
+}

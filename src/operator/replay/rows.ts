@@ -1,0 +1,107 @@
+/** Formats dead letters as tables and as JSON. */
+
+import { table } from "../../base/words/table.ts";
+import { type Destination, isAttempted } from "../../domain/destination.ts";
+import { endpointFor, endpointIdIn, endpointNames } from "../../domain/endpoint-name.ts";
+import { instantText } from "../connect/instant.ts";
+import type { Colors } from "../connect/shell.ts";
+import { type DeadLetter, messageIdOf } from "./dead-letter-record.ts";
+import type { ReplayMarks } from "./replay-marks.ts";
+import type { Tally } from "./replayed-record.ts";
+
+const DEAD_LETTER_COLUMNS = [
+  "TIME (UTC)",
+  "STAGE",
+  "REASON",
+  "DESTINATION",
+  "MESSAGE ID",
+  "FROM",
+  "REPLAYED",
+  "ERROR",
+];
+const TALLY_HEAD = ["DESTINATION", "REASON", "COUNT", "REPLAY"];
+
+export function deadLetterTable(
+  deadLetters: readonly DeadLetter[],
+  marks: ReplayMarks,
+  { bold, dim }: Colors,
+): string {
+  const rows = deadLetters.map((deadLetter) =>
+    [
+      instantText(deadLetter.failedAtMs),
+      deadLetter.stage,
+      deadLetter.reason,
+      deadLetter.destination,
+      messageIdOf(deadLetter),
+      fromText(deadLetter),
+      replayedText(deadLetter, marks),
+      deadLetter.error,
+    ].map((cell) => (cell === null || cell === "" ? "-" : cell)),
+  );
+  return table(DEAD_LETTER_COLUMNS, rows, (cell, row, column) => {
+    if (row < 0) return bold(cell);
+    return column === 0 || column === 5 ? dim(cell) : cell;
+  });
+}
+
+/**
+ * One line of JSON with all keys. `endpointName` is the name of the endpoint to which a replay would send the delivery.
+ * `deadLetter` is the position of the record on the topic `dead-letters`.
+ */
+export function deadLetterJson(
+  deadLetter: DeadLetter,
+  destinations: readonly Destination[],
+  marks: ReplayMarks,
+): string {
+  const mark = marks.of(deadLetter.record);
+  const { record, stage, reason, error, destination, endpoint, from, failedAtMs } = deadLetter;
+  return JSON.stringify({
+    failedAt: new Date(failedAtMs).toISOString(),
+    stage,
+    reason,
+    error,
+    destination,
+    endpoint: endpoint && endpointIdIn(endpoint),
+    endpointName: endpointNameOf(deadLetter, destinations),
+    messageId: messageIdOf(deadLetter),
+    from,
+    deadLetter: { topic: record.topic, partition: record.partition, offset: record.offset },
+    replayed: mark && { at: new Date(mark.atMs).toISOString(), replay: mark.replay },
+    bytes: record.value?.length ?? 0,
+  });
+}
+
+/** A table of counts by destination and reason, with the topics to which a replay writes. */
+export function tallyTable(tally: Tally, { bold, yellow }: Colors): string {
+  const counted = tally.rows();
+  const rows = counted.map(({ destination, reason, count, to, rejected }) => [
+    destination ?? "-",
+    reason,
+    count.toLocaleString("en"),
+    to ?? `no: ${rejected}`,
+  ]);
+  return table(TALLY_HEAD, rows, (cell, row, column) => {
+    if (row < 0) return bold(cell);
+    return column === 3 && counted[row]?.to === null ? yellow(cell) : cell;
+  });
+}
+
+function endpointNameOf(
+  { destination, endpoint }: DeadLetter,
+  destinations: readonly Destination[],
+): string | null {
+  const configured = destinations.filter(isAttempted).find(({ id }) => id === destination);
+  if (configured === undefined || endpoint === null) return null;
+  const only = endpointFor(endpoint, configured.endpoints);
+  return (only && endpointNames(configured).get(only.key)?.name) ?? null;
+}
+
+function replayedText({ record }: DeadLetter, marks: ReplayMarks): string | null {
+  const mark = marks.of(record);
+  return mark && instantText(mark.atMs);
+}
+
+/** The topic, partition and offset of the original record. */
+export function fromText({ from: { topic, partition, offset } }: DeadLetter): string {
+  return `${topic || "?"}/${partition ?? "?"}/${offset ?? "?"}`;
+}

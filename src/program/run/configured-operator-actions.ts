@@ -1,0 +1,45 @@
+/**
+ * Follows operator actions while the program runs, if any of its stages carries out such actions. The caller stops this
+ * before Kafka is closed.
+ */
+
+import type { Clock } from "../../base/runtime/clock.ts";
+import type { Log } from "../../base/telemetry/log.ts";
+import type { Config } from "../../config/config.ts";
+import type { StageName } from "../../domain/stages.ts";
+import type { ClusterView, Kafka } from "../../kafka/port.ts";
+import { configuredTopics } from "../../operator/connect/connection.ts";
+import {
+  followOperatorActions,
+  type RunningOperatorActions,
+} from "../../router/control/follow-operator-actions.ts";
+import type { Health } from "./health.ts";
+
+/** The stages that carry out operator actions or exchange state with other processes. */
+const CONTROLLED: readonly StageName[] = ["route", "deletion", "deliver", "delay"];
+
+interface OperatorActionsDeps {
+  readonly kafka: Kafka;
+  readonly cluster: ClusterView;
+  readonly log: Log;
+  readonly health: Health;
+  readonly clock: Clock;
+}
+
+/**
+ * Resolves when the actions have been read, or if they cannot be read at the moment; with null if no stage carries out
+ * operator actions.
+ */
+export async function configuredOperatorActions(
+  config: Config,
+  { kafka, cluster, log, health, clock }: OperatorActionsDeps,
+  stages: readonly StageName[],
+): Promise<RunningOperatorActions | null> {
+  if (!stages.some((stage) => CONTROLLED.includes(stage))) return null;
+  const { operatorActions: topic } = configuredTopics(config);
+  const isUnreachable = () => cluster.brokers().some(({ outage }) => outage !== null);
+  const operatorActions = followOperatorActions({ kafka, log, clock, isUnreachable }, topic);
+  health.add({ name: "operator-actions", healthProblems: operatorActions.healthProblems });
+  await operatorActions.known;
+  return operatorActions;
+}

@@ -1,0 +1,357 @@
+/**
+ * `switchyard run`: starts the stages, keeps them running, and stops them concurrently.
+ *
+ *   step                                fails                            exit
+ *   1  admin port listens               port in use                      1
+ *   2  a broker responds                no response within               1
+ *                                       kafka.startTimeout, or a
+ *                                       permanent error
+ *   3  topics exist, and operator       a permission or a setting is     1
+ *      actions are known                wrong; brokers are not ready
+ *                                       within kafka.startTimeout
+ *   4  stages start; consumers join     after 30 s: ready anyway         -
+ *   5  runs; changed configurations     a shared stage crashes           1
+ *      are applied (`reload.ts`)
+ *   6  SIGTERM: stops within 30 s       something hangs                  1
+ *                                       nothing                          0
+ */
+
+import { setTimeout as timer } from "node:timers/promises";
+import { BrokerClock } from "../../base/runtime/broker-clock.ts";
+import { type Clock, systemClock } from "../../base/runtime/clock.ts";
+import { ALL_ADDRESSES, hostAndPort } from "../../base/runtime/listening.ts";
+import { watchEventLoop } from "../../base/telemetry/event-loop.ts";
+import { createMetrics, type Metrics } from "../../base/telemetry/instruments.ts";
+import {
+  createLog,
+  droppedLines,
+  flushLog,
+  type Log,
+  logProblems,
+} from "../../base/telemetry/log.ts";
+import { watchMemoryLimit } from "../../base/telemetry/memory-limit.ts";
+import type { Tracing } from "../../base/telemetry/tracing/port.ts";
+import type { Config } from "../../config/config.ts";
+import type { Loaded } from "../../config/load.ts";
+import type { StageName } from "../../domain/stages.ts";
+import { type Waiting, waitForBrokers } from "../../kafka/cluster/wait-for-brokers.ts";
+import { createKafka } from "../../kafka/kafka.ts";
+import type { ClusterView, Kafka, WatchedProducer } from "../../kafka/port.ts";
+import { configuredSchemas } from "../../operator/connect/configured-schemas.ts";
+import {
+  configuredPlan,
+  configuredTopics,
+  kafkaConnection,
+} from "../../operator/connect/connection.ts";
+import { programVersion } from "../../operator/connect/program-version.ts";
+import type { Schemas } from "../../registry/port.ts";
+import type { RunningOperatorActions } from "../../router/control/follow-operator-actions.ts";
+import { createRerouting, type Rerouting } from "../../router/stage/reroute.ts";
+import type { RunningStage } from "../../router/stage/running-stage.ts";
+import { type TopicKeeper, topicKeeper } from "../../router/stage/topic-keeper.ts";
+import {
+  clusterHealthProblems,
+  produceSignals,
+  watchCluster,
+} from "../../router/stage/watch-cluster.ts";
+import { startAdmin } from "./admin-server.ts";
+import { announceProcess } from "./announce-process.ts";
+import { makeTopics, takeOver } from "./apply-config.ts";
+import { configuredEvents } from "./configured-events.ts";
+import { configuredOperatorActions } from "./configured-operator-actions.ts";
+import { configuredTracing } from "./configured-tracing.ts";
+import { createHealth, type Health } from "./health.ts";
+import { tellStatus } from "./process-status.ts";
+import { type Configuration, type ReloadCauses, reloadCauses } from "./reload-causes.ts";
+import { type SharedServices, startStages } from "./start-stages.ts";
+import { watchRetention } from "./topic-retention.ts";
+import { ensureTopics } from "./topics-ready.ts";
+import { StartInterruptedError, type Waits, waitOut } from "./wait-for-cluster.ts";
+
+/** In either case of letters. */
+const PROXY_VARIABLE = /^(?:https?|all)_proxy$/i;
+const JOIN_LIMIT_MS = 30_000;
+const STOP_LIMIT_MS = 30_000;
+/** Time limit for the producer's last records after the stages have stopped. */
+const PRODUCER_CLOSE_LIMIT_MS = 3_000;
+
+/**
+ * Runs until the signal aborts or a shared stage fails. Returns the exit status.
+ *
+ * @param load reads the configuration again. Never throws.
+ * @throws Error with a sentence that explains what to do, if the process cannot start.
+ */
+export async function run(
+  configuration: Configuration,
+  load: () => Loaded,
+  stages: readonly StageName[],
+  signal: AbortSignal,
+  log: Log = createLog(configuration.config.log.level),
+  file: string | null = null,
+): Promise<0 | 1> {
+  const { config } = configuration;
+  const waiting = waitingFor(config, log, signal);
+  const metrics = createMetrics(config.metrics.destinations);
+  const build = announceStart(metrics, log, stages, file);
+  const health = createHealth([{ name: "log", healthProblems: logProblems }]);
+  using _process = watchProcess(metrics);
+  using reloads = reloadCauses(configuration);
+  const reload = config.admin.reload ? reloads.request : null;
+  const running: RunningStage[] = [];
+  const reported = tellStatus({ ...build, stages, running, reloads, hash: configuration.hash });
+  await using admin = await startAdmin(config.admin, { health, metrics, reload, ...reported });
+  log.info({ host: admin.host, port: admin.port }, "admin.listening");
+
+  const clock = new BrokerClock(systemClock, () => performance.now());
+  /** The current configuration. New connections use its certificates and passwords. */
+  let current = config;
+  const connection = kafkaConnection(config, () => current);
+  if (!(await waitForBrokers(connection, waiting))) return 0;
+  const kafka = createKafka(connection, log, clock);
+  const keeper = configuredKeeper(config, { admin: kafka.admin, clock, log });
+  const cluster = kafka.watch();
+  reported.watch(cluster);
+  using _cluster = watchKafka({ metrics, kafka, clock }, cluster, stages, () => current);
+  const producer = measuringProducer(kafka, { keeper, clock, metrics });
+  const rerouting = configuredRerouting(config, { producer, metrics, keeper, clock });
+  health.add({ name: "topics", healthProblems: rerouting.healthProblems });
+  await using schemas = await configuredSchemas(config, { log, metrics }, () => current);
+  if (schemas !== null) health.add({ name: "registry", healthProblems: schemas.healthProblems });
+  health.add({ name: "configuration", healthProblems: reloads.healthProblems });
+  const tracing = await configuredTracing(config, { log, metrics });
+  const fatal = Promise.withResolvers<Error>();
+  try {
+    const patiently = waitOut(waiting);
+    if (!(await patiently(() => ensureTopics(config, kafka.admin, log, signal)))) return 0;
+    const shared = { kafka, producer, clock, log, metrics, rerouting, keeper };
+    using announcing = await announceProcess(() => current, { ...shared, health }, stages);
+    using actions = await configuredOperatorActions(config, { ...shared, cluster, health }, stages);
+    if (actions !== null) announcing.compare(actions);
+    const deps = { ...shared, onFatal: fatal.resolve, ...present({ schemas, tracing, actions }) };
+    const itself = ownProcess(() => current, { reloads, configuration, load, admin });
+    for await (const stage of startStages(stages, deps, config, { own: itself, patiently })) {
+      running.push(stage);
+      const { name, healthProblems: own } = stage;
+      const healthProblems = () => [...clusterHealthProblems(cluster.brokers()), ...own()];
+      health.add({ name, healthProblems });
+      log.info({ stage: name }, "stage.started");
+    }
+    await using events = configuredEvents(itself, { ...deps, cluster, reloads, stages: running });
+    health.add({ name: "operator-events", healthProblems: events.healthProblems });
+    const parts = { ...deps, admin: kafka.admin, stages: running };
+    const reading = { load, clock, metrics, log };
+    reloads.begin({
+      ...reading,
+      makeTopics: (from, to) => makeTopics(parts, from, to),
+      takeOver: (from, to) => {
+        current = to;
+        announcing.changed();
+        return takeOver(parts, from, to);
+      },
+    });
+    const over = Promise.race([stopRequested(signal), fatal.promise]);
+    await Promise.race([ready(running, health, log), over]);
+    return exitOf(await over, log);
+  } catch (error) {
+    if (error instanceof StartInterruptedError) return 0;
+    throw error;
+  } finally {
+    health.become("stopping");
+    reloads[Symbol.dispose]();
+    await within(STOP_LIMIT_MS, async () => {
+      await stopAll(running, log);
+      await producer.close(PRODUCER_CLOSE_LIMIT_MS);
+      await kafka.close();
+      await tracing?.close();
+    });
+    log.info({}, "stopped");
+    await flushLog();
+  }
+}
+
+/** Sets the metrics, and logs the stages that run. */
+function announceStart(
+  metrics: Metrics,
+  log: Log,
+  stages: readonly StageName[],
+  file: string | null,
+) {
+  const build = { version: programVersion(), node: process.version };
+  metrics.buildInfo.bind(build).set(1);
+  log.info({ ...build, ...(file === null ? {} : { file }), stages }, "starting");
+  // The values are not logged, because they may contain passwords.
+  const variables = Object.keys(process.env).filter(
+    (name) => PROXY_VARIABLE.test(name) && process.env[name],
+  );
+  if (variables.length > 0) log.warn({ variables }, "proxy.not-used");
+  return build;
+}
+
+/** Describes the process that serves the console, in the form that the console shows. */
+function ownProcess(
+  config: () => Config,
+  { reloads, configuration, load, admin }: OwnParts,
+): SharedServices {
+  const hash = () => reloads.running()?.hash ?? configuration.hash;
+  return {
+    current: () => ({ config: config(), hash: hash() }),
+    load,
+    admin: askedAt(admin),
+  };
+}
+
+interface OwnParts {
+  readonly reloads: Pick<ReloadCauses, "running">;
+  readonly configuration: Configuration;
+  readonly load: () => Loaded;
+  readonly admin: { readonly host: string; readonly port: number };
+}
+
+/** Returns the address at which the process requests its own status. A wildcard address is replaced. */
+function askedAt({ host, port }: { readonly host: string; readonly port: number }): string {
+  return hostAndPort(host === "0.0.0.0" || host === ALL_ADDRESSES ? "127.0.0.1" : host, port);
+}
+
+function watchProcess(metrics: Metrics): Disposable {
+  const watching = new DisposableStack();
+  watching.use(watchEventLoop(metrics));
+  watching.use(watchMemoryLimit(metrics));
+  const dropped = metrics.logLinesDropped.bind({});
+  let counted = 0;
+  watching.defer(
+    metrics.onScrape(() => {
+      dropped.inc(droppedLines() - counted);
+      counted = droppedLines();
+    }),
+  );
+  return watching;
+}
+
+function configuredKeeper(
+  config: Config,
+  deps: Parameters<typeof topicKeeper>[0],
+): ReturnType<typeof topicKeeper> {
+  return topicKeeper(deps, config.kafka.createTopics ? configuredPlan(config) : []);
+}
+
+function measuringProducer(
+  kafka: Kafka,
+  { keeper, clock, metrics }: { keeper: TopicKeeper; clock: BrokerClock; metrics: Metrics },
+): WatchedProducer {
+  return kafka.producer({
+    onMissing: keeper.missing,
+    onAppended: (time) => clock.measure(time),
+    ...produceSignals(metrics),
+  });
+}
+
+function watchKafka(
+  { metrics, kafka, clock }: { metrics: Metrics; kafka: Kafka; clock: Clock },
+  cluster: ClusterView,
+  stages: readonly StageName[],
+  current: () => Config,
+): Disposable {
+  const watching = new DisposableStack();
+  watching.use(watchCluster(metrics, cluster, clock));
+  watching.use(
+    watchRetention({ metrics, admin: kafka.admin, clock }, stages, () => ({
+      plan: configuredPlan(current()),
+      topics: configuredTopics(current()),
+    })),
+  );
+  return watching;
+}
+
+/** The brokers have to respond and be ready within `kafka.startTimeout`. */
+function waitingFor({ kafka }: Config, log: Log, signal: AbortSignal): Waiting & Waits {
+  const onCause = (cause: string) => log.warn({ cause }, "kafka.waiting");
+  const limitMs = kafka.startTimeoutMs;
+  return { limitMs, untilMs: performance.now() + limitMs, log, signal, onCause };
+}
+
+async function ready(running: readonly RunningStage[], health: Health, log: Log): Promise<void> {
+  const limit = new AbortController();
+  const joined = Promise.all(running.map((stage) => stage.joined)).then(() => true);
+  const late = timer(JOIN_LIMIT_MS, false, { signal: limit.signal }).catch(() => false);
+  const isComplete = await Promise.race([joined, late]);
+  limit.abort();
+  health.become("ready");
+  if (!isComplete) log.warn({ afterMs: JOIN_LIMIT_MS }, "ready.partial");
+  const isReady = await joined.catch(() => false);
+  if (isReady) log.info({ stages: running.map(({ name }) => name) }, "ready");
+}
+
+function exitOf(cause: string | Error, log: Log): 0 | 1 {
+  if (cause instanceof Error) {
+    log.error({ err: cause }, "stage.failed");
+    return 1;
+  }
+  log.info({ signal: cause }, "stopping");
+  return 0;
+}
+
+function stopRequested(signal: AbortSignal): Promise<string> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(String(signal.reason));
+    else signal.addEventListener("abort", () => resolve(String(signal.reason)), { once: true });
+  });
+}
+
+function configuredRerouting(
+  config: Config,
+  {
+    producer,
+    metrics,
+    keeper,
+    clock,
+  }: Parameters<typeof createRerouting>[0] & { keeper: TopicKeeper },
+): Rerouting {
+  const { retryDelaysMs } = config.delivery;
+  const rules = { topics: configuredTopics(config), retryDelaysMs, isMade: keeper.isMade };
+  return createRerouting({ producer, metrics, clock }, rules);
+}
+
+/** Returns the parts that are not null. */
+function present({
+  schemas,
+  tracing,
+  actions,
+}: {
+  schemas: Schemas | null;
+  tracing: Tracing | null;
+  actions: RunningOperatorActions | null;
+}) {
+  return {
+    ...(schemas === null ? {} : { schemas }),
+    ...(tracing === null ? {} : { tracing }),
+    ...(actions === null ? {} : { operatorActions: actions }),
+  };
+}
+
+/** Stops all stages concurrently, because the ingest stage continues to respond for a while. */
+async function stopAll(running: readonly RunningStage[], log: Log): Promise<void> {
+  const stops = running.map(async (stage) => {
+    await stage[Symbol.asyncDispose]();
+    log.info({ stage: stage.name }, "stage.stopped");
+  });
+  const failed = (await Promise.allSettled(stops)).find(({ status }) => status === "rejected");
+  if (failed?.status === "rejected") throw failed.reason;
+}
+
+/** @throws Error if `work` has not ended after `limitMs`. */
+async function within(limitMs: number, work: () => Promise<void>): Promise<void> {
+  const limit = new AbortController();
+  const late = timer(limitMs, undefined, { signal: limit.signal }).then(
+    () => {
+      throw new Error(
+        `the stages have not stopped within ${limitMs / 1_000} s; records in flight are read again`,
+      );
+    },
+    () => undefined,
+  );
+  try {
+    await Promise.race([work(), late]);
+  } finally {
+    limit.abort();
+  }
+}

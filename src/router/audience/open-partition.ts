@@ -1,0 +1,200 @@
+/**
+ * Takes over a partition: decides whether its local store can be used (`checkpoint.ts`), brings the store up to date or
+ * rebuilds it from the changelog, and writes the new owner's identity to the changelog.
+ *
+ *   the process ends while          then the next owner
+ *   the store catches up            continues after the last step that was written
+ *   the store is rebuilt            rebuilds it again, because the checkpoint is written at the end
+ *
+ *   the store is                    then
+ *   corrupt                         it is removed and rebuilt
+ *   unavailable: the disk is full   nothing is removed, and the caller retries
+ *     or read-only, or a permission
+ *     is missing
+ */
+
+import type { IncomingRecord, PartitionPlace } from "../../domain/record.ts";
+import { storeErrorOf } from "../../domain/store-error.ts";
+import { CatchUp } from "./catch-up.ts";
+import { readChangelog } from "./changelog.ts";
+import {
+  type Checkpoint,
+  matchOf,
+  newCheckpoint,
+  readCheckpoint,
+  type StoreMatch,
+} from "./checkpoint.ts";
+import { APPLIED_KEY, CHECKPOINT_KEY, IDENTITY_KEY, ORIGIN_KEY } from "./keys.ts";
+import { readOrigin } from "./own-offsets.ts";
+import { PartitionState } from "./partition-state.ts";
+import type { Store } from "./ports.ts";
+
+export interface OpenDeps {
+  /** The limit of memory for users who join in open syncs, as a number of pieces (`seen-members.ts`). */
+  readonly arrivalPieces?: number;
+  readonly at: PartitionPlace;
+  /**
+   * Throws if the store cannot be opened. If the store is corrupt, it is then removed, and this function is called
+   * again.
+   */
+  readonly openStore: () => Promise<Store>;
+  readonly removeStore: () => Promise<void>;
+  readonly changelogEnd: () => Promise<number>;
+  readonly readChangelog: (from: number, to: number) => AsyncIterable<readonly IncomingRecord[]>;
+  /** Writes the new owner's identity to the changelog. Resolves when the record has been acknowledged. */
+  readonly sign: (key: string, identity: string) => Promise<void>;
+  readonly newIdentity: () => string;
+  readonly nowMs: () => number;
+  /** Called after each step. */
+  readonly onProgress: (offset: number, end: number) => void;
+  /** Called when it is known whether the store can be used. */
+  readonly onMatch: (match: StoreMatch | "corrupt") => void;
+  /** Throws if the partition is being revoked. */
+  readonly check: () => void;
+  /** Throws if the partition may belong to another process. */
+  readonly mustBeOurs: () => Promise<void>;
+}
+
+export async function openPartition(deps: OpenDeps): Promise<PartitionState> {
+  const end = await deps.changelogEnd();
+  const found = await findStore(deps);
+  if (found !== null) {
+    const { store, checkpoint } = found;
+    const caughtUp = await tryCatchUp(deps, store, checkpoint, end);
+    if (caughtUp !== null) return await begin(deps, store, caughtUp, checkpoint, end);
+    await store.close();
+    await deps.removeStore();
+  }
+  const store = await deps.openStore();
+  const catchUp = await CatchUp.on(store, deps.arrivalPieces);
+  await read(deps, catchUp, 0, end, () => []);
+  const identity = catchUp.identity ?? deps.newIdentity();
+  return await begin(deps, store, catchUp, newCheckpoint(identity, end, deps.nowMs()), end);
+}
+
+interface Found {
+  readonly store: Store;
+  readonly checkpoint: Checkpoint;
+}
+
+/** Returns null if there is no usable store. If there was an unusable one, it has been removed. */
+async function findStore(deps: OpenDeps): Promise<Found | null> {
+  let store: Store | null = null;
+  try {
+    store = await deps.openStore();
+    const [text] = await store.getMany([CHECKPOINT_KEY]);
+    const checkpoint = readCheckpoint(text);
+    if (checkpoint !== null) return { store, checkpoint };
+    deps.onMatch("missing");
+  } catch (error) {
+    deps.check();
+    if (storeErrorOf(error)?.failure === "unavailable") throw error;
+    deps.onMatch("corrupt");
+  }
+  await store?.close();
+  await deps.removeStore();
+  return null;
+}
+
+/** Returns null if the store cannot be used. */
+async function tryCatchUp(
+  deps: OpenDeps,
+  store: Store,
+  checkpoint: Checkpoint,
+  end: number,
+): Promise<CatchUp | null> {
+  const { identityOffset, changelog } = checkpoint;
+  let identityThere: string | null = null;
+  if (changelog <= end) {
+    for await (const records of deps.readChangelog(identityOffset, identityOffset + 1)) {
+      for (const record of records) {
+        const entry = readChangelog(record);
+        if (entry?.key === IDENTITY_KEY) identityThere = entry.value;
+      }
+    }
+  }
+  let catchUp: CatchUp;
+  try {
+    catchUp = await CatchUp.on(store, deps.arrivalPieces);
+    if (changelog <= end) {
+      await read(deps, catchUp, changelog, end, (offset) => [
+        [CHECKPOINT_KEY, JSON.stringify({ ...checkpoint, changelog: offset })],
+      ]);
+    }
+  } catch (error) {
+    deps.check();
+    if (!isCorruption(error)) throw error;
+    deps.onMatch("corrupt");
+    return null;
+  }
+  const match = matchOf(checkpoint, {
+    end,
+    identityThere,
+    identityBehind: catchUp.identity,
+    nowMs: deps.nowMs(),
+  });
+  deps.onMatch(match);
+  return match === "current" || match === "behind" ? catchUp : null;
+}
+
+/**
+ * Returns true if the error means that the contents of the store cannot be read, for example because of invalid
+ * JSON.
+ */
+function isCorruption(error: unknown): boolean {
+  if (error instanceof SyntaxError) return true;
+  return storeErrorOf(error)?.failure === "corrupt";
+}
+
+async function read(
+  deps: OpenDeps,
+  catchUp: CatchUp,
+  from: number,
+  end: number,
+  more: (next: number) => readonly (readonly [string, string])[],
+): Promise<void> {
+  for await (const records of deps.readChangelog(from, end)) {
+    deps.check();
+    const last = records.at(-1);
+    if (last === undefined) continue;
+    const entries = records.flatMap((record) => readChangelog(record) ?? []);
+    await catchUp.apply(entries, more(last.offset + 1));
+    deps.onProgress(last.offset + 1, end);
+  }
+}
+
+async function begin(
+  deps: OpenDeps,
+  store: Store,
+  catchUp: CatchUp,
+  before: Checkpoint,
+  readTo: number,
+): Promise<PartitionState> {
+  const { identity } = before;
+  // The end is read again, because the previous owner may have written late, and this process may have lost the
+  // partition meanwhile.
+  let end = readTo;
+  for (let next = await deps.changelogEnd(); next > end; next = await deps.changelogEnd()) {
+    await read(deps, catchUp, end, next, () => []);
+    end = next;
+  }
+  await deps.mustBeOurs();
+  await deps.sign(IDENTITY_KEY, identity);
+  await deps.mustBeOurs();
+  const checkpoint = { ...newCheckpoint(identity, end, deps.nowMs()), position: before.position };
+  await store.write([[CHECKPOINT_KEY, JSON.stringify(checkpoint)]]);
+  await catchUp.clearArrivals();
+  const [applied, origin] = await store.getMany([APPLIED_KEY, ORIGIN_KEY]);
+  const { audiences, counts, arrivals } = catchUp;
+  return new PartitionState({
+    at: deps.at,
+    store,
+    checkpoint,
+    applied: applied === undefined ? 0 : Number(applied),
+    origin: readOrigin(origin),
+    audiences,
+    counts,
+    arrivals,
+    nowMs: deps.nowMs,
+  });
+}

@@ -1,0 +1,271 @@
+/**
+ * Follows the topic `operator-actions`: reads the whole topic, and then each new record, without a consumer group.
+ * While no records are written, it sends one request every five seconds on a separate connection.
+ *
+ *   event                                         result
+ *   the whole topic has been read once            the deliver and delay stages start
+ *   the topic cannot be read: a permission or a   the stages start 30 s after the first attempt at the latest;
+ *     leader is missing, a batch is corrupt       `/readyz` and the log report it; it is retried every 5 s
+ *   the same after the start                      known actions stay in force
+ *   the topic is readable again, or recreated     the whole topic is read again, and its contents apply
+ *   a record is invalid                           it is logged and has no effect
+ *   a process writes news of an endpoint          listeners are notified, unless the news is from before the start
+ *   a pause ends                                  listeners are notified once, also if the timer fires early or
+ *                                                 late, or another action arrives between the end and the timer
+ *   a process describes itself                    it counts as running for 90 s after the record was read; if the
+ *                                                 record is from before the start, for 90 s after it was written
+ *
+ * A process that cannot read the topic delivers even to paused destinations, because an unreadable topic must not
+ * stop all deliveries.
+ */
+
+import { asError } from "../../base/runtime/as-error.ts";
+import type { Clock } from "../../base/runtime/clock.ts";
+import type { Log } from "../../base/telemetry/log.ts";
+import { LineLimit } from "../../base/telemetry/log-rate-limit.ts";
+import type { DestinationId } from "../../domain/ids.ts";
+import type { IncomingRecord } from "../../domain/record.ts";
+import type { Kafka } from "../../kafka/port.ts";
+import { KnownOperatorActions, type OperatorActions } from "./operator-action-state.ts";
+import {
+  type EndpointNews,
+  OPERATIONS_PARTITION,
+  type ProcessRecord,
+  readOperatorAction,
+} from "./operator-actions.ts";
+
+const STEP_BYTES = 1_048_576;
+const TRY_AGAIN_MS = 5_000;
+const START_LIMIT_MS = 30_000;
+/**
+ * Maximum length of a single sleep. After each sleep the time is checked, because the clock may have been set
+ * forward.
+ */
+const SLEEP_MAX_MS = 10_000;
+const LOG_LINES_PER_SECOND = 10;
+
+export interface OperatorActionsDeps {
+  readonly kafka: Pick<Kafka, "admin" | "read" | "follow">;
+  readonly clock: Clock;
+  readonly log: Log;
+  /**
+   * True while a broker is known to be unreachable. `kafka/cluster/outage-log.ts` logs this, so it is not logged
+   * here.
+   */
+  readonly isUnreachable: () => boolean;
+}
+
+export interface RunningOperatorActions extends OperatorActions, Disposable {
+  /** Resolves when the whole topic has been read, or when it is clear that the topic cannot be read now. */
+  readonly known: Promise<void>;
+  /** The running processes, including this one. */
+  readonly processes: () => readonly ProcessRecord[];
+  /** The keys of process records that should be removed, because the processes ended long ago without removing them. */
+  readonly overProcesses: () => readonly string[];
+  /** While the topic cannot be read, returns a sentence about it. */
+  readonly healthProblems: () => readonly string[];
+}
+
+type Listener = (destination: DestinationId) => void;
+
+/** Starts reading immediately. */
+export function followOperatorActions(
+  deps: OperatorActionsDeps,
+  topic: string,
+): RunningOperatorActions {
+  const following = new Following(deps, topic);
+  const { clock } = deps;
+  return {
+    known: following.known,
+    healthProblems: () => following.healthProblems(),
+    processes: () => following.operations.processes(clock.nowMs()),
+    overProcesses: () => following.operations.overProcesses(clock.nowMs()),
+    pauseOf: (destination) => following.operations.pauseOf(destination, clock.nowMs()),
+    earlyReleasesOf: (destination) => following.operations.earlyReleasesOf(destination),
+    earlyReleases: () => following.operations.earlyReleases(),
+    releasedThrough: (...place) => following.operations.releasedThrough(...place),
+    onChange: (listener) => following.listen(listener),
+    onNews: (listener) => following.hear(listener),
+    [Symbol.dispose]: () => following.stop(),
+  };
+}
+
+class Following {
+  operations = new KnownOperatorActions();
+  readonly #deps: OperatorActionsDeps;
+  readonly #topic: string;
+  readonly #stopped = new AbortController();
+  readonly #known = Promise.withResolvers<void>();
+  readonly #listeners = new Set<Listener>();
+  readonly #hearing = new Set<(news: EndpointNews) => void>();
+  readonly #lines = new LineLimit(LOG_LINES_PER_SECOND);
+  #healthProblem: string | null = null;
+  #isLogged = false;
+  #waking = new AbortController();
+  /** The destinations whose pause is in force and has an end of which listeners have not been notified. */
+  #ending: ReadonlySet<DestinationId> = new Set();
+
+  constructor(deps: OperatorActionsDeps, topic: string) {
+    this.#deps = deps;
+    this.#topic = topic;
+    const { signal } = this.#stopped;
+    void this.#live();
+    deps.clock.sleep(START_LIMIT_MS, signal).then(
+      () => this.#known.resolve(),
+      () => this.#known.resolve(),
+    );
+  }
+
+  get known(): Promise<void> {
+    return this.#known.promise;
+  }
+
+  hear(listener: (news: EndpointNews) => void): () => void {
+    this.#hearing.add(listener);
+    return () => this.#hearing.delete(listener);
+  }
+
+  listen(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  healthProblems(): readonly string[] {
+    return this.#healthProblem === null ? [] : [this.#healthProblem];
+  }
+
+  stop(): void {
+    this.#stopped.abort();
+    this.#waking.abort();
+  }
+
+  async #live(): Promise<void> {
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      try {
+        const end = await this.#readWhole();
+        this.#healthProblem = null;
+        this.#isLogged = false;
+        this.#known.resolve();
+        const from = { topic: this.#topic, partition: OPERATIONS_PARTITION, from: end };
+        for await (const records of this.#deps.kafka.follow({
+          ...from,
+          maxBytes: STEP_BYTES,
+          signal,
+        })) {
+          for (const record of records) this.#take(record);
+        }
+      } catch (thrown) {
+        if (signal.aborted) return;
+        this.#failed(asError(thrown).message);
+        this.#known.resolve();
+        await this.#deps.clock.sleep(TRY_AGAIN_MS, signal).catch(() => undefined);
+      }
+    }
+  }
+
+  /** Returns the offset from which the topic has to be followed. */
+  async #readWhole(): Promise<number> {
+    const { kafka } = this.#deps;
+    const { signal } = this.#stopped;
+    const [log] = await kafka.admin.offsets(this.#topic);
+    if (log === undefined) throw new Error(`the topic ${this.#topic} has no partition`);
+    const before = this.operations;
+    const operations = new KnownOperatorActions();
+    const place = { topic: this.#topic, partition: OPERATIONS_PARTITION, maxBytes: STEP_BYTES };
+    const range = { ...place, from: log.first, to: log.end, signal };
+    for await (const records of kafka.read(range)) {
+      for (const record of records) this.#apply(record, operations, record.timestampMs);
+    }
+    signal.throwIfAborted();
+    this.operations = operations;
+    const named = [before, operations].flatMap((each) => [
+      ...each.pauses(),
+      ...each.earlyReleases(),
+    ]);
+    this.#tell(new Set(named.map(({ destination }) => destination)));
+    return log.end;
+  }
+
+  /** Handles a record that is written while this process runs. */
+  #take(record: IncomingRecord): void {
+    const operation = readOperatorAction(record);
+    if (operation.kind === "endpoint") {
+      for (const listener of this.#hearing) listener(operation.news);
+      return;
+    }
+    const destination = this.#apply(record, this.operations, this.#deps.clock.nowMs());
+    if (destination !== null) this.#tell([destination]);
+  }
+
+  /** Returns the destination that the record is about, if any. */
+  #apply(
+    record: IncomingRecord,
+    operations: KnownOperatorActions,
+    atMs: number,
+  ): DestinationId | null {
+    const operation = readOperatorAction(record);
+    if (operation.kind === "refused") {
+      this.#refused(record, operation.error);
+      return null;
+    }
+    if (!operations.apply(operation, atMs))
+      this.#refused(record, "there are too many operator actions");
+    switch (operation.kind) {
+      case "pause":
+        return operation.pause.destination;
+      case "release":
+        return operation.earlyRelease.destination;
+      case "resume":
+      case "forget-release":
+        return operation.destination;
+      case "endpoint":
+      case "process":
+      case "forget-process":
+      case "released":
+      case "forget-released":
+        return null;
+    }
+  }
+
+  #tell(destinations: Iterable<DestinationId>): void {
+    const nowMs = this.#deps.clock.nowMs();
+    const over = [...this.#ending].filter((each) => this.operations.pauseOf(each, nowMs) === null);
+    this.#ending = new Set(this.operations.ending(nowMs).map(({ destination }) => destination));
+    for (const destination of new Set([...destinations, ...over])) {
+      for (const listener of this.#listeners) listener(destination);
+    }
+    this.#wakeAtNextEnd(nowMs);
+  }
+
+  /** Checks again when the next pause ends. */
+  #wakeAtNextEnd(nowMs: number): void {
+    this.#waking.abort();
+    if (this.#stopped.signal.aborted) return;
+    this.#waking = new AbortController();
+    const ends = this.operations.ending(nowMs).map(({ untilMs }) => untilMs);
+    if (ends.length === 0) return;
+    const leftMs = Math.min(...ends) - nowMs;
+    this.#deps.clock.sleep(Math.min(Math.max(1, leftMs), SLEEP_MAX_MS), this.#waking.signal).then(
+      () => this.#tell([]),
+      () => undefined,
+    );
+  }
+
+  #failed(error: string): void {
+    const healthProblem = `the topic ${this.#topic} cannot be read, so later operator actions are unknown: ${error}`;
+    this.#healthProblem = healthProblem;
+    if (this.#isLogged || this.#deps.isUnreachable()) return;
+    this.#isLogged = true;
+    this.#deps.log.error({ topic: this.#topic, error }, "operator-actions.read-failed");
+  }
+
+  #refused({ topic, partition, offset }: IncomingRecord, error: string): void {
+    const omittedLines = this.#lines.admit(this.#deps.clock.nowMs());
+    if (omittedLines === null) return;
+    this.#deps.log.warn(
+      { topic, partition, offset, error, omittedLines },
+      "operator-actions.invalid-record",
+    );
+  }
+}

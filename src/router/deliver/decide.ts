@@ -1,0 +1,145 @@
+/**
+ * Decides what happens to a delivery after an attempt (docs/retries.md#retry-schedule). A destination's type judges
+ * each request, and `choose-retry-delay.ts` chooses the delay.
+ *
+ *   deliver: any                                 decision
+ *   one endpoint accepted                        delivered
+ *   none accepted, some failed                   scheduled for retry at those that failed; rejections are recorded
+ *   ... and the next attempt would be too late   dead letter with the reason expired
+ *   all rejected, now or earlier                 dead letter with the reason rejected
+ *
+ *   deliver: every; an endpoint                  decision, for this endpoint only
+ *   accepted                                     delivered
+ *   failed                                       scheduled for retry with a reference to the endpoint, or expired
+ *   rejected                                     dead letter with the reason rejected
+ *   was skipped                                  the same, after at most 2 minutes
+ *
+ * A rejection is recorded in the delivery, so that with `any` only the other endpoints are requested again. It counts
+ * for the URL: if the URL is changed before the next attempt, the endpoint is requested again.
+ */
+
+import assert from "node:assert/strict";
+import type { Delivery } from "../../domain/delivery.ts";
+import { type EndpointNames, nameOf } from "../../domain/endpoint-name.ts";
+import type { EndpointKey } from "../../domain/ids.ts";
+import type { Outcome, SendResult } from "../destinations/port.ts";
+import { delayAfterAttempt, delayOfShare, type RetryPolicy } from "./choose-retry-delay.ts";
+import { allRejected, expired, type Output, scheduleRetry } from "./output.ts";
+
+export interface EndpointResult {
+  readonly endpoint: EndpointKey;
+  readonly result: SendResult | Skipped;
+  /** The outcome of the request as the destination's type judged it; a skipped endpoint counts as failed. */
+  readonly outcome: Outcome;
+}
+
+/** The result for an endpoint that was unavailable, so that no request was sent. */
+export interface Skipped {
+  readonly kind: "skipped";
+}
+
+export type DecisionName = "accepted" | "retry" | "rejected" | "expired";
+
+export interface Decision {
+  /**
+   * The name of the decision in logs and metrics. With `every`, it is retry if any endpoint is retried, otherwise
+   * expired if the delivery expired for any of them, otherwise rejected or delivered.
+   */
+  readonly name: DecisionName;
+  /** Records that must be written before the delivery counts as processed; empty if it was delivered. */
+  readonly outputs: readonly Output[];
+}
+
+const DELIVERED: Decision = { name: "accepted", outputs: [] };
+
+/**
+ * @param delivery contains its first-attempt-at and the number of earlier attempts.
+ * @param configured the endpoints of the destination.
+ * @param results the results of the endpoints that had not rejected the delivery earlier; at least one of them was
+ * requested.
+ * @param nowMs when the last request completed.
+ */
+export function decide(
+  delivery: Delivery,
+  deliver: "any" | "every",
+  configured: EndpointNames,
+  results: readonly EndpointResult[],
+  policy: RetryPolicy,
+  nowMs: number,
+): Decision {
+  assert(results.length > 0);
+  const isAny = deliver === "any" || delivery.endpoint !== null;
+  // By far the most frequent case returns early.
+  if (isAny && results.some(isAccepted)) return DELIVERED;
+  const attempted = { ...delivery, attempt: delivery.attempt + 1, notBeforeMs: null };
+  if (isAny) return decideAny(attempted, configured, results, policy, nowMs);
+  const outputs = results.flatMap((each) => {
+    const endpoint = nameOf(each.endpoint, configured).ref;
+    if (each.result.kind !== "skipped") {
+      return decideAny({ ...attempted, endpoint }, configured, [each], policy, nowMs).outputs;
+    }
+    const endAtMs = endOf(delivery, policy, nowMs);
+    const delayMs = delayOfShare(policy, delivery.retryCount, nowMs, endAtMs);
+    return scheduleRetry({ ...delivery, endpoint }, delayMs, null, nowMs);
+  });
+  return outputs.length === 0 ? DELIVERED : { name: leastFinal(outputs), outputs };
+}
+
+function decideAny(
+  attempted: Delivery,
+  configured: EndpointNames,
+  judged: readonly EndpointResult[],
+  policy: RetryPolicy,
+  nowMs: number,
+): Decision {
+  if (judged.some(isAccepted)) return DELIVERED;
+  const now = judged.filter(({ outcome }) => outcome.kind === "rejected");
+  const rejected = [...new Set([...attempted.rejected, ...now.map(({ endpoint }) => endpoint)])];
+  const delivery = { ...attempted, rejected, lastOutcome: lastOutcome(judged, configured) };
+  const possible =
+    delivery.endpoint === null ? configured.keys() : judged.map(({ endpoint }) => endpoint);
+  if ([...possible].every((key) => rejected.includes(key))) return only(allRejected(delivery));
+  const askedMs = longestRetryAfter(judged);
+  const endAtMs = endOf(delivery, policy, nowMs);
+  const delayMs = delayAfterAttempt(policy, delivery.attempt, askedMs, nowMs, endAtMs);
+  if (delayMs === null) return only(expired(delivery, policy, null));
+  return only(scheduleRetry(delivery, delayMs, nowMs + askedMs, nowMs));
+}
+
+export function isAccepted({ outcome }: EndpointResult): boolean {
+  return outcome.kind === "accepted";
+}
+
+function endOf(delivery: Delivery, { retryWindowMs }: RetryPolicy, nowMs: number): number {
+  return (delivery.firstAttemptAtMs ?? nowMs) + retryWindowMs;
+}
+
+function only(output: Output): Decision {
+  return { name: leastFinal([output]), outputs: [output] };
+}
+
+function leastFinal(outputs: readonly Output[]): DecisionName {
+  if (outputs.some(({ kind }) => kind === "retry")) return "retry";
+  const hasExpired = outputs.some((output) => "reason" in output && output.reason === "expired");
+  return hasExpired ? "expired" : "rejected";
+}
+
+function longestRetryAfter(judged: readonly EndpointResult[]): number {
+  let longestMs = 0;
+  for (const { outcome } of judged) {
+    if (outcome.kind === "retry") longestMs = Math.max(longestMs, outcome.retryAfterMs ?? 0);
+  }
+  return longestMs;
+}
+
+/** Contains the names of this moment, because the endpoints may change before somebody reads it. */
+function lastOutcome(judged: readonly EndpointResult[], configured: EndpointNames): string {
+  return judged
+    .map(({ endpoint, result }) => `${nameOf(endpoint, configured).name}=${said(result)}`)
+    .join(",");
+}
+
+function said(result: SendResult | Skipped): string {
+  if (result.kind === "response") return `${result.status}`;
+  return result.kind === "skipped" ? "skipped" : result.cause;
+}

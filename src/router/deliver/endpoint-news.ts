@@ -1,0 +1,74 @@
+/**
+ * The processes of a cluster inform each other about endpoints through the topic `operator-actions`. Without
+ * these reports, a process that makes no retries for a destination would learn the state of the destination's
+ * endpoints only from first attempts.
+ *
+ *   a process                                         result
+ *   reports about an endpoint                         a record is written; if a write is in progress, the latest
+ *                                                     report for each endpoint is written after it
+ *   has no permission, or the topic is not writable   the report is lost, and nothing waits for it
+ *   is killed before the record is written            the same: each process still sends its own probes
+ *   reads its own record                              nothing
+ *
+ * No record is written while all endpoints work; otherwise, at most one record per endpoint is written per second
+ * (`endpoint-availability.ts`). No offset waits for these records.
+ */
+
+import type { DestinationId, EndpointKey } from "../../domain/ids.ts";
+import type { Producer } from "../../kafka/port.ts";
+import type { OperatorActions } from "../control/operator-action-state.ts";
+import { type EndpointNews, endpointRecord } from "../control/operator-actions.ts";
+import type { News } from "./endpoint-availability.ts";
+
+/**
+ * Maximum number of records per request. There is a maximum because a thousand destinations may fail at the
+ * same time.
+ */
+const TOGETHER_MAX = 200;
+
+export interface TellTo {
+  readonly producer: Pick<Producer, "send">;
+  /** The topic `operator-actions`. */
+  readonly topic: string;
+  readonly process: string;
+}
+
+export class NewsOfEndpoints implements Disposable {
+  readonly #to: TellTo;
+  /** The latest report that is not written yet, by destination and URL. */
+  readonly #unwritten = new Map<string, EndpointNews>();
+  readonly #end: () => void;
+  #isWriting = false;
+
+  /** @param onNews called with reports from other processes, until this object is disposed. */
+  constructor(to: TellTo, operatorActions: OperatorActions, onNews: (news: EndpointNews) => void) {
+    this.#to = to;
+    this.#end = operatorActions.onNews((news) => {
+      if (news.process !== to.process) onNews(news);
+    });
+  }
+
+  tell(destination: DestinationId, id: string, endpoint: EndpointKey, news: News): void {
+    const reported = { destination, id, endpoint, process: this.#to.process, ...news };
+    this.#unwritten.set(`${destination}/${endpoint}`, reported);
+    void this.#write();
+  }
+
+  [Symbol.dispose](): void {
+    this.#end();
+    this.#unwritten.clear();
+  }
+
+  /** Never rejects. */
+  async #write(): Promise<void> {
+    if (this.#isWriting) return;
+    this.#isWriting = true;
+    while (this.#unwritten.size > 0) {
+      const news = [...this.#unwritten].slice(0, TOGETHER_MAX);
+      for (const [key] of news) this.#unwritten.delete(key);
+      const records = news.map(([, each]) => endpointRecord(this.#to.topic, each));
+      await this.#to.producer.send(records, { giveBack: true }).catch(() => undefined);
+    }
+    this.#isWriting = false;
+  }
+}

@@ -1,0 +1,170 @@
+/**
+ * Creates and writes the records that replace a delivery which was not accepted: a record in a delay topic or
+ * a dead letter. The value of the delivery is copied byte for byte.
+ *
+ *   case                                   record
+ *   scheduled for retry                    in the delay topic of its retry delay, with the delivery's key
+ *   dead-lettered                          a dead letter with the delivery's current headers
+ *   the record is not a valid delivery     a dead letter with its headers unchanged
+ *   brokers reject one of these as too     a dead letter with the reason too-large
+ *   large
+ *   brokers reject that one too            as much of it as fits (`domain/cut.ts`): headers before the value; the
+ *                                          original record can still be read from its topic
+ *   brokers reject even that               nothing
+ */
+
+import { type CallNames, callNames } from "../../domain/call-names.ts";
+import { type DeadLetterReason, deadLetter as deadLetterRecord } from "../../domain/dead-letter.ts";
+import { short, tooLargeFor } from "../../domain/dead-letter-records.ts";
+import { deliveryHeaders, foreignHeaders } from "../../domain/delivery.ts";
+import {
+  type IncomingRecord,
+  type OutgoingRecord,
+  placeOf,
+  type RecordContent,
+  type RecordPlace,
+} from "../../domain/record.ts";
+import { untilTickMs } from "../../domain/timer-tick.ts";
+import type { TopicNames } from "../../domain/topics.ts";
+import type { Output, Waited } from "./output.ts";
+
+/** Holds no reference to the replaced record, so that the replaced record does not stay in memory. */
+export type Replacement =
+  | {
+      readonly kind: "retry";
+      readonly dueAtMs: number;
+      readonly place: RecordPlace;
+      readonly outgoing: OutgoingRecord;
+    }
+  | {
+      readonly kind: "dead-letter";
+      readonly reason: DeadLetterReason;
+      readonly error: string;
+      readonly place: RecordPlace;
+      readonly call: CallNames;
+      readonly outgoing: OutgoingRecord;
+      /** The record before it was cut; absent if it was not cut. */
+      readonly whole?: RecordContent;
+      readonly waited?: Waited | undefined;
+    };
+
+export type DeadLetterTopics = Pick<TopicNames, "retries" | "delays" | "deadLetters">;
+
+export function replacement(
+  output: Output,
+  record: IncomingRecord,
+  topics: DeadLetterTopics,
+  nowMs: number,
+): Replacement {
+  if (output.kind === "dead-letter") {
+    const { reason, error, delivery, waited } = output;
+    const headers = [...deliveryHeaders(delivery), ...foreignHeaders(record)];
+    return deadLetter(record, reason, error, topics, nowMs, headers, waited);
+  }
+  const { delayMs, delivery } = output;
+  const outgoing = {
+    topic: topics.delays(delayMs),
+    key: record.key,
+    value: record.value,
+    headers: [
+      ...deliveryHeaders({ ...delivery, retryTopic: topics.retries(delivery.destination) }),
+      ...foreignHeaders(record),
+    ],
+  };
+  return { kind: "retry", dueAtMs: nowMs + delayMs, place: placeOf(record), outgoing };
+}
+
+export function deadLetter(
+  record: RecordPlace & RecordContent,
+  reason: DeadLetterReason,
+  error: string,
+  topics: DeadLetterTopics,
+  nowMs: number,
+  headers = record.headers,
+  waited?: Waited,
+): Replacement {
+  const cause = { stage: "deliver", reason, error, failedAtMs: nowMs } as const;
+  const outgoing = deadLetterRecord(topics.deadLetters, record, cause, headers);
+  const [place, call] = [placeOf(record), callNames(headers)];
+  return { kind: "dead-letter", reason, error, place, call, outgoing, waited };
+}
+
+/** Replaces a record that the brokers rejected because of its size; null if nothing is left to cut. */
+export function smaller(
+  refused: Replacement,
+  error: string,
+  topics: DeadLetterTopics,
+  nowMs: number,
+): Replacement | null {
+  const { place, outgoing } = refused;
+  const { key, value, headers } = outgoing;
+  if (refused.kind === "retry") {
+    const sentence = tooLargeFor(outgoing.topic, error);
+    return deadLetter({ ...place, key, value, headers }, "too-large", sentence, topics, nowMs);
+  }
+  const { reason, error: deadLetteredFor, whole = { key, value, headers } } = refused;
+  const cause = { stage: "deliver", reason, error: deadLetteredFor, failedAtMs: nowMs } as const;
+  const shorter = short(cause, place, whole, outgoing, topics.deadLetters);
+  return shorter === null ? null : { ...refused, outgoing: shorter, whole };
+}
+
+/** Called when all records are written, or can no longer be written. */
+export type Ended = (isWritten: boolean) => void;
+
+/**
+ * Collects the records that replace deliveries, so that records written at about the same time share a
+ * request to Kafka. A short wait does not matter, because retries wait for seconds anyway, and a broken
+ * endpoint causes up to 1,000 retries per second.
+ *
+ *   a write that arrives     what happens to it
+ *   while none waits         waits for the next tick (`timer-tick.ts`), which all destinations share
+ *   while others wait        is sent with them
+ *
+ * A delivery counts as processed only after its record was written. If the process crashes before that, the delivery is
+ * attempted again.
+ */
+export class GatheredWrites<Item> {
+  readonly #clock: SleepClock;
+  readonly #write: (items: readonly Item[]) => Promise<void>;
+  #gathered: Item[] = [];
+  // A promise for each record would live as long as the write, and the garbage collector would have to copy
+  // it.
+  #waiting: Ended[] = [];
+
+  /**
+   * @param clock used to sleep until the tick. If the sleep is aborted, the collected records are sent
+   *   immediately.
+   * @param write rejects if nothing more can be written.
+   */
+  constructor(clock: SleepClock, write: (items: readonly Item[]) => Promise<void>) {
+    this.#clock = clock;
+    this.#write = write;
+  }
+
+  add(items: readonly Item[], ended: Ended): void {
+    this.#gathered.push(...items);
+    this.#waiting.push(ended);
+    if (this.#waiting.length > 1) return;
+    const go = () => this.#go();
+    this.#clock.sleep(untilTickMs(this.#clock.nowMs(), 1)).then(go, go);
+  }
+
+  #go(): void {
+    const items = this.#gathered;
+    const sharing = this.#waiting;
+    this.#gathered = [];
+    this.#waiting = [];
+    const tell = (isWritten: boolean) => {
+      for (const ended of sharing) ended(isWritten);
+    };
+    void this.#write(items).then(
+      () => tell(true),
+      () => tell(false),
+    );
+  }
+}
+
+interface SleepClock {
+  nowMs(): number;
+  sleep(ms: number): Promise<void>;
+}

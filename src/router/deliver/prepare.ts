@@ -1,0 +1,277 @@
+/**
+ * Decides what to do with a record from a destination's topics when its turn comes, before any request is sent.
+ * The stage carries out the decision, and `explain` shows it. The first row that applies decides.
+ *
+ *   state                                                decision
+ *   a required delivery header is missing or invalid     unreadable: dead letter, invalid-call
+ *   its only endpoint was removed                        dead letter, unknown-destination
+ *   its retry window has ended                           dead letter, expired
+ *   every endpoint has rejected it                       dead letter, rejected
+ *   the destination is paused or disabled, or a token    wait
+ *   for its requests is missing
+ *   its not-before is in the future, and a retry delay   schedule a retry after that delay
+ *   ends within the window
+ *   all endpoints are available                          attempt at all of them
+ *   some endpoints are unavailable                       attempt at the others
+ *   all endpoints are unavailable:
+ *     some circuits are open, and it is a retry          attempt at these endpoints, as their probe
+ *     ... and it is for one endpoint only                the same; if a probe is in progress, schedule a retry
+ *     it is for one endpoint only, or from the queue     schedule a retry after at most 2 minutes
+ *     the endpoints sent Retry-After                     wait until no retry delay would end within the window,
+ *                                                        then attempt, because this is the last chance
+ *
+ *   an attempt, and the value                            decision
+ *   is neither a call nor a delete notification          dead letter, with the reason from decoding
+ *   is valid                                             attempt, with the requests to send
+ *
+ * Only configured endpoints that have not rejected the delivery count. If the destination had `any` when an endpoint
+ * rejected it, and has `every` now, that endpoint counts too, because it must get the call or a dead letter of its own.
+ * Which endpoint is the only one of a delivery is decided again each time (`domain/endpoint-name.ts`), and the records
+ * that follow name it as it is configured then. An endpoint is unavailable while its
+ * Retry-After time lasts or its circuit is open. While all endpoints are unavailable, the destination is on
+ * hold (`endpoint-availability.ts`), so only two kinds of deliveries are prepared: those for a single
+ * endpoint, and those that were attempted before.
+ *
+ * The retry window starts with the first attempt. A delivery for one endpoint of `deliver: every` keeps the window of
+ * the attempt that created it, so that it expires if the endpoint never recovers.
+ */
+
+import assert from "node:assert/strict";
+import type { RecordValue } from "../../domain/decode.ts";
+import { type Delivery, readDelivery } from "../../domain/delivery.ts";
+import type { AttemptedDestination, Endpoint } from "../../domain/destination.ts";
+import { endpointFor, refTo, removedText } from "../../domain/endpoint-name.ts";
+import type { DestinationId, EndpointKey } from "../../domain/ids.ts";
+import type { RecordContent } from "../../domain/record.ts";
+import type { Sendable, SenderHold } from "../destinations/port.ts";
+import { delayOfShare, delayUntil, lastAfterMs, type RetryPolicy } from "./choose-retry-delay.ts";
+import type { SlotFor } from "./circuit-breaker.ts";
+import { parseContent } from "./content.ts";
+import { allRejected, expired, type Output, scheduleRetry, type Waited } from "./output.ts";
+
+/** A plan for an attempt. `delivery` includes the time of its first attempt. */
+interface Plan {
+  readonly kind: "attempt";
+  /** Endpoints to request now; at least one. */
+  readonly endpoints: readonly Endpoint[];
+  /** Endpoints to skip because they are unavailable. */
+  readonly held: readonly Endpoint[];
+  readonly delivery: Delivery;
+  /** The latest time until which the delivery waits for another request to complete. */
+  readonly untilMs: number;
+  /** The output to use instead of waiting for another request; null if the delivery has to wait. */
+  readonly otherwise: Output | null;
+}
+
+/** The retry stays in memory until the endpoint is available. */
+export interface Wait {
+  readonly kind: "wait";
+  readonly endpoint: EndpointKey;
+  /** The time at which the delivery is prepared again, even if the endpoint is still unavailable. */
+  readonly untilMs: number;
+}
+
+/** An attempt that can be sent; it may be for one endpoint only. */
+export interface PreparedAttempt extends Plan, Sendable {}
+
+export type Prepared =
+  | PreparedAttempt
+  | Output
+  | Wait
+  /** The record is not a valid delivery: it becomes a dead letter with its headers unchanged. */
+  | { readonly kind: "unreadable"; readonly error: string };
+
+/** The time until which an endpoint is unavailable; 0 if it is available. */
+export type UnavailableUntil = (endpoint: EndpointKey) => number;
+
+export interface Gates {
+  /** The time until which the endpoint is unavailable because it sent `Retry-After`. */
+  readonly onHoldUntilMs: UnavailableUntil;
+  /** The time until which the endpoint is unavailable because its circuit is open. */
+  readonly openUntilMs: UnavailableUntil;
+  /** True if the circuit is open, half-open or recovering. */
+  readonly isFailing: (endpoint: EndpointKey) => boolean;
+  /** What requests need but the sender does not have; null if nothing is missing. */
+  readonly missing: SenderHold["reason"] | null;
+}
+
+/** The gates when all endpoints are available. */
+export const OPEN_GATES: Gates = {
+  onHoldUntilMs: () => 0,
+  openUntilMs: () => 0,
+  isFailing: () => false,
+  missing: null,
+};
+
+const NONE: readonly Endpoint[] = [];
+
+export function prepare(
+  record: RecordContent & RecordValue,
+  destination: AttemptedDestination,
+  policy: RetryPolicy,
+  nowMs: number,
+  gates: Gates,
+  turn: SlotFor,
+): Prepared {
+  const parsed = readDelivery(record);
+  if (parsed.kind === "invalid") return { kind: "unreadable", error: parsed.error };
+  const delivery = sanitizeHeaders(parsed.delivery, destination.id, policy.retryWindowMs, nowMs);
+  const planned = plan(delivery, destination, policy, nowMs, gates, turn);
+  if (planned.kind !== "attempt") return planned;
+  const value = parseContent(record);
+  if (value.kind === "refused") {
+    const { reason, error } = value;
+    return { kind: "dead-letter", reason, error, delivery: planned.delivery };
+  }
+  return { ...planned, content: value.content, text: value.text };
+}
+
+function plan(
+  read: Delivery,
+  destination: AttemptedDestination,
+  policy: RetryPolicy,
+  nowMs: number,
+  gates: Gates,
+  turn: SlotFor,
+): Plan | Output | Wait {
+  const only = read.endpoint === null ? null : endpointFor(read.endpoint, destination.endpoints);
+  if (only === undefined) {
+    const error = removedText(read.endpoint, destination.id);
+    return { kind: "dead-letter", reason: "unknown-destination", error, delivery: read };
+  }
+  const stored = currently(read, only, destination);
+  const configured = only === null ? destination.endpoints : [only];
+  const { rejected } = stored;
+  const open =
+    rejected.length === 0 ? configured : configured.filter(({ key }) => !rejected.includes(key));
+  const hasWindow = stored.attempt > 0 || stored.endpoint !== null;
+  const beganAtMs = hasWindow ? stored.firstAttemptAtMs : null;
+  const endAtMs = beganAtMs === null ? Number.POSITIVE_INFINITY : beganAtMs + policy.retryWindowMs;
+  if (nowMs > endAtMs) return expired(stored, policy, waitedFor(open, destination, gates, nowMs));
+  const [first] = open;
+  if (first === undefined) return allRejected(stored);
+  if (holdCause(destination) !== null || gates.missing !== null) {
+    return { kind: "wait", endpoint: first.key, untilMs: endAtMs };
+  }
+  const isLast = nowMs > lastAfterMs(policy, endAtMs);
+  const { notBeforeMs } = stored;
+  if (notBeforeMs !== null && notBeforeMs > nowMs && !isLast) {
+    const delayMs = delayUntil(policy, notBeforeMs - nowMs, nowMs, endAtMs);
+    if (delayMs !== null) return scheduleRetry(stored, delayMs, notBeforeMs, nowMs);
+  }
+  const delivery = beganAtMs === null ? { ...stored, firstAttemptAtMs: nowMs } : stored;
+  const whole: Plan = {
+    kind: "attempt",
+    delivery,
+    endpoints: open,
+    held: NONE,
+    untilMs: endAtMs,
+    otherwise: null,
+  };
+  for (const endpoint of open) {
+    if (isUnavailable(endpoint, gates, nowMs)) {
+      return planWithout(stored, whole, policy, nowMs, gates, turn);
+    }
+  }
+  return whole;
+}
+
+function isUnavailable({ key }: Endpoint, gates: Gates, nowMs: number): boolean {
+  return gates.onHoldUntilMs(key) > nowMs || gates.openUntilMs(key) > nowMs;
+}
+
+/** The plan if some of the endpoints are unavailable. @param whole the attempt at all of them. */
+function planWithout(
+  stored: Delivery,
+  whole: Plan,
+  policy: RetryPolicy,
+  nowMs: number,
+  gates: Gates,
+  turn: SlotFor,
+): Plan | Output | Wait {
+  const { endpoints: open, untilMs: endAtMs } = whole;
+  const attempt = (endpoints: readonly Endpoint[], otherwise: Output | null = null): Plan => {
+    const held = open.filter((each) => !endpoints.includes(each));
+    return { ...whole, endpoints, held, otherwise };
+  };
+  const there = open.filter((each) => !isUnavailable(each, gates, nowMs));
+  if (there.length > 0) return attempt(there);
+  const lastMs = lastAfterMs(policy, endAtMs);
+  const isShare = stored.endpoint !== null;
+  const mayTry = turn === "retry" && (stored.attempt > 0 || !isShare);
+  const isTried = ({ key }: Endpoint) => nowMs > lastMs || gates.onHoldUntilMs(key) <= nowMs;
+  const tried = mayTry ? open.filter(isTried) : NONE;
+  const share = delayOfShare(policy, stored.retryCount, nowMs, endAtMs);
+  const postponed = scheduleRetry(stored, share, null, nowMs);
+  if (tried.length > 0) return attempt(tried, isShare ? postponed : null);
+  if (isShare || turn === "queue") return postponed;
+  const [first] = open;
+  assert(first !== undefined);
+  return { kind: "wait", endpoint: first.key, untilMs: lastMs };
+}
+
+/** Why the destination is on hold regardless of its endpoints; null if it is not. */
+export function holdCause({ paused, enabled }: AttemptedDestination): "paused" | "disabled" | null {
+  if (!enabled) return "disabled";
+  return paused ? "paused" : null;
+}
+
+function waitedFor(
+  endpoints: readonly Endpoint[],
+  destination: AttemptedDestination,
+  gates: Gates,
+  nowMs: number,
+): Waited {
+  const still = holdCause(destination) ?? gates.missing;
+  if (still !== null) return still;
+  if (endpoints.some(({ key }) => gates.onHoldUntilMs(key) > nowMs)) return "retry-after";
+  return endpoints.some(({ key }) => gates.isFailing(key)) ? "circuit-open" : "late";
+}
+
+/** The delivery in terms of the current configuration. @param only the only endpoint to request; null if there is none. */
+function currently(
+  delivery: Delivery,
+  only: Endpoint | null,
+  { deliver, endpoints }: AttemptedDestination,
+): Delivery {
+  if (only !== null) {
+    const endpoint = refTo(only, endpoints);
+    return endpoint === delivery.endpoint ? delivery : { ...delivery, endpoint };
+  }
+  const forgets = deliver === "every" && delivery.rejected.length > 0;
+  return forgets ? { ...delivery, rejected: [] } : delivery;
+}
+
+/**
+ * Replaces implausible header values of a delivery. Anyone who can write to a destination's topics can put
+ * any value in the headers, and such values must not affect other destinations.
+ *
+ *   header                                        counts as
+ *   a destination other than the topic's          the topic's
+ *   a first attempt in the future                 now
+ *   a not-before later than the retry window      the end of a window that starts now
+ *
+ * Other fields are bounded where they are parsed (`domain/delivery.ts`). Stages write the sanitized values to the
+ * records that follow, so no later stage sees the original values.
+ *
+ * @param topicOf the destination whose topic contains the record.
+ */
+export function sanitizeHeaders(
+  delivery: Delivery,
+  topicOf: DestinationId,
+  retryWindowMs: number,
+  nowMs: number,
+): Delivery {
+  const firstAttemptAtMs = atMost(delivery.firstAttemptAtMs, nowMs);
+  const notBeforeMs = atMost(delivery.notBeforeMs, nowMs + retryWindowMs);
+  const isBelieved =
+    delivery.destination === topicOf &&
+    firstAttemptAtMs === delivery.firstAttemptAtMs &&
+    notBeforeMs === delivery.notBeforeMs;
+  if (isBelieved) return delivery;
+  return { ...delivery, destination: topicOf, firstAttemptAtMs, notBeforeMs };
+}
+
+function atMost(instantMs: number | null, limitMs: number): number | null {
+  return instantMs === null ? null : Math.min(instantMs, limitMs);
+}

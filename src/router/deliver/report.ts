@@ -1,0 +1,243 @@
+/** Writes the deliver stage's metrics and log lines about a destination. */
+
+import type { BoundCounter } from "../../base/telemetry/instruments.ts";
+import type { Log } from "../../base/telemetry/log.ts";
+import { LineLimit } from "../../base/telemetry/log-rate-limit.ts";
+import type { AttemptedDestination } from "../../domain/destination.ts";
+import {
+  CIRCUIT_STATES,
+  type CircuitState,
+  HOLD_REASONS,
+} from "../../domain/destination-status.ts";
+import {
+  type EndpointName,
+  type EndpointNames,
+  endpointNames,
+} from "../../domain/endpoint-name.ts";
+import type { DestinationId, EndpointKey } from "../../domain/ids.ts";
+import type { SenderHold, SendResult } from "../destinations/port.ts";
+import type { StageDeps } from "../stage/running-stage.ts";
+import type { Attempted } from "./active-attempt.ts";
+import { acceptedText, attemptFields, isUnusable, levelOf, sampling } from "./attempt-line.ts";
+import type { DestinationHealth } from "./destination-health.ts";
+import type { DestinationHold, GateState } from "./endpoint-availability.ts";
+import type { Replacement } from "./follow-up-record.ts";
+import type { HoldCause } from "./hold-cause.ts";
+
+const LOG_LINES_PER_SECOND = 10;
+
+export type ReportDeps = Pick<StageDeps, "clock" | "log" | "metrics">;
+
+const stage = "deliver";
+
+/** Binds the metrics of a destination once. */
+export class Report {
+  readonly #deps: ReportDeps;
+  readonly #labels: { readonly destination: DestinationId };
+  readonly #isSampled: () => boolean;
+  readonly #recordsIn;
+  readonly #recordsOut;
+  readonly #inFlight;
+  readonly #duration;
+  readonly #latency;
+  readonly #rounded;
+  // Looking up labels for every request would take a measurable amount of time.
+  readonly #attempts: Record<string, BoundCounter> = {};
+  readonly #requests: Record<string, BoundCounter> = {};
+  readonly #lines = new LineLimit(LOG_LINES_PER_SECOND);
+  #names: EndpointNames = new Map();
+  /** The last error that was logged because no token for requests is available; null if one is available. */
+  #tokenError: string | null = null;
+
+  /** @param attemptsShare share of accepted attempts that are logged, from 0 to 1. */
+  constructor(deps: ReportDeps, started: AttemptedDestination, attemptsShare = 1) {
+    const { metrics } = deps;
+    const labels = { destination: started.id };
+    this.#deps = deps;
+    this.#labels = labels;
+    this.#isSampled = sampling(attemptsShare);
+    this.#recordsIn = metrics.recordsIn.bind({ stage });
+    this.#recordsOut = metrics.recordsOut.bind({ stage });
+    this.#inFlight = metrics.inFlight.bind(labels);
+    this.#duration = metrics.attemptDuration.bind(labels);
+    this.#latency = metrics.deliveryLatency.bind(labels);
+    this.#rounded = metrics.numbersRounded.bind(labels);
+    this.showEndpoints(started, []);
+  }
+
+  taken(count: number): void {
+    this.#recordsIn.inc(count);
+  }
+
+  started(): void {
+    this.#inFlight.inc();
+  }
+
+  rounded(): void {
+    this.#rounded.inc();
+  }
+
+  /** Counts a request. There are fewer requests than deliveries if deliveries share requests. */
+  result(result: SendResult): void {
+    const outcome = outcomeClass(result);
+    const { requests } = this.#deps.metrics;
+    const counter = this.#requests[outcome] ?? requests.bind({ ...this.#labels, outcome });
+    this.#requests[outcome] = counter;
+    counter.inc();
+  }
+
+  unreadable(): void {
+    // Bound at the first such response, because few destinations send one, and each series costs memory.
+    this.#deps.metrics.batchResponsesUnreadable.bind(this.#labels).inc();
+  }
+
+  attempted(attempt: Attempted): void {
+    const { delivery, results, decision, endedAtMs } = attempt;
+    let longestMs = 0;
+    for (const { result } of results) {
+      if (result.kind === "skipped") continue;
+      longestMs = Math.max(longestMs, result.durationMs);
+    }
+    this.#inFlight.dec();
+    this.#duration.observe(longestMs / 1_000);
+    const outcome = decision.name;
+    const { attempts } = this.#deps.metrics;
+    const counter = this.#attempts[outcome] ?? attempts.bind({ ...this.#labels, outcome });
+    this.#attempts[outcome] = counter;
+    counter.inc();
+    if (outcome === "accepted") {
+      this.#latency.observe(Math.max(0, endedAtMs - delivery.receivedAtMs) / 1_000);
+    }
+    logAttempt(this.#deps.log, attempt, this.#isSampled);
+  }
+
+  written(replacement: Replacement): void {
+    const { metrics, clock, log } = this.#deps;
+    const { destination } = this.#labels;
+    this.#recordsOut.inc();
+    if (replacement.kind === "retry") return;
+    const { reason, error, place, call, waited } = replacement;
+    if (waited !== undefined) metrics.expiredWaiting.bind({ destination, reason: waited }).inc();
+    metrics.deadLetters.bind({ stage, reason, destination }).inc();
+    if (isUnusable(reason)) metrics.recordsRefused.bind({ stage, reason }).inc();
+    const omittedLines = this.#lines.admit(clock.nowMs());
+    if (omittedLines === null) return;
+    const fields = { stage, destination, ...call, reason, error, ...place, omittedLines };
+    log.warn(fields, "delivery.dead-lettered");
+  }
+
+  breaker(endpoint: EndpointKey, state: CircuitState): void {
+    this.#showCircuit(endpoint, state);
+    const { log } = this.#deps;
+    const { id: endpointId, name: endpointName } = this.named(endpoint);
+    const fields = { stage, ...this.#labels, endpointId, endpointName, state };
+    if (state === "open") log.warn(fields, "endpoint.circuit-changed");
+    else log.info(fields, "endpoint.circuit-changed");
+  }
+
+  /**
+   * Exports the series of new endpoints and removes those of old ones. If an endpoint's position changes, its name
+   * changes too.
+   */
+  showEndpoints(all: AttemptedDestination, breakers: readonly GateState[]): void {
+    for (const endpoint of this.#names.keys())
+      this.#deps.metrics.circuitBreakerState.remove(this.#circuitLabels(endpoint));
+    this.#names = endpointNames(all);
+    for (const endpoint of this.#names.keys()) {
+      this.#showCircuit(
+        endpoint,
+        breakers.find(({ key }) => key === endpoint)?.breaker ?? "closed",
+      );
+    }
+  }
+
+  #showCircuit(endpoint: EndpointKey, state: CircuitState): void {
+    const gauge = this.#deps.metrics.circuitBreakerState.bind(this.#circuitLabels(endpoint));
+    gauge.set(CIRCUIT_STATES.indexOf(state));
+  }
+
+  #circuitLabels(endpoint: EndpointKey) {
+    const { id, name } = this.named(endpoint);
+    return { ...this.#labels, endpoint_id: id, endpoint_name: name };
+  }
+
+  /** The names of an endpoint that may have been removed. */
+  named(endpoint: EndpointKey): Pick<EndpointName, "id" | "name"> {
+    return this.#names.get(endpoint) ?? { id: endpoint, name: endpoint };
+  }
+
+  /** Logs that the destination is paused, or no longer paused. */
+  still(before: HoldCause | null, now: HoldCause | null): void {
+    const { log } = this.#deps;
+    const was = before?.by === undefined ? null : before;
+    const is = now?.by === undefined ? null : now;
+    if (was?.by === is?.by && was?.untilMs === is?.untilMs) return;
+    if (is === null) {
+      log.info({ stage, ...this.#labels }, "destination.resumed");
+      return;
+    }
+    const { by = "", sinceMs, untilMs } = is;
+    const since = new Date(sinceMs).toISOString();
+    const until = untilMs === null ? {} : { until: new Date(untilMs).toISOString() };
+    log.warn({ stage, ...this.#labels, by, since, ...until }, "destination.paused");
+  }
+
+  /**
+   * Logs when no token for requests is available, when the reason for this changes, and when a token is
+   * available again.
+   */
+  token(hold: SenderHold | null): void {
+    const { log } = this.#deps;
+    if (hold === null) {
+      if (this.#tokenError !== null)
+        log.info({ stage, ...this.#labels }, "destination.token-obtained");
+      this.#tokenError = null;
+    } else if (hold.error !== null && hold.error !== this.#tokenError) {
+      this.#tokenError = hold.error;
+      const since = new Date(hold.sinceMs).toISOString();
+      const fields = { stage, ...this.#labels, error: hold.error, since };
+      log.warn(fields, "destination.token-missing");
+    }
+  }
+
+  /** Exports whether the destination is failing or on hold. Returns a function that stops the export. */
+  watch(condition: DestinationHealth, hold: () => DestinationHold | null): () => void {
+    const { metrics, clock } = this.#deps;
+    const labels = this.#labels;
+    const { destination } = labels;
+    const held = HOLD_REASONS.map((reason) =>
+      metrics.destinationOnHold.bind({ destination, reason }),
+    );
+    const heldSince = metrics.destinationOnHoldSince.bind(labels);
+    const failingSince = metrics.destinationFailingSince.bind(labels);
+    const lastAccepted = metrics.destinationLastAccepted.bind(labels);
+    return metrics.onScrape(() => {
+      const now = hold();
+      for (const [at, gauge] of held.entries()) gauge.set(HOLD_REASONS[at] === now?.reason ? 1 : 0);
+      heldSince.set((now?.sinceMs ?? 0) / 1_000);
+      failingSince.set((condition.failingSinceMs(clock.nowMs()) ?? 0) / 1_000);
+      lastAccepted.set((condition.acceptedAtMs ?? 0) / 1_000);
+    });
+  }
+}
+
+function logAttempt(log: Log, attempt: Attempted, isSampled: () => boolean): void {
+  const level = levelOf(attempt);
+  if (level === "info" && !isSampled()) return;
+  if (!log.isLevelEnabled(level)) return;
+  const text = acceptedText(attempt);
+  if (text !== null) {
+    log.infoText(text, "delivery.attempted");
+    return;
+  }
+  const fields = attemptFields(attempt);
+  if (level === "info") log.info(fields, "delivery.attempted");
+  else if (level === "warn") log.warn(fields, "delivery.attempted");
+  else log.error(fields, "delivery.attempted");
+}
+
+/** The `outcome` label of the metric for requests. */
+export function outcomeClass(result: SendResult): string {
+  if (result.kind === "no-response") return result.cause;
+  return result.status === 429 ? "429" : `${Math.floor(result.status / 100)}xx`;
+}

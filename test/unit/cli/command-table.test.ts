@@ -1,8 +1,0 @@
-import { expect, test } from "vitest";
-
-import { COMMANDS } from "../../../src/cli/command-table.ts";
-import { fakeShell } from "../../support/worlds/fake-shell.ts";
-
-test.each(COMMANDS)("$name is called so", async ({ name, load }) => {
-  expect((await load())(fakeShell(), () => undefined).name()).toBe(name);
-});

@@ -1,0 +1,92 @@
+import { expect, test } from "vitest";
+import { METRICS } from "../../../../src/base/telemetry/metrics.ts";
+import {
+  AT,
+  ATTEMPT_BOUNDS_S,
+  type Counters,
+  DESTINATION_WIDTH,
+  FLOW_AT,
+  increases,
+  percentileMs,
+} from "../../../../src/operator/console/counters.ts";
+
+function counters(
+  calls: number,
+  accepted: Readonly<Record<string, number>>,
+  startedAtMs = 0,
+): Counters {
+  const flow = new Float64Array(5);
+  flow[FLOW_AT.calls] = calls;
+  const destinations = new Map(
+    Object.entries(accepted).map(([id, count]) => {
+      const row = new Float64Array(DESTINATION_WIDTH);
+      row[AT.accepted] = count;
+      return [id, row];
+    }),
+  );
+  return { flow, destinations, startedAtMs, counts: [true, false, false, false, false] };
+}
+
+test("the buckets are those of the metric", () => {
+  expect(ATTEMPT_BOUNDS_S).toEqual(METRICS.attemptDuration.buckets);
+});
+
+test("counts between two looks are added over the processes", () => {
+  const before = new Map([
+    ["a:1", counters(10, { crm: 4 })],
+    ["b:1", counters(100, { crm: 50 })],
+  ]);
+  const after = new Map([
+    ["a:1", counters(15, { crm: 6, shop: 1 })],
+    ["b:1", counters(101, { crm: 50 })],
+  ]);
+  const { flow, destinations, counts } = increases(before, after, 1);
+  expect(flow[FLOW_AT.calls]).toBe(6);
+  expect(destinations.get("crm")?.[AT.accepted]).toBe(2);
+  expect(destinations.get("shop")?.[AT.accepted]).toBe(1);
+  expect(counts).toEqual([true, false, false, false, false]);
+});
+
+test("a process that was started in between counts from 0", () => {
+  const before = new Map([["a:1", counters(1_000, { crm: 900 })]]);
+  const after = new Map([["a:1", counters(7, { crm: 5 })]]);
+  const { flow, destinations } = increases(before, after, 1);
+  expect([flow[FLOW_AT.calls], destinations.get("crm")?.[AT.accepted]]).toEqual([7, 5]);
+});
+
+test("one that was not asked before counts for nothing", () => {
+  const { flow, counts } = increases(new Map(), new Map([["a:1", counters(1_000, {})]]), 1);
+  expect(flow[FLOW_AT.calls]).toBe(0);
+  expect(counts).toEqual([false, false, false, false, false]);
+});
+
+test("one that has started again counts from 0, even if it has already counted more than before", () => {
+  const before = new Map([["a:1", counters(10, { crm: 9 }, 1)]]);
+  const after = new Map([["a:1", counters(25, { crm: 20 }, 5)]]);
+  const { flow, destinations } = increases(before, after, 2);
+  expect([flow[FLOW_AT.calls], destinations.get("crm")?.[AT.accepted]]).toEqual([25, 20]);
+});
+
+test("one that was not polled before counts from 0 if it has started since then", () => {
+  const after = new Map([["b:1", counters(25, {}, 5)]]);
+  expect(increases(new Map(), after, 4).flow[FLOW_AT.calls]).toBe(25);
+  expect(increases(new Map(), after, 5).flow[FLOW_AT.calls]).toBe(0);
+});
+
+function buckets(counts: Readonly<Record<number, number>>): Float64Array {
+  const row = new Float64Array(DESTINATION_WIDTH);
+  for (const [at, count] of Object.entries(counts)) row[AT.buckets + Number(at)] = count;
+  return row;
+}
+
+test.each([
+  ["none", {}, 0.5, null],
+  ["all in the first bucket, in the middle of it", { 0: 10 }, 0.5, 2.5],
+  ["one of a hundred is slow", { 1: 99, 8: 1 }, 0.5, 5 + (5 * 50) / 99],
+  ["the slowest of a hundred", { 1: 99, 8: 1 }, 1, 2_500],
+  ["longer than every bound is said as the last bound", { 11: 3 }, 0.99, 10_000],
+])("%s", (_, counts, share, expected) => {
+  const found = percentileMs(buckets(counts), share);
+  if (expected === null) expect(found).toBeNull();
+  else expect(found).toBeCloseTo(expected, 6);
+});

@@ -1,0 +1,124 @@
+import { expect, test } from "vitest";
+import { SKIP_REASONS } from "../../../../src/base/words/reasons.ts";
+import {
+  AT,
+  type Counters,
+  DESTINATION_WIDTH,
+  FLOW_AT,
+} from "../../../../src/operator/console/counters.ts";
+import { History } from "../../../../src/operator/console/history.ts";
+
+type Counted = Omit<Counters, "startedAtMs">;
+const START = 1_000_000 * 120_000;
+
+function counted(calls: number, rows: Readonly<Record<string, readonly [number, number]>> = {}) {
+  const flow = new Float64Array(5);
+  flow[FLOW_AT.calls] = calls;
+  const destinations = new Map<string, Float64Array>();
+  for (const [id, [accepted, failed]] of Object.entries(rows)) {
+    const row = new Float64Array(DESTINATION_WIDTH);
+    row[AT.accepted] = accepted;
+    row[AT.failed] = failed;
+    row[AT.responses] = accepted;
+    row[AT.responses + 4] = failed;
+    row[AT.buckets] = accepted + failed;
+    destinations.set(id, row);
+  }
+  return { flow, destinations, counts: [true, false, true, true, false] } satisfies Counted;
+}
+
+test("rates of now are over the last looks, a minute's worth", () => {
+  const history = new History();
+  for (let look = 1; look <= 10; look += 1) history.add(counted(2), 2_000, START + look * 2_000);
+  expect(history.flowRates()).toEqual({
+    calls: 60,
+    routed: null,
+    accepted: 0,
+    failed: 0,
+    deadLetters: null,
+  });
+});
+
+test("nothing is known before the first count", () => {
+  const history = new History();
+  expect(history.flowRates().calls).toBeNull();
+  expect(history.destinationRates()("crm")).toEqual({
+    acceptedPerMinute: null,
+    failedPerMinute: null,
+    share: null,
+    p50Ms: null,
+    p99Ms: null,
+  });
+  expect(history.flowSeries(START).values.calls.every((value) => value === null)).toBe(true);
+});
+
+test("a destination has its rates, its share and how long attempts take", () => {
+  const history = new History();
+  history.add(counted(0, { crm: [9, 1], shop: [0, 0] }), 10_000, START + 10_000);
+  const rates = history.destinationRates();
+  expect(rates("crm")).toEqual({
+    acceptedPerMinute: 54,
+    failedPerMinute: 6,
+    share: 0.9,
+    p50Ms: 3,
+    p99Ms: 5,
+  });
+  expect(rates("shop").share).toBeNull();
+  expect(rates("shop").acceptedPerMinute).toBe(0);
+});
+
+test("responses over time are by class; a destination that did nothing has none", () => {
+  const history = new History();
+  history.add(counted(0, { crm: [8, 2], shop: [0, 0] }), 60_000, START + 60_000);
+  const { values, stepMs, fromMs } = history.responses("crm", START + 60_000);
+  expect([stepMs, values["2xx"].length]).toEqual([120_000, 120]);
+  expect(fromMs).toBe(START - 119 * 120_000);
+  expect([values["2xx"].at(-1), values["5xx"].at(-1), values["2xx"].at(-2)]).toEqual([8, 2, null]);
+  expect(history.responses("shop", START + 60_000).values["2xx"].at(-1)).toBeNull();
+  expect(history.latency("crm", START + 60_000).values.p99.at(-1)).toBe(5);
+});
+
+function skipping(rows: Readonly<Record<string, number>>, routes = true): Counted {
+  const { flow, counts } = counted(0);
+  const destinations = Object.entries(rows).map(([id, filtered]) => {
+    const row = new Float64Array(DESTINATION_WIDTH);
+    row[AT.skipped + SKIP_REASONS.indexOf("filtered")] = filtered;
+    return [id, row] as const;
+  });
+  const [, ...others] = counts;
+  return { flow, destinations: new Map(destinations), counts: [routes, ...others] };
+}
+
+test("skipped calls are counted per hour, for as long as a process that routes was read", () => {
+  const history = new History();
+  const hour = 3_600_000;
+  const at = Math.ceil(START / hour) * hour;
+  history.add(skipping({ shop: 9 }, false), 60_000, at + 60_000);
+  history.add(skipping({ crm: 5 }), 60_000, at + hour + 60_000);
+  history.add(skipping({ crm: 7 }), 60_000, at + hour + 120_000);
+  history.add(skipping({ crm: 0 }), 60_000, at + 2 * hour + 60_000);
+  const { values, fromMs, stepMs } = history.skipped("crm", at + 3 * hour);
+  expect([fromMs, stepMs, values.filtered.length]).toEqual([at - 20 * hour, hour, 24]);
+  expect(values.filtered.slice(-4)).toEqual([null, 12, 0, null]);
+  expect(values.disabled.slice(-4)).toEqual([null, 0, 0, null]);
+  expect(history.skipped("quiet", at + 3 * hour).values.filtered.slice(-4)).toEqual([
+    null,
+    0,
+    0,
+    null,
+  ]);
+  // Nothing was attempted in this time.
+  expect(history.responses("crm", at + 3 * hour).values["2xx"].every((each) => each === null)).toBe(
+    true,
+  );
+});
+
+test("destinations beyond the bound have rates of now, and no history", () => {
+  const history = new History();
+  const ids = Array.from({ length: 2_001 }, (_, index) => `d${index}`);
+  const rows = Object.fromEntries(ids.map((id) => [id, [1, 0] as const]));
+  history.add(counted(0, rows), 60_000, START + 60_000);
+  expect(history.responses("d1999", START + 60_000).values["2xx"].at(-1)).toBe(1);
+  expect(history.responses("d2000", START + 60_000).values["2xx"].at(-1)).toBeNull();
+  expect(history.destinationRates()("d2000").acceptedPerMinute).toBe(1);
+});

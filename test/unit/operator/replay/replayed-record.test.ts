@@ -1,0 +1,128 @@
+// Which record a replay writes for a dead letter: the table of replay.ts, row by row.
+
+import { expect, test } from "vitest";
+import type { Delivery } from "../../../../src/domain/delivery.ts";
+import type { DestinationId, EndpointKey, EndpointRef } from "../../../../src/domain/ids.ts";
+import { readDeadLetter } from "../../../../src/operator/replay/dead-letter-record.ts";
+import { replayOf } from "../../../../src/operator/replay/replayed-record.ts";
+import { headerTexts } from "../../../support/build/calls.ts";
+import { refsOf, webhookDestination } from "../../../support/build/webhook-destination.ts";
+import {
+  DELIVERIES,
+  type DeadLetterSpec,
+  deadLetterRecord,
+  topics,
+} from "../../../support/worlds/replay-world.ts";
+
+const crm = webhookDestination({ urls: ["http://a.test/", "http://b.test/"], deliver: "every" });
+const other = webhookDestination({ id: "other" as DestinationId });
+const TARGETS = { topics, destinations: [other, crm] };
+const KEY = crm.endpoints[0]?.key as EndpointKey;
+const [REF] = refsOf(crm) as [EndpointRef];
+
+function decide(spec: DeadLetterSpec, delivery: Partial<Delivery> = {}) {
+  const outgoing = deadLetterRecord(delivery, spec);
+  const record = { ...outgoing, partition: 0, offset: 3, timestampMs: 5 };
+  return replayOf(readDeadLetter(record, topics), TARGETS);
+}
+
+type Spec = Required<DeadLetterSpec>;
+const by = (stage: Spec["stage"], reason: Spec["reason"], topic: string) => ({
+  ...{ stage, reason, topic, headers: [] },
+});
+const DELAYED: DeadLetterSpec = {
+  stage: "delay",
+  reason: "unknown-destination",
+  topic: "sw.delays.10s",
+};
+const SYNC: DeadLetterSpec = {
+  stage: "audience",
+  reason: "invalid-sync",
+  topic: topics.audienceSyncs,
+};
+const GONE = { destination: "gone" as DestinationId };
+const NO_ENDPOINT = { endpoint: "eu,0123456789abcdef" as EndpointRef };
+
+test.each<[string, string, DeadLetterSpec, Partial<Delivery>?]>([
+  ["a rejected delivery", DELIVERIES, {}],
+  ["an expired one", DELIVERIES, { reason: "expired" }],
+  ["one that the delay stage dead-lettered", DELIVERIES, DELAYED],
+  ["one of an endpoint that is there", DELIVERIES, {}, { endpoint: REF }],
+  ["one that lacks its headers", DELIVERIES, { reason: "invalid-call", headers: [] }],
+  ["a call", topics.calls, by("route", "unknown-source", topics.calls)],
+  [
+    "a deletion request",
+    topics.deletionRequests,
+    by("deletion", "invalid-deletion", topics.deletionRequests),
+  ],
+  ["an unreadable sync", topics.audienceSyncs, by("audience", "undecodable", topics.audienceSyncs)],
+])("%s is written to %s, key and value as they were", (_what, topic, spec, delivery) => {
+  expect(decide(spec, delivery)).toMatchObject({
+    kind: "replay",
+    outgoing: { topic, key: Buffer.from("u"), value: Buffer.from('{"type":"track"}') },
+  });
+});
+
+test.each<[string, string, DeadLetterSpec, Partial<Delivery>?]>([
+  ["a part of a sync", "Send it again", SYNC],
+  ["what has no value", "no value", { reason: "too-large", value: null }],
+  ["another destination", "the destination gone is not configured", {}, GONE],
+  ["another endpoint", "the endpoint crm[eu] was removed", {}, NO_ENDPOINT],
+  ["a delivery that names nobody", "do not name a", { topic: "sw.delays.10s", headers: [] }],
+  ["a record of a strange topic", "other.calls", { stage: "route", topic: "other.calls" }],
+  [
+    "a dead letter's dead letter",
+    "is not a topic of this configuration",
+    { stage: "route", topic: topics.deadLetters },
+  ],
+  ["a record from nowhere", "do not name the topic", { stage: "route", topic: "" }],
+])("rejected: %s, because %s", (_what, why, spec, delivery) => {
+  expect(decide(spec, delivery)).toEqual({ kind: "refused", why: expect.stringContaining(why) });
+});
+
+test("a delivery keeps what it is, and forgets what happened to it", () => {
+  const decided = decide(
+    {},
+    {
+      endpoint: REF,
+      attempt: 9,
+      firstAttemptAtMs: 1,
+      retryCount: 8,
+      dueAtMs: 2,
+      notBeforeMs: 3,
+      retryTopic: DELIVERIES,
+      rejected: [KEY],
+      lastOutcome: `${KEY}=404`,
+    },
+  );
+  if (decided.kind !== "replay") throw new Error(decided.why);
+  expect(headerTexts(decided.outgoing)).toEqual({
+    "switchyard-message-id": "m-1",
+    "switchyard-source": "web",
+    "switchyard-destination": "crm",
+    "switchyard-timestamp": `${Date.UTC(2026, 2, 1, 9, 30, 15, 250)}`,
+    "switchyard-received-at": `${Date.UTC(2026, 2, 1, 9, 30, 16)}`,
+    "switchyard-endpoint": REF,
+  });
+});
+
+test("a delivery goes to the destination that it failed at, and says so from then on", () => {
+  const decided = decide({ topic: DELIVERIES }, { destination: "gone" as Delivery["destination"] });
+  if (decided.kind !== "replay") throw new Error(decided.why);
+  expect(decided.outgoing.topic).toBe(DELIVERIES);
+  expect(headerTexts(decided.outgoing)).toMatchObject({ "switchyard-destination": "crm" });
+});
+
+test("producers' headers go along, on either way; a call keeps no header of ours", () => {
+  const foreign = ["trace", Buffer.from("t-1")] as const;
+  const own = ["switchyard-message-id", Buffer.from("m-9")] as const;
+  const delivery = decide({ headers: [foreign, own, own] });
+  const call = decide({ stage: "route", topic: topics.calls, headers: [foreign, own] });
+  if (delivery.kind !== "replay" || call.kind !== "replay") throw new Error("refused");
+  expect(delivery.outgoing.headers.map(([name]) => name)).toEqual([
+    "switchyard-destination",
+    "switchyard-message-id",
+    "trace",
+  ]);
+  expect(call.outgoing.headers).toEqual([foreign]);
+});

@@ -1,0 +1,169 @@
+// Another process takes over a replay: the table of replay-store.ts, on a Kafka in memory.
+
+import { expect, test } from "vitest";
+import { EVERY_DEAD_LETTER } from "../../../../../src/operator/replay/dead-letter-record.ts";
+import { ReplayStore } from "../../../../../src/operator/replay/replay-store.ts";
+import { replayDeadLetters } from "../../../../../src/program/cli/dead-letters/replay.ts";
+import type { MemoryKafka } from "../../../../support/memory-kafka/memory-kafka.ts";
+import { fakeShell } from "../../../../support/worlds/fake-shell.ts";
+import { ReplayWorld, topics } from "../../../../support/worlds/replay-world.ts";
+
+const DEAD_LETTERS = 3_000;
+const PLAN = { filter: EVERY_DEAD_LETTER, limit: null, perSecond: null };
+const TAKEN = "another process has taken the replay over";
+
+function replayCommand(world: ReplayWorld, kafka: MemoryKafka, resume: string | null) {
+  const shell = fakeShell();
+  const ended = replayDeadLetters(
+    kafka,
+    {
+      chosen:
+        resume === null
+          ? { kind: "new", plan: PLAN }
+          : { kind: "resume", name: resume, perSecond: null },
+      dryRun: false,
+      topics,
+      destinations: world.destinations,
+      registry: null,
+      signal: new AbortController().signal,
+      resumeArguments: "",
+    },
+    shell,
+  );
+  return { shell, ended, name: () => /Replay (\S+) /.exec(shell.errors())?.[1] ?? "" };
+}
+
+/** Starts a process that replays, and resolves when it has sent some of the records. */
+async function underWay(world: ReplayWorld) {
+  await world.fill(DEAD_LETTERS);
+  const kafka = world.cluster.connect();
+  const command = replayCommand(world, kafka, null);
+  await world.clock.advanceUntil(() => world.delivered().length > 400, 60_000);
+  return { kafka, command };
+}
+
+function expectAllAndFewTwice(world: ReplayWorld): void {
+  const delivered = world.delivered();
+  expect(new Set(delivered).size).toBe(DEAD_LETTERS);
+  expect(delivered.length - DEAD_LETTERS).toBeLessThanOrEqual(500);
+}
+
+/** Makes commits or reads of `kafka` wait until the gate is open. */
+function holdUp(kafka: MemoryKafka, what: "commits" | "reads", gate: Promise<unknown>): void {
+  if (what === "commits") {
+    const commit = kafka.admin.commit.bind(kafka.admin);
+    kafka.admin.commit = async (...given) => {
+      await gate;
+      return commit(...given);
+    };
+    return;
+  }
+  const read = kafka.read.bind(kafka);
+  kafka.read = async function* (range) {
+    await gate;
+    yield* read(range);
+  };
+}
+
+test("however long the second process counts, the first one stops and little is repeated", async () => {
+  const world = new ReplayWorld();
+  const { command: first } = await underWay(world);
+  const kafka = world.cluster.connect();
+  holdUp(kafka, "reads", first.ended);
+  const second = replayCommand(world, kafka, first.name());
+  expect(await world.finish(first.ended)).toBe(1);
+  expect(first.shell.errors()).toContain(TAKEN);
+  expect(await world.finish(second.ended)).toBe(0);
+  expectAllAndFewTwice(world);
+});
+
+test("a commit of the first one that arrives late gives it nothing back", async () => {
+  const world = new ReplayWorld({ partitions: 1 });
+  const { kafka, command: first } = await underWay(world);
+  const late = Promise.withResolvers<void>();
+  holdUp(kafka, "commits", late.promise);
+  // By then, it has made its last check before the commit.
+  await world.clock.advance(1_000);
+  const other = world.cluster.connect();
+  const counted = Promise.withResolvers<void>();
+  holdUp(other, "reads", counted.promise);
+  const second = replayCommand(world, other, first.name());
+  await world.clock.advance(1_000);
+  late.resolve();
+  expect(await world.finish(first.ended)).toBe(1);
+  expect(first.shell.errors()).toContain(TAKEN);
+  counted.resolve();
+  expect(await world.finish(second.ended)).toBe(0);
+  expectAllAndFewTwice(world);
+});
+
+test("a batch whose writing took long is not committed over what another one has done", async () => {
+  const world = new ReplayWorld();
+  const { command: first } = await underWay(world);
+  world.cluster.delayWrites(5_000);
+  await world.clock.advance(1_000);
+  world.cluster.delayWrites(0);
+  const store = new ReplayStore(
+    world.cluster.connect().admin,
+    topics,
+    first.name(),
+    "dead-letters",
+  );
+  const taken = await world.finish(store.takeOver("other"));
+  expect(await world.finish(first.ended)).toBe(1);
+  expect(await world.finish(store.read())).toEqual(taken);
+});
+
+test("a replay that was done before it was taken over stays done", async () => {
+  const world = new ReplayWorld();
+  const { command: first } = await underWay(world);
+  const kafka = world.cluster.connect();
+  holdUp(kafka, "commits", first.ended);
+  const second = replayCommand(world, kafka, first.name());
+  expect(await world.finish(first.ended)).toBe(0);
+  expect(await world.finish(second.ended)).toBe(2);
+  expect(second.shell.errors()).toContain("it is done");
+  expect(world.delivered()).toHaveLength(DEAD_LETTERS);
+  const third = replayCommand(world, world.cluster.connect(), first.name());
+  expect(await world.finish(third.ended)).toBe(2);
+});
+
+test("of two that take it over the later one has it, and counting alone takes nothing", async () => {
+  const world = new ReplayWorld();
+  const { kafka, command: first } = await underWay(world);
+  const store = new ReplayStore(kafka.admin, topics, first.name(), "dead-letters");
+  await world.finish(store.takeOver("second"));
+  await world.finish(store.takeOver("third"));
+  await expect(world.finish(store.assertOwned("second"))).rejects.toThrow(TAKEN);
+  await world.finish(store.read());
+  await world.finish(store.assertOwned("third"));
+  expect(await world.finish(first.ended)).toBe(1);
+});
+
+test("a replay of many days is committed again each day, with its owner", async () => {
+  const world = new ReplayWorld({ partitions: 2 });
+  await world.fill(30);
+  const one = world.process("one");
+  const commits: string[] = [];
+  const commit = one.kafka.admin.commit.bind(one.kafka.admin);
+  one.kafka.admin.commit = (group, topic, offsets) => {
+    commits.push(`${group} ${offsets.length}`);
+    return commit(group, topic, offsets);
+  };
+  const running = one.begin("replay-1", { limit: 3, perSecond: 1 });
+  await world.clock.advanceUntil(() => world.progress.length === 1, 60_000);
+  world.cluster.delayWrites(86_400_000);
+  await world.clock.advanceUntil(() => world.delivered().length === 2, 100_000_000);
+  world.cluster.delayWrites(0);
+  expect(await world.finish(running)).toBe("done");
+  const [owner, positions] = ["sw.replay.replay-1.owner 1", "sw.replay.replay-1"];
+  // These are the commits of the plan, the first batch, the second batch a day later, and the third batch.
+  expect(commits).toEqual([
+    owner,
+    `${positions} 2`,
+    `${positions} 2`,
+    owner,
+    `${positions} 2`,
+    `${positions} 1`,
+  ]);
+});

@@ -1,0 +1,212 @@
+// The table of follow-operator-actions.ts, on a Kafka in memory.
+
+import { expect, onTestFinished, test } from "vitest";
+import { endpointKey } from "../../../../src/domain/destination.ts";
+import type { DestinationId } from "../../../../src/domain/ids.ts";
+import type { IncomingRecord } from "../../../../src/domain/record.ts";
+import {
+  followOperatorActions,
+  type OperatorActionsDeps,
+} from "../../../../src/router/control/follow-operator-actions.ts";
+import {
+  type EndpointNews,
+  endpointRecord,
+  pauseRecord,
+  resumeRecord,
+} from "../../../../src/router/control/operator-actions.ts";
+import { clockDriver } from "../../../support/clock/clock-driver.ts";
+import { ManualClock } from "../../../support/clock/manual-clock.ts";
+import { createPrng } from "../../../support/clock/prng.ts";
+import { parsedLog } from "../../../support/log/parsed-log.ts";
+import { MemoryCluster } from "../../../support/memory-kafka/memory-kafka.ts";
+
+const TOPIC = "sw.operator-actions";
+const crm = "crm" as DestinationId;
+
+function world(
+  kafkaOf: (kafka: OperatorActionsDeps["kafka"]) => OperatorActionsDeps["kafka"] = (one) => one,
+) {
+  const clock = new ManualClock();
+  const cluster = new MemoryCluster({ clock, random: createPrng(1) });
+  cluster.createTopic(TOPIC, 1);
+  const { log, lines } = parsedLog();
+  const driver = clockDriver(clock);
+  const kafka = kafkaOf(cluster.connect());
+  const unreachable = { now: false };
+  const start = () => {
+    const operatorActions = followOperatorActions(
+      { kafka, clock, log, isUnreachable: () => unreachable.now },
+      TOPIC,
+    );
+    onTestFinished(() => operatorActions[Symbol.dispose]());
+    return operatorActions;
+  };
+  const pause = (untilMs: number | null = null) =>
+    cluster.append(
+      pauseRecord(TOPIC, { destination: crm, sinceMs: clock.nowMs(), by: "command", untilMs }),
+    );
+  return { clock, cluster, lines, driver, unreachable, start, pause };
+}
+
+test("it is known when the topic was read whole, and each record soon after it is written", async () => {
+  const { cluster, clock, driver, start, pause } = world();
+  pause();
+  const operatorActions = start();
+  await driver.during(operatorActions.known);
+  expect(operatorActions.pauseOf(crm)).toMatchObject({ by: "command" });
+  const reported: string[] = [];
+  const end = operatorActions.onChange((destination) => reported.push(destination));
+  cluster.append(resumeRecord(TOPIC, crm));
+  await clock.advance(2_000);
+  expect(operatorActions.pauseOf(crm)).toBeNull();
+  expect(reported).toEqual(["crm"]);
+  end();
+  pause();
+  await clock.advance(2_000);
+  expect(operatorActions.pauseOf(crm)).not.toBeNull();
+  expect(reported).toEqual(["crm"]);
+  expect(operatorActions.healthProblems()).toEqual([]);
+});
+
+test("corrupt and unknown records are reported and passed over", async () => {
+  const { cluster, clock, lines, driver, start, pause } = world();
+  const text = (key: string | null, value: string) =>
+    cluster.append({
+      topic: TOPIC,
+      key: key === null ? null : Buffer.from(key),
+      value: Buffer.from(value),
+      headers: [],
+    });
+  text(null, "x");
+  text("later/crm", '{"v":2}');
+  const operatorActions = start();
+  await driver.during(operatorActions.known);
+  text("pause/crm", "{");
+  pause();
+  await clock.advance(2_000);
+  expect(operatorActions.pauseOf(crm)).not.toBeNull();
+  const refused = lines.filter(({ msg }) => msg === "operator-actions.invalid-record");
+  expect(refused.map(({ offset }) => offset)).toEqual([0, 1, 2]);
+});
+
+test("listeners are reported when a pause is over by its time", async () => {
+  const { clock, driver, start, pause } = world();
+  const operatorActions = start();
+  await driver.during(operatorActions.known);
+  pause(clock.nowMs() + 100_000);
+  await clock.advance(1_000);
+  const reported: number[] = [];
+  operatorActions.onChange(() => reported.push(clock.nowMs()));
+  await clock.advance(98_000);
+  expect(reported).toEqual([]);
+  await clock.advance(2_000);
+  expect(reported).toHaveLength(1);
+  expect(operatorActions.pauseOf(crm)).toBeNull();
+});
+
+// A timer of Node can fire under a millisecond before the time on the clock, and much later if the process is busy.
+test("each end of 600 pauses is reported once, whatever fires early, late or in between", async () => {
+  const random = createPrng(51);
+  const { clock, cluster, driver, start } = world();
+  const sleep = clock.sleep.bind(clock);
+  const offsMs = [-1, -1, 0, 3, 20];
+  clock.sleep = (ms, signal) => sleep(Math.max(0, ms + random.pick(offsMs)), signal);
+  const operatorActions = start();
+  await driver.during(operatorActions.known);
+  const reported = new Map<string, number>();
+  operatorActions.onChange((destination) => {
+    if (operatorActions.pauseOf(destination) !== null) return;
+    reported.set(destination, (reported.get(destination) ?? 0) + 1);
+  });
+  const all = Array.from({ length: 600 }, (_, at) => `d${at}` as DestinationId);
+  const pause = (destination: DestinationId, untilMs: number | null) =>
+    cluster.append(
+      pauseRecord(TOPIC, { destination, sinceMs: clock.nowMs(), by: "command", untilMs }),
+    );
+  for (const destination of all) {
+    pause(destination, clock.nowMs() + random.integer(400, 900));
+    await clock.advanceUntil(() => operatorActions.pauseOf(destination) !== null, 350);
+    await clock.advance(random.integer(1, 900));
+    if (random.chance(0.5)) pause(crm, null);
+  }
+  await clock.advance(1_000);
+  expect(all.filter((destination) => reported.get(destination) !== 1)).toEqual([]);
+});
+
+test("a topic that cannot be read is reported, keeps what is known, and is read when it can be", async () => {
+  let isRefused = false;
+  const refuse = () => {
+    if (isRefused) throw new Error("Not authorized to access topics");
+  };
+  const { unreachable, cluster, clock, lines, driver, start, pause } = world((kafka) => ({
+    admin: kafka.admin,
+    read: (range) => {
+      refuse();
+      return kafka.read(range);
+    },
+    follow: async function* (range): AsyncGenerator<readonly IncomingRecord[]> {
+      for await (const records of kafka.follow(range)) {
+        refuse();
+        yield records;
+      }
+    },
+  }));
+  isRefused = true;
+  pause();
+  // For an unreachable broker, there is a separate log line.
+  unreachable.now = true;
+  const operatorActions = start();
+  await driver.during(operatorActions.known);
+  expect(operatorActions.pauseOf(crm)).toBeNull();
+  expect(operatorActions.healthProblems()).toEqual([expect.stringContaining("Not authorized")]);
+  await clock.advance(60_000);
+  expect(lines.filter(({ msg }) => msg === "operator-actions.read-failed")).toEqual([]);
+  unreachable.now = false;
+  await clock.advance(60_000);
+  expect(lines.filter(({ msg }) => msg === "operator-actions.read-failed")).toHaveLength(1);
+  isRefused = false;
+  await clock.advance(6_000);
+  expect(operatorActions.healthProblems()).toEqual([]);
+  expect(operatorActions.pauseOf(crm)).not.toBeNull();
+  isRefused = true;
+  cluster.append(resumeRecord(TOPIC, crm));
+  await clock.advance(6_000);
+  expect(operatorActions.pauseOf(crm)).not.toBeNull();
+  expect(operatorActions.healthProblems()).toHaveLength(1);
+  isRefused = false;
+  await clock.advance(6_000);
+  expect(operatorActions.pauseOf(crm)).toBeNull();
+});
+
+test("nobody waits for longer than half a minute", async () => {
+  const { cluster, clock, start } = world();
+  cluster.goDown();
+  let isKnown = false;
+  void start().known.then(() => {
+    isKnown = true;
+  });
+  await clock.advance(29_000);
+  expect(isKnown).toBe(false);
+  await clock.advance(2_000);
+  expect(isKnown).toBe(true);
+});
+
+test("news of an endpoint are reported as they are written, and those of before are not", async () => {
+  const { cluster, clock, driver, lines, start } = world();
+  const news = (process: string): EndpointNews => ({
+    ...{ destination: crm, id: "1", endpoint: endpointKey("http://a.test/"), process },
+    ...{ news: "accepts", forMs: 0 },
+  });
+  cluster.append(endpointRecord(TOPIC, news("before")));
+  const operatorActions = start();
+  await driver.during(operatorActions.known);
+  const reported: string[] = [];
+  const end = operatorActions.onNews(({ process }) => reported.push(process));
+  cluster.append(endpointRecord(TOPIC, news("now")));
+  await clock.advance(2_000);
+  end();
+  cluster.append(endpointRecord(TOPIC, news("later")));
+  await clock.advance(2_000);
+  expect(reported).toEqual(["now"]);
+  expect(lines).toEqual([]);
+});

@@ -1,0 +1,101 @@
+// The table of operator-action-state.ts.
+
+import { expect, test } from "vitest";
+import type { DestinationId } from "../../../../src/domain/ids.ts";
+import {
+  KnownOperatorActions,
+  OPERATIONS_MAX,
+} from "../../../../src/router/control/operator-action-state.ts";
+import type { EarlyRelease, Pause } from "../../../../src/router/control/operator-actions.ts";
+
+const crm = "crm" as DestinationId;
+const other = "other" as DestinationId;
+const pauseOf = (more: Partial<Pause> = {}): Pause => {
+  return { destination: crm, sinceMs: 0, by: "command", untilMs: null, ...more };
+};
+const earlyReleaseOf = (id: string, more: Partial<EarlyRelease> = {}): EarlyRelease => {
+  const whole = { kind: "retry", destination: crm, atMs: 5, by: "command" } as const;
+  return { ...whole, receivedBeforeMs: null, id, ...more };
+};
+
+test("a destination is paused until it is resumed", () => {
+  const known = new KnownOperatorActions();
+  known.apply({ kind: "pause", pause: pauseOf() });
+  expect(known.pauseOf(crm, 1e12)).toEqual(pauseOf());
+  expect(known.pauseOf(other, 0)).toBeNull();
+  known.apply({ kind: "resume", destination: crm });
+  expect(known.pauseOf(crm, 0)).toBeNull();
+});
+
+test("a pause is over at its time, whenever anybody looks", () => {
+  const known = new KnownOperatorActions();
+  known.apply({ kind: "pause", pause: pauseOf({ untilMs: 100 }) });
+  expect(known.pauseOf(crm, 99)).toEqual(pauseOf({ untilMs: 100 }));
+  expect(known.pauseOf(crm, 100)).toBeNull();
+  expect(known.ending(99)).toMatchObject([{ untilMs: 100 }]);
+  expect(known.ending(100)).toEqual([]);
+});
+
+test("the later pause counts", () => {
+  const known = new KnownOperatorActions();
+  known.apply({ kind: "pause", pause: pauseOf({ untilMs: 100 }) });
+  known.apply({ kind: "pause", pause: pauseOf({ untilMs: null, by: "console" }) });
+  expect(known.pauseOf(crm, 200)).toEqual(pauseOf({ by: "console" }));
+});
+
+test("early releases count in parallel, until they are forgotten", () => {
+  const known = new KnownOperatorActions();
+  for (const id of ["a", "b"]) known.apply({ kind: "release", earlyRelease: earlyReleaseOf(id) });
+  known.apply({ kind: "release", earlyRelease: earlyReleaseOf("c", { destination: other }) });
+  expect(known.earlyReleasesOf(crm).map(({ id }) => id)).toEqual(["a", "b"]);
+  expect(known.earlyReleases()).toHaveLength(3);
+  known.apply({ kind: "forget-release", destination: crm, id: "a" });
+  expect(known.earlyReleasesOf(crm).map(({ id }) => id)).toEqual(["b"]);
+  known.apply({ kind: "forget-release", destination: crm, id: "b" });
+  expect(known.earlyReleasesOf(crm)).toEqual([]);
+});
+
+test("the furthest progress counts", () => {
+  const known = new KnownOperatorActions();
+  const released = (through: number, partition = 0) => {
+    const place = { id: "a", delay: "10s", partition };
+    known.apply({ kind: "released", released: { ...place, through, topicId: "" } });
+    return known.releasedThrough("a", "10s", partition);
+  };
+  expect([released(7), released(3), released(9), released(1, 1)]).toEqual([7, 7, 9, 1]);
+  expect(known.releasedThrough("a", "30s", 0)).toBe(0);
+  known.apply({ kind: "forget-released", id: "a" });
+  expect(known.releasedThrough("a", "10s", 0)).toBe(0);
+});
+
+test("of a topic that was recreated only its own progress counts", () => {
+  const known = new KnownOperatorActions();
+  const released = (through: number, topicId: string) =>
+    known.apply({
+      kind: "released",
+      released: { id: "a", delay: "10s", partition: 0, through, topicId },
+    });
+  const through = (topicId: string) => known.releasedThrough("a", "10s", 0, topicId);
+  released(70, "one");
+  expect([through("one"), through("two"), through("")]).toEqual([70, 0, 70]);
+  released(5, "two");
+  expect([through("one"), through("two"), through("")]).toEqual([0, 5, 5]);
+  released(3, "two");
+  expect(through("two")).toBe(5);
+  released(9, "");
+  expect(through("two")).toBe(9);
+});
+
+test("it does not grow without bound, and one that goes makes room", () => {
+  const known = new KnownOperatorActions();
+  const add = (number: number) =>
+    known.apply({ kind: "pause", pause: pauseOf({ destination: `d${number}` as DestinationId }) });
+  for (let number = 0; number < OPERATIONS_MAX; number += 1) expect(add(number)).toBe(true);
+  expect(add(OPERATIONS_MAX)).toBe(false);
+  expect(known.apply({ kind: "release", earlyRelease: earlyReleaseOf("a") })).toBe(false);
+  expect(add(3)).toBe(true);
+  known.apply({ kind: "resume", destination: "d3" as DestinationId });
+  known.apply({ kind: "resume", destination: "d3" as DestinationId });
+  expect(add(OPERATIONS_MAX)).toBe(true);
+  expect(add(OPERATIONS_MAX + 1)).toBe(false);
+});

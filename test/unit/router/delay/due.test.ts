@@ -1,0 +1,130 @@
+// The tables of due.ts, partition-queue.ts and topic-lookup.ts.
+
+import { expect, test } from "vitest";
+import type { Delivery } from "../../../../src/domain/delivery.ts";
+import { deliveryHeaders } from "../../../../src/domain/delivery.ts";
+import type { EndpointRef } from "../../../../src/domain/ids.ts";
+import type { IncomingRecord, RecordHeaders } from "../../../../src/domain/record.ts";
+import { topicNames } from "../../../../src/domain/topics.ts";
+import { judgeDue, readWaiting, type Waiting } from "../../../../src/router/delay/due.ts";
+import { takeDue } from "../../../../src/router/delay/partition-queue.ts";
+import { createTopicList } from "../../../../src/router/delay/topic-lookup.ts";
+import { deliveryOf } from "../../../support/build/webhook-destination.ts";
+
+const NOW_MS = 1_800_000_000_000;
+const DELAY_MS = 10_000;
+const TOPIC = "sw.deliveries.crm";
+const everywhere = { exists: () => true, isCertain: () => true };
+
+function recordOf(headers: RecordHeaders): IncomingRecord {
+  return {
+    topic: "sw.delays.10s",
+    partition: 0,
+    offset: 7,
+    timestampMs: 0,
+    key: null,
+    value: null,
+    headers,
+  };
+}
+
+function waiting(given: Partial<Delivery>): Waiting {
+  const delivery = deliveryOf({ dueAtMs: NOW_MS, retryTopic: TOPIC, ...given });
+  return readWaiting(recordOf(deliveryHeaders(delivery)), topicNames("sw."), DELAY_MS, NOW_MS);
+}
+
+const GONE = { ...everywhere, exists: () => false };
+const NO_RETRIES = { ...everywhere, exists: (topic: string) => topic === TOPIC };
+const NAKED = readWaiting(recordOf([]), topicNames("sw."), DELAY_MS, NOW_MS);
+const BACK = { kind: "return", topic: TOPIC };
+const RETRIED = { kind: "return", topic: "sw.retries.crm" };
+const NO_TIME = { reason: "invalid-call", error: "the header switchyard-due-at is missing" };
+
+test.each<[string, Waiting, object, Parameters<typeof judgeDue>[1]?]>([
+  ["due", waiting({}), BACK],
+  ["overdue", waiting({ dueAtMs: 1 }), BACK],
+  ["due in a millisecond", waiting({ dueAtMs: NOW_MS + 1 }), { kind: "wait", waitMs: 1 }],
+  ["with whatever topic to return to", waiting({ retryTopic: "sw.dead-letters" }), BACK],
+  ["that was attempted", waiting({ attempt: 1 }), RETRIED],
+  ["of one endpoint", waiting({ endpoint: "1" as EndpointRef }), RETRIED],
+  ["that was attempted, without a retry topic", waiting({ attempt: 1 }), BACK, NO_RETRIES],
+  ["of a topic that is gone", waiting({}), { reason: "unknown-destination" }, GONE],
+  ["not due, of a topic that is gone", waiting({ dueAtMs: NOW_MS + 5 }), { kind: "wait" }, GONE],
+  ["without due-at", waiting({ dueAtMs: null }), NO_TIME],
+  ["without any header", NAKED, { reason: "invalid-call" }],
+])("a record %s", (_name, record, verdict, places = everywhere) => {
+  expect(judgeDue(record, places, NOW_MS)).toMatchObject(verdict);
+});
+
+test.each([
+  ["its header's", NOW_MS + 9_000, NOW_MS - 1_000, NOW_MS + 9_000],
+  ["the delay after it was read", NOW_MS + DELAY_MS + 1, NOW_MS, NOW_MS + DELAY_MS],
+  ["... although the record is of the future", NOW_MS * 2, NOW_MS * 2, NOW_MS + DELAY_MS],
+  ["... although the record has no time", NOW_MS * 2, -1, NOW_MS + DELAY_MS],
+  ["the delay and a minute after its record", NOW_MS * 2, NOW_MS - 65_000, NOW_MS + 5_000],
+  ["long ago, when its record is old", NOW_MS * 2, 1, 70_001],
+])("a record is due at the latest at %s", (_name, dueAtMs, timestampMs, expected) => {
+  const record = { ...recordOf(deliveryHeaders(deliveryOf({ dueAtMs }))), timestampMs };
+  const read = readWaiting(record, topicNames("sw."), DELAY_MS, NOW_MS);
+  expect(read).toMatchObject({ kind: "waiting", dueAtMs: expected });
+});
+
+test.each([
+  ["its time in Kafka", NOW_MS - 5_000, NOW_MS - 5_000],
+  ["the time at which it was read, when its own is later", NOW_MS + 90_000, NOW_MS],
+  ["the same, when it has none", 0, NOW_MS],
+])("a record was scheduled for retry at %s", (_name, timestampMs, scheduledAtMs) => {
+  const record = { ...recordOf(deliveryHeaders(deliveryOf({ dueAtMs: NOW_MS }))), timestampMs };
+  const names = topicNames("sw.");
+  expect(readWaiting(record, names, DELAY_MS, NOW_MS)).toMatchObject({ scheduledAtMs });
+  const bare = { ...record, headers: [] };
+  expect(readWaiting(bare, names, DELAY_MS, NOW_MS)).toMatchObject({
+    kind: "invalid",
+    scheduledAtMs,
+  });
+});
+
+test("a record has its destination and when it was first attempted, if it was", () => {
+  expect(waiting({ firstAttemptAtMs: 77 })).toMatchObject({
+    destination: "crm",
+    firstAttemptAtMs: 77,
+  });
+  expect(waiting({})).toMatchObject({ firstAttemptAtMs: null });
+});
+
+test("all that is due is taken, up to the first that is not, and no more than asked for", () => {
+  const queue = [
+    waiting({}),
+    waiting({ dueAtMs: 1 }),
+    waiting({ dueAtMs: NOW_MS + 9 }),
+    waiting({}),
+  ];
+  expect(takeDue(queue, everywhere, NOW_MS, 1)).toMatchObject({ kind: "due", due: { length: 1 } });
+  expect(takeDue(queue, everywhere, NOW_MS, 10)).toMatchObject({ kind: "due", due: { length: 1 } });
+  expect(takeDue(queue, everywhere, NOW_MS, 10)).toEqual({ kind: "wait", waitMs: 9 });
+  expect(takeDue([], everywhere, NOW_MS, 10)).toEqual({ kind: "empty" });
+  expect(queue).toHaveLength(2);
+});
+
+test("before a topic is said to be missing, the list is looked up", () => {
+  const list = createTopicList();
+  const queue = [waiting({})];
+  expect(takeDue(queue, list, NOW_MS, 10)).toEqual({ kind: "lookup" });
+  list.renew(["other"], NOW_MS);
+  expect(takeDue([...queue], list, NOW_MS + 999, 10)).toMatchObject({
+    due: [{ verdict: { kind: "dead-letter" } }],
+  });
+  expect(takeDue(queue, list, NOW_MS + 1_000, 10)).toEqual({ kind: "lookup" });
+  list.renew([TOPIC], NOW_MS);
+  expect(takeDue(queue, list, NOW_MS + 1_000, 10)).toMatchObject({
+    due: [{ verdict: { kind: "return" } }],
+  });
+  expect([list.isOld(NOW_MS + 9_999), list.isOld(NOW_MS + 10_000)]).toEqual([false, true]);
+});
+
+test("a topic that is made again needs no lookup: the record goes there", () => {
+  const list = createTopicList((topic) => topic === TOPIC);
+  expect(takeDue([waiting({})], list, NOW_MS, 10)).toMatchObject({
+    due: [{ verdict: { kind: "return", topic: TOPIC } }],
+  });
+});

@@ -1,0 +1,337 @@
+// The tables of judge.ts, choose-retry-delay.ts, output.ts and decide.ts, row by row.
+
+import { expect, test } from "vitest";
+import { endpointKey } from "../../../../src/domain/destination.ts";
+import { endpointNames } from "../../../../src/domain/endpoint-name.ts";
+import { retryAfterMs } from "../../../../src/domain/retry-after.ts";
+import {
+  cutMarginMs,
+  delayAfterAttempt,
+  delayOfShare,
+  delayUntil,
+} from "../../../../src/router/deliver/choose-retry-delay.ts";
+import { decide } from "../../../../src/router/deliver/decide.ts";
+import { outcomeClass } from "../../../../src/router/deliver/report.ts";
+import type { SendResult } from "../../../../src/router/destinations/port.ts";
+import { causeOf } from "../../../../src/router/destinations/webhook/cause.ts";
+import { judge } from "../../../../src/router/destinations/webhook/judge.ts";
+import {
+  deliveryOf,
+  refsOf,
+  resultAt,
+  webhookDestination,
+} from "../../../support/build/webhook-destination.ts";
+
+const NOW_MS = Date.UTC(2026, 2, 1, 12);
+const HOUR_MS = 3_600_000;
+const POLICY = {
+  retryDelaysMs: [10_000, 30_000, 120_000, 300_000, 900_000, 1_800_000, HOUR_MS],
+  retryWindowMs: 4 * HOUR_MS,
+};
+const URLS = ["http://a.test/", "http://b.test/"];
+const BOTH = webhookDestination({ urls: URLS });
+const NAMES = endpointNames(BOTH);
+const [A, B] = URLS.map(endpointKey) as [
+  ReturnType<typeof endpointKey>,
+  ReturnType<typeof endpointKey>,
+];
+const [TO_A, TO_B] = refsOf(BOTH);
+
+function response(status: number, retryAfter: string | null = null): SendResult {
+  return { kind: "response", status, retryAfter, durationMs: 1 };
+}
+const refused: SendResult = { kind: "no-response", cause: "refused", durationMs: 1 };
+
+test.each([
+  [200, "accepted"],
+  [204, "accepted"],
+  [299, "accepted"],
+  [300, "rejected"],
+  [301, "rejected"],
+  [304, "rejected"],
+  [308, "rejected"],
+  [400, "rejected"],
+  [401, "rejected"],
+  [404, "rejected"],
+  [410, "rejected"],
+  [424, "rejected"],
+  [408, "retry"],
+  [425, "retry"],
+  [429, "retry"],
+  [500, "retry"],
+  [502, "retry"],
+  [503, "retry"],
+  [599, "retry"],
+  [600, "rejected"],
+  [999, "rejected"],
+])("a %i is %s", (status, kind) => {
+  expect(judge(response(status), NOW_MS).kind).toBe(kind);
+});
+
+test("no response is tried again", () => {
+  expect(judge(refused, NOW_MS)).toEqual({ kind: "retry", retryAfterMs: null });
+});
+
+test.each([
+  [429, 5_000],
+  [503, 5_000],
+  [500, null],
+  [502, null],
+  [408, null],
+])("Retry-After on a %i counts %s ms", (status, expected) => {
+  expect(judge(response(status, "5"), NOW_MS)).toEqual({ kind: "retry", retryAfterMs: expected });
+});
+
+test.each([
+  ["0", 0],
+  ["120", 120_000],
+  [" 7 ", 7_000],
+  ["Sun, 01 Mar 2026 12:01:00 GMT", 60_000],
+  ["Sunday, 01-Mar-26 12:01:00 GMT", 60_000],
+  ["Sun Mar  1 12:01:00 2026", 60_000],
+  ["Sun, 01 Mar 2026 11:59:00 GMT", 0],
+  ["Sun, 1 Mar 2026 12:01:00 GMT", 60_000],
+  ["Sun, 01 Mar 2026 12:01:00 UTC", 60_000],
+  ["Sun, 01 Mar 2026 12:01:00 +0000", 60_000],
+  ["Sun, 01 Mar 2026 07:01:00 -0500", 60_000],
+  ["Sun, 01 Mar 2026 12:00:00 +0100", 0],
+  ["3, Sun, 1 Mar 2026 13:01:00 +0100, 8", 60_000],
+  ["Sun, 01 Mar 2026 12:01:00 EST", null],
+  ["Sun, 01 Mar 2026 12:01:00", null],
+  ["", null],
+  ["-5", null],
+  ["5.7", 6_000],
+  ["5.", 5_000],
+  [".2", 1_000],
+  ["5,7", 7_000],
+  ["5, 7, 6", 7_000],
+  ["soon, 7", 7_000],
+  ["3, Sun, 01 Mar 2026 12:01:00 GMT, 8", 60_000],
+  ["Sunday, 01-Mar-26 12:01:00 GMT,120", 120_000],
+  ["86400", 86_400_000],
+  ["86400.1", null],
+  ["86401", null],
+  ["86401, 9", 9_000],
+  ["12345678901", null],
+  ["315360000", null],
+  ["Tue, 03 Mar 2026 12:00:00 GMT", null],
+  ["1e3", null],
+  ["+5", null],
+  ["0x10", null],
+  [",", null],
+  ["soon", null],
+  ["2026-03-01T12:01:00Z", null],
+  ["Order 5", null],
+  ["Sun, 99 Mar 2026 12:01:00 GMT", null],
+])("Retry-After %j is %s ms", (value, expected) => {
+  expect(retryAfterMs(value, NOW_MS)).toBe(expected);
+});
+
+test.each([
+  [response(200), "2xx"],
+  [response(302), "3xx"],
+  [response(404), "4xx"],
+  [response(429), "429"],
+  [response(503), "5xx"],
+  [refused, "refused"],
+])("the metric's class of %j is %s", (result, name) => {
+  expect(outcomeClass(result)).toBe(name);
+});
+
+test.each([
+  ["ENOTFOUND", "dns"],
+  ["EAI_AGAIN", "dns"],
+  ["ECONNREFUSED", "refused"],
+  ["EHOSTUNREACH", "unreachable"],
+  ["ADDRESS_BLOCKED", "address"],
+  ["ECONNRESET", "reset"],
+  ["UND_ERR_SOCKET", "reset"],
+  ["ETIMEDOUT", "timeout"],
+  ["DEPTH_ZERO_SELF_SIGNED_CERT", "tls-self-signed"],
+  ["SELF_SIGNED_CERT_IN_CHAIN", "tls-unknown-ca"],
+  ["CERT_HAS_EXPIRED", "tls-expired"],
+  ["ERR_TLS_CERT_ALTNAME_INVALID", "tls-wrong-host"],
+  ["ERR_SSL_UNSUPPORTED_PROTOCOL", "tls-protocol"],
+  ["ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION", "tls-protocol"],
+  ["ERR_SSL_WRONG_VERSION_NUMBER", "tls"],
+  ["INVALID_CA", "tls"],
+  ["CERT_REVOKED", "tls"],
+  ["HPE_INVALID_CONSTANT", "protocol"],
+  ["ERR_WHATEVER", "other"],
+  [null, "other"],
+])("the code %s is the cause %s", (code, cause) => {
+  expect(causeOf(code)).toBe(cause);
+});
+
+test.each([
+  // attempts, asked for, time left, delay
+  [1, 0, 4 * HOUR_MS, 10_000],
+  [4, 0, 4 * HOUR_MS, 300_000],
+  [7, 0, 4 * HOUR_MS, HOUR_MS],
+  [100, 0, 4 * HOUR_MS, HOUR_MS],
+  [1, 0, 10_000, 10_000],
+  [1, 0, 9_999, null],
+  [7, 0, HOUR_MS - 1, null],
+  [1, 9_000, 4 * HOUR_MS, 10_000],
+  [1, 10_001, 4 * HOUR_MS, 30_000],
+  [1, 200_000, 4 * HOUR_MS, 300_000],
+  [1, 2 * HOUR_MS, 4 * HOUR_MS, HOUR_MS],
+  [1, 2 * HOUR_MS, 1_000_000, 900_000],
+  [1, 2 * HOUR_MS, 900_000, 300_000],
+  [1, 60_000, 10_000, 10_000],
+])(
+  "after %i attempts and asked for %i ms, with %i ms left, it waits %s ms",
+  (attempts, askedMs, leftMs, expected) => {
+    expect(delayAfterAttempt(POLICY, attempts, askedMs, NOW_MS, NOW_MS + leftMs)).toBe(expected);
+  },
+);
+
+test.each([
+  // scheduled retries, time left, delay
+  [0, HOUR_MS, 10_000],
+  [1, HOUR_MS, 30_000],
+  [2, HOUR_MS, 120_000],
+  [6, HOUR_MS, 120_000],
+  [6, 60_000, 30_000],
+  [6, 5_000, 10_000],
+  [6, Number.POSITIVE_INFINITY, 120_000],
+])(
+  "the share of an endpoint that was scheduled for retry %i times, with %i ms left, waits %i ms",
+  (scheduled, leftMs, expected) => {
+    expect(delayOfShare(POLICY, scheduled, NOW_MS, NOW_MS + leftMs)).toBe(expected);
+  },
+);
+
+test("a share waits for the shortest delay where all are longer than 2 minutes", () => {
+  const policy = { ...POLICY, retryDelaysMs: [300_000, 600_000] };
+  expect(delayOfShare(policy, 3, NOW_MS, NOW_MS + HOUR_MS)).toBe(300_000);
+});
+
+test.each([
+  [5_000, HOUR_MS, 10_000],
+  [10_001, HOUR_MS, 30_000],
+  [2 * HOUR_MS, 3 * HOUR_MS, HOUR_MS],
+  [2 * HOUR_MS, 50_000, 30_000],
+  [2 * HOUR_MS, 10_000 + cutMarginMs(POLICY), 10_000],
+  [2 * HOUR_MS, 10_000, null],
+])(
+  "asked to wait %i ms without an attempt, with %i ms left, it waits %s ms",
+  (askedMs, leftMs, expected) => {
+    expect(delayUntil(POLICY, askedMs, NOW_MS, NOW_MS + leftMs)).toBe(expected);
+  },
+);
+
+test.each([
+  [10_000, 1_000],
+  [60_000, 3_000],
+  [4 * HOUR_MS, 20_000],
+])("of a window of %i ms, %i ms are kept free", (retryWindowMs, expected) => {
+  expect(cutMarginMs({ ...POLICY, retryWindowMs })).toBe(expected);
+});
+
+const SKIPPED = { kind: "skipped" } as const;
+const started = deliveryOf({ firstAttemptAtMs: NOW_MS - 1_000 });
+
+function decided(
+  results: readonly SendResult[],
+  given: Partial<typeof started> = {},
+  deliver: "any" | "every" = "any",
+) {
+  const responses = results.map((result, index) => resultAt(index === 0 ? A : B, result, NOW_MS));
+  return decide({ ...started, ...given }, deliver, NAMES, responses, POLICY, NOW_MS);
+}
+
+test.each([
+  ["accepted by one", [response(500), response(200)], "accepted"],
+  ["accepted by one, rejected by the other", [response(404), response(200)], "accepted"],
+  ["to try again", [response(500), refused], "retry"],
+  ["rejected by one, to try again at the other", [response(404), refused], "retry"],
+  ["rejected by both", [response(404), response(400)], "rejected"],
+])("any, %s", (_name, results, name) => {
+  expect(decided(results).name).toBe(name);
+});
+
+test("a scheduled for retry delivery carries what its next attempt needs", () => {
+  const [output] = decided([response(404), response(503, "100")], {
+    attempt: 1,
+    retryCount: 4,
+  }).outputs;
+  expect(output).toEqual({
+    kind: "retry",
+    delayMs: 120_000,
+    delivery: {
+      ...started,
+      attempt: 2,
+      retryCount: 5,
+      dueAtMs: NOW_MS + 120_000,
+      notBeforeMs: null,
+      rejected: [A],
+      lastOutcome: "crm[1] a.test=404,crm[2] b.test=503",
+    },
+  });
+});
+
+test("Retry-After beyond the last retry delay travels as not-before; the longest of several counts", () => {
+  const [output] = decided([response(503, "5"), response(429, "7200")]).outputs;
+  expect(output).toMatchObject({
+    delayMs: HOUR_MS,
+    delivery: { notBeforeMs: NOW_MS + 2 * HOUR_MS },
+  });
+});
+
+test("a rejection now and the other one before make it rejected", () => {
+  const results = [resultAt(B, response(410), NOW_MS)];
+  expect(decide({ ...started, rejected: [A] }, "any", NAMES, results, POLICY, NOW_MS).name).toBe(
+    "rejected",
+  );
+});
+
+test("when the next attempt would be past the window, it has expired", () => {
+  const firstAttemptAtMs = NOW_MS - POLICY.retryWindowMs + 5_000;
+  const { name, outputs } = decided([refused, refused], { firstAttemptAtMs });
+  expect(name).toBe("expired");
+  expect(outputs).toMatchObject([{ reason: "expired", delivery: { attempt: 1 } }]);
+});
+
+test("every: each endpoint that failed continues by itself", () => {
+  const { name, outputs } = decided([response(404), refused], {}, "every");
+  expect(name).toBe("retry");
+  expect(outputs).toMatchObject([
+    { kind: "dead-letter", reason: "rejected", delivery: { endpoint: TO_A } },
+    { kind: "retry", delivery: { endpoint: TO_B, rejected: [] } },
+  ]);
+  expect(decided([response(200), response(201)], {}, "every")).toEqual({
+    name: "accepted",
+    outputs: [],
+  });
+});
+
+test("every: the share of an endpoint on hold is scheduled for retry without an attempt, climbing to 2 minutes", () => {
+  const results = [resultAt(A, response(200), NOW_MS), resultAt(B, SKIPPED)];
+  const share = (scheduled: number) =>
+    decide({ ...started, retryCount: scheduled }, "every", NAMES, results, POLICY, NOW_MS).outputs;
+  expect(share(0)).toMatchObject([
+    { kind: "retry", delayMs: 10_000, delivery: { endpoint: TO_B, attempt: 0, retryCount: 1 } },
+  ]);
+  expect(share(5)).toMatchObject([{ delayMs: 120_000, delivery: { notBeforeMs: null } }]);
+});
+
+test("any: an endpoint on hold counts as failed and does not delay the other", () => {
+  const results = [resultAt(A, SKIPPED), resultAt(B, refused, NOW_MS)];
+  expect(decide(started, "any", NAMES, results, POLICY, NOW_MS).outputs).toMatchObject([
+    {
+      kind: "retry",
+      delayMs: 10_000,
+      delivery: { lastOutcome: "crm[1] a.test=skipped,crm[2] b.test=refused" },
+    },
+  ]);
+});
+
+test("every: what was on hold is scheduled for retry as long as the window is open", () => {
+  const results = [resultAt(A, refused, NOW_MS), resultAt(B, SKIPPED)];
+  const late = { ...started, firstAttemptAtMs: NOW_MS - POLICY.retryWindowMs + 12_000 };
+  expect(decide(late, "every", NAMES, results, POLICY, NOW_MS).outputs).toMatchObject([
+    { kind: "retry", delayMs: 10_000, delivery: { endpoint: TO_A, attempt: 1 } },
+    { kind: "retry", delayMs: 10_000, delivery: { endpoint: TO_B, attempt: 0 } },
+  ]);
+});

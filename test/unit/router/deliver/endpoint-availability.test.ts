@@ -1,0 +1,241 @@
+// The `Retry-After` of an endpoint applies to all its deliveries.
+
+import { expect, test } from "vitest";
+import { endpointKey } from "../../../../src/domain/destination.ts";
+import { EndpointGates } from "../../../../src/router/deliver/endpoint-availability.ts";
+import type { SendResult } from "../../../../src/router/destinations/port.ts";
+import { judge } from "../../../../src/router/destinations/webhook/judge.ts";
+
+const NOW_MS = Date.UTC(2026, 2, 1, 12);
+const KEY = endpointKey("http://a.test/");
+const WINDOW_MS = 14_400_000;
+
+function gates() {
+  const made = new EndpointGates(
+    [KEY],
+    { concurrency: 4, retryWindowMs: WINDOW_MS },
+    { onCircuit: () => undefined },
+  );
+  const asked = (retryAfter: string, atMs: number) => {
+    const ticket = made.admit(KEY, atMs, "queue") ?? -1;
+    const result = { kind: "response", status: 503, retryAfter, durationMs: 1 } as const;
+    made.settle(KEY, ticket, judge(result, atMs), atMs);
+  };
+  return { made, asked };
+}
+
+test("the longest Retry-After counts: a response that asks for less takes nothing back", () => {
+  const { made, asked } = gates();
+  asked("100", NOW_MS);
+  expect(made.unavailableUntilMs(KEY, NOW_MS)).toBe(NOW_MS + 100_000);
+  asked("1", NOW_MS + 5_000);
+  expect(made.unavailableUntilMs(KEY, NOW_MS + 5_000)).toBe(NOW_MS + 100_000);
+  asked("100", NOW_MS + 5_000);
+  expect(made.unavailableUntilMs(KEY, NOW_MS + 5_000)).toBe(NOW_MS + 105_000);
+});
+
+test("no endpoint is on hold for longer than the retry window", () => {
+  const { made, asked } = gates();
+  asked("86400", NOW_MS);
+  expect(made.unavailableUntilMs(KEY, NOW_MS)).toBe(NOW_MS + WINDOW_MS);
+});
+
+const OTHER = endpointKey("http://b.test/");
+const SERVER_ERROR = { kind: "response", status: 500, retryAfter: null, durationMs: 1 } as const;
+
+function two() {
+  const limits = { concurrency: 4, retryWindowMs: WINDOW_MS };
+  return new EndpointGates<string>([KEY, OTHER], limits, { onCircuit: () => undefined });
+}
+
+/** Reports failures until the endpoint's circuit opens, which lasts until `NOW_MS` + 6,000. */
+function open(made: EndpointGates<string>, key = KEY): void {
+  for (let count = 0; count < 20; count += 1) {
+    const atMs = NOW_MS + (count === 0 ? 0 : 1_000);
+    made.settle(key, made.admit(key, atMs, "queue") ?? -1, judge(SERVER_ERROR, atMs), atMs);
+  }
+}
+
+test("the queue proceeds while one endpoint is available", () => {
+  const made = two();
+  open(made);
+  expect(made.queue(NOW_MS + 1_000)).toEqual({ kind: "goes" });
+});
+
+test("the queue is on hold while all are unavailable, until the first of them is available", () => {
+  const made = two();
+  open(made);
+  const ticket = made.admit(OTHER, NOW_MS, "queue") ?? -1;
+  made.settle(
+    OTHER,
+    ticket,
+    judge({ ...SERVER_ERROR, status: 503, retryAfter: "2" }, NOW_MS),
+    NOW_MS,
+  );
+  const onHold = { kind: "on-hold", untilMs: NOW_MS + 2_000 };
+  expect(made.queue(NOW_MS + 1_000)).toEqual(onHold);
+  expect(made.queue(NOW_MS + 2_000)).toEqual({ kind: "goes" });
+});
+
+test("the queue waits for a response if only a response can end the hold", () => {
+  const made = two();
+  open(made);
+  open(made, OTHER);
+  const endMs = NOW_MS + 6_000;
+  expect(made.queue(NOW_MS + 1_000)).toEqual({ kind: "on-hold", untilMs: endMs });
+  made.admit(KEY, endMs, "queue");
+  made.admit(OTHER, endMs, "queue");
+  expect(made.queue(endMs)).toEqual({ kind: "waits" });
+});
+
+test("one that waits goes when its endpoint may be asked, or when its time is over", () => {
+  const made = two();
+  open(made);
+  const ticket = made.admit(KEY, NOW_MS + 1_001, "retry") ?? -1;
+  made.wait(KEY, "first", NOW_MS + 60_000);
+  made.wait(KEY, "second", NOW_MS + 5_000);
+  expect(made.released(NOW_MS + 1_001)).toBeUndefined();
+  expect(made.release(NOW_MS + 5_001)).toBe(true);
+  expect(made.due()).toBe("second");
+  made.settle(KEY, ticket, judge(SERVER_ERROR, NOW_MS + 5_002), NOW_MS + 5_002);
+  expect(made.released(NOW_MS + 5_002)).toBe("first");
+  expect(made.released(NOW_MS + 5_002)).toBeUndefined();
+});
+
+test("those of a partition that goes are forgotten", () => {
+  const made = two();
+  made.wait(KEY, "mine", NOW_MS);
+  made.wait(KEY, "theirs", NOW_MS);
+  made.wait(OTHER, "theirs", NOW_MS + 60_000);
+  made.release(NOW_MS + 1);
+  made.keep((item) => item === "mine");
+  expect(made.due()).toBe("mine");
+  expect(made.due()).toBeUndefined();
+  expect(made.release(NOW_MS + 60_001)).toBe(false);
+});
+
+/** Makes a probe at `atMs`, which fails 100 ms later. */
+function probeFails(made: EndpointGates<string>, atMs: number, key = KEY): void {
+  made.settle(
+    key,
+    made.admit(key, atMs, "queue") ?? -1,
+    judge(SERVER_ERROR, atMs + 100),
+    atMs + 100,
+  );
+}
+
+test("on hold for an open circuit since it opened: a probe that is in progress, or failed, ends nothing", () => {
+  const limits = { concurrency: 4, retryWindowMs: WINDOW_MS };
+  const made = new EndpointGates<string>([KEY], limits, { onCircuit: () => undefined });
+  expect(made.hold(NOW_MS)).toBeNull();
+  open(made);
+  const sinceMs = NOW_MS + 1_000;
+  expect(made.hold(sinceMs)).toEqual({ reason: "circuit-open", sinceMs, untilMs: NOW_MS + 6_000 });
+  const ticket = made.admit(KEY, NOW_MS + 6_000, "queue") ?? -1;
+  expect(made.hold(NOW_MS + 6_050)).toEqual({
+    reason: "circuit-open",
+    sinceMs,
+    untilMs: NOW_MS + 6_050,
+  });
+  expect(made.states(NOW_MS + 6_050)).toMatchObject([{ key: KEY, breaker: "half-open" }]);
+  made.settle(KEY, ticket, judge(SERVER_ERROR, NOW_MS + 6_100), NOW_MS + 6_100);
+  expect(made.hold(NOW_MS + 6_100)).toMatchObject({ sinceMs, untilMs: NOW_MS + 16_100 });
+  // This is between the end of the open time and the probe.
+  expect(made.hold(NOW_MS + 16_101)).toMatchObject({ sinceMs });
+});
+
+test("a breaker that nothing comes to probe holds nothing, and its next opening is another one", () => {
+  const limits = { concurrency: 4, retryWindowMs: WINDOW_MS };
+  const made = new EndpointGates<string>([KEY], limits, { onCircuit: () => undefined });
+  open(made);
+  expect(made.hold(NOW_MS + 8_000)).toBeNull();
+  probeFails(made, NOW_MS + 3_600_000);
+  expect(made.hold(NOW_MS + 3_600_100)).toMatchObject({ sinceMs: NOW_MS + 3_600_000 });
+});
+
+test("on hold for Retry-After since the endpoint sent it, also if it sends it again meanwhile", () => {
+  const { made, asked } = gates();
+  asked("100", NOW_MS);
+  asked("100", NOW_MS + 50_000);
+  expect(made.hold(NOW_MS + 120_000)).toEqual({
+    reason: "retry-after",
+    sinceMs: NOW_MS,
+    untilMs: NOW_MS + 150_000,
+  });
+  expect(made.hold(NOW_MS + 150_000)).toBeNull();
+});
+
+test("several endpoints put the queue on hold since the last of them was unavailable, until the first of them is available", () => {
+  const made = two();
+  open(made);
+  expect(made.hold(NOW_MS + 1_000)).toBeNull();
+  const ticket = made.admit(OTHER, NOW_MS + 1_500, "queue") ?? -1;
+  const asked = { ...SERVER_ERROR, status: 503, retryAfter: "2" };
+  made.settle(OTHER, ticket, judge(asked, NOW_MS + 1_500), NOW_MS + 1_500);
+  expect(made.hold(NOW_MS + 2_000)).toEqual({
+    reason: "retry-after",
+    sinceMs: NOW_MS + 1_500,
+    untilMs: NOW_MS + 3_500,
+  });
+});
+
+/** Returns gates, with what they report to the other processes. */
+function progressOutput() {
+  const reported: string[] = [];
+  const made = new EndpointGates<string>(
+    [KEY],
+    { concurrency: 4, retryWindowMs: WINDOW_MS },
+    {
+      onCircuit: () => undefined,
+      tell: (_key, { news, forMs }) => reported.push(forMs === 0 ? news : `${news} ${forMs}`),
+    },
+  );
+  const accepted = { ...SERVER_ERROR, status: 200 };
+  const responded = (result: SendResult, atMs: number) =>
+    made.settle(KEY, made.admit(KEY, atMs, "retry") ?? -1, judge(result, atMs), atMs);
+  return { reported, made, accept: (atMs: number) => responded(accepted, atMs), responded };
+}
+
+test("while all is well nothing is reported", () => {
+  const { reported, accept } = progressOutput();
+  for (let second = 0; second < 100; second += 1) accept(NOW_MS + second * 1_000);
+  expect(reported).toEqual([]);
+});
+
+test("an opening is reported, each probe that fails, and the first acceptance", () => {
+  const { reported, made, accept, responded } = progressOutput();
+  open(made);
+  expect(reported).toEqual(["fails"]);
+  responded(SERVER_ERROR, NOW_MS + 7_000);
+  expect(reported).toEqual(["fails", "fails"]);
+  accept(NOW_MS + 20_000);
+  accept(NOW_MS + 22_000);
+  expect(reported).toEqual(["fails", "fails", "accepts"]);
+});
+
+test("acceptances are reported once a second for a minute since another process said that it fails", () => {
+  const { reported, made, accept } = progressOutput();
+  made.heard(KEY, { news: "fails", forMs: 0 }, NOW_MS);
+  expect(made.queue(NOW_MS)).toEqual({ kind: "goes" });
+  for (let tenth = 0; tenth < 900; tenth += 1) accept(NOW_MS + tenth * 100);
+  expect(reported).toEqual(Array(60).fill("accepts"));
+});
+
+test("Retry-After is reported once a second, and counts for those who hear of it as if it was sent to them", () => {
+  const { reported, made, responded } = progressOutput();
+  const asks = { ...SERVER_ERROR, status: 503, retryAfter: "30" };
+  responded(asks, NOW_MS);
+  const heard = gates().made;
+  heard.heard(KEY, { news: "asks", forMs: 30_000 }, NOW_MS + 50);
+  expect(reported).toEqual(["asks 30000"]);
+  expect(heard.unavailableUntilMs(KEY, NOW_MS + 50)).toBe(NOW_MS + 30_050);
+  expect(made.unavailableUntilMs(KEY, NOW_MS)).toBe(NOW_MS + 30_000);
+});
+
+test("another process's acceptance ends a hold", () => {
+  const { made } = progressOutput();
+  open(made);
+  expect(made.queue(NOW_MS + 1_001).kind).toBe("on-hold");
+  made.heard(KEY, { news: "accepts", forMs: 0 }, NOW_MS + 1_002);
+  expect(made.queue(NOW_MS + 1_003)).toEqual({ kind: "goes" });
+});
