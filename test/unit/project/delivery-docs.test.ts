@@ -1,25 +1,16 @@
 // The pages on delivery say what the code says.
 
-import { existsSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { DEAD_LETTER_REASONS } from "../../../src/domain/dead-letter.ts";
 import { judge } from "../../../src/router/destinations/webhook/judge.ts";
-import { LAWS } from "../../chaos/violation.ts";
 import { tableRows } from "../../support/build/table-rows.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 const read = (page: string) =>
   readFileSync(join(import.meta.dirname, "../../../docs", page), "utf8");
-/** Pages that promise how a call is delivered. */
-const PAGES = ["guarantees.md", "retries.md", "requests.md", "isolation.md", "troubleshooting.md"];
-
-/** Of the page on symptoms only the part on corrupt batches promises something. */
-function promises(page: string): string {
-  if (page !== "troubleshooting.md") return read(page);
-  const [, part = ""] = /^(## Corrupt batches\n[\s\S]*?)^## /m.exec(read(page)) ?? [];
-  return part;
-}
+const PAGES = readdirSync(join(ROOT, "docs")).filter((page) => page.endsWith(".md"));
 
 test("docs/guarantees.md lists every dead-letter reason, in order, with its sentence", () => {
   const [, rest = ""] = read("guarantees.md").split("| Reason | Meaning |\n|---|---|\n");
@@ -45,16 +36,6 @@ test.each(["retries.md", "webhooks.md"])(
 
 /** Figures of the page, each with the line of code that makes it so. A change of one side shows the other. */
 test.each([
-  [
-    "| the body | 64 KiB |",
-    "router/destinations/webhook/http.ts",
-    "RESPONSE_BODY_MAX_BYTES = 65_536;",
-  ],
-  [
-    "each line of a long part | 24 KiB |",
-    "base/http/bound-response.ts",
-    "OTHER_MAX_BYTES = 24_576;",
-  ],
   ["`UV_THREADPOOL_SIZE`, which is 12", "main.ts", 'UV_THREADPOOL_SIZE ??= "12"'],
   ...tableRows(`
 at most 256 records of each partition | router/deliver/running-destination.ts | PARTITION_RECORDS_MAX = 256;
@@ -92,38 +73,4 @@ test("the code for Node in docs/webhooks.md verifies the vector next to it", asy
   expect(isFromSwitchyard(body, signature, "abc124")).toBe(false);
   expect(isFromSwitchyard(Buffer.from('{"cool": true}'), signature, "abc123")).toBe(false);
   expect(isFromSwitchyard(body, undefined, "abc123")).toBe(false);
-});
-
-describe("docs/proofs.md", () => {
-  const rows = [
-    ...read("proofs.md").matchAll(
-      /^\| \[([^\]]+)\]\(([a-z-]+\.md)#[^)]+\) \| [^|]+ \| ([^|]+) \|$/gm,
-    ),
-  ].map(([, section, page, held]) => [`${page}: ${section}`, section, held] as const);
-
-  test("has a row for every section, and none for another", () => {
-    const sections = PAGES.flatMap((page) =>
-      [...promises(page).matchAll(/^##+ (.+)$/gm)].map(([, title]) => `${page}: ${title}`),
-    );
-    expect(new Set(rows.map(([section]) => section))).toEqual(new Set(sections));
-  });
-
-  test("names files that are there", () => {
-    const files = rows.flatMap(([, , held = ""]) => held.match(/(?:test|bench)\/[\w/.-]+\.ts/g));
-    expect(files.length).toBeGreaterThan(rows.length);
-    const missing = files.filter((file) => !existsSync(join(ROOT, file ?? "")));
-    expect(missing).toEqual([]);
-  });
-
-  test("names laws that are checked, and all of them", () => {
-    const named = rows.flatMap(([, , held = ""]) =>
-      [...held.matchAll(/`([a-z-]+)`/g)].map(([, law]) => law),
-    );
-    expect(new Set(named)).toEqual(new Set<string>(LAWS));
-  });
-
-  test("has nothing but a law, a test or a bench in any row", () => {
-    const empty = rows.filter(([, , held = ""]) => !/\blaws? `|(?:test|bench)\//.test(held));
-    expect(empty).toEqual([]);
-  });
 });

@@ -1,11 +1,11 @@
 // ARCHITECTURE.md and the tree agree: each folder of src and of the router has one row, a row names the folders
-// inside, and each folder and file that a row names is there.
+// inside, and each folder and file that a row names is there. So is each file that a guide of engineers names.
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
-import { ROOT } from "../../support/project/tracked-texts.ts";
+import { projectTexts, ROOT } from "../../support/project/tracked-texts.ts";
 
 const PAGE = readFileSync(join(ROOT, "ARCHITECTURE.md"), "utf8");
 /** Its folders have rows of their own. */
@@ -65,29 +65,25 @@ test("a row that is omitted is found", () => {
   expect(problems(planted)).toEqual(["src/router/delay/ is missing"]);
 });
 
-test("the page of tests names each kind and each room of support", () => {
-  const page = readFileSync(join(ROOT, "test/README.md"), "utf8");
-  const unnamed = (names: readonly string[]) =>
-    names.filter((name) => !page.includes(`| \`${name}`));
-  const rooms = foldersIn("test/support").map((room) => `${room}/`);
-  expect(unnamed([...foldersIn("test").filter((kind) => kind !== "support"), ...rooms])).toEqual(
-    [],
-  );
-  expect(unnamed(["attic/"])).toEqual(["attic/"]);
+const PAGES = [
+  ...["router/deliver", "router/audience", "operator", "kafka"].map((at) => `src/${at}/README.md`),
+  ...["debugging", "recipes", "proofs"].map((name) => `docs/${name}.md`),
+];
+const FILES = projectTexts().map(({ path }) => path);
+
+/** The files that a page names and that are nowhere. What stands for a name, such as `src/<stage>/stage.ts`, is none. */
+function nowhere(page: string): readonly string[] {
+  const named = [...page.matchAll(/`(?:\.\.\/)?([\w./-]+\.tsx?)`/g)].map(([, name = ""]) => name);
+  return named
+    .filter((name) => !name.includes("name-"))
+    .filter((name) => !existsSync(join(ROOT, name)))
+    .filter((name) => !FILES.some((file) => `/${file}`.endsWith(`/${name}`)));
+}
+
+test.each(PAGES)("the files that %s names are there", (path) => {
+  expect(nowhere(readFileSync(join(ROOT, path), "utf8"))).toEqual([]);
 });
 
-const GUIDES = ["router/deliver", "router/audience", "operator", "kafka"];
-
-test.each(GUIDES)(
-  "the guide of %s has at most 60 lines, and the files it names are there",
-  (room) => {
-    const guide = readFileSync(join(ROOT, `src/${room}/README.md`), "utf8");
-    const files = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" });
-    const named = [...guide.matchAll(/`([a-z/-]+\.tsx?)`/g)].map(([, name = ""]) => name);
-    const isThere = (name: string) => files.some((file) => `/src/${file}`.endsWith(`/${name}`));
-    expect(named.length).toBeGreaterThan(5);
-    expect(named.filter((name) => !isThere(name))).toEqual([]);
-    expect(isThere("attic/x.ts")).toBe(false);
-    expect(guide.split("\n").length - 1).toBeLessThanOrEqual(60);
-  },
-);
+test("a file that is nowhere is found", () => {
+  expect(nowhere("`attic/x.ts` and `src/main.ts` and `stage.ts`")).toEqual(["attic/x.ts"]);
+});

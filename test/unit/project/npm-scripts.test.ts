@@ -24,10 +24,3 @@ test("no shell stands between npm and a program", () => {
     "soak",
   ]);
 });
-
-test("every tool has such a script", () => {
-  const tools = Object.values(scripts).filter((command) =>
-    command.startsWith("exec node tools/bootstrap.js "),
-  );
-  expect(tools).toHaveLength(13);
-});

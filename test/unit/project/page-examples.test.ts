@@ -1,12 +1,14 @@
-// Configurations on pages can be used, and JSON on pages can be read.
+// Configurations on pages and of the cookbook can be used, and JSON on pages can be read.
 
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 
 import { parseConfig } from "../../../src/config/parse.ts";
 import { SETTINGS } from "../../../src/config/settings.ts";
 import { type FencedBlock, fencedBlocks } from "../../support/project/fenced-blocks.ts";
-import { projectTexts } from "../../support/project/tracked-texts.ts";
+import { projectTexts, ROOT } from "../../support/project/tracked-texts.ts";
 
 const PAGES = projectTexts().filter(({ path }) => path.endsWith(".md"));
 
@@ -62,6 +64,19 @@ test.each([
   ["kafka: { onCorruptBatch: { calls: pass } }"],
 ])("in %j a problem is found", (yaml) => {
   expect(problemsOf(yaml)).toHaveLength(1);
+});
+
+const COOKBOOK = join(ROOT, "examples/cookbook");
+
+test.each(readdirSync(COOKBOOK))("the recipe %s has no problem and no warning", (file) => {
+  const yaml = readFileSync(join(COOKBOOK, file), "utf8");
+  const names = [...yaml.matchAll(/\$\{([A-Z_]+)\}/g)].map(([, name = ""]) => name);
+  const env = Object.fromEntries(names.map((name) => [name, `a-long-value-for-${name}`]));
+  const parsed = parseConfig(parse(yaml), env, (path) => {
+    const pem = path.endsWith("key.pem") ? "key.pem" : "cert.pem";
+    return { kind: "bytes", bytes: readFileSync(join(ROOT, "test/golden/tls", pem)) };
+  });
+  expect(parsed).toMatchObject({ kind: "config", warnings: [] });
 });
 
 test("JSON on pages can be read, whole or line by line", () => {

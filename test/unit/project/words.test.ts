@@ -1,10 +1,103 @@
-// Texts are written in the field's words and in sentences that an engineer would say. Grammar
-// checkers do not find what is odd about a text; these searches do. A rule must never force a worse sentence, so
-// what is good English is excepted here.
+// The project's words (CONTRIBUTING.md): names in code are the field's words, and texts are sentences that an engineer
+// would say. Grammar checkers do not find what is odd about a text; these searches do. A rule must never force a worse
+// sentence, so what is good English is excepted here.
 
 import { expect, test } from "vitest";
 
 import { projectTexts } from "../../support/project/tracked-texts.ts";
+
+/** The word that went, and what is written now. Several words follow each other in a name. */
+const OLD: Readonly<Record<string, string>> = {
+  letter: "dead letter",
+  letters: "dead letters",
+  tier: "delay",
+  tiers: "delays",
+  park: "schedule a retry",
+  parked: "scheduled",
+  parking: "scheduling a retry",
+  "given up": "dead-lettered",
+  told: "reported",
+  telling: "progress",
+  trouble: "health problem",
+  troubles: "health problems",
+  away: "unreachable, unavailable",
+  "left out": "skipped",
+  "in hand": "in flight",
+  "in vain": "penalty",
+  "went around": "rerouted",
+  "going around": "rerouted",
+  damaged: "corrupt",
+  damage: "corruption",
+  pull: "early release",
+  pulled: "released",
+  steer: "control",
+  steering: "control",
+  "look up": "lookup",
+  "log in": "authenticate, sign in",
+  fate: "final state",
+  sighting: "observation",
+};
+/** Names in which the word has its usual meaning, or that belong to somebody else: letters of the alphabet. */
+const RIGHT: ReadonlySet<string> = new Set([
+  "letter",
+  "letters",
+  "fifteen-letters",
+  "sixteen-letters",
+]);
+const COMMENTS = /\/\*[\s\S]*?\*\/|(?<!["'`:])\/\/.*$/gm;
+/** Their words are for people, if there are several. */
+const STRING = /"(?:[^"\\\n]|\\.)*"/g;
+const BETWEEN_TAGS = /[>}][^<>{}=;()"]*[<{]/g;
+const TEMPLATE = /`(?:[^`\\]|\\.)*`/g;
+const REGEX = /(?<=[=(,:] ?)\/(?![*/])(?:\\.|[^/\n])+\/[dgimsuy]*/g;
+const NAMES = /(?<=["'`])[\w.:/$-]+|[A-Za-z_$][\w$-]*/g;
+
+function wordsOf(name: string): readonly string[] {
+  return name
+    .replaceAll(/([a-z0-9])([A-Z])/g, "$1 $2")
+    .toLowerCase()
+    .split(/[^a-z0-9]+/);
+}
+
+function oldIn(name: string): readonly string[] {
+  const words = ` ${wordsOf(name).join(" ")} `.replaceAll(/ dead letters? /g, " ");
+  if (RIGHT.has(name)) return [];
+  return Object.keys(OLD).filter((old) => words.includes(` ${old} `));
+}
+
+function found(path: string, code: string): readonly string[] {
+  const bare = code
+    .replaceAll(COMMENTS, "")
+    .replaceAll(REGEX, "")
+    .replaceAll(STRING, (text) => (text.includes(" ") ? '""' : text))
+    .replaceAll(TEMPLATE, (text) =>
+      text.includes(" ") ? (text.match(/\$\{[^}]*\}/g) ?? []).join(" ") : text,
+    )
+    .replaceAll(BETWEEN_TAGS, " ");
+  const names = new Set(bare.match(NAMES) ?? []);
+  return [...names].flatMap((name) =>
+    oldIn(name).map((old) => `${path}: ${name} (${old}: ${OLD[old]})`),
+  );
+}
+
+const TEXTS = projectTexts().filter(({ path }) => path !== "test/unit/project/words.test.ts");
+
+test("no name in code has an old word", () => {
+  const code = TEXTS.filter(({ path }) => /^(src|test|tools|bench)\/.*\.tsx?$/.test(path));
+  expect(code.length).toBeGreaterThan(1000);
+  expect(code.flatMap(({ path, text }) => found(path, text))).toEqual([]);
+});
+
+test.each([
+  ["const tierMs = 1;", ["tier"]],
+  ["isGivenUp()", ["given up"]],
+  ['log.warn({}, "delivery.parked")', ["parked"]],
+  ["deadLetters.map(letterOf)", ["letter"]],
+  ["// a tier, in a comment", []],
+  ["deadLetterTopic", []],
+])("in %j", (source, old) => {
+  expect(found("x.ts", source).map((line) => /\(([^:]*):/.exec(line)?.[1])).toEqual(old);
+});
 
 interface Search {
   /** What is wrong with it. */
@@ -69,13 +162,13 @@ const READ =
   /^src\/|^docs\/(?!debugging|proofs)[a-z-]+\.md$|^(?:CONTRIBUTING|README|test\/README)\.md$/;
 
 const COMMENT = /\/\*\*?[\s\S]*?\*\/|(?<![:"'`])\/\/[^\n]*/g;
-const STRING = /"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`|>[^<>{}]+</g;
+const SENTENCES = /"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`|>[^<>{}]+</g;
 
 /** The comments of code, and its strings of several words; a page as it is. */
 function textsOf(path: string, content: string): readonly string[] {
   if (!/\.tsx?$/.test(path)) return content.split("\n");
   const comments = content.match(COMMENT) ?? [];
-  const strings = content.replaceAll(COMMENT, "").match(STRING) ?? [];
+  const strings = content.replaceAll(COMMENT, "").match(SENTENCES) ?? [];
   return [
     ...comments.flatMap((each) => each.split("\n")),
     ...strings.filter((each) => each.includes(" ")),
@@ -90,7 +183,7 @@ function oddIn(line: string): readonly string[] {
 }
 
 test("texts are in the field's words", () => {
-  const texts = projectTexts().filter(({ path }) => READ.test(path));
+  const texts = TEXTS.filter(({ path }) => READ.test(path));
   expect(texts.length).toBeGreaterThan(50);
   const odd = texts.flatMap(({ path, text }) =>
     textsOf(path, text).flatMap((line) =>
@@ -121,9 +214,4 @@ test.each([
   "The request is no longer in progress, and nothing else changes.",
 ])("%j is fine", (text) => {
   expect(oddIn(text)).toEqual([]);
-});
-
-test("only texts count, not names in code", () => {
-  const code = 'const lookup = "lookup"; // a comment\nconst text = `two words`;';
-  expect(textsOf("a.ts", code)).toEqual(["// a comment", "`two words`"]);
 });
