@@ -38,7 +38,7 @@ export interface ProgramOptions {
 }
 
 /** Returns the command with the same entry file as for users, so that the program has its V8 flags. */
-export function programCommand(configFile: string, args: readonly string[]): readonly string[] {
+function programCommand(configFile: string, args: readonly string[]): readonly string[] {
   const program = join(ROOT, "bin/switchyard.js");
   return [process.execPath, program, "run", "--config", configFile, ...args];
 }

@@ -11,7 +11,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
  * Names of test files without `.test.ts`. A test that keeps the processors busy (chaos, clusters) is followed by tests
  * that wait most of the time, because several busy tests would starve each other.
  */
-export const LONG_AND_SMALL: readonly string[] = [
+const LONG_AND_SMALL: readonly string[] = [
   ...["chaos-cluster", "kafka-unreachable", "kafka-quotas", "waiting-outage", "kafka-signals"],
   ...["chaos", "audience-publish", "kafka-outage", "kafka-signals-outage", "waiting"],
   ...["cluster", "kafka-connecting", "kafka-listeners", "kafka-topics", "ingest-outage"],
@@ -39,7 +39,7 @@ export class LongestFirst extends BaseSequencer {
  *
  * @param sorted files of one group; those of each project are in Vitest's order.
  */
-export function inTurns<File extends Ordered>(sorted: readonly File[]): readonly File[] {
+function inTurns<File extends Ordered>(sorted: readonly File[]): readonly File[] {
   const first = sorted
     .filter((file) => rank(file) !== -1)
     .toSorted((one, other) => rank(one) - rank(other));
