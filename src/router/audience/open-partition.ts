@@ -29,43 +29,50 @@ import { readOrigin } from "./own-offsets.ts";
 import { PartitionState } from "./partition-state.ts";
 import type { Store } from "./ports.ts";
 
-export interface OpenDeps {
-  /** The limit of memory for users who join in open syncs, as a number of pieces (`seen-members.ts`). */
-  readonly arrivalPieces?: number;
-  readonly at: PartitionPlace;
-  /**
-   * Throws if the store cannot be opened. If the store is corrupt, it is then removed, and this function is called
-   * again.
-   */
-  readonly openStore: () => Promise<Store>;
-  readonly removeStore: () => Promise<void>;
-  readonly changelogEnd: () => Promise<number>;
-  readonly readChangelog: (from: number, to: number) => AsyncIterable<readonly IncomingRecord[]>;
-  /** Writes the new owner's identity to the changelog. Resolves when the record has been acknowledged. */
-  readonly sign: (key: string, identity: string) => Promise<void>;
-  readonly newIdentity: () => string;
-  readonly nowMs: () => number;
-  /** Called after each step. */
-  readonly onProgress: (offset: number, end: number) => void;
-  /** Called when it is known whether the store can be used. */
-  readonly onMatch: (match: StoreMatch | "corrupt") => void;
+/** The partition of the changelog that belongs to the partition. */
+export interface Changelog {
+  end(): Promise<number>;
+  read(from: number, to: number): AsyncIterable<readonly IncomingRecord[]>;
+  /** Writes the new owner's identity. Resolves when the record has been acknowledged. */
+  sign(key: string, identity: string): Promise<void>;
+}
+
+export interface Ownership {
   /** Throws if the partition is being revoked. */
-  readonly check: () => void;
+  check(): void;
   /** Throws if the partition may belong to another process. */
-  readonly mustBeOurs: () => Promise<void>;
+  mustBeOurs(): Promise<void>;
+}
+
+export interface OpenDeps {
+  readonly at: PartitionPlace;
+  /** If `open` throws because the store is corrupt, the store is removed and opened again. */
+  readonly store: { open(check: () => void): Promise<Store>; remove(): Promise<void> };
+  readonly changelog: Changelog;
+  readonly ownership: Ownership;
+  readonly events: {
+    /** Called after each step of reading the changelog. */
+    progressed(offset: number, end: number): void;
+    /** Called when it is known whether the store can be used. */
+    matched(match: StoreMatch | "corrupt"): void;
+  };
+  readonly nowMs: () => number;
+  readonly newIdentity: () => string;
+  /** The limit of memory for users who join in open syncs, as a number of pieces (`seen-members.ts`). */
+  readonly arrivalPieces?: number | undefined;
 }
 
 export async function openPartition(deps: OpenDeps): Promise<PartitionState> {
-  const end = await deps.changelogEnd();
+  const end = await deps.changelog.end();
   const found = await findStore(deps);
   if (found !== null) {
     const { store, checkpoint } = found;
     const caughtUp = await tryCatchUp(deps, store, checkpoint, end);
     if (caughtUp !== null) return await begin(deps, store, caughtUp, checkpoint, end);
     await store.close();
-    await deps.removeStore();
+    await deps.store.remove();
   }
-  const store = await deps.openStore();
+  const store = await deps.store.open(deps.ownership.check);
   const catchUp = await CatchUp.on(store, deps.arrivalPieces);
   await read(deps, catchUp, 0, end, () => []);
   const identity = catchUp.identity ?? deps.newIdentity();
@@ -81,18 +88,18 @@ interface Found {
 async function findStore(deps: OpenDeps): Promise<Found | null> {
   let store: Store | null = null;
   try {
-    store = await deps.openStore();
+    store = await deps.store.open(deps.ownership.check);
     const [text] = await store.getMany([CHECKPOINT_KEY]);
     const checkpoint = readCheckpoint(text);
     if (checkpoint !== null) return { store, checkpoint };
-    deps.onMatch("missing");
+    deps.events.matched("missing");
   } catch (error) {
-    deps.check();
+    deps.ownership.check();
     if (storeErrorOf(error)?.failure === "unavailable") throw error;
-    deps.onMatch("corrupt");
+    deps.events.matched("corrupt");
   }
   await store?.close();
-  await deps.removeStore();
+  await deps.store.remove();
   return null;
 }
 
@@ -106,7 +113,7 @@ async function tryCatchUp(
   const { identityOffset, changelog } = checkpoint;
   let identityThere: string | null = null;
   if (changelog <= end) {
-    for await (const records of deps.readChangelog(identityOffset, identityOffset + 1)) {
+    for await (const records of deps.changelog.read(identityOffset, identityOffset + 1)) {
       for (const record of records) {
         const entry = readChangelog(record);
         if (entry?.key === IDENTITY_KEY) identityThere = entry.value;
@@ -122,9 +129,9 @@ async function tryCatchUp(
       ]);
     }
   } catch (error) {
-    deps.check();
+    deps.ownership.check();
     if (!isCorruption(error)) throw error;
-    deps.onMatch("corrupt");
+    deps.events.matched("corrupt");
     return null;
   }
   const match = matchOf(checkpoint, {
@@ -133,7 +140,7 @@ async function tryCatchUp(
     identityBehind: catchUp.identity,
     nowMs: deps.nowMs(),
   });
-  deps.onMatch(match);
+  deps.events.matched(match);
   return match === "current" || match === "behind" ? catchUp : null;
 }
 
@@ -153,13 +160,13 @@ async function read(
   end: number,
   more: (next: number) => readonly (readonly [string, string])[],
 ): Promise<void> {
-  for await (const records of deps.readChangelog(from, end)) {
-    deps.check();
+  for await (const records of deps.changelog.read(from, end)) {
+    deps.ownership.check();
     const last = records.at(-1);
     if (last === undefined) continue;
     const entries = records.flatMap((record) => readChangelog(record) ?? []);
     await catchUp.apply(entries, more(last.offset + 1));
-    deps.onProgress(last.offset + 1, end);
+    deps.events.progressed(last.offset + 1, end);
   }
 }
 
@@ -174,13 +181,13 @@ async function begin(
   // The end is read again, because the previous owner may have written late, and this process may have lost the
   // partition meanwhile.
   let end = readTo;
-  for (let next = await deps.changelogEnd(); next > end; next = await deps.changelogEnd()) {
+  for (let next = await deps.changelog.end(); next > end; next = await deps.changelog.end()) {
     await read(deps, catchUp, end, next, () => []);
     end = next;
   }
-  await deps.mustBeOurs();
-  await deps.sign(IDENTITY_KEY, identity);
-  await deps.mustBeOurs();
+  await deps.ownership.mustBeOurs();
+  await deps.changelog.sign(IDENTITY_KEY, identity);
+  await deps.ownership.mustBeOurs();
   const checkpoint = { ...newCheckpoint(identity, end, deps.nowMs()), position: before.position };
   await store.write([[CHECKPOINT_KEY, JSON.stringify(checkpoint)]]);
   await catchUp.clearArrivals();

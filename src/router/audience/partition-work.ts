@@ -10,13 +10,16 @@
  */
 
 import type { IncomingRecord, OutgoingRecord } from "../../domain/record.ts";
+import type { AssignedPartition } from "../../kafka/port.ts";
 import { serialRunner } from "../stage/serial-runner.ts";
 import { arriveGathered } from "./apply-members.ts";
 import { abandonOld, applyRecord } from "./apply-record.ts";
 import { Gathering } from "./batch-lookups.ts";
+import type { Ownership } from "./open-partition.ts";
 import { asItCame, needsEnd, originOf, usedOffsets, withOwnOffset } from "./own-offsets.ts";
 import type { PartitionState, Pending } from "./partition-state.ts";
 import type { DeadLetterWriter, Writer } from "./ports.ts";
+import type { OwnedStore } from "./store/owned-store.ts";
 import type { Work } from "./work.ts";
 
 /** Maximum number of writes in one step: small enough to limit memory, and large enough to keep the brokers busy. */
@@ -27,30 +30,17 @@ const STEP_RECORDS = 500;
 const IDLE_MS = 600_000;
 
 export interface PartitionDeps
-  extends Omit<StepWriter, "state" | "mustBeOurs">,
-    Omit<Work, "state" | "settings" | "gathering" | "write" | "breathe"> {
+  extends Pick<Work, "partition" | "callsTopic" | "registry" | "events" | "nowMs"> {
+  readonly writer: Writer;
+  readonly deadLetterWriter: DeadLetterWriter;
+  readonly assigned: Pick<AssignedPartition, "finish" | "hold" | "topicId" | "isOurs">;
+  readonly store: Pick<OwnedStore, "close" | "erased" | "compactWhenDue">;
   /** The current settings, which can change. */
   readonly settingsNow: () => Work["settings"];
-  /**
-   * @param check throws if the partition is being revoked.
-   * @param mustBeOurs throws if the partition may belong to another process.
-   */
-  readonly open: (check: () => void, mustBeOurs: () => Promise<void>) => Promise<PartitionState>;
-  readonly opened: () => void;
-  /** Closes the store, even if it was not opened completely. */
-  readonly close: () => Promise<void>;
-  /** The offset is a Kafka offset, as for `hold`. */
-  readonly finish: (offset: number) => void;
-  readonly hold: (offset: number | null) => void;
-  /** ID of the topic from which the current records come; empty if the brokers do not support IDs. */
-  readonly topicId: () => string;
+  readonly open: (ownership: Ownership) => Promise<PartitionState>;
   readonly topicEnd: () => Promise<number>;
-  /** Resolves with true if the partition cannot have been assigned to another process yet. */
-  readonly isOurs: () => Promise<boolean>;
   /** Resolves after other work has had a chance to run. */
   readonly otherWork: () => Promise<void>;
-  /** Called after the removal of values that must also be erased from the disk. */
-  readonly erased: () => void;
   readonly fail: (thrown: unknown) => void;
 }
 
@@ -59,111 +49,125 @@ class Interrupted extends Error {
   override readonly name = "Interrupted";
 }
 
-export interface PartitionWork {
-  readonly take: (records: readonly IncomingRecord[]) => void;
-  /** Resolves when no work is in progress and the store is closed. */
-  readonly drain: () => Promise<void>;
-  /**
-   * Abandons syncs that are too old. Needed because a sync is otherwise abandoned only when the next record arrives.
-   */
-  readonly checkOpenSyncs: () => void;
-  readonly state: () => PartitionState | null;
-}
-
 interface Taken {
   readonly topicId: string;
   readonly records: readonly IncomingRecord[];
 }
 
-export function workOnPartition(deps: PartitionDeps): PartitionWork {
-  const waiting: Taken[] = [];
-  /** The ID of the topic from which the last records came. */
-  let settled: string | null = null;
-  let state: PartitionState | null = null;
-  let isDraining = false;
-  let isCheckDue = false;
-  let lastTakenAtMs = deps.nowMs();
+export class PartitionWork {
+  readonly #deps: PartitionDeps;
+  readonly #ownership: Ownership;
+  /** `take` adds records, and a step removes them. `drain` clears the list. */
+  readonly #waiting: Taken[] = [];
+  /** The ID of the topic from which the last records came. Only a step changes it. */
+  #settled: string | null = null;
+  /** Null until the first step has opened the store, and again after `drain`. */
+  #state: PartitionState | null = null;
+  /** True from `drain` on. Steps that are in progress then end with `Interrupted`. */
+  #isDraining = false;
+  #isCheckDue = false;
+  #lastTakenAtMs: number;
+  readonly #working = serialRunner(
+    () => this.#next(),
+    (thrown) => {
+      if (!(thrown instanceof Interrupted) && !this.#isDraining) this.#deps.fail(thrown);
+    },
+  );
 
-  const check = () => {
-    if (isDraining) throw new Interrupted("the partition is being revoked");
-  };
-  const mustBeOurs = async () => {
-    if (!(await deps.isOurs()))
-      throw new Interrupted("the partition has been assigned to another process");
-  };
-  const open = async () => {
-    const opened = await deps.open(check, mustBeOurs);
-    check();
-    // This must happen before any record is finished.
-    deps.hold(opened.firstOpen());
-    state = opened;
-    deps.opened();
-  };
-  const apply = async (opened: PartitionState, { topicId, records }: Taken) => {
-    const work = createWork(opened, deps, check, mustBeOurs);
-    if (topicId !== settled) {
-      await settle(work, deps, topicId);
-      settled = topicId;
+  constructor(deps: PartitionDeps) {
+    this.#deps = deps;
+    this.#lastTakenAtMs = deps.nowMs();
+    this.#ownership = {
+      check: () => {
+        if (this.#isDraining) throw new Interrupted("the partition is being revoked");
+      },
+      mustBeOurs: async () => {
+        if (await deps.assigned.isOurs()) return;
+        throw new Interrupted("the partition has been assigned to another process");
+      },
+    };
+    this.#working.wake();
+  }
+
+  /** Null while the store is being opened, and after `drain`. */
+  get state(): PartitionState | null {
+    return this.#state;
+  }
+
+  take(records: readonly IncomingRecord[]): void {
+    this.#lastTakenAtMs = this.#deps.nowMs();
+    this.#waiting.push({ topicId: this.#deps.assigned.topicId(), records });
+    this.#working.wake();
+  }
+
+  /**
+   * Abandons syncs that are too old, and compacts the store if that is due. Needed because a sync is otherwise abandoned
+   * only when the next record arrives.
+   */
+  checkRegularly(): void {
+    this.#deps.store.compactWhenDue();
+    if (this.#state === null || this.#deps.nowMs() - this.#lastTakenAtMs < IDLE_MS) return;
+    this.#isCheckDue = true;
+    this.#working.wake();
+  }
+
+  /** Resolves when no work is in progress and the store is closed. */
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    this.#waiting.length = 0;
+    await this.#working.ended();
+    this.#state = null;
+    await this.#deps.store.close();
+  }
+
+  #next(): Promise<void> | null {
+    if (this.#isDraining) return null;
+    const state = this.#state;
+    if (state === null) return this.#open();
+    const taken = this.#waiting.shift();
+    if (taken !== undefined) return this.#apply(state, taken);
+    if (this.#isCheckDue) {
+      this.#isCheckDue = false;
+      return this.#abandonOldSyncs(state);
     }
-    await applyAll(work, deps, records, () => {
-      return waiting[0]?.topicId === topicId ? (waiting.shift()?.records ?? null) : null;
-    });
-  };
-  const abandonOldSyncs = async (opened: PartitionState) => {
-    const work = createWork(opened, deps, check, mustBeOurs);
-    await abandonOld(work, work.nowMs(), opened.position);
-    await work.write(opened.position);
-  };
-  const next = (): Promise<void> | null => {
-    if (isDraining) return null;
-    if (state === null) return open();
-    const taken = waiting.shift();
-    if (taken !== undefined) return apply(state, taken);
-    if (isCheckDue) {
-      isCheckDue = false;
-      return abandonOldSyncs(state);
-    }
-    if (state.takeErased()) deps.erased();
+    if (state.takeErased()) this.#deps.store.erased();
     return null;
-  };
-  const working = serialRunner(next, (thrown) => {
-    if (!(thrown instanceof Interrupted) && !isDraining) deps.fail(thrown);
-  });
-  working.wake();
-  return {
-    take: (records) => {
-      lastTakenAtMs = deps.nowMs();
-      waiting.push({ topicId: deps.topicId(), records });
-      working.wake();
-    },
-    checkOpenSyncs: () => {
-      if (state === null || deps.nowMs() - lastTakenAtMs < IDLE_MS) return;
-      isCheckDue = true;
-      working.wake();
-    },
-    drain: async () => {
-      isDraining = true;
-      waiting.length = 0;
-      await working.ended();
-      state = null;
-      await deps.close();
-    },
-    state: () => state,
-  };
+  }
+
+  async #open(): Promise<void> {
+    const opened = await this.#deps.open(this.#ownership);
+    this.#ownership.check();
+    // This must happen before any record is finished.
+    this.#deps.assigned.hold(opened.firstOpen());
+    this.#state = opened;
+  }
+
+  async #apply(state: PartitionState, { topicId, records }: Taken): Promise<void> {
+    const work = createWork(state, this.#deps, this.#ownership);
+    if (topicId !== this.#settled) {
+      await settle(work, this.#deps, topicId);
+      this.#settled = topicId;
+    }
+    const waiting = this.#waiting;
+    await applyAll(work, this.#deps, records, () =>
+      waiting[0]?.topicId === topicId ? (waiting.shift()?.records ?? null) : null,
+    );
+  }
+
+  async #abandonOldSyncs(state: PartitionState): Promise<void> {
+    const work = createWork(state, this.#deps, this.#ownership);
+    await abandonOld(work, work.nowMs(), state.position);
+    await work.write(state.position);
+  }
 }
 
-function createWork(
-  state: PartitionState,
-  deps: PartitionDeps,
-  check: () => void,
-  mustBeOurs: () => Promise<void>,
-): Work {
+function createWork(state: PartitionState, deps: PartitionDeps, ownership: Ownership): Work {
   const gathering = new Gathering();
   const write = async (position: number) => {
-    check();
+    ownership.check();
     const workedOn = Math.min(position, gathering.from ?? position);
-    await writeStep({ ...deps, state, mustBeOurs }, workedOn);
-    deps.hold(state.firstOpen());
+    await writeStep({ ...deps, state, mustBeOurs: ownership.mustBeOurs }, workedOn);
+    deps.assigned.hold(state.firstOpen());
   };
   return {
     ...deps,
@@ -174,7 +178,7 @@ function createWork(
     breathe: async (position) => {
       if (state.pendingSize >= STEP_SIZE) await write(position);
       else await deps.otherWork();
-      check();
+      ownership.check();
     },
   };
 }
@@ -204,7 +208,7 @@ async function applyAll(
   const written = async (position: number) => {
     await arriveGathered(byNow);
     await work.write(position);
-    for (const { offset } of done) deps.finish(offset - base);
+    for (const { offset } of done) deps.assigned.finish(offset - base);
     deps.events.applied(done.length);
     done = [];
   };

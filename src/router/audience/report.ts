@@ -70,7 +70,7 @@ export function restoreProblems(
 ): readonly string[] {
   return [...works].flatMap(([partition, work]) => {
     const { offset, end } = reading.get(partition) ?? { offset: 0, end: 0 };
-    if (work.state() !== null || end === 0) return [];
+    if (work.state !== null || end === 0) return [];
     const percent = Math.floor((100 * offset) / end);
     return [
       `the state store of partition ${partition} is being restored from ${topic} (${percent} % of ${end} records have been read); the partition's syncs wait until the restore is complete`,
@@ -93,7 +93,7 @@ export function audiencesOf(
   works: ReadonlyMap<number, Pick<PartitionWork, "state">>,
 ): readonly AudienceStatus[] {
   return [...works.values()].flatMap((work) =>
-    [...(work.state()?.audiences() ?? [])].map((audience) => ({
+    [...(work.state?.audiences() ?? [])].map((audience) => ({
       id: audience.id,
       awaitingApproval: approvalOf(audience),
     })),
@@ -118,7 +118,7 @@ export function watchAudiences(
     const sums = { members: 0, open: 0, awaitingApproval: 0 };
     let isKnown = true;
     for (const work of works.values()) {
-      const state = work.state();
+      const state = work.state;
       isKnown &&= state !== null;
       for (const audience of state?.audiences() ?? []) {
         sums.members += state?.counts(audience.first).members ?? 0;

@@ -33,41 +33,16 @@
  * the next owner has written.
  */
 
-import { randomUUID } from "node:crypto";
-import { setImmediate as otherWork } from "node:timers/promises";
 import type { Clock } from "../../base/runtime/clock.ts";
 import type { OnCorruptBatch } from "../../domain/corrupt-batch.ts";
 import { storeErrorOf } from "../../domain/store-error.ts";
 import type { GroupNames, TopicNames } from "../../domain/topics.ts";
-import { type AssignedPartition, type PartitionHandler, partitionOfKey } from "../../kafka/port.ts";
-import { type Fail, startConsuming } from "../stage/consuming-stage.ts";
-import { deadLetterWriter } from "../stage/dead-letter-writer.ts";
-import type { RunningStage, StageDeps } from "../stage/running-stage.ts";
-import { type TopicReader, topicReader } from "../stage/topic-reader.ts";
-import { watchedWriter } from "../stage/watched-writer.ts";
-import { type AudienceConfiguration, settingsOf } from "./audience-settings.ts";
-import { type OpenDeps, openPartition } from "./open-partition.ts";
-import { type PartitionWork, workOnPartition } from "./partition-work.ts";
-import type { Registry, Writer } from "./ports.ts";
-import { createRegistry } from "./registry.ts";
-import {
-  approvalProblems,
-  audienceEvents,
-  audiencesOf,
-  type Reading,
-  restoreProblems,
-  watchAudiences,
-} from "./report.ts";
-import { FailedStores, type OwnedStore, ownStore, type Stores } from "./store/owned-store.ts";
-
-export interface AudienceDeps extends StageDeps {
-  readonly stores: Stores;
-  /**
-   * For each partition, the limit of memory for users who join in open syncs, as a number of pieces
-   * (`seen-members.ts`).
-   */
-  readonly arrivalPieces?: number;
-}
+import { startConsuming } from "../stage/consuming-stage.ts";
+import type { RunningStage } from "../stage/running-stage.ts";
+import type { AudienceConfiguration } from "./audience-settings.ts";
+import { type AudienceDeps, OwnedPartitions } from "./owned-partitions.ts";
+import type { PartitionWork } from "./partition-work.ts";
+import { audiencesOf, watchAudiences } from "./report.ts";
 
 export interface AudienceConfig extends AudienceConfiguration {
   readonly topics: TopicNames;
@@ -79,9 +54,7 @@ export interface AudienceConfig extends AudienceConfiguration {
   readonly drainLimitMs: number;
 }
 
-const stage = "audience";
 const PARTITION_RECORDS_MAX = 1_000;
-const PROGRESS_EVERY_MS = 5_000;
 const CHECK_EVERY_MS = 60_000;
 
 /** Starts the consumer of `audience-syncs`. The topics must exist. */
@@ -89,7 +62,7 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
   const { clock, metrics } = deps;
   const { topics, groups, maxBytes, drainLimitMs } = config;
   const stopping = new AbortController();
-  const owned = ownedPartitions(deps, config, stopping.signal);
+  const owned = new OwnedPartitions(deps, config, stopping.signal);
   const isOurs = (partition: number) =>
     owned.works.has(partition) || running.consumers.some((one) => !one.vitals().isAssigned);
   const failures = () => owned.failed.texts(isOurs);
@@ -117,7 +90,7 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
       const hasStopped = running.consumers.some((consumer) => consumer.healthProblem() !== null);
       return [...(hasStopped ? [] : failures()), ...owned.healthProblems()];
     },
-    update: owned.update,
+    update: (configuration) => owned.update(configuration),
     close: async () => {
       stopping.abort();
       await Promise.all([owned.closed(), checking]);
@@ -125,152 +98,6 @@ export function startAudience(deps: AudienceDeps, config: AudienceConfig): Promi
     },
   });
   return Promise.resolve({ ...running, audiences: () => audiencesOf(owned.works) });
-}
-
-/** Creates the owned partitions, each with its store, and the objects that they share. */
-function ownedPartitions(deps: AudienceDeps, config: AudienceConfig, stopping: AbortSignal) {
-  const { kafka, clock, metrics } = deps;
-  const { topics } = config;
-  const recordsOut = metrics.recordsOut.bind({ stage: "audience" });
-  const writer = watchedWriter(deps.producer, clock, (records) => recordsOut.inc(records));
-  const deadLetters = deadLetterWriter(deps, "audience", topics.deadLetters);
-  const reader = topicReader(kafka, clock, stopping);
-  const works = new Map<number, PartitionWork>();
-  const reading = new Map<number, Reading>();
-  let settings = settingsOf(config);
-  /** Stores of revoked partitions that are still being closed. */
-  const closing = new Map<number, Promise<void>>();
-  const failed = new FailedStores();
-  const shared = {
-    writer,
-    deadLetterWriter: deadLetters,
-    registry: registryOn(topics, writer, reader),
-    settingsNow: () => settings,
-    events: audienceEvents(deps),
-    callsTopic: topics.calls,
-    nowMs: () => clock.nowMs(),
-    otherWork: () => otherWork(),
-  };
-  const own = (assigned: AssignedPartition, fail: Fail): PartitionHandler => {
-    const { partition } = assigned;
-    const former = {
-      closed: closing.get(partition) ?? Promise.resolve(),
-      corruption: failed.corruptionOf(partition),
-    };
-    const store = ownStore(deps, partition, former, stopping);
-    const work = workOnPartition({
-      ...shared,
-      fail: failed.noting(partition, fail),
-      partition,
-      open: (check, mustBeOurs) =>
-        openPartition({
-          ...opening(deps, topics, partition, store, reader, check),
-          mustBeOurs,
-          onProgress: progress(deps, partition, reading),
-        }),
-      opened: () => failed.opened(partition),
-      close: store.close,
-      erased: store.erased,
-      finish: (offset) => assigned.finish(offset),
-      hold: (offset) => assigned.hold(offset),
-      topicId: () => assigned.topicId(),
-      topicEnd: () => reader.end(topics.audienceSyncs, partition),
-      isOurs: () => assigned.isOurs(),
-    });
-    works.set(partition, {
-      ...work,
-      checkOpenSyncs: () => {
-        work.checkOpenSyncs();
-        store.compactWhenDue();
-      },
-    });
-    return {
-      take: work.take,
-      drain: () => {
-        const drained = work.drain();
-        closing.set(partition, drained);
-        works.delete(partition);
-        reading.delete(partition);
-        return drained;
-      },
-    };
-  };
-  return {
-    works,
-    failed,
-    own,
-    update: (configuration: AudienceConfiguration) => {
-      settings = settingsOf(configuration);
-    },
-    closed: () => Promise.all(closing.values()),
-    healthProblems: () => [
-      ...writer.healthProblems(),
-      ...deadLetters.healthProblems(),
-      ...reader.healthProblems(),
-      ...restoreProblems(works, reading, topics.audienceMembers),
-      ...approvalProblems(audiencesOf(works)),
-    ],
-  };
-}
-
-function registryOn(topics: TopicNames, writer: Writer, reader: TopicReader): Registry {
-  const topic = topics.audiences;
-  return createRegistry({
-    topic,
-    writer,
-    partitionOf: async (id) =>
-      partitionOfKey(Buffer.from(id), await reader.partitions(topics.audienceSyncs)),
-    end: () => reader.end(topic, 0),
-    read: (from, to) => reader.read(topic, 0, from, to),
-  });
-}
-
-function opening(
-  deps: AudienceDeps,
-  topics: TopicNames,
-  partition: number,
-  store: OwnedStore,
-  reader: TopicReader,
-  check: () => void,
-): Omit<OpenDeps, "mustBeOurs" | "onProgress"> {
-  const { producer, log, metrics, clock } = deps;
-  const topic = topics.audienceMembers;
-  return {
-    at: { topic, partition },
-    ...(deps.arrivalPieces === undefined ? {} : { arrivalPieces: deps.arrivalPieces }),
-    openStore: () => store.open(check),
-    removeStore: store.remove,
-    changelogEnd: () => reader.end(topic, partition),
-    readChangelog: (from, to) => reader.read(topic, partition, from, to),
-    sign: async (key, identity) => {
-      const record = { topic, partition, key: Buffer.from(key), headers: [] };
-      await producer.send([{ ...record, value: Buffer.from(identity) }]);
-    },
-    newIdentity: randomUUID,
-    nowMs: () => clock.nowMs(),
-    onMatch: (found) => {
-      metrics.audienceStores.bind({ state: found }).inc();
-      const isRebuilt = found !== "current" && found !== "behind";
-      if (isRebuilt && found !== "missing")
-        log.warn({ stage, partition, storeState: found }, "audience.store.rebuilding");
-      else log.info({ stage, partition, storeState: found }, "audience.store.opened");
-    },
-    check,
-  };
-}
-
-function progress(
-  { log, clock }: AudienceDeps,
-  partition: number,
-  reading: Map<number, Reading>,
-): OpenDeps["onProgress"] {
-  let loggedAtMs = clock.nowMs();
-  return (offset, end) => {
-    reading.set(partition, { offset, end });
-    if (clock.nowMs() - loggedAtMs < PROGRESS_EVERY_MS) return;
-    loggedAtMs = clock.nowMs();
-    log.info({ stage, partition, offset, end }, "audience.store.restoring");
-  };
 }
 
 /**
@@ -284,6 +111,6 @@ async function checkOpenSyncsRegularly(
 ): Promise<void> {
   while (!signal.aborted) {
     await clock.sleep(CHECK_EVERY_MS, signal).catch(() => undefined);
-    for (const work of works.values()) work.checkOpenSyncs();
+    for (const work of works.values()) work.checkRegularly();
   }
 }

@@ -19,24 +19,26 @@ function world(early: readonly string[], late: readonly string[]) {
   const signed: string[] = [];
   const deps: OpenDeps = {
     at: { topic: "changelog", partition: 0 },
-    openStore: () => Promise.resolve(store.isOpen ? store : store.reopen()),
-    removeStore: () => Promise.resolve(),
-    changelogEnd: () => Promise.resolve(log.length),
-    readChangelog: async function* (from, to) {
-      yield log.slice(from, to);
-      for (const key of waiting.splice(0)) append(key);
+    store: {
+      open: () => Promise.resolve(store.isOpen ? store : store.reopen()),
+      remove: () => Promise.resolve(),
     },
-    sign: (key) => {
-      append(key);
-      signed.push(key);
-      return Promise.resolve();
+    changelog: {
+      end: () => Promise.resolve(log.length),
+      read: async function* (from, to) {
+        yield log.slice(from, to);
+        for (const key of waiting.splice(0)) append(key);
+      },
+      sign: (key) => {
+        append(key);
+        signed.push(key);
+        return Promise.resolve();
+      },
     },
+    ownership: { check: () => undefined, mustBeOurs: () => Promise.resolve() },
+    events: { progressed: () => undefined, matched: () => undefined },
     newIdentity: () => "me",
     nowMs: () => 0,
-    onProgress: () => undefined,
-    onMatch: () => undefined,
-    check: () => undefined,
-    mustBeOurs: () => Promise.resolve(),
   };
   return { deps, signed };
 }
@@ -54,6 +56,7 @@ test("what is written to the changelog while it is read is read as well", async 
 test("a partition that has gone to somebody else meanwhile is not signed", async () => {
   const { deps, signed } = world([member("u1")], []);
   const mustBeOurs = () => Promise.reject(new Error("gone"));
-  await expect(openPartition({ ...deps, mustBeOurs })).rejects.toThrow("gone");
+  const ownership = { ...deps.ownership, mustBeOurs };
+  await expect(openPartition({ ...deps, ownership })).rejects.toThrow("gone");
   expect(signed).toEqual([]);
 });

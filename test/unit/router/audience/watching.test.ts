@@ -129,10 +129,10 @@ test("a store that knows more than the changelog is thrown away", async () => {
 test("while a store is built its counts are absent, and a sentence says how far it is", async () => {
   const metrics = createMetrics();
   const state = { audiences: () => [] } as unknown as PartitionState;
-  let opened: PartitionState | null = null;
+  const fifth: { state: PartitionState | null } = { state: null };
   const works = new Map([
-    [2, { state: () => state }],
-    [5, { state: () => opened }],
+    [2, { state }],
+    [5, fifth],
   ]);
   const reading = new Map([
     [2, { offset: 7, end: 7 }],
@@ -144,7 +144,7 @@ test("while a store is built its counts are absent, and a sentence says how far 
   expect(healthProblems()).toEqual([
     "the state store of partition 5 is being restored from switchyard.audience-members (24 % of 1000200 records have been read); the partition's syncs wait until the restore is complete",
   ]);
-  opened = state;
+  fifth.state = state;
   expect(healthProblems()).toEqual([]);
   expect(await metrics.text()).toContain("switchyard_audience_members 0\n");
 });
@@ -162,9 +162,9 @@ test("audiences of open stores are reported, with the sync that awaits approval"
     { id: "b", awaitingApproval: null },
   ];
   const open = { audiences: () => audiences } as unknown as PartitionState;
-  const works = new Map([
-    [0, { state: () => open }],
-    [1, { state: () => null }],
+  const works = new Map<number, { state: PartitionState | null }>([
+    [0, { state: open }],
+    [1, { state: null }],
   ]);
   expect(audiencesOf(works)).toEqual([
     { id: "a", awaitingApproval: { syncId: "s4", removals: 9, sinceMs: 5 } },
