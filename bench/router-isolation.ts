@@ -1,5 +1,5 @@
 /**
- * `bench router-isolation`: the scenario that RudderStack publishes for its router (`docs/benchmarks.md`
+ * `bench router-isolation`: the scenario that RudderStack publishes for its router (`bench/RESULTS.md`
  * cites it), with Switchyard's deliver stage: 200,000 deliveries are waiting, in equal parts for N webhook destinations
  * of one receiver, and a process starts. The time from the first to the last attempt is measured.
  *

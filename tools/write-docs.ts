@@ -3,7 +3,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { results } from "../bench/results.ts";
 import { configurationSchemaText } from "../src/config/json-schema.ts";
 import { renderDashboard } from "./dashboard/render.ts";
 import { renderChartSchema, renderChartSecrets } from "./docs/chart-config.ts";
@@ -12,7 +11,7 @@ import { renderCommands } from "./docs/commands.ts";
 import { renderConfiguration } from "./docs/configuration.ts";
 import { renderLogs } from "./docs/logs.ts";
 import { renderMetrics } from "./docs/metrics.ts";
-import { pageWith, readPage } from "./docs/page.ts";
+import { readPage } from "./docs/page.ts";
 import { renderConnect } from "./docs/rights.ts";
 import { renderSchemas } from "./docs/schemas.ts";
 import { renderSizing } from "./docs/sizing.ts";
@@ -35,7 +34,6 @@ export const PAGES: readonly Page[] = [
   { path: "docs/topics.md", render: renderTopics },
   { path: "docs/connect.md", render: renderConnect },
   { path: "docs/sizing.md", render: renderSizing },
-  { path: "docs/benchmarks.md", render: renderBenchmarks },
   {
     // A copy for users who do not use Helm.
     path: "deploy/prometheus/rules.yaml",
@@ -50,15 +48,6 @@ export const PAGES: readonly Page[] = [
   { path: "deploy/helm/switchyard/values.schema.json", render: renderChartSchema },
   { path: "deploy/helm/switchyard/files/secrets.json", render: renderChartSecrets },
 ];
-
-/** The parts of `bench/RESULTS.md` that people cite. */
-function renderBenchmarks(): string {
-  const parts = ["router-isolation", "cluster", "peers"].map((name) => {
-    const missing = `These figures have not been measured yet: \`npm run bench -- ${name} --write\`.`;
-    return [name, results().get(name) ?? missing];
-  });
-  return pageWith("docs/benchmarks.md", Object.fromEntries(parts));
-}
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   for (const { path, render } of PAGES) {

@@ -7,7 +7,7 @@
  *   outage    one destination, 300 records per second; for 8 s, requests get the response 503
  *   crash     one destination with a backlog; the process is killed in the middle and restarted
  *
- * Each case has separate topics and groups. `docs/benchmarks.md` explains the figures.
+ * Each case has separate topics and groups. `bench/RESULTS.md` explains the figures.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";

@@ -168,30 +168,33 @@ const consoleSettings = section(
 );
 
 const tracingSettings = optionalSection(
-  section("OpenTelemetry traces. See [Traces](traces.md). If not set, no traces are exported.", {
-    url: required(
-      webUrl("a complete http or https URL"),
-      "URL to which spans are posted in OTLP (protobuf over HTTP), such as " +
-        "`http://collector:4318/v1/traces`.",
-    ),
-    headers: setting(staticHeaders, {}, "Headers of these requests, such as an API key."),
-    sampleRatio: setting(
-      text<number>("a share such as 1%", testShare),
-      "1%",
-      "Share of traces to keep, among those that start in Switchyard.",
-    ),
-    parentBased: setting(
-      flag(),
-      false,
-      "If `true`, the header `traceparent` of calls over HTTP decides whether a trace is kept. " +
-        "Do not use `true` on a public port.",
-    ),
-    serviceName: setting(
-      textLike("a name", /^\S.*$/),
-      "switchyard",
-      "Name of the service. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` take precedence.",
-    ),
-  }),
+  section(
+    "OpenTelemetry traces. See [Traces](monitor.md#traces). If not set, no traces are exported.",
+    {
+      url: required(
+        webUrl("a complete http or https URL"),
+        "URL to which spans are posted in OTLP (protobuf over HTTP), such as " +
+          "`http://collector:4318/v1/traces`.",
+      ),
+      headers: setting(staticHeaders, {}, "Headers of these requests, such as an API key."),
+      sampleRatio: setting(
+        text<number>("a share such as 1%", testShare),
+        "1%",
+        "Share of traces to keep, among those that start in Switchyard.",
+      ),
+      parentBased: setting(
+        flag(),
+        false,
+        "If `true`, the header `traceparent` of calls over HTTP decides whether a trace is kept. " +
+          "Do not use `true` on a public port.",
+      ),
+      serviceName: setting(
+        textLike("a name", /^\S.*$/),
+        "switchyard",
+        "Name of the service. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` take precedence.",
+      ),
+    },
+  ),
   false,
 );
 

@@ -1,6 +1,6 @@
 /**
  * Decides what is written instead of a record whose topic is not writable
- * (docs/isolation.md#a-topic-that-is-not-writable).
+ * (docs/guarantees.md#a-topic-that-is-not-writable).
  *
  *   the record's topic                            what is written instead
  *   does not belong to a destination              the same record, once the topic is writable

@@ -1,6 +1,6 @@
 /**
  * `npm run test:scenarios`: runs Kafka's consumer scenarios with four clients on three local brokers, and prints the
- * table of `docs/proofs.md`. The exit status is 1 if our consumer broke a law.
+ * table of `docs/contributing/proofs.md`. The exit status is 1 if our consumer broke a law.
  *
  *   npm run test:scenarios -- --clients Switchyard,Java --scenarios "broker failure"
  */

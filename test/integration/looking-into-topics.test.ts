@@ -1,4 +1,4 @@
-// The commands in docs/looking-into-topics.md, run with Kafka's own tools on a real Kafka.
+// The commands in docs/topics.md#inspect-topics, run with Kafka's own tools on a real Kafka.
 
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -20,7 +20,7 @@ import { consumeWith, createTopics, testKafka } from "../support/worlds/test-kaf
 const run = promisify(execFile);
 const BROKERS = process.env.SWITCHYARD_KAFKA_BROKERS ?? "";
 const PREFIX = uniquePrefix("looking");
-const BLOCKS = fencedBlocks(readFileSync(join(ROOT, "docs/looking-into-topics.md"), "utf8"));
+const BLOCKS = fencedBlocks(readFileSync(join(ROOT, "docs/topics.md"), "utf8"));
 const COMMANDS = BLOCKS.filter(({ language }) => language === "sh").map(({ text }) => text);
 /** The classes that the image's scripts start. */
 const TOOLS = {

@@ -1,4 +1,4 @@
-// The procedures in docs/move-cluster.md, with two programs on two clusters: the old cluster is drained, or mirrored
+// The procedures in docs/upgrading.md#move-to-another-cluster, with two programs on two clusters: the old cluster is drained, or mirrored
 // with the groups' offsets, like MirrorMaker 2 does.
 
 import { execFile } from "node:child_process";

@@ -1,4 +1,4 @@
-// docs/procedures.md, executed from its first block to its last, unchanged. Only the ports, the brokers and the prefix
+// docs/change-configuration.md#procedures, executed from its first block to its last, unchanged. Only the ports, the brokers and the prefix
 // of topics are those of the test.
 
 import { expect, test } from "vitest";
@@ -8,7 +8,13 @@ import { checkoutCopy } from "../support/worlds/checkout-copy.ts";
 import { blocksOf, PageReader } from "../support/worlds/page-reader.ts";
 
 test("each procedure works as documented", { timeout: 300_000 }, async () => {
-  const blocks = await blocksOf("docs/procedures.md", ["3000", "8080", "9464", "9465", "9466"]);
+  const blocks = await blocksOf("docs/change-configuration.md", [
+    "3000",
+    "8080",
+    "9464",
+    "9465",
+    "9466",
+  ]);
   await using copy = checkoutCopy({
     PATH: `./path:${process.env.PATH}`,
     SWITCHYARD_CONFIG: "switchyard.yaml",

@@ -1,5 +1,5 @@
 // After an endpoint has sent a status, no fault in the rest of its response causes a retry
-// (docs/requests.md#malformed-responses). Tested over plaintext connections and TLS, in one piece and in many pieces.
+// (docs/retries.md#malformed-responses). Tested over plaintext connections and TLS, in one piece and in many pieces.
 
 import { once } from "node:events";
 import type { AddressInfo, Socket } from "node:net";

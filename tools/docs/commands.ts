@@ -1,8 +1,10 @@
 /**
  * `docs/commands.md`: the help of the commands. Their JSON is described by hand, and a missing description is an error.
+ * What the page says once for all commands is omitted from their help: options that have the same text everywhere, `--json`, the
+ * list of subcommands, which have sections of their own, and exit status 2.
  */
 
-import type { Command } from "commander";
+import type { Command, Option } from "commander";
 import { processShell } from "../../src/operator/connect/shell.ts";
 import { COMMANDS } from "../../src/program/cli/command-table.ts";
 import { pageWith } from "./page.ts";
@@ -11,6 +13,12 @@ const PAGE = "docs/commands.md";
 
 /** Width of the help in characters. */
 const WIDTH = 100;
+
+/** Options that the page describes once. The help of a command that has them lists their names. */
+const COMMON = new Set(["--config", "--kafka-timeout", "--json"]);
+/** The demo has a configuration of its own. */
+const OWN_DEFAULT = "the demo's own";
+const USAGE_STATUS = /[;,] 2 if the usage(?: or (?:the )?configuration)? is\s+invalid\./;
 
 interface Described {
   readonly path: string;
@@ -49,13 +57,16 @@ function section({ path, command }: Described): string {
   return `${level} ${path}\n\n\`\`\`text\n${helpOf(command, path).trimEnd()}\n\`\`\`\n`;
 }
 
-/** Returns the output of \`--help\`, independent of the terminal. */
+/** Returns the output of `--help`, independent of the terminal, without what the page says once. */
 function helpOf(command: Command, path: string): string {
   let text = "";
   command
     .configureHelp({
       helpWidth: WIDTH,
       commandUsage: () => `switchyard ${path} ${command.usage()}`,
+      visibleOptions: ({ options }) =>
+        options.filter((option) => !option.hidden && !isCommon(option)),
+      visibleCommands: () => [],
     })
     .configureOutput({
       writeOut: (part) => {
@@ -65,7 +76,13 @@ function helpOf(command: Command, path: string): string {
       getOutHasColors: () => false,
     })
     .outputHelp();
-  return text;
+  const common = command.options.filter(isCommon).map(({ long }) => long);
+  const more = common.length === 0 ? "" : `\nCommon options: ${common.join(", ")}`;
+  return text.replace(USAGE_STATUS, ".").replace(/^Usage: .*$/m, (usage) => usage + more);
+}
+
+function isCommon({ long, defaultValueDescription }: Option): boolean {
+  return COMMON.has(long ?? "") && defaultValueDescription !== OWN_DEFAULT;
 }
 
 function assertSame(found: readonly string[], described: readonly string[]): void {

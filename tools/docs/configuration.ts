@@ -1,9 +1,11 @@
-/** `docs/configuration.md`: the example, and tables from the declarations of the settings. */
+/** `docs/configuration.md`: tables from the declarations of the settings. */
 
 import type { Unit } from "../../src/base/settings/decoder.ts";
 import type { Node, Section, Setting } from "../../src/base/settings/setting.ts";
 import { SETTINGS } from "../../src/config/settings.ts";
-import { pageWith, readPage } from "./page.ts";
+import { pageWith } from "./page.ts";
+
+const REQUIRED = "required";
 
 export function renderConfiguration(): string {
   const { fields } = SETTINGS;
@@ -14,7 +16,6 @@ export function renderConfiguration(): string {
     return repeatedChapter(node, key, sections.slice(0, at)) ?? chapter(node, key);
   });
   return pageWith("docs/configuration.md", {
-    example: `\`\`\`yaml\n${readPage("examples/switchyard.yaml").trim()}\n\`\`\``,
     settings: [tableOf(rowsOf(single, [])), ...chapters].join("\n\n"),
   });
 }
@@ -23,7 +24,11 @@ function chapter(node: Node, key: string): string {
   const heading = `## \`${key}\``;
   if (node.kind === "list") return `${heading}\n\n${node.doc}\n\n${listTables(node.item)}`;
   if (node.kind !== "section") return "";
-  return `${heading}\n\n${node.doc}\n\n${tableOf(rowsOf(node.fields, []))}`;
+  return `${heading}\n\n${node.doc}\n\n${tableOf(sectionRows(node, key))}`;
+}
+
+function sectionRows(node: Section<unknown>, key: string): readonly string[] {
+  return rowsOf(node.fields, [], node.isOptional ? requiredWith([key]) : REQUIRED);
 }
 
 /** Returns a reference to an earlier chapter that has the same rows, or null. */
@@ -54,7 +59,7 @@ function listTables(item: Node): string {
   if (item.kind === "section") return tableOf(rowsOf(item.fields, []));
   if (item.kind !== "variants") return "";
   const variants = Object.entries(item.sections).map(([name, section]) => {
-    const tag = row([item.tag], [`\`${name}\``, "required", section.doc]);
+    const tag = row([item.tag], [`\`${name}\``, REQUIRED, section.doc]);
     return { name, rows: [tag, ...rowsOf(section.fields, [])] };
   });
   const isCommon = (each: string) => variants.every(({ rows }) => rows.includes(each));
@@ -75,7 +80,11 @@ function insideTables(item: Extract<Node, { kind: "variants" }>): readonly strin
   const heading = `### ${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
   const rows = having.flatMap(([key, node]) => {
     if (node.kind !== "setting" || node.inside === undefined) return [];
-    return node.inside.flatMap(({ isList, fields }) => rowsOf(fields, [isList ? `${key}[]` : key]));
+    return node.inside.flatMap(({ isList, fields }) =>
+      isList
+        ? rowsOf(fields, [`${key}[]`])
+        : rowsOf(fields, [key], `required if \`${key}\` is a map`),
+    );
   });
   return [`${heading}\n\n${tableOf(rows)}`];
 }
@@ -84,17 +93,23 @@ function tableOf(rows: readonly string[]): string {
   return ["| Setting | Value | Default | Meaning |", "|---|---|---|---|", ...rows].join("\n");
 }
 
-function rowsOf(fields: Section<unknown>["fields"], below: readonly string[]): readonly string[] {
+/** @param need what the default of a setting says that is required with all others of its section. */
+function rowsOf(
+  fields: Section<unknown>["fields"],
+  below: readonly string[],
+  need = REQUIRED,
+): readonly string[] {
   return Object.entries(fields).flatMap(([key, node]) => {
     const name = [...below, key];
-    if (node.kind === "setting") return [row(name, [...valueAndDefault(node), node.doc])];
+    if (node.kind === "setting") return [row(name, [...valueAndDefault(node, need), node.doc])];
     if (node.kind === "section") {
       const value = node.takesFlag ? "boolean or map" : "map";
-      return [row(name, [value, "", node.doc]), ...rowsOf(node.fields, name)];
+      const inside = node.isOptional ? requiredWith([name.join(".")]) : need;
+      return [row(name, [value, "", node.doc]), ...rowsOf(node.fields, name, inside)];
     }
     if (node.kind === "list") {
       const { min, max } = node.length;
-      const head = row(name, [`list of ${min} to ${max} maps`, "required", node.doc]);
+      const head = row(name, [`list of ${min} to ${max} maps`, REQUIRED, node.doc]);
       const item = node.item.kind === "section" ? node.item.fields : {};
       return [head, ...rowsOf(item, [...below, `${key}[]`])];
     }
@@ -106,11 +121,25 @@ function variantRows(
   node: Extract<Node, { kind: "variants" }>,
   name: readonly string[],
 ): readonly string[] {
-  const choices = Object.keys(node.sections).join(", ");
-  const tag = row([...name, node.tag], [choices, "required", node.tagDoc]);
-  const rows = Object.values(node.sections).flatMap(({ fields }) => rowsOf(fields, name));
+  const variants = Object.entries(node.sections);
+  const tag = row(
+    [...name, node.tag],
+    [variants.map(([key]) => key).join(", "), requiredWith([name.join(".")]), node.tagDoc],
+  );
+  const rows = variants.flatMap(([, { fields }]) =>
+    Object.entries(fields).flatMap(([key, field]) => {
+      const having = variants.filter(([, section]) => key in section.fields).map(([each]) => each);
+      return rowsOf({ [key]: field }, name, requiredWith(having));
+    }),
+  );
   // Variants share fields.
   return [tag, ...new Set(rows)];
+}
+
+function requiredWith(names: readonly string[]): string {
+  const quoted = names.map((name) => `\`${name}\``);
+  const last = quoted.at(-1);
+  return `required with ${quoted.length > 1 ? `${quoted.slice(0, -1).join(", ")} or ${last}` : last}`;
 }
 
 /** What problems spell out, and the page explains once, under "Values". */
@@ -127,10 +156,10 @@ const EXPLAINED: readonly (readonly [RegExp, string])[] = [
   [/^an? /, ""],
 ];
 
-function valueAndDefault(setting: Setting<unknown, Unit>): readonly [string, string] {
+function valueAndDefault(setting: Setting<unknown, Unit>, need: string): readonly [string, string] {
   const { decoder, fallback } = setting;
   const value = EXPLAINED.reduce((text, [from, to]) => text.replace(from, to), decoder.expected);
-  if (fallback === undefined) return [value, "required"];
+  if (fallback === undefined) return [value, need];
   return [value, fallback === null ? "" : `\`${JSON.stringify(fallback)}\``];
 }
 

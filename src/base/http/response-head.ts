@@ -18,7 +18,7 @@
  *
  * If the status of a final response was read here, it counts even if reading the body fails, for example because a
  * chunk has no size, bytes are missing, or the deadline expires. In each of these cases, the connection is closed
- * (docs/requests.md#malformed-responses).
+ * (docs/retries.md#malformed-responses).
  */
 
 const BEGINNING = Buffer.from("HTTP/");

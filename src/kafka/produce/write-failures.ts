@@ -1,5 +1,5 @@
 /**
- * Tracks whether a topic, or one of its partitions, is writable (docs/isolation.md#a-topic-that-is-not-writable).
+ * Tracks whether a topic, or one of its partitions, is writable (docs/guarantees.md#a-topic-that-is-not-writable).
  *
  *   state      starts with                           records that may be returned
  *   writable   an acknowledgment; metadata that      wait for their acknowledgment

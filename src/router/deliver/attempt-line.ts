@@ -1,5 +1,5 @@
 /**
- * The log line of an attempt, `delivery.attempted` (docs/requests.md#log-lines). Endpoints are named by their IDs, positions
+ * The log line of an attempt, `delivery.attempted` (docs/retries.md#log-lines). Endpoints are named by their IDs, positions
  * and hosts, because a path may be secret. The line contains no payload and no user ID.
  *
  *   the attempt                                              level

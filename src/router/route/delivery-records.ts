@@ -7,7 +7,7 @@
  *   value            the bytes as they were received; the JSON of a value with a schema
  *                    (docs/decisions/0020-route-writes-json.md); new bytes if the destination's rules change the call
  *   shared headers   the producer's headers except `switchyard-*` and, if the value is written as JSON, the header of
- *                    the schema; the headers of the trace, if it is sampled (docs/traces.md); then message ID, source,
+ *                    the schema; the headers of the trace, if it is sampled (docs/monitor.md#traces); then message ID, source,
  *                    timestamp and time of receipt. All records share one array, so that it is encoded once
  *   headers          the destination
  *

@@ -16,7 +16,7 @@
  * for the writes in progress, commits and leaves the group, so nothing is repeated. The next batch is routed while
  * earlier ones wait for acknowledgment, bounded by the consumer's limits; the order of calls with the same key still
  * holds, because a partition's batches are sent in order and the producer keeps that order. Only rerouted deliveries
- * can be overtaken (docs/isolation.md#order-after-a-reroute).
+ * can be overtaken (docs/guarantees.md#order-after-a-reroute).
  *
  * A reload replaces sources, destinations and rules together. A batch is routed by the configuration that is in
  * effect when its routing starts. If the batch is read again after a crash, the configuration of that later time

@@ -1,5 +1,5 @@
 /**
- * Keeps a consumer running by restarting it when it crashes (docs/isolation.md#restarts).
+ * Keeps a consumer running by restarting it when it crashes (docs/guarantees.md#restarts).
  *
  *   it crashed after                  it is restarted after
  *   less than a minute                1 s, then 2 s, 4 s, ... at most 60 s

@@ -1,6 +1,6 @@
 /**
  * Writes the records of stages, and reroutes deliveries whose topic is not writable
- * (docs/isolation.md#a-topic-that-is-not-writable); `domain/reroute.ts` decides.
+ * (docs/guarantees.md#a-topic-that-is-not-writable); `domain/reroute.ts` decides.
  *
  *   step                                        if the process crashes after it
  *   1  the records are sent                     they are sent again

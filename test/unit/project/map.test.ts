@@ -67,7 +67,7 @@ test("a row that is omitted is found", () => {
 
 const PAGES = [
   ...["router/deliver", "router/audience", "operator", "kafka"].map((at) => `src/${at}/README.md`),
-  ...["debugging", "recipes", "proofs"].map((name) => `docs/${name}.md`),
+  ...["debugging", "recipes", "proofs"].map((name) => `docs/contributing/${name}.md`),
 ];
 const FILES = projectTexts().map(({ path }) => path);
 

@@ -6,13 +6,13 @@ export const KAFKA_LINES = {
   "kafka.waiting": {
     levels: ["warn"],
     meaning: "No broker was usable at startup. Connecting is retried for `kafka.startTimeout`.",
-    action: "See [connection errors](connect.md#connection-errors).",
+    action: null,
     fields: ["cause"],
   },
   "kafka.broker.unreachable": {
     levels: ["warn"],
     meaning: "A broker was unreachable, or did not respond to fetches.",
-    action: "See [Kafka is unreachable](troubleshooting.md#kafka-is-unreachable).",
+    action: null,
     fields: ["broker", "error", "since"],
   },
   "kafka.broker.reachable": {
@@ -32,7 +32,7 @@ export const KAFKA_LINES = {
   "kafka.consumer.restarting": {
     levels: ["debug", "warn"],
     meaning: "A consumer failed, and has rejoined its group or is trying to.",
-    action: "Act if it happens repeatedly.",
+    action: null,
     fields: ["group", "error", "since"],
   },
   "kafka.commit.failed": {
@@ -54,7 +54,7 @@ export const KAFKA_LINES = {
     meaning:
       "Another program was a member of one of Switchyard's consumer groups. It can take records, " +
       "which Switchyard then misses.",
-    action: "Give that program its own group. `fix` lists the members with their hosts.",
+    action: null,
     fields: ["group", "clients", "fix"],
   },
   "kafka.group.unread-topics": {
@@ -62,7 +62,7 @@ export const KAFKA_LINES = {
     meaning:
       "Other processes in the group read these topics, but nobody gets their partitions, because " +
       "this process, which leads the group, cannot see the topics.",
-    action: "Create the topics, or grant this process the permission `Describe` on them.",
+    action: null,
     fields: ["group", "topics"],
   },
   "kafka.commit.metadata-rejected": {
@@ -99,20 +99,20 @@ export const KAFKA_LINES = {
   "kafka.produce.failing": {
     levels: ["debug", "warn"],
     meaning: "Writes failed and are retried until they succeed.",
-    action: "See [Kafka is unreachable](troubleshooting.md#kafka-is-unreachable).",
+    action: null,
     fields: ["error"],
     optional: ["topic", "brokerId"],
   },
   "kafka.produce.permission-missing": {
     levels: ["warn"],
     meaning: "The brokers did not allow this process to write to a topic. Its records wait.",
-    action: "Grant the missing permission.",
+    action: null,
     fields: ["topic", "error", "hint"],
   },
   "kafka.produce.topic-missing": {
     levels: ["warn"],
     meaning: "A topic to which Switchyard writes was missing or unusable.",
-    action: "Run `switchyard topics`.",
+    action: null,
     fields: ["topic", "error", "hint"],
   },
   "kafka.produce.partition-missing": {

@@ -102,7 +102,7 @@ export const RUN_LINES = {
   "ready.partial": {
     levels: ["warn"],
     meaning: "Some consumers had not joined after 30 s. `/readyz` responds 200 anyway.",
-    action: "Read the body of `/readyz`.",
+    action: null,
     fields: ["afterMs"],
   },
   stopping: {
@@ -126,7 +126,7 @@ export const RUN_LINES = {
   "stage.failed": {
     levels: ["error"],
     meaning: "A stage failed permanently. The process ends with status 1.",
-    action: "Restart the process. If the error occurs again, report it.",
+    action: null,
     fields: ["err"],
   },
   "stage.halted": {
@@ -134,7 +134,7 @@ export const RUN_LINES = {
     meaning:
       "A partition is halted at a corrupt batch, which is read again at `retryAt`. The stage's other " +
       "partitions continue.",
-    action: "[Recover or skip the batch](troubleshooting.md#corrupt-batches).",
+    action: null,
     fields: ["stage", "destination", "error", "topic", "partition", "offset", "retryAt"],
   },
   "stage.restarting": {
@@ -142,9 +142,7 @@ export const RUN_LINES = {
     meaning:
       "A stage stopped because something that it needs failed, such as the disk of the state " +
       "store. It starts again at `retryAt`.",
-    action:
-      "See " +
-      "[SwitchyardAudienceStateStoreUnavailable](troubleshooting.md#switchyardaudiencestatestoreunavailable).",
+    action: null,
     fields: ["stage", "topics", "error", "retryAt"],
   },
   "stage.records-lost": {
@@ -159,7 +157,7 @@ export const RUN_LINES = {
     levels: ["error"],
     meaning:
       "A corrupt batch was skipped, as configured in `kafka.onCorruptBatch`. Its records are lost.",
-    action: "See [Corrupt batches](troubleshooting.md#skip-corrupt-batches-automatically).",
+    action: null,
     fields: ["stage", "topic", "partition", "firstOffset", "lastOffset", "corruption"],
   },
   "consumer.crashed": {
@@ -189,7 +187,7 @@ export const RUN_LINES = {
     levels: ["warn"],
     meaning:
       "Planned topics were missing, and `kafka.createTopics` is false. Startup waits for them.",
-    action: TOPICS_FIX,
+    action: null,
     fields: ["topics", "fix"],
   },
   "topics.created": {
@@ -213,7 +211,7 @@ export const RUN_LINES = {
   "clock.wrong": {
     levels: ["warn"],
     meaning: "The clock of the process differed from the brokers' clock by 2 s or more.",
-    action: "Correct the clock that is wrong ([Clocks](troubleshooting.md#clocks)).",
+    action: null,
     fields: ["offsetMs"],
   },
   "clock.right": {
@@ -227,7 +225,7 @@ export const RUN_LINES = {
     meaning:
       "The topic `operator-actions` keeps the producers' timestamps, so the process uses its own " +
       "clock instead of the brokers'.",
-    action: "Run `switchyard topics --apply`.",
+    action: null,
     fields: ["topic"],
   },
   "process.unannounced": {
@@ -235,7 +233,7 @@ export const RUN_LINES = {
     meaning:
       "The process could not write to the topic `operator-actions`, so its clock and its routes " +
       "are not compared with others.",
-    action: "If `error` names a clock, correct it ([Clocks](troubleshooting.md#clocks)).",
+    action: null,
     fields: ["topic", "error"],
   },
   "routes.missing": {
@@ -250,8 +248,7 @@ export const RUN_LINES = {
   "routes.missing-over": {
     levels: ["warn"],
     meaning: "The problem that `routes.missing` reported is resolved, or the process is stopping.",
-    action:
-      "Run the commands in `fix`. They send the missed calls, and repeat calls that have arrived.",
+    action: null,
     fields: ["destinations", "sources", "since", "until", "fix"],
   },
   "operator-actions.read-failed": {
@@ -278,7 +275,7 @@ export const RUN_LINES = {
   "config.invalid": {
     levels: ["error"],
     meaning: "The configuration file was invalid. The previous configuration stays in use.",
-    action: "Fix the problems.",
+    action: null,
     fields: ["cause", "problems", "since"],
   },
   "config.valid": {
@@ -296,13 +293,13 @@ export const RUN_LINES = {
   "config.needs-restart": {
     levels: ["warn"],
     meaning: "Changed settings take effect after a restart.",
-    action: "Restart the process.",
+    action: null,
     fields: ["settings"],
   },
   "config.waiting-for-topics": {
     levels: ["warn"],
     meaning: "New destinations are waiting for their topics.",
-    action: TOPICS_FIX,
+    action: null,
     fields: ["destinations", "topics", "fix"],
     optional: ["error"],
   },

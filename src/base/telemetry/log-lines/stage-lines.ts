@@ -8,7 +8,7 @@ export const STAGE_LINES = {
     meaning:
       "An attempt ended. The level is info if it was accepted, error if a request timed out or " +
       "a certificate was invalid, and otherwise warn.",
-    action: "See [Log lines](requests.md#log-lines).",
+    action: "See [Log lines](retries.md#log-lines).",
     fields: ["stage", "destination", "source", "messageId", "attempt", "decision", "requests"],
     optional: ["batchId", "batchCalls", "retryDelay", "retryInMs", "retryAt"],
   },
@@ -50,7 +50,7 @@ export const STAGE_LINES = {
   "destination.token-missing": {
     levels: ["warn"],
     meaning: "There is no token for a destination's requests, so its deliveries wait.",
-    action: "See [Authentication](authentication.md#without-a-token).",
+    action: null,
     fields: ["stage", "destination", "error", "since"],
   },
   "destination.token-obtained": {
@@ -100,7 +100,7 @@ export const STAGE_LINES = {
   "audience.sync.ended": {
     levels: ["info", "warn"],
     meaning: "A sync ended. The level is warn if its removals were not applied.",
-    action: "See [Syncs awaiting approval](audiences.md#syncs-awaiting-approval).",
+    action: null,
     fields: [
       ...(["stage", "audience", "key", "sync", "outcome"] as const),
       ...(["members", "received", "removed", "durationMs"] as const),
@@ -163,7 +163,7 @@ export const STAGE_LINES = {
   "ingest.calls-rejected": {
     levels: ["warn"],
     meaning: "Some calls in a batch were rejected, and the others accepted.",
-    action: "Ask the owner of the source to correct the calls.",
+    action: null,
     fields: ["stage", "source", "reason", "count", "error", "omittedLines"],
   },
   "ingest.internal-error": {

@@ -1,6 +1,6 @@
 /**
  * Maps the code of the error that ended a request to a cause of the missing response. Certificate errors and outages
- * have different causes (docs/requests.md#tls).
+ * have different causes (docs/retries.md#tls).
  *
  *   code                                             cause
  *   ENOTFOUND, EAI_*, EDNS*                          dns

@@ -66,7 +66,7 @@ import type { Connected, HttpConnections, RealHttp } from "./http-port.ts";
 import type { WebhookRequest } from "./request.ts";
 import type { WebhookEndpoint } from "./settings.ts";
 
-/** Maximum size of a response body (docs/requests.md#attempts). */
+/** Maximum size of a response body (docs/retries.md#attempts). */
 export const RESPONSE_BODY_MAX_BYTES = 65_536;
 /** Maximum size of a response body if the request needs the body. */
 export const READ_BODY_MAX_BYTES = 262_144;

@@ -1,5 +1,5 @@
 /**
- * Judges the result of one request (docs/retries.md#outcomes).
+ * Judges the result of one request (docs/webhooks.md#responses).
  *
  *   result                            outcome     Retry-After
  *   2xx                               accepted    -
