@@ -19,7 +19,6 @@ const audienceId = text(`a string of at most ${ID_MAX_BYTES} bytes`, (given) =>
 
 const integrations: Decoder<JsonObject> = decoder({
   expected: "a map of integration names to true, false or options",
-  unit: "",
   json: { type: "object", additionalProperties: { type: ["boolean", "object", "string"] } },
   fromText: (given) => {
     try {

@@ -1,8 +1,7 @@
 /** The section `kafka`: the connection to the cluster, and the names and sizes of topics. */
 
 import { isIPv6 } from "node:net";
-import { foundAt } from "../base/settings/config-path.ts";
-import { type Decoder, type Tested, value, wrong } from "../base/settings/decoder.ts";
+import { type Tested, value, wrong } from "../base/settings/decoder.ts";
 import { webUrl } from "../base/settings/endpoint-url.ts";
 import { tlsFilesAndName } from "../base/settings/pem.ts";
 import { HIDDEN } from "../base/settings/problem.ts";
@@ -10,6 +9,7 @@ import {
   duration,
   flag,
   listOf,
+  listOrText,
   oneOf,
   secret,
   size,
@@ -58,22 +58,11 @@ function showBroker(raw: unknown): unknown {
   return isAddress ? raw : HIDDEN;
 }
 
-const manyBrokers = listOf(broker, "addresses such as kafka-1:9092", { min: 1, max: 100 });
-
-const brokers: Decoder<readonly string[]> = {
-  ...manyBrokers,
-  expected: "a list of addresses such as kafka-1:9092, or a comma-separated string",
-  json: { anyOf: [manyBrokers.json, { type: "string" }] },
-  decode: (raw, place) => {
-    // The value is hidden, because a comma may have split a password into several entries.
-    if (JSON.stringify(raw).includes("@")) {
-      const found = foundAt(place, HIDDEN, (shown) => shown);
-      const hint = "remove the user name and password, and set kafka.sasl";
-      return place.fail({ found, expected: brokers.expected, hint });
-    }
-    return manyBrokers.decode(typeof raw === "string" ? manyBrokers.fromText(raw) : raw, place);
-  },
-};
+const brokers = listOrText(
+  listOf(broker, "addresses such as kafka-1:9092", { min: 1, max: 100 }),
+  "a list of addresses such as kafka-1:9092, or a comma-separated string",
+  "remove the user name and password, and set kafka.sasl",
+);
 
 const topicName = textLike(
   `a topic name of at most ${TOPIC_NAME_CHARACTERS_MAX} letters, digits, dots, dashes and underscores`,

@@ -1,11 +1,10 @@
 /** The section `registry`: the addresses of a schema registry, and how to authenticate to it. */
 
-import { foundAt, INVALID, type Invalid, type Place } from "../base/settings/config-path.ts";
+import { INVALID, type Invalid, type Place } from "../base/settings/config-path.ts";
 import { type Decoder, type Tested, wrong } from "../base/settings/decoder.ts";
 import { showUrl, testUrl } from "../base/settings/endpoint-url.ts";
 import { type TlsFiles, tlsFiles } from "../base/settings/pem.ts";
-import { HIDDEN } from "../base/settings/problem.ts";
-import { listOf, secret, text, textLike } from "../base/settings/scalars.ts";
+import { listOf, listOrText, secret, text, textLike } from "../base/settings/scalars.ts";
 import {
   optional,
   optionalSection,
@@ -27,21 +26,13 @@ function testRegistryUrl(given: string): Tested<string> {
 const manyUrls = listOf(url, "complete http or https URLs", { min: 1, max: URLS_MAX });
 
 const urls: Decoder<readonly string[]> = {
-  ...manyUrls,
+  ...listOrText(
+    manyUrls,
+    "a complete http or https URL, a list of URLs, or a string of URLs separated by commas",
+    "remove the user name and password, and set registry.username and registry.password",
+  ),
   show: (raw) =>
     typeof raw === "string" ? raw.split(",").map(showUrl).join() : manyUrls.show(raw),
-  expected: "a complete http or https URL, a list of URLs, or a string of URLs separated by commas",
-  json: { anyOf: [manyUrls.json, { type: "string" }] },
-  decode: (raw, place) => {
-    // The value is hidden, because a comma may have split a password into several entries.
-    if (JSON.stringify(raw).includes("@")) {
-      const found = foundAt(place, HIDDEN, (shown) => shown);
-      const hint =
-        "remove the user name and password, and set registry.username and registry.password";
-      return place.fail({ found, expected: urls.expected, hint });
-    }
-    return manyUrls.decode(typeof raw === "string" ? manyUrls.fromText(raw) : raw, place);
-  },
 };
 
 type RegistryAuthentication =
@@ -115,13 +106,12 @@ function readAuthentication(
   const [first, second] = ways;
   if (first !== undefined && second !== undefined) {
     const expected = `one way to authenticate, but ${first} is set too`;
-    return place.child(second).fail({ found: `both ${first} and ${second}`, expected, hint: null });
+    return place.child(second).fail(`both ${first} and ${second}`, expected);
   }
   if (isBasic && (username === null || password === null)) {
     const [there, missing] =
       username === null ? ["password", "username"] : ["username", "password"];
-    const expected = `a string, because ${there} is set`;
-    return place.child(missing).fail({ found: "nothing", expected, hint: null });
+    return place.child(missing).fail("nothing", `a string, because ${there} is set`);
   }
   if (username !== null && password !== null) return { kind: "basic", username, password };
   if (token !== null) return { kind: "token", token };

@@ -71,9 +71,8 @@ const operatorWebhook = section(
     const own = headers.find(([name]) => /^webhook-/i.test(name));
     if (own !== undefined) {
       const found = "a header of Standard Webhooks, which Switchyard adds to events";
-      const expected = "a header that may be added";
       const header = place.child("headers").child(own[0]);
-      return header.fail({ found, expected, hint: "remove it" });
+      return header.fail(found, "a header that may be added", "remove it");
     }
     return checkStandardSecrets({ sharedSecret, previousSharedSecret }, place) ?? values;
   },
@@ -92,11 +91,8 @@ const operatorEventsSettings = section(
   },
   (values, place) => {
     if (values.webhook === null || values.enabled) return values;
-    return place.child("enabled").fail({
-      found: "false, with a webhook",
-      expected: "true, because the webhook sends what is written to the topic",
-      hint: null,
-    });
+    const expected = "true, because the webhook sends what is written to the topic";
+    return place.child("enabled").fail("false, with a webhook", expected);
   },
 );
 
@@ -126,11 +122,10 @@ interface ConsoleAccess {
  */
 function requireToken<V extends ConsoleAccess>(values: V, place: Place): V | Invalid {
   if (LOOPBACK.test(values.host) || values.token !== null) return values;
-  return place.child("token").fail({
-    found: `no value, although the host is ${values.host}`,
-    expected: "a token, because other machines can reach the console",
-    hint: "set it from a variable or a file, or listen on 127.0.0.1",
-  });
+  const found = `no value, although the host is ${values.host}`;
+  const expected = "a token, because other machines can reach the console";
+  const hint = "set it from a variable or a file, or listen on 127.0.0.1";
+  return place.child("token").fail(found, expected, hint);
 }
 
 const consoleSettings = section(

@@ -45,5 +45,5 @@ export const sourceSettings = list(
 
 function bothKeys(place: Place): Invalid {
   const hint = "move the key from writeKey to writeKeys";
-  return place.fail({ found: "writeKey and writeKeys", expected: "only one of them", hint });
+  return place.fail("writeKey and writeKeys", "only one of them", hint);
 }

@@ -38,8 +38,8 @@ export interface Place {
   readonly origin: Origin | null;
   child(key: string | number): Place;
   readFile(path: string): FileBytes;
-  /** Reports a problem at this location. */
-  fail(problem: Omit<Problem, "path">): Invalid;
+  /** Reports a problem at this location. @param hint how to fix it, if that does not follow from `expected`. */
+  fail(found: string, expected: string, hint?: string | null): Invalid;
   /** Adds a warning about the value at this location, which stays valid. */
   warn(text: string): void;
 }
@@ -84,8 +84,8 @@ class PlaceIn implements Place {
     return this.#context.readFile(path);
   }
 
-  fail(problem: Omit<Problem, "path">): Invalid {
-    this.#context.problems.push({ path: this.path, ...problem });
+  fail(found: string, expected: string, hint: string | null = null): Invalid {
+    this.#context.problems.push({ path: this.path, found, expected, hint });
     return INVALID;
   }
 
@@ -109,7 +109,11 @@ export function shownAsWritten(written: string, show: (raw: unknown) => unknown)
  *
  * @param show returns the value as it may be shown: hidden, or without its secret part.
  */
-export function foundAt(place: Place, raw: unknown, show: (raw: unknown) => unknown): string {
+export function foundAt(
+  place: Place,
+  raw: unknown,
+  show: (raw: unknown) => unknown = (shown) => shown,
+): string {
   if (place.origin === null) return describe(show(raw));
   if (place.origin.kind === "filled") return describe(shownAsWritten(place.origin.written, show));
   const shown = show(raw);

@@ -30,25 +30,30 @@ export type Tested<Value> =
   | { readonly kind: "value"; readonly value: Value }
   | { readonly kind: "wrong"; readonly hint: string | null };
 
-interface DecoderOptions<Value, U extends Unit> {
-  readonly expected: string;
-  readonly unit: U;
-  readonly test: (raw: unknown) => Tested<Value>;
-  readonly show?: (raw: unknown) => unknown;
-  readonly fromText?: (text: string) => unknown;
-  readonly json?: Readonly<Record<string, unknown>>;
+/** Fills in what most decoders have in common: strings from the environment and shown values stay as they are. */
+export function decoderOf<Value>(
+  own: Pick<Decoder<Value>, "expected" | "decode"> & Partial<Omit<Decoder<Value>, "unit">>,
+): Decoder<Value> {
+  return { unit: "", show: (raw) => raw, fromText: (text) => text, ...own };
 }
 
-export function decoder<Value, U extends Unit>(
-  options: DecoderOptions<Value, U>,
-): Decoder<Value, U> {
-  const { expected, unit, test, show = (raw) => raw, fromText = (text) => text, json } = options;
-  const decode = (raw: unknown, place: Place): Value | Invalid => {
-    const tested = test(raw);
-    if (tested.kind === "value") return tested.value;
-    return place.fail({ found: foundAt(place, raw, show), expected, hint: tested.hint });
-  };
-  return { expected, unit, show, fromText, json, decode };
+/** A decoder that tests a value without looking at its place. */
+export function decoder<Value>({
+  test,
+  ...own
+}: Pick<Decoder<Value>, "expected"> &
+  Partial<Pick<Decoder<Value>, "show" | "fromText" | "json">> & {
+    readonly test: (raw: unknown) => Tested<Value>;
+  }): Decoder<Value> {
+  const made: Decoder<Value> = decoderOf({
+    ...own,
+    decode: (raw, place) => {
+      const tested = test(raw);
+      if (tested.kind === "value") return tested.value;
+      return place.fail(foundAt(place, raw, made.show), own.expected, tested.hint);
+    },
+  });
+  return made;
 }
 
 export function value<Value>(given: Value): Tested<Value> {

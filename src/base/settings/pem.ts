@@ -2,7 +2,7 @@
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { foundAt, INVALID, type Invalid, type Place } from "./config-path.ts";
-import type { Decoder } from "./decoder.ts";
+import { type Decoder, decoderOf } from "./decoder.ts";
 import { HIDDEN } from "./problem.ts";
 import { textLike } from "./scalars.ts";
 import { optional, required, type Section, section } from "./setting.ts";
@@ -54,8 +54,7 @@ function checked<Files extends TlsFiles>(files: Files, place: Place): Files | In
   if (cert === null && key === null) return files;
   if (cert === null || key === null) {
     const [there, missing] = cert === null ? ["key", "cert"] : ["cert", "key"];
-    const expected = `the path of a PEM file, because ${there} is set`;
-    return place.child(missing).fail({ found: "nothing", expected, hint: null });
+    return place.child(missing).fail("nothing", `the path of a PEM file, because ${there} is set`);
   }
   return belongTogether(cert, key) ? files : othersKey(place);
 }
@@ -79,22 +78,18 @@ function belongTogether(cert: string, key: string): boolean {
 
 function othersKey(place: Place): Invalid {
   const expected = "the private key of the certificate in cert";
-  return place.child("key").fail({ found: "another certificate's key", expected, hint: null });
+  return place.child("key").fail("another certificate's key", expected);
 }
 
 /** @param check throws an Error whose message describes what is wrong with the file. */
 export function pemFile(expected: string, check: (pem: string) => void): Decoder<string> {
   const decode = (raw: unknown, place: Place): string | Invalid => {
     const found = foundAt(place, raw, showPath);
-    if (typeof raw !== "string" || raw === "") return place.fail({ found, expected, hint: null });
-    if (PEM_TEXT.test(raw)) return place.fail({ found, expected, hint: PEM_HINT });
+    if (typeof raw !== "string" || raw === "") return place.fail(found, expected);
+    if (PEM_TEXT.test(raw)) return place.fail(found, expected, PEM_HINT);
     const file = place.readFile(raw);
     if (file.kind === "unreadable") {
-      return place.fail({
-        found: `${found}, which cannot be read: ${file.why}`,
-        expected,
-        hint: RELATIVE,
-      });
+      return place.fail(`${found}, which cannot be read: ${file.why}`, expected, RELATIVE);
     }
     // Certificate files may contain comments in any encoding, but the relevant parts are ASCII.
     const pem = file.bytes.toString();
@@ -103,12 +98,11 @@ export function pemFile(expected: string, check: (pem: string) => void): Decoder
       return pem;
     } catch (error) {
       const why = error instanceof Error ? error.message : "unreadable";
-      place.fail({ found: `${found}, which cannot be used: ${why}`, expected, hint: null });
+      place.fail(`${found}, which cannot be used: ${why}`, expected);
       return INVALID;
     }
   };
-  const json = { type: "string" };
-  return { expected, unit: "", show: showPath, fromText: (text) => text, json, decode };
+  return decoderOf({ expected, show: showPath, json: { type: "string" }, decode });
 }
 
 const PEM_TEXT = /-----|\p{Cc}/u;

@@ -4,6 +4,7 @@ import { withoutBrackets } from "../../domain/addresses.ts";
 import { nearest } from "../../domain/nearest.ts";
 import { allValid, foundAt, type Invalid, type Place } from "./config-path.ts";
 import { type Decoder, decoder, hidden, type Tested, type Unit, value, wrong } from "./decoder.ts";
+import { HIDDEN } from "./problem.ts";
 
 const QUOTE = "put the value in quotes";
 
@@ -15,7 +16,6 @@ export function text<Value = string>(
 ): Decoder<Value> {
   return decoder({
     expected,
-    unit: "",
     show,
     json: { type: "string" },
     test: (raw) => {
@@ -80,7 +80,6 @@ function numberLike(
 ): Decoder<number> {
   return decoder({
     expected,
-    unit: "",
     json,
     fromText: (given) => (/^-?\d+(\.\d+)?$/.test(given) ? Number(given) : given),
     test: (raw) => {
@@ -93,7 +92,6 @@ function numberLike(
 export function flag(): Decoder<boolean> {
   return decoder({
     expected: "true or false",
-    unit: "",
     json: { type: "boolean" },
     fromText: flagFromText,
     test: (raw) => {
@@ -136,9 +134,8 @@ export function oneOf<const Choice extends string>(...choices: readonly Choice[]
 /** Decodes a string with a unit to milliseconds. */
 export function duration(minMs: number, maxMs: number): Decoder<number, "Ms"> {
   const range = `from ${durationText(minMs)} to ${durationText(maxMs)}`;
-  return decoder({
+  const inMs = decoder({
     expected: `a duration with its unit (ms, s, m, h, d), ${range}`,
-    unit: "Ms",
     json: { type: "string", pattern: DURATION.source },
     test: (raw) => {
       if (typeof raw === "number" && raw > 0) return wrong(`write ${raw}ms or ${raw}s`);
@@ -146,6 +143,7 @@ export function duration(minMs: number, maxMs: number): Decoder<number, "Ms"> {
       return ms !== null && ms >= minMs && ms <= maxMs ? value(ms) : wrong();
     },
   });
+  return { ...inMs, unit: "Ms" };
 }
 
 /**
@@ -165,22 +163,41 @@ export function listOf<Value, U extends Unit>(
   const decode = (raw: unknown, place: Place): readonly Value[] | Invalid => {
     if (!Array.isArray(raw)) {
       const found = foundAt(place, raw, item.show);
-      return place.fail({
+      return place.fail(
         found,
         expected,
-        hint: "write [a, b], or each entry on its own line after a dash",
-      });
+        "write [a, b], or each entry on its own line after a dash",
+      );
     }
     const values = raw.map((entry, index) => item.decode(entry, place.child(index)));
     if (raw.length < length.min || raw.length > length.max) {
-      const found = raw.length === 0 ? "an empty list" : `a list of ${raw.length}`;
-      return place.fail({ found, expected, hint: null });
+      return place.fail(raw.length === 0 ? "an empty list" : `a list of ${raw.length}`, expected);
     }
     return allValid(values);
   };
   const items = item.json === undefined ? {} : { items: item.json };
   const json = { type: "array", ...items, ...(most && { maxItems: most }) };
   return { expected, unit: item.unit, show, fromText: listFromText, json, decode };
+}
+
+/**
+ * Decodes a list that may also be one string with commas. If the value contains an `@`, it is hidden, because a comma
+ * may have split a password into several entries.
+ *
+ * @param hint where a user name and a password belong instead.
+ */
+export function listOrText<Value>(
+  entries: Decoder<readonly Value[]>,
+  expected: string,
+  hint: string,
+): Decoder<readonly Value[]> {
+  const decode = (raw: unknown, place: Place): readonly Value[] | Invalid => {
+    if (JSON.stringify(raw).includes("@")) {
+      return place.fail(foundAt(place, HIDDEN), expected, hint);
+    }
+    return entries.decode(typeof raw === "string" ? entries.fromText(raw) : raw, place);
+  };
+  return { ...entries, expected, json: { anyOf: [entries.json, { type: "string" }] }, decode };
 }
 
 /** Reads a list from the environment, where entries are separated by commas. */
@@ -241,7 +258,6 @@ export function sizeText(bytes: number): string {
 export function size(min: number, max: number): Decoder<number> {
   return decoder({
     expected: `a size with its unit (B, KiB, MiB, GiB), from ${sizeText(min)} to ${sizeText(max)}`,
-    unit: "",
     json: { type: "string", pattern: SIZE.source },
     test: (raw) => {
       if (typeof raw === "number" && raw > 0) return wrong(`write ${raw}B, ${raw}KiB or ${raw}MiB`);

@@ -94,8 +94,7 @@ export function required<Value, U extends Unit>(
   doc: string,
 ): Setting<Value, U> {
   const decode = (raw: unknown, place: Place) => {
-    if (isAbsent(raw))
-      return place.fail({ found: "nothing", expected: decoder.expected, hint: null });
+    if (isAbsent(raw)) return place.fail("nothing", decoder.expected);
     return decoder.decode(given(decoder, raw, place), place);
   };
   return { kind: "setting", decoder, fallback: undefined, doc, decode };
@@ -170,10 +169,9 @@ export function variants<S extends Readonly<Record<string, Section<unknown>>>>(
     const { [tag]: chosen, ...rest } = map;
     const variant = typeof chosen === "string" && names.includes(chosen) ? sections[chosen] : null;
     if (!variant) {
-      const found = describe(chosen ?? undefined);
       const similar = typeof chosen === "string" ? nearest(chosen, names) : null;
       const hint = similar === null ? null : `did you mean ${similar}?`;
-      return place.child(tag).fail({ found, expected: names.join(" or "), hint });
+      return place.child(tag).fail(describe(chosen ?? undefined), names.join(" or "), hint);
     }
     return variant.decode(rest, place) as ValueOf<S[keyof S]> | Invalid;
   };
@@ -217,7 +215,7 @@ interface ListLength {
 function readMap(raw: unknown, place: Place): JsonObject | Invalid {
   if (isJsonObject(raw)) return raw;
   // Only the kind of value is shown, because the value may be a misplaced secret.
-  return place.fail({ found: kindOf(raw), expected: "a map of settings", hint: null });
+  return place.fail(kindOf(raw), "a map of settings");
 }
 
 /** Reports unknown keys without their values, which may be secret. */
@@ -226,11 +224,8 @@ function reportUnknown(map: JsonObject, fields: Fields, place: Place): void {
     if (Object.hasOwn(fields, key)) continue;
     const known = Object.keys(fields);
     const similar = nearest(key, known);
-    place.child(key).fail({
-      found: "an unknown setting",
-      expected: `one of ${known.join(", ")}`,
-      hint: similar === null ? null : `did you mean ${similar}?`,
-    });
+    const hint = similar === null ? null : `did you mean ${similar}?`;
+    place.child(key).fail("an unknown setting", `one of ${known.join(", ")}`, hint);
   }
 }
 
@@ -242,11 +237,10 @@ function readList<Value>(
 ): readonly Value[] | Invalid {
   const most = length.max === Number.POSITIVE_INFINITY ? "" : `, at most ${length.max}`;
   const expected = length.min > 0 ? `a list of at least ${length.min}${most}` : `a list${most}`;
-  if (!Array.isArray(raw)) return place.fail({ found: kindOf(raw), expected, hint: null });
+  if (!Array.isArray(raw)) return place.fail(kindOf(raw), expected);
   const values = raw.map((entry, index) => item.decode(entry, place.child(index)));
   if (raw.length < length.min || raw.length > length.max) {
-    const found = raw.length === 0 ? "an empty list" : `a list of ${raw.length}`;
-    return place.fail({ found, expected, hint: null });
+    return place.fail(raw.length === 0 ? "an empty list" : `a list of ${raw.length}`, expected);
   }
   return allValid(values);
 }

@@ -15,7 +15,7 @@
 
 import { isJsonObject } from "../../domain/json.ts";
 import { allValid, type Invalid, type Place } from "./config-path.ts";
-import type { Decoder } from "./decoder.ts";
+import { type Decoder, decoderOf } from "./decoder.ts";
 import { HIDDEN, kindOf } from "./problem.ts";
 
 type Header = readonly [name: string, value: string];
@@ -36,20 +36,18 @@ export function secretMap<Entry>(
     place: Place,
   ) => (Entry | Invalid)[],
 ): Decoder<readonly Entry[]> {
-  return {
+  return decoderOf({
     expected,
-    unit: "",
     show: (raw) =>
       isJsonObject(raw)
         ? Object.fromEntries(Object.keys(raw).map((name) => [name, HIDDEN]))
         : HIDDEN,
-    fromText: (text) => text,
     json: { type: "object", additionalProperties: { type: "string" } },
     decode: (raw, place) => {
-      if (!isJsonObject(raw)) return place.fail({ found: kindOf(raw), expected, hint: null });
+      if (!isJsonObject(raw)) return place.fail(kindOf(raw), expected);
       return allValid(decodeEntries(Object.entries(raw), place));
     },
-  };
+  });
 }
 
 export const staticHeaders = secretMap<Header>(EXPECTED, (entries, place) => {
@@ -70,7 +68,7 @@ function readHeader(
 ): Header | Invalid {
   const lower = name.toLowerCase();
   const fail = (found: string, expected: string, hint: string | null): Invalid =>
-    place.fail({ found, expected, hint });
+    place.fail(found, expected, hint);
   if (!NAME.test(name)) {
     return fail("a header name that HTTP does not allow", "letters, digits and dashes", null);
   }
@@ -105,9 +103,8 @@ export function checkStandardSecrets(
   let invalid: Invalid | null = null;
   for (const [name, secret] of Object.entries(secrets)) {
     if (secret === null || !secret.startsWith("whsec_") || STANDARD_SECRET.test(secret)) continue;
-    const found = "whsec_ followed by something other than base64";
     const expected = "base64 after whsec_, as Standard Webhooks defines it";
-    invalid = place.child(name).fail({ found, expected, hint: null });
+    invalid = place.child(name).fail("whsec_ followed by something other than base64", expected);
   }
   return invalid;
 }

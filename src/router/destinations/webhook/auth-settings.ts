@@ -62,14 +62,10 @@ function parameter(
 ): readonly [string, string] | Invalid {
   if (OWN_PARAMETERS.includes(name)) {
     const found = "a field that has its own setting, or that Switchyard sets";
-    return place.fail({ found, expected: "a field that may be added", hint: "remove it" });
+    return place.fail(found, "a field that may be added", "remove it");
   }
   if (typeof given === "string") return [name, given];
-  return place.fail({
-    found: kindOf(given),
-    expected: "a string",
-    hint: "put the value in quotes",
-  });
+  return place.fail(kindOf(given), "a string", "put the value in quotes");
 }
 
 const oauth2 = section(
@@ -105,16 +101,15 @@ const oauth2 = section(
   (values, place): OAuth2 | Invalid => {
     const { clientSecret, privateKey, keyId } = values;
     if (clientSecret === null && privateKey === null) {
-      const expected = "a client secret, or privateKey";
-      return place.child("clientSecret").fail({ found: "nothing", expected, hint: null });
+      return place.child("clientSecret").fail("nothing", "a client secret, or privateKey");
     }
     if (clientSecret !== null && privateKey !== null) {
       const expected = "nothing, because clientSecret is set";
-      return place.child("privateKey").fail({ found: "a private key", expected, hint: ONE });
+      return place.child("privateKey").fail("a private key", expected, ONE);
     }
     if (keyId !== null && privateKey === null) {
       const expected = "nothing, because privateKey is not set";
-      return place.child("keyId").fail({ found: "a key ID", expected, hint: "remove it" });
+      return place.child("keyId").fail("a key ID", expected, "remove it");
     }
     return { type: "oauth2", ...values, parameters: Object.fromEntries(values.parameters) };
   },
@@ -135,9 +130,7 @@ const bearer = section(
   (values, place) => {
     if (VISIBLE.test(values.token)) return { type: "bearer" as const, ...values };
     const expected = "visible ASCII characters";
-    return place
-      .child("token")
-      .fail({ found: "a value that HTTP does not allow", expected, hint: null });
+    return place.child("token").fail("a value that HTTP does not allow", expected);
   },
 );
 

@@ -197,7 +197,7 @@ function checkStandardWebhooks(
   let invalid: Invalid | null = null;
   if (sharedSecret === null) {
     const expected = "a string that is not empty, which standardWebhooks requires";
-    invalid = place.child("sharedSecret").fail({ found: "nothing", expected, hint: null });
+    invalid = place.child("sharedSecret").fail("nothing", expected);
   }
   invalid = checkStandardSecrets({ sharedSecret, previousSharedSecret }, place) ?? invalid;
   return checkHeaders(STANDARD_HEADERS, { endpoints }, place) ?? invalid;
@@ -233,8 +233,7 @@ function checkHeaders(
     for (const [name] of headers) {
       if (!names.test(name)) continue;
       const header = place.child("endpoints").child(index).child("headers").child(name);
-      const expected = "a header that may be added";
-      invalid = header.fail({ found, expected, hint: "remove it" });
+      invalid = header.fail(found, "a header that may be added", "remove it");
     }
   }
   return invalid;

@@ -17,7 +17,8 @@ import {
   type Invalid,
   type Place,
 } from "../../../base/settings/config-path.ts";
-import { type Decoder, value } from "../../../base/settings/decoder.ts";
+import { type Decoder, decoderOf, value } from "../../../base/settings/decoder.ts";
+import { nested } from "../../../base/settings/nested.ts";
 import { kindOf } from "../../../base/settings/problem.ts";
 import { flag, listOf, share, text } from "../../../base/settings/scalars.ts";
 import { list, optional, required, section, setting } from "../../../base/settings/setting.ts";
@@ -41,17 +42,11 @@ const sample = section("Keeps only a share of the calls that match.", {
 });
 
 /** A map from the path of an object to names of its properties. */
-const propertyLists: Decoder<readonly PropertyList[]> = {
+const propertyLists: Decoder<readonly PropertyList[]> = decoderOf({
   expected: "a map of paths to lists of names, such as { traits: [email] }",
-  unit: "",
-  show: (raw) => raw,
-  fromText: (given) => given,
   json: { type: "object", additionalProperties: { type: "array", items: { type: "string" } } },
   decode: (raw, place) => {
-    if (!isJsonObject(raw)) {
-      const found = foundAt(place, raw, (shown) => shown);
-      return place.fail({ found, expected: propertyLists.expected, hint: null });
-    }
+    if (!isJsonObject(raw)) return place.fail(foundAt(place, raw), propertyLists.expected);
     const names = listOf(
       text("a name", (given) => value(given)),
       "names",
@@ -75,9 +70,9 @@ const propertyLists: Decoder<readonly PropertyList[]> = {
       }),
     );
   },
-};
+});
 
-export const filterFields = {
+const filterFields = {
   name: required(
     characters("a name", NAME_CHARACTERS_MAX),
     "Name of the filter, unique within the destination.",
@@ -116,18 +111,16 @@ const filterList = list(
 function withAction(filter: FilterRule, place: Place): FilterRule | Invalid {
   const lists = filter.dropProperties.length + filter.allowProperties.length;
   if (filter.drop || filter.sample !== null || lists > 0) return filter;
-  const expected = "one or more of drop, sample, dropProperties and allowProperties";
-  return place.fail({ found: "no action", expected, hint: null });
+  return place.fail("no action", "one or more of drop, sample, dropProperties and allowProperties");
 }
 
 function segmentFilter(raw: unknown, place: Place): FilterRule | Invalid {
   if (!isJsonObject(raw)) {
-    return place.fail({ found: kindOf(raw), expected: "a filter in Segment's form", hint: null });
+    return place.fail(kindOf(raw), "a filter in Segment's form");
   }
   const { title, if: condition, enabled = true, actions } = raw;
   if (!Array.isArray(actions)) {
-    const expected = "a list of actions";
-    return place.child("actions").fail({ found: kindOf(actions), expected, hint: null });
+    return place.child("actions").fail(kindOf(actions), "a list of actions");
   }
   if (!areSpelled(raw, ["title", "if", "enabled", "actions"], place)) return INVALID;
   const given: Record<string, unknown> = { name: title, enabled };
@@ -138,14 +131,12 @@ function segmentFilter(raw: unknown, place: Place): FilterRule | Invalid {
     if (read === INVALID) return INVALID;
     const [key, taken] = read;
     if (key in given) {
-      const expected = "every action at most once";
-      return place.child("actions").child(index).fail({ found: "it again", expected, hint: null });
+      return place.child("actions").child(index).fail("it again", "every action at most once");
     }
     given[key] = taken;
   }
   if (condition === undefined) {
-    const expected = "a condition, or all";
-    return place.child("if").fail({ found: "nothing", expected, hint: null });
+    return place.child("if").fail("nothing", "a condition, or all");
   }
   const filter = filterList.item.decode(given, renamed(place));
   return filter as FilterRule | Invalid;
@@ -166,7 +157,7 @@ function segmentAction(raw: unknown, place: Place): readonly [string, unknown] |
       return ["allowProperties", fields];
     default: {
       const expected = "DROP, SAMPLE, DROP_PROPERTIES or ALLOW_PROPERTIES";
-      return place.child("type").fail({ found: kindOf(type), expected, hint: null });
+      return place.child("type").fail(kindOf(type), expected);
     }
   }
 }
@@ -177,7 +168,7 @@ function areSpelled(raw: JsonObject, known: readonly string[], place: Place): bo
   const odd = Object.keys(raw).find(isOdd);
   if (odd === undefined) return true;
   const expected = `${nearest(odd, known)} instead of ${odd}`;
-  place.child(odd).fail({ found: "a field that is not one of Segment's", expected, hint: null });
+  place.child(odd).fail("a field that is not one of Segment's", expected);
   return false;
 }
 
@@ -187,56 +178,33 @@ function renamed(place: Place): Place {
   return { ...place, child: (key) => place.child(names[key] ?? key) };
 }
 
-/** The JSON Schema for editors. Strings may contain variables, and null counts as absent. */
-const FILTER = {
-  type: "object",
-  additionalProperties: false,
-  properties: {
-    name: { type: "string" },
-    sources: { type: ["array", "null", "string"] },
-    if: { type: ["string", "null"] },
-    enabled: { type: ["boolean", "null", "string"] },
-    drop: { type: ["boolean", "null", "string"] },
-    sample: {
-      type: ["object", "null"],
-      additionalProperties: false,
-      properties: { share: { type: ["number", "string"] }, by: { type: ["string", "null"] } },
-    },
-    dropProperties: { type: ["object", "null"] },
-    allowProperties: { type: ["object", "null"] },
-  },
-  required: ["name"],
-};
-
-export const filtersDecoder: Decoder<readonly FilterRule[]> = {
-  expected: "a list of filters, or { file: filters.json }",
-  unit: "",
-  show: (raw) => raw,
-  fromText: (given) => given,
-  json: {
-    anyOf: [
-      { type: "array", maxItems: FILTERS_MAX, items: FILTER },
-      {
-        type: "object",
-        additionalProperties: false,
-        properties: { file: { type: "string" } },
-        required: ["file"],
-      },
-    ],
-  },
-  decode: (raw, place) => {
-    const filters = isJsonObject(raw) ? fromFile(raw, place) : filterList.decode(raw, place);
-    return filters === INVALID ? INVALID : checkFilters(filters, place);
-  },
-};
-
 /** The setting that names a separate file of filters. */
-export const filterFileFields = {
+const filterFileFields = {
   file: required(
     text("the path of a file", (given) => value(given)),
     "A file with filters exported from Segment, instead of a list.",
   ),
 };
+
+export const filtersSetting = nested(
+  {
+    expected: "a list of filters, or { file: filters.json }",
+    forms: [
+      { is: "list", fields: filterFields, max: FILTERS_MAX },
+      { is: "map", fields: filterFileFields },
+    ],
+    decode: (raw, place): readonly FilterRule[] | Invalid => {
+      const filters = isJsonObject(raw) ? fromFile(raw, place) : filterList.decode(raw, place);
+      return filters === INVALID ? INVALID : checkFilters(filters, place);
+    },
+  },
+  (decoder) =>
+    setting(
+      decoder,
+      [],
+      "Rules that drop or sample calls, or remove properties. See [Filters](rules.md#filters).",
+    ),
+);
 
 const fileMap = section("", filterFileFields);
 
@@ -249,11 +217,11 @@ function fromFile(raw: unknown, place: Place): readonly FilterRule[] | Invalid {
   const read = place.readFile(file);
   if (read.kind === "unreadable") {
     const found = `${JSON.stringify(file)}, which cannot be read: ${read.why}`;
-    return at.fail({
+    return at.fail(
       found,
       expected,
-      hint: "a relative path is resolved against the folder of the configuration file",
-    });
+      "a relative path is resolved against the folder of the configuration file",
+    );
   }
   const json = isUtf8(read.bytes) ? read.bytes.toString() : "";
   const filters = listIn(json);
@@ -261,11 +229,11 @@ function fromFile(raw: unknown, place: Place): readonly FilterRule[] | Invalid {
   if (filters === null || repeated !== null) {
     const why =
       filters === null ? "has other content" : `has ${describe(repeated)} twice in an object`;
-    return at.fail({ found: `${JSON.stringify(file)}, which ${why}`, expected, hint: null });
+    return at.fail(`${JSON.stringify(file)}, which ${why}`, expected);
   }
   if (filters.length > FILTERS_MAX) {
     const found = `${filters.length} filters in ${JSON.stringify(file)}`;
-    return at.fail({ found, expected: `at most ${FILTERS_MAX}`, hint: null });
+    return at.fail(found, `at most ${FILTERS_MAX}`);
   }
   return allValid(filters.map((each, index) => segmentFilter(each, inFile(at, file, [index]))));
 }
@@ -287,7 +255,7 @@ function inFile(at: Place, file: string, inner: readonly (string | number)[]): P
     origin: at.origin,
     readFile: (path) => at.readFile(path),
     child: (key) => inFile(at, file, [...inner, key]),
-    fail: (problem) => at.fail({ ...problem, found: `${problem.found}, at ${where}` }),
+    fail: (found, expected, hint) => at.fail(`${found}, at ${where}`, expected, hint),
     warn: (warning) => at.warn(`${where}: ${warning}`),
   };
 }

@@ -1,10 +1,18 @@
 /** The setting `map` of a destination (docs/rules.md#mapping): entries with one action each. */
 
 import { INVALID, type Invalid, type Place } from "../../../base/settings/config-path.ts";
-import { type Decoder, decoder, value, wrong } from "../../../base/settings/decoder.ts";
-import { HIDDEN, kindOf } from "../../../base/settings/problem.ts";
+import { decoder, value, wrong } from "../../../base/settings/decoder.ts";
+import { nested } from "../../../base/settings/nested.ts";
+import { kindOf } from "../../../base/settings/problem.ts";
 import { oneOf, secret, text } from "../../../base/settings/scalars.ts";
-import { list, type Node, optional, section, type Values } from "../../../base/settings/setting.ts";
+import {
+  list,
+  type Node,
+  optional,
+  section,
+  setting,
+  type Values,
+} from "../../../base/settings/setting.ts";
 import { isJsonObject } from "../../../domain/json.ts";
 import type { MapAction, MapRule, RuleScope } from "../../../domain/rules.ts";
 import { path, scope } from "./rule-scope.ts";
@@ -20,11 +28,11 @@ const anyJson: Node & {
   kind: "setting",
   doc: "Value that `set` writes. `null` is allowed.",
   fallback: null,
-  decoder: decoder({ expected: "any JSON", unit: "", json: {}, test: (raw) => value(raw) }),
+  decoder: decoder({ expected: "any JSON", json: {}, test: (raw) => value(raw) }),
   decode: (raw, place) => {
     if (raw === undefined) return null;
     if (isJson(raw)) return { json: raw };
-    return place.fail({ found: kindOf(raw), expected: "a JSON value", hint: null });
+    return place.fail(kindOf(raw), "a JSON value");
   },
 };
 
@@ -41,7 +49,7 @@ const anyText = text("a string that is not empty", (given) =>
 );
 
 /** The settings of an entry. An entry must have exactly one of the first seven settings. */
-export const mapFields = {
+const mapFields = {
   event: optional(eventName, "Name of the event to rename to `to`."),
   move: optional(path, "Path of the value to move; its new path is `to`."),
   copy: optional(path, "Path of the value to copy to `to`."),
@@ -86,12 +94,11 @@ function entryOf(entry: Entry, place: Place): MapRule | Invalid {
   const [action] = given;
   if (action === undefined || given.length > 1) {
     const found = given.length === 0 ? "no action" : given.join(" and ");
-    return place.fail({ found, expected: `one of ${ACTIONS.join(", ")}`, hint: null });
+    return place.fail(found, `one of ${ACTIONS.join(", ")}`);
   }
   const odd = EXTRAS.find((name) => entry[name] !== null && !TAKES[action].includes(name));
   if (odd !== undefined) {
-    const expected = `nothing, because ${action} does not use it`;
-    return place.child(odd).fail({ found: "a value", expected, hint: null });
+    return place.child(odd).fail("a value", `nothing, because ${action} does not use it`);
   }
   const built = actionOf(action, entry, place);
   if (built === INVALID) return INVALID;
@@ -132,53 +139,45 @@ function hashOf(target: string, entry: Entry, place: Place): MapAction | Invalid
   const expected = `a secret of at least ${SECRET_BYTES_MIN} bytes for hmac-sha256`;
   if (algorithm === "hmac-sha256" && key === null) return missing("secret", expected, place);
   if (algorithm === "hmac-sha256" && Buffer.byteLength(key ?? "") < SECRET_BYTES_MIN) {
-    return place.child("secret").fail({
-      found: "a shorter one",
-      expected,
-      hint: "to create one, run `openssl rand -hex 32`",
-    });
+    return place
+      .child("secret")
+      .fail("a shorter one", expected, "to create one, run `openssl rand -hex 32`");
   }
   if (algorithm === "sha256" && key !== null) {
     const hint = "write algorithm: hmac-sha256";
-    return place.child("secret").fail({ found: "a secret", expected: "nothing for sha256", hint });
+    return place.child("secret").fail("a secret", "nothing for sha256", hint);
   }
   return { action: "hash", path: target, normalize: normalize ?? "none", algorithm, secret: key };
 }
 
 function missing(name: string, expected: string, place: Place): Invalid {
-  return place.child(name).fail({ found: "nothing", expected, hint: null });
+  return place.child(name).fail("nothing", expected);
 }
 
 const entries = list("", section("", mapFields, entryOf), { min: 0, max: ENTRIES_MAX });
 
-/** The JSON Schema for editors. */
-const ENTRY = {
-  type: "object",
-  additionalProperties: false,
-  properties: {
-    ...Object.fromEntries(
-      [...ACTIONS, "to", "normalize", "algorithm", "secret", "if"].map((name) => [
-        name,
-        { type: ["string", "null"] },
-      ]),
+const { value: anyValue, sources, ...texts } = mapFields;
+
+export const mapSetting = nested(
+  {
+    expected: "a list of entries, such as { hash: traits.email }",
+    forms: [
+      {
+        is: "list",
+        fields: mapFields,
+        inSchema: { ...texts, value: anyValue, sources },
+        max: ENTRIES_MAX,
+      },
+    ],
+    decode: (raw, place): readonly MapRule[] | Invalid => {
+      const map = entries.decode(raw, place);
+      return map === INVALID ? INVALID : checkMap(map, place);
+    },
+  },
+  (decoder) =>
+    setting(
+      decoder,
+      [],
+      "Rules that rename, move, set, hash or remove values. See [Mapping](rules.md#mapping).",
     ),
-    value: {},
-    sources: { type: ["array", "null", "string"] },
-  },
-};
-
-export const mapDecoder: Decoder<readonly MapRule[]> = {
-  expected: "a list of entries, such as { hash: traits.email }",
-  unit: "",
-  json: { type: "array", maxItems: ENTRIES_MAX, items: ENTRY },
-  show: (raw) => (Array.isArray(raw) ? raw.map(shownEntry) : raw),
-  fromText: (given) => given,
-  decode: (raw, place) => {
-    const map = entries.decode(raw, place);
-    return map === INVALID ? INVALID : checkMap(map, place);
-  },
-};
-
-function shownEntry(raw: unknown): unknown {
-  return isJsonObject(raw) && Object.hasOwn(raw, "secret") ? { ...raw, secret: HIDDEN } : raw;
-}
+);

@@ -1,7 +1,7 @@
 /** Settings that filters and mapping entries have in common: conditions, sources and paths. */
 
 import { foundAt } from "../../../base/settings/config-path.ts";
-import { type Decoder, value, wrong } from "../../../base/settings/decoder.ts";
+import { type Decoder, decoderOf, value, wrong } from "../../../base/settings/decoder.ts";
 import { id, listOf, text } from "../../../base/settings/scalars.ts";
 import { optional } from "../../../base/settings/setting.ts";
 import type { SourceId } from "../../../domain/ids.ts";
@@ -29,25 +29,20 @@ export const scope = {
 
 function conditionDecoder(): Decoder<string> {
   const expected = "a condition in the filter language";
-  return {
+  return decoderOf({
     expected,
-    unit: "",
-    show: (raw) => raw,
-    fromText: (given) => given,
     json: { type: "string" },
     decode: (raw, place) => {
-      if (typeof raw !== "string") {
-        return place.fail({ found: foundAt(place, raw, (shown) => shown), expected, hint: null });
-      }
+      if (typeof raw !== "string") return place.fail(foundAt(place, raw), expected);
       const compiled = mistakeIn(raw) ?? compileFilter(raw);
       if (compiled.kind === "invalid") {
         const { found, column, expected: wanted, hint } = compiled;
-        return place.fail({ found: `${found} at column ${column}`, expected: wanted, hint });
+        return place.fail(`${found} at column ${column}`, wanted, hint);
       }
       for (const warning of compiled.warnings) place.warn(warning);
       return raw;
     },
-  };
+  });
 }
 
 export const path = text("a path such as traits.email", (given) => {

@@ -42,7 +42,7 @@ export function checkFilters(
     const at = place.child(index);
     if (names.has(filter.name)) {
       const found = `${JSON.stringify(filter.name)} again`;
-      at.child("name").fail({ found, expected: "a name that no other filter has", hint: null });
+      at.child("name").fail(found, "a name that no other filter has");
       isValid = false;
     }
     names.add(filter.name);
@@ -57,14 +57,13 @@ function checkLists(filter: FilterRule, at: Place): boolean {
   for (const name of top.flatMap(({ names }) => names)) {
     const list = at.child("dropProperties").child("");
     if (KEPT.includes(name)) {
-      list.fail({ found: name, expected: `anything but ${KEPT.join(", ")}`, hint: null });
+      list.fail(name, `anything but ${KEPT.join(", ")}`);
       isValid = false;
     } else if (!checkTaken([name], filter, list)) isValid = false;
   }
   if (filter.allowProperties.some(({ path }) => path === "")) {
-    const expected = "the path of an object in the call";
     const found = "an allow list of the top level";
-    at.child("allowProperties").child("").fail({ found, expected, hint: null });
+    at.child("allowProperties").child("").fail(found, "the path of an object in the call");
     isValid = false;
   }
   return isValid;
@@ -81,15 +80,11 @@ export function checkMap(map: readonly MapRule[], place: Place): readonly MapRul
     if (taken === null && paths.some(isUserId)) warnOfUserId(rule, at);
     const found = misfitOf(rule);
     if (found !== null) {
-      at.fail({ found, expected: "a rule that keeps calls valid", hint: null });
+      at.fail(found, "a rule that keeps calls valid");
       isValid = false;
     }
     for (const path of paths) {
-      const problem = problemOf(path, rule, written, index);
-      if (problem !== null) {
-        at.fail(problem);
-        isValid = false;
-      }
+      if (!isFree(path, rule, written, index, at)) isValid = false;
       for (const other of isValid ? written : []) warnOfMeeting(path, rule, other, at);
       written.push({ path, rule, index });
     }
@@ -155,16 +150,24 @@ function warnOfMeeting(path: RulePath, rule: MapRule, other: Written, at: Place)
   }
 }
 
-function problemOf(path: RulePath, rule: MapRule, written: readonly Written[], index: number) {
+/** Reports a path that no rule may write, or that another entry writes too. */
+function isFree(
+  path: RulePath,
+  rule: MapRule,
+  written: readonly Written[],
+  index: number,
+  at: Place,
+): boolean {
   if (KEPT.includes(path[0] ?? "")) {
-    const expected = `a path that is not ${KEPT.join(", ")}`;
-    return { found: `${rule.action} writes ${pathOf(path)}`, expected, hint: null };
+    at.fail(`${rule.action} writes ${pathOf(path)}`, `a path that is not ${KEPT.join(", ")}`);
+    return false;
   }
   const other = written.find((each) => overlaps(each.path, path) && !areEvents(each.rule, rule));
-  if (other === undefined) return null;
+  if (other === undefined) return true;
   const by = other.index === index ? "itself" : `entry [${other.index}]`;
   const found = `it writes ${pathOf(path)}, and ${by} writes ${pathOf(other.path)}`;
-  return { found, expected: "a path that no other entry writes", hint: null };
+  at.fail(found, "a path that no other entry writes");
+  return false;
 }
 
 function areEvents(one: MapRule, other: MapRule): boolean {
@@ -193,8 +196,7 @@ function checkTaken(path: RulePath, rule: RuleScope, at: Place): boolean {
   for (const [field, type] of NEEDED) {
     if (path[0] !== field || (rule.if !== null && excludesType(rule.if, type))) continue;
     const found = `${field} is removed, also from calls of type ${type}, which require it`;
-    const hint = `add if: "type != '${type}'"`;
-    at.fail({ found, expected: `a condition that excludes type ${type}`, hint });
+    at.fail(found, `a condition that excludes type ${type}`, `add if: "type != '${type}'"`);
     return false;
   }
   return true;
