@@ -15,7 +15,7 @@
  */
 
 import { isJsonObject, type JsonObject } from "./json.ts";
-import { endOfValue, firstEntry, nextEntry, scanObject, skipSpace } from "./scan-json.ts";
+import { endOfValue, firstEntry, jsonAt, nextEntry, valueAt } from "./scan-json.ts";
 
 const IDS: readonly string[] = [
   ...["userId", "anonymousId", "groupId", "previousId", "messageId"],
@@ -75,33 +75,20 @@ function hasNumber(list: unknown): boolean {
   return Array.isArray(list) && list.some((entry) => typeof entry === "number");
 }
 
-const BYTE_ORDER_MARK = Buffer.from("\ufeff");
-
+/** A reviver with the source text of numbers would recurse, and reads only about 2,000 levels of nesting. */
 function readIds(json: Record<string, unknown>, bytes: Buffer): void {
-  const isMarked = bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
-  const start = skipSpace(bytes, isMarked ? BYTE_ORDER_MARK.length : 0);
-  const nesting = { deepest: 0 };
-  // If a name is repeated, only the last value counts, as in JSON.parse.
-  const places = new Map<string, readonly [at: number, end: number]>();
-  scanObject(bytes, start, (nameStart, nameEnd, at) => {
-    const end = endOfValue(bytes, at, nesting);
-    const name = JSON.parse(bytes.toString("utf8", nameStart, nameEnd)) as string;
-    if (IDS.includes(name) || ID_LISTS.includes(name)) places.set(name, [at, end]);
-    return end;
-  });
-  for (const [name, [at, end]] of places) {
+  for (const name of [...IDS, ...ID_LISTS]) {
     const read = json[name];
-    if (typeof read === "number") json[name] = exactNumber(bytes.toString("latin1", at, end));
-    else if (Array.isArray(read)) json[name] = exactNumbers(bytes, at, read);
+    if (typeof read === "number") json[name] = exactNumber(jsonAt(bytes, [name]) ?? "");
+    else if (Array.isArray(read)) json[name] = exactNumbers(bytes, valueAt(bytes, [name]), read);
   }
 }
 
 /** Entries that are not numbers are unchanged. */
 function exactNumbers(bytes: Buffer, start: number, read: readonly unknown[]): readonly unknown[] {
-  const nesting = { deepest: 0 };
   const ids: unknown[] = [];
   for (let at = firstEntry(bytes, start); at >= 0; ) {
-    const end = endOfValue(bytes, at, nesting);
+    const end = endOfValue(bytes, at);
     const entry = read[ids.length];
     ids.push(typeof entry === "number" ? exactNumber(bytes.toString("latin1", at, end)) : entry);
     at = nextEntry(bytes, end);

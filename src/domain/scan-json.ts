@@ -42,6 +42,12 @@ export function skipSpace(bytes: Buffer, at: number): number {
   return index;
 }
 
+/** The index at which the value of a whole text starts. A byte-order mark is skipped. */
+export function startOf(bytes: Buffer): number {
+  const isMarked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+  return skipSpace(bytes, isMarked ? 3 : 0);
+}
+
 /** Returns true if an object or a list starts at `at`. */
 export function beginsWith(bytes: Buffer, kind: "object" | "list", at: number): boolean {
   return bytes[at] === (kind === "object" ? OPEN_OBJECT : OPEN_LIST);
@@ -111,6 +117,39 @@ function memberAt(bytes: Buffer, at: number, found: FoundMember): number {
   return found.at < 0 ? BROKEN : at;
 }
 
+/** A member's name. `start` and `end` include its quotes. */
+export function nameAt(bytes: Buffer, start: number, end: number): string {
+  const quoted = bytes.toString("utf8", start, end);
+  return quoted.includes("\\") ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);
+}
+
+/**
+ * The index at which the value at a path starts; -1 if there is none. If a name is repeated, the last member counts, as
+ * in JSON.parse.
+ */
+export function valueAt(bytes: Buffer, names: readonly string[]): number {
+  const found: FoundMember = { nameEnd: 0, at: 0 };
+  let value = startOf(bytes);
+  for (const name of names) {
+    if (!beginsWith(bytes, "object", value)) return -1;
+    let last = -1;
+    for (let at = firstMember(bytes, value, found); at >= 0; ) {
+      if (nameAt(bytes, at, found.nameEnd) === name) last = found.at;
+      at = nextMember(bytes, endOfValue(bytes, found.at), found);
+    }
+    if (last < 0) return -1;
+    value = last;
+  }
+  return value;
+}
+
+/** The JSON of the value at a path; null if there is none. */
+export function jsonAt(bytes: Buffer, names: readonly string[]): string | null {
+  const start = valueAt(bytes, names);
+  const end = start < 0 ? -1 : endOfValue(bytes, start);
+  return end < 0 ? null : bytes.toString("utf8", start, end);
+}
+
 /** The index at which the first entry of the list at `start` starts. If it is negative, `endOf` decodes it. */
 export function firstEntry(bytes: Buffer, start: number): number {
   const at = skipSpace(bytes, start + 1);
@@ -134,8 +173,11 @@ export function nextEntry(bytes: Buffer, end: number): number {
  */
 const BRACKETS = new Uint8Array(1_024);
 
+/** For callers that do not need the depth of nesting. */
+const UNCOUNTED: Nesting = { deepest: 0 };
+
 /** The end of the value at `start`, including everything in the value. */
-export function endOfValue(bytes: Buffer, start: number, nesting: Nesting): number {
+export function endOfValue(bytes: Buffer, start: number, nesting = UNCOUNTED): number {
   let brackets = BRACKETS;
   let depth = 0;
   let isInObject = false;

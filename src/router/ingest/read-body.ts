@@ -27,12 +27,13 @@ import {
   endOfValue,
   firstEntry,
   firstMember,
+  nameAt,
   nextEntry,
   nextMember,
   skipSpace,
 } from "../../domain/scan-json.ts";
 import { repaired } from "../../domain/scan-scalar.ts";
-import { nameAt, type SentCall, scanCall, textOf, unreadableCall } from "./scan-call.ts";
+import { type SentCall, scanCall, unreadableCall } from "./scan-call.ts";
 
 /** The maximum size of a call's JSON as it was sent. A KB is 1,024 bytes. */
 export const CALL_MAX_BYTES = 32 * 1_024;
@@ -153,8 +154,7 @@ interface Batch {
 
 function* scanBatch(bytes: Buffer, start: number): Generator<void, Batch | "too-many"> {
   if (!beginsWith(bytes, "list", start)) {
-    const nesting = { deepest: 0, repairable: 0 };
-    return { start, end: endOfValue(bytes, start, nesting), calls: null };
+    return { start, end: endOfValue(bytes, start, { deepest: 0, repairable: 0 }), calls: null };
   }
   const calls: SentCall[] = [];
   let isReadable = false;
@@ -213,7 +213,7 @@ function isWhole(bytes: Buffer, end: number): boolean {
 }
 
 function noObject(bytes: Buffer, start: number): BadBody {
-  const end = endOfValue(bytes, start, { deepest: 0 });
+  const end = endOfValue(bytes, start);
   if (!isWhole(bytes, end)) return notJson();
   return refused("invalid-body", `the body is ${kindAt(bytes, start, end)}, expected an object`);
 }
@@ -230,7 +230,7 @@ function notJson(): BadBody {
 function kindAt(bytes: Buffer, start: number, end: number): string {
   if (beginsWith(bytes, "object", start)) return "an object";
   if (beginsWith(bytes, "list", start)) return "a list";
-  return kindOf(JSON.parse(textOf(bytes, start, end)));
+  return kindOf(JSON.parse(bytes.toString("utf8", start, end)));
 }
 
 function refused(code: BadBody["code"], error: string): BadBody {

@@ -25,11 +25,11 @@ import { type CallType, callKey } from "../../domain/call.ts";
 import { isEmptyList, isJsonObject, JSON_DEPTH_MAX, type JsonObject } from "../../domain/json.ts";
 import { parseCall } from "../../domain/parse-call.ts";
 import type { OutgoingRecord, RecordHeaders } from "../../domain/record.ts";
-import { endOfValue, scanObject } from "../../domain/scan-json.ts";
+import { endOfValue, nameAt, scanObject } from "../../domain/scan-json.ts";
 import { repaired } from "../../domain/scan-scalar.ts";
 import { isoTimestamp, isWritable, readTimestamp } from "../../domain/timestamp.ts";
 import { CALL_MAX_BYTES } from "./read-body.ts";
-import { nameAt, type SentCall, scanCall, textOf } from "./scan-call.ts";
+import { type SentCall, scanCall } from "./scan-call.ts";
 
 export type RejectedReason = "invalid-call" | "too-large";
 
@@ -130,7 +130,7 @@ export function readCall(bytes: Buffer, sent: SentCall, frame: CallFrame): ReadC
 
 /** The limit applies to the call as it was sent, because repairs make the call slightly longer. */
 function readRepaired(bytes: Buffer, { start, end }: SentCall, frame: CallFrame): ReadCall {
-  const text = Buffer.from(repaired(textOf(bytes, start, end)));
+  const text = Buffer.from(repaired(bytes.toString("utf8", start, end)));
   const sent = scanCall(text, 0);
   if (sent === null || sent.isBroken) return rejected("invalid-call", "the call is not JSON");
   const read = readWhole(text, sent, frame);
@@ -190,7 +190,7 @@ function rewritten(
   offsetMs: number,
   frame: CallFrame,
 ): Buffer {
-  const own = JSON.parse(textOf(bytes, sent.start, sent.end)) as JsonObject;
+  const own = JSON.parse(bytes.toString("utf8", sent.start, sent.end)) as JsonObject;
   const changed: Record<string, unknown> = { writeKey: undefined };
   if (needsId) changed.messageId = frame.newMessageId();
   if (frame.context !== null) changed.context = merge(frame.context, own.context);
@@ -202,12 +202,11 @@ function rewritten(
     changed.integrations = merge(frame.integrations, flags);
   }
   const set = { ...changed, ...correctedTimes(own, offsetMs), ...frame.set };
-  const nesting = { deepest: 0 };
   const parts: string[] = [];
   scanObject(bytes, sent.start, (nameStart, nameEnd, at) => {
-    const end = endOfValue(bytes, at, nesting);
+    const end = endOfValue(bytes, at);
     if (!Object.hasOwn(set, nameAt(bytes, nameStart, nameEnd))) {
-      parts.push(textOf(bytes, nameStart, end));
+      parts.push(bytes.toString("utf8", nameStart, end));
     }
     return end;
   });

@@ -22,6 +22,7 @@ import {
   endOfBrackets,
   endOfValue,
   firstEntry,
+  nameAt,
   scanObject,
 } from "../../domain/scan-json.ts";
 import { BACKSLASH, QUOTE } from "../../domain/scan-scalar.ts";
@@ -98,11 +99,6 @@ export function unreadableCall(bytes: Buffer, start: number): SentCall | null {
   return end < 0 ? null : { start, end, depth: 1, fields: null, isBroken: true };
 }
 
-/** The name of a member; `start` and `end` include its quotes. */
-export function nameAt(bytes: Buffer, start: number, end: number): string {
-  return JSON.parse(textOf(bytes, start, end)) as string;
-}
-
 function fieldAt(bytes: Buffer, start: number, end: number): Field | null {
   for (const field of FIELDS.get(end - start - 2) ?? []) {
     if (isAt(bytes, start + 1, field.bytes)) return field;
@@ -132,15 +128,11 @@ function valueAt(bytes: Buffer, start: number, end: number, field: Field): unkno
     return firstEntry(bytes, start) < 0 ? EMPTY_LIST : SOME_LIST;
   }
   if (bytes[start] !== QUOTE) {
-    const value: unknown = JSON.parse(textOf(bytes, start, end));
+    const value: unknown = JSON.parse(bytes.toString("utf8", start, end));
     const isNumberId = typeof value === "number" && isIdField(field.name);
-    return isNumberId ? exactNumber(textOf(bytes, start, end)) : value;
+    return isNumberId ? exactNumber(bytes.toString("utf8", start, end)) : value;
   }
   if (!field.isRead) return end - start === 2 ? "" : SOME_TEXT;
   if (isPlain(bytes, start, end)) return bytes.toString("latin1", start + 1, end - 1);
-  return JSON.parse(textOf(bytes, start, end));
-}
-
-export function textOf(bytes: Buffer, start: number, end: number): string {
-  return bytes.toString("utf8", start, end);
+  return JSON.parse(bytes.toString("utf8", start, end));
 }

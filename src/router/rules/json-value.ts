@@ -18,9 +18,11 @@ import {
   endOfValue,
   firstEntry,
   firstMember,
+  nameAt,
   nextEntry,
   nextMember,
   skipSpace,
+  startOf,
 } from "../../domain/scan-json.ts";
 import { endOfScalar } from "../../domain/scan-scalar.ts";
 
@@ -73,8 +75,7 @@ export class JsonValue {
 
   /** Reads a value from bytes. A byte-order mark at the start is skipped. */
   static read(bytes: Buffer): JsonValue {
-    const isMarked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
-    const start = skipSpace(bytes, isMarked ? 3 : 0);
+    const start = startOf(bytes);
     let end = bytes.length;
     while (end > start && skipSpace(bytes, end - 1) === bytes.length) end -= 1;
     return new JsonValue(bytes, start, end);
@@ -291,7 +292,7 @@ export class JsonValue {
     if (origin.#isScalar) return EMPTY;
     const bytes = origin.#bytes;
     origin.#parsed = opened(bytes, origin.#start, (at, nameStart) => {
-      const end = endOfValue(bytes, at, NESTING);
+      const end = endOfValue(bytes, at);
       return { value: new JsonValue(bytes, at, end, nameStart), end };
     });
     return origin.#parsed;
@@ -364,7 +365,7 @@ function opened(
   const found = { nameEnd: 0, at: 0 };
   let at = firstMember(bytes, start, found);
   while (at >= 0) {
-    const name = nameIn(bytes, at, found.nameEnd);
+    const name = nameAt(bytes, at, found.nameEnd);
     const { value, end } = valueAt(found.at, at);
     if (members.has(name)) {
       repeats ??= new Set();
@@ -378,11 +379,3 @@ function opened(
 
 const NOTHING: readonly JsonValue[] = [];
 const EMPTY: Opened = { members: null, entries: null, repeats: null, end: -1 };
-
-/** The scanner counts levels of nesting, which are not used here. */
-const NESTING = { deepest: 0 };
-
-function nameIn(bytes: Buffer, start: number, end: number): string {
-  const name = bytes.toString("utf8", start + 1, end - 1);
-  return name.includes("\\") ? (JSON.parse(`"${name}"`) as string) : name;
-}

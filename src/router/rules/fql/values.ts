@@ -12,14 +12,7 @@
 
 import { isIdField, isIdListField } from "../../../domain/exact-ids.ts";
 import { isJsonObject, type JsonObject } from "../../../domain/json.ts";
-import {
-  beginsWith,
-  endOfValue,
-  type FoundMember,
-  firstMember,
-  nextMember,
-  skipSpace,
-} from "../../../domain/scan-json.ts";
+import { jsonAt } from "../../../domain/scan-json.ts";
 
 /** A call as a filter sees it. */
 export interface CallValue {
@@ -71,7 +64,7 @@ function idAt(names: readonly string[]): Evaluate {
   return ({ json, bytes }) => {
     const value = json[name] ?? null;
     if (typeof value !== "string" || !DIGITS_FIRST.test(value)) return value;
-    const token = tokenAt(bytes, names);
+    const token = jsonAt(bytes, names);
     return token?.startsWith('"') === false ? Number(token) : value;
   };
 }
@@ -81,46 +74,14 @@ function idListAt(name: string): Evaluate {
     const value = json[name] ?? null;
     const mayBeNumber = (each: unknown) => typeof each === "string" && DIGITS_FIRST.test(each);
     const isRead = Array.isArray(value) && value.some(mayBeNumber);
-    return isRead ? JSON.parse(tokenAt(bytes, [name]) ?? "null") : value;
+    return isRead ? JSON.parse(jsonAt(bytes, [name]) ?? "null") : value;
   };
 }
 
 /** The digits of the number at a path, as they were sent; null if there is no number. */
 export function digitsAt(names: readonly string[]): (call: CallValue) => string | null {
   const value = valueAt(names);
-  return (call) => (typeof value(call) === "number" ? tokenAt(call.bytes, names) : null);
-}
-
-/** The scanner also counts levels of nesting, but these counts are not used here. */
-const NESTING = { deepest: 0 };
-
-/** The JSON of the value at a path; null if there is none. */
-function tokenAt(bytes: Buffer, names: readonly string[]): string | null {
-  const isMarked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
-  let at = skipSpace(bytes, isMarked ? 3 : 0);
-  for (const name of names) {
-    if (!beginsWith(bytes, "object", at)) return null;
-    at = lastMember(bytes, at, name);
-    if (at < 0) return null;
-  }
-  const end = endOfValue(bytes, at, NESTING);
-  return end < 0 ? null : bytes.toString("utf8", at, end);
-}
-
-/** The start of the value of the last member with this name; -1 if there is none. */
-function lastMember(bytes: Buffer, start: number, name: string): number {
-  const found: FoundMember = { nameEnd: 0, at: 0 };
-  let last = -1;
-  for (let at = firstMember(bytes, start, found); at >= 0; ) {
-    if (nameIn(bytes, at, found.nameEnd) === name) last = found.at;
-    at = nextMember(bytes, endOfValue(bytes, found.at, NESTING), found);
-  }
-  return last;
-}
-
-function nameIn(bytes: Buffer, start: number, end: number): string {
-  const quoted = bytes.toString("utf8", start, end);
-  return quoted.includes("\\") ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);
+  return (call) => (typeof value(call) === "number" ? jsonAt(call.bytes, names) : null);
 }
 
 export type TypeName = "string" | "number" | "list" | "object" | "bool" | "null";
