@@ -47,21 +47,21 @@ function record(name: string, fields: readonly unknown[]): void {
   writeFileSync(join(folder, `${name}.avsc`), JSON.stringify(schema, null, 4));
 }
 
-test("check lists what is missing, register registers it, and then there is nothing to do", async () => {
+test("lists what is missing, --apply registers it, and then there is nothing to do", async () => {
   const registry = { url: await sharedRegistry() };
-  const before = await schemas(registry, ["check"]);
+  const before = await schemas(registry, []);
   expect(before).toMatchObject({ status: 1, err: "" });
   expect(before.out).toMatch(/switchyard\.CallType +new/);
   expect(before.out).toMatch(/switchyard\.Call +not checked: it uses .*CallType/);
 
-  const registered = await schemas(registry, ["register"]);
+  const registered = await schemas(registry, ["--apply"]);
   expect(registered).toMatchObject({ status: 0, err: "" });
   expect(registered.out.match(/registered as version 1, id \d+/g)).toHaveLength(6);
 
-  const after = await schemas(registry, ["check"]);
+  const after = await schemas(registry, []);
   expect(after.out).toContain("All 6 schemas are registered.");
   expect(after.status).toBe(0);
-  const again = await schemas(registry, ["register"]);
+  const again = await schemas(registry, ["--apply"]);
   expect(again.out).toBe(registered.out);
 
   const subject = encodeURIComponent(`:.${context}:switchyard.Call`);
@@ -78,10 +78,10 @@ test("a version that reads former ones is added; one that does not keeps all oth
   const field = { name: "a", type: "string" };
   record("A", [field]);
   record("B", [{ name: "a", type: "A" }]);
-  expect(await schemas(registry, ["register", ...own])).toMatchObject({ status: 0 });
+  expect(await schemas(registry, ["--apply", ...own])).toMatchObject({ status: 0 });
 
   record("A", [field, { name: "b", type: "string", default: "" }]);
-  const added = await schemas(registry, ["register", ...own]);
+  const added = await schemas(registry, ["--apply", ...own]);
   expect(added).toMatchObject({ status: 0, err: "" });
   expect(added.out).toMatch(/own\.A +registered as version 2/);
 
@@ -90,13 +90,13 @@ test("a version that reads former ones is added; one that does not keeps all oth
     { name: "a", type: "A" },
     { name: "c", type: "string" },
   ]);
-  const unchecked = await schemas(registry, ["register", ...own]);
+  const unchecked = await schemas(registry, ["--apply", ...own]);
   expect(unchecked).toMatchObject({ status: 1, out: "" });
   expect(unchecked.err).toMatch(/has not registered .*own\.B: .*Incompatible artifact/);
 
   record("A", [field, { name: "c", type: "string" }]);
   record("C", [field]);
-  const refused = await schemas(registry, ["register", ...own]);
+  const refused = await schemas(registry, ["--apply", ...own]);
   expect(refused.status).toBe(1);
   expect(refused.out).toMatch(/own\.A +incompatible: cannot read what earlier versions wrote/);
   expect(refused.out).toContain("nothing was registered");
@@ -134,9 +134,9 @@ test("by https with a client certificate and a token, as the program requests it
   for (const [name, pem] of Object.entries(files)) writeFileSync(join(folder, `${name}.pem`), pem);
   const tls = { ca: "ca.pem", cert: "cert.pem", key: "key.pem" };
   const registry = { url: `${front.url}${url.pathname}`, token: "t1", tls };
-  expect(await schemas(registry, ["register"])).toMatchObject({ status: 0, err: "" });
+  expect(await schemas(registry, ["--apply"])).toMatchObject({ status: 0, err: "" });
   expect(front.asked).toContainEqual(expect.stringMatching(/^POST .*\/versions\?normalize=true$/));
-  const wrong = await schemas({ ...registry, token: "hunter2" }, ["check"]);
+  const wrong = await schemas({ ...registry, token: "hunter2" }, []);
   expect(wrong.status).toBe(1);
   expect(wrong.err).toMatch(/is not available: https:.*rejects the credentials \(401\)/);
   expect(wrong.err).not.toContain("hunter2");

@@ -18,7 +18,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: "schemas",
-    summary: "register Avro schemas, or check what would be registered",
+    summary: "compare Avro schemas with the registry, and register them",
     load: async () => (await import("./schemas/command.ts")).schemasCommand,
   },
   {

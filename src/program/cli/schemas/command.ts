@@ -1,13 +1,12 @@
 /**
- * `switchyard schemas`: compares the Avro schemas of a folder with a registry, and registers them.
+ * `switchyard schemas`: compares the Avro schemas of a folder with a registry and, with `--apply`, registers them.
  *
- *   outcome                                                    exit
- *   check: all are registered and their compatibility is set   0
- *   check: something would be registered or set                1, so that a deployment can stop
- *   check, register: a schema is incompatible                  1, and nothing is registered
- *   register: all are registered                               0
- *   the registry rejects a request or is unreachable           1
- *   `registry` is not configured, or a schema is invalid       2
+ *   outcome                                                         exit
+ *   all are registered, and their compatibility is set              0
+ *   without --apply, something would be registered or set           1, so that a deployment can stop
+ *   a schema is incompatible                                        1, and nothing is registered
+ *   the registry rejects a request or is unreachable                1
+ *   `registry` is not configured, or a schema is invalid            2
  */
 
 import { readdirSync, readFileSync } from "node:fs";
@@ -33,12 +32,11 @@ import { type NamedSchema, orderSchemas } from "./schema-files.ts";
 const OWN = join(import.meta.dirname, "../../../../schemas");
 
 interface SchemasOptions extends ConfigOption {
+  readonly apply?: boolean;
   readonly dir: string;
   readonly context?: string;
   readonly json?: boolean;
 }
-
-type Action = (subjects: Subjects, plan: Plan, shell: Shell) => Promise<ExitStatus>;
 
 interface Plan {
   readonly schemas: readonly NamedSchema[];
@@ -47,58 +45,33 @@ interface Plan {
 }
 
 export function schemasCommand(shell: Shell, exit: Exit): Command {
-  const sub = (name: string, summary: string, description: string, action: Action) =>
-    new Command(name)
-      .summary(summary)
-      .description(description)
-      .addOption(configOption())
-      .addOption(
-        new Option("--dir <folder>", "folder of *.avsc files").default(OWN, "Switchyard's own"),
-      )
-      .option("--context <name>", "context of the subjects, such as staging for :.staging:")
-      .option("--json", "print one JSON object")
-      .addHelpText("after", `\nExample:\n  switchyard schemas ${name} --config switchyard.yaml`)
-      .action(async (options: SchemasOptions) => exit(await withSubjects(options, shell, action)));
   return new Command("schemas")
     .description(
-      "Compares Avro schemas with the schema registry, and registers them. By default, these " +
-        "are the schemas of calls, audience syncs, deletion requests and attempts. The subject " +
-        "is the full " +
-        "name of the record. The compatibility is BACKWARD_TRANSITIVE: a new schema can read what all " +
-        "earlier versions wrote.",
+      "Compares Avro schemas with the schema registry and prints what would be registered. With --apply, " +
+        "sets the compatibility of the subjects and registers the schemas, but registers nothing if a schema is " +
+        "incompatible. By default, these are the schemas of calls, audience syncs, deletion requests and attempts. " +
+        "The subject is the full name of the record. The compatibility is BACKWARD_TRANSITIVE: a new schema " +
+        "can read what all earlier versions wrote.",
     )
-    .addCommand(
-      sub(
-        "check",
-        "show what would be registered",
-        "Shows what would be registered, without changing anything.",
-        check,
-      ),
+    .addOption(configOption())
+    .option("--apply", "register the schemas and set their compatibility")
+    .addOption(
+      new Option("--dir <folder>", "folder of *.avsc files").default(OWN, "Switchyard's own"),
     )
-    .addCommand(
-      sub(
-        "register",
-        "register the schemas and set their compatibility",
-        "Sets the compatibility of the subjects and registers the schemas. Registers nothing if a " +
-          "schema is incompatible.",
-        register,
-      ),
-    )
+    .option("--context <name>", "context of the subjects, such as staging for :.staging:")
+    .option("--json", "print one JSON object")
     .addHelpText(
       "after",
-      "\nExit status: 0 if all schemas are registered; 1 on failure, if a schema is incompatible or, for\n" +
-        "check, if a schema is not registered; 2 if the usage or configuration is invalid.\n\nExamples:\n" +
-        "  switchyard schemas check --config switchyard.yaml\n" +
-        "  switchyard schemas register --config switchyard.yaml\n" +
-        "  switchyard schemas register --dir my-schemas --context staging --config switchyard.yaml",
-    );
+      "\nExit status: 0 if all schemas are registered; 1 on failure, if a schema is incompatible or, without\n" +
+        "--apply, if a schema is not registered; 2 if the usage or configuration is invalid.\n\nExamples:\n" +
+        "  switchyard schemas --config switchyard.yaml\n" +
+        "  switchyard schemas --apply --config switchyard.yaml\n" +
+        "  switchyard schemas --apply --dir my-schemas --context staging --config switchyard.yaml",
+    )
+    .action(async (options: SchemasOptions) => exit(await compareSchemas(options, shell)));
 }
 
-async function withSubjects(
-  options: SchemasOptions,
-  shell: Shell,
-  action: Action,
-): Promise<ExitStatus> {
+async function compareSchemas(options: SchemasOptions, shell: Shell): Promise<ExitStatus> {
   const { registry } = (await configured(options, shell)).config;
   if (registry === null) {
     shell.err(`${shell.errColors.red("error:")} registry.url is not set in the configuration\n`);
@@ -117,11 +90,14 @@ async function withSubjects(
   const subjectOf = (name: string) => `${prefix}${name}`;
   const { createSubjects } = await import("../../../registry/subjects.ts");
   await using subjects = createSubjects(registry);
-  return await action(
-    subjects,
-    { schemas: ordered.schemas, subjectOf, json: options.json === true },
-    shell,
-  );
+  const plan = { schemas: ordered.schemas, subjectOf, json: options.json === true };
+  const verdicts = await verdictsOf(subjects, plan);
+  const isRefused = verdicts.some(({ action }) => action === "refused");
+  if (options.apply === true && !isRefused) return await register(subjects, plan, shell);
+  printVerdicts(verdicts, plan, shell);
+  const waiting = verdicts.filter(({ action }) => action === "do").length;
+  if (!plan.json) shell.out(summary(verdicts.length, waiting, isRefused, options, shell));
+  return isRefused || waiting > 0 ? 1 : 0;
 }
 
 /** @throws Error if the folder or a file cannot be read. */
@@ -132,32 +108,24 @@ function readFolder(folder: string) {
   });
 }
 
-async function check(subjects: Subjects, plan: Plan, shell: Shell): Promise<ExitStatus> {
-  const verdicts = await verdictsOf(subjects, plan);
-  printVerdicts(verdicts, plan, shell);
-  if (verdicts.some(({ action }) => action === "refused")) return 1;
-  const waiting = verdicts.filter(({ action }) => action === "do").length;
-  if (waiting === 0) {
-    if (!plan.json)
-      shell.out(`${shell.colors.green(`All ${verdicts.length} schemas are registered`)}.\n`);
-    return 0;
+/** The last line; empty if the table says it all. */
+function summary(
+  total: number,
+  waiting: number,
+  isRefused: boolean,
+  { apply }: SchemasOptions,
+  { colors: { green, red, yellow } }: Shell,
+): string {
+  if (isRefused && apply === true) {
+    return red("A schema is incompatible, so nothing was registered.\n");
   }
-  if (plan.json) return 1;
-  shell.out(
-    `${shell.colors.yellow(`${counted(waiting, "schema")} to register or set`)}. Run: switchyard schemas register\n`,
-  );
-  return 1;
+  if (isRefused) return "";
+  if (waiting === 0) return `${green(`All ${total} schemas are registered`)}.\n`;
+  return `${yellow(`${counted(waiting, "schema")} to register or set`)}. Run: switchyard schemas --apply\n`;
 }
 
-/** Checks all schemas first, so that nothing is registered if one of them is incompatible. */
+/** Registers schemas that have been checked, none of which is incompatible. */
 async function register(subjects: Subjects, plan: Plan, shell: Shell): Promise<ExitStatus> {
-  const before = await verdictsOf(subjects, plan);
-  if (before.some(({ action }) => action === "refused")) {
-    printVerdicts(before, plan, shell);
-    if (!plan.json)
-      shell.out(shell.colors.red("A schema is incompatible, so nothing was registered.\n"));
-    return 1;
-  }
   const verdicts: Verdict[] = [];
   const versions = new Map<string, number>();
   const signal = new AbortController().signal;
