@@ -4,13 +4,13 @@ import { counted } from "../../base/words/count.ts";
 import { table } from "../../base/words/table.ts";
 import type { Colors } from "../connect/shell.ts";
 import type { ReplayFigures } from "./replay.ts";
-import type { CountKey, Counts, StoredReplay } from "./stored-replay.ts";
+import type { CallReplayPlan, CountKey, Counts } from "./replay-store.ts";
 
 export interface Outcome {
   /** Null with `--dry-run`, which creates no replay. */
   readonly replay: string | null;
   readonly topic: string;
-  readonly stored: StoredReplay<"calls">;
+  readonly plan: CallReplayPlan;
   readonly end: "done" | "interrupted" | "failed" | "counted";
   /** The reason, if the replay failed. */
   readonly error: string | null;
@@ -77,8 +77,8 @@ export function outcomeText(outcome: Outcome, { bold, yellow }: Colors): string 
  * One line of JSON, in which every key is always present. The counts include all processes that worked on the
  * replay.
  */
-export function outcomeJson({ replay, topic, stored, end, error, counts, resume }: Outcome) {
-  const { destination, asked, perSecond } = stored.plan;
+export function outcomeJson({ replay, topic, plan, end, error, counts, resume }: Outcome) {
+  const { destination, asked, perSecond } = plan;
   const of = (kind: string) =>
     Object.fromEntries(
       Object.entries(counts).flatMap(([key, count]) =>

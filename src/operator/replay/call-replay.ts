@@ -4,7 +4,6 @@
  * unreachable, the replay waits for the schema of a call's value, as the route stage does.
  */
 
-import { randomBytes } from "node:crypto";
 import { type Clock, systemClock } from "../../base/runtime/clock.ts";
 import { createMetrics } from "../../base/telemetry/instruments.ts";
 import { createLog } from "../../base/telemetry/log.ts";
@@ -22,9 +21,9 @@ import { assertTopics } from "../connect/assert-topics.ts";
 import { configuredSchemas } from "../connect/configured-schemas.ts";
 import type { ProgressOutput } from "../connect/progress.ts";
 import { type Outcome, progressText } from "./call-outcome.ts";
-import { countReplay, type Decide, followReplay, type ReplayFigures, runReplay } from "./replay.ts";
-import { type ChosenReplay, openReplay } from "./replay-store.ts";
-import type { CallReplayPlan, StoredReplay } from "./stored-replay.ts";
+import { countReplay, type Decide, type ReplayFigures } from "./replay.ts";
+import type { CallReplayPlan, ChosenReplay } from "./replay-store.ts";
+import { followReplay, openReplay, runReplay } from "./run-replay.ts";
 
 export interface CallReplayOptions {
   readonly chosen: ChosenReplay<"calls">;
@@ -50,49 +49,34 @@ export async function replayCalls(
   options: CallReplayOptions,
   progressOutput: ProgressOutput,
 ): Promise<Outcome | null> {
-  const { topics, chosen, dryRun } = options;
+  const { topics, chosen, config, dryRun, signal, clock = systemClock } = options;
   await assertTopics(kafka.admin, [topics.calls]);
-  const by = randomBytes(4).toString("hex");
-  const stored = await openReplay(kafka, topics, "calls", chosen, dryRun ? null : by);
-  if (stored === null) return null;
-  const destination = options.destinationOf(stored.plan.destination);
-  await assertTopics(kafka.admin, [topics.deliveries(destination.id)]);
-  return await work(kafka, { ...options, destination, stored, by }, progressOutput);
-}
-
-interface Work extends CallReplayOptions {
-  readonly destination: Destination;
-  readonly stored: StoredReplay<"calls">;
-  readonly by: string;
-}
-
-async function work(kafka: Kafka, options: Work, progressOutput: ProgressOutput): Promise<Outcome> {
-  const { chosen, config, topics, destination, stored, dryRun, signal, by } = options;
-  const { clock = systemClock } = options;
+  const replay = await openReplay({ kafka, topics, signal, clock }, "calls", chosen, { dryRun });
+  if (replay === null) return null;
+  const { plan, partitions } = replay.stored;
+  const destination = options.destinationOf(plan.destination);
+  const topic = topics.deliveries(destination.id);
+  await assertTopics(kafka.admin, [topic]);
   const log = createLog("error", { write: progressOutput.err });
   await using schemas = await configuredSchemas(config, { log, metrics: createMetrics() });
-  const decide = callDecisions({ ...options, plan: stored.plan, schemas, clock });
-  const total = stored.partitions.reduce((sum, { position, to }) => sum + to - position, 0);
+  const decide = callDecisions({ plan, config, topics, destination, schemas, clock, signal });
+  const total = partitions.reduce((sum, { position, to }) => sum + to - position, 0);
   const text = (figures: ReplayFigures) => progressText(figures, total);
-  const outcome = { topic: topics.deliveries(destination.id), stored };
   if (dryRun) {
     using shown = followReplay(text, progressOutput);
-    const isWhole = await countReplay({ kafka, topics, signal, decide, ...shown }, stored);
-    const end = isWhole ? ("counted" as const) : ("interrupted" as const);
-    return {
-      ...outcome,
-      replay: null,
-      end,
-      error: null,
-      counts: shown.figures().own,
-      resume: null,
-    };
+    const end = (await countReplay(replay, decide, shown)) ? "counted" : "interrupted";
+    const { own: counts } = shown.figures();
+    return { replay: null, topic, plan, end, error: null, counts, resume: null };
   }
-  const job = { kafka, topics, signal, clock, chosen, stored, by, progressText: text };
-  const result = await runReplay({ ...job, decide: () => decide }, progressOutput);
-  const { name, end, error, counts } = result;
+  const { name, end, error, counts } = await runReplay(
+    kafka,
+    replay,
+    { decide },
+    text,
+    progressOutput,
+  );
   const command = `switchyard replay --resume ${name}${options.resumeArguments}`;
-  return { ...outcome, replay: name, end, error, counts, resume: end === "done" ? null : command };
+  return { replay: name, topic, plan, end, error, counts, resume: end === "done" ? null : command };
 }
 
 export interface CallDecisions {

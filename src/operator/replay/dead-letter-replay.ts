@@ -15,12 +15,10 @@
  * read each other's marks, so dead letters that match both filters are sent by both.
  */
 
-import { randomBytes } from "node:crypto";
-import { systemClock } from "../../base/runtime/clock.ts";
+import { type Clock, systemClock } from "../../base/runtime/clock.ts";
 import { counted } from "../../base/words/count.ts";
 import type { Destination } from "../../domain/destination.ts";
 import { hasRules } from "../../domain/rules.ts";
-import type { TopicNames } from "../../domain/topics.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import type { RegistryConnection } from "../../registry/port.ts";
 import { assertTopics } from "../connect/assert-topics.ts";
@@ -28,18 +26,11 @@ import type { ProgressOutput } from "../connect/progress.ts";
 import { passing, type ReadDeadLetterValue, readDeadLetter } from "./dead-letter-record.ts";
 import { type DeadLetterSchemas, openDeadLetterSchemas } from "./dead-letter-schemas.ts";
 import { readMarks } from "./read-dead-letters.ts";
-import {
-  countReplay,
-  type Decide,
-  followReplay,
-  type ReplayFigures,
-  type ReplayResult,
-  runReplay,
-} from "./replay.ts";
+import { countReplay, type Replay, type ReplayFigures, type ReplayRules } from "./replay.ts";
 import { marksOf, type ReplayMarks } from "./replay-marks.ts";
-import { type ChosenReplay, openReplay } from "./replay-store.ts";
+import type { ChosenReplay } from "./replay-store.ts";
 import { type ReplayTargets, replayOf, Tally } from "./replayed-record.ts";
-import type { DeadLetterReplayPlan, StoredReplay } from "./stored-replay.ts";
+import { followReplay, openReplay, type ReplayResult, runReplay } from "./run-replay.ts";
 
 export interface DeadLetterReplayOptions extends ReplayTargets {
   readonly chosen: ChosenReplay<"dead-letters">;
@@ -49,73 +40,118 @@ export interface DeadLetterReplayOptions extends ReplayTargets {
   readonly signal: AbortSignal;
 }
 
-export interface OpenedReplay extends AsyncDisposable {
-  readonly stored: StoredReplay<"dead-letters">;
-  /** The process that runs the replay. */
-  readonly by: string;
-  readonly schemas: DeadLetterSchemas;
-  readonly marks: ReplayMarks;
-}
-
 /** Returns null if the replay does not exist. The caller disposes the result. @throws Error if a topic is missing. */
 export async function openDeadLetterReplay(
   kafka: Kafka,
-  { topics, dryRun, registry, signal, chosen }: DeadLetterReplayOptions,
-): Promise<OpenedReplay | null> {
+  options: DeadLetterReplayOptions,
+): Promise<DeadLetterReplay | null> {
+  const { topics, dryRun, registry, signal, chosen } = options;
   const marked = dryRun ? [] : [topics.deadLetterReplays];
   await assertTopics(kafka.admin, [topics.deadLetters, ...marked]);
-  const by = randomBytes(4).toString("hex");
-  const stored = await openReplay(kafka, topics, "dead-letters", chosen, dryRun ? null : by);
-  if (stored === null) return null;
+  const cluster = { kafka, topics, signal, clock: systemClock };
+  const replay = await openReplay(cluster, "dead-letters", chosen, { dryRun });
+  if (replay === null) return null;
   const marks = await readMarks({ kafka, topics, signal });
   const schemas = await openDeadLetterSchemas(registry, signal);
-  const close = () => schemas[Symbol.asyncDispose]();
-  return { stored, by, schemas, marks, [Symbol.asyncDispose]: close };
+  return new DeadLetterReplay(kafka, options, replay, marks, schemas);
 }
 
-export interface DeadLetterDecisions extends ReplayTargets {
-  readonly plan: DeadLetterReplayPlan;
+export class DeadLetterReplay implements AsyncDisposable {
+  readonly schemas: DeadLetterSchemas;
+  readonly #kafka: Kafka;
+  readonly #targets: ReplayTargets;
+  readonly #replay: Replay<"dead-letters">;
+  readonly #marks: ReplayMarks;
+
+  constructor(
+    kafka: Kafka,
+    targets: ReplayTargets,
+    replay: Replay<"dead-letters">,
+    marks: ReplayMarks,
+    schemas: DeadLetterSchemas,
+  ) {
+    this.schemas = schemas;
+    this.#kafka = kafka;
+    this.#targets = targets;
+    this.#replay = replay;
+    this.#marks = marks;
+  }
+
+  get filter() {
+    return this.#replay.stored.plan.filter;
+  }
+
+  /** Counts the dead letters that are still to be replayed. Returns null if interrupted. */
+  async count(progressOutput: ProgressOutput): Promise<Tally | null> {
+    const tally = new Tally(this.#targets);
+    const { decide } = this.#rules(tally);
+    using shown = followReplay(() => `${tally.total.toLocaleString("en")} counted`, progressOutput);
+    return (await countReplay(this.#replay, decide, shown)) ? tally : null;
+  }
+
+  /** Replays dead letters and marks them. @param tally the dead letters that were counted. */
+  async send({ total, own }: Tally, progressOutput: ProgressOutput): Promise<SentDeadLetters> {
+    const { topics } = this.#targets;
+    const deadLetters = await this.#kafka.admin.offsets(topics.deadLetters);
+    const first = this.#marks.tombstones(topics.deadLetterReplays, deadLetters);
+    const rules = { ...this.#rules(), first };
+    const text = (figures: ReplayFigures) => progressText(figures, total + own);
+    const result = await runReplay(this.#kafka, this.#replay, rules, text, progressOutput);
+    return { ...result, text: text(result) };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.schemas[Symbol.asyncDispose]();
+  }
+
+  #rules(tally?: Tally): ReplayRules {
+    const given = { ...this.#targets, marks: this.#marks, read: this.schemas.read, tally };
+    return deadLetterRules(this.#replay, given);
+  }
+}
+
+export interface SentDeadLetters extends ReplayResult {
+  /** The progress of the replay as text. */
+  readonly text: string;
+}
+
+export interface DeadLetterRules extends ReplayTargets {
   /** The marks that were on the topic when the replay was opened. */
   readonly marks: ReplayMarks;
   readonly read?: ReadDeadLetterValue;
   /** If set, counts the dead letters. */
-  readonly tally?: Tally;
+  readonly tally?: Tally | undefined;
+  readonly clock?: Clock;
 }
 
-/** @param name the name of the replay; null if it does not have one yet. */
-export function deadLetterDecisions(given: DeadLetterDecisions, name: string | null): Decide {
-  const { plan, marks, read, tally, topics } = given;
-  return async (record) => {
-    const deadLetter = await passing(readDeadLetter(record, topics), plan.filter, read);
-    if (deadLetter === null) return { kind: "skip", as: null };
-    const mark = marks.of(record);
-    const isOwn = mark !== null && mark.replay === name;
-    if (mark !== null && (isOwn || plan.includeReplayed !== true)) {
-      tally?.skip(deadLetter, isOwn);
-      return { kind: "skip", as: isOwn ? "written" : null };
-    }
-    tally?.add(deadLetter);
-    const replay = replayOf(deadLetter, given);
-    if (replay.kind === "refused") return { kind: "skip", as: "refused", why: replay.why };
-    return { kind: "write", outgoing: replay.outgoing };
+export function deadLetterRules(
+  { store: { name, by }, stored: { plan } }: Pick<Replay<"dead-letters">, "store" | "stored">,
+  given: DeadLetterRules,
+): Required<Pick<ReplayRules, "decide" | "marksOf">> {
+  const { marks, read, tally, topics, clock = systemClock } = given;
+  return {
+    decide: async (record) => {
+      const deadLetter = await passing(readDeadLetter(record, topics), plan.filter, read);
+      if (deadLetter === null) return { kind: "skip", as: null };
+      const mark = marks.of(record);
+      const isOwn = mark !== null && mark.replay === name;
+      if (mark !== null && (isOwn || plan.includeReplayed !== true)) {
+        tally?.skip(deadLetter, isOwn);
+        return { kind: "skip", as: isOwn ? "written" : null };
+      }
+      tally?.add(deadLetter);
+      const replay = replayOf(deadLetter, given);
+      if (replay.kind === "refused") return { kind: "skip", as: "refused", why: replay.why };
+      return { kind: "write", outgoing: replay.outgoing };
+    },
+    marksOf: (written) =>
+      marksOf(topics.deadLetterReplays, written, { replay: name, by, atMs: clock.nowMs() }),
   };
 }
 
-/** Counts the dead letters that are still to be replayed. Returns null if interrupted. */
-export async function countDeadLetters(
-  kafka: Kafka,
-  options: DeadLetterReplayOptions,
-  opened: OpenedReplay,
-  progressOutput: ProgressOutput,
-): Promise<Tally | null> {
-  const { topics, destinations, signal, chosen } = options;
-  const tally = new Tally(options);
-  using shown = followReplay(() => `${tally.total.toLocaleString("en")} counted`, progressOutput);
-  const { marks, schemas, stored } = opened;
-  const decisions = { topics, destinations, marks, read: schemas.read, plan: stored.plan, tally };
-  const decide = deadLetterDecisions(decisions, chosen.kind === "resume" ? chosen.name : null);
-  const isWhole = await countReplay({ kafka, topics, signal, decide, ...shown }, stored);
-  return isWhole ? tally : null;
+function progressText({ own: { written = 0, refused = 0 } }: ReplayFigures, total: number): string {
+  const rejected = refused === 0 ? "" : `, ${refused.toLocaleString("en")} rejected`;
+  return `${written.toLocaleString("en")} of ${total.toLocaleString("en")} replayed${rejected}`;
 }
 
 /** The topics to which dead letters are written. */
@@ -140,47 +176,4 @@ export function countText({ total, refused, replayed }: Tally, hint = " (--inclu
   const left =
     replayed === 0 ? "" : ` ${of(replayed)} were replayed before and will be skipped${hint}.`;
   return `${counted(total, "dead letter")} to replay${cannot}.${left}`;
-}
-
-export interface SentDeadLetters extends ReplayResult {
-  /** The progress of the replay as text. */
-  readonly text: string;
-}
-
-/** Replays dead letters and marks them. @param total the number of dead letters to read. */
-export async function sendDeadLetters(
-  kafka: Kafka,
-  options: DeadLetterReplayOptions,
-  { stored, by, schemas, marks }: OpenedReplay,
-  total: number,
-  progressOutput: ProgressOutput,
-): Promise<SentDeadLetters> {
-  const { topics, destinations, signal, chosen } = options;
-  const deadLetters = await kafka.admin.offsets(topics.deadLetters);
-  const decisions = { topics, destinations, marks, read: schemas.read, plan: stored.plan };
-  const progressText = ({ own: { written = 0, refused = 0 } }: ReplayFigures) => {
-    const skipped = refused === 0 ? "" : `, ${refused.toLocaleString("en")} rejected`;
-    return `${written.toLocaleString("en")} of ${total.toLocaleString("en")} replayed${skipped}`;
-  };
-  const job = {
-    kafka,
-    topics,
-    signal,
-    chosen,
-    stored,
-    by,
-    progressText,
-    clock: systemClock,
-    first: marks.tombstones(topics.deadLetterReplays, deadLetters),
-    decide: (name: string) => deadLetterDecisions(decisions, name),
-    marksOf: marksFor(topics, by),
-  };
-  const result = await runReplay(job, progressOutput);
-  return { ...result, text: progressText(result) };
-}
-
-/** Returns a function that creates the marks for a batch. */
-export function marksFor({ deadLetterReplays }: TopicNames, by: string, clock = systemClock) {
-  return (written: Parameters<typeof marksOf>[1], replay: string) =>
-    marksOf(deadLetterReplays, written, { replay, by, atMs: clock.nowMs() });
 }

@@ -9,9 +9,8 @@ import {
   type ReadDeadLetterValue,
   readDeadLetter,
 } from "./dead-letter-record.ts";
-import { type Range, rangesSince, readRanges } from "./read-records.ts";
+import { marginBefore, type Range, rangesSince, readRanges } from "./read-records.ts";
 import { ReplayMarks } from "./replay-marks.ts";
-import { marginBefore } from "./replay-store.ts";
 
 /** The ranges of the existing dead letters, starting at `sinceMs`. */
 export function deadLetterRanges(

@@ -7,6 +7,8 @@ import type { IncomingRecord } from "../../domain/record.ts";
 import type { Admin, Kafka } from "../../kafka/port.ts";
 
 const READ_MAX_BYTES = 1_048_576;
+/** The clocks of brokers and stages are assumed to differ by less than this. */
+const CLOCK_MARGIN_MS = 300_000;
 
 /** A part of one partition. */
 export interface Range {
@@ -32,6 +34,11 @@ export async function rangesSince(
     from: Math.min(end, starts.get(partition) ?? first),
     to: end,
   }));
+}
+
+/** The time from which records are read to find all dead letters of a time range. */
+export function marginBefore(sinceMs: number | null): number | null {
+  return sinceMs === null ? null : sinceMs - CLOCK_MARGIN_MS;
 }
 
 export interface RangeSource {

@@ -1,10 +1,21 @@
 /**
  * Stores a replay in Kafka, in the commits of two groups without members:
  *
- *   group                          stores                     written by
- *   `<prefix>replay.<name>`        the plan and the progress  its owner, after each batch
- *                                  (`stored-replay.ts`)
- *   `<prefix>replay.<name>.owner`  the owner's name           each process that takes the replay over
+ *   group                          stores                              written by
+ *   `<prefix>replay.<name>`        for each partition of the topic     its owner, after each batch
+ *                                  that is replayed, the offset of
+ *                                  the next record and, as metadata,
+ *                                  the plan, `to` and `counts`
+ *   `<prefix>replay.<name>.owner`  the owner's name                    each process that takes the replay over
+ *
+ * The offsets are the progress, as in any consumer group. The metadata is what cannot be found out again when the
+ * replay is resumed, perhaps by another process on another machine:
+ *
+ *   stored        without it, a resumed replay
+ *   the plan      would have no destination, filters, limit or rate
+ *   `to`          would also read the records that were written since it started, such as the dead letters that it
+ *                 caused, or calls that the route stage has routed
+ *   `counts`      would exceed its limit, and would report only what the last process did
  *
  * The last commit counts, and Kafka does not reject an outdated commit. The owner is therefore stored separately
  * from the positions, so that a takeover does not undo progress, and a late commit does not undo a takeover. A
@@ -26,103 +37,125 @@
  * that commit and an operator then resumes the replay. No record is ever omitted.
  */
 
-import { randomBytes } from "node:crypto";
+import { jsonObjectIn } from "../../domain/json.ts";
 import { groupNames, type TopicNames } from "../../domain/topics.ts";
-import type { Admin, CommittedOffset, Kafka } from "../../kafka/port.ts";
-import { type Range, rangesSince } from "./read-records.ts";
-import {
-  type CallReplayPlan,
-  decodeReplay,
-  encodeReplay,
-  type ReplayKind,
-  type ReplayPlan,
-  type StoredReplay,
-  topicOf,
-} from "./stored-replay.ts";
+import type { Admin, CommittedOffset } from "../../kafka/port.ts";
+import type { AskedCalls, RoutedAgain } from "../../router/route/route-for-replay.ts";
+import type { DeadLetterFilter } from "./dead-letter-record.ts";
 
-/** The part of the Kafka admin client that is used here. */
-export type Groups = Pick<Admin, "committed" | "commit" | "deleteGroup">;
+export interface CallReplayPlan {
+  readonly destination: string;
+  readonly asked: AskedCalls;
+  /** If set, only this record of `calls` is replayed. */
+  readonly only?: { readonly partition: number; readonly offset: number };
+  /** Null for no limit. */
+  readonly perSecond: number | null;
+}
 
-/** The owner is committed for partition 0, which every topic has. */
-const OWNER_PARTITION = 0;
-/** The clocks of brokers and stages are assumed to differ by less than this. */
-const CLOCK_MARGIN_MS = 300_000;
+export interface DeadLetterReplayPlan {
+  readonly filter: DeadLetterFilter;
+  /** Maximum number of dead letters to replay; null for all that pass the filter. */
+  readonly limit: number | null;
+  readonly perSecond: number | null;
+  /** If `true`, dead letters that another replay has sent are included. By default, they are not. */
+  readonly includeReplayed?: boolean;
+}
+
+interface Plans {
+  readonly calls: CallReplayPlan;
+  readonly "dead-letters": DeadLetterReplayPlan;
+}
+
+export type ReplayKind = keyof Plans;
 
 /** The plan of a new replay, or the name of a replay to resume. */
 export type ChosenReplay<Kind extends ReplayKind> =
-  | { readonly kind: "new"; readonly plan: ReplayPlan<Kind> }
+  | { readonly kind: "new"; readonly plan: Plans[Kind] }
   | { readonly kind: "resume"; readonly name: string; readonly perSecond: number | null };
 
-/** Creates a name that sorts by time, such as `20260301-093015-3f9c`. */
-export function newReplayName(): string {
-  const [date = "", time = ""] = new Date().toISOString().slice(0, 19).split("T");
-  const stamp = `${date.replaceAll("-", "")}-${time.replaceAll(":", "")}`;
-  return `${stamp}-${randomBytes(2).toString("hex")}`;
+/** The outcome of a record: `written`, `refused` or, only for calls, others such as `skipped:disabled`. */
+export type CountKey =
+  | "written"
+  /** The record cannot be replayed, or the brokers rejected it as too large. */
+  | "refused"
+  | `${Exclude<RoutedAgain["kind"], "written">}:${string}`;
+export type Counts = Readonly<Partial<Record<CountKey, number>>>;
+
+export interface PartitionReplay {
+  readonly partition: number;
+  readonly position: number;
+  readonly to: number;
+  readonly counts: Counts;
 }
 
-/**
- * Plans a replay from the first record of its time range to the current ends of the partitions, or of one record.
- * @throws Error if this record no longer exists.
- */
-export async function planReplay<Kind extends ReplayKind>(
-  { admin }: Pick<Kafka, "admin">,
-  topics: TopicNames,
-  of: Kind,
-  plan: ReplayPlan<Kind>,
-): Promise<StoredReplay<Kind>> {
-  // The time of a dead letter comes from the clock of its stage, so there is a margin. The time of a call is the time
-  // of its record.
-  const sinceMs = "asked" in plan ? plan.asked.sinceMs : marginBefore(plan.filter.sinceMs);
-  const all = await rangesSince(admin, topicOf(of, topics), sinceMs);
-  const only = "asked" in plan ? plan.only : undefined;
-  const ranges = only === undefined ? all : all.flatMap((range) => oneRecord(range, only));
-  if (ranges.length === 0) throw new Error("This call no longer exists: its retention has ended.");
-  const partitions = ranges.map(({ partition, from, to }) => {
-    return { partition, position: from, to, counts: {} };
+export interface StoredReplay<Kind extends ReplayKind = ReplayKind> {
+  readonly of: Kind;
+  readonly plan: Plans[Kind];
+  readonly partitions: readonly PartitionReplay[];
+}
+
+/** Brokers accept 4,096 bytes by default. Positions and counts can grow by at most 650 bytes during a replay. */
+const METADATA_MAX_BYTES = 3_400;
+const VERSION = 1;
+
+/** The topic that the replay reads. */
+export function topicOf(of: ReplayKind, topics: TopicNames): string {
+  return of === "calls" ? topics.calls : topics.deadLetters;
+}
+
+export function encodeReplay({ of, plan, partitions }: StoredReplay): readonly CommittedOffset[] {
+  return partitions.map(({ partition, position: offset, to, counts }) => {
+    const metadata = JSON.stringify({ v: VERSION, of, ...plan, to, counts });
+    return { partition, offset, metadata };
   });
-  return { of, plan, partitions };
 }
 
-function oneRecord(
-  { partition, from, to }: Range,
-  { partition: own, offset }: NonNullable<CallReplayPlan["only"]>,
-): readonly Range[] {
-  const isIn = partition === own && from <= offset && offset < to;
-  return isIn ? [{ partition, from: offset, to: offset + 1 }] : [];
-}
-
-/** The time from which records are read to find all dead letters of a time range. */
-export function marginBefore(sinceMs: number | null): number | null {
-  return sinceMs === null ? null : sinceMs - CLOCK_MARGIN_MS;
-}
-
-/** Opens a new or a stored replay. @param by the process that takes over the replay; null if it only counts. */
-export async function openReplay<Kind extends ReplayKind>(
-  kafka: Pick<Kafka, "admin">,
-  topics: TopicNames,
+/** Returns null if these are not commits of a replay. */
+export function decodeReplay<Kind extends ReplayKind>(
   of: Kind,
-  chosen: ChosenReplay<Kind>,
-  by: string | null,
-): Promise<StoredReplay<Kind> | null> {
-  if (chosen.kind === "new") return planReplay(kafka, topics, of, chosen.plan);
-  const store = new ReplayStore(kafka.admin, topics, chosen.name, of);
-  const stored = by === null ? await store.read() : await store.takeOver(by);
-  if (stored === null) return null;
-  const perSecond = chosen.perSecond ?? stored.plan.perSecond;
-  return { ...stored, plan: { ...stored.plan, perSecond } };
+  commits: readonly CommittedOffset[],
+): StoredReplay<Kind> | null {
+  let stored: StoredReplay<Kind> | null = null;
+  for (const { partition, offset: position, metadata } of commits) {
+    const { v, of: kind, to, counts, ...plan } = jsonObjectIn(metadata) ?? {};
+    // No other program commits for this group, so all commits with this version were written by `encodeReplay`.
+    if (v !== VERSION || kind !== of) return null;
+    const at = { partition, position, to, counts } as PartitionReplay;
+    const partitions: readonly PartitionReplay[] = [...(stored?.partitions ?? []), at];
+    stored = { of, plan: plan as unknown as Plans[Kind], partitions };
+  }
+  return stored;
 }
+
+/** Returns true if the commit metadata is small enough for the brokers to store. */
+export function fits<Kind extends ReplayKind>(of: Kind, plan: Plans[Kind]): boolean {
+  const at = { partition: 0, position: 0, to: Number.MAX_SAFE_INTEGER, counts: {} };
+  const [commit] = encodeReplay({ of, plan, partitions: [at] });
+  return Buffer.byteLength(commit?.metadata ?? "") <= METADATA_MAX_BYTES;
+}
+
+/** The part of the Kafka admin client that is used here. */
+type Groups = Pick<Admin, "committed" | "commit" | "deleteGroup">;
+
+/** The owner is committed for partition 0, which every topic has. */
+const OWNER_PARTITION = 0;
 
 export class ReplayStore<Kind extends ReplayKind> {
+  readonly name: string;
+  readonly by: string;
   readonly #groups: Groups;
   readonly #of: Kind;
   readonly #topic: string;
   readonly #group: string;
   readonly #ownerGroup: string;
 
-  constructor(groups: Groups, topics: TopicNames, name: string, of: Kind) {
+  /** @param by this process. */
+  constructor(groups: Groups, topics: TopicNames, of: Kind, name: string, by: string) {
     const names = groupNames(topics.prefix);
     this.#groups = groups;
     this.#of = of;
+    this.name = name;
+    this.by = by;
     this.#topic = topicOf(of, topics);
     this.#group = names.replay(name);
     this.#ownerGroup = names.replayOwner(name);
@@ -134,30 +167,30 @@ export class ReplayStore<Kind extends ReplayKind> {
   }
 
   /** Stores a replay that has not started. Call this before anything is sent. */
-  async begin(stored: StoredReplay<Kind>, by: string): Promise<void> {
-    await this.own(by);
+  async begin(stored: StoredReplay<Kind>): Promise<void> {
+    await this.own();
     await this.commit(encodeReplay(stored));
   }
 
   /** Makes this process the owner, and returns the replay. Null if the replay does not exist, or is done. */
-  async takeOver(by: string): Promise<StoredReplay<Kind> | null> {
+  async takeOver(): Promise<StoredReplay<Kind> | null> {
     if ((await this.read()) === null) return null;
-    await this.own(by);
+    await this.own();
     // The positions are read after the takeover, because the previous owner may have committed until then.
     const stored = await this.read();
     if (stored === null) await this.#groups.deleteGroup(this.#ownerGroup);
     return stored;
   }
 
-  async own(by: string): Promise<void> {
-    const owner = { partition: OWNER_PARTITION, offset: 0, metadata: by };
+  async own(): Promise<void> {
+    const owner = { partition: OWNER_PARTITION, offset: 0, metadata: this.by };
     await this.#groups.commit(this.#ownerGroup, this.#topic, [owner]);
   }
 
   /** @throws Error if this process no longer owns the replay. */
-  async assertOwned(by: string): Promise<void> {
+  async assertOwned(): Promise<void> {
     const [owner] = await this.#groups.committed(this.#ownerGroup, this.#topic);
-    if (owner?.metadata === by) return;
+    if (owner?.metadata === this.by) return;
     const what = owner === undefined ? "ended the replay" : "taken the replay over";
     throw new Error(`another process has ${what} (group ${this.#group})`);
   }

@@ -1,8 +1,8 @@
 /**
- * Runs a replay: reads a range of records, decides for each of them whether it is replayed, and writes the results.
- * The records are dead letters (`dead-letter-replay.ts`) or past calls (`call-replay.ts`). A replay can be
- * interrupted at any time. An operator can then resume it by its name, and it continues from its last commit
- * (`replay-store.ts`).
+ * A replay reads a range of records, decides for each of them whether it is replayed, and writes the results.
+ * The records are dead letters (`dead-letter-replay.ts`) or past calls (`call-replay.ts`). Its
+ * progress is the offsets of a consumer group (`replay-store.ts`), so it can be interrupted at any time. An operator
+ * can then resume it by its name, and it continues from its last commit.
  *
  *   the process ends                        then, when the replay is resumed
  *   before the plan was committed           the replay does not exist; nothing was written
@@ -31,25 +31,22 @@
  * are written in the order of time.
  */
 
-import { asError } from "../../base/runtime/as-error.ts";
 import type { Clock } from "../../base/runtime/clock.ts";
-import { visibleLines } from "../../domain/escape-control.ts";
 import { createRateLimiter, type RateLimiter } from "../../domain/rate-limit.ts";
 import type { IncomingRecord, OutgoingRecord } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import { ClosedError, type Kafka, type Producer } from "../../kafka/port.ts";
-import { commandProducer, forbiddenText, NotWrittenError } from "../connect/command-producer.ts";
-import type { ProgressOutput } from "../connect/progress.ts";
+import { forbiddenText, NotWrittenError } from "../connect/command-producer.ts";
 import { readRanges } from "./read-records.ts";
-import { type ChosenReplay, newReplayName, ReplayStore } from "./replay-store.ts";
+import { ReplayProgress } from "./replay-progress.ts";
 import {
   type CountKey,
   type Counts,
   type ReplayKind,
-  ReplayProgress,
+  type ReplayStore,
   type StoredReplay,
   topicOf,
-} from "./stored-replay.ts";
+} from "./replay-store.ts";
 
 const BATCH_MAX = 500;
 const BATCH_MAX_BYTES = 4 * 1_048_576;
@@ -86,77 +83,100 @@ export interface ReplayFigures {
   readonly own: Counts;
 }
 
-export interface CountDeps {
-  readonly kafka: Pick<Kafka, "read">;
-  readonly topics: TopicNames;
-  readonly signal: AbortSignal;
+/** What one kind of replay does with the records that it reads. */
+export interface ReplayRules {
   readonly decide: Decide;
-  readonly onProgress: (figures: ReplayFigures) => void;
-  readonly onWaiting: (why: string | null) => void;
+  /** Records that are written before the replay starts. */
+  readonly first?: readonly OutgoingRecord[];
+  /** Creates the marks for acknowledged records. They are written before the positions are committed. */
+  readonly marksOf?: (written: readonly IncomingRecord[]) => readonly OutgoingRecord[];
 }
 
-export interface ReplayDeps extends CountDeps {
-  readonly kafka: Pick<Kafka, "admin" | "read">;
-  readonly producer: Producer;
-  readonly clock: Clock;
-  /** The process that works on the replay. */
-  readonly by: string;
-  /** Creates the marks for acknowledged records. They are written before the positions are committed. */
-  readonly marksOf?: (
-    written: readonly IncomingRecord[],
-    name: string,
-  ) => readonly OutgoingRecord[];
+/** Shows the work on a replay to an operator. */
+export interface ReplayFollower {
+  readonly onProgress: (figures: ReplayFigures) => void;
+  readonly onWaiting: (why: string | null) => void;
   /** Called for each record that was not replayed. */
   readonly onRefused: (why: string) => void;
 }
 
+/** The topics of a replay, and the process that works on it. */
+export interface ReplayCluster {
+  readonly kafka: Pick<Kafka, "admin" | "read">;
+  readonly topics: TopicNames;
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+}
+
 export type ReplayEnd = "done" | "interrupted";
 
+/** A replay that this process has planned or taken over (`run-replay.ts`). */
+export interface Replay<Kind extends ReplayKind = ReplayKind> {
+  readonly cluster: ReplayCluster;
+  readonly store: ReplayStore<Kind>;
+  readonly stored: StoredReplay<Kind>;
+  readonly isNew: boolean;
+}
+
 /** Counts the records that a replay still has to process, without writing anything. Returns false if interrupted. */
-export async function countReplay(deps: CountDeps, stored: StoredReplay): Promise<boolean> {
-  const progress = new ReplayProgress(stored);
-  for await (const records of recordsOf(deps, stored)) {
+export async function countReplay(
+  replay: Replay,
+  decide: Decide,
+  follower: ReplayFollower,
+): Promise<boolean> {
+  const { signal } = replay.cluster;
+  const progress = new ReplayProgress(replay.stored);
+  for await (const records of recordsOf(replay)) {
     for (const record of records) {
       if (progress.isFull) return true;
-      const decision = await decided(deps, record);
+      const decision = await decided(decide, record, follower, signal);
       if (decision === null) return false;
       progress.moveOn(record, decision.kind === "write" ? "written" : decision.as);
     }
-    deps.onProgress(progress);
+    follower.onProgress(progress);
   }
-  return !deps.signal.aborted;
+  return !signal.aborted;
 }
 
 /**
- * Runs a replay that this process has started or taken over, until the replay is done or the signal aborts.
+ * Runs a replay until it is done or the signal aborts.
  *
  * @throws Error if Kafka fails, or if another process takes over the replay. The replay can then be resumed.
  */
-export async function replay<Kind extends ReplayKind>(
-  deps: ReplayDeps,
-  name: string,
-  stored: StoredReplay<Kind>,
+export async function sendReplay(
+  replay: Replay,
+  rules: ReplayRules,
+  producer: Producer,
+  follower: ReplayFollower,
 ): Promise<ReplayEnd> {
-  const store = new ReplayStore(deps.kafka.admin, deps.topics, name, stored.of);
+  const { store, stored, cluster, isNew } = replay;
+  if (isNew) await store.begin(stored);
   try {
-    const end = await new Work(deps, store, name, stored).run();
+    const end = await new Work(replay, rules, producer, follower).run();
     if (end === "done") await store.delete();
     return end;
   } catch (error) {
     const isClosed = error instanceof ClosedError || error instanceof NotWrittenError;
-    if (deps.signal.aborted && isClosed) return "interrupted";
+    if (cluster.signal.aborted && isClosed) return "interrupted";
     throw error;
   }
 }
 
-function recordsOf({ kafka, topics, signal }: CountDeps, { of, partitions }: StoredReplay) {
-  const ranges = partitions.map(({ partition, position: from, to }) => ({ partition, from, to }));
-  return readRanges({ kafka, topic: topicOf(of, topics), signal }, ranges);
+/** Yields the records that are still to be processed, in the order of time. */
+function recordsOf({ cluster: { kafka, topics, signal }, stored }: Replay) {
+  const ranges = stored.partitions.map(({ partition, position: from, to }) => {
+    return { partition, from, to };
+  });
+  return readRanges({ kafka, topic: topicOf(stored.of, topics), signal }, ranges);
 }
 
 /** Returns null if interrupted, perhaps while waiting for a schema. */
-async function decided(deps: CountDeps, record: IncomingRecord): Promise<Decision | null> {
-  const { decide, signal, onWaiting } = deps;
+async function decided(
+  decide: Decide,
+  record: IncomingRecord,
+  { onWaiting }: ReplayFollower,
+  signal: AbortSignal,
+): Promise<Decision | null> {
   if (signal.aborted) return null;
   try {
     return await decide(record, onWaiting);
@@ -167,52 +187,50 @@ async function decided(deps: CountDeps, record: IncomingRecord): Promise<Decisio
 }
 
 class Work {
-  readonly #deps: ReplayDeps;
-  readonly #store: ReplayStore<ReplayKind>;
-  readonly #name: string;
-  readonly #stored: StoredReplay;
+  readonly #replay: Replay;
+  readonly #rules: ReplayRules;
+  readonly #producer: Producer;
+  readonly #follower: ReplayFollower;
   readonly #progress: ReplayProgress;
   readonly #limiter: RateLimiter | null;
+  /** The records to write, each with the record from which it was made. Emptied by `#flush`. */
   #batch = new Map<OutgoingRecord, IncomingRecord>();
   #batchBytes = 0;
   #batchSinceMs = 0;
+  /** Records since the last commit for which nothing is written. */
   #skipped = 0;
   #renewedAtMs: number;
 
-  constructor(
-    deps: ReplayDeps,
-    store: ReplayStore<ReplayKind>,
-    name: string,
-    stored: StoredReplay,
-  ) {
-    const { perSecond } = stored.plan;
-    this.#deps = deps;
-    this.#store = store;
-    this.#name = name;
-    this.#stored = stored;
-    this.#progress = new ReplayProgress(stored);
+  constructor(replay: Replay, rules: ReplayRules, producer: Producer, follower: ReplayFollower) {
+    const { perSecond } = replay.stored.plan;
+    this.#replay = replay;
+    this.#rules = rules;
+    this.#producer = producer;
+    this.#follower = follower;
+    this.#progress = new ReplayProgress(replay.stored);
     this.#limiter = perSecond === null ? null : createRateLimiter(perSecond);
-    this.#renewedAtMs = deps.clock.nowMs();
+    this.#renewedAtMs = replay.cluster.clock.nowMs();
   }
 
   async run(): Promise<ReplayEnd> {
-    reading: for await (const records of recordsOf(this.#deps, this.#stored)) {
+    reading: for await (const records of recordsOf(this.#replay)) {
       for (const record of records) {
         if (this.#progress.isFull || !(await this.#take(record))) break reading;
       }
     }
     await this.#flush();
-    return this.#deps.signal.aborted && !this.#progress.isFull ? "interrupted" : "done";
+    const { signal } = this.#replay.cluster;
+    return signal.aborted && !this.#progress.isFull ? "interrupted" : "done";
   }
 
   /** Returns false if the signal aborted before the record was taken. */
   async #take(record: IncomingRecord): Promise<boolean> {
-    const { clock, onRefused } = this.#deps;
-    const decision = await decided(this.#deps, record);
+    const { clock, signal } = this.#replay.cluster;
+    const decision = await decided(this.#rules.decide, record, this.#follower, signal);
     if (decision === null) return false;
     if (decision.kind === "skip") {
       this.#progress.moveOn(record, decision.as);
-      if (decision.why !== undefined) onRefused(decision.why);
+      if (decision.why !== undefined) this.#follower.onRefused(decision.why);
       this.#skipped += 1;
       if (this.#skipped >= SKIPPED_MAX) await this.#flush();
       return true;
@@ -229,7 +247,7 @@ class Work {
 
   /** If the rate is limited, waits until the next record may be written. Returns false if the signal aborted. */
   async #turn(): Promise<boolean> {
-    const { clock, signal } = this.#deps;
+    const { clock, signal } = this.#replay.cluster;
     for (;;) {
       const nowMs = clock.nowMs();
       const waitMs = this.#limiter?.take(nowMs) ?? 0;
@@ -243,25 +261,25 @@ class Work {
 
   /** Writes the batch and its marks, then commits. */
   async #flush(): Promise<void> {
-    const { by, marksOf, onProgress } = this.#deps;
-    await this.#store.assertOwned(by);
+    await this.#replay.store.assertOwned();
     await this.#write([...this.#batch.keys()]);
-    await this.#write(marksOf?.([...this.#batch.values()], this.#name) ?? []);
+    await this.#write(this.#rules.marksOf?.([...this.#batch.values()]) ?? []);
     this.#batch = new Map();
     this.#batchBytes = 0;
     this.#skipped = 0;
     // The owner is checked again, because writing may have taken a long time during an outage.
-    await this.#store.assertOwned(by);
+    await this.#replay.store.assertOwned();
     await this.#commit();
-    onProgress(this.#progress);
+    this.#follower.onProgress(this.#progress);
   }
 
   /** Resolves when each record has been acknowledged, or refused because of its size. */
   async #write(records: readonly OutgoingRecord[]): Promise<void> {
-    const { producer, clock, signal, onWaiting } = this.#deps;
+    const { clock, signal } = this.#replay.cluster;
+    const { onWaiting } = this.#follower;
     let isWaiting = false;
     for (let left = records; left.length > 0; ) {
-      const returned = await producer.send(left, { giveBack: true });
+      const returned = await this.#producer.send(left, { giveBack: true });
       const back = returned.filter(({ blocked }) => blocked !== undefined);
       for (const { record, error, blocked } of returned) {
         if (blocked === undefined) this.#refuse(record, error);
@@ -288,88 +306,17 @@ class Work {
       throw new Error(`The record of what was replayed is too large for ${record.topic}: ${error}`);
     this.#batch.delete(record);
     this.#progress.refuse(from.partition);
-    this.#deps.onRefused(`it is too large: ${error}`);
+    this.#follower.onRefused(`it is too large: ${error}`);
   }
 
   async #commit(): Promise<void> {
-    const { clock, by } = this.#deps;
-    if (clock.nowMs() - this.#renewedAtMs >= RENEW_AFTER_MS) {
-      this.#renewedAtMs = clock.nowMs();
-      await this.#store.own(by);
+    const nowMs = this.#replay.cluster.clock.nowMs();
+    if (nowMs - this.#renewedAtMs >= RENEW_AFTER_MS) {
+      this.#renewedAtMs = nowMs;
+      await this.#replay.store.own();
       this.#progress.renew();
     }
-    await this.#store.commit(this.#progress.commits());
+    await this.#replay.store.commit(this.#progress.commits());
     this.#progress.committed();
   }
-}
-
-export interface ReplayJob<Kind extends ReplayKind>
-  extends Pick<ReplayDeps, "topics" | "signal" | "clock" | "by" | "marksOf"> {
-  readonly decide: (name: string) => Decide;
-  readonly kafka: Kafka;
-  readonly chosen: ChosenReplay<Kind>;
-  readonly stored: StoredReplay<Kind>;
-  /** Records that are written before the replay starts. */
-  readonly first?: readonly OutgoingRecord[];
-  readonly progressText: (figures: ReplayFigures) => string;
-}
-
-export interface ReplayResult extends ReplayFigures {
-  readonly name: string;
-  readonly end: ReplayEnd | "failed";
-  /** The reason, if the replay failed. */
-  readonly error: string | null;
-  /** The number of records that were not replayed, indexed by a sentence with the reason. */
-  readonly refused: ReadonlyMap<string, number>;
-}
-
-/** Starts or resumes a replay, shows its progress, and runs it until it ends. Does not throw. */
-export async function runReplay<Kind extends ReplayKind>(
-  job: ReplayJob<Kind>,
-  progressOutput: ProgressOutput,
-): Promise<ReplayResult> {
-  const { kafka, topics, chosen, stored, by, signal, clock, first = [] } = job;
-  const name = chosen.kind === "resume" ? chosen.name : newReplayName();
-  const refused = new Map<string, number>();
-  const producer = commandProducer(kafka, progressOutput, signal, clock);
-  await using _ended = { [Symbol.asyncDispose]: () => producer.close(0) };
-  using shown = followReplay(job.progressText, progressOutput);
-  if (first.length > 0) await producer.send(first);
-  const verb = chosen.kind === "new" ? "started" : "resumed";
-  shown.progress.say(
-    `Replay ${name} ${verb}. If it is interrupted, it can be resumed with this name.`,
-  );
-  const onRefused = (why: string) => void refused.set(why, (refused.get(why) ?? 0) + 1);
-  const work = async () => {
-    const store = new ReplayStore(kafka.admin, topics, name, stored.of);
-    if (chosen.kind === "new") await store.begin(stored, by);
-    const deps = { ...job, ...shown, decide: job.decide(name), producer, onRefused };
-    return { end: await replay(deps, name, stored), error: null };
-  };
-  const { end, error } = await work().catch((thrown: unknown) => {
-    return { end: "failed" as const, error: asError(thrown).message };
-  });
-  return { name, end, error, refused, ...shown.figures() };
-}
-
-/** Shows the progress of a replay, or of counting its records, and what it is waiting for. */
-export function followReplay(
-  text: (figures: ReplayFigures) => string,
-  progressOutput: ProgressOutput,
-) {
-  let figures: ReplayFigures = { read: 0, counts: {}, own: {} };
-  let waitsFor: string | null = null;
-  const waiting = () => (waitsFor === null ? "" : `; waiting for ${visibleLines(waitsFor)}`);
-  const progress = progressOutput.follow(() => `${text(figures)}${waiting()}`);
-  return {
-    progress,
-    figures: () => figures,
-    onProgress: ({ read, counts, own }: ReplayFigures) => {
-      figures = { read, counts, own };
-    },
-    onWaiting: (why: string | null) => {
-      waitsFor = why;
-    },
-    [Symbol.dispose]: () => progress.end(),
-  };
 }

@@ -3,11 +3,16 @@
 import type { Source } from "../../../src/domain/destination.ts";
 import type { SourceId } from "../../../src/domain/ids.ts";
 import { topicNames } from "../../../src/domain/topics.ts";
+import type { Kafka, Producer } from "../../../src/kafka/port.ts";
 import { commandProducer } from "../../../src/operator/connect/command-producer.ts";
 import { callDecisions } from "../../../src/operator/replay/call-replay.ts";
-import { type ReplayDeps, replay } from "../../../src/operator/replay/replay.ts";
-import { planReplay, ReplayStore } from "../../../src/operator/replay/replay-store.ts";
-import type { CallReplayPlan, Counts } from "../../../src/operator/replay/stored-replay.ts";
+import { countReplay, sendReplay } from "../../../src/operator/replay/replay.ts";
+import type {
+  CallReplayPlan,
+  ChosenReplay,
+  Counts,
+} from "../../../src/operator/replay/replay-store.ts";
+import { openReplay } from "../../../src/operator/replay/run-replay.ts";
 import type { Schemas } from "../../../src/registry/port.ts";
 import type { WebhookDestination } from "../../../src/router/destinations/webhook/settings.ts";
 import { headerTexts } from "../build/calls.ts";
@@ -24,6 +29,12 @@ export interface CallWorldOptions {
   readonly partitions?: number;
   readonly schemas?: Schemas;
   readonly recordMaxBytes?: (topic: string) => number;
+}
+
+/** What a process reads and writes with. */
+export interface CallReplayPorts {
+  readonly kafka: Pick<Kafka, "admin" | "read">;
+  readonly producer: Producer;
 }
 
 export class CallReplayWorld {
@@ -77,50 +88,46 @@ export class CallReplayWorld {
     by: string,
     {
       signal = new AbortController().signal,
-      changed = (deps: ReplayDeps): ReplayDeps => deps,
+      changed = (ports: CallReplayPorts): CallReplayPorts => ports,
     } = {},
   ) {
     const kafka: MemoryKafka = this.cluster.connect();
-    const producer = commandProducer(kafka, { err: () => undefined }, signal, this.clock);
-    const depsFor = (plan: CallReplayPlan) =>
-      changed({
-        kafka,
-        topics,
-        producer,
-        clock: this.clock,
-        signal,
-        by,
-        decide: callDecisions({
-          plan,
-          topics,
-          config: { sources: this.sources, defaultSource: WEB },
-          destination: this.crm,
-          schemas: this.#options.schemas ?? null,
-          clock: this.clock,
-          signal,
-        }),
-        onProgress: ({ counts }) => {
-          this.counts = counts;
-        },
-        onWaiting: (why) => void this.waits.push(why),
-        onRefused: () => undefined,
-      });
-    const storeOf = ({ kafka: { admin } }: ReplayDeps) =>
-      new ReplayStore(admin, topics, "replay-1", "calls");
+    const { clock, sources, crm: destination } = this;
+    const schemas = this.#options.schemas ?? null;
+    const config = { sources, defaultSource: WEB };
+    const ports = changed({
+      kafka,
+      producer: commandProducer(kafka, { err: () => undefined }, signal, clock),
+    });
+    const follower = {
+      onProgress: ({ counts }: { readonly counts: Counts }) => {
+        this.counts = counts;
+      },
+      onWaiting: (why: string | null) => void this.waits.push(why),
+      onRefused: () => undefined,
+    };
+    const open = async (chosen: ChosenReplay<"calls">) => {
+      const cluster = { kafka: ports.kafka, topics, signal, clock };
+      const replay = await openReplay(cluster, "calls", chosen, { name: "replay-1", by });
+      if (replay === null) return null;
+      const { plan } = replay.stored;
+      const given = { plan, topics, config, destination, schemas, clock, signal };
+      return { replay, decide: callDecisions(given) };
+    };
+    const run = async (chosen: ChosenReplay<"calls">) => {
+      const opened = await open(chosen);
+      if (opened === null) return "no such replay";
+      return sendReplay(opened.replay, { decide: opened.decide }, ports.producer, follower);
+    };
+    const fresh = (given: Partial<CallReplayPlan> = {}) =>
+      ({ kind: "new", plan: this.plan(given) }) as const;
     return {
       kafka,
-      depsFor,
-      begin: async (given: Partial<CallReplayPlan> = {}) => {
-        const plan = this.plan(given);
-        const deps = depsFor(plan);
-        const stored = await planReplay(kafka, topics, "calls", plan);
-        await storeOf(deps).begin(stored, by);
-        return replay(deps, "replay-1", stored);
-      },
-      resume: async () => {
-        const stored = await storeOf(depsFor(this.plan())).takeOver(by);
-        if (stored === null) return "no such replay";
-        return replay(depsFor(stored.plan), "replay-1", stored);
+      begin: (given: Partial<CallReplayPlan> = {}) => run(fresh(given)),
+      resume: () => run({ kind: "resume", name: "replay-1", perSecond: null }),
+      count: async () => {
+        const opened = await open(fresh());
+        return opened && countReplay(opened.replay, opened.decide, follower);
       },
     };
   }

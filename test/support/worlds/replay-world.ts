@@ -14,14 +14,14 @@ import {
   type DeadLetterFilter,
   EVERY_DEAD_LETTER,
 } from "../../../src/operator/replay/dead-letter-record.ts";
-import { deadLetterDecisions, marksFor } from "../../../src/operator/replay/dead-letter-replay.ts";
+import { deadLetterRules } from "../../../src/operator/replay/dead-letter-replay.ts";
 import { readMarks } from "../../../src/operator/replay/read-dead-letters.ts";
-import { type ReplayFigures, replay } from "../../../src/operator/replay/replay.ts";
-import { planReplay, ReplayStore } from "../../../src/operator/replay/replay-store.ts";
+import { type ReplayFigures, sendReplay } from "../../../src/operator/replay/replay.ts";
 import type {
+  ChosenReplay,
   DeadLetterReplayPlan,
-  StoredReplay,
-} from "../../../src/operator/replay/stored-replay.ts";
+} from "../../../src/operator/replay/replay-store.ts";
+import { openReplay } from "../../../src/operator/replay/run-replay.ts";
 import { headerTexts } from "../build/calls.ts";
 import { deliveryOf, webhookDestination } from "../build/webhook-destination.ts";
 import { clockDriver } from "../clock/clock-driver.ts";
@@ -109,44 +109,36 @@ export class ReplayWorld {
     const kafka = this.cluster.connect();
     const { clock, destinations } = this;
     const producer = commandProducer(kafka, { err: () => undefined }, signal, clock);
-    const run = async (name: string, stored: StoredReplay<"dead-letters">) => {
+    const run = async (name: string, chosen: ChosenReplay<"dead-letters">) => {
+      const cluster = { kafka, topics, signal, clock };
+      const replay = await openReplay(cluster, "dead-letters", chosen, { name, by });
+      if (replay === null) return "no such replay";
       const marks = await readMarks({ kafka, topics, signal });
-      const decisions = { topics, destinations, marks, plan: stored.plan };
-      const deps = {
-        kafka,
-        topics,
-        signal,
+      return sendReplay(
+        replay,
+        deadLetterRules(replay, { topics, destinations, marks }),
         producer,
-        clock,
-        by,
-        decide: deadLetterDecisions(decisions, name),
-        marksOf: marksFor(topics, by, clock),
-        onProgress: ({ counts: { written = 0, refused = 0 } }: ReplayFigures) => {
-          this.progress.push({ replayed: written, refused });
+        {
+          onProgress: ({ counts: { written = 0, refused = 0 } }: ReplayFigures) => {
+            this.progress.push({ replayed: written, refused });
+          },
+          onRefused: (why) => void this.refused.push(why),
+          onWaiting: (why) => void this.waits.push(why),
         },
-        onRefused: (why: string) => void this.refused.push(why),
-        onWaiting: (why: string | null) => void this.waits.push(why),
-      };
-      return replay(deps, name, stored);
+      );
     };
     return {
       kafka,
-      begin: async (
+      begin: (
         name: string,
         given: Partial<DeadLetterReplayPlan> = {},
         filter: Partial<DeadLetterFilter> = {},
       ) => {
         const whole = { ...EVERY_DEAD_LETTER, ...filter };
         const plan = { limit: null, perSecond: null, ...given, filter: whole };
-        const stored = await planReplay(kafka, topics, "dead-letters", plan);
-        await new ReplayStore(kafka.admin, topics, name, "dead-letters").begin(stored, by);
-        return run(name, stored);
+        return run(name, { kind: "new", plan });
       },
-      resume: async (name: string) => {
-        const store = new ReplayStore(kafka.admin, topics, name, "dead-letters");
-        const stored = await store.takeOver(by);
-        return stored === null ? "no such replay" : run(name, stored);
-      },
+      resume: (name: string) => run(name, { kind: "resume", name, perSecond: null }),
     };
   }
 

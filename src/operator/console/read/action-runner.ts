@@ -42,7 +42,7 @@ import { configuredTopics } from "../../connect/connection.ts";
 import type { ProgressOutput } from "../../connect/progress.ts";
 import { readClaims } from "../../look/audiences.ts";
 import { routedTo } from "../../replay/call-replay.ts";
-import { type CallReplayPlan, fits } from "../../replay/stored-replay.ts";
+import { type CallReplayPlan, fits } from "../../replay/replay-store.ts";
 import type { Action } from "../action-view.ts";
 import type { ActionProgress, ActionRunner, Work, WorkOutcome } from "../ports.ts";
 import { type Doing, workOnCalls, workOnDeadLetters } from "./replays.ts";

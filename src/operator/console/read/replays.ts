@@ -8,13 +8,7 @@ import { configuredTopics } from "../../connect/connection.ts";
 import type { ProgressOutput } from "../../connect/progress.ts";
 import { outcomeRows } from "../../replay/call-outcome.ts";
 import { replayCalls, routedTo } from "../../replay/call-replay.ts";
-import {
-  countDeadLetters,
-  countText,
-  openDeadLetterReplay,
-  sendDeadLetters,
-  targetsOf,
-} from "../../replay/dead-letter-replay.ts";
+import { countText, openDeadLetterReplay, targetsOf } from "../../replay/dead-letter-replay.ts";
 import type { ChosenReplay } from "../../replay/replay-store.ts";
 import type { Action } from "../action-view.ts";
 import type { WorkOutcome } from "../ports.ts";
@@ -75,7 +69,7 @@ export async function workOnDeadLetters(
   const options = { chosen, dryRun, topics, destinations, registry, signal };
   await using opened = await openDeadLetterReplay(kafka, options);
   if (opened === null) throw new Error(NO_REPLAY);
-  const tally = await countDeadLetters(kafka, options, opened, progressOutput);
+  const tally = await opened.count(progressOutput);
   if (tally === null) return { isDone: false, count: null, unfinished: null };
   report(countText(tally, ""));
   const targets = targetsOf(tally);
@@ -87,13 +81,7 @@ export async function workOnDeadLetters(
     );
   }
   if (dryRun || (tally.total === 0 && isNew)) return nothing;
-  const sent = await sendDeadLetters(
-    kafka,
-    options,
-    opened,
-    tally.total + tally.own,
-    progressOutput,
-  );
+  const sent = await opened.send(tally, progressOutput);
   report(`${sent.text}.`);
   for (const [why, count] of sent.refused) report(`${count} not replayed: ${why}`);
   if (sent.error !== null) report(sent.error);

@@ -17,19 +17,17 @@ import { assertTopics } from "../../../operator/connect/assert-topics.ts";
 import { onTerminal } from "../../../operator/connect/progress.ts";
 import { type ExitStatus, type Shell, tell } from "../../../operator/connect/shell.ts";
 import {
-  countDeadLetters,
   countText,
+  type DeadLetterReplay,
   type DeadLetterReplayOptions,
-  type OpenedReplay,
   openDeadLetterReplay,
   rulesNotice,
   type SentDeadLetters,
-  sendDeadLetters,
   targetsOf,
 } from "../../../operator/replay/dead-letter-replay.ts";
+import { fits } from "../../../operator/replay/replay-store.ts";
 import type { Tally } from "../../../operator/replay/replayed-record.ts";
 import { tallyTable } from "../../../operator/replay/rows.ts";
-import { fits } from "../../../operator/replay/stored-replay.ts";
 import { confirmed } from "../confirm.ts";
 
 export interface ReplayOptions extends DeadLetterReplayOptions {
@@ -62,7 +60,7 @@ export async function replayDeadLetters(
     );
     return 2;
   }
-  const tally = await countDeadLetters(kafka, options, opened, onTerminal(shell));
+  const tally = await opened.count(onTerminal(shell));
   if (tally === null) {
     shell.err("Interrupted while counting: nothing was replayed.\n");
     tell(options, shell, "", outcomeJson(null, "interrupted"));
@@ -73,7 +71,7 @@ export async function replayDeadLetters(
     // Once the limit is reached, dead letters of other destinations may not have been read.
     if (tally.total < (limit ?? Number.POSITIVE_INFINITY)) tally.assertKnown(filter.destinations);
   }
-  opened.schemas.tell(shell, opened.stored.plan.filter);
+  opened.schemas.tell(shell, opened.filter);
   const say = (text: string) => {
     if (options.json !== true) shell.out(text);
   };
@@ -102,7 +100,7 @@ export async function replayDeadLetters(
     tell(options, shell, "", outcomeJson(tally, "declined"));
     return 1;
   }
-  return await send(kafka, options, opened, tally, shell);
+  return await send(options, opened, tally, shell);
 }
 
 /** Returns one line of JSON, in which every key is always present. */
@@ -126,14 +124,12 @@ function outcomeJson(
 }
 
 async function send(
-  kafka: Kafka,
   options: ReplayOptions,
-  opened: OpenedReplay,
+  opened: DeadLetterReplay,
   tally: Tally,
   shell: Shell,
 ): Promise<ExitStatus> {
-  const total = tally.total + tally.own;
-  const sent = await sendDeadLetters(kafka, options, opened, total, onTerminal(shell));
+  const sent = await opened.send(tally, onTerminal(shell));
   const { name, end, error, text, refused } = sent;
   if (error !== null) shell.err(`${shell.errColors.red("failed:")} ${error}\n`);
   for (const [reason, count] of refused) {

@@ -25,8 +25,11 @@ import { onTerminal } from "../../../operator/connect/progress.ts";
 import type { Exit, ExitStatus, Shell } from "../../../operator/connect/shell.ts";
 import type { Outcome } from "../../../operator/replay/call-outcome.ts";
 import type { CallReplayOptions } from "../../../operator/replay/call-replay.ts";
-import type { ChosenReplay } from "../../../operator/replay/replay-store.ts";
-import { type CallReplayPlan, fits } from "../../../operator/replay/stored-replay.ts";
+import {
+  type CallReplayPlan,
+  type ChosenReplay,
+  fits,
+} from "../../../operator/replay/replay-store.ts";
 
 interface Flags extends ClusterOptions {
   /** Milliseconds since the epoch. */

@@ -3,9 +3,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import type { ReplayDeps } from "../../../../src/operator/replay/replay.ts";
 import { costlyInputs } from "../../../support/build/generated-inputs.ts";
-import { CallReplayWorld, ids } from "../../../support/worlds/call-replay-world.ts";
+import {
+  type CallReplayPorts,
+  CallReplayWorld,
+  ids,
+} from "../../../support/worlds/call-replay-world.ts";
 
 /** Never settles, because the process is gone. */
 const GONE = new Promise<never>(() => undefined);
@@ -23,11 +26,9 @@ function crashing(step: number, onCrash: () => void) {
     const result = await work();
     return isOver() ? GONE : result;
   };
-  return (deps: ReplayDeps): ReplayDeps => {
-    const { kafka, producer } = deps;
+  return ({ kafka, producer }: CallReplayPorts): CallReplayPorts => {
     const { admin } = kafka;
     return {
-      ...deps,
       producer: {
         send: (...sent) => during(() => producer.send(...sent)),
         close: (limitMs) => producer.close(limitMs),

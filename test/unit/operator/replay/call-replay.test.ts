@@ -2,10 +2,13 @@
 
 import { expect, test } from "vitest";
 
-import { countReplay, type ReplayDeps } from "../../../../src/operator/replay/replay.ts";
-import { planReplay } from "../../../../src/operator/replay/replay-store.ts";
 import { encoded, framed } from "../../../support/build/avro.ts";
-import { CallReplayWorld, ids, topics } from "../../../support/worlds/call-replay-world.ts";
+import {
+  type CallReplayPorts,
+  CallReplayWorld,
+  ids,
+  topics,
+} from "../../../support/worlds/call-replay-world.ts";
 import { MemorySchemas, UNKNOWN } from "../../../support/worlds/memory-schemas.ts";
 
 test("writes what is for the destination, and counts the rest with the reasons", async () => {
@@ -155,15 +158,15 @@ test("a topic that is not writable is tried again; one that is missing fails, to
     "unavailable",
     null,
   ];
-  const changed = (deps: ReplayDeps) => ({
-    ...deps,
+  const changed = ({ kafka, producer }: CallReplayPorts) => ({
+    kafka,
     producer: {
-      send: (...[records, options]: Parameters<typeof deps.producer.send>) => {
+      send: (...[records, options]: Parameters<typeof producer.send>) => {
         const blocked = responses.shift() ?? null;
-        if (blocked === null) return deps.producer.send(records, options);
+        if (blocked === null) return producer.send(records, options);
         return Promise.resolve(records.map((record) => ({ record, error: "no leader", blocked })));
       },
-      close: (limitMs: number) => deps.producer.close(limitMs),
+      close: (limitMs: number) => producer.close(limitMs),
     },
   });
   expect(await world.finish(world.process("one", { changed }).begin())).toBe("done");
@@ -193,10 +196,8 @@ test("never more in a second than asked for", async () => {
 test("counting writes and commits nothing", async () => {
   const world = new CallReplayWorld();
   await world.fill(30, (number) => (number < 10 ? { integrations: { All: false } } : {}));
-  const { kafka, depsFor, resume } = world.process("one");
-  const plan = world.plan();
-  const stored = await world.finish(planReplay(kafka, topics, "calls", plan));
-  expect(await world.finish(countReplay(depsFor(plan), stored))).toBe(true);
+  const { count, resume } = world.process("one");
+  expect(await world.finish(count())).toBe(true);
   expect(world.counts).toEqual({ written: 20, "skipped:all-false": 10 });
   expect(world.written()).toEqual([]);
   expect(await world.finish(resume())).toBe("no such replay");

@@ -3,13 +3,10 @@
 import { expect, test } from "vitest";
 import type { MessageId } from "../../../../src/domain/ids.ts";
 import { EVERY_DEAD_LETTER } from "../../../../src/operator/replay/dead-letter-record.ts";
-import {
-  deadLetterDecisions,
-  marksFor,
-} from "../../../../src/operator/replay/dead-letter-replay.ts";
+import { deadLetterRules } from "../../../../src/operator/replay/dead-letter-replay.ts";
 import { readMarks } from "../../../../src/operator/replay/read-dead-letters.ts";
-import { replay } from "../../../../src/operator/replay/replay.ts";
-import { planReplay, ReplayStore } from "../../../../src/operator/replay/replay-store.ts";
+import { sendReplay } from "../../../../src/operator/replay/replay.ts";
+import { openReplay } from "../../../../src/operator/replay/run-replay.ts";
 import { webhookDestination } from "../../../support/build/webhook-destination.ts";
 import { DeliverWorld, HOUR_MS, topics } from "../../../support/worlds/deliver-world.ts";
 import type { ScriptedResponse } from "../../../support/worlds/scripted-http.ts";
@@ -34,29 +31,17 @@ async function flow(
     const source = { kafka, topics, signal: new AbortController().signal };
     const plan = { filter: EVERY_DEAD_LETTER, limit: null, perSecond: null };
     const work = async () => {
-      const store = new ReplayStore(kafka.admin, topics, "replay", "dead-letters");
-      const stored = await planReplay(kafka, topics, "dead-letters", plan);
-      const decisions = {
-        topics,
-        destinations: [destination],
-        marks: await readMarks(source),
-        plan,
-      };
-      const deps = {
-        ...source,
-        clock,
-        producer: kafka.producer(),
-        by: "test",
-        decide: deadLetterDecisions(decisions, "replay"),
-        marksOf: marksFor(topics, "test", clock),
+      const replay = await openReplay({ ...source, clock }, "dead-letters", { kind: "new", plan });
+      if (replay === null) throw new Error("a new replay always exists");
+      const marks = await readMarks(source);
+      const rules = deadLetterRules(replay, { topics, destinations: [destination], marks });
+      return sendReplay(replay, rules, kafka.producer(), {
         onProgress: () => undefined,
         onWaiting: () => undefined,
         onRefused: (why: string) => {
           throw new Error(why);
         },
-      };
-      await store.begin(stored, "test");
-      return replay(deps, "replay", stored);
+      });
     };
     const running = work();
     await world.settle(10_000);

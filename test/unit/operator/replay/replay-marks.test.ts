@@ -2,12 +2,12 @@
 
 import { expect, test } from "vitest";
 
-import { deadLetterDecisions } from "../../../../src/operator/replay/dead-letter-replay.ts";
+import { deadLetterRules } from "../../../../src/operator/replay/dead-letter-replay.ts";
 import { readMarks } from "../../../../src/operator/replay/read-dead-letters.ts";
 import { countReplay } from "../../../../src/operator/replay/replay.ts";
 import { marksOf, ReplayMarks } from "../../../../src/operator/replay/replay-marks.ts";
-import { ReplayStore } from "../../../../src/operator/replay/replay-store.ts";
 import { Tally } from "../../../../src/operator/replay/replayed-record.ts";
+import { openReplay } from "../../../../src/operator/replay/run-replay.ts";
 import { ReplayWorld, topics } from "../../../support/worlds/replay-world.ts";
 
 const BY = { replay: "r", by: "p", atMs: 1_800_000_000_000 };
@@ -103,18 +103,19 @@ test("killed and resumed, a limit counts what its own marks show, and so does th
   await world.clock.advance(1_000);
 
   const { kafka } = world.process("reader");
-  const { destinations } = world;
+  const { destinations, clock } = world;
   const source = { kafka, topics, signal: new AbortController().signal };
-  const store = new ReplayStore(kafka.admin, topics, "replay-1", "dead-letters");
-  const stored = await world.finish(store.read());
-  if (stored === null) throw new Error("no such replay");
-  expect(stored.partitions.map(({ counts }) => counts)).toEqual([{}, {}]);
+  const chosen = { kind: "resume", name: "replay-1", perSecond: null } as const;
+  const opening = openReplay({ ...source, clock }, "dead-letters", chosen, { dryRun: true });
+  const replay = await world.finish(opening);
+  if (replay === null) throw new Error("no such replay");
+  expect(replay.stored.partitions.map(({ counts }) => counts)).toEqual([{}, {}]);
   const marks = await world.finish(readMarks(source));
   const tally = new Tally({ topics, destinations });
-  const decisions = { topics, destinations, marks, plan: stored.plan, tally };
-  const decide = deadLetterDecisions(decisions, "replay-1");
-  const ignored = { onProgress: () => undefined, onWaiting: () => undefined };
-  expect(await world.finish(countReplay({ ...source, ...ignored, decide }, stored))).toBe(true);
+  const { decide } = deadLetterRules(replay, { topics, destinations, marks, tally });
+  const ignore = () => undefined;
+  const ignored = { onProgress: ignore, onWaiting: ignore, onRefused: ignore };
+  expect(await world.finish(countReplay(replay, decide, ignored))).toBe(true);
   expect(tally).toMatchObject({ total: 100, own: 500 });
 
   await world.finish(world.process("two").resume("replay-1"));

@@ -103,13 +103,9 @@ test("a batch whose writing took long is not committed over what another one has
   world.cluster.delayWrites(5_000);
   await world.clock.advance(1_000);
   world.cluster.delayWrites(0);
-  const store = new ReplayStore(
-    world.cluster.connect().admin,
-    topics,
-    first.name(),
-    "dead-letters",
-  );
-  const taken = await world.finish(store.takeOver("other"));
+  const { admin } = world.cluster.connect();
+  const store = new ReplayStore(admin, topics, "dead-letters", first.name(), "other");
+  const taken = await world.finish(store.takeOver());
   expect(await world.finish(first.ended)).toBe(1);
   expect(await world.finish(store.read())).toEqual(taken);
 });
@@ -131,12 +127,14 @@ test("a replay that was done before it was taken over stays done", async () => {
 test("of two that take it over the later one has it, and counting alone takes nothing", async () => {
   const world = new ReplayWorld();
   const { kafka, command: first } = await underWay(world);
-  const store = new ReplayStore(kafka.admin, topics, first.name(), "dead-letters");
-  await world.finish(store.takeOver("second"));
-  await world.finish(store.takeOver("third"));
-  await expect(world.finish(store.assertOwned("second"))).rejects.toThrow(TAKEN);
-  await world.finish(store.read());
-  await world.finish(store.assertOwned("third"));
+  const storeOf = (by: string) =>
+    new ReplayStore(kafka.admin, topics, "dead-letters", first.name(), by);
+  const [second, third] = [storeOf("second"), storeOf("third")];
+  await world.finish(second.takeOver());
+  await world.finish(third.takeOver());
+  await expect(world.finish(second.assertOwned())).rejects.toThrow(TAKEN);
+  await world.finish(second.read());
+  await world.finish(third.assertOwned());
   expect(await world.finish(first.ended)).toBe(1);
 });
 

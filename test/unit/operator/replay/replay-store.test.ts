@@ -4,14 +4,14 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { EVERY_DEAD_LETTER } from "../../../../src/operator/replay/dead-letter-record.ts";
+import { ReplayProgress } from "../../../../src/operator/replay/replay-progress.ts";
 import {
   decodeReplay,
   encodeReplay,
   fits,
   type PartitionReplay,
-  ReplayProgress,
   type StoredReplay,
-} from "../../../../src/operator/replay/stored-replay.ts";
+} from "../../../../src/operator/replay/replay-store.ts";
 import { costlyInputs } from "../../../support/build/generated-inputs.ts";
 
 const PLAN = { filter: EVERY_DEAD_LETTER, limit: null, perSecond: null };
