@@ -397,7 +397,7 @@ async function* waitingRows(body: ReadableStream<Uint8Array> | null) {
     text = lines.pop() ?? "";
     for (const line of lines.filter((each) => each.startsWith("data: "))) {
       const { changed } = JSON.parse(line.slice("data: ".length)) as RowsEvent;
-      for (const { id, queued } of changed) if (id === "good") yield queued;
+      for (const { destination, waiting } of changed) if (destination === "good") yield waiting;
     }
   }
 }

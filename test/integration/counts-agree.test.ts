@@ -10,7 +10,7 @@ import { groupNames, topicNames } from "../../src/domain/topics.ts";
 import { encodeRanges } from "../../src/kafka/consume/finished-ranges.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { createConsoleReader } from "../../src/operator/console/read/console-reader.ts";
-import type { StatusReport } from "../../src/operator/look/report.ts";
+import type { StatusReport } from "../../src/operator/look/status-report.ts";
 import { earlyReleaseRecord, releasedRecord } from "../../src/router/control/operator-actions.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { deliveryOf } from "../support/build/webhook-destination.ts";
@@ -49,10 +49,10 @@ async function saidBy(world: ProgramWorld, kafka: Kafka, admins: readonly string
     admins,
     useKafka: (work) => work(kafka),
   });
-  const { snapshot } = await reader.pollOnce(new AbortController().signal);
-  for (const { id, queued, awaitingRetry } of snapshot.destinations)
-    said[`console ${id}`] = [queued, awaitingRetry];
-  said["console delay topics"] = snapshot.delayTopics.map(({ waiting }) => waiting);
+  const { report } = await reader.pollOnce(new AbortController().signal);
+  for (const { destination, waiting, awaitingRetry } of report.destinations)
+    said[`console ${destination}`] = [waiting, awaitingRetry];
+  said["console delay topics"] = report.delayTopics.map(({ waiting }) => waiting);
   for (const id of IDS) {
     const { remaining } = await json("wait", id, "--timeout", "1ms", "--json");
     said[`wait ${id}`] = [remaining.queued + remaining.due, remaining.awaitingRetry];

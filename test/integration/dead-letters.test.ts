@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, expect, test } from "vitest";
-import type { StatusReport } from "../../src/operator/look/report.ts";
+import type { StatusReport } from "../../src/operator/look/status-report.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { deleteTopics, testKafka } from "../support/worlds/test-kafka.ts";

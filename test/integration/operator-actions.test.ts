@@ -2,8 +2,8 @@
 // control.test.ts, both processes keep running.
 
 import { expect, test } from "vitest";
+import type { StatusReport } from "../../src/operator/look/status-report.ts";
 
-import type { StatusReport } from "../../src/operator/look/report.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { controlledPrograms, inOrder, STAGES } from "../support/worlds/controlled-programs.ts";
 import { createTopics } from "../support/worlds/test-kafka.ts";

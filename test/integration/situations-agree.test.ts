@@ -4,7 +4,6 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-
 import { expect, onTestFinished, test } from "vitest";
 import { loadConfig } from "../../src/config/load.ts";
 import { deliveryHeaders } from "../../src/domain/delivery.ts";
@@ -13,8 +12,7 @@ import type { DestinationId } from "../../src/domain/ids.ts";
 import type { ProcessStatus } from "../../src/domain/process-status.ts";
 import { topicNames } from "../../src/domain/topics.ts";
 import { createConsoleReader } from "../../src/operator/console/read/console-reader.ts";
-import type { ConsoleSnapshot } from "../../src/operator/console/view.ts";
-import type { StatusReport } from "../../src/operator/look/report.ts";
+import type { StatusReport } from "../../src/operator/look/status-report.ts";
 import { runProgram } from "../../src/program/cli/program.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { deliveryOf } from "../support/build/webhook-destination.ts";
@@ -212,7 +210,7 @@ async function processStatus(admin: string) {
   );
 }
 
-async function consoleSnapshot({ kafka, file, admin }: Asked): Promise<ConsoleSnapshot> {
+async function consolePoll({ kafka, file, admin }: Asked) {
   const load = () => loadConfig({ file, env: {} });
   const reader = createConsoleReader({
     current: () => {
@@ -224,7 +222,7 @@ async function consoleSnapshot({ kafka, file, admin }: Asked): Promise<ConsoleSn
     admins: [admin],
     useKafka: (work) => work(kafka),
   });
-  return (await reader.pollOnce(new AbortController().signal)).snapshot;
+  return await reader.pollOnce(new AbortController().signal);
 }
 
 const REASONS: Readonly<Record<string, HoldReason>> = {
@@ -274,17 +272,17 @@ async function reported(on: Asked, isRunning: boolean): Promise<Reports> {
   const { out } = await command("status", "--json", "--admin", admin);
   const json = JSON.parse(out) as StatusReport;
   const table = readTable((await command("status", "--admin", admin)).out);
-  const { destinations } = await consoleSnapshot(on);
+  const { destinations } = (await consolePoll(on)).report;
   const process = isRunning ? await processStatus(admin) : null;
   const found: Record<string, Record<string, Report>> = {};
   for (const id of IDS) {
     const inJson = json.destinations.find(({ destination }) => destination === id);
-    const inConsole = destinations.find((each) => each.id === id);
+    const inConsole = destinations.find(({ destination }) => destination === id);
     const own = process?.get(id);
     found[id] = {
-      "status --json": inJson === undefined ? {} : reportOf(inJson, inJson.waiting),
+      "status --json": inJson === undefined ? {} : reportOf(inJson),
       status: table.get(id) ?? {},
-      console: inConsole === undefined ? {} : reportOf(inConsole, inConsole.queued),
+      console: inConsole === undefined ? {} : reportOf(inConsole),
       ...(own && { "GET /status": own }),
       wait: await waitReport(command, id),
     };
@@ -292,11 +290,9 @@ async function reported(on: Asked, isRunning: boolean): Promise<Reports> {
   return found;
 }
 
-type Row = StatusReport["destinations"][number] | ConsoleSnapshot["destinations"][number];
-
-function reportOf(row: Row, backlog: number | null): Report {
-  const { awaitingRetry, deadLettersLastDay, state, hold: on } = row;
-  const counts = { backlog, awaitingRetry, deadLetters: deadLettersLastDay } as Report;
+function reportOf(row: StatusReport["destinations"][number]): Report {
+  const { waiting, awaitingRetry, deadLettersLastDay, state, hold: on } = row;
+  const counts = { backlog: waiting, awaitingRetry, deadLetters: deadLettersLastDay } as Report;
   return { ...counts, state, reason: on?.reason ?? null };
 }
 
@@ -374,7 +370,7 @@ async function topicProblems(on: Running) {
   const { unwritableTopics } = JSON.parse(out) as StatusReport;
   expect(unwritableTopics).toMatchObject([{ topic, rerouted: SITUATIONS.blocked.awaitingRetry }]);
   expect((await command("status", "--admin", admin)).out).toContain(topic);
-  const { healthProblems } = await consoleSnapshot(on);
+  const { healthProblems } = await consolePoll(on);
   expect(healthProblems.filter(({ text }) => text.includes(topic))).toHaveLength(1);
   expect(await (await fetch(`http://${admin}/readyz`)).text()).toContain(topic);
 }
@@ -389,7 +385,7 @@ async function processProblems(on: Asked) {
   expect((await command("status", "--admin", admin)).out).toContain(
     `${admin} is unreachable (ECONNREFUSED)`,
   );
-  const { healthProblems } = await consoleSnapshot(on);
+  const { healthProblems } = await consolePoll(on);
   const texts = healthProblems.map(({ text }) => text);
   expect(texts).toContain(
     `${admin} is unreachable (ECONNREFUSED): its states and rates are missing.`,

@@ -15,7 +15,7 @@ import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { kafkaConnection } from "../../src/operator/connect/connection.ts";
 import { createConsoleReader } from "../../src/operator/console/read/console-reader.ts";
-import type { StatusReport } from "../../src/operator/look/report.ts";
+import type { StatusReport } from "../../src/operator/look/status-report.ts";
 import { runProgram } from "../../src/program/cli/program.ts";
 import { resumeRecord } from "../../src/router/control/operator-actions.ts";
 import { chooseJava } from "../../tools/kafka/choose.ts";
@@ -130,9 +130,9 @@ async function seen() {
   await using _closing = { [Symbol.asyncDispose]: () => kafka.close() };
   const useKafka = <Result>(work: (one: Kafka) => Promise<Result>) => work(kafka);
   const reader = createConsoleReader({ current: () => loaded, load, admins: [], useKafka });
-  const page = (await reader.pollOnce(never)).snapshot;
+  const { healthProblems, report: page } = await reader.pollOnce(never);
   const report = JSON.parse(json.output()) as StatusReport;
-  return { exits, text: text.output(), report, page };
+  return { exits, text: text.output(), report, page, healthProblems };
 }
 
 interface Case {
@@ -181,7 +181,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
   test("a topic that is missing is named, and everything else is known", {
     timeout: TIMEOUT_MS,
   }, async () => {
-    const { exits, text, report, page } = await seen();
+    const { exits, text, report, healthProblems } = await seen();
     expect(exits).toEqual([0, 0]);
     expect(text).toContain("d19: the topic seen.deliveries.d19 does not exist.\n");
     expect(report.unknown).toEqual([]);
@@ -189,7 +189,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
     expect(
       counts.filter(([waiting, awaitingRetry]) => waiting === 2 && awaitingRetry === 1),
     ).toHaveLength(19);
-    expect(page.healthProblems.map((each) => each.text)).toEqual([
+    expect(healthProblems.map((each) => each.text)).toEqual([
       expect.stringContaining("No processes are known"),
     ]);
   });
@@ -200,7 +200,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
     try {
       // The broker applies the change a moment later.
       await expect.poll(async () => (await seen()).exits[0], SOON).toBe(1);
-      const { exits, text, report, page } = await seen();
+      const { exits, text, report, page, healthProblems } = await seen();
       expect(exits).toEqual([1, 1]);
       const operation = missing.operations.includes("Describe") ? "Describe" : "Read";
       const permission = `the permission ${operation} on the ${missing.on} ${missing.names[0]}`;
@@ -211,7 +211,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
         report.destinations.map(({ destination, waiting, awaitingRetry }) => {
           return [destination, waiting, awaitingRetry];
         }),
-        page.destinations.map(({ id, queued, awaitingRetry }) => [id, queued, awaitingRetry]),
+        page.destinations.map((one) => [one.destination, one.waiting, one.awaitingRetry]),
       ];
       for (const view of views) {
         const expected = IDS.map((id) => {
@@ -222,7 +222,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
         expect(view.toSorted()).toEqual(expected.toSorted());
       }
       expect(page.kafkaError).toBeNull();
-      const problems = page.healthProblems.map((one) => one.text);
+      const problems = healthProblems.map((one) => one.text);
       expect(problems).toContain(`Incomplete: ${report.unknown[0]}.`);
     } finally {
       await broker?.grant(USER, [missing]);

@@ -8,7 +8,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { StatusReport } from "../../src/operator/look/report.ts";
+import type { StatusReport } from "../../src/operator/look/status-report.ts";
 import { runProgram } from "../../src/program/cli/program.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { type CertificateRequest, issue } from "../support/build/certificates.ts";

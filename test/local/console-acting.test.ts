@@ -11,7 +11,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
 import type { Action } from "../../src/operator/console/action-view.ts";
 import type { WorkOutcome } from "../../src/operator/console/ports.ts";
-import { destinationSnapshot, snapshot } from "../support/build/console-snapshot.ts";
+import { deliveringReport, pollOf } from "../support/build/console-poll.ts";
 import { findChromium, NO_CHROMIUM } from "../support/servers/chromium.ts";
 import { startTestConsole, type TestConsole } from "../support/servers/console.ts";
 
@@ -31,10 +31,9 @@ beforeAll(async () => {
 afterAll(() => browser?.close());
 beforeEach(async () => {
   site = await startTestConsole({ readOnly: false });
-  site.data.snapshot = snapshot([
-    destinationSnapshot("crm"),
-    destinationSnapshot("lake", { kind: "topic", isAttempted: false }),
-  ]);
+  site.data.poll = pollOf([deliveringReport("crm"), deliveringReport("lake")], {
+    configured: { lake: { kind: "topic", isAttempted: false } },
+  });
   return () => site[Symbol.asyncDispose]();
 });
 
@@ -238,7 +237,7 @@ test("a topic that others read can be replayed to alone; a read-only page has no
   await actions.waitFor();
   expect(await actions.getByRole("button").allTextContents()).toEqual(["Replay…"]);
   await using guarded = await startTestConsole();
-  guarded.data.snapshot = site.data.snapshot;
+  guarded.data.poll = site.data.poll;
   for (const path of ["/destinations/crm", "/dead-letters"]) {
     await using shown = await open(new URL(path, guarded.url).href);
     await shown.page.getByText("This console is read-only").waitFor();

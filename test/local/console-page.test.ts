@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { SKIP_REASONS } from "../../src/base/words/reasons.ts";
 import { AT, DESTINATION_WIDTH, FLOW_AT } from "../../src/operator/console/counters.ts";
 import type { DeadLetterView } from "../../src/operator/console/query-view.ts";
-import { destinationSnapshot, snapshot } from "../support/build/console-snapshot.ts";
+import { deliveringReport, pollOf } from "../support/build/console-poll.ts";
 import { NO_CHROMIUM } from "../support/servers/chromium.ts";
 import { startTestConsole, type TestConsole } from "../support/servers/console.ts";
 import {
@@ -40,15 +40,14 @@ function open(path: string): Promise<OpenedView> {
   return openView(browser, site.url, path);
 }
 
-const FAILING = destinationSnapshot("flaky-hook", {
+const FAILING = deliveringReport("flaky-hook", {
   state: "on-hold",
-  severity: 1,
   failingSince: SINCE,
   hold: { reason: "circuit-open", since: SINCE, until: SINCE },
-  queued: 1_204,
+  waiting: 1_204,
   awaitingRetry: 40,
   byDelay: { "10s": 40 },
-  oldestAt: SINCE,
+  oldestMs: 3_600_000,
   last: { at: SINCE, outcome: "retry", cause: "503", endpoint: "flaky-hook[1] example.com" },
 });
 
@@ -65,12 +64,11 @@ const EXPIRED: DeadLetterView = {
 };
 
 function showEverything(): void {
-  site.data.snapshot = snapshot(
+  site.data.poll = pollOf(
     [
       FAILING,
-      destinationSnapshot("crm-hook"),
-      destinationSnapshot("paused-hook", {
-        severity: 3,
+      deliveringReport("crm-hook"),
+      deliveringReport("paused-hook", {
         state: "on-hold",
         hold: { reason: "paused", since: SINCE, until: null },
       }),
@@ -160,7 +158,6 @@ function countOn(): void {
   const row = Float64Array.from(
     site.data.counters.destinations.get("flaky-hook") ?? new Float64Array(DESTINATION_WIDTH),
   );
-  row[AT.failed] = (row[AT.failed] ?? 0) + 10;
   row[AT.responses + 4] = (row[AT.responses + 4] ?? 0) + 10;
   row[AT.buckets + 2] = (row[AT.buckets + 2] ?? 0) + 10;
   const filtered = AT.skipped + SKIP_REASONS.indexOf("filtered");
@@ -257,9 +254,9 @@ test("rates and plots follow the counters", async ({ skip }) => {
 test("of a thousand destinations some are in the document, and all are found", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
   const many = Array.from({ length: 1_000 }, (_, index) =>
-    destinationSnapshot(`hook-${`${index}`.padStart(4, "0")}`, { queued: index }),
+    deliveringReport(`hook-${`${index}`.padStart(4, "0")}`, { waiting: index }),
   );
-  site.data.snapshot = snapshot([FAILING, ...many]);
+  site.data.poll = pollOf([FAILING, ...many]);
   await using opened = await open("/destinations");
   const { page } = opened;
   await page.getByText("1001 shown").waitFor();
@@ -333,15 +330,14 @@ test("a chart without data says so, and shows its lines when there are two point
 
 test("names, sentences and values that want to be scripts are only read", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
-  const hostile = destinationSnapshot(HOSTILE, {
-    name: HOSTILE,
-    severity: 1,
+  const hostile = deliveringReport(HOSTILE, {
     failingSince: SINCE,
     last: { at: SINCE, outcome: "retry", cause: HOSTILE, endpoint: HOSTILE },
     note: HOSTILE,
     endpoints: [
       {
         name: HOSTILE,
+        id: "1",
         origin: `javascript:document.title='run'`,
         circuit: "open",
         failingSince: SINCE,
@@ -351,11 +347,14 @@ test("names, sentences and values that want to be scripts are only read", async 
       },
     ],
   });
-  site.data.snapshot = snapshot([hostile], {
+  site.data.poll = pollOf([hostile], {
     kafkaError: HOSTILE,
     healthProblems: [{ level: "bad", text: HOSTILE, link: null }],
-    delayTopics: [{ delay: HOSTILE, waiting: 1, dueAt: null, retired: true }],
-    deadLetters: { retained: 1, lastDay: 1, byReason: { [HOSTILE]: 1 } },
+    delayTopics: [
+      { delay: HOSTILE, waiting: 1, oldestMs: null, dueInMs: null, retired: true, note: null },
+    ],
+    deadLetters: { retained: 1, lastDay: 1, byReason: { [HOSTILE]: 1 }, replayed: 0 },
+    configured: { [HOSTILE]: { name: HOSTILE } },
   });
   const deadLetter = { ...EXPIRED, reason: HOSTILE, error: HOSTILE, destination: HOSTILE };
   site.data.deadLetters = {
@@ -508,7 +507,7 @@ test("Kafka unreachable is said on every view that needs it, and its end is seen
     stages: [],
     delayTopics: [],
   };
-  site.data.snapshot = snapshot([FAILING], {
+  site.data.poll = pollOf([FAILING], {
     ...unreachable,
     healthProblems: [
       { level: "bad", text: "Kafka is unreachable: no broker responds", link: null },
@@ -519,7 +518,7 @@ test("Kafka unreachable is said on every view that needs it, and its end is seen
     await opened.page.getByText("Kafka is unreachable: no broker responds").waitFor();
     await opened.page.getByText(/^▲ Kafka is unreachable$/).waitFor();
   }
-  site.data.snapshot = snapshot([destinationSnapshot("crm-hook")], unreachable);
+  site.data.poll = pollOf([deliveringReport("crm-hook")], unreachable);
   await using opened = await open("/");
   await opened.page.getByText(/^▲ Kafka is unreachable$/).waitFor();
   await opened.page.getByText("No destination is known to be failing or on hold.").waitFor();
@@ -531,7 +530,7 @@ test("Kafka unreachable is said on every view that needs it, and its end is seen
 test("a token is asked for once, and nothing is seen before", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
   await using guarded = await startTestConsole({ token: "0123456789abcdef" });
-  guarded.data.snapshot = snapshot([destinationSnapshot("crm-hook")]);
+  guarded.data.poll = pollOf([deliveringReport("crm-hook")]);
   const context = await browser.newContext();
   const page = await context.newPage();
   await page.goto(new URL("/destinations", guarded.url).href);
@@ -616,7 +615,7 @@ test("below a path of a reverse proxy one can look, follow links, load again and
 }) => {
   if (browser === null) return skip(NO_CHROMIUM);
   await using acting = await startTestConsole({ readOnly: false });
-  acting.data.snapshot = snapshot([destinationSnapshot("crm-hook")]);
+  acting.data.poll = pollOf([deliveringReport("crm-hook")]);
   using proxy = await proxyBelowPath(acting.url);
   await using view = await openView(browser, proxy.url, "destinations");
   const { page, errors } = view;

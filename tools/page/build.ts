@@ -17,7 +17,7 @@ import { build } from "esbuild";
 const ROOT = join(import.meta.dirname, "../..");
 const PAGE = join(ROOT, "src/operator/console/page");
 /** The folders from which the page imports types and tables. */
-const SHARED = ["src/operator/console", "src/domain"];
+const SHARED = ["src/operator/console", "src/operator/look", "src/base/words", "src/domain"];
 const OUT = join(ROOT, "dist/page");
 /** The file with the hash of the sources from which the page was built. */
 const STAMP = "built-from.txt";

@@ -17,13 +17,11 @@ export const ATTEMPT_BOUNDS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.
 
 /** The indexes at which the counts of a destination are stored. */
 export const AT = {
-  accepted: 0,
-  failed: 1,
-  responses: 2,
+  responses: 0,
   /** Attempts by duration, with one index per bucket. The last bucket is for durations above all bounds. */
-  buckets: 2 + RESPONSE_CLASSES.length,
+  buckets: RESPONSE_CLASSES.length,
   /** Skipped calls, in the order of `SKIP_REASONS`. */
-  skipped: 2 + RESPONSE_CLASSES.length + ATTEMPT_BOUNDS_S.length + 1,
+  skipped: RESPONSE_CLASSES.length + ATTEMPT_BOUNDS_S.length + 1,
 } as const;
 export const DESTINATION_WIDTH = AT.skipped + SKIP_REASONS.length;
 

@@ -19,10 +19,10 @@ import {
   percentileMs,
 } from "./counters.ts";
 import {
-  type DestinationRates,
   FLOW_NAMES,
   type FlowName,
   type FlowRates,
+  type Latency,
   RESPONSE_CLASSES,
   type ResponseClass,
   type Series,
@@ -33,7 +33,7 @@ const FLOW_SHAPE = { stepMs: MINUTE_MS, slots: 240, width: FLOW_WIDTH };
 const DESTINATION_SHAPE = { stepMs: 2 * MINUTE_MS, slots: 120, width: AT.skipped };
 const SKIPPED_SHAPE = { stepMs: 60 * MINUTE_MS, slots: 24, width: SKIP_REASONS.length };
 const DESTINATIONS_MAX = 2_000;
-/** Current rates, shares and latencies cover at most this time. */
+/** Current rates and latencies cover at most this time. */
 const RECENT_MS = 60_000;
 const POLLS_MAX = 60;
 
@@ -44,14 +44,6 @@ interface Recent {
   readonly overMs: number;
   readonly atMs: number;
 }
-
-const UNKNOWN: DestinationRates = {
-  acceptedPerMinute: null,
-  failedPerMinute: null,
-  share: null,
-  p50Ms: null,
-  p99Ms: null,
-};
 
 export class History {
   readonly #flow = new Ring(FLOW_SHAPE);
@@ -86,13 +78,7 @@ export class History {
       const count = sum(polls.map(({ counted }) => counted.flow[place] ?? 0));
       return rounded((count * MINUTE_MS) / overMs);
     };
-    return {
-      calls: perMinute("calls"),
-      routed: perMinute("routed"),
-      accepted: perMinute("accepted"),
-      failed: perMinute("failed"),
-      deadLetters: perMinute("deadLetters"),
-    };
+    return Object.fromEntries(FLOW_NAMES.map((name) => [name, perMinute(name)])) as FlowRates;
   }
 
   flowSeries(nowMs: number): Series<FlowName> {
@@ -102,17 +88,19 @@ export class History {
     return series(this.#flow.stepMs, all);
   }
 
-  /** Returns a function that finds the rates of a destination. Unknown destinations have no rates. */
-  destinationRates(): (id: string) => DestinationRates {
-    const { rows, overMs } = this.#sums(RECENT_MS);
+  /** Returns a function that finds how long the latest attempts at a destination took. */
+  recentLatency(): (id: string) => Latency {
+    const rows = new Map<string, Float64Array>();
+    for (const { counted } of this.#within(RECENT_MS)) {
+      for (const [id, row] of counted.destinations) {
+        const all = rows.get(id) ?? new Float64Array(DESTINATION_WIDTH);
+        addTo(all, row);
+        rows.set(id, all);
+      }
+    }
     return (id) => {
-      const row = rows.get(id);
-      if (row === undefined || overMs === 0) return UNKNOWN;
-      const [accepted, failed] = [row[AT.accepted] ?? 0, row[AT.failed] ?? 0];
+      const row = rows.get(id) ?? [];
       return {
-        acceptedPerMinute: perMinuteOf(accepted, overMs),
-        failedPerMinute: perMinuteOf(failed, overMs),
-        share: accepted + failed === 0 ? null : accepted / (accepted + failed),
         p50Ms: milliseconds(percentileMs(row, 0.5)),
         p99Ms: milliseconds(percentileMs(row, 0.99)),
       };
@@ -157,19 +145,6 @@ export class History {
   ) {
     const ring = this.#destinations.get(id) ?? new Ring({ ...DESTINATION_SHAPE, width: 0 });
     return ring.read(nowMs, read);
-  }
-
-  #sums(withinMs: number) {
-    const polls = this.#within(withinMs);
-    const rows = new Map<string, Float64Array>();
-    for (const { counted } of polls) {
-      for (const [id, row] of counted.destinations) {
-        const all = rows.get(id) ?? new Float64Array(DESTINATION_WIDTH);
-        addTo(all, row);
-        rows.set(id, all);
-      }
-    }
-    return { rows, overMs: sum(polls.map(({ overMs }) => overMs)) };
   }
 
   /** The latest poll, and all polls at most `ms` milliseconds before it. */

@@ -11,10 +11,9 @@ import type { Clock } from "../../base/runtime/clock.ts";
 import type { Log } from "../../base/telemetry/log.ts";
 import type { Jobs } from "./jobs.ts";
 import type { Poller } from "./poller.ts";
-import type { ConsoleReader, PageFiles } from "./ports.ts";
+import type { ConsoleReader, PageFiles, Poll } from "./ports.ts";
 import { NOT_KEPT, SECURITY_HEADERS } from "./responses.ts";
 import type { View } from "./routes.ts";
-import type { ConsoleSnapshot } from "./view.ts";
 import { destinationOf, overviewOf, rowsOf } from "./views.ts";
 
 const STREAMS_MAX = 100;
@@ -30,18 +29,15 @@ export interface ServerDeps {
   readonly jobs: Jobs;
 }
 
-type Deps = Pick<ServerDeps, "poller" | "reader" | "jobs">;
-
-export function eventStreams({ poller, reader, jobs }: Deps) {
+export function eventStreams({ poller, jobs }: Pick<ServerDeps, "poller" | "jobs">) {
   let open = 0;
   const eventsOf = (view: View) => {
     const sent = new Map<string, string>();
-    return (snapshot: ConsoleSnapshot, nowMs: number): object => {
+    return (poll: Poll, nowMs: number): object => {
       const { history } = poller;
-      if (view.of === "overview") return overviewOf(snapshot, history, nowMs);
-      if (view.of === "destinations") return rowsOf(snapshot, history, sent);
-      const sources = reader.sourcesOf(view.id);
-      return destinationOf(snapshot, history, view.id, sources, nowMs) ?? { isMissing: true };
+      if (view.of === "overview") return overviewOf(poll, history, nowMs);
+      if (view.of === "destinations") return rowsOf(poll, history, sent);
+      return destinationOf(poll, history, view.id, nowMs) ?? { isMissing: true };
     };
   };
   return {
@@ -65,11 +61,11 @@ export function eventStreams({ poller, reader, jobs }: Deps) {
         response.write(`event: jobs\ndata: ${JSON.stringify(jobs.views())}\n\n`);
       };
       const hasJobs = view.of === "overview";
-      const watch = poller.watch((snapshot, nowMs) => {
+      const watch = poller.watch((poll, nowMs) => {
         if (!isAllowed()) return void response.end();
         if (hasJobs && (isBehind || jobs.isAnyRunning)) sendJobs();
         if (response.writableNeedDrain) return;
-        response.write(`data: ${JSON.stringify(eventOf(snapshot, nowMs))}\n\n`);
+        response.write(`data: ${JSON.stringify(eventOf(poll, nowMs))}\n\n`);
       });
       if (hasJobs) sendJobs();
       const change = hasJobs ? jobs.onChange(sendJobs) : null;

@@ -11,8 +11,7 @@ import type { Clock } from "../../base/runtime/clock.ts";
 import type { Log } from "../../base/telemetry/log.ts";
 import { type AllCounters, type Counters, increases } from "./counters.ts";
 import { History } from "./history.ts";
-import type { ConsoleReader } from "./ports.ts";
-import type { ConsoleSnapshot } from "./view.ts";
+import type { ConsoleReader, Poll } from "./ports.ts";
 
 const POLL_EVERY_MS = 1_500;
 const REST_MS = 500;
@@ -20,7 +19,7 @@ const SAMPLE_EVERY_MS = 30_000;
 /** A rate that covers more than this time is not shown, because it would look like a current rate. */
 const GAP_MAX_MS = 3 * SAMPLE_EVERY_MS;
 
-export type Listener = (snapshot: ConsoleSnapshot, nowMs: number) => void;
+export type Listener = (poll: Poll, nowMs: number) => void;
 
 export class Poller implements AsyncDisposable {
   readonly history = new History();
@@ -33,7 +32,7 @@ export class Poller implements AsyncDisposable {
   /** The latest counters of each process, with the time of the poll. */
   #known: ReadonlyMap<string, { readonly counted: Counters; readonly atMs: number }> = new Map();
   #countedAtMs: number | null = null;
-  #latest: { readonly snapshot: ConsoleSnapshot; readonly atMs: number } | null = null;
+  #latest: { readonly poll: Poll; readonly atMs: number } | null = null;
   readonly #ended: Promise<void>;
 
   constructor(reader: Pick<ConsoleReader, "pollOnce" | "sample">, clock: Clock, log: Log) {
@@ -48,15 +47,13 @@ export class Poller implements AsyncDisposable {
   }
 
   /**
-   * Calls the listener with each new snapshot. If the latest snapshot is recent, calls the listener with it
-   * immediately.
+   * Calls the listener with each new poll. If the latest poll is recent, calls the listener with it immediately.
    */
   watch(listener: Listener): Disposable {
     this.#listeners.add(listener);
     const nowMs = this.#clock.nowMs();
     const latest = this.#latest;
-    if (latest !== null && nowMs - latest.atMs < 2 * POLL_EVERY_MS)
-      listener(latest.snapshot, nowMs);
+    if (latest !== null && nowMs - latest.atMs < 2 * POLL_EVERY_MS) listener(latest.poll, nowMs);
     if (this.#listeners.size === 1) this.#wake.abort();
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
@@ -86,11 +83,11 @@ export class Poller implements AsyncDisposable {
   }
 
   async #pollOnce(): Promise<void> {
-    const { snapshot, counters } = await this.#reader.pollOnce(this.#end.signal);
-    this.#count(counters);
+    const poll = await this.#reader.pollOnce(this.#end.signal);
+    this.#count(poll.counters);
     const nowMs = this.#clock.nowMs();
-    this.#latest = { snapshot, atMs: nowMs };
-    for (const listener of this.#listeners) listener(snapshot, nowMs);
+    this.#latest = { poll, atMs: nowMs };
+    for (const listener of this.#listeners) listener(poll, nowMs);
   }
 
   /** A process that does not respond for a while, as during its restart, keeps its latest counters for comparison. */

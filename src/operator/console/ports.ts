@@ -1,5 +1,6 @@
 /** The interfaces of what is passed to the console: a reader, an action runner, and the files for the browser. */
 
+import type { HealthProblem, StatusReport } from "../look/status-report.ts";
 import type { Action, NamedReplay } from "./action-view.ts";
 import type { AllCounters } from "./counters.ts";
 import type {
@@ -10,10 +11,13 @@ import type {
   ConfigurationView,
   DeadLettersView,
 } from "./query-view.ts";
-import type { ConsoleSnapshot } from "./view.ts";
+import type { ConfiguredDestination } from "./view.ts";
 
 export interface Poll {
-  readonly snapshot: ConsoleSnapshot;
+  readonly report: StatusReport;
+  readonly healthProblems: readonly HealthProblem[];
+  /** The configured destinations, by ID. */
+  readonly configured: ReadonlyMap<string, ConfiguredDestination>;
   readonly counters: AllCounters;
 }
 
@@ -44,8 +48,6 @@ export interface ConsoleReader {
   readonly pollOnce: (signal: AbortSignal) => Promise<Poll>;
   /** Reads only the counters of the processes. */
   readonly sample: (signal: AbortSignal) => Promise<AllCounters>;
-  /** IDs of the sources that are connected to a destination. */
-  readonly sourcesOf: (destination: string) => readonly string[];
   /** @throws Error with a sentence, for example if Kafka is unreachable. The same applies to the methods below. */
   readonly deadLetters: (query: DeadLettersQuery, signal: AbortSignal) => Promise<DeadLettersView>;
   readonly audiences: (signal: AbortSignal) => Promise<readonly AudienceView[]>;

@@ -1,29 +1,36 @@
-/** Builds the data of each view from the latest snapshot and the rates in the history. */
+/** Builds the data of each view from the latest poll and the rates in the history. */
 
+import { type DestinationReport, severityOf } from "../look/status-report.ts";
 import type { History } from "./history.ts";
+import type { Poll } from "./ports.ts";
 import type {
-  ConsoleSnapshot,
-  DestinationRates,
+  ConfiguredDestination,
   DestinationRow,
-  DestinationSnapshot,
   DestinationView,
   Overview,
   RowsEvent,
   StateCounts,
 } from "./view.ts";
 
-export function overviewOf(snapshot: ConsoleSnapshot, history: History, nowMs: number): Overview {
-  const { destinations, ...rest } = snapshot;
+const NOT_CONFIGURED: ConfiguredDestination = {
+  name: "",
+  kind: "unknown",
+  isAttempted: null,
+  sources: [],
+};
+
+export function overviewOf(poll: Poll, history: History, nowMs: number): Overview {
+  const { destinations, ...report } = poll.report;
+  const rows = destinations.map(rowBy(poll, history));
+  const known = destinations.flatMap(({ waiting }) => waiting ?? []);
   return {
-    ...rest,
+    ...report,
+    healthProblems: poll.healthProblems,
     rates: history.flowRates(),
-    states: statesOf(destinations),
-    waiting: {
-      queued: sumOf(destinations, ({ queued }) => queued),
-      awaitingRetry: sumOf(snapshot.delayTopics, ({ waiting }) => waiting),
-    },
+    states: statesOf(rows),
+    queued: known.length === 0 ? null : known.reduce((sum, count) => sum + count, 0),
     history: history.flowSeries(nowMs),
-    ...topRows(destinations, history),
+    ...topRows(rows),
   };
 }
 
@@ -32,11 +39,9 @@ const TOP_ROWS = 5;
 /** Destinations with severities up to this one need attention: they are halted, failing, on hold, or partly failing. */
 const SEVERITY_MAX = 2;
 
-function topRows(all: readonly DestinationSnapshot[], history: History) {
-  const rates = history.destinationRates();
-  const rows = all.map((each) => rowOf(each, rates(each.id)));
+function topRows(rows: readonly DestinationRow[]): Pick<Overview, "worst" | "busiest"> {
   const failed = ({ failedPerMinute }: DestinationRow) => failedPerMinute ?? 0;
-  const accepted = ({ acceptedPerMinute }: DestinationRow) => acceptedPerMinute ?? 0;
+  const accepted = ({ donePerMinute }: DestinationRow) => donePerMinute ?? 0;
   const worst = rows
     .filter(({ severity }) => severity <= SEVERITY_MAX)
     .toSorted((one, other) => one.severity - other.severity || failed(other) - failed(one));
@@ -46,7 +51,7 @@ function topRows(all: readonly DestinationSnapshot[], history: History) {
   return { worst: worst.slice(0, TOP_ROWS), busiest: busiest.slice(0, TOP_ROWS) };
 }
 
-function statesOf(destinations: readonly DestinationSnapshot[]): StateCounts {
+function statesOf(rows: readonly DestinationRow[]): StateCounts {
   const counts = {
     failing: 0,
     "on-hold": 0,
@@ -57,7 +62,7 @@ function statesOf(destinations: readonly DestinationSnapshot[]): StateCounts {
     "not-owned": 0,
     unknown: 0,
   };
-  for (const { state, failingSince, hold, isAttempted } of destinations) {
+  for (const { state, failingSince, hold, isAttempted } of rows) {
     if (hold?.reason === "paused" || hold?.reason === "disabled") counts.quiet += 1;
     else if (isAttempted === false) counts.topics += 1;
     else if (failingSince !== null) counts.failing += 1;
@@ -66,70 +71,68 @@ function statesOf(destinations: readonly DestinationSnapshot[]): StateCounts {
   return counts;
 }
 
-/** Returns null if all values are unknown. */
-function sumOf<Each>(all: readonly Each[], of: (each: Each) => number | null): number | null {
-  const known = all.flatMap((each) => of(each) ?? []);
-  return known.length === 0 ? null : known.reduce((sum, count) => sum + count, 0);
-}
-
 /**
  * Returns the rows that differ from those sent before. Pass the same map for each event of a connection.
  *
  * @param sent the rows that were sent before, by ID and as JSON. This function updates the map.
  */
-export function rowsOf(
-  snapshot: ConsoleSnapshot,
-  history: History,
-  sent: Map<string, string>,
-): RowsEvent {
-  const rates = history.destinationRates();
+export function rowsOf(poll: Poll, history: History, sent: Map<string, string>): RowsEvent {
+  const { at, kafkaError, destinations } = poll.report;
   const changed: DestinationRow[] = [];
-  const ids = snapshot.destinations.map(({ id }) => id);
-  for (const each of snapshot.destinations) {
-    const row = rowOf(each, rates(each.id));
+  const ids = destinations.map(({ destination }) => destination);
+  for (const row of destinations.map(rowBy(poll, history))) {
     const text = JSON.stringify(row);
-    if (sent.get(each.id) === text) continue;
-    sent.set(each.id, text);
+    if (sent.get(row.destination) === text) continue;
+    sent.set(row.destination, text);
     changed.push(row);
   }
   if (sent.size > ids.length) {
     const there = new Set(ids);
     for (const id of sent.keys()) if (!there.has(id)) sent.delete(id);
   }
-  return { at: snapshot.at, kafkaError: snapshot.kafkaError, changed, ids };
-}
-
-function rowOf(snapshot: DestinationSnapshot, rates: DestinationRates): DestinationRow {
-  const {
-    endpoints: _,
-    failedShare: _share,
-    due: _due,
-    byDelay: _delays,
-    lastAcceptedAt: _at,
-    note: _note,
-    ...row
-  } = snapshot;
-  return { ...row, ...rates };
+  return { at, kafkaError, changed, ids };
 }
 
 /** Returns null if the destination does not exist. */
 export function destinationOf(
-  snapshot: ConsoleSnapshot,
+  poll: Poll,
   history: History,
   id: string,
-  sources: readonly string[],
   nowMs: number,
 ): DestinationView | null {
-  const found = snapshot.destinations.find((each) => each.id === id);
+  const { at, kafkaError, destinations } = poll.report;
+  const found = destinations.find(({ destination }) => destination === id);
   if (found === undefined) return null;
   return {
-    ...found,
-    ...history.destinationRates()(id),
-    at: snapshot.at,
-    kafkaError: snapshot.kafkaError,
+    ...rowBy(poll, history)(found),
+    endpoints: found.endpoints,
+    at,
+    kafkaError,
     responses: history.responses(id, nowMs),
     latency: history.latency(id, nowMs),
     skipped: history.skipped(id, nowMs),
-    sources,
   };
+}
+
+/** Returns a function that turns the report of a destination into its row. */
+function rowBy({ report: { at }, configured }: Poll, history: History) {
+  const latencyOf = history.recentLatency();
+  return (report: DestinationReport): DestinationRow => {
+    const { endpoints: _e, halted: _h, oldestMs, processes: _p, skipped: _s, ...row } = report;
+    return {
+      ...row,
+      ...(configured.get(row.destination) ?? NOT_CONFIGURED),
+      ...latencyOf(row.destination),
+      severity: severityOf(report),
+      oldestAt: oldestMs === null ? null : oldestAt(at, oldestMs),
+    };
+  };
+}
+
+/**
+ * Returns an instant, rounded to the second. Without rounding, each new measurement of the same record would result in
+ * a slightly different instant.
+ */
+function oldestAt(at: string, oldestMs: number): string {
+  return new Date(Math.round((Date.parse(at) - oldestMs) / 1_000) * 1_000).toISOString();
 }

@@ -31,7 +31,7 @@ import {
   type EndpointReport,
   isFailing,
   type StateReport,
-} from "./destinations.ts";
+} from "./status-report.ts";
 
 const HEAD = [
   "DESTINATION",

@@ -15,81 +15,18 @@
  * owns only some of the partitions. Destinations with problems come first.
  */
 
-import type { SkipReason } from "../../base/words/reasons.ts";
 import type { Destination } from "../../domain/destination.ts";
 import {
   type AttemptCounts,
   CIRCUIT_STATES,
-  type CircuitState,
   DESTINATION_STATES,
-  type DestinationStateName,
   type DestinationStatus,
-  type EndpointStatus,
-  type HoldReason,
   type LastOutcome,
 } from "../../domain/destination-status.ts";
 import { endpointNames, nameOf } from "../../domain/endpoint-name.ts";
 import type { Pause } from "../../router/control/operator-actions.ts";
 import { holdCause } from "../../router/deliver/prepare.ts";
-import type { HaltReport } from "./rates.ts";
-
-/** Fields that are unknown are null. Times are in ISO 8601. */
-export interface StateReport {
-  readonly state: DestinationStateName | null;
-  readonly failingSince: string | null;
-  /** Share of failed attempts in the last minute, from 0 to 1; null if there was no attempt. */
-  readonly failedShare: number | null;
-  readonly hold: {
-    readonly reason: HoldReason;
-    /** Null if only the configuration file shows the hold. */
-    readonly since: string | null;
-    /** When the hold ends automatically, or when a probe is sent; null if an operator has to end the hold. */
-    readonly until: string | null;
-    /** Who paused the destination: `configuration` or the author of the action. Absent for other holds. */
-    readonly by?: string;
-    /** Why there is no token; absent for other holds. */
-    readonly error?: string;
-  } | null;
-  /** The processes that own partitions of the destination. */
-  readonly processes: {
-    readonly owning: number;
-    readonly onHold: number;
-    readonly failing: number;
-  };
-  readonly lastAcceptedAt: string | null;
-  readonly last: (LastOutcome & { readonly endpoint: string }) | null;
-  readonly endpoints: readonly EndpointReport[];
-}
-
-export interface EndpointReport extends Omit<EndpointStatus, "circuit" | "lastMinute"> {
-  readonly circuit: CircuitState | null;
-  readonly failedShare: number | null;
-}
-
-export interface DestinationReport extends StateReport {
-  readonly destination: string;
-  /** Records in the queue, and deliveries that are due for a retry. */
-  readonly waiting: number | null;
-  /** How many of `waiting` are due for a retry. */
-  readonly due: number | null;
-  /** Deliveries in delay topics. */
-  readonly awaitingRetry: number | null;
-  readonly byDelay: Readonly<Record<string, number>> | null;
-  /** The age of the oldest record that `waiting` counts. */
-  readonly oldestMs: number | null;
-  readonly nextAttemptAt: string | null;
-  readonly donePerMinute: number | null;
-  readonly failedPerMinute: number | null;
-  readonly deadLettersLastDay: number | null;
-  /**
-   * The number of calls that have been skipped for the destination since the processes started, by reason. If a reason
-   * is absent, its number is 0.
-   */
-  readonly skipped: Readonly<Partial<Record<SkipReason, number>>> | null;
-  /** The corrupt batches at which deliveries for the destination have halted. */
-  readonly halted: readonly HaltReport[];
-  readonly note: string | null;
-}
+import type { EndpointReport, StateReport } from "./status-report.ts";
 
 /**
  * @param reported the reports about the destination from the processes that were reached.
@@ -223,47 +160,4 @@ export function nextAttemptAt(
   const lineAtMs = hold?.until === null || hold === null ? nowMs : Date.parse(hold.until);
   const times = [...(hasLine ? [lineAtMs] : []), ...(nextDueAtMs === null ? [] : [nextDueAtMs])];
   return times.length === 0 ? null : new Date(Math.max(nowMs, Math.min(...times))).toISOString();
-}
-
-/**
- * Returns the severity of a destination's problems. The lowest number is the most severe, but a paused or disabled
- * destination does not count as failing:
- *
- *   0  halted at a corrupt batch
- *   1  failing, or on hold because of an open circuit, Retry-After or a missing token
- *   2  one of its endpoints is failing, while others accept
- *   3  paused
- *   4  disabled
- *   5  unknown, and records are waiting
- *   6  no problem
- */
-export function severityOf(report: DestinationReport): number {
-  const { halted, failingSince, hold, endpoints, state, waiting } = report;
-  if (halted.length > 0) return 0;
-  if (hold?.reason === "paused") return 3;
-  if (hold?.reason === "disabled") return 4;
-  if (failingSince !== null || hold !== null) return 1;
-  const isFailing = endpoints.some(({ circuit, failingSince: since }) => {
-    return since !== null || circuit === "open" || circuit === "half-open";
-  });
-  if (isFailing) return 2;
-  return state === null && (waiting ?? 0) > 0 ? 5 : 6;
-}
-
-/** Returns true for the destinations that `--failing` shows. */
-export function isFailing(report: DestinationReport): boolean {
-  return severityOf(report) <= 2;
-}
-
-export function bySeverity(reports: readonly DestinationReport[]): readonly DestinationReport[] {
-  const ranked = reports.map((report) => ({ report, healthProblem: severityOf(report) }));
-  return ranked
-    .sort((one, other) => {
-      return (
-        one.healthProblem - other.healthProblem ||
-        (other.report.waiting ?? 0) - (one.report.waiting ?? 0) ||
-        (one.report.destination < other.report.destination ? -1 : 1)
-      );
-    })
-    .map(({ report }) => report);
 }

@@ -24,19 +24,16 @@ import { skipCommand } from "../../domain/corrupt-batch.ts";
 import { lostText } from "../../domain/lost-records.ts";
 import { instantText } from "../connect/instant.ts";
 import { countText } from "./destination-text.ts";
-import { type DestinationReport, severityOf } from "./destinations.ts";
-import type { HaltReport, UnwritableTopicReport } from "./rates.ts";
-import type { DelayTopicReport, ProcessReport, StatusReport } from "./report.ts";
-
-export interface HealthProblem {
-  readonly level: "bad" | "warn";
-  /** One or two sentences. */
-  readonly text: string;
-  /** The address of the console page about the problem; null if there is none. */
-  readonly link: string | null;
-  /** True if the tables of `status` already show the problem. */
-  readonly isInTables: boolean;
-}
+import type { HealthProblem } from "./status-report.ts";
+import {
+  type DelayTopicReport,
+  type DestinationReport,
+  type HaltReport,
+  type ProcessReport,
+  type StatusReport,
+  severityOf,
+  type UnwritableTopicReport,
+} from "./status-report.ts";
 
 const NAMED_MAX = 4;
 const OVERDUE_MS = 15_000;

@@ -3,10 +3,10 @@
 import { asError } from "../../base/runtime/as-error.ts";
 import type { Config } from "../../config/config.ts";
 import type { Kafka } from "../../kafka/port.ts";
-import { isFailing } from "./destinations.ts";
 import { type Polled, pollProcesses } from "./processes.ts";
-import { type StatusReport, statusReport } from "./report.ts";
+import { statusReport } from "./report.ts";
 import { kafkaStatus } from "./status.ts";
+import { isFailing, type StatusReport } from "./status-report.ts";
 
 export interface LookOptions {
   readonly config: Config;

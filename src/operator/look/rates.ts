@@ -12,10 +12,10 @@
 
 import { METRICS } from "../../base/telemetry/metrics.ts";
 import { SKIP_REASONS, type SkipReason } from "../../base/words/reasons.ts";
-import type { LostRecords } from "../../domain/lost-records.ts";
 import type { MetricValue } from "../../domain/process-status.ts";
 import type { Reading } from "../connect/admin-port.ts";
 import type { PolledProcess } from "./processes.ts";
+import type { HaltReport, LostRecordsReport, UnwritableTopicReport } from "./status-report.ts";
 
 export interface Rate {
   readonly donePerMinute: number;
@@ -162,13 +162,6 @@ export function oldestOf(processes: readonly PolledProcess[], destination: strin
   return ages.length === 0 ? null : Math.max(...ages) * 1_000;
 }
 
-/** A corrupt batch at which a stage has halted. */
-export interface HaltReport {
-  readonly topic: string;
-  readonly partition: number;
-  readonly offset: number;
-}
-
 /**
  * The corrupt batches at which a stage, or a destination's part of it, has halted.
  *
@@ -192,31 +185,12 @@ export function haltedAt(
   return [...found.values()];
 }
 
-/** Records that were deleted before they were processed, as the processes report them for 24 h. */
-export interface LostRecordsReport extends LostRecords {
-  readonly stage: string;
-  /** Null if the topic does not belong to a destination. */
-  readonly destination: string | null;
-}
-
 export function recordsLost(processes: readonly PolledProcess[]): readonly LostRecordsReport[] {
   return processes
     .flatMap(({ after }) => valuesOf(after, METRICS.recordsLost.name))
     .map(({ labels: { stage = "", destination = "", topic = "" }, value }) => {
       return { stage, destination: destination || null, topic, records: value };
     });
-}
-
-/** A topic that is not writable, as the processes report it. */
-export interface UnwritableTopicReport {
-  readonly topic: string;
-  /** In ISO 8601. If processes report different times, this is the earliest of them. */
-  readonly since: string;
-  /**
-   * The number of deliveries that were rerouted since the processes started; null if the topic does not belong to a
-   * destination.
-   */
-  readonly rerouted: number | null;
 }
 
 export function unwritableTopics(

@@ -3,120 +3,29 @@
 import { METRICS } from "../../base/telemetry/metrics.ts";
 import type { Config } from "../../config/config.ts";
 import type { Destination } from "../../domain/destination.ts";
-import type { ProcessStatus, UnreachableBroker } from "../../domain/process-status.ts";
 import type { AwaitingRetry } from "./delay-topics.ts";
-import { bySeverity, type DestinationReport, nextAttemptAt, stateOf } from "./destinations.ts";
+import { nextAttemptAt, stateOf } from "./destinations.ts";
 import { type Polled, type PolledProcess, reached } from "./processes.ts";
 import {
   awaitingRetryIn,
   awaitingRetryOf,
-  type HaltReport,
   haltedAt,
-  type LostRecordsReport,
   nextDueOf,
   oldestOf,
   rateOf,
   recordsLost,
   skippedOf,
-  type UnwritableTopicReport,
   unwritableTopics,
 } from "./rates.ts";
 import type { DelayTopicStatus, DestinationWaiting, KafkaStatus } from "./status.ts";
+import {
+  bySeverity,
+  type DelayTopicReport,
+  type DestinationReport,
+  type ProcessReport,
+  type StatusReport,
+} from "./status-report.ts";
 import type { Waiting } from "./waiting.ts";
-
-/** Fields that are unknown are null. Ages, and times until something happens, are in milliseconds. */
-export interface StatusReport {
-  readonly at: string;
-  /**
-   * The reason why Kafka could not be read. The fields below then contain nothing from Kafka. Null if Kafka could be
-   * read.
-   */
-  readonly kafkaError: string | null;
-  /** The hash of the configuration file, as 12 hex digits. */
-  readonly configHash: string;
-  /** The stages that all destinations share. */
-  readonly stages: readonly StageReport[];
-  /** The destinations. Those with problems come first. */
-  readonly destinations: readonly DestinationReport[];
-  readonly delayTopics: readonly DelayTopicReport[];
-  readonly deadLetters: {
-    readonly retained: number;
-    readonly lastDay: number;
-    readonly byReason: Readonly<Record<string, number>> | null;
-    /** How many of the dead letters from the last 24 hours have been replayed; null if there were too many to count. */
-    readonly replayed: number | null;
-  } | null;
-  /**
-   * The reasons why deliveries awaiting retry, or dead letters, could not be counted. Null if they were counted, or
-   * if there were too many to count.
-   */
-  readonly notes: { readonly awaitingRetry: string | null; readonly deadLetters: string | null };
-  /**
-   * The parts of the status that could not be read from Kafka, with the reasons. Each reason is also in the note on its
-   * part.
-   */
-  readonly unknown: readonly string[];
-  /** The topics that are currently not writable, according to the reached processes. */
-  readonly unwritableTopics: readonly UnwritableTopicReport[];
-  /** Records that were deleted before they were processed, according to the reached processes. */
-  readonly recordsLost: readonly LostRecordsReport[];
-  readonly processes: readonly ProcessReport[];
-}
-
-export interface ProcessReport extends RunningConfig {
-  readonly admin: string;
-  readonly error: string | null;
-  readonly version: string | null;
-  readonly startedAt: string | null;
-  /** The stages of the process. Each stage has the partitions that it owns, by topic. Null if unknown. */
-  readonly stages: ProcessStatus["stages"] | null;
-  /** The Kafka brokers that the process cannot reach, and since when. */
-  readonly unreachableBrokers: readonly Omit<UnreachableBroker, "error">[];
-  /** The number of state stores of audiences that have failed and have not been reopened. */
-  readonly stateStoresUnavailable: number;
-  /** How far the process's clock is ahead of the brokers' clock; negative if it is behind, null if unknown. */
-  readonly clockOffsetSeconds: number | null;
-  /**
-   * The number of destinations that are configured only in other processes. Calls that this process routes do not
-   * reach these destinations.
-   */
-  readonly routesMissing: number;
-}
-
-export interface RunningConfig {
-  /** The hash of the configuration that the process runs, as 12 hex digits; null if unknown. */
-  readonly configHash: string | null;
-  /** When that configuration was applied; null if unknown. */
-  readonly configAppliedAt: string | null;
-  /** When the configuration file became invalid, in ISO 8601; null if it is valid. */
-  readonly configInvalidSince: string | null;
-  /** The number of changed settings that apply only after a restart. */
-  readonly settingsToRestart: number;
-  /** The number of destinations in the configuration file that are waiting for their topics. */
-  readonly destinationsWaiting: number;
-}
-
-export interface StageReport {
-  readonly stage: string;
-  readonly lag: number | null;
-  readonly oldestMs: number | null;
-  readonly donePerMinute: number | null;
-  readonly failedPerMinute: number | null;
-  /** The corrupt batches at which the stage has halted, according to Kafka and the reached processes. */
-  readonly halted: readonly HaltReport[];
-  readonly note: string | null;
-}
-
-export interface DelayTopicReport {
-  readonly delay: string;
-  readonly waiting: number | null;
-  readonly oldestMs: number | null;
-  /** Negative if deliveries are overdue. */
-  readonly dueInMs: number | null;
-  readonly retired: boolean;
-  /** The reason, if something is unknown. */
-  readonly note: string | null;
-}
 
 /** Everything that was read, from which the report is created. */
 export interface Found {

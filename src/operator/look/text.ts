@@ -14,7 +14,12 @@ import {
   skippedTable,
 } from "./destination-text.ts";
 import { healthProblemsOf } from "./health-problems.ts";
-import type { DelayTopicReport, ProcessReport, StageReport, StatusReport } from "./report.ts";
+import type {
+  DelayTopicReport,
+  ProcessReport,
+  StageReport,
+  StatusReport,
+} from "./status-report.ts";
 
 const STAGE_HEAD = ["STAGE", "LAG", "OLDEST", "PROCESSED/MIN", "FAILED/MIN"];
 const DELAY_HEAD = ["DELAY", "AWAITING RETRY", "OLDEST", "NEXT RETRY"];

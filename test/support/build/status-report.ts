@@ -2,9 +2,8 @@
 
 import { createMetrics, type Metrics } from "../../../src/base/telemetry/instruments.ts";
 import type { MeasuredStatus } from "../../../src/domain/process-status.ts";
-import type { DestinationReport } from "../../../src/operator/look/destinations.ts";
 import type { PolledProcess } from "../../../src/operator/look/processes.ts";
-import type { ProcessReport } from "../../../src/operator/look/report.ts";
+import type { DestinationReport, ProcessReport } from "../../../src/operator/look/status-report.ts";
 
 export function destinationReport(given: Partial<DestinationReport> = {}): DestinationReport {
   return {

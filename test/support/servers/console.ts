@@ -8,6 +8,7 @@ import type {
   ActionRunner,
   ConsoleConfig,
   ConsoleReader,
+  Poll,
   Work,
   WorkOutcome,
 } from "../../../src/operator/console/ports.ts";
@@ -20,14 +21,13 @@ import type {
 } from "../../../src/operator/console/query-view.ts";
 import { readPageFiles } from "../../../src/operator/console/read/start-console.ts";
 import { type RunningConsole, startConsole } from "../../../src/operator/console/stage.ts";
-import type { ConsoleSnapshot } from "../../../src/operator/console/view.ts";
 import { buildPage } from "../../../tools/page/build.ts";
-import { snapshot } from "../build/console-snapshot.ts";
+import { pollOf } from "../build/console-poll.ts";
 import { LogLines } from "../log/log-lines.ts";
 
 /** All data of the console. A test may replace a part at any time. */
 export interface ConsoleData {
-  snapshot: ConsoleSnapshot;
+  poll: Poll;
   counters: Counters;
   deadLetters: DeadLettersView;
   audiences: readonly AudienceView[];
@@ -61,7 +61,7 @@ export interface TestConsole extends AsyncDisposable {
 export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promise<TestConsole> {
   await buildPage();
   const data: ConsoleData = {
-    snapshot: snapshot([]),
+    poll: pollOf([]),
     counters: {
       ...{ flow: new Float64Array(5), startedAtMs: 0 },
       destinations: new Map(),
@@ -83,13 +83,10 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
   const reader: ConsoleReader = {
     pollOnce: () => {
       data.polls += 1;
-      return Promise.resolve({
-        snapshot: { ...data.snapshot, at: new Date().toISOString() },
-        counters: counters(),
-      });
+      const report = { ...data.poll.report, at: new Date().toISOString() };
+      return Promise.resolve({ ...data.poll, report, counters: counters() });
     },
     sample: () => Promise.resolve(counters()),
-    sourcesOf: () => ["web"],
     deadLetters: () => Promise.resolve(data.deadLetters),
     audiences: async (signal) => {
       if (!data.isSlow) return data.audiences;
@@ -101,7 +98,7 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
     call: () => Promise.resolve(data.call),
     latestCalls: () => Promise.resolve(data.latestCalls),
     attempts: () => Promise.resolve(data.attempts),
-    configuration: () => Promise.resolve({ yaml: data.yaml, hash: data.snapshot.configHash }),
+    configuration: () => Promise.resolve({ yaml: data.yaml, hash: data.poll.report.configHash }),
   };
   const runner: ActionRunner = {
     begin: (action) => {

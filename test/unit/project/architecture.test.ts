@@ -75,9 +75,9 @@ const TABLE: readonly Row[] = [
   ["operator/events", `${CLIENTS} router/stage`, ""],
   ["operator/look", `${OPERATED} operator/connect operator/replay`, ""],
   ["operator/act", `${OPERATED} operator/connect`, "commander"],
-  ["operator/console", `${FOUNDATIONS} router/stage`, "node"],
+  ["operator/console", `${FOUNDATIONS} router/stage operator/look`, "node"],
   // It runs in a browser.
-  ["operator/console/page", "base/words operator/console", "preact uplot"],
+  ["operator/console/page", "base/words operator/console operator/look", "preact uplot"],
   ["operator/console/read", `${OPERATED} operator/*`, "node"],
   ["program/run", `${OPERATED} operator/*`, "node"],
   ["program/cli", `${OPERATED} operator/* program/run ${COMMAND}`, "node commander"],
@@ -101,6 +101,7 @@ const PORTS: readonly (readonly [from: RegExp, to: string, files: RegExp])[] = [
   [/^sdk\/client$/, "domain", /\/(json|timestamp)\.ts$/],
   // What runs in a browser knows of the server what it is told, and nothing of how.
   [/^operator\/console\/page$/, "operator/console", /\/((query|action)-)?view\.ts$/],
+  [/^operator\/console(\/page)?$/, "operator/look", /\/status-report\.ts$/],
 ];
 const NAMELESS = /[-/](?:utils?|helpers?|common|types?|manager|service|misc)\.tsx?$/;
 const IMPORT =

@@ -27,7 +27,7 @@ const AGES = [
 const TYPES = ["identify", "track", "page", "screen", "group", "alias"] as const;
 
 export function DestinationActions({ view }: { readonly view: DestinationView }) {
-  const { id } = view;
+  const { destination: id } = view;
   const jobs = useShownJobs(({ action }) => destinationOf(action) === id);
   return (
     <>
@@ -41,7 +41,11 @@ export function DestinationActions({ view }: { readonly view: DestinationView })
   );
 }
 
-function Buttons({ view: { id, isAttempted, hold } }: { readonly view: DestinationView }) {
+function Buttons({
+  view: { destination: id, isAttempted, hold },
+}: {
+  readonly view: DestinationView;
+}) {
   const { start, error } = useStart(() => undefined);
   const direct = (action: "resume" | "retry" | "wait", label: string) => (
     <button type="button" onClick={() => start({ action, destination: id })}>

@@ -1,7 +1,8 @@
 /** Shows the configuration of each process, and how it differs from the file and from other processes. */
 
+import type { ProcessReport } from "../../look/status-report.ts";
 import type { ConfigurationView } from "../query-view.ts";
-import type { Overview, ProcessView } from "../view.ts";
+import type { Overview } from "../view.ts";
 import type { StateText } from "./format.ts";
 import { Empty, Head, Loading, Panel, Problem, Refresh, Result, State, Time } from "./parts.tsx";
 import { useQuery } from "./server.ts";
@@ -48,7 +49,7 @@ function Processes({
   processes,
   fileHash,
 }: {
-  readonly processes: readonly ProcessView[];
+  readonly processes: readonly ProcessReport[];
   readonly fileHash: string;
 }) {
   if (processes.length === 0) {
@@ -59,7 +60,7 @@ function Processes({
       </Empty>
     );
   }
-  const columns: readonly Column<ProcessView>[] = [
+  const columns: readonly Column<ProcessReport>[] = [
     { label: "Process", of: ({ admin }) => admin },
     {
       label: "Runs",
@@ -80,7 +81,7 @@ function Processes({
 }
 
 function stateOf(
-  { error, configHash, configInvalidSince }: ProcessView,
+  { error, configHash, configInvalidSince }: ProcessReport,
   fileHash: string,
 ): StateText {
   if (error !== null) return { tone: "bad", text: `Unreachable: ${error}` };
@@ -95,17 +96,20 @@ function notesOf({
   settingsToRestart,
   destinationsWaiting,
   unreachableBrokers,
-}: ProcessView): readonly string[] {
+}: ProcessReport): readonly string[] {
   return [
     settingsToRestart === 0 ? "" : `${settingsToRestart} settings pending a restart`,
     destinationsWaiting === 0 ? "" : `${destinationsWaiting} destinations waiting for topics`,
-    ...unreachableBrokers.map((broker) => `${broker} is unreachable`),
+    ...unreachableBrokers.map(({ broker }) => `${broker} is unreachable`),
   ].filter((note) => note !== "");
 }
 
-function stagesText({ stages }: ProcessView): string {
+function stagesText({ stages }: ProcessReport): string {
   if (stages === null) return "–";
   return stages
-    .map(({ name, partitions }) => (partitions === 0 ? name : `${name} (${partitions})`))
+    .map(({ name, partitions }) => {
+      const owned = Object.values(partitions).flat().length;
+      return owned === 0 ? name : `${name} (${owned})`;
+    })
     .join(", ");
 }

@@ -1,7 +1,7 @@
 /** Filters and sorts the rows of the table of destinations. Pure. */
 
 import type { DestinationRow } from "../view.ts";
-import { stateOf } from "./format.ts";
+import { acceptedShare, stateOf } from "./format.ts";
 
 export const COLUMNS = [
   { name: "id", label: "Destination", isNumber: false },
@@ -46,7 +46,7 @@ export function search(rows: readonly DestinationRow[], wanted: string): readonl
   if (words.length === 0) return rows;
   return rows.filter((row) => {
     const text =
-      `${row.id} ${row.name} ${stateOf(row).text} ${row.last?.cause ?? ""}`.toLowerCase();
+      `${row.destination} ${row.name} ${stateOf(row).text} ${row.last?.cause ?? ""}`.toLowerCase();
     return words.every((word) => text.includes(word));
   });
 }
@@ -66,27 +66,27 @@ export function sorted(
 }
 
 function byId(one: DestinationRow, other: DestinationRow): number {
-  return one.id < other.id ? -1 : 1;
+  return one.destination < other.destination ? -1 : 1;
 }
 
 function keyOf(row: DestinationRow, column: ColumnName): number | string | null {
   switch (column) {
     case "id":
-      return row.id;
+      return row.destination;
     case "state":
       return row.severity;
     case "delivered":
-      return row.acceptedPerMinute;
+      return row.donePerMinute;
     case "failed":
       return row.failedPerMinute;
     case "success":
-      return row.share;
+      return acceptedShare(row);
     case "p50":
       return row.p50Ms;
     case "p99":
       return row.p99Ms;
     case "queued":
-      return row.queued;
+      return row.waiting;
     case "retry":
       return row.awaitingRetry;
     case "oldest":

@@ -3,11 +3,13 @@
 import type { ComponentChildren } from "preact";
 
 import { HOLD_TEXTS } from "../../../base/words/reasons.ts";
-import type { DestinationView, EndpointView, ResponseClass } from "../view.ts";
+import type { EndpointReport } from "../../look/status-report.ts";
+import type { DestinationView, ResponseClass } from "../view.ts";
 import { DestinationActions } from "./act-destination.tsx";
 import { deadLettersLink } from "./address.ts";
 import { Attempts } from "./attempts.tsx";
 import {
+  acceptedShare,
   countText,
   durationText,
   millisecondsText,
@@ -78,7 +80,7 @@ interface Props {
 }
 
 function Known({ view }: Props) {
-  const { id, isAttempted, kafkaError, responses, latency, endpoints, sources } = view;
+  const { destination: id, isAttempted, kafkaError, responses, latency, endpoints, sources } = view;
   return (
     <>
       <Problem text={kafkaError === null ? null : `Kafka is unreachable: ${kafkaError}`} />
@@ -180,17 +182,17 @@ function shareSentence(failedShare: number | null): string {
 }
 
 function Figures({ view }: Props) {
-  const { acceptedPerMinute, failedPerMinute, share, p50Ms, p99Ms, severity } = view;
-  const { queued, oldestAt, awaitingRetry, deadLettersLastDay, state, kafkaError } = view;
+  const { donePerMinute, failedPerMinute, p50Ms, p99Ms, severity } = view;
+  const { waiting, oldestAt, awaitingRetry, deadLettersLastDay, state, kafkaError } = view;
   return (
     <dl class="figures">
       <Figure
         label="Delivered"
-        value={countText(acceptedPerMinute)}
+        value={countText(donePerMinute)}
         unit="/ min"
         tone={severity <= 1 ? "bad" : state === "delivering" && kafkaError === null ? "good" : ""}
       >
-        {percentText(share)} of attempts
+        {percentText(acceptedShare(view))} of attempts
       </Figure>
       <Figure
         label="Failed"
@@ -201,7 +203,7 @@ function Figures({ view }: Props) {
       <Figure label="Attempt duration" value={millisecondsText(p50Ms)} unit="p50">
         {millisecondsText(p99Ms)} p99
       </Figure>
-      <Figure label="Queued" value={countText(queued)}>
+      <Figure label="Queued" value={countText(waiting)}>
         {oldestAt === null ? null : (
           <>
             oldest <Age at={oldestAt} />
@@ -242,7 +244,7 @@ function Figure({
   );
 }
 
-const ENDPOINT_COLUMNS: readonly Column<EndpointView>[] = [
+const ENDPOINT_COLUMNS: readonly Column<EndpointReport>[] = [
   { label: "Endpoint", of: ({ name }) => name },
   { label: "Address", of: ({ origin }) => origin },
   { label: "Circuit", of: ({ circuit }) => <Circuit state={circuit} /> },
@@ -271,19 +273,20 @@ const ENDPOINT_COLUMNS: readonly Column<EndpointView>[] = [
   },
 ];
 
-function Circuit({ state }: { readonly state: EndpointView["circuit"] }) {
+function Circuit({ state }: { readonly state: EndpointReport["circuit"] }) {
   if (state === null) return <None />;
   const tone = state === "closed" ? "good" : state === "recovering" ? "warn" : "bad";
   return <State tone={tone} text={state} />;
 }
 
-function Backlog({ view: { queued, due, byDelay, nextAttemptAt } }: Props) {
+function Backlog({ view: { waiting, due, byDelay, nextAttemptAt } }: Props) {
   const delays = Object.entries(byDelay ?? {}).filter(([, count]) => count > 0);
   return (
     <>
       <ul class="flex">
         <li>
-          <b>{countText(queued === null ? null : queued - (due ?? 0))}</b> queued, not attempted yet
+          <b>{countText(waiting === null ? null : waiting - (due ?? 0))}</b> queued, not attempted
+          yet
         </li>
         <li>
           <b>{countText(due)}</b> due for retry

@@ -12,7 +12,14 @@ import {
   search,
   sorted,
 } from "./destination-rows.ts";
-import { countText, millisecondsText, outcomeText, percentText, stateOf } from "./format.ts";
+import {
+  acceptedShare,
+  countText,
+  millisecondsText,
+  outcomeText,
+  percentText,
+  stateOf,
+} from "./format.ts";
 import { Age, DestinationLink, Empty, Head, Loading, None, Problem, State } from "./parts.tsx";
 import { setQuery, useHere } from "./router.tsx";
 import { useEvents } from "./server.ts";
@@ -33,7 +40,7 @@ export function Destinations() {
   useEvents<RowsEvent>(PATH, ({ changed, ids, kafkaError }) => {
     setKnown((before) => {
       const rows = new Map(before?.rows);
-      for (const row of changed) rows.set(row.id, row);
+      for (const row of changed) rows.set(row.destination, row);
       return { rows, ids, kafkaError };
     });
   });
@@ -117,7 +124,7 @@ function Table({ rows, order }: TableProps) {
       <tbody>
         {above === 0 ? null : <Space px={above} />}
         {rows.slice(first, last).map((row, index) => (
-          <Row key={row.id} row={row} index={first + index + 2} />
+          <Row key={row.destination} row={row} index={first + index + 2} />
         ))}
         {below === 0 ? null : <Space px={below} />}
       </tbody>
@@ -134,16 +141,16 @@ function Space({ px }: { readonly px: number }) {
 }
 
 function Row({ row, index }: { readonly row: DestinationRow; readonly index: number }) {
-  const { id, severity, last } = row;
+  const { destination, severity, last } = row;
   const cells: Readonly<Record<ColumnName, ComponentChildren>> = {
-    id: <DestinationLink id={id} />,
+    id: <DestinationLink id={destination} />,
     state: <State {...stateOf(row)} />,
-    delivered: countText(row.acceptedPerMinute),
+    delivered: countText(row.donePerMinute),
     failed: countText(row.failedPerMinute),
-    success: percentText(row.share),
+    success: percentText(acceptedShare(row)),
     p50: millisecondsText(row.p50Ms),
     p99: millisecondsText(row.p99Ms),
-    queued: countText(row.queued),
+    queued: countText(row.waiting),
     retry: countText(row.awaitingRetry),
     oldest: <Age at={row.oldestAt} />,
     last:

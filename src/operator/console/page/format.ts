@@ -2,7 +2,7 @@
 
 import { ageText } from "../../../base/words/count.ts";
 import type { DeadLetterView } from "../query-view.ts";
-import type { DestinationSnapshot, StateCounts } from "../view.ts";
+import type { DestinationRow, StateCounts } from "../view.ts";
 
 const UNKNOWN = "–";
 
@@ -13,6 +13,11 @@ export function countText(count: number | null): string {
   const whole = Math.round(count);
   if (whole < 10_000) return whole.toLocaleString("en");
   return Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 }).format(whole);
+}
+
+/** The share of attempts that were accepted; null if there were none. */
+export function acceptedShare({ failedShare }: Pick<DestinationRow, "failedShare">): number | null {
+  return failedShare === null ? null : 1 - failedShare;
 }
 
 export function percentText(share: number | null): string {
@@ -44,6 +49,11 @@ export function dueText(at: string, nowMs: number): string {
   return ms > 0 ? `in ${durationText(ms)}` : `overdue by ${durationText(-ms)}`;
 }
 
+/** The instant that lies this long after another one, or before it if the time is negative. */
+export function instantAfter(at: string, ms: number): string {
+  return new Date(Date.parse(at) + ms).toISOString();
+}
+
 /** Formats a time in the user's time zone. The date is included unless it is today. */
 export function localTime(at: string, nowMs: number): string {
   const date = new Date(at);
@@ -63,11 +73,6 @@ export interface StateText {
   readonly text: string;
 }
 
-type Stated = Pick<
-  DestinationSnapshot,
-  "state" | "hold" | "failingSince" | "kind" | "isAttempted" | "severity" | "last"
->;
-
 /** The state of a destination in one or two words. */
 export function stateOf({
   state,
@@ -77,7 +82,7 @@ export function stateOf({
   isAttempted,
   severity,
   last,
-}: Stated): StateText {
+}: DestinationRow): StateText {
   if (severity === 0) return { tone: "bad", text: "Halted" };
   if (hold?.reason === "paused") return { tone: "quiet", text: "Paused" };
   if (hold?.reason === "disabled") return { tone: "quiet", text: "Disabled" };

@@ -5,13 +5,15 @@
 
 import type { ComponentChildren } from "preact";
 
-import type { DelayTopicView, DestinationRow, Overview, StateCounts } from "../view.ts";
+import type { DestinationRow, Overview, StateCounts } from "../view.ts";
 import { counted } from "./action-text.ts";
 import { FindCall } from "./calls.tsx";
 import {
+  acceptedShare,
   countText,
   deliveredTone,
   dueText,
+  instantAfter,
   millisecondsText,
   outcomeText,
   percentText,
@@ -75,20 +77,20 @@ export function OverviewPage({ overview }: Props) {
 
 const DESTINATION: Column<DestinationRow> = {
   label: "Destination",
-  of: ({ id }) => <DestinationLink id={id} />,
+  of: ({ destination }) => <DestinationLink id={destination} />,
 };
 
 const WORST: readonly Column<DestinationRow>[] = [
   DESTINATION,
   { label: "State", of: (row) => <State {...stateOf(row)} /> },
   { label: "Last response", of: ({ last }) => (last === null ? <None /> : outcomeText(last)) },
-  { label: "Queued", isNumber: true, of: ({ queued }) => countText(queued) },
+  { label: "Queued", isNumber: true, of: ({ waiting }) => countText(waiting) },
 ];
 
 const BUSIEST: readonly Column<DestinationRow>[] = [
   DESTINATION,
-  { label: "Delivered / min", isNumber: true, of: (row) => countText(row.acceptedPerMinute) },
-  { label: "Success rate", isNumber: true, of: ({ share }) => percentText(share) },
+  { label: "Delivered / min", isNumber: true, of: (row) => countText(row.donePerMinute) },
+  { label: "Success rate", isNumber: true, of: (row) => percentText(acceptedShare(row)) },
   { label: "p99", isNumber: true, of: ({ p99Ms }) => millisecondsText(p99Ms) },
 ];
 
@@ -102,11 +104,13 @@ interface TopTableProps {
 
 function TopTable({ label, columns, rows, none }: TopTableProps) {
   if (rows.length === 0) return <p class="quiet">{none}</p>;
-  return <Table label={label} columns={columns} rows={rows} keyOf={({ id }) => id} />;
+  return (
+    <Table label={label} columns={columns} rows={rows} keyOf={({ destination }) => destination} />
+  );
 }
 
 function Diagram({ overview }: Props) {
-  const { rates, states, delayTopics, deadLetters, waiting, history } = overview;
+  const { rates, states, deadLetters, queued, history } = overview;
   const all = Object.values(states).reduce((sum: number, count: number) => sum + count, 0);
   return (
     <section class="diagram" aria-label="The path of calls">
@@ -119,7 +123,7 @@ function Diagram({ overview }: Props) {
         values={history.values.routed}
         tone="quiet"
       >
-        {countText(waiting.queued)} queued for{" "}
+        {countText(queued)} queued for{" "}
         <Link to="/destinations">{counted(all, "destination", "destinations")}</Link>
       </Node>
       <Arrow name="delivered" rate={rates.accepted} tone="good" />
@@ -137,7 +141,7 @@ function Diagram({ overview }: Props) {
         ))}
       </Node>
       <Arrow name="failed" rate={rates.failed} tone="bad" />
-      <AwaitingRetry delayTopics={delayTopics} />
+      <AwaitingRetry overview={overview} />
       <Arrow name="due" label="retry due" rate={null} />
       <Arrow name="dead-lettered" rate={rates.deadLetters} tone="bad" />
       <Node
@@ -154,10 +158,11 @@ function Diagram({ overview }: Props) {
   );
 }
 
-function Received({ overview: { rates, stages, history } }: Props) {
+function Received({ overview: { at, rates, stages, history } }: Props) {
   const now = useNow();
   const route = stages.find(({ stage }) => stage === "route");
-  const oldestAt = route?.oldestAt ?? null;
+  const oldestMs = route?.oldestMs ?? null;
+  const oldestAt = oldestMs === null ? null : instantAfter(at, -oldestMs);
   const isLate = oldestAt !== null && now - Date.parse(oldestAt) > OLD_MS;
   return (
     <Node
@@ -167,7 +172,7 @@ function Received({ overview: { rates, stages, history } }: Props) {
       values={history.values.calls}
       tone={isLate ? "warn" : "quiet"}
     >
-      {countText(route?.waiting ?? null)} waiting to be routed
+      {countText(route?.lag ?? null)} waiting to be routed
       {isLate ? (
         <>
           , the oldest received <Age at={oldestAt} />
@@ -224,21 +229,21 @@ function Arrow({
   );
 }
 
-function AwaitingRetry({ delayTopics }: { readonly delayTopics: readonly DelayTopicView[] }) {
+function AwaitingRetry({ overview: { at, delayTopics } }: Props) {
   const all = delayTopics.reduce((sum, { waiting }) => sum + (waiting ?? 0), 0);
   const tone = all > 0 ? "warn" : "quiet";
   return (
     <div class={`node card ${tone}`} data-node="awaiting" style={{ gridArea: "awaiting" }}>
       <h2>Awaiting retry</h2>
       <ul class="delays flex">
-        {delayTopics.map(({ delay, waiting, dueAt, retired }) => (
+        {delayTopics.map(({ delay, waiting, dueInMs, retired }) => (
           <li key={delay} class={(waiting ?? 0) > 0 ? "some" : ""}>
             <span>
               {delay}
               {retired ? " (retired)" : ""}
             </span>
             <b>{countText(waiting)}</b>
-            <small>{dueAt === null ? "" : <Due at={dueAt} />}</small>
+            <small>{dueInMs === null ? "" : <Due at={instantAfter(at, dueInMs)} />}</small>
           </li>
         ))}
       </ul>

@@ -3,7 +3,7 @@
 import { type ComponentChildren, createContext } from "preact";
 import { useContext } from "preact/hooks";
 
-import type { HealthProblem } from "../view.ts";
+import type { HealthProblem } from "../../look/status-report.ts";
 import { callLink, destinationLink } from "./address.ts";
 import { agoText, dueText, localTime, type StateText, type Tone, utcTime } from "./format.ts";
 import { Link, setQuery } from "./router.tsx";

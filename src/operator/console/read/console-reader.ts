@@ -13,6 +13,7 @@ import type { IncomingRecord } from "../../../domain/record.ts";
 import type { Kafka } from "../../../kafka/port.ts";
 import { openCommandSchemas } from "../../connect/command-schemas.ts";
 import { configuredTopics } from "../../connect/connection.ts";
+import { healthProblemsOf } from "../../look/health-problems.ts";
 import { inTime } from "../../look/keep-connected.ts";
 import { look, type UseKafka } from "../../look/look.ts";
 import { type Polled, pollProcesses, reached } from "../../look/processes.ts";
@@ -26,14 +27,13 @@ import {
   FLOW_AT,
   FLOW_WIDTH,
 } from "../counters.ts";
-import type { CallsQuery, ConsoleReader } from "../ports.ts";
+import type { CallsQuery, ConsoleReader, Poll } from "../ports.ts";
 import type { CallsView, LatestCall } from "../query-view.ts";
 import { RESPONSE_CLASSES } from "../view.ts";
 import { readAttempts } from "./attempts.ts";
 import { readAudiencesView } from "./audiences.ts";
 import { type CallSource, readCallView } from "./call.ts";
 import { readDeadLettersView } from "./dead-letters.ts";
-import { snapshotOf } from "./snapshot.ts";
 
 export interface ConsoleReaderOptions {
   /** The current configuration, and its hash. */
@@ -69,17 +69,18 @@ export function createConsoleReader(options: ConsoleReaderOptions): ConsoleReade
       const shown = { config, hash, admins, rateWindowMs: null };
       const { report, polled } = await look(read, shown, signal);
       isUnreachable = report.kafkaError !== null;
-      return { snapshot: snapshotOf(report, config), counters: countersOf(polled) };
+      return {
+        report,
+        healthProblems: healthProblemsOf(report),
+        configured: configuredDestinations(config),
+        counters: countersOf(polled),
+      };
     },
     sample: async (signal) => {
       // Kafka is not polled here, so it is unknown whether it is reachable.
       isUnreachable = false;
       return countersOf(await pollProcesses(admins, null, signal));
     },
-    sourcesOf: (destination) =>
-      current()
-        .config.sources.filter(({ destinations }) => destinations.some((id) => id === destination))
-        .map(({ id }) => id),
     deadLetters: (query, signal) => {
       const { config } = current();
       const source = {
@@ -116,6 +117,19 @@ export function createConsoleReader(options: ConsoleReaderOptions): ConsoleReade
       return Promise.resolve({ yaml, hash: loaded.kind === "config" ? loaded.hash : "" });
     },
   };
+}
+
+function configuredDestinations({ destinations, sources }: Config): Poll["configured"] {
+  const connected = Map.groupBy(
+    sources.flatMap((source) => source.destinations.map((id) => ({ id, source: source.id }))),
+    ({ id }) => id,
+  );
+  return new Map(
+    destinations.map(({ id, name, kind, isAttempted }) => {
+      const own = (connected.get(id) ?? []).map(({ source }) => source);
+      return [id, { name, kind, isAttempted, sources: own }];
+    }),
+  );
 }
 
 function countersOf(polled: readonly Polled[]): AllCounters {
@@ -158,9 +172,7 @@ export function digest(metrics: MetricValues): Omit<Counters, "startedAtMs"> {
   };
   const valuesOf = ({ name }: { readonly name: string }) => metrics[name] ?? [];
   for (const { labels, value } of valuesOf(METRICS.attempts)) {
-    const place = labels.outcome === "accepted" ? "accepted" : "failed";
-    count(FLOW_AT[place], value);
-    addTo(labels.destination ?? "", AT[place], value);
+    count(labels.outcome === "accepted" ? FLOW_AT.accepted : FLOW_AT.failed, value);
   }
   for (const { labels, value } of valuesOf(METRICS.requests)) {
     addTo(labels.destination ?? "", AT.responses + responseAt(labels.outcome ?? ""), value);

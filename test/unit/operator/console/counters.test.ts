@@ -20,7 +20,7 @@ function counters(
   const destinations = new Map(
     Object.entries(accepted).map(([id, count]) => {
       const row = new Float64Array(DESTINATION_WIDTH);
-      row[AT.accepted] = count;
+      row[AT.responses] = count;
       return [id, row];
     }),
   );
@@ -42,8 +42,8 @@ test("counts between two looks are added over the processes", () => {
   ]);
   const { flow, destinations, counts } = increases(before, after, 1);
   expect(flow[FLOW_AT.calls]).toBe(6);
-  expect(destinations.get("crm")?.[AT.accepted]).toBe(2);
-  expect(destinations.get("shop")?.[AT.accepted]).toBe(1);
+  expect(destinations.get("crm")?.[AT.responses]).toBe(2);
+  expect(destinations.get("shop")?.[AT.responses]).toBe(1);
   expect(counts).toEqual([true, false, false, false, false]);
 });
 
@@ -51,7 +51,7 @@ test("a process that was started in between counts from 0", () => {
   const before = new Map([["a:1", counters(1_000, { crm: 900 })]]);
   const after = new Map([["a:1", counters(7, { crm: 5 })]]);
   const { flow, destinations } = increases(before, after, 1);
-  expect([flow[FLOW_AT.calls], destinations.get("crm")?.[AT.accepted]]).toEqual([7, 5]);
+  expect([flow[FLOW_AT.calls], destinations.get("crm")?.[AT.responses]]).toEqual([7, 5]);
 });
 
 test("one that was not asked before counts for nothing", () => {
@@ -64,7 +64,7 @@ test("one that has started again counts from 0, even if it has already counted m
   const before = new Map([["a:1", counters(10, { crm: 9 }, 1)]]);
   const after = new Map([["a:1", counters(25, { crm: 20 }, 5)]]);
   const { flow, destinations } = increases(before, after, 2);
-  expect([flow[FLOW_AT.calls], destinations.get("crm")?.[AT.accepted]]).toEqual([25, 20]);
+  expect([flow[FLOW_AT.calls], destinations.get("crm")?.[AT.responses]]).toEqual([25, 20]);
 });
 
 test("one that was not polled before counts from 0 if it has started since then", () => {

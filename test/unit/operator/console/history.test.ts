@@ -17,8 +17,6 @@ function counted(calls: number, rows: Readonly<Record<string, readonly [number, 
   const destinations = new Map<string, Float64Array>();
   for (const [id, [accepted, failed]] of Object.entries(rows)) {
     const row = new Float64Array(DESTINATION_WIDTH);
-    row[AT.accepted] = accepted;
-    row[AT.failed] = failed;
     row[AT.responses] = accepted;
     row[AT.responses + 4] = failed;
     row[AT.buckets] = accepted + failed;
@@ -42,29 +40,16 @@ test("rates of now are over the last looks, a minute's worth", () => {
 test("nothing is known before the first count", () => {
   const history = new History();
   expect(history.flowRates().calls).toBeNull();
-  expect(history.destinationRates()("crm")).toEqual({
-    acceptedPerMinute: null,
-    failedPerMinute: null,
-    share: null,
-    p50Ms: null,
-    p99Ms: null,
-  });
+  expect(history.recentLatency()("crm")).toEqual({ p50Ms: null, p99Ms: null });
   expect(history.flowSeries(START).values.calls.every((value) => value === null)).toBe(true);
 });
 
-test("a destination has its rates, its share and how long attempts take", () => {
+test("a destination has how long its attempts take", () => {
   const history = new History();
   history.add(counted(0, { crm: [9, 1], shop: [0, 0] }), 10_000, START + 10_000);
-  const rates = history.destinationRates();
-  expect(rates("crm")).toEqual({
-    acceptedPerMinute: 54,
-    failedPerMinute: 6,
-    share: 0.9,
-    p50Ms: 3,
-    p99Ms: 5,
-  });
-  expect(rates("shop").share).toBeNull();
-  expect(rates("shop").acceptedPerMinute).toBe(0);
+  const latencyOf = history.recentLatency();
+  expect(latencyOf("crm")).toEqual({ p50Ms: 3, p99Ms: 5 });
+  expect(latencyOf("shop")).toEqual({ p50Ms: null, p99Ms: null });
 });
 
 test("responses over time are by class; a destination that did nothing has none", () => {
@@ -113,12 +98,12 @@ test("skipped calls are counted per hour, for as long as a process that routes w
   );
 });
 
-test("destinations beyond the bound have rates of now, and no history", () => {
+test("destinations beyond the bound have the duration of now, and no history", () => {
   const history = new History();
   const ids = Array.from({ length: 2_001 }, (_, index) => `d${index}`);
   const rows = Object.fromEntries(ids.map((id) => [id, [1, 0] as const]));
   history.add(counted(0, rows), 60_000, START + 60_000);
   expect(history.responses("d1999", START + 60_000).values["2xx"].at(-1)).toBe(1);
   expect(history.responses("d2000", START + 60_000).values["2xx"].at(-1)).toBeNull();
-  expect(history.destinationRates()("d2000").acceptedPerMinute).toBe(1);
+  expect(history.recentLatency()("d2000").p50Ms).toBe(3);
 });

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { createLog } from "../../../../src/base/telemetry/log.ts";
 import type { Counters } from "../../../../src/operator/console/counters.ts";
 import { Poller } from "../../../../src/operator/console/poller.ts";
-import { snapshot } from "../../../support/build/console-snapshot.ts";
+import { pollOf } from "../../../support/build/console-poll.ts";
 import { ManualClock } from "../../../support/clock/manual-clock.ts";
 
 const counters: Counters = {
@@ -39,7 +39,7 @@ beforeEach(() => {
         asked.pollOnce += 1;
         if (asked.pollOnce === setBackAt) aheadMs -= 3_600_000;
         if (fails) return Promise.reject(new Error("blind"));
-        return Promise.resolve({ snapshot: snapshot([]), counters: all });
+        return Promise.resolve({ ...pollOf([]), counters: all });
       },
       sample: () => {
         asked.sample += 1;

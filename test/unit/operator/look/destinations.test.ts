@@ -11,14 +11,13 @@ import {
   endpointTable,
   stateText,
 } from "../../../../src/operator/look/destination-text.ts";
+import { nextAttemptAt, stateOf } from "../../../../src/operator/look/destinations.ts";
 import {
   bySeverity,
   type EndpointReport,
   isFailing,
-  nextAttemptAt,
   severityOf,
-  stateOf,
-} from "../../../../src/operator/look/destinations.ts";
+} from "../../../../src/operator/look/status-report.ts";
 import { destinationReport } from "../../../support/build/status-report.ts";
 import { endpointOf, webhookDestination } from "../../../support/build/webhook-destination.ts";
 import { fakeShell } from "../../../support/worlds/fake-shell.ts";

@@ -2,9 +2,12 @@
 
 import { expect, test } from "vitest";
 import { stateText } from "../../../../src/operator/look/destination-text.ts";
-import type { DestinationReport } from "../../../../src/operator/look/destinations.ts";
 import { healthProblemsOf } from "../../../../src/operator/look/health-problems.ts";
-import type { ProcessReport, StatusReport } from "../../../../src/operator/look/report.ts";
+import type {
+  DestinationReport,
+  ProcessReport,
+  StatusReport,
+} from "../../../../src/operator/look/status-report.ts";
 
 const AT = "2026-03-01T09:00:00.000Z";
 const SINCE = "2026-03-01T08:00:00.000Z";

@@ -6,13 +6,14 @@ import {
   deliveredTone,
   dueText,
   durationText,
+  instantAfter,
   millisecondsText,
   outcomeText,
   percentText,
   stateOf,
   utcTime,
 } from "../../../../../src/operator/console/page/format.ts";
-import { destinationSnapshot } from "../../../../support/build/console-snapshot.ts";
+import { destinationRow } from "../../../../support/build/console-poll.ts";
 
 const NOW = Date.parse("2026-03-01T09:00:00Z");
 
@@ -36,6 +37,13 @@ test.each([
   [0.5, "50.0 %"],
 ])("the share %s is %s", (share, text) => {
   expect(percentText(share)).toBe(text);
+});
+
+test.each([
+  [5_000, "2026-03-01T09:00:05.500Z"],
+  [-5_000, "2026-03-01T08:59:55.500Z"],
+])("%i ms after another instant, past or not", (ms, at) => {
+  expect(instantAfter("2026-03-01T09:00:00.500Z", ms)).toBe(at);
 });
 
 test.each([
@@ -81,7 +89,7 @@ test.each([
   ["quiet", "Unknown", { state: null }],
   ["quiet", "Topic", { state: null, kind: "topic", isAttempted: false }],
 ] as const)("%s: %s", (tone, text, over) => {
-  expect(stateOf(destinationSnapshot("a", over))).toEqual({ tone, text });
+  expect(stateOf(destinationRow("a", over))).toEqual({ tone, text });
 });
 
 test.each([
