@@ -77,6 +77,13 @@ export function delayMsOfTopic(delay: string): number | null {
   return Number(match[1]) * units[match[2] as keyof typeof units];
 }
 
+/** The retry delay whose records the topic contains; null if it is not a delay topic. */
+export function delayOfTopic(topic: string, { prefix }: Pick<TopicNames, "prefix">): string | null {
+  const start = `${prefix}delays.`;
+  const delay = topic.startsWith(start) ? topic.slice(start.length) : "";
+  return delayMsOfTopic(delay) === null ? null : delay;
+}
+
 export interface GroupNames {
   readonly route: string;
   readonly deliver: (destination: DestinationId) => string;

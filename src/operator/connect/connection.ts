@@ -2,7 +2,13 @@
 
 import type { Config } from "../../config/config.ts";
 import { isAttempted } from "../../domain/destination.ts";
-import { delayMsOfTopic, delayName, type TopicNames, topicNames } from "../../domain/topics.ts";
+import {
+  delayMsOfTopic,
+  delayName,
+  delayOfTopic,
+  type TopicNames,
+  topicNames,
+} from "../../domain/topics.ts";
 import type { KafkaConnection } from "../../kafka/port.ts";
 import { type PlannedTopic, recordMaxBytes, topicPlan } from "../../router/topics/topic-plan.ts";
 
@@ -52,12 +58,10 @@ export function configuredPlan(config: Config): readonly PlannedTopic[] {
  * shortest to the longest.
  */
 export function knownDelays(config: Config, existing: Iterable<string>): readonly string[] {
-  const start = `${configuredTopics(config).prefix}delays.`;
+  const topics = configuredTopics(config);
   const configured = config.delivery.retryDelaysMs.map(delayName);
   const retired = [...existing]
-    .filter((topic) => topic.startsWith(start))
-    .map((topic) => topic.slice(start.length))
-    .filter((delay) => delayMsOfTopic(delay) !== null)
+    .flatMap((topic) => delayOfTopic(topic, topics) ?? [])
     .sort((one, other) => (delayMsOfTopic(one) ?? 0) - (delayMsOfTopic(other) ?? 0));
   return [...new Set([...configured, ...retired])];
 }

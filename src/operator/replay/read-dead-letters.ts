@@ -1,7 +1,8 @@
 /** Reads dead letters in the order of time, up to the offsets at which the partitions ended when reading started. */
 
 import type { TopicNames } from "../../domain/topics.ts";
-import type { Kafka } from "../../kafka/port.ts";
+import type { Admin, Kafka } from "../../kafka/port.ts";
+import { CLOCK_MARGIN_MS, type Range, rangesSince } from "../connect/partition-ranges.ts";
 import {
   type DeadLetter,
   type DeadLetterFilter,
@@ -9,16 +10,19 @@ import {
   type ReadDeadLetterValue,
   readDeadLetter,
 } from "./dead-letter-record.ts";
-import { marginBefore, type Range, rangesSince, readRanges } from "./read-records.ts";
+import { readRanges } from "./read-records.ts";
 import { ReplayMarks } from "./replay-marks.ts";
 
-/** The ranges of the existing dead letters, starting at `sinceMs`. */
+/**
+ * The ranges of the existing dead letters, starting at `sinceMs`. The time of a dead letter comes from the clock of its
+ * stage, so there is a margin.
+ */
 export function deadLetterRanges(
-  { admin }: Pick<Kafka, "admin">,
+  { admin }: { readonly admin: Pick<Admin, "offsets" | "offsetsAt"> },
   topic: string,
   sinceMs: number | null,
 ): Promise<readonly Range[]> {
-  return rangesSince(admin, topic, marginBefore(sinceMs));
+  return rangesSince(admin, topic, sinceMs === null ? null : sinceMs - CLOCK_MARGIN_MS);
 }
 
 export interface DeadLetterSource {

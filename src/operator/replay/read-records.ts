@@ -4,42 +4,8 @@
  */
 
 import type { IncomingRecord } from "../../domain/record.ts";
-import type { Admin, Kafka } from "../../kafka/port.ts";
-
-const READ_MAX_BYTES = 1_048_576;
-/** The clocks of brokers and stages are assumed to differ by less than this. */
-const CLOCK_MARGIN_MS = 300_000;
-
-/** A part of one partition. */
-export interface Range {
-  readonly partition: number;
-  readonly from: number;
-  readonly to: number;
-}
-
-/**
- * The ranges from the first record at or after `sinceMs` to the current end of each partition.
- * @param sinceMs null to start at the first record.
- */
-export async function rangesSince(
-  admin: Pick<Admin, "offsets" | "offsetsAt">,
-  topic: string,
-  sinceMs: number | null,
-): Promise<readonly Range[]> {
-  const offsets = await admin.offsets(topic);
-  const since = sinceMs === null ? [] : await admin.offsetsAt(topic, Math.max(0, sinceMs));
-  const starts = new Map(since.map(({ partition, offset }) => [partition, offset]));
-  return offsets.map(({ partition, first, end }) => ({
-    partition,
-    from: Math.min(end, starts.get(partition) ?? first),
-    to: end,
-  }));
-}
-
-/** The time from which records are read to find all dead letters of a time range. */
-export function marginBefore(sinceMs: number | null): number | null {
-  return sinceMs === null ? null : sinceMs - CLOCK_MARGIN_MS;
-}
+import type { Kafka } from "../../kafka/port.ts";
+import { type Range, READ_MAX_BYTES } from "../connect/partition-ranges.ts";
 
 export interface RangeSource {
   readonly kafka: Pick<Kafka, "read">;

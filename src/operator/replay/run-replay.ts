@@ -5,8 +5,9 @@ import { asError } from "../../base/runtime/as-error.ts";
 import { visibleLines } from "../../domain/escape-control.ts";
 import type { Admin, Kafka } from "../../kafka/port.ts";
 import { commandProducer } from "../connect/command-producer.ts";
+import { type Range, rangesSince } from "../connect/partition-ranges.ts";
 import type { ProgressOutput } from "../connect/progress.ts";
-import { marginBefore, type Range, rangesSince } from "./read-records.ts";
+import { deadLetterRanges } from "./read-dead-letters.ts";
 import {
   type Replay,
   type ReplayCluster,
@@ -70,22 +71,25 @@ async function planPartitions(
   topic: string,
   plan: StoredReplay["plan"],
 ): Promise<StoredReplay["partitions"]> {
-  // The time of a dead letter comes from the clock of its stage, so there is a margin. The time of a call is the time
-  // of its record.
-  const sinceMs = "asked" in plan ? plan.asked.sinceMs : marginBefore(plan.filter.sinceMs);
-  const all = await rangesSince(admin, topic, sinceMs);
-  const only = "asked" in plan ? plan.only : undefined;
-  const ranges = only === undefined ? all : all.flatMap((range) => oneRecord(range, only));
-  if (ranges.length === 0) throw new Error("This call no longer exists: its retention has ended.");
+  const ranges = await ("asked" in plan
+    ? callRanges(admin, topic, plan)
+    : deadLetterRanges({ admin }, topic, plan.filter.sinceMs));
   return ranges.map(({ partition, from, to }) => ({ partition, position: from, to, counts: {} }));
 }
 
-function oneRecord(
-  { partition, from, to }: Range,
-  { partition: own, offset }: NonNullable<CallReplayPlan["only"]>,
-): readonly Range[] {
-  const isIn = partition === own && from <= offset && offset < to;
-  return isIn ? [{ partition, from: offset, to: offset + 1 }] : [];
+async function callRanges(
+  admin: Pick<Admin, "offsets" | "offsetsAt">,
+  topic: string,
+  { asked, only }: CallReplayPlan,
+): Promise<readonly Range[]> {
+  const all = await rangesSince(admin, topic, asked.sinceMs);
+  if (only === undefined) return all;
+  const { partition, offset } = only;
+  const isThere = all.some(
+    (range) => range.partition === partition && range.from <= offset && offset < range.to,
+  );
+  if (!isThere) throw new Error("This call no longer exists: its retention has ended.");
+  return [{ partition, from: offset, to: offset + 1 }];
 }
 
 export interface ReplayResult extends ReplayFigures {

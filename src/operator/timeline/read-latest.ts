@@ -13,11 +13,10 @@
 
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { Kafka } from "../../kafka/port.ts";
+import { eachInParallel, READ_MAX_BYTES, rangesSince } from "../connect/partition-ranges.ts";
 
-const READ_MAX_BYTES = 1_048_576;
 const FIRST_PIECE = 500;
 const PIECE_MAX = 8_000;
-const AT_ONCE = 16;
 
 interface LatestPorts {
   readonly kafka: Pick<Kafka, "read" | "admin">;
@@ -61,7 +60,8 @@ export async function readLatest<Found>(
   { kafka, signal, nowMs }: LatestPorts,
   { topic, sinceMs, most, find }: LatestQuery<Found>,
 ): Promise<Latest<Found>> {
-  const parts = await partsOf(kafka, topic, sinceMs);
+  const ranges = await rangesSince(kafka.admin, topic, sinceMs);
+  const parts = ranges.map((range): Part => ({ ...range, reachedMs: Number.POSITIVE_INFINITY }));
   let found: { readonly atMs: number; readonly value: Found }[] = [];
   let looked = 0;
   let isCorrupt = false;
@@ -96,21 +96,9 @@ export async function readLatest<Found>(
     const enoughMs = found[most - 1]?.atMs ?? Number.NEGATIVE_INFINITY;
     const open = parts.filter((part) => part.to > part.from && part.reachedMs > enoughMs);
     if (open.length === 0 || signal.aborted) return result(open.length > 0);
-    const rest = open.values();
-    const workers = Array.from({ length: Math.min(AT_ONCE, open.length) }, async () => {
-      for (const part of rest) if (!signal.aborted) await readPiece(part, size);
+    await eachInParallel(open, async (part) => {
+      if (!signal.aborted) await readPiece(part, size);
     });
-    await Promise.all(workers);
     found = found.sort((one, other) => other.atMs - one.atMs).slice(0, most);
   }
-}
-
-async function partsOf(kafka: LatestPorts["kafka"], topic: string, sinceMs: number) {
-  const offsets = await kafka.admin.offsets(topic);
-  const since = await kafka.admin.offsetsAt(topic, Math.max(0, sinceMs));
-  const starts = new Map(since.map(({ partition, offset }) => [partition, offset]));
-  return offsets.map(({ partition, first, end }): Part => {
-    const from = Math.min(end, starts.get(partition) ?? first);
-    return { partition, from, to: end, reachedMs: Number.POSITIVE_INFINITY };
-  });
 }

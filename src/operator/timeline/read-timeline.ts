@@ -23,7 +23,7 @@ import { DELIVERY_HEADER } from "../../domain/delivery.ts";
 import { type IncomingRecord, placeOf, type RecordPlace } from "../../domain/record.ts";
 import { REROUTE_HEADER } from "../../domain/reroute.ts";
 import {
-  delayMsOfTopic,
+  delayOfTopic,
   destinationOfTopic,
   type GroupNames,
   groupNames,
@@ -117,13 +117,7 @@ class TimelineReader {
   #isOurs(name: string): boolean {
     const { topics } = this.#ports;
     if ([topics.calls, topics.attempts, topics.deadLetters].includes(name)) return true;
-    return destinationOfTopic(name, topics) !== null || this.#delayOf(name) !== null;
-  }
-
-  #delayOf(name: string): string | null {
-    const start = `${this.#ports.topics.prefix}delays.`;
-    const delay = name.startsWith(start) ? name.slice(start.length) : "";
-    return delayMsOfTopic(delay) === null ? null : delay;
+    return destinationOfTopic(name, topics) !== null || delayOfTopic(name, topics) !== null;
   }
 
   async #attempts(): Promise<readonly AttemptRecord[]> {
@@ -167,12 +161,12 @@ class TimelineReader {
     const scheduledRetries: FoundScheduledRetry[] = [];
     const prefilter = mayCarry(messageId);
     const ways = names.filter(
-      (name) => destinationOfTopic(name, topics) !== null || this.#delayOf(name) !== null,
+      (name) => destinationOfTopic(name, topics) !== null || delayOfTopic(name, topics) !== null,
     );
     await this.#scan.since(ways, fromMs, keys, (record) => {
       const found = prefilter(record.encoded) ? foundDelivery(record, messageId) : null;
       if (found === null) return;
-      const delay = this.#delayOf(record.topic);
+      const delay = delayOfTopic(record.topic, topics);
       // A record on a destination's topic is for that destination, even if its headers name another one.
       const destination = destinationOfTopic(record.topic, topics) ?? found.delivery.destination;
       const there = { ...found, delivery: { ...found.delivery, destination } };

@@ -3,13 +3,19 @@
 import { asError } from "../../base/runtime/as-error.ts";
 import { type CorruptBatch, skippedText } from "../../domain/corrupt-batch.ts";
 import type { IncomingRecord, RecordPlace } from "../../domain/record.ts";
-import { type Kafka, type PartitionOffsets, partitionOfKey } from "../../kafka/port.ts";
-
-const READ_MAX_BYTES = 1_048_576;
-/** Number of partitions that are read in parallel. */
-const AT_ONCE = 16;
-/** The clocks of brokers, producers and stages are assumed to differ by less than this. */
-const CLOCK_MARGIN_MS = 300_000;
+import {
+  type Kafka,
+  type PartitionOffset,
+  type PartitionOffsets,
+  partitionOfKey,
+} from "../../kafka/port.ts";
+import {
+  CLOCK_MARGIN_MS,
+  eachInParallel,
+  type Range,
+  READ_MAX_BYTES,
+  rangesFrom,
+} from "../connect/partition-ranges.ts";
 
 interface ScanPorts {
   readonly kafka: Pick<Kafka, "read" | "admin">;
@@ -20,11 +26,8 @@ interface ScanPorts {
 /** A promise is awaited before the next record. */
 type Take = (record: IncomingRecord) => void | Promise<void>;
 
-interface Part {
+interface Part extends Range {
   readonly topic: string;
-  readonly partition: number;
-  readonly from: number;
-  readonly to: number;
 }
 
 export class Scan {
@@ -60,11 +63,7 @@ export class Scan {
         parts.push(...(await this.#parts(topic, sinceMs, keys)));
       });
     }
-    const rest = parts.values();
-    const workers = Array.from({ length: Math.min(AT_ONCE, parts.length) }, async () => {
-      for (const part of rest) await this.#tried(part.topic, () => this.#read(part, take));
-    });
-    await Promise.all(workers);
+    await eachInParallel(parts, (part) => this.#tried(part.topic, () => this.#read(part, take)));
   }
 
   /** Reads the record at one position, if the record still exists. */
@@ -84,13 +83,10 @@ export class Scan {
     if (known.every(({ first, end }) => first === end)) return [];
     const atMs = Math.max(0, sinceMs - CLOCK_MARGIN_MS);
     const found = await this.#ports.kafka.admin.offsetsAt(topic, atMs);
-    const starts = new Map(found.map(({ partition, offset }) => [partition, offset]));
     const wanted = keys === null ? null : partitionsOfKeys(keys, found, partitionOfKey);
-    return known.flatMap(({ partition, first, end }) => {
-      if (wanted?.has(partition) === false) return [];
-      const from = Math.min(end, starts.get(partition) ?? first);
-      return from < end ? { topic, partition, from, to: end } : [];
-    });
+    return rangesFrom(known, found)
+      .filter(({ partition, from, to }) => wanted?.has(partition) !== false && from < to)
+      .map((range) => ({ topic, ...range }));
   }
 
   async #read(part: Part, take: Take): Promise<void> {
@@ -116,12 +112,6 @@ export class Scan {
   }
 }
 
-interface PartitionStart {
-  readonly partition: number;
-  /** The offset of the first record at or after that time. It is above 0 if there was an earlier record. */
-  readonly offset: number;
-}
-
 /**
  * The partitions that may contain records with a key since a given time. Partitions may have been added to the topic
  * since then, and the partition of a record depends on how many partitions there were when it was written.
@@ -134,11 +124,13 @@ interface PartitionStart {
  * recreated contains only records that were written with its current number of partitions. If Kafka deletes records
  * by size, a deleted record in a new partition looks like an earlier record.
  *
+ * @param starts the first record of each partition at or after that time. Its offset is above 0 if there was an
+ * earlier record.
  * @param partitionOf returns the partition of a key for a given number of partitions.
  */
 export function partitionsOfKeys(
   keys: readonly string[],
-  starts: readonly PartitionStart[],
+  starts: readonly PartitionOffset[],
   partitionOf: (key: Uint8Array, partitions: number) => number,
 ): ReadonlySet<number> {
   const had = starts.filter(({ offset }) => offset > 0).map(({ partition }) => partition + 1);

@@ -9,15 +9,8 @@ import type { Config } from "../../config/config.ts";
 import type { Loaded } from "../../config/load.ts";
 import { isAttempted } from "../../domain/destination.ts";
 import { STAGE_NAMES, type StageName } from "../../domain/stages.ts";
-import {
-  delayMsOfTopic,
-  delayName,
-  type GroupNames,
-  groupNames,
-  type TopicNames,
-} from "../../domain/topics.ts";
-import type { Kafka } from "../../kafka/port.ts";
-import { configuredTopics } from "../../operator/connect/connection.ts";
+import { type GroupNames, groupNames, type TopicNames } from "../../domain/topics.ts";
+import { configuredTopics, knownDelays } from "../../operator/connect/connection.ts";
 import type { ConsoleReaderOptions } from "../../operator/console/read/console-reader.ts";
 import { openTransport } from "../../router/destinations/index.ts";
 import type { RunningStage, StageDeps } from "../../router/stage/running-stage.ts";
@@ -132,7 +125,9 @@ const STARTS: Readonly<Record<StageName, (world: World) => Promise<RunningStage>
   },
   delay: async ({ deps, config, common, patiently }) => {
     const { startDelay, WAITING_SHOWN_MAX } = await STAGE_CODE.delay();
-    const delays = await patiently(() => delaysToDrain(config, deps.kafka));
+    // Records may wait in the topics of removed delays.
+    const existing = await patiently(() => deps.kafka.admin.topics());
+    const delays = knownDelays(config, existing);
     const destinations = config.destinations.map(({ id }) => id);
     const isFull = config.metrics.destinations === "full";
     const shownMax = isFull ? Number.POSITIVE_INFINITY : WAITING_SHOWN_MAX;
@@ -182,17 +177,4 @@ export async function* startStages(
 function share(destinations: number): number {
   const even = Math.floor(DELIVER_MAX_BYTES / Math.max(1, destinations));
   return Math.min(DELIVER_SHARE_MAX_BYTES, Math.max(DELIVER_SHARE_MIN_BYTES, even));
-}
-
-/**
- * Returns the configured delays, and the removed delays whose topics still exist, because records may wait in those
- * topics.
- */
-async function delaysToDrain(config: Config, kafka: Kafka): Promise<readonly string[]> {
-  const start = `${configuredTopics(config).prefix}delays.`;
-  const existing = (await kafka.admin.topics())
-    .filter((name) => name.startsWith(start))
-    .map((name) => name.slice(start.length))
-    .filter((delay) => delayMsOfTopic(delay) !== null);
-  return [...new Set([...config.delivery.retryDelaysMs.map(delayName), ...existing])];
 }

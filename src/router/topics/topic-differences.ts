@@ -20,7 +20,7 @@
  * records again.
  */
 
-import { delayMsOfTopic, type TopicNames } from "../../domain/topics.ts";
+import { delayOfTopic, type TopicNames } from "../../domain/topics.ts";
 import { PLANNED_KEYS, type PlannedKey, type PlannedTopic } from "./topic-plan.ts";
 
 /** A topic on the cluster; compatible with the port's `TopicState`. */
@@ -166,15 +166,12 @@ function leftovers(
   existing: readonly string[],
 ): TopicDifference[] {
   const planned = new Set(plan.map(({ name }) => name));
-  const delays = `${names.prefix}delays.`;
   const ofDestinations = [`${names.prefix}deliveries.`, `${names.prefix}retries.`];
   return existing
     .filter((name) => !planned.has(name))
     .toSorted()
     .flatMap((topic): TopicDifference[] => {
-      const isDelayTopic =
-        topic.startsWith(delays) && delayMsOfTopic(topic.slice(delays.length)) !== null;
-      if (isDelayTopic) return [{ kind: "retired", topic }];
+      if (delayOfTopic(topic, names) !== null) return [{ kind: "retired", topic }];
       const isOrphaned = ofDestinations.some((start) => topic.startsWith(start));
       return isOrphaned ? [{ kind: "orphaned", topic }] : [];
     });

@@ -15,7 +15,7 @@ import { type ClusterOptions, clusterCommand } from "../../../operator/connect/c
 import { configFile, configured, usable } from "../../../operator/connect/configuration.ts";
 import { instant } from "../../../operator/connect/option-values.ts";
 import type { Colors, Exit, ExitStatus, Shell } from "../../../operator/connect/shell.ts";
-import { adminAddress } from "../admin-address.ts";
+import { adminOption } from "../admin-address.ts";
 import { openInput, UnreadableInput } from "../input.ts";
 
 export interface DiffOptions extends ClusterOptions {
@@ -39,11 +39,7 @@ export function diffCommand(shell: Shell, exit: Exit): Command {
         "properties would change. No call is sent.",
     )
     .argument("[file]", "configuration file to compare (default: standard input)")
-    .option(
-      "--admin <host:port>",
-      "admin port of a process (repeatable, or several separated by commas)",
-      adminAddress,
-    )
+    .addOption(adminOption())
     .option(
       "--since <when>",
       "compare what would happen to calls received since this time: ISO 8601, or an age such " +

@@ -10,7 +10,7 @@ import {
 } from "../../../operator/connect/configuration.ts";
 import { wholeNumber } from "../../../operator/connect/option-values.ts";
 import type { Exit, Shell } from "../../../operator/connect/shell.ts";
-import { adminAddress } from "../admin-address.ts";
+import { adminOption } from "../admin-address.ts";
 
 interface ConsoleFlags extends ConfigOption {
   readonly admin?: readonly string[];
@@ -25,11 +25,7 @@ export function consoleCommand(shell: Shell, exit: Exit): Command {
         "Ctrl-C or SIGTERM.",
     )
     .addOption(configOption())
-    .option(
-      "--admin <host:port>",
-      "admin port of a process (repeatable, or several separated by commas)",
-      adminAddress,
-    )
+    .addOption(adminOption())
     .option(
       "--port <port>",
       "port to listen on, instead of console.port; 0 selects any free port",

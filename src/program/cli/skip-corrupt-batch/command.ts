@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { WrongUsage } from "../../../base/words/wrong-usage.ts";
 import type { Config } from "../../../config/config.ts";
 import { readerOf } from "../../../domain/stages.ts";
-import { delayMsOfTopic, destinationOfTopic, groupNames } from "../../../domain/topics.ts";
+import { delayOfTopic, destinationOfTopic, groupNames } from "../../../domain/topics.ts";
 import { assertTopics } from "../../../operator/connect/assert-topics.ts";
 import {
   type ClusterOptions,
@@ -79,9 +79,8 @@ export function groupOf(topic: string, config: Config): string | null {
   }
   const destination = destinationOfTopic(topic, topics);
   if (destination !== null) return groups.deliver(destination);
-  const start = `${topics.prefix}delays.`;
-  const delay = topic.startsWith(start) ? topic.slice(start.length) : "";
-  return delayMsOfTopic(delay) === null ? null : groups.delay(delay);
+  const delay = delayOfTopic(topic, topics);
+  return delay === null ? null : groups.delay(delay);
 }
 
 function inputTopics(config: Config): readonly string[] {

@@ -12,7 +12,7 @@ import { configured } from "../../../operator/connect/configuration.ts";
 import { durationWithin } from "../../../operator/connect/option-values.ts";
 import type { Exit, ExitStatus, Shell } from "../../../operator/connect/shell.ts";
 import type { UseKafka } from "../../../operator/look/look.ts";
-import { adminAddress } from "../admin-address.ts";
+import { adminOption } from "../admin-address.ts";
 import type { ShowOptions } from "./show.ts";
 
 interface StatusFlags extends ClusterOptions {
@@ -31,11 +31,7 @@ export function statusCommand(shell: Shell, exit: Exit): Command {
         "Backlogs and dead letters are read from Kafka; states, responses and rates are read " +
         "from the admin ports of the processes.",
     )
-    .option(
-      "--admin <host:port>",
-      "admin port of a process (repeatable, or several separated by commas; default: console.adminAddresses)",
-      adminAddress,
-    )
+    .addOption(adminOption("; default: console.adminAddresses"))
     .option(
       "--failing",
       "only destinations that are halted, failing, partly failing, or on hold because of an endpoint or a token",
