@@ -16,7 +16,7 @@ const ROOT = join(import.meta.dirname, "..");
 const FOLDERS = join(ROOT, ".switchyard", "against");
 const OUTPUT_MAX_BYTES = 64 * 1_024 * 1_024;
 
-export interface Against {
+interface Against {
   readonly commit: string;
   readonly names: readonly string[];
   readonly rounds: number;

@@ -1,13 +1,11 @@
 /**
- * The ceiling of `bench deliver`, `batch`, `product` and `router-isolation`: sends the same signed requests with
+ * The ceiling of `bench deliver`, `product` and `router-isolation`: sends the same signed requests with
  * `undici.request`, without Kafka and without Switchyard. Body and signature are computed for each request, and the
  * response body is read.
  *
- *   node bench/deliver-ceiling.ts <in flight> <units> <warm-up units> <url> [single|standard|full] [calls per request]
- *     [destinations]
+ *   node bench/deliver-ceiling.ts <in flight> <units> <warm-up units> <url> [single|standard|full] [destinations]
  *
- * `standard` and `full` are the payloads of `bench product`. If the number of calls per request is not 1, the body is a
- * list of calls. Each destination has its own connections and the path of its ID.
+ * `standard` and `full` are the payloads of `bench product`. Each destination has its own connections and the path of its ID.
  */
 
 import { createHmac } from "node:crypto";
@@ -17,11 +15,10 @@ import { createMeter } from "./measure.ts";
 import { benchCall, idOf, productCall, SECRET, webhookPayloads } from "./work.ts";
 
 const [inFlight = "64", units = "0", warmUp = "0", url = "", ...rest] = process.argv.slice(2);
-const [payload = "single", calls = "1", destinations = "1"] = rest;
+const [payload = "single", destinations = "1"] = rest;
 const warmUpUnits = Number(warmUp);
 const total = Number(units) + warmUpUnits;
 const callOf = payload === "single" ? (number: number) => benchCall(number) : productCall;
-const callsPerRequest = Number(calls);
 const payloads = webhookPayloads(1_000, callOf, payload === "full");
 const targets = Array.from({ length: Number(destinations) }, (_, at) => {
   const connections = Math.ceil(Number(inFlight) / Number(destinations));
@@ -53,12 +50,10 @@ async function post({ url, dispatcher }: Target, content: object): Promise<void>
 
 async function caller(target: Target): Promise<void> {
   while (started < total) {
-    const first = started;
-    started += callsPerRequest;
-    const bodyOf = (at: number) => payloads[at % payloads.length] ?? {};
-    const batch = Array.from({ length: callsPerRequest }, (_, at) => bodyOf(first + at));
-    await post(target, callsPerRequest === 1 ? bodyOf(first) : batch);
-    done += callsPerRequest;
+    const content = payloads[started % payloads.length] ?? {};
+    started += 1;
+    await post(target, content);
+    done += 1;
     if (marked === null && done >= warmUpUnits) {
       marked = done;
       meter.start();

@@ -1,8 +1,8 @@
 /**
- * Switchyard's deliver stage as a contestant of `bench deliver` and `bench batch`: the real stage with a real Kafka and
+ * Switchyard's deliver stage as a contestant of `bench deliver`: the real stage with a real Kafka and
  * real sockets. Accepted calls are counted.
  *
- *   node bench/deliver-switchyard.ts <in flight> <units> <warm-up units> <url> <brokers> <topic prefix> <log level> [calls per request]
+ *   node bench/deliver-switchyard.ts <in flight> <units> <warm-up units> <url> <brokers> <topic prefix> <log level>
  */
 
 import { systemClock } from "../src/base/runtime/clock.ts";
@@ -11,7 +11,7 @@ import { createLog, type LogLevel } from "../src/base/telemetry/log.ts";
 import { parseNetwork } from "../src/domain/addresses.ts";
 import { groupNames, topicNames } from "../src/domain/topics.ts";
 import { startDeliver } from "../src/router/deliver/stage.ts";
-import type { Header, SendResult } from "../src/router/destinations/port.ts";
+import type { SendResult } from "../src/router/destinations/port.ts";
 import { createHttp } from "../src/router/destinations/webhook/http.ts";
 import { webhookTransport } from "../src/router/destinations/webhook/transport.ts";
 import { createMeter } from "./measure.ts";
@@ -20,7 +20,6 @@ import { benchKafka } from "./workbench.ts";
 
 const [inFlight = "", units = "", warmUp = "", url = "", brokers = "", prefix = "", level = ""] =
   process.argv.slice(2);
-const batchCalls = Number(process.argv[9] ?? "0");
 const warmUpUnits = Number(warmUp);
 const total = Number(units) + warmUpUnits;
 
@@ -61,7 +60,7 @@ const stage = await startDeliver(
               if (result.kind !== "response" || result.status !== 200) {
                 finished.reject(new Error(`not accepted: ${JSON.stringify(result)}`));
               }
-              done += callsOf(request.headers);
+              done += 1;
               if (marked === null && done >= warmUpUnits) {
                 marked = done;
                 meter.start();
@@ -77,7 +76,7 @@ const stage = await startDeliver(
   {
     topics,
     groups: groupNames(prefix),
-    destinations: [benchDestination(url, Number(inFlight), batchCalls)],
+    destinations: [benchDestination(url, Number(inFlight))],
     retryDelaysMs: [1_000],
     retryWindowMs: 14_400_000,
     maxBytes: () => 8 * 1_024 * 1_024,
@@ -91,7 +90,3 @@ await stage[Symbol.asyncDispose]();
 await producer.close(1_000);
 await kafka.close();
 process.stdout.write(`${JSON.stringify(measured)}\n`);
-
-function callsOf(headers: readonly Header[]): number {
-  return Number(headers.find(([name]) => name === "X-Switchyard-Batch")?.[1] ?? "1");
-}

@@ -9,7 +9,6 @@
  */
 
 import { type Contestant, markdown, measureContestants, type Summary } from "./measure.ts";
-import { profileTable } from "./profile.ts";
 import { startReceiver } from "./receiver.ts";
 import { benchDelivery } from "./work.ts";
 import { Workbench } from "./workbench.ts";
@@ -33,15 +32,12 @@ export async function benchDeliver(brokers: string, rounds: number): Promise<str
   });
   const ceiling = { name: "undici.request", argv: ["bench/deliver-ceiling.ts", ...work] };
   const flagged = { ...ceiling, name: "undici.request with our V8 flags" };
-  const warn = ours("warn");
-  const contestants = [{ ...ceiling, nodeFlags: [] }, flagged, warn, ours("info")];
+  const contestants = [{ ...ceiling, nodeFlags: [] }, flagged, ours("warn"), ours("info")];
   const reset = async () => {
     await receiver.reset();
     await bench.forgetGroups([`${bench.topics.prefix}deliver.d1`, topic]);
   };
-  const summaries = await measureContestants(contestants, rounds, reset);
-  const profile = await profileTable([flagged, warn], reset);
-  return `${table(summaries)}\n\nWhere it goes:\n\n${profile}`;
+  return table(await measureContestants(contestants, rounds, reset));
 }
 
 function table(summaries: readonly Summary[]): string {

@@ -45,7 +45,7 @@ interface Minute {
   readonly cpuMs: number;
 }
 
-export interface EverydayBench {
+interface EverydayBench {
   /** The number of starts after the first one. */
   readonly rounds: number;
   /** If true, the tenth minute is also measured. */

@@ -26,7 +26,7 @@ const COPIES = 10;
 /** These delays are short, so that deliveries that failed are retried within the run. */
 const DELAYS = ["2s", "5s", "10s"];
 
-export interface IsolationLoad {
+interface IsolationLoad {
   readonly callsPerSecond: number;
   /** The time with only healthy destinations, and then the same time with one that is failing. */
   readonly seconds: number;

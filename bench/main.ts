@@ -8,19 +8,12 @@ import { parseArgs } from "node:util";
 import { startKafka } from "../tools/kafka/start.ts";
 import { benchAgainst, presentCommit } from "./against.ts";
 import { benchAudience } from "./audience.ts";
-import { benchBacklog } from "./backlog.ts";
-import { benchBatch } from "./batch.ts";
-import { benchClient } from "./client.ts";
 import { benchCluster } from "./cluster.ts";
-import { benchDelay } from "./delay.ts";
 import { benchDeliver } from "./deliver.ts";
-import { benchDeliverMemory } from "./deliver-memory.ts";
 import { benchDestinations, benchDestinationsCluster } from "./destinations.ts";
 import { benchEveryday } from "./everyday.ts";
-import { benchIdle } from "./idle.ts";
 import { benchIngest } from "./ingest.ts";
 import { benchIsolation } from "./isolation.ts";
-import { benchIsolationBacklog } from "./isolation-backlog.ts";
 import { benchIsolationCluster } from "./isolation-cluster.ts";
 import { conditions } from "./measure.ts";
 import { benchPeers } from "./peers/peers.ts";
@@ -28,7 +21,6 @@ import { benchProduct } from "./product.ts";
 import { writeResult } from "./results.ts";
 import { benchRoute } from "./route.ts";
 import { benchRouterIsolation } from "./router-isolation.ts";
-import { benchRules } from "./rules.ts";
 import { benchStarts } from "./starts.ts";
 
 interface Bench {
@@ -72,11 +64,6 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     minutes: 1.5,
     run: benchRoute,
   },
-  rules: {
-    says: "CPU of filters and mappings in route, and of filters on 30 KB, compared with a scan",
-    minutes: 3,
-    run: benchRules,
-  },
   starts: {
     says: "route, started as in the image, once per round: how similar the runs are",
     minutes: 1.5,
@@ -87,11 +74,6 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     says: "CPU per request to one destination, compared with undici alone",
     minutes: 1.5,
     run: benchDeliver,
-  },
-  batch: {
-    says: "CPU per delivery with 1 to 1,000 calls per request, compared with undici alone",
-    minutes: 2.5,
-    run: benchBatch,
   },
   ingest: {
     says: "gzipped batches over HTTP, compared with a bare node:http server and with producing",
@@ -107,16 +89,6 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     says: "the same with ten million members",
     minutes: 20,
     run: (brokers) => benchAudience(brokers, 10_000_000),
-  },
-  client: {
-    says: "the client library, compared with @segment/analytics-node",
-    minutes: 0.5,
-    run: (_brokers, rounds) => benchClient(rounds),
-  },
-  delay: {
-    says: "how late delayed records are returned while deliveries run at full speed",
-    minutes: 2.5,
-    run: benchDelay,
   },
   isolation: {
     says: "how a failing destination affects the p99 of nine others, for six kinds of failure",
@@ -160,11 +132,6 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     brokers: 3,
     run: benchCluster,
   },
-  "isolation-backlog": {
-    says: "how a destination's backlog of a million delays another destination's single record",
-    minutes: 2.5,
-    run: benchIsolationBacklog,
-  },
   peers: {
     says: "the deliver stage, compared with loops, Kafka Streams and Camel",
     minutes: 14,
@@ -176,21 +143,6 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     minutes: 8,
     rounds: 1,
     run: benchRouterIsolation,
-  },
-  "deliver-memory": {
-    says: "memory with 100 destinations and a backlog of ten million on one of them",
-    minutes: 8,
-    run: benchDeliverMemory,
-  },
-  idle: {
-    says: "CPU and memory of idle destinations",
-    minutes: 6,
-    run: benchIdle,
-  },
-  backlog: {
-    says: "memory during a backlog of a million calls",
-    minutes: 6,
-    run: benchBacklog,
   },
 };
 const names = Object.keys(BENCHES);

@@ -1,5 +1,5 @@
 /**
- * A receiver in a separate process, with keep-alive, which responds to every POST after `delayMs`. Prints its port.
+ * A receiver in a separate process, with keep-alive, which responds to every POST. Prints its port.
  * Then it responds to each line on standard input with one line:
  *
  *   count      the number of requests so far
@@ -9,7 +9,7 @@
  *              last accepted one
  *   sick JSON  from now on, paths in the list "hangs" get no response, and paths in "fails" get 503
  *
- *   node bench/receiver-process.ts [delayMs] [one status in N requests is 503, 0: none] [true: journal]
+ *   node bench/receiver-process.ts [true: journal]
  */
 
 import { once } from "node:events";
@@ -17,9 +17,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createInterface } from "node:readline";
 
-const delayMs = Number(process.argv[2] ?? 0);
-const failEvery = Number(process.argv[3] ?? 0);
-const keepsJournal = process.argv[4] === "true";
+const keepsJournal = process.argv[2] === "true";
 let responded = 0;
 let journal: [messageId: string, atMs: number][] = [];
 let span = { accepted: 0, others: 0, firstMs: 0, lastMs: 0 };
@@ -36,7 +34,7 @@ const server = createServer((request, response) => {
       return;
     }
     responded += 1;
-    const isFailing = sick.fails.includes(path) || (failEvery > 0 && responded % failEvery === 0);
+    const isFailing = sick.fails.includes(path);
     const status = isFailing ? 503 : 200;
     const messageId = request.headers["x-switchyard-message-id"];
     // This has a higher resolution than Date.now().
@@ -48,9 +46,7 @@ const server = createServer((request, response) => {
       span.firstMs ||= nowMs;
     }
     if (keepsJournal && status === 200) journal.push([`${messageId}`, nowMs]);
-    const respond = () => response.writeHead(status, { "content-length": 2 }).end("ok");
-    if (delayMs === 0) respond();
-    else setTimeout(respond, delayMs);
+    response.writeHead(status, { "content-length": 2 }).end("ok");
   });
 });
 server.keepAliveTimeout = 60_000;

@@ -39,11 +39,7 @@ export interface Span {
   readonly lastMs: number;
 }
 
-export interface ReceiverOptions {
-  /** The delay before each response. */
-  readonly delayMs?: number;
-  /** One request in this many gets 503; 0 for none. */
-  readonly failEvery?: number;
+interface ReceiverOptions {
   /** If true, accepted requests are recorded: memory grows until the journal is read. */
   readonly journal?: boolean;
 }
@@ -51,13 +47,9 @@ export interface ReceiverOptions {
 /** This much garbage may accumulate, so that nothing that is measured waits for a collection. */
 const FLAGS = ["--initial-old-space-size=512"];
 
-export async function startReceiver({
-  delayMs = 0,
-  failEvery = 0,
-  journal = false,
-}: ReceiverOptions = {}): Promise<Receiver> {
+export async function startReceiver({ journal = false }: ReceiverOptions = {}): Promise<Receiver> {
   const file = join(import.meta.dirname, "receiver-process.ts");
-  const argv = [...FLAGS, file, `${delayMs}`, `${failEvery}`, `${journal}`];
+  const argv = [...FLAGS, file, `${journal}`];
   const child = spawn(process.execPath, argv, { stdio: ["pipe", "pipe", "inherit"] });
   const waiting: PromiseWithResolvers<string>[] = [];
   const next = () => {

@@ -1,18 +1,12 @@
 /**
- * Reads and writes `bench/RESULTS.md`, which has the latest table of each bench under a separate heading. Also lists
- * the files that each bench measures: if they change, its table is outdated.
+ * Reads and writes `bench/RESULTS.md`: text written by hand, then the latest table of each bench under a separate
+ * heading. Also lists the files that each bench measures: if they change, its table is outdated.
  */
 
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const FILE = join(import.meta.dirname, "RESULTS.md");
-const HEAD = `# Results
-
-Each part is what \`npm run bench -- NAME --write\` printed last. Only ratios within one run mean
-anything elsewhere: other machines, and other work on the same one, move everything else.
-`;
-
 const CONSUMING = ["src/kafka", "src/router/stage"];
 const ALL_STAGES = [
   ...CONSUMING,
@@ -29,26 +23,18 @@ export const MEASURED_PATHS: Readonly<Record<string, readonly string[]>> = {
   "everyday-short": ALL_STAGES,
   route: [...CONSUMING, "src/router/route"],
   starts: [...CONSUMING, "src/router/route"],
-  rules: [...CONSUMING, "src/router/route"],
   deliver: [...CONSUMING, "src/router/deliver", "src/router/destinations", "src/base/http"],
-  batch: [...CONSUMING, "src/router/deliver", "src/router/destinations", "src/base/http"],
   ingest: ["src/router/ingest", "src/kafka/produce"],
   audience: ["src/router/audience"],
   "audience-10m": ["src/router/audience"],
-  client: ["src/sdk/client"],
-  delay: [...CONSUMING, "src/router/delay"],
   isolation: ALL_STAGES,
   "isolation-1000": ALL_STAGES,
   "isolation-cluster": ALL_STAGES,
   destinations: ALL_STAGES,
   "destinations-cluster": ALL_STAGES,
   cluster: ALL_STAGES,
-  "isolation-backlog": ALL_STAGES,
   peers: [...CONSUMING, "src/router/deliver", "src/router/delay", "src/base/http"],
   "router-isolation": [...CONSUMING, "src/router/deliver", "src/router/delay", "src/base/http"],
-  "deliver-memory": [...CONSUMING, "src/router/deliver"],
-  idle: ALL_STAGES,
-  backlog: ALL_STAGES,
 };
 
 /** Returns the commit on which a part was measured, from its first line; null if the line names none. */
@@ -60,16 +46,18 @@ export function commitOf(part: string): string | null {
 
 /** Returns the parts of `RESULTS.md` by the names of their benches. */
 export function results(): ReadonlyMap<string, string> {
-  return existsSync(FILE) ? readParts(readFileSync(FILE, "utf8")) : new Map();
+  return readParts(readFileSync(FILE, "utf8"));
 }
 
-/** Replaces the part of a bench. The parts are in the order of `names`. */
+/** Replaces the part of a bench. The parts are in the order of `names`; those of former benches follow. */
 export function writeResult(names: readonly string[], name: string, text: string): void {
   const parts = new Map(results());
   parts.set(name, text.trim());
-  const known = names.filter((each) => parts.has(each));
-  const body = known.map((each) => `## ${each}\n\n${parts.get(each)}\n`);
-  writeFileSync(FILE, [HEAD, ...body].join("\n"));
+  const present = names.filter((each) => parts.has(each));
+  const former = [...parts.keys()].filter((each) => !names.includes(each));
+  const body = [...present, ...former].map((each) => `## ${each}\n\n${parts.get(each)}\n`);
+  const [byHand = ""] = readFileSync(FILE, "utf8").split(/^## /m, 1);
+  writeFileSync(FILE, [`${byHand.trimEnd()}\n`, ...body].join("\n"));
 }
 
 function readParts(text: string): Map<string, string> {

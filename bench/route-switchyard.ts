@@ -1,7 +1,7 @@
 /**
- * Switchyard's route stage as a contestant of `bench route` and `bench rules`: the real stage with a real Kafka.
+ * Switchyard's route stage as a contestant of `bench route`: the real stage with a real Kafka.
  *
- *   node bench/route-switchyard.ts <brokers> <copies> <warm-up copies> <topic prefix> [<rules>]
+ *   node bench/route-switchyard.ts <brokers> <copies> <warm-up copies> <topic prefix>
  */
 
 import { systemClock } from "../src/base/runtime/clock.ts";
@@ -15,7 +15,7 @@ import { createMeter } from "./measure.ts";
 import { benchTopicDestinations } from "./work.ts";
 import { benchKafka, benchLog } from "./workbench.ts";
 
-const [brokers = "", copies = "", warmUp = "", prefix = "", rules = "none"] = process.argv.slice(2);
+const [brokers = "", copies = "", warmUp = "", prefix = ""] = process.argv.slice(2);
 const warmUpCopies = Number(warmUp);
 const allCopies = warmUpCopies + Number(copies);
 
@@ -39,7 +39,7 @@ const producer: Producer = {
   },
 };
 
-const destinations = benchTopicDestinations(rules);
+const destinations = benchTopicDestinations();
 const source = "bench" as SourceId;
 const stage = await startRoute(
   {

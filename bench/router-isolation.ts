@@ -73,7 +73,7 @@ async function measureCeiling(
 ): Promise<Run> {
   using receiver = await startReceiver();
   const inFlight = concurrencyFor(count) * count;
-  const work = [inFlight, DELIVERIES, 0, receiver.url, "single", 1, count].map(String);
+  const work = [inFlight, DELIVERIES, 0, receiver.url, "single", count].map(String);
   const argv = ["bench/deliver-ceiling.ts", ...work];
   const { cpuMs, rssMaxMb } = await runOnce<Measured>({ name: CEILING, argv, nodeFlags: flags });
   const { firstMs, lastMs, others } = await receiver.span();

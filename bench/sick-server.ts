@@ -18,7 +18,7 @@ import type { AddressInfo } from "node:net";
 import { type HostileServer, startHostileServer } from "../test/attacks/start-hostile-server.ts";
 
 export const SICKNESSES = ["refuses", "hangs", "drips", "fails", "floods", "topic"] as const;
-export type Sickness = (typeof SICKNESSES)[number];
+type Sickness = (typeof SICKNESSES)[number];
 export type Health = Sickness | "leader" | "healthy";
 
 const DRIP_MS = 200;

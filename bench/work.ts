@@ -4,7 +4,6 @@ import { type Delivery, deliveryHeaders } from "../src/domain/delivery.ts";
 import type { WrittenDestination } from "../src/domain/destination.ts";
 import type { DestinationId, MessageId, SourceId } from "../src/domain/ids.ts";
 import type { OutgoingRecord } from "../src/domain/record.ts";
-import type { DestinationRules, FilterRule } from "../src/domain/rules.ts";
 import type { WebhookDestination } from "../src/router/destinations/webhook/settings.ts";
 import { aTopicDestination } from "../test/support/build/calls.ts";
 import { deliveryOf, webhookDestination } from "../test/support/build/webhook-destination.ts";
@@ -21,7 +20,7 @@ interface BenchCall {
 }
 
 /** A call as a value of `calls`, and its key. */
-export interface CallText {
+interface CallText {
   readonly key: string;
   readonly value: string;
 }
@@ -77,48 +76,10 @@ function nameOf(index: number): string {
   return `D${index + 1}`;
 }
 
-/** Returns all five destinations, in the form of the route stage's configuration. @param rules see `rulesNamed`. */
-export function benchTopicDestinations(rules = "none"): readonly WrittenDestination[] {
+/** Returns all five destinations, in the form of the route stage's configuration. */
+export function benchTopicDestinations(): readonly WrittenDestination[] {
   const indices = Array.from({ length: DESTINATIONS }, (_, index) => index);
-  return indices.map((index) =>
-    aTopicDestination(idOf(index), { name: nameOf(index), ...rulesNamed(rules, index) }),
-  );
-}
-
-const ALL_CALLS = { sources: null, if: null, enabled: true } as const;
-const NO_ACTION = { drop: false, sample: null, dropProperties: [], allowProperties: [] } as const;
-
-/** Returns a filter that drops no call of these benches: both terms are evaluated, and the second one is false. */
-function dropping(name: string, term: string): FilterRule {
-  return { ...ALL_CALLS, ...NO_ACTION, name, if: `type = 'track' and ${term}`, drop: true };
-}
-
-/** The properties of `benchCall`. */
-const PROPERTIES = ["currency", "orderId", "total"];
-
-/** Returns the rules of a destination in `bench rules`. @param index index of the destination. */
-export function rulesNamed(name: string, index = 0): Partial<DestinationRules> {
-  switch (name) {
-    case "none":
-      return {};
-    case "filter":
-      return { filters: [dropping("no videos", "match( event, 'Video *' )")] };
-    case "change":
-    case "changes": {
-      const names = PROPERTIES.slice(0, 1 + (name === "changes" ? index % PROPERTIES.length : 0));
-      const dropProperties = [{ path: "properties", names }];
-      const own = name === "changes" ? `${index}` : "";
-      return { filters: [{ ...ALL_CALLS, ...NO_ACTION, name: `fewer${own}`, dropProperties }] };
-    }
-    case "fifty": {
-      const numbers = Array.from({ length: 50 }, (_, at) => `${at + 1}`);
-      return {
-        filters: numbers.map((each) => dropping(`${index} ${each}`, `event = 'Event ${each}'`)),
-      };
-    }
-    default:
-      throw new Error(`The rules ${name} do not exist.`);
-  }
+  return indices.map((index) => aTopicDestination(idOf(index), { name: nameOf(index) }));
 }
 
 /** `d1`, `d2`, ... */

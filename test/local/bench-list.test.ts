@@ -13,7 +13,15 @@ function bench(...args: readonly string[]) {
 
 test("without a name each measurement has a line, and nothing is started", async () => {
   const { stdout, stderr } = await bench();
-  for (const name of ["product", "everyday", "route", "deliver", "delay", "audience-10m", "all"]) {
+  for (const name of [
+    "product",
+    "everyday",
+    "route",
+    "deliver",
+    "destinations",
+    "audience-10m",
+    "all",
+  ]) {
     expect(stdout).toMatch(
       new RegExp(`^ {2}${name} +\\S.* \\(about [\\d.]+ (?:min|hours)\\)$`, "m"),
     );

@@ -102,7 +102,8 @@ function unknownBenches(page: string): readonly string[] {
 }
 
 test("each benchmark on a page is one of bench/main.ts", () => {
-  const wrong = PAGES.flatMap(({ path, text }) =>
+  // The results also have parts of benches that are gone; the commit that such a part names has its bench.
+  const wrong = PAGES.filter(({ path }) => path !== "bench/RESULTS.md").flatMap(({ path, text }) =>
     unknownBenches(text).map((name) => `${path}: ${name}`),
   );
   expect(wrong).toEqual([]);
