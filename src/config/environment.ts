@@ -56,13 +56,8 @@ export function variables(node: Node, path: readonly string[] = []): readonly Va
   return [...new Map([tag, ...inner].map((variable) => [variable.name, variable])).values()];
 }
 
-interface Overridden {
-  readonly tree: unknown;
-  readonly origins: ReadonlyMap<string, Origin>;
-}
-
 /** Sets the values of variables in the tree of the file. */
-export function override(tree: unknown, known: readonly Variable[], env: Environment): Overridden {
+export function override(tree: unknown, known: readonly Variable[], env: Environment) {
   const origins = new Map<string, Origin>();
   const flags = new Set(
     known.filter(({ setting }) => setting === null).map(({ path }) => pathText(path)),

@@ -20,7 +20,13 @@ import { isUtf8 } from "node:buffer";
 import { globSync } from "node:fs";
 import { dirname, relative, resolve } from "node:path";
 import type { FileBytes } from "../base/settings/config-path.ts";
-import { kindOf, type LocatedProblem, type Path, pathText } from "../base/settings/problem.ts";
+import {
+  fileProblem,
+  kindOf,
+  type LocatedProblem,
+  type Path,
+  pathText,
+} from "../base/settings/problem.ts";
 import { isJsonObject } from "../domain/json.ts";
 import { readYaml } from "./yaml.ts";
 
@@ -48,17 +54,18 @@ export interface Included {
   readonly entries: ReadonlyMap<string, Located>;
 }
 
-interface IncludeOptions {
-  /** Absolute path of the configuration file. */
-  readonly file: string;
-  /** Patterns from the environment, which replace those in the file; null if there are none. */
-  readonly override: readonly string[] | null;
-  /** @param path absolute */
-  readonly read: (path: string) => FileBytes;
-}
-
-/** @param tree the content of the configuration file */
-export function included(tree: unknown, { file, override, read }: IncludeOptions): Included {
+/**
+ * @param tree the content of the configuration file
+ * @param file the absolute path of the configuration file
+ * @param override patterns from the environment, which replace those in the file; null if there are none
+ * @param read reads the file at an absolute path
+ */
+export function included(
+  tree: unknown,
+  file: string,
+  override: readonly string[] | null,
+  read: (path: string) => FileBytes,
+): Included {
   const own = isJsonObject(tree) && Array.isArray(tree.include) ? tree.include : [];
   const patterns: readonly unknown[] = override ?? own;
   const folder = dirname(file);
@@ -74,7 +81,7 @@ export function included(tree: unknown, { file, override, read }: IncludeOptions
     for (const path of found) paths.add(resolve(folder, path));
     if (paths.size <= FILES_MAX) continue;
     const expected = `at most ${FILES_MAX} files`;
-    problems.push(problemAt(null, ["include", index], `${paths.size} files`, expected));
+    problems.push(fileProblem(`${paths.size} files`, expected, { path: ["include", index] }));
     return { tree, problems, folders: [...folders], entries: new Map() };
   }
   paths.delete(file);
@@ -96,16 +103,17 @@ class Merged {
       const value = isJsonObject(tree) ? tree[list] : null;
       return Array.isArray(value) ? [...value] : [];
     };
-    this.#lists = {
-      sources: own("sources"),
-      destinations: own("destinations"),
-      audiences: own("audiences"),
-    };
+    const [sources, destinations, audiences] = [
+      own("sources"),
+      own("destinations"),
+      own("audiences"),
+    ];
+    this.#lists = { sources, destinations, audiences };
   }
 
   /** Adds the entries of a file. Returns its problems. */
   add(file: string, source: FileBytes): readonly LocatedProblem[] {
-    const whole = (found: string, expected: string) => [problemAt(file, [], found, expected)];
+    const whole = (found: string, expected: string) => [fileProblem(found, expected, { file })];
     if (source.kind === "unreadable") return whole(source.why, "a file that can be read");
     if (!isUtf8(source.bytes)) return whole("bytes that are not UTF-8", "text in UTF-8");
     const yaml = readYaml(source.bytes.toString());
@@ -115,9 +123,8 @@ class Merged {
     if (!isJsonObject(tree)) return whole(kindOf(tree), `a map with ${LISTS.join(", ")}`);
     return Object.entries(tree).flatMap(([key, value]) => {
       const list = LISTS.find((name) => name === key);
-      const problem = (found: string, expected: string) => {
-        return [{ ...problemAt(file, [key], found, expected), line: lineOf([key]) }];
-      };
+      const at = { file, path: [key], line: lineOf([key]) };
+      const problem = (found: string, expected: string) => [fileProblem(found, expected, at)];
       if (list === undefined) {
         const expected = `${LISTS.join(", ")}; other settings belong in the configuration file`;
         return problem("an unknown setting", expected);
@@ -139,15 +146,6 @@ class Merged {
     const lists = filled.map((list) => [list, this.#lists[list]] as const);
     return { ...(this.#tree as object), ...Object.fromEntries(lists) };
   }
-}
-
-function problemAt(
-  file: string | null,
-  path: Path,
-  found: string,
-  expected: string,
-): LocatedProblem {
-  return { path, found, expected, hint: null, line: null, file };
 }
 
 /**

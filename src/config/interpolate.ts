@@ -23,16 +23,10 @@ import { secretText, withoutNewline } from "./secret-file.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-interface Filled {
-  readonly tree: unknown;
-  /** The strings of the file into which a value was inserted, by path. */
-  readonly origins: ReadonlyMap<string, Origin>;
-  readonly problems: readonly Problem[];
-}
-
 type Report = (problem: Omit<Problem, "path">) => void;
 
-export function fill(tree: unknown, env: Environment, readFile: ReadFile): Filled {
+/** @returns the filled tree, and by path the origins of the strings into which a value was inserted. */
+export function fill(tree: unknown, env: Environment, readFile: ReadFile) {
   const origins = new Map<string, Origin>();
   const problems: Problem[] = [];
   const walked: (string | number)[] = [];

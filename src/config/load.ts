@@ -5,6 +5,7 @@ import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { FileBytes } from "../base/settings/config-path.ts";
 import {
+  fileProblem,
   type LocatedProblem,
   PROBLEMS_MAX,
   problemSentence,
@@ -61,21 +62,18 @@ export function loadConfig({ file, env, content, needs }: LoadOptions): Loaded {
   const files = new Set([resolve(file)]);
   const invalid = (found: readonly LocatedProblem[], count = found.length): Loaded => {
     const problems = found.slice(0, PROBLEMS_MAX);
-    const others = {
-      path: [],
-      found: `${count - PROBLEMS_MAX} other problems`,
-      line: null,
-      file: null,
-    };
-    const [expected, hint] = [`at most ${PROBLEMS_MAX} problems`, "repair the others first"];
-    if (count > PROBLEMS_MAX) problems.push({ ...others, expected, hint });
+    if (count > PROBLEMS_MAX) {
+      const expected = `at most ${PROBLEMS_MAX} problems`;
+      const hint = "repair the others first";
+      problems.push(fileProblem(`${count - PROBLEMS_MAX} other problems`, expected, { hint }));
+    }
     return { kind: "invalid", problems, files: [...files] };
   };
   const source: FileBytes = content ? { kind: "bytes", bytes: content } : readBytes(file);
   if (source.kind === "unreadable") {
     const expected = "a configuration file that can be read";
     const found = `${file}, which cannot be read: ${source.why}`;
-    return invalid([{ path: [], found, expected, hint: null, line: null, file: null }]);
+    return invalid([fileProblem(found, expected)]);
   }
   // The file is not decoded, because decoding would change any secret that contains such bytes.
   if (!isUtf8(source.bytes)) return invalid([notUtf8(source.bytes)]);
@@ -89,8 +87,7 @@ export function loadConfig({ file, env, content, needs }: LoadOptions): Loaded {
   };
   const variable = env[variableName(["include"])];
   const override = variable === undefined ? null : listFromText(variable);
-  const options = { file: resolve(file), override, read };
-  const { tree, problems, folders, entries } = included(yaml.tree, options);
+  const { tree, problems, folders, entries } = included(yaml.tree, resolve(file), override, read);
   for (const each of folders) files.add(each);
   const parsed = parseConfig(tree, env, read, needs);
   const wrong = parsed.kind === "invalid" ? parsed.problems : parsed.ignored;
@@ -150,14 +147,7 @@ function notUtf8(bytes: Buffer): LocatedProblem {
   const at = decoded.findIndex((byte, index) => byte !== bytes[index]);
   const line = bytes.subarray(0, at).toString("latin1").split("\n").length;
   const hint = "save the file as UTF-8";
-  return {
-    path: [],
-    found: "bytes that are not UTF-8",
-    expected: "text in UTF-8",
-    hint,
-    line,
-    file: null,
-  };
+  return fileProblem("bytes that are not UTF-8", "text in UTF-8", { hint, line });
 }
 
 /** A configuration file is never this large. A larger one is not read. */

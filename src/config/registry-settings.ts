@@ -1,9 +1,9 @@
 /** The section `registry`: the addresses of a schema registry, and how to authenticate to it. */
 
-import { INVALID, type Invalid, type Place } from "../base/settings/config-path.ts";
+import { INVALID, type Place } from "../base/settings/config-path.ts";
 import { type Decoder, type Tested, wrong } from "../base/settings/decoder.ts";
 import { showUrl, testUrl } from "../base/settings/endpoint-url.ts";
-import { type TlsFiles, tlsFiles } from "../base/settings/pem.ts";
+import { tlsFiles } from "../base/settings/pem.ts";
 import { listOf, listOrText, secret, text, textLike } from "../base/settings/scalars.ts";
 import {
   optional,
@@ -35,17 +35,6 @@ const urls: Decoder<readonly string[]> = {
     typeof raw === "string" ? raw.split(",").map(showUrl).join() : manyUrls.show(raw),
 };
 
-type RegistryAuthentication =
-  | { readonly kind: "basic"; readonly username: string; readonly password: string }
-  | { readonly kind: "token"; readonly token: string }
-  | {
-      readonly kind: "oauth";
-      readonly tokenUrl: string;
-      readonly clientId: string;
-      readonly clientSecret: string;
-      readonly scope: string | null;
-    };
-
 const fields = {
   url: required(
     urls,
@@ -61,28 +50,17 @@ const fields = {
   tls: optionalSection(tlsFiles("TLS files for https URLs."), false),
 };
 
-interface RegistryConnection {
-  /** If a URL does not respond, the next URL is used. */
-  readonly urls: readonly string[];
-  /** Null for no authentication. */
-  readonly authentication: RegistryAuthentication | null;
-  /** Null for the public root certificates, and no client certificate. */
-  readonly tls: TlsFiles | null;
-}
-
 export const registrySettings = optionalSection(
   section(
     "The schema registry, for values that start with a schema ID. If not set, such values become dead letters.",
     fields,
-    ({ url: urlsGiven, tls, ...authentication }, place): RegistryConnection | Invalid => {
+    ({ url: urlsGiven, tls, ...authentication }, place) => {
       const chosen = readAuthentication(authentication, place);
       return chosen === INVALID ? INVALID : { urls: urlsGiven, authentication: chosen, tls };
     },
   ),
   false,
 );
-
-type LoginFields = Omit<Values<typeof fields>, "url" | "tls">;
 
 /**
  *   settings                          authentication
@@ -94,9 +72,9 @@ type LoginFields = Omit<Values<typeof fields>, "url" | "tls">;
  *   two of username, token, oauth     a problem
  */
 function readAuthentication(
-  { username, password, token, oauth }: LoginFields,
+  { username, password, token, oauth }: Omit<Values<typeof fields>, "url" | "tls">,
   place: Place,
-): RegistryAuthentication | null | Invalid {
+) {
   const isBasic = username !== null || password !== null;
   const ways = [
     ...(isBasic ? ["username"] : []),
@@ -113,7 +91,7 @@ function readAuthentication(
       username === null ? ["password", "username"] : ["username", "password"];
     return place.child(missing).fail("nothing", `a string, because ${there} is set`);
   }
-  if (username !== null && password !== null) return { kind: "basic", username, password };
-  if (token !== null) return { kind: "token", token };
-  return oauth === null ? null : { kind: "oauth", ...oauth };
+  if (username !== null && password !== null) return { kind: "basic", username, password } as const;
+  if (token !== null) return { kind: "token", token } as const;
+  return oauth === null ? null : ({ kind: "oauth", ...oauth } as const);
 }

@@ -1,6 +1,5 @@
 /** Declares all settings. The reference page docs/configuration.md is generated from this file. */
 
-import type { Invalid, Place } from "../base/settings/config-path.ts";
 import { type Decoder, hidden, type Tested, value, wrong } from "../base/settings/decoder.ts";
 import { webUrl } from "../base/settings/endpoint-url.ts";
 import { certificateFile } from "../base/settings/pem.ts";
@@ -43,12 +42,6 @@ export const CONSOLE_PORT = 9_465;
 
 const HOUR_MS = 3_600_000;
 
-interface Signed {
-  readonly headers: readonly (readonly [name: string, value: string])[];
-  readonly sharedSecret: string | null;
-  readonly previousSharedSecret: string | null;
-}
-
 const operatorWebhook = section(
   "Also posts each event to a webhook. See [The operator's webhook](monitor.md#the-operators-webhook).",
   {
@@ -66,7 +59,7 @@ const operatorWebhook = section(
       "The previous secret during a rotation, for Standard Webhooks only.",
     ),
   },
-  <V extends Signed>(values: V, place: Place): V | Invalid => {
+  (values, place) => {
     const { headers, sharedSecret, previousSharedSecret } = values;
     const own = headers.find(([name]) => /^webhook-/i.test(name));
     if (own !== undefined) {
@@ -110,24 +103,6 @@ const consoleToken: Decoder<string> = text(
 
 const adminAddress = textLike("an admin port such as host-1:9464", ADMIN_ADDRESS);
 
-interface ConsoleAccess {
-  readonly host: string;
-  readonly token: string | null;
-}
-
-/**
- *   the console listens on               a token is
- *   127.0.0.1, ::1, localhost            required if one is set
- *   any other address                    required
- */
-function requireToken<V extends ConsoleAccess>(values: V, place: Place): V | Invalid {
-  if (LOOPBACK.test(values.host) || values.token !== null) return values;
-  const found = `no value, although the host is ${values.host}`;
-  const expected = "a token, because other machines can reach the console";
-  const hint = "set it from a variable or a file, or listen on 127.0.0.1";
-  return place.child("token").fail(found, expected, hint);
-}
-
 const consoleSettings = section(
   "The console is served by `switchyard console`, and by `run` if `console` is among its stages. See [The console](console.md).",
   {
@@ -159,7 +134,18 @@ const consoleSettings = section(
       "Admin ports of the processes, for the console and `switchyard status`. In the console of `switchyard run`, its own is added.",
     ),
   },
-  requireToken,
+  /**
+   *   the console listens on               a token is
+   *   127.0.0.1, ::1, localhost            required if one is set
+   *   any other address                    required
+   */
+  (values, place) => {
+    if (LOOPBACK.test(values.host) || values.token !== null) return values;
+    const found = `no value, although the host is ${values.host}`;
+    const expected = "a token, because other machines can reach the console";
+    const hint = "set it from a variable or a file, or listen on 127.0.0.1";
+    return place.child("token").fail(found, expected, hint);
+  },
 );
 
 const tracingSettings = optionalSection(

@@ -19,6 +19,7 @@ import {
 } from "yaml";
 import {
   describe,
+  fileProblem,
   HIDDEN,
   type LocatedProblem,
   type Path,
@@ -104,13 +105,8 @@ function parsed(text: string): Yaml {
       error instanceof ReferenceError
         ? "an alias without its anchor, or too many aliases"
         : "nesting that is too deep, or an alias inside its own anchor";
-    return { kind: "invalid", problems: [unreadable(found)] };
+    return { kind: "invalid", problems: [fileProblem(found, "YAML that can be read")] };
   }
-}
-
-function unreadable(found: string): LocatedProblem {
-  const expected = "YAML that can be read";
-  return { path: [], found, expected, hint: null, line: null, file: null };
 }
 
 function located(error: YAMLError, lines: LineCounter): LocatedProblem {
@@ -119,7 +115,7 @@ function located(error: YAMLError, lines: LineCounter): LocatedProblem {
   const hint = QUOTABLE.has(error.code)
     ? "a string that starts with a special character needs quotes"
     : null;
-  return { path: [], found, expected: "valid YAML", hint, line, file: null };
+  return fileProblem(found, "valid YAML", { hint, line });
 }
 
 /** Finds keys that occur twice in a map. */
@@ -137,8 +133,7 @@ function sameKeys(document: Document, lines: LineCounter): readonly LocatedProbl
       known.set(key.value, first ?? line);
       if (first === undefined) continue;
       const found = `the key ${describe(key.value)} twice in a map, in lines ${first} and ${line}`;
-      const expected = "every key at most once";
-      problems.push({ path: [], found, expected, hint: null, line, file: null });
+      problems.push(fileProblem(found, "every key at most once", { line }));
     }
   };
   walk(document.contents);

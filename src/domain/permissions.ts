@@ -35,6 +35,28 @@ export interface Role {
   readonly groups: readonly (keyof GroupNames)[];
 }
 
+/** Topics that `status` and the console read. */
+const LOOKED_AT = [
+  "calls",
+  "audienceSyncs",
+  "deletionRequests",
+  "deliveries",
+  "retries",
+  "delays",
+  "deadLetters",
+  "deadLetterReplays",
+] as const satisfies readonly TopicKind[];
+
+/** Topics to which a replay writes. */
+const REPLAYED = [
+  "calls",
+  "deletionRequests",
+  "audienceSyncs",
+  "deliveries",
+  "delays",
+  "deadLetterReplays",
+] as const satisfies readonly TopicKind[];
+
 /** Topics and groups that a stage needs in addition to its input. */
 const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partial<Role>>> = {
   ingest: { reads: [], writes: ["calls", "operatorActions"] },
@@ -71,19 +93,7 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partia
   },
   // The permissions of `status` and `timeline`, and those for reading audiences. The role does not join a group.
   console: {
-    reads: [
-      "calls",
-      "audienceSyncs",
-      "deletionRequests",
-      "deliveries",
-      "retries",
-      "delays",
-      "deadLetters",
-      "deadLetterReplays",
-      "audiences",
-      "attempts",
-      "operatorActions",
-    ],
+    reads: [...LOOKED_AT, "audiences", "attempts", "operatorActions"],
     writes: [],
   },
 };
@@ -94,15 +104,7 @@ const BESIDE: Readonly<Record<StageName, Pick<Role, "reads" | "writes"> & Partia
  */
 const ACTING: Role = {
   reads: [],
-  writes: [
-    "operatorActions",
-    "calls",
-    "deletionRequests",
-    "audienceSyncs",
-    "deliveries",
-    "delays",
-    "deadLetterReplays",
-  ],
+  writes: ["operatorActions", ...REPLAYED],
   groups: ["replay"],
 };
 
@@ -116,17 +118,7 @@ const COMMANDS: Readonly<Record<CommandRole, Role>> = {
   },
   delete: { reads: [], writes: ["deletionRequests"], groups: [] },
   status: {
-    reads: [
-      "calls",
-      "audienceSyncs",
-      "deletionRequests",
-      "deliveries",
-      "retries",
-      "delays",
-      "deadLetters",
-      "deadLetterReplays",
-      "operatorActions",
-    ],
+    reads: [...LOOKED_AT, "operatorActions"],
     writes: [],
     groups: [],
   },
@@ -137,14 +129,7 @@ const COMMANDS: Readonly<Record<CommandRole, Role>> = {
   },
   replay: {
     reads: ["deadLetters", "deadLetterReplays", "calls"],
-    writes: [
-      "calls",
-      "deletionRequests",
-      "audienceSyncs",
-      "deliveries",
-      "delays",
-      "deadLetterReplays",
-    ],
+    writes: REPLAYED,
     groups: ["replay"],
   },
   timeline: {
@@ -217,22 +202,14 @@ export function grantsOf(
   const ofAll: Operation[] = ["Describe"];
   if (name === "topics") ofAll.push("Create", "DescribeConfigs", "AlterConfigs");
   else if (makesTopics && isStage(name)) ofAll.push("Create");
-  const places = topicPlaces(topics);
+  const patterns = (kinds: readonly TopicKind[]) => kinds.map((kind) => topicPattern(topics, kind));
   const grants = [
     ...grant("topic", allTopics(topics), ofAll),
-    ...grant(
-      "topic",
-      reads.map((kind) => places[kind]),
-      ["Read"],
-    ),
-    ...grant(
-      "topic",
-      writes.map((kind) => places[kind]),
-      ["Write"],
-    ),
+    ...grant("topic", patterns(reads), ["Read"]),
+    ...grant("topic", patterns(writes), ["Write"]),
     ...grant(
       "group",
-      read.map((kind) => groupPlaces(groups)[kind]),
+      read.map((kind) => groupPattern(groups, kind)),
       groupOperations(name),
     ),
   ];
@@ -249,72 +226,49 @@ function groupOperations(name: RoleName): readonly Operation[] {
   return name === "replay" || name === "console" ? ["Read", "Delete"] : ["Read"];
 }
 
-interface Place {
+interface NamePattern {
   readonly name: string;
   readonly pattern: Grant["pattern"];
 }
 
 const NONE = "" as DestinationId;
 
-function topicPlaces(topics: TopicNames): Readonly<Record<TopicKind, Place>> {
-  return {
-    calls: literal(topics.calls),
-    audienceSyncs: literal(topics.audienceSyncs),
-    audienceMembers: literal(topics.audienceMembers),
-    audiences: literal(topics.audiences),
-    deletionRequests: literal(topics.deletionRequests),
-    deadLetters: literal(topics.deadLetters),
-    deadLetterReplays: literal(topics.deadLetterReplays),
-    attempts: literal(topics.attempts),
-    operatorEvents: literal(topics.operatorEvents),
-    operatorActions: literal(topics.operatorActions),
-    deliveries: prefixed(topics.deliveries(NONE)),
-    retries: prefixed(topics.retries(NONE)),
-    delays: prefixed(beginningOf(topics.delays(1), delayName(1))),
-  };
+function topicPattern(topics: TopicNames, kind: TopicKind): NamePattern {
+  if (kind === "deliveries" || kind === "retries") return prefixed(topics[kind](NONE));
+  if (kind !== "delays") return literal(topics[kind]);
+  return prefixed(topics.delays(1).slice(0, -delayName(1).length));
 }
 
-function groupPlaces(groups: GroupNames): Readonly<Record<keyof GroupNames, Place>> {
-  return {
-    route: literal(groups.route),
-    audience: literal(groups.audience),
-    deletion: literal(groups.deletion),
-    operatorEvents: literal(groups.operatorEvents),
-    deliver: prefixed(groups.deliver(NONE)),
-    delay: prefixed(groups.delay("")),
-    replay: prefixed(groups.replay("")),
-    replayOwner: prefixed(groups.replay("")),
-  };
+function groupPattern(groups: GroupNames, kind: keyof GroupNames): NamePattern {
+  // The owner of a replay ends the group's name with a suffix.
+  const group = kind === "replayOwner" ? groups.replay : groups[kind];
+  return typeof group === "string" ? literal(group) : prefixed(group(NONE));
 }
 
 /** Topics with configured names are listed separately, because their names need not start with the prefix. */
-function allTopics(topics: TopicNames): readonly Place[] {
+function allTopics(topics: TopicNames): readonly NamePattern[] {
   const { prefix, calls, audienceSyncs, deletionRequests } = topics;
   const own = [calls, audienceSyncs, deletionRequests].filter((name) => !name.startsWith(prefix));
   return [prefixed(prefix), ...own.map(literal)];
 }
 
-function literal(name: string): Place {
+function literal(name: string): NamePattern {
   return { name, pattern: "literal" };
 }
 
 /** If the prefix is empty, this matches every name. */
-function prefixed(name: string): Place {
+function prefixed(name: string): NamePattern {
   return name === "" ? literal("*") : { name, pattern: "prefixed" };
-}
-
-function beginningOf(name: string, end: string): string {
-  return name.slice(0, -end.length);
 }
 
 /** Creates one grant for each pattern. A grant may cover several names. */
 function grant(
   on: "topic" | "group",
-  places: readonly Place[],
+  patterns: readonly NamePattern[],
   operations: readonly Operation[],
 ): readonly Grant[] {
   return (["literal", "prefixed"] as const).flatMap((pattern) => {
-    const names = places.filter((place) => place.pattern === pattern).map(({ name }) => name);
+    const names = patterns.filter((each) => each.pattern === pattern).map(({ name }) => name);
     return names.length === 0 ? [] : [{ on, names, pattern, operations }];
   });
 }

@@ -5,14 +5,7 @@ import { foundAt, INVALID, type Invalid, type Place } from "./config-path.ts";
 import { type Decoder, decoderOf } from "./decoder.ts";
 import { HIDDEN } from "./problem.ts";
 import { textLike } from "./scalars.ts";
-import { optional, required, type Section, section } from "./setting.ts";
-
-/** PEM strings; null if not set. */
-export interface TlsFiles {
-  readonly ca: string | null;
-  readonly cert: string | null;
-  readonly key: string | null;
-}
+import { optional, required, type Section, section, type Values } from "./setting.ts";
 
 export const certificateFile = pemFile("the path of a PEM file with certificates", (pem) => {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
@@ -32,6 +25,8 @@ const TLS_FIELDS = {
   cert: optional(certificateFile, "Client certificate, for mutual TLS. Requires `key`."),
   key: optional(keyFile, "The private key of `cert`."),
 };
+
+type TlsFiles = Values<typeof TLS_FIELDS>;
 
 /** `ca`, `cert` and `key` of a connection; the certificate and the key must belong together. */
 export function tlsFiles(doc: string): Section<TlsFiles> {

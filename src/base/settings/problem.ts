@@ -18,6 +18,15 @@ export interface LocatedProblem extends Problem {
   readonly file: string | null;
 }
 
+/** A problem with a whole file. @param at what is known about the place, and how to fix the problem. */
+export function fileProblem(
+  found: string,
+  expected: string,
+  at: Partial<LocatedProblem> = {},
+): LocatedProblem {
+  return { path: [], found, expected, hint: null, line: null, file: null, ...at };
+}
+
 /** The maximum number of problems that are reported at once. */
 export const PROBLEMS_MAX = 100;
 

@@ -188,8 +188,16 @@ export function list<Value>(
   item: Section<Value> | Variants<Value>,
   length: { readonly min: number; readonly max: number },
 ): List<readonly Value[]> {
+  const { min, max } = length;
+  const most = max === Number.POSITIVE_INFINITY ? "" : `, at most ${max}`;
+  const expected = min > 0 ? `a list of at least ${min}${most}` : `a list${most}`;
   const decode = (raw: unknown, place: Place): readonly Value[] | Invalid => {
-    return readList(raw ?? [], item, length, place);
+    const entries = raw ?? [];
+    if (!Array.isArray(entries)) return place.fail(kindOf(entries), expected);
+    const values = entries.map((entry, index) => item.decode(entry, place.child(index)));
+    const { length: count } = values;
+    if (count >= min && count <= max) return allValid(values);
+    return place.fail(count === 0 ? "an empty list" : `a list of ${count}`, expected);
   };
   return { kind: "list", doc, item, length, decode };
 }
@@ -206,12 +214,7 @@ function given(decoder: Decoder<unknown, Unit>, raw: unknown, place: Place): unk
   return typeof raw === "string" && place.origin !== null ? decoder.fromText(raw) : raw;
 }
 
-/** Reads maps and lists as the YAML parser returns them, and reports a problem for any other value. */
-interface ListLength {
-  readonly min: number;
-  readonly max: number;
-}
-
+/** Reads a map as the YAML parser returns it, and reports a problem for any other value. */
 function readMap(raw: unknown, place: Place): JsonObject | Invalid {
   if (isJsonObject(raw)) return raw;
   // Only the kind of value is shown, because the value may be a misplaced secret.
@@ -227,20 +230,4 @@ function reportUnknown(map: JsonObject, fields: Fields, place: Place): void {
     const hint = similar === null ? null : `did you mean ${similar}?`;
     place.child(key).fail("an unknown setting", `one of ${known.join(", ")}`, hint);
   }
-}
-
-function readList<Value>(
-  raw: unknown,
-  item: { readonly decode: (raw: unknown, place: Place) => Value | Invalid },
-  length: ListLength,
-  place: Place,
-): readonly Value[] | Invalid {
-  const most = length.max === Number.POSITIVE_INFINITY ? "" : `, at most ${length.max}`;
-  const expected = length.min > 0 ? `a list of at least ${length.min}${most}` : `a list${most}`;
-  if (!Array.isArray(raw)) return place.fail(kindOf(raw), expected);
-  const values = raw.map((entry, index) => item.decode(entry, place.child(index)));
-  if (raw.length < length.min || raw.length > length.max) {
-    return place.fail(raw.length === 0 ? "an empty list" : `a list of ${raw.length}`, expected);
-  }
-  return allValid(values);
 }

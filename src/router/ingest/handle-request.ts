@@ -186,13 +186,11 @@ async function readRequest(work: Work): Promise<Asked | Answer | null> {
   }
 }
 
-interface OutlinedBody {
-  readonly bytes: Buffer;
-  readonly outline: Outline;
-}
-
 /** @param hold counts the memory of the body while it is being read. */
-async function readOutline(work: Work, hold: Hold): Promise<OutlinedBody | Answer | null> {
+async function readOutline(
+  work: Work,
+  hold: Hold,
+): Promise<{ readonly bytes: Buffer; readonly outline: Outline } | Answer | null> {
   const { intake, request, asked, type } = work;
   work.isRead = true;
   const { slowBodies, inTurn } = intake;

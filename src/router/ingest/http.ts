@@ -37,10 +37,7 @@ export async function readRequestBody(
   if (!isGzip && encoding !== "identity" && encoding !== "") return refused("invalid-encoding");
   const received = await receive(request, reading, isGzip);
   if (received.kind !== "body") return received;
-  const unpacked = isGzip ? await unpackInTurn(received.bytes, reading) : received;
-  if (unpacked.kind !== "body") return unpacked;
-  const { bytes } = unpacked;
-  return { kind: "body", bytes: withoutMark(bytes) };
+  return isGzip ? unpackInTurn(received.bytes, reading) : received;
 }
 
 function receive(
@@ -98,10 +95,4 @@ function unpackInTurn(packed: Buffer, { maxBytes, hold, isBatch, inTurn }: BodyR
 function joined(chunks: readonly Buffer[], size: number): Buffer {
   const [first] = chunks;
   return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, size);
-}
-
-/** Removes a byte-order mark at the start. Such a mark is also ignored in records. */
-function withoutMark(bytes: Buffer): Buffer {
-  const isMarked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
-  return isMarked ? bytes.subarray(3) : bytes;
 }

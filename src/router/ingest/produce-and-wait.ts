@@ -12,19 +12,10 @@
 
 import type { Clock } from "../../base/runtime/clock.ts";
 import type { OutgoingRecord } from "../../domain/record.ts";
-
-/** The part of the Kafka producer that is used here. */
-export interface Sender {
-  send(records: readonly OutgoingRecord[]): Promise<readonly Refused[]>;
-}
-
-export interface Refused {
-  readonly record: OutgoingRecord;
-  readonly error: string;
-}
+import type { Producer, RejectedRecord } from "../../kafka/port.ts";
 
 export type HandedOver =
-  | { readonly kind: "acknowledged"; readonly refused: readonly Refused[] }
+  | { readonly kind: "acknowledged"; readonly refused: readonly RejectedRecord[] }
   | { readonly kind: "late" };
 
 export interface HandOver {
@@ -41,18 +32,16 @@ export interface HandOver {
   oldestWaitMs(): number;
 }
 
-interface Waiting {
-  readonly sinceMs: number;
-  readonly answerByMs: number;
-  readonly late: () => void;
-}
-
 const LOOK_EVERY_MS = 250;
 const LATE: HandedOver = { kind: "late" };
 
-export function createHandOver(sender: Sender, clock: Clock): HandOver {
+export function createHandOver(producer: Pick<Producer, "send">, clock: Clock): HandOver {
   // A set keeps the order of insertion, so the first entry has been waiting for the longest time.
-  const waiting = new Set<Waiting>();
+  const waiting = new Set<{
+    readonly sinceMs: number;
+    readonly answerByMs: number;
+    readonly late: () => void;
+  }>();
   const never = new AbortController().signal;
   let isLooking = false;
 
@@ -77,7 +66,7 @@ export function createHandOver(sender: Sender, clock: Clock): HandOver {
           onOver();
           resolve(outcome);
         };
-        sender.send(records).then(
+        producer.send(records).then(
           (refused) => over({ kind: "acknowledged", refused }),
           // The producer was closed because the process is shutting down, so the client has to retry.
           () => over(LATE),

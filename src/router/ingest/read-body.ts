@@ -31,6 +31,7 @@ import {
   nextEntry,
   nextMember,
   skipSpace,
+  startOf,
 } from "../../domain/scan-json.ts";
 import { repaired } from "../../domain/scan-scalar.ts";
 import { type SentCall, scanCall, unreadableCall } from "./scan-call.ts";
@@ -71,7 +72,7 @@ export type ReadBody = Outline | BadBody;
 export function* readBody(bytes: Buffer, isBatch: boolean): Generator<void, ReadBody> {
   const isText = isUtf8(bytes);
   if (!isText && !isBatch) return notUtf8();
-  const start = skipSpace(bytes, 0);
+  const start = startOf(bytes);
   if (!beginsWith(bytes, "object", start)) return isText ? noObject(bytes, start) : notUtf8();
   if (!isBatch) return readSingle(bytes, start);
   const read: ReadBody = yield* readBatch(bytes, start, isText);
@@ -93,7 +94,7 @@ export function readBodyAtOnce(bytes: Buffer, isBatch: boolean): ReadBody {
 export function refusedEarly(bytes: Buffer, isBatch: boolean): BadBody | null {
   if (!isBatch) return null;
   const nesting = { deepest: 0, repairable: 0 };
-  const start = skipSpace(bytes, 0);
+  const start = startOf(bytes);
   if (!beginsWith(bytes, "object", start)) return null;
   const member = { nameEnd: 0, at: 0 };
   for (let at = firstMember(bytes, start, member); at >= 0; ) {

@@ -7,10 +7,6 @@ import type { RejectedKind } from "./paths.ts";
 import type { CallsRead } from "./read-calls.ts";
 import { ANSWERS, type Answer, failure } from "./responses.ts";
 
-interface ReportDeps extends Pick<StageDeps, "log" | "metrics"> {
-  readonly clock: { nowMs(): number };
-}
-
 const LOG_LINES_PER_SECOND = 10;
 const stage = "ingest";
 
@@ -25,7 +21,11 @@ export interface Report {
   failed(error: unknown): Answer;
 }
 
-export function createReport({ metrics, log, clock }: ReportDeps): Report {
+export function createReport({
+  metrics,
+  log,
+  clock,
+}: Pick<StageDeps, "log" | "metrics" | "clock">): Report {
   const lines = new LineLimit(LOG_LINES_PER_SECOND);
   // The counters are created at the start. If a counter appeared only with its first request, Prometheus would not
   // see its first increase.

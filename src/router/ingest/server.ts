@@ -117,9 +117,9 @@ export async function startServer(
       response.setHeader("connection", "close");
       return send(request, response, failure("invalid-request", "the request has no Host"));
     }
-    const immediate = answerAtOnce(request, response, isLeaving);
-    if (immediate.kind === "answer") return send(request, response, immediate.answer);
-    const { asked } = immediate;
+    const asked = askedFor(request.method ?? "", request.url ?? "");
+    if (asked.kind === "wrong-method") response.setHeader("allow", asked.allow);
+    if (!isOfStage(asked)) return send(request, response, answerAtOnce(asked, isLeaving));
     const form = asked.kind === "calls" && asked.isPixel ? "image" : "json";
     void take(request, asked).then((answer) => {
       if (answer === null) response.destroy();
@@ -225,29 +225,11 @@ async function listen(server: Server, { host, port }: ServerSettings): Promise<v
   }
 }
 
-type Immediate =
-  | { readonly kind: "take"; readonly asked: AskedOfStage }
-  | { readonly kind: "answer"; readonly answer: Answer };
+function isOfStage(asked: Asked): asked is AskedOfStage {
+  return asked.kind === "calls" || asked.kind === "settings" || asked.kind === "rejected";
+}
 
-function answerAtOnce(
-  request: IncomingMessage,
-  response: ServerResponse,
-  isLeaving: boolean,
-): Immediate {
-  const asked = askedFor(request.method ?? "", request.url ?? "");
-  switch (asked.kind) {
-    case "calls":
-    case "settings":
-    case "rejected":
-      return { kind: "take", asked };
-    case "health":
-      return { kind: "answer", answer: isLeaving ? failure("stopping", null, 1) : SUCCESS };
-    case "options":
-      return { kind: "answer", answer: SUCCESS };
-    case "unknown-path":
-      return { kind: "answer", answer: failure("unknown-path") };
-    case "wrong-method":
-      response.setHeader("allow", asked.allow);
-      return { kind: "answer", answer: failure("wrong-method") };
-  }
+function answerAtOnce({ kind }: Exclude<Asked, AskedOfStage>, isLeaving: boolean): Answer {
+  if (kind === "health") return isLeaving ? failure("stopping", null, 1) : SUCCESS;
+  return kind === "options" ? SUCCESS : failure(kind);
 }

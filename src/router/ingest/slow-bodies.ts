@@ -13,11 +13,6 @@ export interface BodyOnItsWay {
   stop(): void;
 }
 
-interface Window {
-  sinceMs: number;
-  bytesBefore: number;
-}
-
 export interface SlowBodies {
   begin(body: BodyOnItsWay, nowMs: number): void;
   end(body: BodyOnItsWay): void;
@@ -26,7 +21,7 @@ export interface SlowBodies {
 }
 
 export function createSlowBodies(bytesPerSecondMin: number, windowMs: number): SlowBodies {
-  const windows = new Map<BodyOnItsWay, Window>();
+  const windows = new Map<BodyOnItsWay, { sinceMs: number; bytesBefore: number }>();
   return {
     begin: (body, nowMs) => {
       windows.set(body, { sinceMs: nowMs, bytesBefore: body.bytes });
