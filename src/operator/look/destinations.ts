@@ -25,7 +25,7 @@ import {
 } from "../../domain/destination-status.ts";
 import { endpointNames, nameOf } from "../../domain/endpoint-name.ts";
 import type { Pause } from "../../router/control/operator-actions.ts";
-import { holdCause } from "../../router/deliver/prepare.ts";
+import { holdCause } from "../../router/deliver/hold-cause.ts";
 import type { EndpointReport, StateReport } from "./status-report.ts";
 
 /**

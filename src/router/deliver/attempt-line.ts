@@ -13,9 +13,8 @@
 import type { DeadLetterReason } from "../../domain/dead-letter.ts";
 import { type EndpointNames, nameOf } from "../../domain/endpoint-name.ts";
 import { delayName } from "../../domain/topics.ts";
-import type { Attempted } from "./active-attempt.ts";
-import type { EndpointResult } from "./decide.ts";
-import type { Output } from "./output.ts";
+import type { Attempted } from "./attempt.ts";
+import type { EndpointResult, Output } from "./decide.ts";
 
 type RetryScheduled = Extract<Output, { readonly kind: "retry" }>;
 

@@ -29,10 +29,9 @@ import {
 } from "../../domain/endpoint-name.ts";
 import { delayName } from "../../domain/topics.ts";
 import type { Phases, SendResult, UnitName } from "../destinations/port.ts";
-import type { Attempted } from "./active-attempt.ts";
+import type { Attempted } from "./attempt.ts";
 import { phaseSpans } from "./attempt-trace.ts";
-import type { EndpointResult } from "./decide.ts";
-import type { Output } from "./output.ts";
+import type { EndpointResult, Output } from "./decide.ts";
 
 /** The names of the phases in the record; `wait` is the time until the first byte of the response. */
 const PHASE_FIELDS = {

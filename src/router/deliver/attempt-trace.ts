@@ -67,7 +67,7 @@ const LINKS_MAX = 100;
 export interface TracePorts {
   /** Absent if tracing is off. */
   readonly tracing?: Tracing | undefined;
-  readonly sender: Sender;
+  readonly sender: Pick<Sender, "send" | "span">;
   readonly nowMs: () => number;
   /** Returns an object for the phases of a request; absent if attempts are not recorded. */
   readonly phases?: () => Phases | undefined;

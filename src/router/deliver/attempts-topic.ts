@@ -27,7 +27,7 @@ import type { OutgoingRecord } from "../../domain/record.ts";
 import type { Kafka, Producer } from "../../kafka/port.ts";
 import type { Phases } from "../destinations/port.ts";
 import type { StageDeps } from "../stage/running-stage.ts";
-import type { Attempted } from "./active-attempt.ts";
+import type { Attempted } from "./attempt.ts";
 import { attemptWriter } from "./attempt-record.ts";
 
 const FLUSH_EVERY_MS = 500;

@@ -57,7 +57,7 @@ const RAMP_FAILURES_TO_OPEN = 8;
 export const HEARD_FOR_MS = 2_500;
 
 /** A delivery from the destination's queue, or a retry that is due. */
-export type SlotFor = "queue" | "retry";
+export type Turn = "queue" | "retry";
 
 export type Admission =
   /** Send the request, and pass the ticket to `settle`. */
@@ -119,7 +119,7 @@ export class CircuitBreaker {
     return this.#state;
   }
 
-  admit(nowMs: number, turn: SlotFor): Admission {
+  admit(nowMs: number, turn: Turn): Admission {
     if (this.mustWait()) return { kind: "wait" };
     if (this.#state === "open") {
       if (this.#isOpenStill(nowMs)) {

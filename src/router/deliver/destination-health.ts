@@ -22,7 +22,7 @@ import type { LastOutcome } from "../../domain/destination-status.ts";
 import type { EndpointKey } from "../../domain/ids.ts";
 import type { Pause } from "../control/operator-actions.ts";
 import type { Outcome, SendResult } from "../destinations/port.ts";
-import type { Attempted } from "./active-attempt.ts";
+import type { Attempted } from "./attempt.ts";
 import { type HoldCause, stillnessOf } from "./hold-cause.ts";
 import { RecentAttempts } from "./recent-attempts.ts";
 
@@ -42,11 +42,15 @@ type AttemptedBefore = Pick<Attempted, "results" | "endedAtMs"> & {
 };
 
 export class DestinationHealth {
+  /** Changed by `update`, with `#still`. */
   #destination: AttemptedDestination;
   #still: HoldCause | null = null;
+  /** One for each configured endpoint with a result. Changed by `attempted`; `update` removes those of old endpoints. */
   #endpoints: EndpointMemory[] = [];
   #acceptedAtMs: number | null = null;
+  /** The attempts as a whole; replaced if `deliver` changes. */
   #recent = new RecentAttempts();
+  /** The number of owned partitions, changed by `own` and `leave`. */
   #partitions = 0;
   #leftAtMs: number | null = null;
 

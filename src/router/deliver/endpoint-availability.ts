@@ -7,8 +7,7 @@
  *   none is, but a request to one is in progress         waits for that request
  *   all are unavailable                                  is on hold until the first one is available
  *
- * A delivery whose endpoints are unavailable is kept here until one of them is available, or until the time
- * that was passed to `wait`.
+ * A retry whose endpoints are unavailable is held in `queue.ts`.
  *
  *   an endpoint                                          other processes
  *   has its circuit opened, even by a failed probe       are informed; those whose requests are accepted reply
@@ -27,8 +26,8 @@ import type { Endpoint } from "../../domain/destination.ts";
 import type { CircuitState, HoldReason } from "../../domain/destination-status.ts";
 import type { EndpointKey } from "../../domain/ids.ts";
 import type { EndpointNews } from "../control/operator-actions.ts";
-import type { Outcome } from "../destinations/port.ts";
-import { CircuitBreaker, type SlotFor, type Ticket } from "./circuit-breaker.ts";
+import type { Outcome, Readiness } from "../destinations/port.ts";
+import { CircuitBreaker, type Ticket, type Turn } from "./circuit-breaker.ts";
 import type { HoldCause } from "./hold-cause.ts";
 import type { Gates } from "./prepare.ts";
 
@@ -58,18 +57,13 @@ interface Unavailability extends DestinationHold {
   readonly untilMs: number;
 }
 
-interface Waiting<Item> {
-  readonly item: Item;
-  readonly untilMs: number;
-}
-
 export type News = Pick<EndpointNews, "news" | "forMs">;
 
 /** After another process has reported failures, this process reports accepted requests for this long. */
 const TROUBLED_FOR_MS = 60_000;
 const TELL_EVERY_MS = 1_000;
 
-interface Gate<Item> {
+interface Gate {
   readonly key: EndpointKey;
   /** When another process last reported that the endpoint was failing. */
   failsElsewhereAtMs: number;
@@ -82,70 +76,76 @@ interface Gate<Item> {
    * that the previous response requested has not ended.
    */
   onHoldSinceMs: number;
-  waiting: Waiting<Item>[];
 }
 
-export interface GatePorts {
-  /** Called when the circuit of an endpoint changes its state. */
-  readonly onCircuit: (endpoint: EndpointKey, state: CircuitState) => void;
-  /** Reports news about an endpoint to the other processes; absent if there is no way to reach them. */
-  readonly tell?: (endpoint: EndpointKey, news: News) => void;
+export interface EndpointObserver {
+  circuitChanged(endpoint: EndpointKey, state: CircuitState): void;
+  /** Reports news about an endpoint to the other processes. */
+  tell(endpoint: EndpointKey, news: News): void;
 }
 
-export class EndpointGates<Item> {
-  #gates: readonly Gate<Item>[] = [];
+export class EndpointGates implements Gates {
+  /** One per configured endpoint. Changed by `update`; the gates by `admit`, `settle` and `heard`. */
+  #gates: readonly Gate[] = [];
   readonly #retryWindowMs: number;
-  readonly #ports: GatePorts;
-  #waiting = 0;
-  readonly #due: Item[] = [];
-  /** Higher than the marks of all earlier breakers. */
+  readonly #observer: EndpointObserver;
+  readonly #readiness: Readiness | undefined;
+  /** Higher than the marks of all earlier breakers. Raised by `update` when an endpoint is removed. */
   #mark = 0;
 
   constructor(
     endpoints: readonly EndpointKey[],
     options: { readonly concurrency: number; readonly retryWindowMs: number },
-    ports: GatePorts,
+    observer: EndpointObserver,
+    readiness?: Readiness,
   ) {
     this.#retryWindowMs = options.retryWindowMs;
-    this.#ports = ports;
+    this.#observer = observer;
+    this.#readiness = readiness;
     this.update(endpoints, options.concurrency);
   }
 
   /**
-   * Replaces the endpoints. Endpoints that are in both lists keep their circuit breaker and their `Retry-After` time, and new ones are
-   * available. Deliveries that are kept here are evaluated again.
+   * Replaces the endpoints. Endpoints that are in both lists keep their circuit breaker and their `Retry-After` time, and
+   * new ones are available.
    */
   update(endpoints: readonly EndpointKey[], concurrency: number): void {
-    for (const { key, breaker, waiting } of this.#gates) {
-      this.#due.push(...waiting.map(({ item }) => item));
+    for (const { key, breaker } of this.#gates) {
       if (!endpoints.includes(key)) this.#mark = Math.max(this.#mark, breaker.mark + 1);
     }
     this.#gates = endpoints.map((key) => {
-      const { waiting: _, ...gate } = this.#find(key) ?? {
+      const gate = this.#find(key) ?? {
         key,
         breaker: new CircuitBreaker(concurrency, this.#mark),
         onHoldUntilMs: 0,
         onHoldSinceMs: 0,
         failsElsewhereAtMs: Number.NEGATIVE_INFINITY,
         reportedAtMs: Number.NEGATIVE_INFINITY,
-        waiting: [],
       };
       gate.breaker.allow(concurrency);
-      return { ...gate, waiting: [] };
+      return gate;
     });
   }
 
-  /**
-   * The current availability, for `prepare`. @param missing what requests need but the sender does not have,
-   * such as a token.
-   */
-  at(nowMs: number, missing: Gates["missing"] = null): Gates {
-    return {
-      missing,
-      onHoldUntilMs: (endpoint) => this.#onHoldUntilMs(this.#find(endpoint), nowMs),
-      openUntilMs: (endpoint) => this.#find(endpoint)?.breaker.unavailableUntilMs(nowMs) ?? 0,
-      isFailing: (endpoint) => (this.#find(endpoint)?.breaker.state ?? "closed") !== "closed",
-    };
+  has(endpoint: EndpointKey): boolean {
+    return this.#find(endpoint) !== undefined;
+  }
+
+  /** If something is missing, the sender is thereby asked to get it. */
+  get missing(): Gates["missing"] {
+    return this.#readiness === undefined || this.#readiness.isReady() ? null : "token";
+  }
+
+  onHoldUntilMs(endpoint: EndpointKey, nowMs: number): number {
+    return this.#onHoldUntilMs(this.#find(endpoint), nowMs);
+  }
+
+  openUntilMs(endpoint: EndpointKey, nowMs: number): number {
+    return this.#find(endpoint)?.breaker.unavailableUntilMs(nowMs) ?? 0;
+  }
+
+  isFailing(endpoint: EndpointKey): boolean {
+    return (this.#find(endpoint)?.breaker.state ?? "closed") !== "closed";
   }
 
   /**
@@ -189,83 +189,29 @@ export class EndpointGates<Item> {
     );
   }
 
-  /** The time until which the endpoint is currently unavailable; 0 if it is available. */
-  unavailableUntilMs(endpoint: EndpointKey, nowMs: number): number {
-    const gate = this.#find(endpoint);
-    return Math.max(this.#onHoldUntilMs(gate, nowMs), gate?.breaker.unavailableUntilMs(nowMs) ?? 0);
-  }
-
   /** True if a delivery has to wait for a request in progress. */
   mustWait(endpoint: EndpointKey): boolean {
     return this.#find(endpoint)?.breaker.mustWait() ?? false;
   }
 
-  /** Keeps an item until the endpoint is available, or until `release` is called after `untilMs`. */
-  wait(endpoint: EndpointKey, item: Item, untilMs: number): void {
-    this.#find(endpoint)?.waiting.push({ item, untilMs });
-    this.#waiting += 1;
+  /** True if a delivery has to wait for requests in progress to all of these endpoints. */
+  mustAllWait(endpoints: readonly Endpoint[]): boolean {
+    return endpoints.every(({ key }) => this.mustWait(key));
   }
 
-  /** Releases the items whose time has passed. Returns true if other items are still kept. */
-  release(nowMs: number): boolean {
-    for (const gate of this.#gates) {
-      const isDue = ({ untilMs }: Waiting<Item>) => nowMs > untilMs;
-      if (!gate.waiting.some(isDue)) continue;
-      for (const { item } of gate.waiting.filter(isDue)) this.#due.push(item);
-      gate.waiting = gate.waiting.filter((each) => !isDue(each));
-    }
-    return this.#waiting > this.#due.length;
-  }
-
-  /** Removes and returns an item that has to be evaluated again. */
-  due(): Item | undefined {
-    const due = this.#due.shift();
-    if (due !== undefined) this.#waiting -= 1;
-    return due;
-  }
-
-  released(nowMs: number): Item | undefined {
-    if (this.#waiting === 0) return undefined;
-    for (const gate of this.#gates) {
-      if (gate.waiting.length === 0 || gate.breaker.mustWait()) continue;
-      if (this.#onHoldUntilMs(gate, nowMs) > nowMs) continue;
-      this.#waiting -= 1;
-      return gate.waiting.shift()?.item;
-    }
-    return undefined;
-  }
-
-  /** Removes and returns the items for which the condition is true. */
-  extract(holds: (item: Item) => boolean): readonly Item[] {
-    const all = [
-      ...this.#due,
-      ...this.#gates.flatMap(({ waiting }) => waiting.map((one) => one.item)),
-    ];
-    const found = new Set(all.filter(holds));
-    if (found.size > 0) this.keep((item) => !found.has(item));
-    return [...found];
-  }
-
-  /** Keeps only the items for which the condition is true. */
-  keep(isKept: (item: Item) => boolean): void {
-    this.#waiting = 0;
-    const due = this.#due.splice(0).filter(isKept);
-    this.#due.push(...due);
-    for (const gate of this.#gates) {
-      gate.waiting = gate.waiting.filter(({ item }) => isKept(item));
-      this.#waiting += gate.waiting.length;
-    }
-    this.#waiting += due.length;
+  /** True if a retry may be sent to the endpoint now, even as a probe of an open circuit. */
+  mayRetry(endpoint: EndpointKey, nowMs: number): boolean {
+    return !this.mustWait(endpoint) && this.onHoldUntilMs(endpoint, nowMs) <= nowMs;
   }
 
   /** Returns null if the endpoint is unavailable now. */
-  admit(endpoint: EndpointKey, nowMs: number, turn: SlotFor): Ticket | null {
+  admit(endpoint: EndpointKey, nowMs: number, turn: Turn): Ticket | null {
     const gate = this.#find(endpoint);
     if (gate === undefined) return null;
     const before = gate.breaker.state;
     const admission = gate.breaker.admit(nowMs, turn);
     const after = gate.breaker.state;
-    if (after !== before) this.#ports.onCircuit(endpoint, after);
+    if (after !== before) this.#observer.circuitChanged(endpoint, after);
     return admission.kind === "go" ? admission.ticket : null;
   }
 
@@ -276,9 +222,9 @@ export class EndpointGates<Item> {
     const isSuccess = outcome.kind !== "retry";
     const before = gate.breaker.state;
     const state = gate.breaker.settle(ticket, isSuccess, nowMs);
-    if (state !== null) this.#ports.onCircuit(endpoint, state);
+    if (state !== null) this.#observer.circuitChanged(endpoint, state);
     const forMs = isSuccess ? 0 : (outcome.retryAfterMs ?? 0);
-    if (state === "open") this.#ports.tell?.(endpoint, { news: "fails", forMs: 0 });
+    if (state === "open") this.#observer.tell(endpoint, { news: "fails", forMs: 0 });
     if (forMs > 0) {
       this.#hold(gate, forMs, nowMs);
       this.#tellNowAndThen(gate, { news: "asks", forMs }, nowMs);
@@ -298,19 +244,19 @@ export class EndpointGates<Item> {
     else if (news === "asks") this.#hold(gate, forMs, nowMs);
     else {
       const state = gate.breaker.heardAccepted(nowMs);
-      if (state !== null) this.#ports.onCircuit(endpoint, state);
+      if (state !== null) this.#observer.circuitChanged(endpoint, state);
     }
   }
 
-  #hold(gate: Gate<Item>, forMs: number, nowMs: number): void {
+  #hold(gate: Gate, forMs: number, nowMs: number): void {
     if (this.#onHoldUntilMs(gate, nowMs) <= nowMs) gate.onHoldSinceMs = nowMs;
     gate.onHoldUntilMs = Math.max(gate.onHoldUntilMs, nowMs + Math.min(forMs, this.#retryWindowMs));
   }
 
-  #tellNowAndThen(gate: Gate<Item>, news: News, nowMs: number): void {
+  #tellNowAndThen(gate: Gate, news: News, nowMs: number): void {
     if (isWithin(gate.reportedAtMs, TELL_EVERY_MS, nowMs)) return;
     gate.reportedAtMs = nowMs;
-    this.#ports.tell?.(gate.key, news);
+    this.#observer.tell(gate.key, news);
   }
 
   /**
@@ -338,7 +284,7 @@ export class EndpointGates<Item> {
     }));
   }
 
-  #unavailability(gate: Gate<Item>, nowMs: number): Unavailability | null {
+  #unavailability(gate: Gate, nowMs: number): Unavailability | null {
     const askedMs = this.#onHoldUntilMs(gate, nowMs);
     const openSinceMs = gate.breaker.openSinceMs(nowMs);
     const openMs = gate.breaker.unavailableUntilMs(nowMs) || nowMs;
@@ -353,14 +299,14 @@ export class EndpointGates<Item> {
     return { reason: "circuit-open", sinceMs, untilMs: openMs };
   }
 
-  #onHoldUntilMs(gate: Gate<Item> | undefined, nowMs: number): number {
+  #onHoldUntilMs(gate: Gate | undefined, nowMs: number): number {
     const untilMs = gate?.onHoldUntilMs ?? 0;
     // No hold lasts longer than this, so the clock must have been set back.
     return untilMs - nowMs > this.#retryWindowMs ? 0 : untilMs;
   }
 
   /** A linear search, because there are at most five endpoints. */
-  #find(endpoint: EndpointKey): Gate<Item> | undefined {
+  #find(endpoint: EndpointKey): Gate | undefined {
     for (const gate of this.#gates) if (gate.key === endpoint) return gate;
     return undefined;
   }

@@ -26,7 +26,8 @@ import {
 } from "../../domain/record.ts";
 import { untilTickMs } from "../../domain/timer-tick.ts";
 import type { TopicNames } from "../../domain/topics.ts";
-import type { Output, Waited } from "./output.ts";
+import { type Producer, packRecord } from "../../kafka/port.ts";
+import type { Output, Waited } from "./decide.ts";
 
 /** Holds no reference to the replaced record, so that the replaced record does not stay in memory. */
 export type Replacement =
@@ -90,7 +91,7 @@ export function deadLetter(
 }
 
 /** Replaces a record that the brokers rejected because of its size; null if nothing is left to cut. */
-export function smaller(
+function smaller(
   refused: Replacement,
   error: string,
   topics: DeadLetterTopics,
@@ -108,8 +109,60 @@ export function smaller(
   return shorter === null ? null : { ...refused, outgoing: shorter, whole };
 }
 
+/**
+ * Writes the records that replace deliveries, and reports each that was written.
+ *
+ * @param fail called if nothing more can be written.
+ */
+export function followUpWriter(
+  { producer, clock }: { readonly producer: Pick<Producer, "send">; readonly clock: SleepClock },
+  topics: DeadLetterTopics,
+  onWritten: (replacement: Replacement) => void,
+  fail: (error: unknown) => void,
+): FollowUpWriter {
+  const write = async (replacements: readonly Replacement[]): Promise<void> => {
+    const refused = await producer.send(replacements.map(({ outgoing }) => outgoing));
+    const errors = new Map(refused.map(({ record, error }) => [record, error]));
+    for (const each of replacements) {
+      const error = errors.get(each.outgoing);
+      if (error === undefined) {
+        onWritten(each);
+        continue;
+      }
+      const instead = smaller(each, error, topics, clock.nowMs());
+      if (instead === null) {
+        throw new Error(`Cannot write dead letters to the topic ${topics.deadLetters}: ${error}`);
+      }
+      await write([instead]);
+    }
+  };
+  const gathered = new GatheredWrites<Replacement>(clock, (replacements) =>
+    write(replacements).catch((error: unknown) => {
+      fail(error);
+      throw error;
+    }),
+  );
+  return { write: (replacements, ended) => gathered.add(replacements.map(packed), ended) };
+}
+
+export interface FollowUpWriter {
+  /**
+   * Calls back asynchronously when all records are acknowledged, or when an acknowledgment has become
+   * impossible.
+   */
+  write(replacements: readonly Replacement[], ended: Ended): void;
+}
+
+/**
+ * Copies the replacement without references to other objects. The copy waits until it is written, and must
+ * not keep anything else in memory during that time.
+ */
+function packed(replacement: Replacement): Replacement {
+  return { ...replacement, outgoing: packRecord(replacement.outgoing) };
+}
+
 /** Called when all records are written, or can no longer be written. */
-export type Ended = (isWritten: boolean) => void;
+type Ended = (isWritten: boolean) => void;
 
 /**
  * Collects the records that replace deliveries, so that records written at about the same time share a

@@ -15,6 +15,12 @@
 import type { AttemptedDestination } from "../../domain/destination.ts";
 import type { Pause } from "../control/operator-actions.ts";
 
+/** Why these settings put the destination on hold; null if they do not. */
+export function holdCause({ paused, enabled }: AttemptedDestination): HoldCause["reason"] | null {
+  if (!enabled) return "disabled";
+  return paused ? "paused" : null;
+}
+
 export interface HoldCause {
   readonly reason: "paused" | "disabled";
   readonly sinceMs: number;

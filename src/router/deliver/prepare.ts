@@ -45,9 +45,10 @@ import type { DestinationId, EndpointKey } from "../../domain/ids.ts";
 import type { RecordContent } from "../../domain/record.ts";
 import type { Sendable, SenderHold } from "../destinations/port.ts";
 import { delayOfShare, delayUntil, lastAfterMs, type RetryPolicy } from "./choose-retry-delay.ts";
-import type { SlotFor } from "./circuit-breaker.ts";
+import type { Turn } from "./circuit-breaker.ts";
 import { parseContent } from "./content.ts";
-import { allRejected, expired, type Output, scheduleRetry, type Waited } from "./output.ts";
+import { allRejected, expired, type Output, scheduleRetry, type Waited } from "./decide.ts";
+import { holdCause } from "./hold-cause.ts";
 
 /** A plan for an attempt. `delivery` includes the time of its first attempt. */
 interface Plan {
@@ -81,16 +82,14 @@ export type Prepared =
   /** The record is not a valid delivery: it becomes a dead letter with its headers unchanged. */
   | { readonly kind: "unreadable"; readonly error: string };
 
-/** The time until which an endpoint is unavailable; 0 if it is available. */
-export type UnavailableUntil = (endpoint: EndpointKey) => number;
-
+/** The availability of endpoints. An endpoint is available if both times are in the past. */
 export interface Gates {
   /** The time until which the endpoint is unavailable because it sent `Retry-After`. */
-  readonly onHoldUntilMs: UnavailableUntil;
+  onHoldUntilMs(endpoint: EndpointKey, nowMs: number): number;
   /** The time until which the endpoint is unavailable because its circuit is open. */
-  readonly openUntilMs: UnavailableUntil;
+  openUntilMs(endpoint: EndpointKey, nowMs: number): number;
   /** True if the circuit is open, half-open or recovering. */
-  readonly isFailing: (endpoint: EndpointKey) => boolean;
+  isFailing(endpoint: EndpointKey): boolean;
   /** What requests need but the sender does not have; null if nothing is missing. */
   readonly missing: SenderHold["reason"] | null;
 }
@@ -111,7 +110,7 @@ export function prepare(
   policy: RetryPolicy,
   nowMs: number,
   gates: Gates,
-  turn: SlotFor,
+  turn: Turn,
 ): Prepared {
   const parsed = readDelivery(record);
   if (parsed.kind === "invalid") return { kind: "unreadable", error: parsed.error };
@@ -132,7 +131,7 @@ function plan(
   policy: RetryPolicy,
   nowMs: number,
   gates: Gates,
-  turn: SlotFor,
+  turn: Turn,
 ): Plan | Output | Wait {
   const only = read.endpoint === null ? null : endpointFor(read.endpoint, destination.endpoints);
   if (only === undefined) {
@@ -177,7 +176,7 @@ function plan(
 }
 
 function isUnavailable({ key }: Endpoint, gates: Gates, nowMs: number): boolean {
-  return gates.onHoldUntilMs(key) > nowMs || gates.openUntilMs(key) > nowMs;
+  return gates.onHoldUntilMs(key, nowMs) > nowMs || gates.openUntilMs(key, nowMs) > nowMs;
 }
 
 /** The plan if some of the endpoints are unavailable. @param whole the attempt at all of them. */
@@ -187,7 +186,7 @@ function planWithout(
   policy: RetryPolicy,
   nowMs: number,
   gates: Gates,
-  turn: SlotFor,
+  turn: Turn,
 ): Plan | Output | Wait {
   const { endpoints: open, untilMs: endAtMs } = whole;
   const attempt = (endpoints: readonly Endpoint[], otherwise: Output | null = null): Plan => {
@@ -199,7 +198,7 @@ function planWithout(
   const lastMs = lastAfterMs(policy, endAtMs);
   const isShare = stored.endpoint !== null;
   const mayTry = turn === "retry" && (stored.attempt > 0 || !isShare);
-  const isTried = ({ key }: Endpoint) => nowMs > lastMs || gates.onHoldUntilMs(key) <= nowMs;
+  const isTried = ({ key }: Endpoint) => nowMs > lastMs || gates.onHoldUntilMs(key, nowMs) <= nowMs;
   const tried = mayTry ? open.filter(isTried) : NONE;
   const share = delayOfShare(policy, stored.retryCount, nowMs, endAtMs);
   const postponed = scheduleRetry(stored, share, null, nowMs);
@@ -210,12 +209,6 @@ function planWithout(
   return { kind: "wait", endpoint: first.key, untilMs: lastMs };
 }
 
-/** Why the destination is on hold regardless of its endpoints; null if it is not. */
-export function holdCause({ paused, enabled }: AttemptedDestination): "paused" | "disabled" | null {
-  if (!enabled) return "disabled";
-  return paused ? "paused" : null;
-}
-
 function waitedFor(
   endpoints: readonly Endpoint[],
   destination: AttemptedDestination,
@@ -224,7 +217,7 @@ function waitedFor(
 ): Waited {
   const still = holdCause(destination) ?? gates.missing;
   if (still !== null) return still;
-  if (endpoints.some(({ key }) => gates.onHoldUntilMs(key) > nowMs)) return "retry-after";
+  if (endpoints.some(({ key }) => gates.onHoldUntilMs(key, nowMs) > nowMs)) return "retry-after";
   return endpoints.some(({ key }) => gates.isFailing(key)) ? "circuit-open" : "late";
 }
 

@@ -1,4 +1,17 @@
-/** Writes the deliver stage's metrics and log lines about a destination. */
+/**
+ * The observer of a destination: each event is reported here once, and nowhere else.
+ *
+ *   event                        metrics  log      also
+ *   a partition is owned, left                     health (`destination-health.ts`)
+ *   records are fetched          yes
+ *   an attempt starts            yes               its span (`attempt-trace.ts`)
+ *   a request ends               yes
+ *   a delivery was attempted     yes      yes      health; its record in the topic `attempts` (`attempts-topic.ts`)
+ *   a replacement is written     yes      if it is a dead letter
+ *   a circuit changes            yes      yes
+ *   an endpoint has news                           the other processes (`endpoint-news.ts`)
+ *   a pause, a missing token              yes
+ */
 
 import type { BoundCounter } from "../../base/telemetry/instruments.ts";
 import type { Log } from "../../base/telemetry/log.ts";
@@ -15,24 +28,50 @@ import {
   endpointNames,
 } from "../../domain/endpoint-name.ts";
 import type { DestinationId, EndpointKey } from "../../domain/ids.ts";
-import type { SenderHold, SendResult } from "../destinations/port.ts";
+import type { Phases, SenderHold, SendResult } from "../destinations/port.ts";
 import type { StageDeps } from "../stage/running-stage.ts";
-import type { Attempted } from "./active-attempt.ts";
+import type { Attempted, AttemptObserver } from "./attempt.ts";
 import { acceptedText, attemptFields, isUnusable, levelOf, sampling } from "./attempt-line.ts";
-import type { DestinationHealth } from "./destination-health.ts";
-import type { DestinationHold, GateState } from "./endpoint-availability.ts";
+import { type AttemptTrace, type TracePorts, traceAttempt } from "./attempt-trace.ts";
+import { type AttemptNotes, type AttemptsTopic, attemptsOf } from "./attempts-topic.ts";
+import { DestinationHealth } from "./destination-health.ts";
+import type { PartitionObserver } from "./dispatcher.ts";
+import type {
+  DestinationHold,
+  EndpointObserver,
+  GateState,
+  News,
+} from "./endpoint-availability.ts";
+import type { NewsOfEndpoints } from "./endpoint-news.ts";
 import type { Replacement } from "./follow-up-record.ts";
 import type { HoldCause } from "./hold-cause.ts";
+import type { Call } from "./in-flight.ts";
 
 const LOG_LINES_PER_SECOND = 10;
 
-export type ReportDeps = Pick<StageDeps, "clock" | "log" | "metrics">;
+export interface ReportDeps extends Pick<StageDeps, "clock" | "log" | "metrics" | "tracing"> {
+  /** Shared by the destinations; absent if attempts are not recorded. */
+  readonly attempts?: AttemptsTopic;
+  /** Exchanges reports about endpoints with other processes; absent if none are exchanged. */
+  readonly news?: NewsOfEndpoints;
+}
+
+/** What the reported attempts belong to. */
+export interface Reported {
+  readonly sender: TracePorts["sender"];
+  readonly group: string;
+  /** Share of accepted attempts that are logged, from 0 to 1; all by default. */
+  readonly attemptsShare?: number | undefined;
+}
 
 const stage = "deliver";
 
 /** Binds the metrics of a destination once. */
-export class Report {
+export class Report implements PartitionObserver, AttemptObserver, EndpointObserver {
+  readonly health: DestinationHealth;
   readonly #deps: ReportDeps;
+  readonly #tracePorts: TracePorts;
+  readonly #notes: AttemptNotes | null;
   readonly #labels: { readonly destination: DestinationId };
   readonly #isSampled: () => boolean;
   readonly #recordsIn;
@@ -45,15 +84,20 @@ export class Report {
   readonly #attempts: Record<string, BoundCounter> = {};
   readonly #requests: Record<string, BoundCounter> = {};
   readonly #lines = new LineLimit(LOG_LINES_PER_SECOND);
+  /** The endpoints that have series. Replaced by `showEndpoints`. */
   #names: EndpointNames = new Map();
   /** The last error that was logged because no token for requests is available; null if one is available. */
   #tokenError: string | null = null;
 
-  /** @param attemptsShare share of accepted attempts that are logged, from 0 to 1. */
-  constructor(deps: ReportDeps, started: AttemptedDestination, attemptsShare = 1) {
-    const { metrics } = deps;
+  constructor(deps: ReportDeps, started: AttemptedDestination, reported: Reported) {
+    const { metrics, clock, attempts, tracing } = deps;
+    const { sender, group, attemptsShare = 1 } = reported;
     const labels = { destination: started.id };
+    this.health = new DestinationHealth(started, clock.nowMs());
     this.#deps = deps;
+    const phases = () => attempts?.phases();
+    this.#tracePorts = { tracing, sender, group, phases, nowMs: () => clock.nowMs() };
+    this.#notes = attemptsOf(started, attempts);
     this.#labels = labels;
     this.#isSampled = sampling(attemptsShare);
     this.#recordsIn = metrics.recordsIn.bind({ stage });
@@ -65,30 +109,45 @@ export class Report {
     this.showEndpoints(started, []);
   }
 
-  taken(count: number): void {
+  /** Applies new settings, before the first attempt with them. */
+  update(changed: AttemptedDestination, gates: readonly GateState[]): void {
+    this.showEndpoints(changed, gates);
+    this.#notes?.update(changed);
+  }
+
+  owned(): void {
+    this.health.own(this.#deps.clock.nowMs());
+  }
+
+  took(count: number): void {
     this.#recordsIn.inc(count);
   }
 
-  started(): void {
-    this.#inFlight.inc();
+  left(): void {
+    this.health.leave(this.#deps.clock.nowMs());
   }
 
-  rounded(): void {
-    this.#rounded.inc();
+  started(calls: readonly Call[], { traceparent }: AttemptedDestination): AttemptTrace | null {
+    for (const { isRounded } of calls) {
+      this.#inFlight.inc();
+      if (isRounded) this.#rounded.inc();
+    }
+    return traceAttempt(this.#tracePorts, calls, traceparent);
+  }
+
+  phases(): Phases | undefined {
+    return this.#deps.attempts?.phases();
   }
 
   /** Counts a request. There are fewer requests than deliveries if deliveries share requests. */
-  result(result: SendResult): void {
+  requested(result: SendResult, isUnreadable: boolean): void {
     const outcome = outcomeClass(result);
-    const { requests } = this.#deps.metrics;
+    const { requests, batchResponsesUnreadable } = this.#deps.metrics;
     const counter = this.#requests[outcome] ?? requests.bind({ ...this.#labels, outcome });
     this.#requests[outcome] = counter;
     counter.inc();
-  }
-
-  unreadable(): void {
     // Bound at the first such response, because few destinations send one, and each series costs memory.
-    this.#deps.metrics.batchResponsesUnreadable.bind(this.#labels).inc();
+    if (isUnreadable) batchResponsesUnreadable.bind(this.#labels).inc();
   }
 
   attempted(attempt: Attempted): void {
@@ -98,6 +157,8 @@ export class Report {
       if (result.kind === "skipped") continue;
       longestMs = Math.max(longestMs, result.durationMs);
     }
+    this.health.attempted(attempt);
+    this.#notes?.add(attempt);
     this.#inFlight.dec();
     this.#duration.observe(longestMs / 1_000);
     const outcome = decision.name;
@@ -126,13 +187,18 @@ export class Report {
     log.warn(fields, "delivery.dead-lettered");
   }
 
-  breaker(endpoint: EndpointKey, state: CircuitState): void {
+  circuitChanged(endpoint: EndpointKey, state: CircuitState): void {
     this.#showCircuit(endpoint, state);
     const { log } = this.#deps;
-    const { id: endpointId, name: endpointName } = this.named(endpoint);
+    const { id: endpointId, name: endpointName } = this.#named(endpoint);
     const fields = { stage, ...this.#labels, endpointId, endpointName, state };
     if (state === "open") log.warn(fields, "endpoint.circuit-changed");
     else log.info(fields, "endpoint.circuit-changed");
+  }
+
+  tell(endpoint: EndpointKey, news: News): void {
+    const { destination } = this.#labels;
+    this.#deps.news?.tell(destination, this.#named(endpoint).id, endpoint, news);
   }
 
   /**
@@ -157,12 +223,12 @@ export class Report {
   }
 
   #circuitLabels(endpoint: EndpointKey) {
-    const { id, name } = this.named(endpoint);
+    const { id, name } = this.#named(endpoint);
     return { ...this.#labels, endpoint_id: id, endpoint_name: name };
   }
 
   /** The names of an endpoint that may have been removed. */
-  named(endpoint: EndpointKey): Pick<EndpointName, "id" | "name"> {
+  #named(endpoint: EndpointKey): Pick<EndpointName, "id" | "name"> {
     return this.#names.get(endpoint) ?? { id: endpoint, name: endpoint };
   }
 
@@ -201,7 +267,7 @@ export class Report {
   }
 
   /** Exports whether the destination is failing or on hold. Returns a function that stops the export. */
-  watch(condition: DestinationHealth, hold: () => DestinationHold | null): () => void {
+  watch(hold: () => DestinationHold | null): () => void {
     const { metrics, clock } = this.#deps;
     const labels = this.#labels;
     const { destination } = labels;
@@ -215,8 +281,8 @@ export class Report {
       const now = hold();
       for (const [at, gauge] of held.entries()) gauge.set(HOLD_REASONS[at] === now?.reason ? 1 : 0);
       heldSince.set((now?.sinceMs ?? 0) / 1_000);
-      failingSince.set((condition.failingSinceMs(clock.nowMs()) ?? 0) / 1_000);
-      lastAccepted.set((condition.acceptedAtMs ?? 0) / 1_000);
+      failingSince.set((this.health.failingSinceMs(clock.nowMs()) ?? 0) / 1_000);
+      lastAccepted.set((this.health.acceptedAtMs ?? 0) / 1_000);
     });
   }
 }

@@ -19,7 +19,7 @@
  * scheduled arrives, more of that process's retries are expected to follow.
  */
 
-import type { SlotFor } from "./circuit-breaker.ts";
+import type { Turn } from "./circuit-breaker.ts";
 
 const RETRIES_PER_PROBE = 3;
 /** Slots are kept free for this long before and after a retry is due. */
@@ -68,7 +68,7 @@ export class SlotScheduler {
   }
 
   /** True if a slot is free for a delivery of this kind. */
-  hasPlace(turn: SlotFor, nowMs: number): boolean {
+  hasPlace(turn: Turn, nowMs: number): boolean {
     return turn === "queue" ? this.hasPlaceForQueue(nowMs) : !this.isFull;
   }
 
@@ -78,14 +78,14 @@ export class SlotScheduler {
     return this.#retriesInARow < (isProbeDue ? RETRIES_PER_PROBE : 1);
   }
 
-  started(turn: SlotFor): void {
+  started(turn: Turn): void {
     this.#underWay += 1;
     if (turn === "retry") this.#retries += 1;
     this.#retriesInARow = turn === "retry" ? this.#retriesInARow + 1 : 0;
   }
 
   /** @param tookMs the time since the start of the attempt. */
-  ended(turn: SlotFor, tookMs: number): void {
+  ended(turn: Turn, tookMs: number): void {
     this.#underWay -= 1;
     if (turn === "retry") this.#retries -= 1;
     if (this.#attemptMs === Number.POSITIVE_INFINITY) this.#attemptMs = tookMs;

@@ -12,7 +12,7 @@
  *      letters, then the record is processed           record that was written
  *   3  the consumer commits, periodically              nothing is repeated
  *
- *   step of a batch (`gathering.ts`)                   if the process crashes after it
+ *   step of a batch (`units.ts`)                       if the process crashes after it
  *   1  its deliveries are put together                 they are read again; none was sent
  *   2  send its requests                               the batch is repeated as a whole, perhaps in other batches
  *   3a accepted: all its records are processed in one  the same, until the next commit, which has the records of
@@ -227,7 +227,7 @@ class Fleet {
       if (id === undefined) continue;
       // The retry topic has one partition.
       this.#partitions.set(id, partitions + 1);
-      this.#running.get(id)?.partitionsAre(partitions + 1);
+      this.#running.get(id)?.setPartitions(partitions + 1);
     }
   }
 

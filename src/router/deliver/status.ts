@@ -13,7 +13,6 @@ import type {
 } from "../../domain/destination-status.ts";
 import { endpointNames, nameOf } from "../../domain/endpoint-name.ts";
 import { type DestinationHealth, lastOutcome } from "./destination-health.ts";
-import type { DestinationWork } from "./destination-work.ts";
 import type { DestinationHold, GateState } from "./endpoint-availability.ts";
 import type { HoldCause } from "./hold-cause.ts";
 import type { RecentAttempts } from "./recent-attempts.ts";
@@ -111,12 +110,11 @@ function instant(atMs: number | null | undefined): string | null {
 
 export function healthProblemsOf(
   { destination, still }: Pick<DestinationHealth, "destination" | "still">,
-  work: Pick<DestinationWork, "endpoints">,
+  endpoints: readonly GateState[],
   hold: DestinationHold | null,
 ): readonly string[] {
   const names = endpointNames(destination);
-  const open = work
-    .endpoints()
+  const open = endpoints
     .filter(({ breaker }) => breaker === "open" || breaker === "half-open")
     .map(({ key, breaker }) => {
       return `endpoint ${nameOf(key, names).name} keeps failing; its circuit breaker is ${breaker}`;

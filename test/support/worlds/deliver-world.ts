@@ -1,8 +1,8 @@
 /** The deliver and delay stages with a Kafka in memory and scripted endpoints, on a clock that tests advance. */
 
 import { createMetrics } from "../../../src/base/telemetry/instruments.ts";
-import type { Delivery } from "../../../src/domain/delivery.ts";
-import { deliveryHeaders } from "../../../src/domain/delivery.ts";
+import { type Delivery, deliveryHeaders } from "../../../src/domain/delivery.ts";
+import type { DestinationId, MessageId } from "../../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { delayName, groupNames, topicNames } from "../../../src/domain/topics.ts";
 import type { Schemas } from "../../../src/registry/port.ts";
@@ -10,6 +10,11 @@ import {
   followOperatorActions,
   type RunningOperatorActions,
 } from "../../../src/router/control/follow-operator-actions.ts";
+import {
+  earlyReleaseRecord,
+  pauseRecord,
+  resumeRecord,
+} from "../../../src/router/control/operator-actions.ts";
 import { startDelay } from "../../../src/router/delay/stage.ts";
 import { startAttemptsTopic } from "../../../src/router/deliver/attempts-topic.ts";
 import { startDeliver } from "../../../src/router/deliver/stage.ts";
@@ -31,6 +36,9 @@ export const topics = topicNames("sw.");
 const groups = groupNames("sw.");
 export const RETRY_DELAYS_MS = [10_000, 30_000, 120_000, 300_000, 900_000, 1_800_000, 3_600_000];
 export const HOUR_MS = 3_600_000;
+export const CRM = "crm" as DestinationId;
+/** A round trip, and the time until the topic `operator-actions` is read again. */
+export const READ_MS = 500;
 
 export interface WorldOptions {
   readonly destinations: readonly WebhookDestination[];
@@ -46,6 +54,14 @@ export interface WorldOptions {
   readonly attempts?: { readonly responseBytes: number | null };
 }
 
+interface CallsGiven extends Partial<Delivery> {
+  readonly user?: (call: number) => string;
+}
+
+export function idOf({ headers }: Sent): string {
+  return headers["X-Switchyard-Message-Id"] ?? "";
+}
+
 export class DeliverWorld {
   readonly clock = new ManualClock();
   readonly cluster: MemoryCluster;
@@ -57,6 +73,7 @@ export class DeliverWorld {
   readonly metrics = createMetrics();
   readonly #options: WorldOptions;
   readonly #delaysMs: readonly number[];
+  #calls = 0;
   kafka: MemoryKafka;
   #operatorActions: RunningOperatorActions | null = null;
   /** The destinations for the next start. */
@@ -181,6 +198,64 @@ export class DeliverWorld {
       value: record.value === undefined ? value : record.value,
       headers: record.headers ?? deliveryHeaders(delivery),
     });
+  }
+
+  /** Appends calls with the message IDs `m0`, `m1` and so on, each from a user of its own unless `user` names one. */
+  calls(count: number, { user, ...delivery }: CallsGiven = {}): void {
+    for (const last = this.#calls + count; this.#calls < last; this.#calls += 1) {
+      const key = Buffer.from(user?.(this.#calls) ?? `u${this.#calls}`);
+      this.append({ messageId: `m${this.#calls}` as MessageId, ...delivery }, { key });
+    }
+  }
+
+  /** Pauses the destination by a command, and waits until it is read. The same applies to `resume` and `cancel`. */
+  async pause(forMs: number | null = null, destination = CRM): Promise<void> {
+    const sinceMs = this.clock.nowMs();
+    const untilMs = forMs === null ? null : sinceMs + forMs;
+    const pause = { destination, sinceMs, by: "command", untilMs };
+    this.cluster.append(pauseRecord(topics.operatorActions, pause));
+    await this.settle(READ_MS);
+  }
+
+  async resume(destination = CRM): Promise<void> {
+    this.cluster.append(resumeRecord(topics.operatorActions, destination));
+    await this.settle(READ_MS);
+  }
+
+  async cancel(receivedBeforeMs = this.clock.nowMs() + 1): Promise<void> {
+    const atMs = this.clock.nowMs() + 1;
+    const asked = { kind: "cancel", destination: CRM, id: `c-${atMs}`, atMs } as const;
+    const cancel = { ...asked, by: "command", receivedBeforeMs };
+    this.cluster.append(earlyReleaseRecord(topics.operatorActions, cancel));
+    await this.settle(READ_MS);
+  }
+
+  /** Starts both stages. The test ends with `stop`. */
+  async run() {
+    const deliver = await this.startDeliver();
+    const delay = await this.startDelay();
+    await this.settle(2_000);
+    return { deliver, delay };
+  }
+
+  /** Stops the stage. Attempts in progress get 15 s. */
+  async stop(stage: RunningStage): Promise<void> {
+    const ended = stage[Symbol.asyncDispose]();
+    await this.settle(15_000);
+    await ended;
+  }
+
+  /** Like `update`, with the time that it takes. */
+  async reload(stage: RunningStage, destinations: readonly WebhookDestination[]): Promise<void> {
+    const ended = this.update(stage, destinations);
+    await this.settle(1);
+    await this.settle(15_000);
+    await ended;
+  }
+
+  /** Message IDs of the requests to this host. Needs `messageIdHeader`. */
+  sent(host = ""): readonly string[] {
+    return this.http.sent.filter(({ url }) => url.includes(host)).map(idOf);
   }
 
   deadLetters(): readonly Readonly<Record<string, string | null>>[] {

@@ -3,13 +3,9 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { DestinationId, MessageId } from "../../../../src/domain/ids.ts";
-import { pauseRecord, resumeRecord } from "../../../../src/router/control/operator-actions.ts";
 import { costlyInputs } from "../../../support/build/generated-inputs.ts";
 import { webhookDestination } from "../../../support/build/webhook-destination.ts";
-import { DeliverWorld, topics } from "../../../support/worlds/deliver-world.ts";
-
-const CRM = "crm" as DestinationId;
+import { CRM, DeliverWorld } from "../../../support/worlds/deliver-world.ts";
 
 const step = fc.oneof(
   fc.record({ kind: fc.constant("pause" as const), forMs: fc.option(fc.nat(20_000)) }),
@@ -41,37 +37,25 @@ test("no attempt begins in a pause that is known, and a resumed queue loses noth
         },
       });
       operatorActions = await world.control();
-      let deliver = await world.startDeliver();
-      await world.startDelay();
-      await world.settle(2_000);
+      let { deliver } = await world.run();
       let count = 0;
       for (const each of [...FIRST, ...steps]) {
-        const nowMs = world.clock.nowMs();
-        if (each.kind === "pause") {
-          const untilMs = each.forMs === null ? null : nowMs + each.forMs;
-          const pause = { destination: CRM, sinceMs: nowMs, by: "command", untilMs };
-          world.cluster.append(pauseRecord(topics.operatorActions, pause));
-        } else if (each.kind === "resume") {
-          world.cluster.append(resumeRecord(topics.operatorActions, CRM));
-        } else if (each.kind === "append") {
-          for (const last = count + each.count; count < last; count += 1) {
-            world.append({ messageId: `m${count}` as MessageId });
-          }
-        } else if (each.kind === "wait") {
-          await world.settle(each.ms);
+        if (each.kind === "pause") await world.pause(each.forMs);
+        else if (each.kind === "resume") await world.resume();
+        else if (each.kind === "wait") await world.settle(each.ms);
+        else if (each.kind === "append") {
+          world.calls(each.count, { user: () => "u" });
+          count += each.count;
         } else {
-          const ended = deliver[Symbol.asyncDispose]();
-          await world.settle(15_000);
-          await ended;
+          await world.stop(deliver);
           deliver = await world.startDeliver();
         }
       }
-      world.cluster.append(resumeRecord(topics.operatorActions, CRM));
+      await world.resume();
       await world.settle(300_000);
       expect(early).toEqual([]);
       expect(world.deadLetters()).toEqual([]);
-      const ids = world.http.sent.map(({ headers }) => headers["X-Switchyard-Message-Id"]);
-      expect(new Set(ids).size).toBe(count);
+      expect(new Set(world.sent()).size).toBe(count);
     }),
     { numRuns: costlyInputs(100, 60) },
   );

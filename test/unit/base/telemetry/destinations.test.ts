@@ -11,13 +11,13 @@ import { WAITING_SHOWN_MAX } from "../../../../src/router/delay/gauges.ts";
 import { OwnedCounts } from "../../../../src/router/delay/owned-counts.ts";
 import { reportWaiting } from "../../../../src/router/delay/report.ts";
 import { Labels } from "../../../../src/router/delay/tally.ts";
-import { DestinationHealth } from "../../../../src/router/deliver/destination-health.ts";
 import { Report } from "../../../../src/router/deliver/report.ts";
 import { watchConsumer } from "../../../../src/router/stage/watch-consumer.ts";
 import { waitingOf } from "../../../support/build/waiting-of.ts";
 import { webhookDestination } from "../../../support/build/webhook-destination.ts";
 import { LogLines } from "../../../support/log/log-lines.ts";
 
+const SENDER = { send: () => undefined, span: () => ({ name: "", attributes: {} }) };
 const CLOCK = { nowMs: () => 10_000, sleep: () => Promise.resolve() };
 const HOLD = { reason: "circuit-open", sinceMs: 5_000, untilMs: null } as const;
 const DELAYS = ["10s", "30s", "2m", "5m", "15m", "30m", "60m"];
@@ -62,9 +62,9 @@ async function scraped(detail: DestinationDetail, count = 1_000) {
   for (let number = 0; number < count; number += 1) {
     const id = `destination-${number}`;
     const destination = webhookDestination({ id });
-    const report = new Report({ metrics, clock: CLOCK, log: new LogLines().log }, destination);
-    const condition = new DestinationHealth(destination, 1_000);
-    report.watch(condition, () => (number === 7 ? HOLD : null));
+    const deps = { metrics, clock: CLOCK, log: new LogLines().log };
+    const report = new Report(deps, destination, { sender: SENDER, group: "" });
+    report.watch(() => (number === 7 ? HOLD : null));
     const labels = { stage: "deliver", destination: id } as const;
     const consumer = { progress: () => [], vitals: () => VITALS };
     const counts = { rebalances: () => 1, offsetResets: () => 0 };

@@ -2,193 +2,30 @@
 // what happens to each delivery.
 
 import { expect, test } from "vitest";
-import { type Delivery, deliveryHeaders, readDelivery } from "../../../../src/domain/delivery.ts";
-import type { MessageId } from "../../../../src/domain/ids.ts";
-import type { IncomingRecord } from "../../../../src/domain/record.ts";
-import { topicNames } from "../../../../src/domain/topics.ts";
+import { readDelivery } from "../../../../src/domain/delivery.ts";
 import type { EarlyRelease } from "../../../../src/router/control/operator-actions.ts";
-import type { Attempted } from "../../../../src/router/deliver/active-attempt.ts";
-import { DestinationWork } from "../../../../src/router/deliver/destination-work.ts";
-import type { Replacement } from "../../../../src/router/deliver/follow-up-record.ts";
 import { partitionRecordsMax } from "../../../../src/router/deliver/running-destination.ts";
 import type { SendResult } from "../../../../src/router/destinations/port.ts";
-import type {
-  Batch,
-  WebhookDestination,
-} from "../../../../src/router/destinations/webhook/settings.ts";
-import { webhookTransport } from "../../../../src/router/destinations/webhook/transport.ts";
-import {
-  deliveryOf,
-  refsOf,
-  webhookDestination,
-} from "../../../support/build/webhook-destination.ts";
+import type { Batch } from "../../../../src/router/destinations/webhook/settings.ts";
+import { refsOf, webhookDestination } from "../../../support/build/webhook-destination.ts";
+import { DispatchWorld, recordAt, START_MS } from "../../../support/worlds/dispatch-world.ts";
 
-const START_MS = 1_800_000_000_000;
 const BATCH: Batch = { calls: 3, bytes: 4_096, waitMs: 250, format: "array", responses: "whole" };
 const A = "http://a.test/";
 const B = "http://b.test/";
 
-interface Given {
-  readonly key?: string;
-  readonly partition?: number;
-  readonly value?: string;
-  readonly delivery?: Partial<Delivery>;
+class World extends DispatchWorld {
+  constructor(given: Parameters<typeof webhookDestination>[0] = {}, batch: Partial<Batch> = {}) {
+    super(webhookDestination({ urls: [A], batch: { ...BATCH, ...batch }, ...given }));
+  }
 }
 
-/** Returns a call whose event is its offset. */
-function recordAt(offset: number, given: Given = {}): IncomingRecord {
-  const { key, partition = 0, value, delivery } = given;
-  const messageId = `${partition}/${offset}` as MessageId;
-  return {
-    topic: "sw.deliveries.crm",
-    partition,
-    offset,
-    key: key === undefined ? null : Buffer.from(key),
-    value: Buffer.from(value ?? `{"type":"track","event":"${offset}","userId":"u"}`),
-    headers: deliveryHeaders(deliveryOf({ messageId, ...delivery })),
-    timestampMs: START_MS,
-  };
-}
-
-const range = (from: number, count: number, given: Given = {}) =>
+const range = (from: number, count: number, given: Parameters<typeof recordAt>[1] = {}) =>
   Array.from({ length: count }, (_, at) => recordAt(from + at, given));
-
-interface Sent {
-  readonly url: string;
-  /** Events or types of the calls. */
-  readonly calls: readonly string[];
-  readonly atMs: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly done: (result: SendResult) => void;
-}
 
 function response(status: number, body?: unknown, retryAfter: string | null = null): SendResult {
   const read = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
   return { kind: "response", status, retryAfter, durationMs: 1, body: read };
-}
-
-/** A destination with scripted endpoints. The test controls time and timers. */
-class World {
-  nowMs = START_MS;
-  readonly timers: { readonly atMs: number; readonly then: () => void }[] = [];
-  /** Requests in flight. */
-  readonly open: Sent[] = [];
-  readonly sent: Sent[] = [];
-  readonly written: Replacement[] = [];
-  readonly attempted: Attempted[] = [];
-  readonly results: SendResult[] = [];
-  readonly finished: string[] = [];
-  unreadable = 0;
-  destination: WebhookDestination;
-  readonly sender;
-  readonly work;
-  readonly handlers = new Map<string, ReturnType<DestinationWork["own"]>>();
-
-  constructor(given: Parameters<typeof webhookDestination>[0] = {}, batch: Partial<Batch> = {}) {
-    this.destination = webhookDestination({ urls: [A], batch: { ...BATCH, ...batch }, ...given });
-    this.sender = webhookTransport({
-      trust: () => false,
-      open: () => ({
-        send: ({ url }, { body, headers }, done) => this.#send(url, body, headers, done),
-        update: () => undefined,
-        close: () => Promise.resolve(),
-      }),
-    }).open(this.destination);
-    const policy = { retryDelaysMs: [10_000], retryWindowMs: 14_400_000 };
-    this.work = new DestinationWork(this.destination, policy, topicNames("sw."), {
-      nowMs: () => this.nowMs,
-      after: (ms, then) => this.timers.push({ atMs: this.nowMs + ms, then }),
-      sender: this.sender,
-      write: (replacements, ended) => {
-        this.written.push(...replacements);
-        ended(true);
-      },
-      partitions: 1,
-      onStart: () => undefined,
-      onResult: (result) => this.results.push(result),
-      onUnreadable: () => {
-        this.unreadable += 1;
-      },
-      onAttempted: (attempted) => this.attempted.push(attempted),
-      onRounded: () => undefined,
-      onCircuit: () => undefined,
-    });
-  }
-
-  #send(
-    url: string,
-    body: Buffer,
-    headers: readonly (readonly [string, string])[],
-    done: (result: SendResult) => void,
-  ) {
-    const parsed = JSON.parse(body.toString()) as { event?: string; type: string }[];
-    const calls = [parsed].flat().map(({ event, type }) => event ?? type);
-    const sent = { url, calls, atMs: this.nowMs, headers: Object.fromEntries(headers), done };
-    this.sent.push(sent);
-    this.open.push(sent);
-  }
-
-  #partition(turn: "queue" | "retry", partition: number) {
-    const name = `${turn}/${partition}`;
-    const known = this.handlers.get(name);
-    if (known !== undefined) return known;
-    const finish = (offset: number) => this.finished.push(`${partition}/${offset}`);
-    const made = this.work.own({ finish }, turn);
-    this.handlers.set(name, made);
-    return made;
-  }
-
-  queue(records: readonly IncomingRecord[]): this {
-    for (const record of records) this.#partition("queue", record.partition).take([record]);
-    return this;
-  }
-
-  /** Passes on records as one fetch of a partition. */
-  fetched(records: readonly IncomingRecord[], turn: "queue" | "retry" = "queue"): this {
-    this.#partition(turn, records[0]?.partition ?? 0).take(records);
-    return this;
-  }
-
-  /** Ends the oldest request in flight. */
-  respond(result: SendResult): this {
-    const [next] = this.open.splice(0, 1);
-    if (next === undefined) throw new Error("no request is in flight");
-    next.done(result);
-    return this;
-  }
-
-  advance(ms: number): this {
-    const untilMs = this.nowMs + ms;
-    for (;;) {
-      this.timers.sort((one, other) => one.atMs - other.atMs);
-      const [next] = this.timers;
-      if (next === undefined || next.atMs > untilMs) break;
-      this.timers.shift();
-      this.nowMs = Math.max(this.nowMs, next.atMs);
-      next.then();
-    }
-    this.nowMs = untilMs;
-    return this;
-  }
-
-  update(given: Partial<WebhookDestination>): void {
-    this.destination = { ...this.destination, ...given };
-    this.sender.update(this.destination);
-    this.work.update(this.destination);
-  }
-
-  get calls(): readonly (readonly string[])[] {
-    return this.sent.map(({ calls }) => calls);
-  }
-
-  /** Returns the message IDs of the written deliveries, with their current state. */
-  get finalStates(): Readonly<Record<string, string>> {
-    const named = this.written.map(({ kind, outgoing }) => {
-      const read = readDelivery({ ...outgoing, headers: outgoing.headers ?? [] });
-      return [read.kind === "delivery" ? read.delivery.messageId : "?", kind] as const;
-    });
-    return Object.fromEntries(named);
-  }
 }
 
 test("a full batch is sent at once, in order of offset, and the rest waits", () => {

@@ -5,17 +5,17 @@ import { endpointKey } from "../../../../src/domain/destination.ts";
 import { EndpointGates } from "../../../../src/router/deliver/endpoint-availability.ts";
 import type { SendResult } from "../../../../src/router/destinations/port.ts";
 import { judge } from "../../../../src/router/destinations/webhook/judge.ts";
+import { UNOBSERVED } from "../../../support/worlds/dispatch-world.ts";
 
 const NOW_MS = Date.UTC(2026, 2, 1, 12);
 const KEY = endpointKey("http://a.test/");
 const WINDOW_MS = 14_400_000;
 
+const unavailableUntilMs = (of: EndpointGates, nowMs: number) =>
+  Math.max(of.onHoldUntilMs(KEY, nowMs), of.openUntilMs(KEY, nowMs));
+
 function gates() {
-  const made = new EndpointGates(
-    [KEY],
-    { concurrency: 4, retryWindowMs: WINDOW_MS },
-    { onCircuit: () => undefined },
-  );
+  const made = new EndpointGates([KEY], { concurrency: 4, retryWindowMs: WINDOW_MS }, UNOBSERVED);
   const asked = (retryAfter: string, atMs: number) => {
     const ticket = made.admit(KEY, atMs, "queue") ?? -1;
     const result = { kind: "response", status: 503, retryAfter, durationMs: 1 } as const;
@@ -27,17 +27,17 @@ function gates() {
 test("the longest Retry-After counts: a response that asks for less takes nothing back", () => {
   const { made, asked } = gates();
   asked("100", NOW_MS);
-  expect(made.unavailableUntilMs(KEY, NOW_MS)).toBe(NOW_MS + 100_000);
+  expect(unavailableUntilMs(made, NOW_MS)).toBe(NOW_MS + 100_000);
   asked("1", NOW_MS + 5_000);
-  expect(made.unavailableUntilMs(KEY, NOW_MS + 5_000)).toBe(NOW_MS + 100_000);
+  expect(unavailableUntilMs(made, NOW_MS + 5_000)).toBe(NOW_MS + 100_000);
   asked("100", NOW_MS + 5_000);
-  expect(made.unavailableUntilMs(KEY, NOW_MS + 5_000)).toBe(NOW_MS + 105_000);
+  expect(unavailableUntilMs(made, NOW_MS + 5_000)).toBe(NOW_MS + 105_000);
 });
 
 test("no endpoint is on hold for longer than the retry window", () => {
   const { made, asked } = gates();
   asked("86400", NOW_MS);
-  expect(made.unavailableUntilMs(KEY, NOW_MS)).toBe(NOW_MS + WINDOW_MS);
+  expect(unavailableUntilMs(made, NOW_MS)).toBe(NOW_MS + WINDOW_MS);
 });
 
 const OTHER = endpointKey("http://b.test/");
@@ -45,11 +45,11 @@ const SERVER_ERROR = { kind: "response", status: 500, retryAfter: null, duration
 
 function two() {
   const limits = { concurrency: 4, retryWindowMs: WINDOW_MS };
-  return new EndpointGates<string>([KEY, OTHER], limits, { onCircuit: () => undefined });
+  return new EndpointGates([KEY, OTHER], limits, UNOBSERVED);
 }
 
 /** Reports failures until the endpoint's circuit opens, which lasts until `NOW_MS` + 6,000. */
-function open(made: EndpointGates<string>, key = KEY): void {
+function open(made: EndpointGates, key = KEY): void {
   for (let count = 0; count < 20; count += 1) {
     const atMs = NOW_MS + (count === 0 ? 0 : 1_000);
     made.settle(key, made.admit(key, atMs, "queue") ?? -1, judge(SERVER_ERROR, atMs), atMs);
@@ -88,34 +88,8 @@ test("the queue waits for a response if only a response can end the hold", () =>
   expect(made.queue(endMs)).toEqual({ kind: "waits" });
 });
 
-test("one that waits goes when its endpoint may be asked, or when its time is over", () => {
-  const made = two();
-  open(made);
-  const ticket = made.admit(KEY, NOW_MS + 1_001, "retry") ?? -1;
-  made.wait(KEY, "first", NOW_MS + 60_000);
-  made.wait(KEY, "second", NOW_MS + 5_000);
-  expect(made.released(NOW_MS + 1_001)).toBeUndefined();
-  expect(made.release(NOW_MS + 5_001)).toBe(true);
-  expect(made.due()).toBe("second");
-  made.settle(KEY, ticket, judge(SERVER_ERROR, NOW_MS + 5_002), NOW_MS + 5_002);
-  expect(made.released(NOW_MS + 5_002)).toBe("first");
-  expect(made.released(NOW_MS + 5_002)).toBeUndefined();
-});
-
-test("those of a partition that goes are forgotten", () => {
-  const made = two();
-  made.wait(KEY, "mine", NOW_MS);
-  made.wait(KEY, "theirs", NOW_MS);
-  made.wait(OTHER, "theirs", NOW_MS + 60_000);
-  made.release(NOW_MS + 1);
-  made.keep((item) => item === "mine");
-  expect(made.due()).toBe("mine");
-  expect(made.due()).toBeUndefined();
-  expect(made.release(NOW_MS + 60_001)).toBe(false);
-});
-
 /** Makes a probe at `atMs`, which fails 100 ms later. */
-function probeFails(made: EndpointGates<string>, atMs: number, key = KEY): void {
+function probeFails(made: EndpointGates, atMs: number, key = KEY): void {
   made.settle(
     key,
     made.admit(key, atMs, "queue") ?? -1,
@@ -126,7 +100,7 @@ function probeFails(made: EndpointGates<string>, atMs: number, key = KEY): void 
 
 test("on hold for an open circuit since it opened: a probe that is in progress, or failed, ends nothing", () => {
   const limits = { concurrency: 4, retryWindowMs: WINDOW_MS };
-  const made = new EndpointGates<string>([KEY], limits, { onCircuit: () => undefined });
+  const made = new EndpointGates([KEY], limits, UNOBSERVED);
   expect(made.hold(NOW_MS)).toBeNull();
   open(made);
   const sinceMs = NOW_MS + 1_000;
@@ -146,7 +120,7 @@ test("on hold for an open circuit since it opened: a probe that is in progress, 
 
 test("a breaker that nothing comes to probe holds nothing, and its next opening is another one", () => {
   const limits = { concurrency: 4, retryWindowMs: WINDOW_MS };
-  const made = new EndpointGates<string>([KEY], limits, { onCircuit: () => undefined });
+  const made = new EndpointGates([KEY], limits, UNOBSERVED);
   open(made);
   expect(made.hold(NOW_MS + 8_000)).toBeNull();
   probeFails(made, NOW_MS + 3_600_000);
@@ -182,11 +156,11 @@ test("several endpoints put the queue on hold since the last of them was unavail
 /** Returns gates, with what they report to the other processes. */
 function progressOutput() {
   const reported: string[] = [];
-  const made = new EndpointGates<string>(
+  const made = new EndpointGates(
     [KEY],
     { concurrency: 4, retryWindowMs: WINDOW_MS },
     {
-      onCircuit: () => undefined,
+      ...UNOBSERVED,
       tell: (_key, { news, forMs }) => reported.push(forMs === 0 ? news : `${news} ${forMs}`),
     },
   );
@@ -228,8 +202,8 @@ test("Retry-After is reported once a second, and counts for those who hear of it
   const heard = gates().made;
   heard.heard(KEY, { news: "asks", forMs: 30_000 }, NOW_MS + 50);
   expect(reported).toEqual(["asks 30000"]);
-  expect(heard.unavailableUntilMs(KEY, NOW_MS + 50)).toBe(NOW_MS + 30_050);
-  expect(made.unavailableUntilMs(KEY, NOW_MS)).toBe(NOW_MS + 30_000);
+  expect(unavailableUntilMs(heard, NOW_MS + 50)).toBe(NOW_MS + 30_050);
+  expect(unavailableUntilMs(made, NOW_MS)).toBe(NOW_MS + 30_000);
 });
 
 test("another process's acceptance ends a hold", () => {

@@ -1,8 +1,8 @@
-// The table of output.ts, row by row.
+// The table of outputs in decide.ts, row by row.
 
 import { expect, test } from "vitest";
 
-import { allRejected, expired, scheduleRetry } from "../../../../src/router/deliver/output.ts";
+import { allRejected, expired, scheduleRetry } from "../../../../src/router/deliver/decide.ts";
 import { deliveryOf } from "../../../support/build/webhook-destination.ts";
 
 const NOW_MS = Date.UTC(2026, 2, 1, 12);

@@ -5,7 +5,7 @@ import { type Delivery, deliveryHeaders } from "../../../../src/domain/delivery.
 import { endpointKey } from "../../../../src/domain/destination.ts";
 import type { EndpointKey, EndpointRef } from "../../../../src/domain/ids.ts";
 import { cutMarginMs } from "../../../../src/router/deliver/choose-retry-delay.ts";
-import type { SlotFor } from "../../../../src/router/deliver/circuit-breaker.ts";
+import type { Turn } from "../../../../src/router/deliver/circuit-breaker.ts";
 import { type Gates, OPEN_GATES, prepare } from "../../../../src/router/deliver/prepare.ts";
 import type { WebhookDestination } from "../../../../src/router/destinations/webhook/settings.ts";
 import {
@@ -29,7 +29,7 @@ const GONE = endpointKey("http://gone.test/");
 const CALL = Buffer.from('{"type":"track","event":"e","userId":"u"}');
 
 interface Given {
-  readonly turn?: SlotFor;
+  readonly turn?: Turn;
   readonly gates?: Partial<Gates>;
   readonly destination?: WebhookDestination;
   readonly value?: Buffer;

@@ -1,7 +1,6 @@
 // The circuit breaker in the deliver stage: a destination on a Kafka in memory, with failing endpoints.
 
 import { expect, onTestFinished, test } from "vitest";
-import type { Delivery } from "../../../../src/domain/delivery.ts";
 import type { MessageId } from "../../../../src/domain/ids.ts";
 import { earlyReleaseRecord } from "../../../../src/router/control/operator-actions.ts";
 import type { WebhookDestination } from "../../../../src/router/destinations/webhook/settings.ts";
@@ -29,24 +28,14 @@ async function worldOf(
   const world = new DeliverWorld({ destinations: [destination], respond, ...more });
   const stages = [await world.startDeliver(), await world.startDelay()];
   onTestFinished(async () => {
-    const stopped = Promise.all(stages.map((stage) => stage[Symbol.asyncDispose]()));
-    await world.clock.advance(60_000);
-    await stopped;
+    for (const stage of stages) await world.stop(stage);
   });
-  let appended = 0;
-  const append = (count: number, delivery: Partial<Delivery> = {}) => {
-    for (const last = appended + count; appended < last; appended += 1) {
-      const messageId = `m-${appended}` as MessageId;
-      const key = Buffer.from(`u-${appended}`);
-      world.append({ destination: destination.id, messageId, ...delivery }, { key });
-    }
-  };
-  return { world, append };
+  return world;
 }
 
 test("an endpoint that is down gets no requests: most records wait without a request", async () => {
-  const { world, append } = await worldOf({ urls: [A] }, () => ({ status: 503, afterMs: 100 }));
-  append(2_000);
+  const world = await worldOf({ urls: [A] }, () => ({ status: 503, afterMs: 100 }));
+  world.calls(2_000);
   await world.clock.advance(8_000);
   // There are 8 requests at a time, 100 ms each: the circuit opens after a second of failures, and a probe follows
   // after 5 s.
@@ -61,8 +50,8 @@ test("an endpoint that is down gets no requests: most records wait without a req
 });
 
 test("every delivery that was attempted at a dead endpoint is requested ten times, then expires", async () => {
-  const { world, append } = await worldOf({ urls: [A] }, () => ({ status: 503, afterMs: 100 }));
-  append(60);
+  const world = await worldOf({ urls: [A] }, () => ({ status: 503, afterMs: 100 }));
+  world.calls(60);
   await world.clock.advance(5 * HOUR_MS);
   const deadLetters = world.deadLetters();
   expect(deadLetters).toHaveLength(60);
@@ -74,11 +63,11 @@ test("every delivery that was attempted at a dead endpoint is requested ten time
 
 test("when the endpoint is back, a probe finds out and the load rises step by step", async () => {
   let backAtMs = Number.POSITIVE_INFINITY;
-  const { world, append } = await worldOf({ urls: [A], concurrency: 16 }, ({ atMs }) => ({
+  const world = await worldOf({ urls: [A], concurrency: 16 }, ({ atMs }) => ({
     status: atMs >= backAtMs ? 200 : 503,
     afterMs: 100,
   }));
-  append(600);
+  world.calls(600);
   await world.clock.advance(2_000);
   backAtMs = world.clock.nowMs() + 1_000;
   world.http.underWayMax = 0;
@@ -144,13 +133,13 @@ test("an endpoint that fails now and then gets after an outage what it got befor
   const random = createPrng(5);
   const requests = async (outageS: number) => {
     let fromMs = 0;
-    const { world, append } = await worldOf({ urls: [A], concurrency: 32 }, ({ atMs }) => {
+    const world = await worldOf({ urls: [A], concurrency: 32 }, ({ atMs }) => {
       const isOut = atMs > fromMs + 5_000 && atMs < fromMs + 5_000 + outageS * 1_000;
       return { status: isOut || random.fraction() < 0.3 ? 503 : 200, afterMs: 100 };
     });
     fromMs = world.clock.nowMs();
     for (let second = 0; second < 60; second += 1) {
-      append(100);
+      world.calls(100);
       await world.clock.advance(1_000);
     }
     return world.http.sent.filter(({ atMs }) => atMs >= fromMs + 30_000).length;
@@ -160,10 +149,10 @@ test("an endpoint that fails now and then gets after an outage what it got befor
 });
 
 test("a delivery whose count is below 0 is a dead letter, and holds up no other", async () => {
-  const { world, append } = await worldOf({ urls: [A] }, () => 503);
-  append(1, { retryCount: -1 });
-  append(1, { attempt: -1 });
-  append(3);
+  const world = await worldOf({ urls: [A] }, () => 503);
+  world.calls(1, { retryCount: -1 });
+  world.calls(1, { attempt: -1 });
+  world.calls(3);
   await world.clock.advance(5_000);
   expect(world.deadLetters().map((deadLetter) => deadLetter["switchyard-error"])).toEqual([
     "the header switchyard-retry-count is below 0",
@@ -173,11 +162,11 @@ test("a delivery whose count is below 0 is a dead letter, and holds up no other"
 });
 
 test("with several endpoints an open one counts as failed, and the other one gets everything", async () => {
-  const { world, append } = await worldOf({ urls: [A, B] }, ({ url }) => ({
+  const world = await worldOf({ urls: [A, B] }, ({ url }) => ({
     status: url === A ? 500 : 200,
     afterMs: 100,
   }));
-  append(400);
+  world.calls(400);
   await world.clock.advance(10_000);
   const toA = world.http.sent.filter(({ url }) => url === A).length;
   const toB = world.http.sent.filter(({ url }) => url === B).length;
@@ -186,18 +175,18 @@ test("with several endpoints an open one counts as failed, and the other one get
 });
 
 test("an endpoint that rejects is alive: its breaker stays closed", async () => {
-  const { world, append } = await worldOf({ urls: [A] }, () => ({ status: 400, afterMs: 100 }));
-  append(200);
+  const world = await worldOf({ urls: [A] }, () => ({ status: 400, afterMs: 100 }));
+  world.calls(200);
   await world.clock.advance(10_000);
   expect(world.http.sent).toHaveLength(200);
 });
 
 test("an endpoint that fails now and then stays closed", async () => {
-  const { world, append } = await worldOf({ urls: [A] }, (_, earlier) => ({
+  const world = await worldOf({ urls: [A] }, (_, earlier) => ({
     status: earlier % 10 === 0 ? 200 : 503,
     afterMs: 50,
   }));
-  append(300);
+  world.calls(300);
   await world.clock.advance(5_000);
   expect(world.lines.some(({ msg }) => msg === "endpoint.circuit-changed")).toBe(false);
 });
@@ -217,16 +206,11 @@ test.each([
         atMs > probeAtMs ? { status, afterMs: 4_000 } : { status: 503, afterMs: 100 },
     });
     const stage = await world.startDeliver();
-    const append = (name: string) => {
-      for (let number = 0; number < 100; number += 1) {
-        world.append({ destination: destination.id }, { key: Buffer.from(`${name}-${number}`) });
-      }
-    };
-    append("u");
+    world.calls(100);
     await world.clock.advance(2_000);
     probeAtMs = world.clock.nowMs();
     await world.clock.advance(4_500);
-    append("v");
+    world.calls(100);
     await world.clock.advance(1_000);
     expect(world.http.underWay).toBe(1);
     const scheduled = () => world.cluster.records(topics.delays(RETRY_DELAYS_MS[0] ?? 0)).length;

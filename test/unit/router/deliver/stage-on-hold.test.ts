@@ -2,13 +2,15 @@
 
 import { expect, onTestFinished, test } from "vitest";
 import { type Delivery, deliveryHeaders } from "../../../../src/domain/delivery.ts";
-import type { DestinationId, MessageId } from "../../../../src/domain/ids.ts";
+import type { MessageId } from "../../../../src/domain/ids.ts";
 import type { WebhookDestination } from "../../../../src/router/destinations/webhook/settings.ts";
 import { headerTexts } from "../../../support/build/calls.ts";
 import { deliveryOf, webhookDestination } from "../../../support/build/webhook-destination.ts";
 import {
+  CRM,
   DeliverWorld,
   HOUR_MS,
+  idOf,
   RETRY_DELAYS_MS,
   topics,
 } from "../../../support/worlds/deliver-world.ts";
@@ -16,14 +18,10 @@ import type { ScriptedResponse, Sent } from "../../../support/worlds/scripted-ht
 
 const A = "https://a.example.com/hook";
 const B = "https://b.example.com/hook";
-const CRM = "crm" as DestinationId;
 const S = 1_000;
 const MINUTE_MS = 60 * S;
 
-/**
- * Runs the deliver and delay stages for one destination. Requests contain the message ID, and each call has a different
- * key.
- */
+/** Runs the deliver and delay stages for one destination. Requests contain the message ID. */
 async function worldOf(
   given: Partial<WebhookDestination> & { readonly urls?: readonly string[] },
   respond: (sent: Sent, sinceStartMs: number) => ScriptedResponse,
@@ -36,24 +34,13 @@ async function worldOf(
   const startMs = world.clock.nowMs();
   const stages = [await world.startDeliver(), await world.startDelay()];
   const stop = async () => {
-    const stopped = Promise.all(stages.splice(0).map((stage) => stage[Symbol.asyncDispose]()));
-    await world.clock.advance(MINUTE_MS);
-    await stopped;
+    for (const stage of stages.splice(0)) await world.stop(stage);
   };
   onTestFinished(stop);
-  let appended = 0;
-  const append = (count: number, keys = Number.POSITIVE_INFINITY, more: Partial<Delivery> = {}) => {
-    for (const last = appended + count; appended < last; appended += 1) {
-      const key = Buffer.from(`u-${appended % keys}`);
-      world.append({ messageId: `m-${appended}` as MessageId, ...more }, { key });
-    }
-  };
-  return { world, append, startMs, stop, stages };
+  return { world, startMs, stop };
 }
 
-function idOf({ headers }: Sent): string {
-  return headers["X-Switchyard-Message-Id"] ?? "";
-}
+const numberOf = (sent: Sent) => Number(idOf(sent).slice(1));
 
 function accepted(world: DeliverWorld): Set<unknown> {
   const done = world.attempts().filter(({ decision }) => decision === "accepted");
@@ -70,11 +57,11 @@ function scheduledRetries(world: DeliverWorld) {
 test.each([5, 50])(
   "after 8 s of 503, each after %i ms, all of 10,000 are accepted within 20 s of the recovery",
   async (afterMs) => {
-    const { world, append } = await worldOf({}, (_sent, sinceMs) => ({
+    const { world } = await worldOf({}, (_sent, sinceMs) => ({
       status: sinceMs < 8 * S ? 503 : 200,
       afterMs,
     }));
-    append(10_000);
+    world.calls(10_000);
     await world.clock.advance(28 * S);
     expect(accepted(world).size).toBe(10_000);
     expect(world.deadLetters()).toEqual([]);
@@ -82,11 +69,11 @@ test.each([5, 50])(
 );
 
 test("while its endpoint fails a queue is on hold: none is scheduled for retry without an attempt, and lag shows them", async () => {
-  const { world, append } = await worldOf({ concurrency: 8 }, () => ({
+  const { world } = await worldOf({ concurrency: 8 }, () => ({
     status: 503,
     afterMs: 100,
   }));
-  append(2_000);
+  world.calls(2_000);
   await world.clock.advance(30 * MINUTE_MS);
   const scheduled = scheduledRetries(world);
   expect(scheduled.length).toBe(world.http.sent.length);
@@ -101,11 +88,11 @@ test("while its endpoint fails a queue is on hold: none is scheduled for retry w
 });
 
 test("an outage of six hours costs what was attempted before its end, each ten times; the rest goes out in order", async () => {
-  const { world, append } = await worldOf({ concurrency: 8 }, (_sent, sinceMs) => ({
+  const { world } = await worldOf({ concurrency: 8 }, (_sent, sinceMs) => ({
     status: sinceMs < 6 * HOUR_MS ? 503 : 200,
     afterMs: 100,
   }));
-  append(1_500, 100);
+  world.calls(1_500, { user: (call) => `u${call % 100}` });
   await world.clock.advance(6 * HOUR_MS + 10 * MINUTE_MS);
   const deadLetters = world.deadLetters();
   expect(deadLetters.length).toBeGreaterThan(0);
@@ -118,7 +105,7 @@ test("an outage of six hours costs what was attempted before its end, each ten t
   const once = world.http.sent.filter((sent) => attemptsOf.get(idOf(sent))?.length === 1);
   expect(once.length).toBeGreaterThan(800);
   const byKey = Map.groupBy(
-    once.map((sent) => Number(idOf(sent).slice(2))),
+    once.map((sent) => numberOf(sent)),
     (id) => id % 100,
   );
   for (const ids of byKey.values()) expect(ids).toEqual(ids.toSorted((a, b) => a - b));
@@ -126,10 +113,10 @@ test("an outage of six hours costs what was attempted before its end, each ten t
 
 test("after 20 minutes of an endpoint that hangs a long queue goes out at the pace of the ramp", async () => {
   const waiting = 5_000;
-  const { world, append } = await worldOf({}, (_sent, sinceMs) =>
+  const { world } = await worldOf({}, (_sent, sinceMs) =>
     sinceMs < 20 * MINUTE_MS ? { cause: "timeout", afterMs: 5_000 } : { status: 200, afterMs: 20 },
   );
-  append(waiting);
+  world.calls(waiting);
   await world.clock.advance(20 * MINUTE_MS);
   const before = new Set(world.http.sent.map(idOf)).size;
   // 64 at a time for two rounds, then one at a time.
@@ -143,17 +130,17 @@ test("after 20 minutes of an endpoint that hangs a long queue goes out at the pa
 });
 
 test("behind the long queue of a slow endpoint retries are at most a second late", async () => {
-  const random = (id: string) => (Number(id.slice(2)) * 7_919) % 10 === 0;
+  const random = (id: string) => (Number(id.slice(1)) * 7_919) % 10 === 0;
   const attempts = new Map<string, number>();
-  const { world, append } = await worldOf({}, (sent) => {
+  const { world } = await worldOf({}, (sent) => {
     const id = idOf(sent);
     const attempt = (attempts.get(id) ?? 0) + 1;
     attempts.set(id, attempt);
     // This is two seconds on average.
-    const afterMs = 1_000 + ((Number(id.slice(2)) * 104_729 + attempt * 331) % 2_000);
+    const afterMs = 1_000 + ((Number(id.slice(1)) * 104_729 + attempt * 331) % 2_000);
     return { status: random(id) && attempt < 3 ? 503 : 200, afterMs };
   });
-  append(10_000);
+  world.calls(10_000);
   await world.clock.advance(5 * MINUTE_MS);
   const dueAtMs = new Map(
     scheduledRetries(world).map((texts) => [
@@ -178,22 +165,22 @@ test("behind the long queue of a slow endpoint retries are at most a second late
 });
 
 test("calls that always fail keep no endpoint closed", async () => {
-  const { world, append } = await worldOf({ concurrency: 4 }, (sent) => ({
-    status: Number(idOf(sent).slice(2)) < 60 ? 500 : 200,
+  const { world } = await worldOf({ concurrency: 4 }, (sent) => ({
+    status: numberOf(sent) < 60 ? 500 : 200,
     afterMs: 50,
   }));
-  append(1_000);
+  world.calls(1_000);
   await world.clock.advance(10 * MINUTE_MS);
   expect(accepted(world).size).toBe(940);
   expect(world.deadLetters()).toEqual([]);
 });
 
 test("while a circuit is open retries go one at a time, and none of the queue alongside them", async () => {
-  const { world, append } = await worldOf({ concurrency: 16 }, () => ({
+  const { world } = await worldOf({ concurrency: 16 }, () => ({
     status: 503,
     afterMs: 200,
   }));
-  append(500);
+  world.calls(500);
   await world.clock.advance(3 * S);
   world.http.underWayMax = 0;
   const before = world.http.sent.length;
@@ -203,10 +190,10 @@ test("while a circuit is open retries go one at a time, and none of the queue al
 });
 
 test("Retry-After puts the queue on hold, and lets it continue when it is over", async () => {
-  const { world, append, startMs } = await worldOf({ concurrency: 4 }, (_sent, sinceMs) =>
+  const { world, startMs } = await worldOf({ concurrency: 4 }, (_sent, sinceMs) =>
     sinceMs < S ? { status: 429, retryAfter: "60" } : 200,
   );
-  append(100);
+  world.calls(100);
   await world.clock.advance(50 * S);
   const first = world.http.sent.length;
   expect(first).toBeLessThan(10);
@@ -223,8 +210,8 @@ test.each([
 ] as const)(
   "%s: the queue waits, retries too, and windows that end meanwhile are reported apart",
   async (because, still) => {
-    const { world, append } = await worldOf(still, () => 200);
-    append(50);
+    const { world } = await worldOf(still, () => 200);
+    world.calls(50);
     const returned = (number: number, leftMs: number) => {
       const delivery = deliveryOf({
         messageId: `r-${number}` as MessageId,
@@ -264,7 +251,7 @@ test.each([
 
 test("a queue that was on hold continues after a restart where it was, in order", async () => {
   const first = await worldOf({ paused: true }, () => 200);
-  first.append(600, 10);
+  first.world.calls(600, { user: (call) => `u${call % 10}` });
   await first.world.clock.advance(MINUTE_MS);
   await first.stop();
   expect(first.world.http.sent).toEqual([]);
@@ -273,23 +260,21 @@ test("a queue that was on hold continues after a restart where it was, in order"
   const stage = await world.startDeliver();
   await world.clock.advance(MINUTE_MS);
   const byKey = Map.groupBy(
-    world.http.sent.map((sent) => Number(idOf(sent).slice(2))),
+    world.http.sent.map((sent) => numberOf(sent)),
     (id) => id % 10,
   );
   expect(world.http.sent).toHaveLength(600);
   for (const ids of byKey.values()) expect(ids).toEqual(ids.toSorted((a, b) => a - b));
-  const stopping = stage[Symbol.asyncDispose]();
-  await world.clock.advance(MINUTE_MS);
-  await stopping;
+  await world.stop(stage);
 });
 
 test("every: one unavailable endpoint puts no queue on hold; its share is scheduled for retry for 2 minutes at most", async () => {
   const back = 40 * MINUTE_MS;
-  const { world, append } = await worldOf(
+  const { world } = await worldOf(
     { urls: [A, B], deliver: "every", concurrency: 8 },
     ({ url }, sinceMs) => ({ status: url === A && sinceMs < back ? 503 : 200, afterMs: 50 }),
   );
-  append(400);
+  world.calls(400);
   await world.clock.advance(MINUTE_MS);
   const to = (url: string) => new Set(world.http.sent.filter((sent) => sent.url === url).map(idOf));
   expect(to(B).size).toBe(400);
@@ -309,11 +294,11 @@ test("every: one unavailable endpoint puts no queue on hold; its share is schedu
 });
 
 test("any: while one endpoint is unavailable the other gets everything, and no queue is on hold", async () => {
-  const { world, append } = await worldOf({ urls: [A, B], concurrency: 8 }, ({ url }) => ({
+  const { world } = await worldOf({ urls: [A, B], concurrency: 8 }, ({ url }) => ({
     status: url === A ? 503 : 200,
     afterMs: 50,
   }));
-  append(1_000);
+  world.calls(1_000);
   await world.clock.advance(30 * S);
   expect(accepted(world).size).toBe(1_000);
   expect(scheduledRetries(world)).toEqual([]);

@@ -1,61 +1,32 @@
 // Pauses by a command while the deliver stage runs, on a Kafka in memory.
 
 import { expect, test } from "vitest";
-import type { DestinationId, MessageId } from "../../../../src/domain/ids.ts";
-import { pauseRecord, resumeRecord } from "../../../../src/router/control/operator-actions.ts";
+import type { DestinationId } from "../../../../src/domain/ids.ts";
 import { webhookDestination } from "../../../support/build/webhook-destination.ts";
-import { DeliverWorld, HOUR_MS, topics } from "../../../support/worlds/deliver-world.ts";
+import { CRM, DeliverWorld, HOUR_MS, READ_MS } from "../../../support/worlds/deliver-world.ts";
 import type { ScriptedResponse, Sent } from "../../../support/worlds/scripted-http.ts";
 
-const CRM = "crm" as DestinationId;
 const OTHER = "other" as DestinationId;
-const idOf = ({ headers }: Sent) => headers["X-Switchyard-Message-Id"];
-/** A round trip, and the time until the topic is read again. */
-const READ_MS = 500;
+const user = () => "u";
 
 async function worldOf(respond: (sent: Sent, earlier: number) => ScriptedResponse = () => 200) {
   const crm = webhookDestination({ urls: ["http://crm.test/"], messageIdHeader: true });
   const other = webhookDestination({ id: OTHER, urls: ["http://other.test/"] });
   const world = new DeliverWorld({ destinations: [crm, other], respond });
-  const operatorActions = await world.control();
-  const start = async () => {
-    const deliver = await world.startDeliver();
-    const delay = await world.startDelay();
-    await world.settle(2_000);
-    return { deliver, delay };
-  };
-  let number = 0;
-  const append = (count: number, destination = CRM) => {
-    for (let last = number + count; number < last; number += 1) {
-      world.append({ messageId: `m${number}` as MessageId, destination });
-    }
-  };
-  const pause = async (forMs: number | null = null) => {
-    const sinceMs = world.clock.nowMs();
-    const untilMs = forMs === null ? null : sinceMs + forMs;
-    const asked = { destination: CRM, sinceMs, by: "command", untilMs };
-    world.cluster.append(pauseRecord(topics.operatorActions, asked));
-    await world.settle(READ_MS);
-  };
-  const resume = async () => {
-    world.cluster.append(resumeRecord(topics.operatorActions, CRM));
-    await world.settle(READ_MS);
-  };
-  const sent = (host = "crm.test") =>
-    world.http.sent.filter(({ url }) => url.includes(host)).map(idOf);
-  return { world, operatorActions, start, append, pause, resume, sent };
+  await world.control();
+  return world;
 }
 
 test("a paused queue waits in order, others continue, and it resumes where it was", async () => {
-  const { world, start, append, pause, resume, sent } = await worldOf();
-  const { deliver } = await start();
-  append(1);
-  await pause();
-  append(3);
-  append(2, OTHER);
+  const world = await worldOf();
+  const { deliver } = await world.run();
+  world.calls(1, { user });
+  await world.pause();
+  world.calls(3, { user });
+  world.calls(2, { user, destination: OTHER });
   await world.settle(HOUR_MS);
-  expect(sent()).toEqual(["m0"]);
-  expect(sent("other.test")).toHaveLength(2);
+  expect(world.sent("crm.test")).toEqual(["m0"]);
+  expect(world.sent("other.test")).toHaveLength(2);
   expect(await world.metrics.text()).toContain(
     `switchyard_destination_on_hold{destination="${CRM}",reason="paused"} 1\n`,
   );
@@ -67,9 +38,9 @@ test("a paused queue waits in order, others continue, and it resumes where it wa
   expect(world.lines.filter(({ msg }) => msg === "destination.paused")).toEqual([
     expect.objectContaining({ destination: "crm", by: "command", stage: "deliver" }),
   ]);
-  await resume();
+  await world.resume();
   await world.settle(2_000);
-  expect(sent()).toEqual(["m0", "m1", "m2", "m3"]);
+  expect(world.sent("crm.test")).toEqual(["m0", "m1", "m2", "m3"]);
   expect(deliver.healthProblems()).toEqual([]);
   expect(world.lines.some(({ msg }) => msg === "destination.resumed")).toBe(true);
   expect(world.deadLetters()).toEqual([]);
@@ -77,37 +48,35 @@ test("a paused queue waits in order, others continue, and it resumes where it wa
 
 test("a pause with an end is over by itself, also for one who starts after it", async () => {
   const first = await worldOf();
-  await first.start();
+  await first.run();
   await first.pause(60_000);
-  first.append(1);
-  await first.world.settle(59_000 - READ_MS);
-  expect(first.sent()).toEqual([]);
-  await first.world.settle(2_000);
-  expect(first.sent()).toEqual(["m0"]);
+  first.calls(1);
+  await first.settle(59_000 - READ_MS);
+  expect(first.sent("crm.test")).toEqual([]);
+  await first.settle(2_000);
+  expect(first.sent("crm.test")).toEqual(["m0"]);
 
   const late = await worldOf();
   await late.pause(60_000);
-  late.append(1);
-  await late.world.settle(120_000);
-  await late.start();
-  expect(late.sent()).toEqual(["m0"]);
+  late.calls(1);
+  await late.settle(120_000);
+  await late.run();
+  expect(late.sent("crm.test")).toEqual(["m0"]);
 });
 
 test("it stays paused over a restart, and no attempt is made at the start", async () => {
-  const { world, start, append, pause, resume, sent } = await worldOf();
-  await pause();
-  append(2);
-  const { deliver } = await start();
+  const world = await worldOf();
+  await world.pause();
+  world.calls(2, { user });
+  const { deliver } = await world.run();
   await world.settle(HOUR_MS);
-  expect(sent()).toEqual([]);
-  const ended = deliver[Symbol.asyncDispose]();
-  await world.settle(15_000);
-  await ended;
+  expect(world.sent("crm.test")).toEqual([]);
+  await world.stop(deliver);
   await world.control();
-  await start();
-  expect(sent()).toEqual([]);
-  await resume();
-  expect(sent()).toEqual(["m0", "m1"]);
+  await world.run();
+  expect(world.sent("crm.test")).toEqual([]);
+  await world.resume();
+  expect(world.sent("crm.test")).toEqual(["m0", "m1"]);
 });
 
 test("on hold for six days with a restart each day: the age counts from the oldest record, not from the restart", async () => {
@@ -134,35 +103,33 @@ test("on hold for six days with a restart each day: the age counts from the olde
 });
 
 test("one that was attempted keeps its window and expires; one that never was waits", async () => {
-  const { world, start, append, pause, resume, sent } = await worldOf(({ atMs: _ }, earlier) =>
-    earlier === 0 ? 503 : 200,
-  );
-  await start();
-  append(1);
+  const world = await worldOf(({ atMs: _ }, earlier) => (earlier === 0 ? 503 : 200));
+  await world.run();
+  world.calls(1, { user });
   await world.settle(1_000);
-  await pause();
-  append(1);
+  await world.pause();
+  world.calls(1, { user });
   await world.settle(5 * HOUR_MS);
-  expect(sent()).toEqual(["m0"]);
+  expect(world.sent("crm.test")).toEqual(["m0"]);
   expect(world.deadLetters()).toEqual([
     expect.objectContaining({
       "switchyard-reason": "expired",
       "switchyard-error": expect.stringContaining("the destination was paused") as string,
     }),
   ]);
-  await resume();
+  await world.resume();
   await world.settle(60_000);
-  expect(sent().filter((id) => id === "m1").length).toBeGreaterThan(0);
+  expect(world.sent("crm.test").filter((id) => id === "m1").length).toBeGreaterThan(0);
   expect(world.deadLetters()).toHaveLength(1);
 });
 
 test("configuration and command together: paused as long as either says so", async () => {
-  const { world, start, append, pause, resume, sent } = await worldOf();
-  const { deliver } = await start();
+  const world = await worldOf();
+  const { deliver } = await world.run();
   const [crm, other] = world.destinations;
   if (crm === undefined || other === undefined) throw new Error("there are two");
-  await pause();
-  append(1);
+  await world.pause();
+  world.calls(1, { user });
   const update = async (paused: boolean) => {
     const ended = world.update(deliver, [{ ...crm, paused }, other]);
     await world.settle(1_000);
@@ -170,10 +137,10 @@ test("configuration and command together: paused as long as either says so", asy
   };
   await update(true);
   expect(deliver.destinations?.()[0]?.hold?.by).toBe("configuration and command");
-  await resume();
+  await world.resume();
   await world.settle(60_000);
   expect(deliver.destinations?.()[0]?.hold?.by).toBe("configuration");
-  expect(sent()).toEqual([]);
+  expect(world.sent("crm.test")).toEqual([]);
   await update(false);
-  expect(sent()).toEqual(["m0"]);
+  expect(world.sent("crm.test")).toEqual(["m0"]);
 });

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { MessageId } from "../../../../src/domain/ids.ts";
 import type { OAuth2 } from "../../../../src/router/destinations/webhook/auth-settings.ts";
 import { webhookDestination } from "../../../support/build/webhook-destination.ts";
-import { DeliverWorld, HOUR_MS } from "../../../support/worlds/deliver-world.ts";
+import { DeliverWorld, HOUR_MS, idOf } from "../../../support/worlds/deliver-world.ts";
 import type { ScriptedResponse, Sent } from "../../../support/worlds/scripted-http.ts";
 import type { TokenResponse } from "../../../support/worlds/scripted-tokens.ts";
 
@@ -25,7 +25,6 @@ const DESTINATION = webhookDestination({
   messageIdHeader: true,
 });
 const tokenOf = ({ headers }: Sent) => headers.Authorization?.replace("Bearer ", "");
-const idOf = ({ headers }: Sent) => headers["X-Switchyard-Message-Id"];
 
 async function worldOf(
   token: (earlier: number) => TokenResponse,
@@ -33,9 +32,7 @@ async function worldOf(
   destinations = [DESTINATION],
 ) {
   const world = new DeliverWorld({ destinations, respond, tokens: token });
-  const deliver = await world.startDeliver();
-  await world.startDelay();
-  await world.settle(2_000);
+  const { deliver } = await world.run();
   const append = (...ids: string[]) => {
     for (const messageId of ids) world.append({ messageId: messageId as MessageId });
   };
@@ -63,7 +60,7 @@ test("without a token nothing is attempted, and then everything is delivered in 
   ]);
   isUp = true;
   await world.settle(6_000);
-  expect(world.http.sent.map(idOf)).toEqual(["m0", "m1", "m2"]);
+  expect(world.sent()).toEqual(["m0", "m1", "m2"]);
   expect(world.http.sent.map(tokenOf)).toEqual(["t1", "t1", "t1"]);
   expect(hold()).toBe(null);
   expect(await world.metrics.text()).toContain(`${metric} 0\n`);
@@ -93,7 +90,7 @@ test("a delivery that was attempted keeps its window while there is no token", a
     'switchyard_deliveries_expired_while_due_total{destination="crm",reason="token"} 1\n',
   );
   // The token could not be replaced, and was used until its life was over.
-  expect(new Set(world.http.sent.map(idOf))).toEqual(new Set(["m0"]));
+  expect(new Set(world.sent())).toEqual(new Set(["m0"]));
   expect(new Set(world.http.sent.map(tokenOf))).toEqual(new Set(["t1"]));
 });
 

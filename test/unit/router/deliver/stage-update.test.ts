@@ -1,15 +1,15 @@
 // Settings and destinations change while the deliver stage runs, on a Kafka in memory.
 
 import { expect, test } from "vitest";
-import type { DestinationId, MessageId } from "../../../../src/domain/ids.ts";
+import type { DestinationId } from "../../../../src/domain/ids.ts";
 import type { WebhookDestination } from "../../../../src/router/destinations/webhook/settings.ts";
 import { signature } from "../../../../src/router/destinations/webhook/signature.ts";
-import type { RunningStage } from "../../../../src/router/stage/running-stage.ts";
 import { listsOf } from "../../../support/build/lists.ts";
 import { endpointOf, webhookDestination } from "../../../support/build/webhook-destination.ts";
 import {
   DeliverWorld,
   HOUR_MS,
+  idOf,
   RETRY_DELAYS_MS,
   topics,
 } from "../../../support/worlds/deliver-world.ts";
@@ -17,7 +17,6 @@ import type { ScriptedResponse, Sent } from "../../../support/worlds/scripted-ht
 
 const A = "http://a.test/";
 const B = "http://b.test/";
-const CRM = "crm" as DestinationId;
 const NEW = "new" as DestinationId;
 const REBALANCES = "switchyard_consumer_rebalances_total";
 const crm = (given: Parameters<typeof webhookDestination>[0] = {}) =>
@@ -28,28 +27,7 @@ async function worldOf(
   respond: (sent: Sent, earlier: number) => ScriptedResponse = () => 200,
 ) {
   const world = new DeliverWorld({ destinations, respond });
-  const deliver = await world.startDeliver();
-  const delay = await world.startDelay();
-  await world.settle(2_000);
-  let number = 0;
-  const append = (count: number, destination = CRM) => {
-    for (let last = number + count; number < last; number += 1) {
-      const key = Buffer.from(`u${number}`);
-      world.append({ messageId: `m${number}` as MessageId, destination }, { key });
-    }
-  };
-  return { world, deliver, delay, append };
-}
-
-async function update(
-  world: DeliverWorld,
-  stage: RunningStage,
-  destinations: readonly WebhookDestination[],
-): Promise<void> {
-  const ended = world.update(stage, destinations);
-  await world.settle(1);
-  await world.settle(15_000);
-  await ended;
+  return { world, ...(await world.run()) };
 }
 
 /** Returns the number of rebalances by destination. */
@@ -60,16 +38,14 @@ async function rebalances(world: DeliverWorld): Promise<Readonly<Record<string, 
   return Object.fromEntries([...found].map(([, id = "", count]) => [id, Number(count)]));
 }
 
-const idOf = ({ headers }: Sent) => headers["X-Switchyard-Message-Id"];
-
 test("a new destination is delivered to, and no other consumer rebalances", async () => {
-  const { world, deliver, append } = await worldOf([crm()]);
+  const { world, deliver } = await worldOf([crm()]);
   const before = await rebalances(world);
   const added = webhookDestination({ id: NEW, urls: [B] });
   world.createTopics([added]);
-  append(1, NEW);
-  await update(world, deliver, [crm(), added]);
-  append(1);
+  world.calls(1, { destination: NEW });
+  await world.reload(deliver, [crm(), added]);
+  world.calls(1);
   await world.settle(2_000);
   expect(world.http.sent.map(({ url }) => url)).toEqual([B, A]);
   expect(await rebalances(world)).toEqual({ ...before, [NEW]: 1 });
@@ -77,8 +53,8 @@ test("a new destination is delivered to, and no other consumer rebalances", asyn
 
 test("of a removed one the attempt in flight ends, the rest stays on its topic until it is back", async () => {
   const slow = crm({ concurrency: 1 });
-  const { world, deliver, append } = await worldOf([slow], () => ({ status: 200, afterMs: 3_000 }));
-  append(3);
+  const { world, deliver } = await worldOf([slow], () => ({ status: 200, afterMs: 3_000 }));
+  world.calls(3);
   await world.settle(1_000);
   expect(world.http.sent).toHaveLength(1);
   const ended = world.update(deliver, []);
@@ -88,32 +64,32 @@ test("of a removed one the attempt in flight ends, the rest stays on its topic u
   expect(world.attempts()).toMatchObject([{ decision: "accepted", messageId: "m0" }]);
   expect(world.http.openDestinations).toBe(0);
   expect(await world.metrics.text()).not.toMatch(/switchyard_consumer_lag_records{.*"crm"/);
-  await update(world, deliver, [slow]);
+  await world.reload(deliver, [slow]);
   await world.settle(30_000);
-  expect(world.http.sent.map(idOf)).toEqual(["m0", "m1", "m2"]);
+  expect(world.sent()).toEqual(["m0", "m1", "m2"]);
 });
 
 test("one that is removed and back before its attempts have ended is read again after them", async () => {
   const slow = crm({ concurrency: 1 });
-  const { world, deliver, append } = await worldOf([slow], () => ({ status: 200, afterMs: 3_000 }));
-  append(2);
+  const { world, deliver } = await worldOf([slow], () => ({ status: 200, afterMs: 3_000 }));
+  world.calls(2);
   await world.settle(1_000);
   const ended = world.update(deliver, []);
   const back = world.update(deliver, [slow]);
   await world.settle(30_000);
   await Promise.all([ended, back]);
-  expect(world.http.sent.map(idOf)).toEqual(["m0", "m1"]);
+  expect(world.sent()).toEqual(["m0", "m1"]);
   expect(world.http.underWayMax).toBe(1);
 });
 
 test("a changed secret, header and URL count from the next request, without a rebalance", async () => {
-  const { world, deliver, append } = await worldOf([crm()]);
+  const { world, deliver } = await worldOf([crm()]);
   const before = await rebalances(world);
-  append(1);
+  world.calls(1);
   await world.settle(1_000);
   const changed = crm({ sharedSecret: "another", endpoints: [endpointOf(B, [["X-Team", "crm"]])] });
-  await update(world, deliver, [changed]);
-  append(1);
+  await world.reload(deliver, [changed]);
+  world.calls(1);
   await world.settle(1_000);
   const [first, second] = world.http.sent;
   expect(first?.headers["X-Signature"]).toBe(signature(Buffer.from(first?.body ?? ""), "s3cr3t"));
@@ -131,15 +107,15 @@ test("a changed secret, header and URL count from the next request, without a re
 
 test("an attempt in progress ends by the settings that it began with", async () => {
   const every = crm({ urls: [A, B], deliver: "every" });
-  const { world, deliver, append } = await worldOf([every], ({ url }, earlier) =>
+  const { world, deliver } = await worldOf([every], ({ url }, earlier) =>
     url === A
       ? { status: 200, afterMs: 100 }
       : { status: earlier === 0 ? 503 : 200, afterMs: 3_000 },
   );
-  append(1);
+  world.calls(1);
   await world.settle(1_000);
   // With `any`, the delivery would be processed, because A has accepted it.
-  await update(world, deliver, [crm({ urls: [A, B], deliver: "any" })]);
+  await world.reload(deliver, [crm({ urls: [A, B], deliver: "any" })]);
   expect(world.attempts()).toMatchObject([{ decision: "retry" }]);
   await world.settle(60_000);
   expect(world.http.sent.map(({ url }) => url)).toEqual([A, B, B]);
@@ -152,12 +128,12 @@ test.each<[string, WebhookDestination["endpoints"], readonly string[]]>([
   ["none, because it was removed", [endpointOf(A)], [A, B]],
 ])("a retry for one endpoint waits while it gets %s", async (_what, endpoints, sent) => {
   const every = crm({ urls: [A, B], deliver: "every" });
-  const { world, deliver, append } = await worldOf([every], ({ url }, earlier) =>
+  const { world, deliver } = await worldOf([every], ({ url }, earlier) =>
     url === A || earlier > 0 || url === ROTATED ? 200 : 503,
   );
-  append(1);
+  world.calls(1);
   await world.settle(1_000);
-  await update(world, deliver, [crm({ endpoints, deliver: "every" })]);
+  await world.reload(deliver, [crm({ endpoints, deliver: "every" })]);
   await world.settle(30_000);
   expect(world.http.sent.map(({ url }) => url)).toEqual(sent);
   expect(world.deadLetters()).toMatchObject(
@@ -167,12 +143,12 @@ test.each<[string, WebhookDestination["endpoints"], readonly string[]]>([
 
 test("an attempt in flight while a URL changes ends at the old one, and is retried at the new one alone", async () => {
   const every = (b: string) => crm({ urls: [A, b], deliver: "every" });
-  const { world, deliver, append } = await worldOf([every(B)], ({ url }) =>
+  const { world, deliver } = await worldOf([every(B)], ({ url }) =>
     url === B ? { status: 401, afterMs: 3_000 } : 200,
   );
-  append(2);
+  world.calls(2);
   await world.settle(1_000);
-  await update(world, deliver, [every(ROTATED)]);
+  await world.reload(deliver, [every(ROTATED)]);
   expect(world.attempts()).toMatchObject([{ decision: "rejected" }, { decision: "rejected" }]);
   expect(world.attempts()).toMatchObject([
     { requests: [{ endpointId: "1" }, { endpointId: "2" }] },
@@ -187,14 +163,14 @@ test("an attempt in flight while a URL changes ends at the old one, and is retri
 
 test("any: an endpoint that rejected a call is asked again once its URL is changed", async () => {
   const any = (a: string) => crm({ urls: [a, B] });
-  const { world, deliver, append } = await worldOf([any(A)], ({ url }) => {
+  const { world, deliver } = await worldOf([any(A)], ({ url }) => {
     if (url === A) return 401;
     return url === B ? 503 : 200;
   });
-  append(1);
+  world.calls(1);
   await world.settle(1_000);
   const mended = `${A}?token=2`;
-  await update(world, deliver, [any(mended)]);
+  await world.reload(deliver, [any(mended)]);
   expect(world.http.sent.map(({ url }) => url)).toEqual([A, B, mended, B]);
   expect(world.deadLetters()).toEqual([]);
 });
@@ -203,77 +179,77 @@ test("with its own ID, an endpoint keeps its series and its retries, whatever it
   const withId = (url: string) => ({ ...endpointOf(url), id: "eu" });
   const before = crm({ endpoints: [withId(A), endpointOf(B)], deliver: "every" });
   const after = crm({ endpoints: [endpointOf(B), withId(`${A}?token=2`)], deliver: "every" });
-  const { world, deliver, append } = await worldOf([before], ({ url }) => (url === A ? 503 : 200));
+  const { world, deliver } = await worldOf([before], ({ url }) => (url === A ? 503 : 200));
   const series = async () =>
     (await world.metrics.text()).match(/^switchyard_circuit_breaker_state{.*"eu".*$/gm);
   const first = await series();
-  append(1);
+  world.calls(1);
   await world.settle(1_000);
-  await update(world, deliver, [after]);
+  await world.reload(deliver, [after]);
   expect(world.http.sent.map(({ url }) => url)).toEqual([A, B, `${A}?token=2`]);
   expect(await series()).toEqual(first);
   expect(first).toHaveLength(1);
 });
 
 test("a destination of another type leaves its group, and starts again with a sender of that type", async () => {
-  const { world, deliver, append } = await worldOf([crm()]);
+  const { world, deliver } = await worldOf([crm()]);
   const before = await rebalances(world);
-  await update(world, deliver, [{ ...crm(), kind: "other" }]);
-  append(1);
+  await world.reload(deliver, [{ ...crm(), kind: "other" }]);
+  world.calls(1);
   await world.settle(30_000);
   expect(await rebalances(world)).toEqual({ crm: (before.crm ?? 0) + 1 });
   expect(world.http.openedKinds).toEqual(["webhook", "other"]);
-  expect(world.http.sent.map(idOf)).toEqual(["m0"]);
+  expect(world.sent()).toEqual(["m0"]);
 });
 
 test.each([
   ["paused", { paused: true }],
   ["disabled", { enabled: false }],
 ])("%s and back: the queue is on hold, and continues in order", async (because, still) => {
-  const { world, deliver, append } = await worldOf([crm({ concurrency: 1 })]);
-  await update(world, deliver, [crm({ concurrency: 1, ...still })]);
-  append(3);
+  const { world, deliver } = await worldOf([crm({ concurrency: 1 })]);
+  await world.reload(deliver, [crm({ concurrency: 1, ...still })]);
+  world.calls(3);
   await world.settle(HOUR_MS);
   expect(world.http.sent).toEqual([]);
   expect(await world.metrics.text()).toContain(
     `switchyard_destination_on_hold{destination="crm",reason="${because}"} 1`,
   );
-  await update(world, deliver, [crm({ concurrency: 1 })]);
-  expect(world.http.sent.map(idOf)).toEqual(["m0", "m1", "m2"]);
+  await world.reload(deliver, [crm({ concurrency: 1 })]);
+  expect(world.sent()).toEqual(["m0", "m1", "m2"]);
 });
 
 test("a retry that waits while the destination is paused goes when it is not", async () => {
-  const { world, deliver, append } = await worldOf([crm()], (_sent, earlier) =>
+  const { world, deliver } = await worldOf([crm()], (_sent, earlier) =>
     earlier === 0 ? 503 : 200,
   );
-  append(1);
+  world.calls(1);
   await world.settle(1_000);
-  await update(world, deliver, [crm({ paused: true })]);
+  await world.reload(deliver, [crm({ paused: true })]);
   await world.settle(HOUR_MS);
   expect(world.http.sent).toHaveLength(1);
-  await update(world, deliver, [crm()]);
+  await world.reload(deliver, [crm()]);
   expect(world.http.sent).toHaveLength(2);
   expect(world.deadLetters()).toEqual([]);
 });
 
 test("concurrency counts from the next start: fewer until enough have ended, more at once", async () => {
   const respond = () => ({ status: 200, afterMs: 20_000 });
-  const { world, deliver, append } = await worldOf([crm({ concurrency: 4 })], respond);
-  append(20);
+  const { world, deliver } = await worldOf([crm({ concurrency: 4 })], respond);
+  world.calls(20);
   await world.settle(1_000);
   expect(world.http.underWay).toBe(4);
-  await update(world, deliver, [crm({ concurrency: 1 })]);
+  await world.reload(deliver, [crm({ concurrency: 1 })]);
   await world.settle(10_000);
   expect(world.http.underWay).toBe(1);
-  await update(world, deliver, [crm({ concurrency: 8 })]);
+  await world.reload(deliver, [crm({ concurrency: 8 })]);
   expect(world.http.underWay).toBe(8);
 });
 
 test("an open breaker stays open when something else changes, and not for another endpoint", async () => {
-  const { world, deliver, append } = await worldOf([crm()], ({ url }) => (url === A ? 503 : 200));
-  append(100);
+  const { world, deliver } = await worldOf([crm()], ({ url }) => (url === A ? 503 : 200));
+  world.calls(100);
   await world.settle(3_000);
-  append(100);
+  world.calls(100);
   await world.settle(3_000);
   expect(deliver.healthProblems()).toEqual([
     `destination crm: endpoint crm[1] ${new URL(A).host} keeps failing; its circuit breaker is open`,
@@ -284,7 +260,7 @@ test("an open breaker stays open when something else changes, and not for anothe
   await world.settle(1);
   expect(deliver.healthProblems()).toHaveLength(1);
   expect(sentToA()).toBe(before);
-  await update(world, deliver, [crm({ urls: [B] })]);
+  await world.reload(deliver, [crm({ urls: [B] })]);
   expect(deliver.healthProblems()).toEqual([]);
   await world.settle(RETRY_DELAYS_MS[0] ?? 0);
   expect(world.deadLetters()).toEqual([]);
@@ -294,20 +270,20 @@ test("an open breaker stays open when something else changes, and not for anothe
 
 test("a share of an endpoint that is gone is a dead letter, also when it waited for it", async () => {
   const every = crm({ urls: [A, B], deliver: "every" });
-  const { world, deliver, append } = await worldOf([every], ({ url }) =>
+  const { world, deliver } = await worldOf([every], ({ url }) =>
     url === A ? 200 : { status: 503, retryAfter: "600" },
   );
-  append(1);
+  world.calls(1);
   await world.settle(60_000);
-  await update(world, deliver, [crm({ urls: [A], deliver: "every" })]);
+  await world.reload(deliver, [crm({ urls: [A], deliver: "every" })]);
   await world.settle(HOUR_MS);
   expect(world.deadLetters()).toMatchObject([{ "switchyard-reason": "unknown-destination" }]);
 });
 
 test("a limit on requests counts from the next one, and goes when it is taken away", async () => {
-  const { world, deliver, append } = await worldOf([crm()]);
-  await update(world, deliver, [crm({ requestsPerSecond: 5 })]);
-  append(100);
+  const { world, deliver } = await worldOf([crm()]);
+  await world.reload(deliver, [crm({ requestsPerSecond: 5 })]);
+  world.calls(100);
   await world.settle(10_000);
   const limited = world.http.sent.length;
   expect(limited).toBeGreaterThanOrEqual(45);
@@ -323,7 +299,7 @@ test("a reload while the partitions of limited destinations are counted starts n
     respond: () => 200,
   });
   const deliver = await world.startDeliver();
-  await update(world, deliver, [crm({ requestsPerSecond: 5 })]);
+  await world.reload(deliver, [crm({ requestsPerSecond: 5 })]);
   expect(await rebalances(world)).toEqual({ crm: 1 });
   world.append();
   await world.settle(2_000);
@@ -354,20 +330,20 @@ test("nothing is lost and nothing doubled while destinations come, change and go
   const others = Array.from({ length: 20 }, (_, at) =>
     webhookDestination({ id: `d${at}`, urls: [`http://d${at}.test/`], messageIdHeader: true }),
   );
-  const { world, deliver, append } = await worldOf([crm()]);
+  const { world, deliver } = await worldOf([crm()]);
   world.createTopics(others);
   const now: WebhookDestination[] = [];
   const retired: Promise<void>[] = [];
   for (const other of others) {
-    append(5, other.id);
-    append(5);
+    world.calls(5, { destination: other.id });
+    world.calls(5);
     now.push(other);
     retired.push(world.update(deliver, [crm({ sharedSecret: `s${now.length}` }), ...now]));
     await world.settle(200);
   }
   for (const other of others) {
-    append(5, other.id);
-    append(5);
+    world.calls(5, { destination: other.id });
+    world.calls(5);
     now.shift();
     retired.push(world.update(deliver, [crm(), ...now]));
     await world.settle(200);
@@ -376,7 +352,7 @@ test("nothing is lost and nothing doubled while destinations come, change and go
   retired.push(world.update(deliver, [crm(), ...others]));
   await world.settle(60_000);
   await Promise.all(retired);
-  const ids = world.http.sent.map(idOf);
+  const ids = world.sent();
   expect(ids).toHaveLength(400);
   expect(new Set(ids).size).toBe(400);
   expect(world.cluster.records(topics.deadLetters)).toEqual([]);
