@@ -5,7 +5,7 @@
  * The ratio is the ceiling's CPU per request divided by ours. Larger is better; 1 would mean that Kafka and Switchyard
  * cost nothing. The goal is at least 0.9 of `undici.request` with default flags, at log level warn; at level info,
  * there is a log line for each attempt. A second ceiling runs with Switchyard's V8 flags (decision 0007), which make it
- * faster as well. Decision 0010 has the results with slower receivers and with ten destinations.
+ * faster as well.
  */
 
 import { type Contestant, markdown, measureContestants, type Summary } from "./measure.ts";

@@ -5,7 +5,7 @@
  *
  * The CPU of a delivery is compared with the CPU for the same calls at full speed, in the same run. At a low rate, every
  * program needs several times as much CPU per call, because its code and data are no longer in the processor's caches
- * when the next call arrives. Decision 0029 has the figures of a simple loop with kafkajs and undici.
+ * when the next call arrives. `RESULTS.md` has the figures of a simple loop with kafkajs and undici.
  *
  * Goals: the process is ready after 1.5 s of CPU; at 300 deliveries per second, the p99 is 25 ms, and a delivery takes
  * 4 times the CPU that it takes at full speed. In the first minute, V8 is still compiling.

@@ -15,7 +15,7 @@
  *
  * The probe looks up the schema that was found last, and at first the highest possible ID, which no registry assigns.
  *
- * `@kafkajs/confluent-schema-registry` is not used for this (docs/decisions/0021-registry-client.md).
+ * `@kafkajs/confluent-schema-registry` is not used for this (docs/decisions/0020-route-writes-json.md#schemas-are-looked-up-with-undici).
  */
 
 import { visibleCell } from "../domain/escape-control.ts";

@@ -1,6 +1,6 @@
 /**
  * Inflates record batches with any of Kafka's compression types. Switchyard itself compresses a record only if the
- * record would otherwise be too large (docs/decisions/0003-compression.md).
+ * record would otherwise be too large (docs/decisions/0004-consuming.md#our-own-records-are-not-compressed).
  *
  *   type     written by clients as
  *   gzip     gzip members; usually one

@@ -59,7 +59,7 @@ export function keyOfDropped(id: string, secret: Buffer): string {
 
 /**
  * The secret for keys of removed IDs. It is derived from settings that are the same in every process and unknown to
- * receivers (docs/decisions/0056-keys-of-dropped-ids.md).
+ * receivers (docs/decisions/0048-exact-identifiers.md#keys-of-dropped-user-ids).
  */
 export function droppedKeySecret(destination: string, secrets: readonly string[]): Buffer {
   const text = JSON.stringify(["keys of dropped IDs", destination, ...secrets.toSorted()]);

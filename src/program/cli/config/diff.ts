@@ -2,7 +2,7 @@
  * `switchyard config diff`: shows, before another file is deployed, what it would change.
  *
  * The command compares two files. From the processes, it reads only the hash of their configuration, so that they need
- * not reveal secrets (docs/decisions/0022-comparing-configurations.md).
+ * not reveal secrets (docs/decisions/0023-changes-while-running.md#comparing-a-file-with-what-runs).
  */
 
 import { type Command, InvalidArgumentError } from "commander";
