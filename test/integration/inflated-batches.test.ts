@@ -15,7 +15,7 @@ import { freePort } from "../../tools/kafka/free-port.ts";
 import { headerTexts } from "../support/build/calls.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { encodeBatch } from "../support/build/record-batches.ts";
-import { rawProduce } from "../support/kafkajs/raw-produce.ts";
+import { rawProduce } from "../support/kafka-client/raw-produce.ts";
 import { testConnection, testKafka } from "../support/worlds/test-kafka.ts";
 
 const ROOT = join(import.meta.dirname, "../..");

@@ -4,7 +4,7 @@ import { CompressionTypes, Kafka as KafkajsClient, logLevel } from "kafkajs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { Bench, values } from "../support/contract/bench.ts";
-import { registerCompressions } from "../support/kafkajs/compressing.ts";
+import { registerCompressions } from "../support/kafka-client/compressing.ts";
 import { testConnection, testKafka } from "../support/worlds/test-kafka.ts";
 
 const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");

@@ -7,7 +7,7 @@ import { type Consumer, TopicGoneError } from "../../src/kafka/port.ts";
 import { encodeBatch } from "../support/build/record-batches.ts";
 import { Bench, record, values } from "../support/contract/bench.ts";
 import { keyOf, Taker } from "../support/contract/taker.ts";
-import { rawProduce } from "../support/kafkajs/raw-produce.ts";
+import { rawProduce } from "../support/kafka-client/raw-produce.ts";
 import { LogLines } from "../support/log/log-lines.ts";
 import { testConnection, testKafka } from "../support/worlds/test-kafka.ts";
 

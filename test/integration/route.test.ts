@@ -15,7 +15,7 @@ import { aSource, aTopicDestination, headerTexts } from "../support/build/calls.
 import { uniquePrefix } from "../support/build/prefix.ts";
 import { encodeBatch } from "../support/build/record-batches.ts";
 import { Taker } from "../support/contract/taker.ts";
-import { rawProduce } from "../support/kafkajs/raw-produce.ts";
+import { rawProduce } from "../support/kafka-client/raw-produce.ts";
 import { countingTakes } from "../support/worlds/counting-takes.ts";
 import { consumeWith, testConnection, testKafka } from "../support/worlds/test-kafka.ts";
 

@@ -11,7 +11,7 @@ import {
   type PlannedCursor,
 } from "../../../../src/kafka/fetch/session.ts";
 import { costlyInputs } from "../../../support/build/generated-inputs.ts";
-import { SessionBroker } from "../../../support/kafkajs/session-broker.ts";
+import { SessionBroker } from "../../../support/kafka-client/session-broker.ts";
 
 const MEMBERS = 4;
 const PARTITIONS = 3;

@@ -5,7 +5,7 @@ import { BackPressure } from "../../../../src/kafka/consume/back-pressure.ts";
 import { ByteBudget } from "../../../../src/kafka/consume/byte-budget.ts";
 import { OwnedPartition } from "../../../../src/kafka/consume/owned-partition.ts";
 import type { Member } from "../../../../src/kafka/membership.ts";
-import { fetchedBatch } from "../../../support/kafka-group/fetched-batch.ts";
+import { fetchedBatch } from "../../../support/kafka-client/fetched-batch.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -11,7 +11,7 @@ import { newMemory } from "../../../../src/kafka/consume/ownership.ts";
 import { encodeSubscription } from "../../../../src/kafka/group/assignment.ts";
 import { GroupMember } from "../../../../src/kafka/group/member.ts";
 import { Taker } from "../../../support/contract/taker.ts";
-import { GroupWorld, TOPIC } from "../../../support/kafka-group/group-world.ts";
+import { GroupWorld, TOPIC } from "../../../support/kafka-client/group-world.ts";
 import { LogLines } from "../../../support/log/log-lines.ts";
 
 const CORRUPT = new CorruptBatchError("its length is 0", 10, {

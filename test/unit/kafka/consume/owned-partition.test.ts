@@ -4,7 +4,7 @@ import { ByteBudget } from "../../../../src/kafka/consume/byte-budget.ts";
 import { Admission, OwnedPartition } from "../../../../src/kafka/consume/owned-partition.ts";
 import type { FetchedBatch } from "../../../../src/kafka/membership.ts";
 import type { PartitionHandler } from "../../../../src/kafka/port.ts";
-import { fetchedBatch } from "../../../support/kafka-group/fetched-batch.ts";
+import { fetchedBatch } from "../../../support/kafka-client/fetched-batch.ts";
 
 const TOPIC_ID = "an-id";
 let taken: number[] = [];

@@ -11,7 +11,7 @@ import { newMemory, Ownership } from "../../../../src/kafka/consume/ownership.ts
 import { SessionLease } from "../../../../src/kafka/consume/session-lease.ts";
 import { ended, stepTimers } from "../../../support/clock/stepped-timers.ts";
 import { Taker } from "../../../support/contract/taker.ts";
-import { OnePartition, PARTITION, TOPIC } from "../../../support/kafka-group/one-partition.ts";
+import { OnePartition, PARTITION, TOPIC } from "../../../support/kafka-client/one-partition.ts";
 import { LogLines } from "../../../support/log/log-lines.ts";
 
 function range(from: number, to: number): number[] {

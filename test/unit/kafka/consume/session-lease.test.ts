@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { SessionLease } from "../../../../src/kafka/consume/session-lease.ts";
-import { OnePartition } from "../../../support/kafka-group/one-partition.ts";
+import { OnePartition } from "../../../support/kafka-client/one-partition.ts";
 
 /** Creates a group whose heartbeats get their responses from the test. */
 function world() {

@@ -11,7 +11,7 @@ import { decodePartition } from "../../../../src/kafka/wire/decode-partition.ts"
 import { readFetchResponse } from "../../../../src/kafka/wire/fetch-response.ts";
 import { compressed, withRecords } from "../../../support/build/compressed-batch.ts";
 import { encodeBatch } from "../../../support/build/record-batches.ts";
-import { fetchResponse, readerOf } from "../../../support/kafkajs/fetch-response.ts";
+import { fetchResponse, readerOf } from "../../../support/kafka-client/fetch-response.ts";
 
 /** Returns numbers below `end`. The same seed gives the same numbers. */
 type Pick = (end: number) => number;

@@ -7,7 +7,7 @@ import { FetchSource } from "../../../../src/kafka/fetch/source.ts";
 import type { FetchedBatch } from "../../../../src/kafka/membership.ts";
 import { readFetchResponse } from "../../../../src/kafka/wire/fetch-response.ts";
 import { encodeBatch } from "../../../support/build/record-batches.ts";
-import { readerOf } from "../../../support/kafkajs/fetch-response.ts";
+import { readerOf } from "../../../support/kafka-client/fetch-response.ts";
 
 interface ResultPartition {
   readonly topic: string;

@@ -9,7 +9,7 @@ import type { FetchSources } from "../../../../src/kafka/fetch/sources.ts";
 import type { StartOffsets } from "../../../../src/kafka/group/start-offsets.ts";
 import { Tenure } from "../../../../src/kafka/group/tenure.ts";
 import type { FetchedOffset, OffsetToCommit } from "../../../../src/kafka/membership.ts";
-import { fetchedBatch } from "../../../support/kafka-group/fetched-batch.ts";
+import { fetchedBatch } from "../../../support/kafka-client/fetched-batch.ts";
 
 const TOPIC = "t";
 const [A, B] = [

@@ -3,7 +3,7 @@
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ended, until } from "../../../support/clock/stepped-timers.ts";
-import { NumberingCluster } from "../../../support/kafkajs/numbering-cluster.ts";
+import { NumberingCluster } from "../../../support/kafka-client/numbering-cluster.ts";
 
 const UNKNOWN = 3;
 

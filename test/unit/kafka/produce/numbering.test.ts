@@ -9,7 +9,7 @@ import {
   type FinalState,
   NODES,
   NumberingCluster,
-} from "../../../support/kafkajs/numbering-cluster.ts";
+} from "../../../support/kafka-client/numbering-cluster.ts";
 
 const MESSAGE_TOO_LARGE = 10;
 const NOT_LEADER = 6;

@@ -3,7 +3,10 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 import { ended, until } from "../../../support/clock/stepped-timers.ts";
-import { type FinalState, NumberingCluster } from "../../../support/kafkajs/numbering-cluster.ts";
+import {
+  type FinalState,
+  NumberingCluster,
+} from "../../../support/kafka-client/numbering-cluster.ts";
 
 const NOT_ENOUGH_REPLICAS = 19;
 const TOPIC_AUTHORIZATION_FAILED = 29;

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ended, stepTimers, until } from "../../../support/clock/stepped-timers.ts";
-import { NumberingCluster } from "../../../support/kafkajs/numbering-cluster.ts";
+import { NumberingCluster } from "../../../support/kafka-client/numbering-cluster.ts";
 
 const NOT_LEADER = 6;
 /** Steps of 10 ms each. */

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { encodeFetch } from "../../../../src/kafka/wire/fetch-request.ts";
 import { readFetchResponse } from "../../../../src/kafka/wire/fetch-response.ts";
 import { encodeBatch } from "../../../support/build/record-batches.ts";
-import { fetchResponse, readerOf } from "../../../support/kafkajs/fetch-response.ts";
+import { fetchResponse, readerOf } from "../../../support/kafka-client/fetch-response.ts";
 
 const READ_COMMITTED = 1;
 const ASKED = [
