@@ -8,7 +8,7 @@ import type { Origin } from "../base/settings/config-path.ts";
 import type { Unit } from "../base/settings/decoder.ts";
 import { pathText } from "../base/settings/problem.ts";
 import { flagFromText } from "../base/settings/scalars.ts";
-import type { Node, Setting } from "../base/settings/setting.ts";
+import { type Node, nodesIn, type Setting } from "../base/settings/setting.ts";
 import { isJsonObject } from "../domain/json.ts";
 import type { Environment } from "./interpolate.ts";
 import { withoutNewline } from "./secret-file.ts";
@@ -38,22 +38,15 @@ export function variableName(path: readonly string[]): string {
   return `${PREFIX}${words.join("_")}`;
 }
 
-/** Returns the variables of all settings below a node. Variables of outer nodes come first. */
-export function variables(node: Node, path: readonly string[] = []): readonly Variable[] {
-  const name = variableName(path);
-  if (node.kind === "setting") return [{ name, path, setting: node }];
-  if (node.kind === "list") return [];
-  if (node.kind === "section") {
-    const own = node.takesFlag ? [{ name, path, setting: null }] : [];
-    const inner = Object.entries(node.fields).flatMap(([key, field]) =>
-      variables(field, [...path, key]),
-    );
-    return [...own, ...inner];
-  }
-  const tag = { name: variableName([...path, node.tag]), path: [...path, node.tag], setting: null };
-  const inner = Object.values(node.sections).flatMap((variant) => variables(variant, path));
-  // If several variants have the same field, there is one variable for it.
-  return [...new Map([tag, ...inner].map((variable) => [variable.name, variable])).values()];
+/** Returns the variables of all settings below a node that are not in a list. Those of outer nodes come first. */
+export function variables(root: Node): readonly Variable[] {
+  return [...nodesIn(root)].flatMap(({ node, path }): Variable[] => {
+    if (path.includes("*") || node.kind === "list") return [];
+    if (node.kind === "setting") return [{ name: variableName(path), path, setting: node }];
+    if (node.kind === "section" && !node.takesFlag) return [];
+    const own = node.kind === "section" ? path : [...path, node.tag];
+    return [{ name: variableName(own), path: own, setting: null }];
+  });
 }
 
 /** Sets the values of variables in the tree of the file. */

@@ -48,14 +48,15 @@ destinations:
 attempts: { enabled: true }
 `;
 
-interface Written {
+/**
+ * Writes `file` and its schema. Stops at the first file that already exists or cannot be written.
+ *
+ * @returns the files that were written; `problem` is null if both were.
+ */
+export function writeFirstFiles(file: string): {
   readonly files: readonly string[];
-  /** Null if both files were written. */
   readonly problem: string | null;
-}
-
-/** Writes `file` and its schema. Stops at the first file that already exists or cannot be written. */
-export function writeFirstFiles(file: string): Written {
+} {
   const texts = [
     [file, `# yaml-language-server: $schema=${SCHEMA_FILE}\n${FIRST_FILE}`],
     [join(dirname(file), SCHEMA_FILE), configurationSchemaText()],

@@ -14,7 +14,7 @@
  * cannot express.
  */
 
-import type { Fields, Node } from "../base/settings/setting.ts";
+import { type Fields, fieldsOf, type Node } from "../base/settings/setting.ts";
 import { SETTINGS } from "./settings.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -93,8 +93,7 @@ function mustBeGiven(node: Node): boolean {
 function variantsOf(node: Extract<Node, { kind: "variants" }>, context: Context): Schema {
   const names = Object.keys(node.sections);
   const tag = { description: withoutLinks(node.tagDoc), enum: names };
-  const all = Object.assign({}, ...Object.values(node.sections).map(({ fields }) => fields));
-  const merged = objectOf(all, { isInList: false });
+  const merged = objectOf(fieldsOf(node), { isInList: false });
   const properties = { [node.tag]: tag, ...(merged.properties as Schema) };
   const rules = Object.entries(node.sections).map(([name, { fields }]) => ({
     if: { properties: { [node.tag]: { const: name } } },

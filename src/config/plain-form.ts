@@ -11,7 +11,7 @@
  *   urls, authentication of the registry   url; username and password, token or oauth
  */
 
-import type { Node } from "../base/settings/setting.ts";
+import { nodesIn } from "../base/settings/setting.ts";
 import type { Destination } from "../domain/destination.ts";
 import { isJsonObject } from "../domain/json.ts";
 import { typeOf } from "../router/destinations/index.ts";
@@ -21,7 +21,13 @@ import { SETTINGS } from "./settings.ts";
 export type PlainMap = Readonly<Record<string, unknown>>;
 
 /** Settings whose name in the program ends with a unit, such as `timeoutMs` for `timeout`. */
-const NAMES: ReadonlyMap<string, string> = new Map(namesBelow(SETTINGS));
+const NAMES: ReadonlyMap<string, string> = new Map(
+  [...nodesIn(SETTINGS)].flatMap(({ node, path }) => {
+    const unit = node.kind === "setting" ? node.decoder.unit : "";
+    const key = path.at(-1) ?? "";
+    return unit === "" ? [] : [[`${key}${unit}`, key] as const];
+  }),
+);
 
 /** Returns all settings except `include` and the lists of sources, destinations and audiences. */
 export function plainRest(config: Config): PlainMap {
@@ -63,17 +69,6 @@ function named(values: object): PlainMap {
       return [NAMES.get(key) ?? key, isSection ? named(value) : value];
     }),
   );
-}
-
-function namesBelow(node: Node): readonly (readonly [field: string, key: string])[] {
-  if (node.kind === "setting") return [];
-  if (node.kind === "list") return namesBelow(node.item);
-  if (node.kind === "variants") return Object.values(node.sections).flatMap(namesBelow);
-  return Object.entries(node.fields).flatMap(([key, field]) => {
-    if (field.kind !== "setting") return namesBelow(field);
-    const { unit } = field.decoder;
-    return unit === "" ? [] : [[`${key}${unit}`, key] as const];
-  });
 }
 
 /** Returns JSON in which the keys of maps are sorted. Absent values are null. */

@@ -25,39 +25,29 @@ type SecretText =
 
 /** @param written the reference as it is in the configuration. */
 export function secretText(written: string, file: FileBytes): SecretText {
+  const problem = (found: string, expected: string, hint: string): SecretText => {
+    return { kind: "problem", problem: { found: `${written}, ${found}`, expected, hint } };
+  };
   if (file.kind === "unreadable") {
-    const found = `${written}, which cannot be read: ${file.why}`;
     const hint = "a relative path is resolved against the folder of the configuration file";
-    return problem({ found, expected: "a file that can be read", hint });
+    return problem(`which cannot be read: ${file.why}`, "a file that can be read", hint);
   }
   const { bytes } = file;
   if (bytes.length > SECRET_FILE_BYTES_MAX) {
     const hint = "put only the value into the file";
-    return problem({
-      found: `${written}, a larger file`,
-      expected: "a file of at most 1 MiB",
-      hint,
-    });
+    return problem("a larger file", "a file of at most 1 MiB", hint);
   }
   if (!isUtf8(bytes)) {
     const hint = "save the file as UTF-8; random bytes can be written in base64 or hex";
-    return problem({
-      found: `${written}, bytes that are not UTF-8`,
-      expected: "text in UTF-8",
-      hint,
-    });
+    return problem("bytes that are not UTF-8", "text in UTF-8", hint);
   }
   const text = withoutNewline(bytes.toString());
   if (text !== "") return { kind: "text", text };
   const hint = "write the value into it, or remove the setting if there is no value";
-  return problem({ found: `${written}, an empty file`, expected: "a file with a value", hint });
+  return problem("an empty file", "a file with a value", hint);
 }
 
 /** Removes one newline at the end, which editors and `echo` write. */
 export function withoutNewline<Text extends string | undefined>(given: Text): string | Text {
   return given?.replace(/\r?\n$/, "") ?? given;
-}
-
-function problem(described: Omit<Problem, "path">): SecretText {
-  return { kind: "problem", problem: described };
 }

@@ -224,3 +224,28 @@ function messageId(value: unknown): MessageId | null {
   if (value.length > 2 * MESSAGE_ID_CHARACTERS_MAX) return null;
   return Array.from(value).length <= MESSAGE_ID_CHARACTERS_MAX ? (value as MessageId) : null;
 }
+
+/**
+ * A delete notification on `deliveries.<destination>`, as the deletion stage writes it:
+ * `{"type":"delete","userId","timestamp","messageId"}`. It is not a call, and applications cannot publish one.
+ */
+export interface DeleteNotification {
+  readonly type: "delete";
+  /** Never empty. */
+  readonly userId: string;
+}
+
+/** Does not read the time or the message ID, which are also in the delivery's headers. */
+export function parseDelete(
+  json: unknown,
+): { readonly kind: "delete"; readonly notification: DeleteNotification } | InvalidCall {
+  if (!isJsonObject(json))
+    return refused(`a delete must be a JSON object, but this is ${kindOf(json)}`);
+  const { type, userId } = json;
+  if (type !== "delete") return refused(`type is ${describe(type)}, expected delete`);
+  const isNumber = typeof userId === "number" && Number.isFinite(userId);
+  if (isNumber || (typeof userId === "string" && userId !== "")) {
+    return { kind: "delete", notification: { type, userId: `${userId}` } };
+  }
+  return refused(`userId is ${kindOf(userId)}, expected a string or a number`);
+}

@@ -14,7 +14,7 @@
 
 import { isJsonObject } from "../../domain/json.ts";
 import { HIDDEN } from "./problem.ts";
-import type { Fields, Node } from "./setting.ts";
+import { type Node, nodesIn, type Setting, section } from "./setting.ts";
 
 export interface SecretSetting {
   /** Keys from the root; `*` stands for each entry of a list or map. */
@@ -28,13 +28,16 @@ const WORD_CHARACTERS = 8;
 /** A secret is hidden whatever it contains, an address only if it is not valid. */
 const PROBES = { value: "probe:1", url: "https://probe.example/probe" };
 
-export function secretSettings(node: Node, path: readonly string[] = []): readonly SecretSetting[] {
-  if (node.kind === "list") return secretSettings(node.item, [...path, "*"]);
-  if (node.kind === "section") return below(node.fields, path);
-  if (node.kind === "variants") {
-    return below(Object.assign({}, ...Object.values(node.sections).map((of) => of.fields)), path);
-  }
-  const { decoder, inside = [] } = node;
+export function secretSettings(node: Node): readonly SecretSetting[] {
+  return [...nodesIn(node)].flatMap((each) =>
+    each.node.kind === "setting" ? secretsOf(each.node, each.path) : [],
+  );
+}
+
+function secretsOf(
+  { decoder, inside = [] }: Setting<unknown>,
+  path: readonly string[],
+): readonly SecretSetting[] {
   const several = [{ probe: PROBES.value }, [PROBES.value]].map((probe) => decoder.show(probe));
   if (several.some((shown) => entriesOf(shown).includes(HIDDEN))) {
     return [{ path: [...path, "*"], isUrl: false }];
@@ -42,11 +45,12 @@ export function secretSettings(node: Node, path: readonly string[] = []): readon
   if (decoder.show(PROBES.value) === HIDDEN) return [{ path, isUrl: false }];
   if (decoder.show(PROBES.url) === `https://probe.example/${HIDDEN}`)
     return [{ path, isUrl: true }];
-  return inside.flatMap(({ fields, isList }) => below(fields, isList ? [...path, "*"] : path));
-}
-
-function below(fields: Fields, path: readonly string[]): readonly SecretSetting[] {
-  return Object.entries(fields).flatMap(([key, field]) => secretSettings(field, [...path, key]));
+  return inside.flatMap(({ fields, isList }) =>
+    secretSettings(section("", fields)).map((inner) => ({
+      ...inner,
+      path: [...path, ...(isList ? ["*"] : []), ...inner.path],
+    })),
+  );
 }
 
 /** Returns the secrets in the settings of a node, in every form in which a server could repeat them. */

@@ -64,6 +64,26 @@ export type Fields = Readonly<Record<string, Node>>;
 /** The value of a node in the program. */
 export type ValueOf<N> = N extends NodeOf<infer Value> ? Value : never;
 
+/** The fields of a section, or of all variants. A field that several variants have occurs once. */
+export function fieldsOf(node: Section<unknown> | Variants<unknown>): Fields {
+  if (node.kind === "section") return node.fields;
+  return Object.assign({}, ...Object.values(node.sections).map(({ fields }) => fields));
+}
+
+/** All nodes at and below a node, outer ones first. In a path, `*` stands for each entry of a list. */
+export function* nodesIn(
+  node: Node,
+  path: readonly string[] = [],
+): Generator<{ readonly node: Node; readonly path: readonly string[] }> {
+  yield { node, path };
+  if (node.kind === "setting") return;
+  if (node.kind === "list") {
+    yield* nodesIn(node.item, [...path, "*"]);
+    return;
+  }
+  for (const [key, field] of Object.entries(fieldsOf(node))) yield* nodesIn(field, [...path, key]);
+}
+
 /** The values of a section's fields in the program; the unit is appended to the name. */
 export type Values<F> = {
   readonly [K in keyof F & string as F[K] extends Setting<unknown, infer U>

@@ -1,8 +1,7 @@
 /** Counts the dead letters of a stage and logs them, with at most ten lines per second. */
 
-import { callNames } from "../../domain/call-names.ts";
 import type { DeadLetter } from "../../domain/dead-letter-records.ts";
-import { DELIVERY_HEADER } from "../../domain/delivery.ts";
+import { callNames, DELIVERY_HEADER } from "../../domain/delivery.ts";
 import { isDestinationId } from "../../domain/ids.ts";
 import type { OutgoingRecord } from "../../domain/record.ts";
 import type { Metrics } from "./instruments.ts";

@@ -23,8 +23,8 @@
 
 import { destinationOf } from "../../base/telemetry/count-dead-letters.ts";
 import { LineLimit } from "../../base/telemetry/log-rate-limit.ts";
-import { callNames } from "../../domain/call-names.ts";
 import type { Became, DeadLetter, DeadLettered } from "../../domain/dead-letter-records.ts";
+import { callNames } from "../../domain/delivery.ts";
 import type { DestinationId } from "../../domain/ids.ts";
 import { forwarded, type IncomingRecord, type OutgoingRecord } from "../../domain/record.ts";
 import { delayMsOfTopic, type GroupNames, type TopicNames } from "../../domain/topics.ts";

@@ -3,8 +3,7 @@
 import { decodeValue, type RecordValue } from "../../domain/decode.ts";
 import { isIdField } from "../../domain/exact-ids.ts";
 import { isJsonObject } from "../../domain/json.ts";
-import { parseDeliveredCall } from "../../domain/parse-call.ts";
-import { parseDelete } from "../../domain/parse-delete.ts";
+import { parseDelete, parseDeliveredCall } from "../../domain/parse-call.ts";
 import type { Content } from "../destinations/port.ts";
 
 export type ParsedContent =

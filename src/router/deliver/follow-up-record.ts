@@ -13,10 +13,14 @@
  *   brokers reject even that               nothing
  */
 
-import { type CallNames, callNames } from "../../domain/call-names.ts";
 import { type DeadLetterReason, deadLetter as deadLetterRecord } from "../../domain/dead-letter.ts";
 import { short, tooLargeFor } from "../../domain/dead-letter-records.ts";
-import { deliveryHeaders, foreignHeaders } from "../../domain/delivery.ts";
+import {
+  type CallNames,
+  callNames,
+  deliveryHeaders,
+  foreignHeaders,
+} from "../../domain/delivery.ts";
 import {
   type IncomingRecord,
   type OutgoingRecord,

@@ -25,7 +25,7 @@ import type { Network } from "../../domain/addresses.ts";
 import type { DeliveredCall } from "../../domain/call.ts";
 import type { Delivery } from "../../domain/delivery.ts";
 import type { AttemptedDestination, Destination, Endpoint } from "../../domain/destination.ts";
-import type { DeleteNotification } from "../../domain/parse-delete.ts";
+import type { DeleteNotification } from "../../domain/parse-call.ts";
 
 export interface DestinationType<D extends Destination = Destination> {
   /** Decodes a destination of this type from its map in the file. */

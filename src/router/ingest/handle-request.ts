@@ -22,7 +22,7 @@ import { batchFrame, singleFrame } from "./read-call.ts";
 import { type CallsRead, countRejected, readCalls } from "./read-calls.ts";
 import type { Report } from "./report.ts";
 import { type Answer, type Code, failure, retryAfterS, SUCCESS } from "./responses.ts";
-import { placeOf, rudderSettings, segmentSettings } from "./sdk-settings.ts";
+import { rudderSettings, segmentSettings, serverAddress } from "./sdk-settings.ts";
 import type { AskedOfStage } from "./server.ts";
 import type { SlowBodies } from "./slow-bodies.ts";
 import { type IngestTracing, type RequestTrace, traceRequest } from "./trace.ts";
@@ -104,16 +104,16 @@ function settingsFor(intake: Intake, request: IncomingMessage, asked: AskedSetti
   const known = authenticate(null, given, intake.sources().keys);
   if (known.kind !== "source") return failure(known.kind);
   const forwarded = request.headers["x-forwarded-proto"];
-  const place = placeOf(host, intake.isSecure || forwarded === "https");
-  if (place === null)
+  const address = serverAddress(host, intake.isSecure || forwarded === "https");
+  if (address === null)
     return failure(
       "invalid-request",
       "the Host header must be a host name or an address, optionally with a port",
     );
   const json =
     asked.of === "segment"
-      ? segmentSettings(given, place)
-      : rudderSettings(given, known.source, place);
+      ? segmentSettings(given, address)
+      : rudderSettings(given, known.source, address);
   return { kind: "document", json };
 }
 

@@ -17,7 +17,7 @@ const LEVELS_MAX = 10;
 
 /** Returns the JSON of the call, without its type. */
 export function callOfPixel(query: URLSearchParams): Buffer {
-  const call = new Map<string, Node>([["channel", "web"]]);
+  const call = new Map<string, Member>([["channel", "web"]]);
   for (const [name, value] of query) {
     if (name === "writeKey") continue;
     put(call, name, name === "anonymousId" ? value.replace(/^"(.*)"$/, "$1") : value);
@@ -25,15 +25,15 @@ export function callOfPixel(query: URLSearchParams): Buffer {
   return Buffer.from(written(call));
 }
 
-type Node = string | Map<string, Node>;
+type Member = string | Map<string, Member>;
 
-function put(call: Map<string, Node>, name: string, value: string): void {
+function put(call: Map<string, Member>, name: string, value: string): void {
   const parts = name.split(".");
   const steps = parts.length > LEVELS_MAX ? [name] : parts;
   const last = steps.pop() ?? "";
   let at = call;
   for (const step of steps) {
-    const inner = at.get(step) ?? new Map<string, Node>();
+    const inner = at.get(step) ?? new Map<string, Member>();
     if (typeof inner === "string") return;
     at.set(step, inner);
     at = inner;
@@ -41,7 +41,7 @@ function put(call: Map<string, Node>, name: string, value: string): void {
   if (!at.has(last)) at.set(last, value);
 }
 
-function written(node: Node): string {
+function written(node: Member): string {
   if (typeof node === "string") return JSON.stringify(node);
   const members = [...node].map(([name, inner]) => `${JSON.stringify(name)}:${written(inner)}`);
   return `{${members.join(",")}}`;

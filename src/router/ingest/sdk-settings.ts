@@ -6,14 +6,14 @@
 import type { Source } from "../../domain/destination.ts";
 
 /** The address of this server, as the client sees it. */
-export interface Place {
+export interface ServerAddress {
   /** Host and port. */
   readonly host: string;
   readonly isSecure: boolean;
 }
 
 /** The settings for analytics.js 2 and Segment's mobile SDKs, in the format of Segment's CDN. */
-export function segmentSettings(writeKey: string, { host, isSecure }: Place): string {
+export function segmentSettings(writeKey: string, { host, isSecure }: ServerAddress): string {
   const apiHost = `${host}/v1`;
   const everything = { __default: { enabled: true, integrations: {} } };
   return JSON.stringify({
@@ -43,7 +43,11 @@ export function segmentSettings(writeKey: string, { host, isSecure }: Place): st
 }
 
 /** The settings for RudderStack's SDKs, in the format of RudderStack's control plane. */
-export function rudderSettings(writeKey: string, { id }: Source, { host, isSecure }: Place) {
+export function rudderSettings(
+  writeKey: string,
+  { id }: Source,
+  { host, isSecure }: ServerAddress,
+) {
   const url = `${isSecure ? "https" : "http"}://${host}`;
   const off = { enabled: false };
   return JSON.stringify({
@@ -68,6 +72,6 @@ export function rudderSettings(writeKey: string, { id }: Source, { host, isSecur
 const HOST = /^(?:[\w.-]{1,253}|\[[\da-fA-F:.]{2,45}\])(?::\d{1,5})?$/;
 
 /** @param host the host from the request. Returns null if a URL may not contain that host. */
-export function placeOf(host: string | undefined, isSecure: boolean): Place | null {
+export function serverAddress(host: string | undefined, isSecure: boolean): ServerAddress | null {
   return host !== undefined && HOST.test(host) ? { host, isSecure } : null;
 }

@@ -2,8 +2,7 @@ import { expect, test } from "vitest";
 
 import { callKey } from "../../../src/domain/call.ts";
 import { JSON_DEPTH_MAX } from "../../../src/domain/json.ts";
-import { parseCall } from "../../../src/domain/parse-call.ts";
-import { parseDelete } from "../../../src/domain/parse-delete.ts";
+import { parseCall, parseDelete } from "../../../src/domain/parse-call.ts";
 
 const track = { type: "track", userId: "u1", event: "Signed Up" };
 

@@ -6,7 +6,7 @@ import { jsonObjectIn } from "../../../domain/json.ts";
 import type { Shell } from "../../../operator/connect/shell.ts";
 import {
   type CallValue,
-  type CompiledFilter,
+  type CompiledExpression,
   compileFilter,
   filterProblem,
 } from "../../../router/rules/fql/compile.ts";
@@ -14,7 +14,7 @@ import { LINE_MAX_BYTES, linesOf, openInput } from "../input.ts";
 
 const SHOWN_CHARACTERS_MAX = 80;
 
-type Filter = Extract<CompiledFilter, { readonly kind: "filter" }>;
+type Filter = Extract<CompiledExpression, { readonly kind: "filter" }>;
 
 export function filterCommand(shell: Shell): Command {
   return new Command("filter")

@@ -15,12 +15,12 @@
 import { isEqual } from "../../../domain/json.ts";
 import { type FqlFunction, FUNCTIONS, SEMVER_OPERATORS } from "./functions.ts";
 import { compileGlob } from "./glob.ts";
-import { type Comparison, type Expression, type Problem, parse } from "./parse.ts";
+import { type Comparison, type Expression, parse, type SyntaxProblem } from "./parse.ts";
 import { type CallValue, digitsAt, type Evaluate, valueAt } from "./values.ts";
 
 export type { CallValue } from "./values.ts";
 
-export type CompiledFilter =
+export type CompiledExpression =
   | {
       readonly kind: "filter";
       readonly matches: (call: CallValue) => boolean;
@@ -31,7 +31,7 @@ export type CompiledFilter =
     }
   | InvalidFilter;
 
-export interface InvalidFilter extends Omit<Problem, "at"> {
+export interface InvalidFilter extends Omit<SyntaxProblem, "at"> {
   readonly kind: "invalid";
   /** The column in the text, in characters, counted from 1. */
   readonly column: number;
@@ -45,7 +45,7 @@ export interface FilterTerm {
   readonly paths: readonly { readonly text: string; readonly value: Evaluate }[];
 }
 
-export function compileFilter(text: string): CompiledFilter {
+export function compileFilter(text: string): CompiledExpression {
   const expression = parse(text);
   if (expression.kind === "problem") return invalid(text, expression.problem);
   const result = resultThatIsNoBoolean(expression);
@@ -68,7 +68,7 @@ export function filterProblem({ column, found, expected, hint }: InvalidFilter):
   return `column ${column}: found ${found}, expected ${expected}${more}`;
 }
 
-export function invalid(text: string, { at, ...problem }: Problem): InvalidFilter {
+export function invalid(text: string, { at, ...problem }: SyntaxProblem): InvalidFilter {
   return { kind: "invalid", column: columnOf(text, at), ...problem };
 }
 

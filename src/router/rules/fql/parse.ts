@@ -40,7 +40,7 @@ export type Expression = { readonly start: number; readonly end: number } & (
     }
 );
 
-export interface Problem {
+export interface SyntaxProblem {
   /** Index in the text. */
   readonly at: number;
   readonly found: string;
@@ -50,15 +50,17 @@ export interface Problem {
 
 /** Thrown to end parsing at the first problem. It is caught in this file and returned as a value. */
 class Stop extends Error {
-  readonly problem: Problem;
+  readonly problem: SyntaxProblem;
 
-  constructor(problem: Problem) {
+  constructor(problem: SyntaxProblem) {
     super(problem.expected);
     this.problem = problem;
   }
 }
 
-export function parse(text: string): Expression | { readonly kind: "problem"; problem: Problem } {
+export function parse(
+  text: string,
+): Expression | { readonly kind: "problem"; problem: SyntaxProblem } {
   if (text.length > TEXT_BYTES_MAX || Buffer.byteLength(text) > TEXT_BYTES_MAX) {
     const found = `${Buffer.byteLength(text)} bytes`;
     const expected = `at most ${TEXT_BYTES_MAX} bytes`;
@@ -273,7 +275,7 @@ class Reader {
 
   #problem(
     { start, end }: Pick<Token, "start" | "end">,
-    wanted: Pick<Problem, "expected" | "hint">,
+    wanted: Pick<SyntaxProblem, "expected" | "hint">,
   ): Stop {
     const { expected, hint } = wanted;
     return new Stop({ at: start, found: shown(this.#text.slice(start, end)), expected, hint });
