@@ -119,6 +119,15 @@ test("a response to another request ends the connection", async () => {
   });
 });
 
+test("a request that is cut off counts as an outage", async () => {
+  const broker = await brokerThat(({ socket }) => void socket.resetAndDestroy());
+  await expect(broker.send(metadata(null, false))).rejects.toMatchObject({
+    name: "ConnectionClosedError",
+    message: "Closed connection: read ECONNRESET",
+    retriable: true,
+  });
+});
+
 test("a request without a response in its time ends the connection, and the next one opens another", async () => {
   let isSilent = true;
   const broker = await brokerThat(({ respond }) => {

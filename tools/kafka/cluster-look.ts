@@ -203,7 +203,7 @@ async function electLeaders(
     of.readNullableString(false);
     return errorCode;
   };
-  const request = encodedRequest(ELECT_LEADERS, topic, encode, (_id, _key, _version, reader) => ({
+  const request = encodedRequest(ELECT_LEADERS, topic, encode, (reader) => ({
     throttleTimeMs: reader.readInt32(),
     code: reader.readInt16(),
     codes: reader.readArray(

@@ -7,11 +7,13 @@
 import { Reader } from "@platformatic/kafka";
 
 export class BoundedReader extends Reader {
-  /** Starts where another reader is. */
-  static at({ buffer, position }: Reader): BoundedReader {
-    const reader = new BoundedReader(buffer);
-    reader.position = position;
-    return reader;
+  static of(bytes: Buffer): BoundedReader {
+    return new BoundedReader(Reader.from(bytes).buffer);
+  }
+
+  /** The bytes that have not been read. */
+  get rest(): Buffer {
+    return this.buffer.slice(this.position);
   }
 
   override skip(bytes: number): this {

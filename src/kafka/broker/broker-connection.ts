@@ -40,7 +40,6 @@ export class BrokerConnection implements Broker {
   readonly #create: () => OpenConnection;
   readonly #isGathered: boolean;
   readonly #elsewhere: BrokerConnectionOptions["elsewhere"];
-  #isCorked = false;
   /** `true` if no connection is opened any more, and this one is closed after its last request. */
   #isLeft = false;
   /** The latest connection, which may still be opening. */
@@ -101,7 +100,7 @@ export class BrokerConnection implements Broker {
     const isRepeatable = request.isRepeatable === true && this.#elsewhere !== undefined;
     try {
       const connection = await this.#opened();
-      if (this.#isGathered) this.#cork(connection);
+      if (this.#isGathered) connection.cork();
       return await (isRepeatable
         ? this.#sendOnceOrTwice(connection, request)
         : connection.send(request));
@@ -136,15 +135,6 @@ export class BrokerConnection implements Broker {
     const stuck = [...this.#waiting];
     this.#waiting.clear();
     for (const again of stuck) again();
-  }
-
-  #cork(connection: OpenConnection): void {
-    if (this.#isCorked) return;
-    this.#isCorked = true;
-    connection.cork();
-    setImmediate(() => {
-      this.#isCorked = false;
-    });
   }
 
   closeIfUnused(forMs: number): void {

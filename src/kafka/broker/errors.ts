@@ -72,3 +72,20 @@ export function createErrorFromCode(code: number): KafkaError {
     return new KafkaError("UNKNOWN_ERROR_CODE", code, `Kafka's error code ${code}`, false);
   return new KafkaError(known.id, code, known.message, known.canRetry);
 }
+
+/** Errors that say by themselves why a connection could not be opened. */
+const OWN: ReadonlySet<string> = new Set([
+  "AuthenticationError",
+  "ConnectionClosedError",
+  "ConnectionError",
+  "KafkaError",
+  "NoCommonVersionError",
+  "TokenError",
+]);
+
+/** Why a connection could not be opened. If each address of a name failed, the first one's failure. */
+export function connectionFailure(error: unknown): Error {
+  if (error instanceof Error && OWN.has(error.name)) return error;
+  const [cause] = error instanceof AggregateError ? error.errors : [error];
+  return new ConnectionError((cause as Error).message, { cause });
+}

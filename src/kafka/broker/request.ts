@@ -3,11 +3,8 @@
  * our own encoders are in `wire/`.
  */
 
-import { type Connection, type Reader, type ResponseParser, Writer } from "@platformatic/kafka";
-
+import type { BoundedReader } from "./bounded-reader.ts";
 import type { RequestKind } from "./request-version.ts";
-
-export type Respond<Result> = (error: Error | null, result?: Result) => void;
 
 export interface Throttling {
   /** How long the broker will not read from the connection, in milliseconds (KIP-219). */
@@ -22,12 +19,11 @@ export interface Request<Result> {
   readonly isRepeatable?: boolean;
   /** The time until the connection is closed if there is no response; by default 30 seconds. */
   readonly limitMs?: number;
-  /** Sends the request in this version. Calls `respond` once. */
-  readonly send: (
-    connection: Connection,
-    version: number,
-    respond: Respond<Result & Throttling>,
-  ) => void;
+  /** `true` if this version is in Kafka's flexible encoding, in which tagged fields end the headers. */
+  readonly isFlexible: (version: number) => boolean;
+  readonly encode: (version: number) => Buffer;
+  /** Reads the response after its header. */
+  readonly read: (reader: BoundedReader, version: number) => Result;
 }
 
 /** A request in our own encoding. All its versions have the same bytes, and none is flexible. */
@@ -35,19 +31,7 @@ export function encodedRequest<Fields, Result>(
   kind: RequestKind,
   fields: Fields,
   encode: (fields: Fields) => Buffer,
-  parse: ResponseParser<Result & Throttling>,
+  read: (reader: BoundedReader, version: number) => Result & Throttling,
 ): Request<Result> {
-  const payload = () => Writer.create().append(encode(fields));
-  return {
-    kind,
-    args: [fields],
-    send: (connection, version, respond) => {
-      connection.send(kind.apiKey, version, payload, parse, false, false, respond);
-    },
-  };
-}
-
-/** The bytes of a response after its header. */
-export function bytesOf({ buffer, position }: Reader): Buffer {
-  return buffer.subarray(position).buffer;
+  return { kind, args: [fields], isFlexible: () => false, encode: () => encode(fields), read };
 }

@@ -28,15 +28,20 @@ import * as kafka from "@platformatic/kafka";
 import { encodeProduce, type ProduceRequest } from "../wire/encode-produce.ts";
 import { encodeFetch, type FetchWithSession } from "../wire/fetch-request.ts";
 import { type FetchResponse, readFetchResponse } from "../wire/fetch-response.ts";
-import { BoundedReader } from "./bounded-reader.ts";
+import type { BoundedReader } from "./bounded-reader.ts";
 import { encodedRequest, type Request } from "./request.ts";
 import type { RequestKind } from "./request-version.ts";
 
 /** @platformatic/kafka's functions for one version of a request. */
-interface VersionedCodec {
-  readonly api: { readonly key: number };
+interface VersionedCodec<Response = never> {
+  readonly api: { readonly key: number; readonly version: number };
   readonly createRequest: (...args: readonly unknown[]) => kafka.Writer;
-  readonly parseResponse: kafka.ResponseParser<never>;
+  readonly parseResponse: (
+    correlationId: number,
+    apiKey: number,
+    version: number,
+    reader: kafka.Reader,
+  ) => Response;
 }
 
 interface Api {
@@ -72,21 +77,33 @@ function sent<Newest>(each: Api, options: Partial<Request<unknown>> = {}) {
     kind: each.kind,
     args,
     ...options,
-    send: (connection, version, respond) => {
-      const codec = each.byVersion.get(version);
-      if (codec === undefined) throw new Error(`${each.kind.apiName} has no version ${version}`);
-      const isFlexible = version >= each.flexible;
-      const parse: kafka.ResponseParser<never> = (id, key, _version, reader) => {
-        const bounded = BoundedReader.at(reader);
-        // @platformatic/kafka would expect that the header of a response has no tagged field.
-        if (isFlexible) bounded.readTaggedFields();
-        return codec.parseResponse(id, key, version, bounded);
-      };
-      const payload = () => codec.createRequest(...args);
-      connection.send(each.kind.apiKey, version, payload, parse, isFlexible, false, respond);
-    },
+    isFlexible: (version) => version >= each.flexible,
+    encode: (version) => codecOf(each, version).createRequest(...args).buffer,
+    read: (reader, version) => readResponse(codecOf(each, version), reader),
   });
   return make as Sent<Newest>;
+}
+
+function codecOf({ kind, byVersion }: Api, version: number): VersionedCodec {
+  const codec = byVersion.get(version);
+  if (codec === undefined) throw new Error(`${kind.apiName} has no version ${version}`);
+  return codec;
+}
+
+/**
+ * Reads a response. @platformatic/kafka throws its contents if they have any error code that it knows; here, the callers
+ * decide about these.
+ */
+export function readResponse<Response>(
+  { api, parseResponse }: Pick<VersionedCodec<Response>, "api" | "parseResponse">,
+  reader: BoundedReader,
+): Response {
+  try {
+    return parseResponse(0, api.key, api.version, reader);
+  } catch (error) {
+    if (error instanceof kafka.ResponseError) return error["response"] as Response;
+    throw error;
+  }
 }
 
 export type ProduceResponse = kafka.produceV7.ProduceResponse;
@@ -124,14 +141,11 @@ export const GROUP_KEY = 0;
 export const NO_EPOCH = -1;
 
 export const produce = (fields: ProduceRequest): Request<ProduceResponse> =>
-  encodedRequest(PRODUCE.kind, fields, encodeProduce, (id, key, version, reader) => {
-    const { parseResponse = kafka.produceV7.parseResponse } = PRODUCE.byVersion.get(version) ?? {};
-    return parseResponse(id, key, version, BoundedReader.at(reader));
-  });
-export const fetch = (fields: FetchWithSession): Request<FetchResponse> =>
-  encodedRequest(FETCH, fields, encodeFetch, (_id, _key, _version, reader) =>
-    readFetchResponse(BoundedReader.at(reader)),
+  encodedRequest(PRODUCE.kind, fields, encodeProduce, (reader, version) =>
+    readResponse(codecOf(PRODUCE, version), reader),
   );
+export const fetch = (fields: FetchWithSession): Request<FetchResponse> =>
+  encodedRequest(FETCH, fields, encodeFetch, readFetchResponse);
 export const listOffsets = sent<typeof kafka.listOffsetsV7.api>(LIST_OFFSETS);
 export const metadata = sent<typeof kafka.metadataV12.api>(METADATA);
 export const topicIds = sent<typeof kafka.metadataV12.api>(TOPIC_IDS);
@@ -146,7 +160,8 @@ export const leaveGroup = sent<typeof kafka.leaveGroupV5.api>(LEAVE_GROUP);
 /** Repeatable, because a broker that throttles reads requests late. */
 export const heartbeat = sent<typeof kafka.heartbeatV4.api>(HEARTBEAT, { isRepeatable: true });
 export const apiVersions = sent<typeof kafka.apiVersionsV2.api>(API_VERSIONS);
-/** Connections send this one themselves. */
+/** Connections send these themselves. */
+export const saslHandshake = sent<typeof kafka.saslHandshakeV1.api>(SASL_HANDSHAKE);
 export const saslAuthenticate = sent<typeof kafka.saslAuthenticateV2.api>(SASL_AUTHENTICATE);
 export const createTopics = sent<typeof kafka.createTopicsV7.api>(CREATE_TOPICS);
 export const deleteTopics = sent<typeof kafka.deleteTopicsV6.api>(DELETE_TOPICS);

@@ -1,20 +1,37 @@
 /**
- * Authenticates connections with the credentials that are current at the time, and reports how long the broker accepts
- * them. @platformatic/kafka does the exchange of each mechanism; it does not get the lifetime of the session, because its
- * own timer would authenticate again while other requests are sent (`open-connection.ts`).
+ * Authenticates a connection with the credentials that are current at the time. @platformatic/kafka does the exchange of
+ * SCRAM.
+ *
+ *   the authentication ends with                    the error here
+ *   a SASL mechanism that the broker lacks, no      Kafka's error for that code
+ *   authentication on this port
+ *   any other error code, such as                   AuthenticationError, with the broker's message
+ *   SASL_AUTHENTICATION_FAILED
+ *   a wrong proof of the broker (SCRAM)             AuthenticationError
+ *   a token that the broker rejects                 TokenError, which is temporary
+ *   no token from its source                        the source's error
+ *   a lost connection                               ConnectionError
+ *
+ * A broker that stops or starts cuts off authentications. These count as lost connections and are repeated, whereas
+ * rejected credentials end a startup or a stage: they stay rejected until an operator changes them.
  */
 
 import {
   type Connection,
-  type SASLOptions,
+  AuthenticationError as PackageError,
   type saslAuthenticateV2,
-  saslOAuthBearer,
-  saslPlain,
   saslScramSha,
 } from "@platformatic/kafka";
 
 import { TokenError } from "../../base/runtime/oauth-token.ts";
-import { saslAuthenticate } from "./requests.ts";
+import {
+  AuthenticationError,
+  ConnectionClosedError,
+  ConnectionError,
+  createErrorFromCode,
+} from "./errors.ts";
+import type { Request } from "./request.ts";
+import { saslAuthenticate, saslHandshake } from "./requests.ts";
 
 /** Each function is called for each authentication. */
 export type Credentials =
@@ -25,43 +42,89 @@ export type Credentials =
       readonly password: () => string;
     };
 
-type Done = (error: Error | null, response?: saslAuthenticateV2.SaslAuthenticateResponse) => void;
-type Send = (to: Connection, bytes: Buffer, respond: Done) => void;
+type Response = saslAuthenticateV2.SaslAuthenticateResponse;
+type Send = (bytes: Buffer) => Promise<Response>;
+type Done = (error: Error | null, response?: Response) => void;
 
-/** @param onSession called after each authentication, with the lifetime in milliseconds; 0 if unlimited. */
-export function saslOptions(
+/** Errors of the handshake that name a setting better than the text of any broker. */
+const AS_THEY_ARE: ReadonlySet<string> = new Set([
+  "UNSUPPORTED_SASL_MECHANISM",
+  "ILLEGAL_SASL_STATE",
+]);
+
+/**
+ * Returns the lifetime of the session in milliseconds; 0 if it is unlimited.
+ * @param exchange sends a request and returns its response.
+ */
+export async function authenticate(
   credentials: Credentials,
-  onSession: (lifetimeMs: number) => void,
-): SASLOptions {
-  return {
-    mechanism: credentials.mechanism.toUpperCase() as SASLOptions["mechanism"],
-    authenticate: (_mechanism, connection, chosen, _username, _password, _token, callback) => {
-      // As all requests here, this one reads its response within its bounds.
-      const send: Send = (to, bytes, respond) =>
-        saslAuthenticate(bytes).send(to, chosen.version, respond);
-      const api = Object.assign(send, chosen);
-      const done: Done = (error, response) => {
-        if (response === undefined) return callback(error);
-        if (credentials.mechanism === "oauthbearer" && response.authBytes.length > 0) {
-          // A broker responds to a token that it rejects with a reason, and expects another request before it fails. The
-          // token may just have expired, so another one is tried.
-          return callback(new TokenError(`The broker rejected the token: ${response.authBytes}`));
-        }
-        onSession(Number(response.sessionLifetimeMs));
-        callback(error, { ...response, sessionLifetimeMs: 0n });
-      };
-      if (credentials.mechanism === "oauthbearer") {
-        saslOAuthBearer.authenticate(api, connection, credentials.token, {}, done);
-        return;
-      }
-      const { mechanism, username, password } = credentials;
-      if (mechanism === "plain") {
-        saslPlain.authenticate(api, connection, username, password, done);
-        return;
-      }
-      const algorithm = mechanism === "scram-sha-256" ? "SHA-256" : "SHA-512";
-      const { authenticate, defaultCrypto } = saslScramSha;
-      authenticate(api, connection, algorithm, username, password, defaultCrypto, done);
-    },
+  exchange: <Result>(request: Request<Result>) => Promise<Result>,
+): Promise<number> {
+  const { mechanism } = credentials;
+  const send: Send = async (bytes) => {
+    const response = await exchange(saslAuthenticate(bytes));
+    const { errorCode, errorMessage } = response;
+    if (errorCode !== 0) throw rejection(mechanism, errorCode, errorMessage ?? null);
+    return response;
   };
+  try {
+    const { errorCode } = await exchange(saslHandshake(mechanism.toUpperCase()));
+    if (errorCode !== 0) throw rejection(mechanism, errorCode, null);
+    const { authBytes, sessionLifetimeMs } = await exchangeWith(credentials, send);
+    // A broker responds to a token that it rejects with a reason, and expects another request before it fails. The token may
+    // just have expired, so another one is tried.
+    if (mechanism === "oauthbearer" && authBytes.length > 0)
+      throw new TokenError(`The broker rejected the token: ${authBytes}`);
+    return Number(sessionLifetimeMs);
+  } catch (error) {
+    const cause = withoutPackage(error);
+    if (cause instanceof PackageError) throw failure(mechanism, cause.message, null, error);
+    if (cause instanceof ConnectionClosedError) throw new ConnectionError(cause.message, { cause });
+    throw cause;
+  }
+}
+
+async function exchangeWith(credentials: Credentials, send: Send): Promise<Response> {
+  const { mechanism } = credentials;
+  if (mechanism === "oauthbearer")
+    return await send(Buffer.from(`n,,\x01auth=Bearer ${await credentials.token()}\x01\x01`));
+  const [username, password] = [credentials.username(), credentials.password()];
+  if (mechanism === "plain") return await send(Buffer.from(`\0${username}\0${password}`));
+  const { promise, resolve, reject } = Promise.withResolvers<Response>();
+  const done: Done = (error, response) => (response ? resolve(response) : reject(error));
+  // The package throws in `respond` if it cannot read the broker's part of the exchange.
+  const request = (_: unknown, bytes: Buffer, respond: Done) =>
+    void send(bytes)
+      .then((response) => respond(null, response), respond)
+      .catch(reject);
+  const algorithm = mechanism === "scram-sha-256" ? "SHA-256" : "SHA-512";
+  saslScramSha.authenticate(
+    // Only called, and given the connection, which it does not need.
+    request as saslAuthenticateV2.SASLAuthenticationAPI,
+    null as unknown as Connection,
+    algorithm,
+    username,
+    password,
+    saslScramSha.defaultCrypto,
+    done,
+  );
+  return await promise;
+}
+
+function rejection(mechanism: string, errorCode: number, message: string | null): Error {
+  const error = createErrorFromCode(errorCode);
+  if (AS_THEY_ARE.has(error.type)) return error;
+  return failure(mechanism, message ?? error.message, error.type, error);
+}
+
+function failure(mechanism: string, text: string, type: string | null, cause: unknown): Error {
+  const message = `SASL ${mechanism.toUpperCase()} authentication failed: ${text}`;
+  return new AuthenticationError(message, type, cause);
+}
+
+/** The error without those that @platformatic/kafka puts around it. */
+function withoutPackage(error: unknown): unknown {
+  let at = error;
+  while (at instanceof PackageError && at.cause !== undefined) at = at.cause;
+  return at;
 }

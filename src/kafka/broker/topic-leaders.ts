@@ -3,11 +3,11 @@
  * topics every few seconds, and most responses are equal to the previous one, so their bytes are compared first.
  */
 
-import { metadataV6, Reader, ResponseError } from "@platformatic/kafka";
+import { metadataV6 } from "@platformatic/kafka";
 
 import { BoundedReader } from "./bounded-reader.ts";
-import { bytesOf, encodedRequest, type Request } from "./request.ts";
-import { LEADERS } from "./requests.ts";
+import { encodedRequest, type Request } from "./request.ts";
+import { LEADERS, readResponse } from "./requests.ts";
 
 const THROTTLE_BYTES = 4;
 const CONTROLLER_BYTES = 4;
@@ -18,9 +18,7 @@ export function leadersRequest(topics: readonly string[]): Request<LeadersRespon
     LEADERS,
     topics,
     (names) => metadataV6.createRequest([...names], false).buffer,
-    (_id, _key, _version, reader) => {
-      return { throttleTimeMs: reader.peekInt32(), payload: bytesOf(reader) };
-    },
+    (reader) => ({ throttleTimeMs: reader.peekInt32(), payload: reader.rest }),
   );
 }
 
@@ -66,7 +64,7 @@ export interface TopicLeaders {
 
 /** @param payload the response after its correlation ID. */
 export function readLeaders(payload: Buffer): Leaders {
-  const { brokers, topics } = parsed(payload);
+  const { brokers, topics } = readResponse(metadataV6, BoundedReader.of(payload));
   return {
     brokers: new Map(brokers.map(({ nodeId, host, port }) => [nodeId, { host, port }])),
     topics: new Map(
@@ -78,22 +76,6 @@ export function readLeaders(payload: Buffer): Leaders {
       }),
     ),
   };
-}
-
-function parsed(payload: Buffer): metadataV6.MetadataResponse {
-  const { apiKey } = LEADERS;
-  try {
-    return metadataV6.parseResponse(
-      0,
-      apiKey,
-      Math.max(...LEADERS.versions),
-      BoundedReader.at(Reader.from(payload)),
-    );
-  } catch (error) {
-    // The errors of topics are in the table.
-    if (!(error instanceof ResponseError)) throw error;
-    return (error as ResponseError & { readonly response: metadataV6.MetadataResponse }).response;
-  }
 }
 
 /** More than any topic has. */

@@ -8,7 +8,6 @@ const END = [0, 0, 0, 0, 0, 0, 0x10, 0];
  * @param others the records of the second topic's first partition
  * @param errorCode the error code of the last partition
  */
-import { Reader } from "@platformatic/kafka";
 
 import { BoundedReader } from "../../../src/kafka/broker/bounded-reader.ts";
 export function fetchResponse(
@@ -47,4 +46,4 @@ export function fetchResponse(
   ]);
 }
 
-export const readerOf = (payload: Buffer): BoundedReader => BoundedReader.at(Reader.from(payload));
+export const readerOf = (payload: Buffer): BoundedReader => BoundedReader.of(payload);

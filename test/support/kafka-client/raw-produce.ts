@@ -24,7 +24,7 @@ export async function rawProduce(
     const broker = await brokers.leader(found?.leaderId ?? -1);
     const encode = () => request(topic, partition, batch);
     const { responses } = await broker.send(
-      encodedRequest(PRODUCE, null, encode, produceV7.parseResponse),
+      encodedRequest(PRODUCE, null, encode, (reader) => produceV7.parseResponse(0, 0, 7, reader)),
     );
     const errorCode = responses[0]?.partitionResponses[0]?.errorCode;
     if (errorCode !== 0) throw new Error(`the broker refuses the batch: ${errorCode}`);

@@ -38,7 +38,7 @@ const TABLE: readonly Row[] = [
   // Clients of what is outside.
   ["kafka", `${FOUNDATIONS} kafka/*`, ""],
   ["kafka/wire", "domain", "@node-rs/crc32 lz4-napi snappy"],
-  ["kafka/broker", "domain base/runtime kafka/wire", "@platformatic/kafka"],
+  ["kafka/broker", "domain base/runtime kafka/wire", "node @platformatic/kafka"],
   ["kafka/cluster", `${FOUNDATIONS} kafka kafka/wire kafka/broker`, "node"],
   ["kafka/fetch", `${FOUNDATIONS} kafka kafka/wire kafka/broker kafka/cluster`, ""],
   [
