@@ -200,7 +200,9 @@ test("a sync is approved as it was shown; dead letters are those of the filters"
   countTwelve();
   const awaitingApproval = { syncId: "s-2", since: SINCE, removals: 9_000, command: "" };
   const vip = { id: "vip", name: "VIP", key: "vip", members: 12_000, openSyncId: null };
-  site.data.audiences = [{ ...vip, last: null, awaitingApproval, syncs: [], history: null }];
+  site.data.results.audiences = [
+    { ...vip, last: null, awaitingApproval, syncs: [], history: null },
+  ];
   await using opened = await open(at("/audiences"));
   const { page } = opened;
   await page.getByText("If this is correct, press Approve…").waitFor();
@@ -290,7 +292,7 @@ test("a call is sent again from its page and from its dead letter, after a count
   if (browser === null) return skip(NO_CHROMIUM);
   countTwelve();
   const step = { at: SINCE, destination: null, kind: "received", text: "received" } as const;
-  site.data.call = {
+  site.data.results.call = {
     ...{ place: { partition: 2, offset: 7 }, gaps: [], decisions: [], requests: [] },
     steps: [{ ...step, tone: "quiet" }],
     finalStates: [
@@ -314,7 +316,7 @@ test("a call is sent again from its page and from its dead letter, after a count
   await page.getByRole("list", { name: "Actions" }).getByText("12 are done.").waitFor();
   await again("Send again… to ads");
   const letter = { messageId: "m-1", reason: "expired", destination: "ads", stage: "deliver" };
-  site.data.deadLetters = {
+  site.data.results["dead-letters"] = {
     ...{ counts: [], total: 1, replayed: 0, isCut: false },
     samples: [{ ...letter, at: SINCE, error: "", from: "x/0/1", payload: null, replayedAt: null }],
   };

@@ -80,14 +80,14 @@ function showEverything(): void {
       ],
     },
   );
-  site.data.deadLetters = {
+  site.data.results["dead-letters"] = {
     counts: [{ destination: "flaky-hook", reason: "expired", count: 3, replayed: 1 }],
     total: 3,
     replayed: 1,
     samples: [EXPIRED, { ...EXPIRED, from: "switchyard.delays.10s/0/6", replayedAt: SINCE }],
     isCut: false,
   };
-  site.data.call = {
+  site.data.results.call = {
     steps: [
       { at: SINCE, destination: null, kind: "received", text: "received: track", tone: "quiet" },
       {
@@ -127,11 +127,11 @@ function showEverything(): void {
   };
   const found = { at: SINCE, messageId: "m-1", type: "track", event: "Order Completed" };
   const calls = [{ ...found, source: "web" }];
-  site.data.latestCalls = { calls, scanned: 12_345, since: SINCE, isCut: false };
+  site.data.results.calls = { calls, scanned: 12_345, since: SINCE, isCut: false };
   const attempt = { at: SINCE, messageId: "m-1", attempt: 3, decision: "retry", retryAt: SINCE };
   const attempts = [{ ...attempt, text: "flaky-hook[1] 503 in 21 ms", tone: "warn" }] as const;
-  site.data.attempts = { isOn: true, attempts, since: SINCE, isCut: false };
-  site.data.audiences = [
+  site.data.results.attempts = { isOn: true, attempts, since: SINCE, isCut: false };
+  site.data.results.audiences = [
     {
       ...{ id: "vip", name: "VIP", key: "vip", members: 12_000, openSyncId: null },
       last: { syncId: "s-1", endedAt: SINCE },
@@ -357,7 +357,7 @@ test("names, sentences and values that want to be scripts are only read", async 
     configured: { [HOSTILE]: { name: HOSTILE } },
   });
   const deadLetter = { ...EXPIRED, reason: HOSTILE, error: HOSTILE, destination: HOSTILE };
-  site.data.deadLetters = {
+  site.data.results["dead-letters"] = {
     counts: [{ destination: HOSTILE, reason: HOSTILE, count: 1, replayed: 0 }],
     total: 1,
     replayed: 0,
@@ -370,7 +370,7 @@ test("names, sentences and values that want to be scripts are only read", async 
   const awaitingApproval = { syncId: HOSTILE, since: SINCE, removals: 1, command: HOSTILE };
   const last = { syncId: HOSTILE, endedAt: SINCE };
   const syncs = [{ ...last, members: 1 }];
-  site.data.audiences = [{ ...audience, last, awaitingApproval, syncs, history: null }];
+  site.data.results.audiences = [{ ...audience, last, awaitingApproval, syncs, history: null }];
   const step = {
     at: SINCE,
     destination: HOSTILE,
@@ -383,16 +383,16 @@ test("names, sentences and values that want to be scripts are only read", async 
     ...{ headers: [[HOSTILE, HOSTILE] as const], body: HOSTILE, bodyBytes: 1 },
   };
   const call = { at: SINCE, messageId: HOSTILE, type: HOSTILE, event: HOSTILE, source: HOSTILE };
-  site.data.latestCalls = { calls: [call], scanned: 1, since: SINCE, isCut: true };
+  site.data.results.calls = { calls: [call], scanned: 1, since: SINCE, isCut: true };
   const attempt = { at: SINCE, messageId: HOSTILE, attempt: 1, decision: HOSTILE, text: HOSTILE };
-  site.data.attempts = {
+  site.data.results.attempts = {
     ...{ isOn: true, since: SINCE, isCut: true },
     attempts: [{ ...attempt, retryAt: SINCE, tone: "bad" }],
   };
   const decisions = [{ destination: HOSTILE, gets: false, reason: HOSTILE, text: HOSTILE }];
   const found = { steps: [step], finalStates: [step], gaps: [HOSTILE] };
-  site.data.call = { place: null, ...found, decisions, requests: [request] };
-  site.data.yaml = HOSTILE;
+  site.data.results.call = { place: null, ...found, decisions, requests: [request] };
+  site.data.results.configuration = { yaml: HOSTILE, hash: "0123456789ab" };
   const paths = [
     ...["/", "/destinations", `/destinations/${encodeURIComponent(HOSTILE)}`, "/dead-letters"],
     ...["/audiences", "/configuration", `/calls/${encodeURIComponent(HOSTILE)}`],
@@ -438,12 +438,12 @@ test("the latest calls appear while the list is open", async ({ skip }) => {
   if (browser === null) return skip(NO_CHROMIUM);
   showEverything();
   const call = { at: SINCE, messageId: "m-1", type: "track", event: null, source: "web" };
-  site.data.latestCalls = { calls: [call], scanned: 1, since: SINCE, isCut: false };
+  site.data.results.calls = { calls: [call], scanned: 1, since: SINCE, isCut: false };
   await using opened = await open("/calls");
   const { page } = opened;
   await page.getByRole("link", { name: "m-1" }).waitFor();
-  site.data.latestCalls = {
-    ...site.data.latestCalls,
+  site.data.results.calls = {
+    ...site.data.results.calls,
     calls: [{ ...call, messageId: "m-2" }, call],
   };
   await page.getByRole("link", { name: "m-2" }).waitFor();
@@ -492,7 +492,7 @@ test("a destination whose attempts are not written down says so", async ({ skip 
   showEverything();
   await using opened = await open("/destinations/flaky-hook");
   await opened.page.getByText("flaky-hook[1] 503 in 21 ms").waitFor();
-  site.data.attempts = { isOn: false, attempts: [], since: null, isCut: false };
+  site.data.results.attempts = { isOn: false, attempts: [], since: null, isCut: false };
   await opened.page.getByRole("button", { name: "Refresh" }).click();
   await opened.page.getByText("Attempts are not recorded").waitFor();
 });

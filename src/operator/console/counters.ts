@@ -1,5 +1,5 @@
 /**
- * Holds the counts of a process since its start. They are stored in arrays of numbers, because each poll can read the
+ * Holds the counts of a process since its start, which it reports as metrics. They are stored in arrays of numbers, because each poll can read the
  * counts of a thousand destinations.
  *
  *   a process                                        its increase
@@ -9,7 +9,9 @@
  *   was not polled before, and started earlier       none, because it is unknown when it counted
  */
 
-import { SKIP_REASONS } from "../../base/words/reasons.ts";
+import { METRICS } from "../../base/telemetry/metrics.ts";
+import { isSkipReason, SKIP_REASONS } from "../../base/words/reasons.ts";
+import type { MetricValues } from "../../domain/process-status.ts";
 import { RESPONSE_CLASSES } from "./view.ts";
 
 /** Upper bounds of the buckets for the duration of attempts, in seconds, as in `METRICS.attemptDuration`. */
@@ -40,6 +42,52 @@ export interface Counters {
 
 /** The counters of each process, by its address. */
 export type AllCounters = ReadonlyMap<string, Counters>;
+
+/** Turns the metrics of a process into the numbers that the console's history stores. */
+export function digest(metrics: MetricValues): Omit<Counters, "startedAtMs"> {
+  const flow = new Float64Array(FLOW_WIDTH);
+  const counts = new Array<boolean>(FLOW_WIDTH).fill(false);
+  const destinations = new Map<string, Float64Array>();
+  const add = (id: string, place: number, value: number) => {
+    const row = destinations.get(id) ?? new Float64Array(DESTINATION_WIDTH);
+    destinations.set(id, row);
+    row[place] = (row[place] ?? 0) + value;
+  };
+  const count = (place: number, value: number) => {
+    flow[place] = (flow[place] ?? 0) + value;
+    counts[place] = true;
+  };
+  const valuesOf = ({ name }: { readonly name: string }) => metrics[name] ?? [];
+  for (const { labels, value } of valuesOf(METRICS.attempts)) {
+    count(labels.outcome === "accepted" ? FLOW_AT.accepted : FLOW_AT.failed, value);
+  }
+  for (const { labels, value } of valuesOf(METRICS.requests)) {
+    add(labels.destination ?? "", AT.responses + responseAt(labels.outcome ?? ""), value);
+  }
+  for (const { value } of valuesOf(METRICS.callsRouted)) count(FLOW_AT.routed, value);
+  for (const { labels, value } of valuesOf(METRICS.callsSkipped)) {
+    const { destination = "", reason = "" } = labels;
+    if (isSkipReason(reason)) add(destination, AT.skipped + SKIP_REASONS.indexOf(reason), value);
+  }
+  for (const { labels, value } of valuesOf(METRICS.recordsIn)) {
+    if (labels.stage === "route") count(FLOW_AT.calls, value);
+  }
+  for (const { value } of valuesOf(METRICS.deadLetters)) count(FLOW_AT.deadLetters, value);
+  for (const { labels, buckets = [] } of valuesOf(METRICS.attemptDuration)) {
+    const { destination = "" } = labels;
+    // With `metrics.destinations: counts`, values without a destination are for all destinations together.
+    if (destination === "") continue;
+    for (const [at, observed] of buckets.entries()) add(destination, AT.buckets + at, observed);
+  }
+  // A process that counts calls also counts dead letters. If it reports none, their number is 0.
+  if (counts[FLOW_AT.calls] === true) counts[FLOW_AT.deadLetters] = true;
+  return { flow, destinations, counts };
+}
+
+function responseAt(outcome: string): number {
+  const at = (RESPONSE_CLASSES as readonly string[]).indexOf(outcome.replace(/^tls-.*/, "tls"));
+  return at < 0 ? RESPONSE_CLASSES.indexOf("other") : at;
+}
 
 /** The increases between two polls, summed over the processes. @param sinceMs the time of the first poll. */
 export function increases(

@@ -3,14 +3,7 @@
 import type { HealthProblem, StatusReport } from "../look/status-report.ts";
 import type { Action, NamedReplay } from "./action-view.ts";
 import type { AllCounters } from "./counters.ts";
-import type {
-  AttemptsView,
-  AudienceView,
-  CallsView,
-  CallView,
-  ConfigurationView,
-  DeadLettersView,
-} from "./query-view.ts";
+import type { ConfigurationView, KafkaQueryName, QueryResults } from "./query-view.ts";
 import type { ConfiguredDestination } from "./view.ts";
 
 export interface Poll {
@@ -21,22 +14,14 @@ export interface Poll {
   readonly counters: AllCounters;
 }
 
-export interface DeadLettersQuery {
+/** What a query asks for. Each query uses some of the fields. */
+export interface Query {
   /** Null means all. */
   readonly destination: string | null;
   readonly reason: string | null;
   /** Null means both. */
   readonly isReplayed: boolean | null;
-  /** The maximum age in milliseconds. */
-  readonly sinceMs: number;
-}
-
-export interface CallQuery {
   readonly messageId: string;
-  readonly sinceMs: number;
-}
-
-export interface CallsQuery {
   /** Returns true for the ID of the requested user, of which only the hash is known. Null for calls of all users. */
   readonly isUser: ((userId: string) => boolean) | null;
   /** The maximum age in milliseconds. */
@@ -48,14 +33,13 @@ export interface ConsoleReader {
   readonly pollOnce: (signal: AbortSignal) => Promise<Poll>;
   /** Reads only the counters of the processes. */
   readonly sample: (signal: AbortSignal) => Promise<AllCounters>;
-  /** @throws Error with a sentence, for example if Kafka is unreachable. The same applies to the methods below. */
-  readonly deadLetters: (query: DeadLettersQuery, signal: AbortSignal) => Promise<DeadLettersView>;
-  readonly audiences: (signal: AbortSignal) => Promise<readonly AudienceView[]>;
-  /** If nothing was found, the result has no steps. */
-  readonly call: (query: CallQuery, signal: AbortSignal) => Promise<CallView>;
-  readonly latestCalls: (query: CallsQuery, signal: AbortSignal) => Promise<CallsView>;
-  readonly attempts: (destination: string, signal: AbortSignal) => Promise<AttemptsView>;
-  readonly configuration: () => Promise<ConfigurationView>;
+  /** @throws Error with a sentence, for example if Kafka is unreachable. */
+  readonly read: <Name extends KafkaQueryName>(
+    name: Name,
+    query: Query,
+    signal: AbortSignal,
+  ) => Promise<QueryResults[Name]>;
+  readonly configuration: () => ConfigurationView;
 }
 
 export interface ActionRunner {

@@ -171,3 +171,20 @@ export interface ConfigurationView {
   readonly yaml: string | null;
   readonly hash: string;
 }
+
+/** The results of queries, by the names that their addresses contain. */
+export interface QueryResults {
+  /** The dead letters that match the filters. */
+  readonly "dead-letters": DeadLettersView;
+  readonly audiences: readonly AudienceView[];
+  /** The timeline of a call, by its message ID. It has no steps if nothing was found. */
+  readonly call: CallView;
+  /** The latest calls, or those of the user with the given hash. */
+  readonly calls: CallsView;
+  /** The latest attempts of a destination. */
+  readonly attempts: AttemptsView;
+  readonly configuration: ConfigurationView;
+}
+export type QueryName = keyof QueryResults;
+/** All of the others read Kafka. */
+export type KafkaQueryName = Exclude<QueryName, "configuration">;

@@ -21,6 +21,8 @@
  *   anything else                        404
  */
 
+import type { QueryName } from "./query-view.ts";
+
 const PAGES =
   /^\/(?:|destinations(?:\/[^/]+)?|calls(?:\/[^/]+)?|dead-letters|audiences|configuration)$/;
 /**
@@ -42,21 +44,24 @@ export type Route =
   | { readonly kind: "asset"; readonly name: string }
   | { readonly kind: "session" }
   | { readonly kind: "events"; readonly view: View }
-  | { readonly kind: "data"; readonly name: DataName; readonly query: URLSearchParams }
+  | {
+      readonly kind: "data";
+      readonly name: QueryName;
+      readonly query: URLSearchParams;
+    }
   | { readonly kind: "user" }
   /** If `id` is null, the route is for all actions. */
   | { readonly kind: "actions"; readonly id: string | null }
   | { readonly kind: "unknown" };
 
-const DATA_NAMES = [
-  "dead-letters",
-  "audiences",
-  "configuration",
-  "call",
-  "calls",
-  "attempts",
-] as const;
-export type DataName = (typeof DATA_NAMES)[number];
+const QUERIES: Readonly<Record<QueryName, true>> = {
+  "dead-letters": true,
+  audiences: true,
+  configuration: true,
+  call: true,
+  calls: true,
+  attempts: true,
+};
 
 export function routeOf(target: string): Route {
   // Only the path and the query are used, so any host can be inserted here.
@@ -75,10 +80,16 @@ export function routeOf(target: string): Route {
   }
   const actions = ACTIONS.exec(pathname);
   if (actions !== null) return { kind: "actions", id: actions[1] ?? null };
-  const data = DATA_NAMES.find((name) => pathname === `/api/${name}`);
-  if (data !== undefined) return { kind: "data", name: data, query: searchParams };
+  const name = pathname.slice("/api/".length);
+  if (pathname.startsWith("/api/") && isQuery(name)) {
+    return { kind: "data", name, query: searchParams };
+  }
   if (!DOCUMENT.test(pathname)) return { kind: "unknown" };
   return { kind: "page", isDeep: pathname.includes("/", 1), exists: PAGES.test(pathname) };
+}
+
+function isQuery(name: string): name is keyof typeof QUERIES {
+  return Object.hasOwn(QUERIES, name);
 }
 
 function viewOf(query: URLSearchParams): View | null {

@@ -61,7 +61,7 @@ export async function startServer(deps: ServerDeps, config: ConsoleConfig): Prom
   }
   const streams = eventStreams(deps);
   const ended = new AbortController();
-  const data = createData({ reader: deps.reader, token });
+  const data = createData(deps.reader, token);
   const guesses = { lines: new LineLimit(1), delay: createPenaltyDelay(deps.clock) };
   const world = { ...deps, config, streams, data, guesses, ended: new Map() };
   const server = createServer(
@@ -162,7 +162,7 @@ async function respond(
         : file(found, KEPT, encodings);
     }
     case "data":
-      return dataResponse(await world.data.read(route.name, route.query, gone));
+      return dataResponse(await world.data(route.name, route.query, gone));
     case "events":
       return text(405, "Events are read with GET.", { allow: "GET" });
     case "unknown":

@@ -12,13 +12,7 @@ import type {
   Work,
   WorkOutcome,
 } from "../../../src/operator/console/ports.ts";
-import type {
-  AttemptsView,
-  AudienceView,
-  CallsView,
-  CallView,
-  DeadLettersView,
-} from "../../../src/operator/console/query-view.ts";
+import type { QueryName, QueryResults } from "../../../src/operator/console/query-view.ts";
 import { readPageFiles } from "../../../src/operator/console/read/start-console.ts";
 import { type RunningConsole, startConsole } from "../../../src/operator/console/stage.ts";
 import { buildPage } from "../../../tools/page/build.ts";
@@ -29,16 +23,11 @@ import { LogLines } from "../log/log-lines.ts";
 export interface ConsoleData {
   poll: Poll;
   counters: Counters;
-  deadLetters: DeadLettersView;
-  audiences: readonly AudienceView[];
-  call: CallView;
-  latestCalls: CallsView;
-  attempts: AttemptsView;
+  readonly results: { -readonly [Name in QueryName]: QueryResults[Name] };
   /** If true, reading audiences ends only when its signal aborts. */
   isSlow: boolean;
   /** Number of reads of audiences in progress. */
   reading: number;
-  yaml: string | null;
   /** How often Kafka was polled. */
   polls: number;
   /** The times that the console has waited, in milliseconds. */
@@ -67,14 +56,16 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
       destinations: new Map(),
       counts: [true, true, true, true, true],
     },
-    deadLetters: { counts: [], total: 0, replayed: 0, samples: [], isCut: false },
-    audiences: [],
-    call: { place: null, steps: [], finalStates: [], gaps: [], decisions: [], requests: [] },
-    latestCalls: { calls: [], scanned: 0, since: "2026-03-01T08:00:00.000Z", isCut: false },
-    attempts: { isOn: false, attempts: [], since: null, isCut: false },
+    results: {
+      "dead-letters": { counts: [], total: 0, replayed: 0, samples: [], isCut: false },
+      audiences: [],
+      call: { place: null, steps: [], finalStates: [], gaps: [], decisions: [], requests: [] },
+      calls: { calls: [], scanned: 0, since: "2026-03-01T08:00:00.000Z", isCut: false },
+      attempts: { isOn: false, attempts: [], since: null, isCut: false },
+      configuration: { yaml: "kafka: {}\n", hash: "0123456789ab" },
+    },
     isSlow: false,
     reading: 0,
-    yaml: "kafka: {}\n",
     ...{ polls: 0, slept: [] },
     acted: [],
     work: () => () => Promise.resolve(DONE),
@@ -87,18 +78,15 @@ export async function startTestConsole(over: Partial<ConsoleConfig> = {}): Promi
       return Promise.resolve({ ...data.poll, report, counters: counters() });
     },
     sample: () => Promise.resolve(counters()),
-    deadLetters: () => Promise.resolve(data.deadLetters),
-    audiences: async (signal) => {
-      if (!data.isSlow) return data.audiences;
-      data.reading += 1;
-      await once(signal, "abort");
-      data.reading -= 1;
-      return [];
+    read: async (name, _query, signal) => {
+      if (name === "audiences" && data.isSlow) {
+        data.reading += 1;
+        await once(signal, "abort");
+        data.reading -= 1;
+      }
+      return data.results[name];
     },
-    call: () => Promise.resolve(data.call),
-    latestCalls: () => Promise.resolve(data.latestCalls),
-    attempts: () => Promise.resolve(data.attempts),
-    configuration: () => Promise.resolve({ yaml: data.yaml, hash: data.poll.report.configHash }),
+    configuration: () => data.results.configuration,
   };
   const runner: ActionRunner = {
     begin: (action) => {

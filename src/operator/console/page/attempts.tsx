@@ -15,8 +15,7 @@ const COLUMNS: readonly Column<AttemptView>[] = [
 ];
 
 export function Attempts({ destination }: { readonly destination: string }) {
-  const asked = new URLSearchParams({ destination });
-  const query = useQuery<AttemptsView>(`/api/attempts?${asked}`);
+  const query = useQuery("attempts", { destination });
   return (
     <Panel title="Last attempts" aside={<Refresh query={query} />}>
       <Result query={query}>{(view) => <Known view={view} />}</Result>

@@ -14,7 +14,7 @@ import { type Column, Table } from "./table.tsx";
 const DRAWN_MAX = 12;
 
 export function Audiences() {
-  const query = useQuery<readonly AudienceView[]>("/api/audiences");
+  const query = useQuery("audiences");
   const jobs = useShownJobs(({ action }) => action.action === "approve");
   useEnds(jobs, query.reload);
   const { data, error } = query;

@@ -27,7 +27,7 @@ export const CALL_TIMES = ["1h", "1d", "7d"] as const;
 
 export function Call({ id }: { readonly id: string }) {
   const since = useHere().query.get("since") ?? "1d";
-  const query = useQuery<CallView>(`/api/call?${new URLSearchParams({ id, since })}`);
+  const query = useQuery("call", { id, since });
   const place = query.data?.place ?? null;
   const jobs = useShownJobs(({ action }) =>
     action.action === "send-again"

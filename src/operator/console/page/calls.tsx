@@ -33,7 +33,7 @@ export function Calls() {
 const LATEST_EVERY_MS = 5_000;
 
 function Latest() {
-  const query = useQuery<CallsView>("/api/calls?since=1d", LATEST_EVERY_MS);
+  const query = useQuery("calls", { since: "1d" }, LATEST_EVERY_MS);
   return (
     <Panel title="Latest calls">
       <Result query={query}>
@@ -105,8 +105,7 @@ function Find({
 }
 
 function OfUser({ user, since }: { readonly user: string; readonly since: string }) {
-  const asked = new URLSearchParams({ user, since });
-  const { data, error, isLoading } = useQuery<CallsView>(`/api/calls?${asked}`);
+  const { data, error, isLoading } = useQuery("calls", { user, since });
   return (
     <>
       <Problem text={error} />

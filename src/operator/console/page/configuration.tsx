@@ -1,7 +1,6 @@
 /** Shows the configuration of each process, and how it differs from the file and from other processes. */
 
 import type { ProcessReport } from "../../look/status-report.ts";
-import type { ConfigurationView } from "../query-view.ts";
 import type { Overview } from "../view.ts";
 import type { StateText } from "./format.ts";
 import { Empty, Head, Loading, Panel, Problem, Refresh, Result, State, Time } from "./parts.tsx";
@@ -9,7 +8,7 @@ import { useQuery } from "./server.ts";
 import { type Column, Table } from "./table.tsx";
 
 export function Configuration({ overview }: { readonly overview: Overview | null }) {
-  const query = useQuery<ConfigurationView>("/api/configuration");
+  const query = useQuery("configuration");
   return (
     <>
       <Head title="Configuration">

@@ -32,13 +32,7 @@ const FILTERS = ["destination", "reason"] as const;
 
 export function DeadLetters({ overview }: { readonly overview: Overview | null }) {
   const address = useHere().query;
-  const asked = new URLSearchParams(
-    [...FILTERS, "since", "state"].flatMap((name) => {
-      const value = address.get(name);
-      return value === null ? [] : [[name, value]];
-    }),
-  );
-  const query = useQuery<DeadLettersView>(`/api/dead-letters?${asked}`);
+  const query = useQuery("dead-letters", address);
   const { data, isLoading, reload } = query;
   useFresh(overview?.deadLetters?.retained ?? null, reload);
   const since = address.get("since") ?? "1d";

@@ -5,6 +5,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { Action, JobView } from "../action-view.ts";
+import type { QueryName, QueryResults } from "../query-view.ts";
 import type { Session } from "../view.ts";
 import { below } from "./address.ts";
 
@@ -170,13 +171,18 @@ export interface QueryState<Data> {
 }
 
 /**
- * Sends a query when the component is first shown, when the path changes, and when `reload` is called.
+ * Sends a query when the component is first shown, when its parameters change, and when `reload` is called.
  *
  * @param everyMs the interval at which the query is repeated while the tab is visible; if absent, it is not
  *   repeated.
  */
-export function useQuery<Data>(path: string, everyMs?: number): QueryState<Data> {
-  const [state, setState] = useState<Omit<QueryState<Data>, "reload">>({
+export function useQuery<Name extends QueryName>(
+  name: Name,
+  parameters: URLSearchParams | Readonly<Record<string, string>> = {},
+  everyMs?: number,
+): QueryState<QueryResults[Name]> {
+  const path = `/api/${name}?${new URLSearchParams(parameters)}`;
+  const [state, setState] = useState<Omit<QueryState<QueryResults[Name]>, "reload">>({
     data: null,
     error: null,
     isLoading: true,
@@ -187,7 +193,7 @@ export function useQuery<Data>(path: string, everyMs?: number): QueryState<Data>
     setState((before) => ({ ...before, isLoading: true }));
     get(path).then(
       (data) => {
-        if (!isOver) setState({ data: data as Data, error: null, isLoading: false });
+        if (!isOver) setState({ data: data as QueryResults[Name], error: null, isLoading: false });
       },
       (error: unknown) => {
         if (!isOver)

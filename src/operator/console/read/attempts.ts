@@ -4,30 +4,24 @@
  * then, which are the latest ones.
  */
 
-import type { Config } from "../../../config/config.ts";
 import { type AttemptRecord, parseAttemptRecord } from "../../../domain/attempt-record.ts";
 import type { IncomingRecord } from "../../../domain/record.ts";
-import type { Kafka } from "../../../kafka/port.ts";
 import { missingTopics } from "../../../router/stage/topic-keeper.ts";
 import { configuredTopics } from "../../connect/connection.ts";
-import { readLatest } from "../../timeline/read-latest.ts";
 import { attemptText } from "../../timeline/sentences.ts";
+import type { Query } from "../ports.ts";
 import type { AttemptsView, AttemptView } from "../query-view.ts";
+import type { QuerySource } from "./query-source.ts";
+import { readLatest } from "./read-latest.ts";
 
 const LIMIT_MS = 5_000;
 const ATTEMPTS_MAX = 50;
 const SINCE_MS = 86_400_000;
 const OFF: AttemptsView = { isOn: false, attempts: [], since: null, isCut: false };
 
-export interface AttemptsSource {
-  readonly kafka: Kafka;
-  readonly config: Config;
-  readonly signal: AbortSignal;
-}
-
 export async function readAttempts(
-  { kafka, config, signal }: AttemptsSource,
-  destination: string,
+  { kafka, config, signal }: QuerySource,
+  { destination }: Query,
 ): Promise<AttemptsView> {
   const { attempts: topic } = configuredTopics(config);
   // Attempts that were recorded earlier may still exist even if attempts are no longer recorded.

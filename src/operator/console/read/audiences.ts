@@ -5,12 +5,12 @@
 
 import { approveCommand } from "../../../domain/audience.ts";
 import type { IncomingRecord } from "../../../domain/record.ts";
-import type { TopicNames } from "../../../domain/topics.ts";
-import type { Kafka } from "../../../kafka/port.ts";
 import { readClaim } from "../../../router/audience/claims.ts";
+import { configuredTopics } from "../../connect/connection.ts";
 import { instant, readClaims } from "../../look/audiences.ts";
 import type { AudienceView, SyncView } from "../query-view.ts";
 import type { Series } from "../view.ts";
+import type { QuerySource } from "./query-source.ts";
 
 const SYNCS_MAX = 10;
 const STEPS = 240;
@@ -89,13 +89,15 @@ export class AudienceHistory {
   }
 }
 
-export async function readAudiencesView(
-  kafka: Kafka,
-  topics: TopicNames,
-  signal: AbortSignal,
-): Promise<readonly AudienceView[]> {
+export async function readAudiencesView({
+  kafka,
+  config,
+  signal,
+}: QuerySource): Promise<readonly AudienceView[]> {
   const past = new AudienceHistory();
-  const claims = await readClaims(kafka, topics, signal, (records) => past.take(records));
+  const claims = await readClaims(kafka, configuredTopics(config), signal, (records) =>
+    past.take(records),
+  );
   const nowMs = Date.now();
   return claims.all().map(({ id, name, key, members, openSyncId, last, awaitingApproval }) => ({
     id,

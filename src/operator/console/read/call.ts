@@ -8,7 +8,6 @@
 import type { Config } from "../../../config/config.ts";
 import type { IncomingRecord } from "../../../domain/record.ts";
 import type { Kafka } from "../../../kafka/port.ts";
-import type { openCommandSchemas } from "../../connect/command-schemas.ts";
 import { configuredTopics } from "../../connect/connection.ts";
 import {
   createRecordExplainer,
@@ -19,23 +18,16 @@ import { noRequestText, reasonText } from "../../timeline/explanation-text.ts";
 import { configuredTimeline, readTimeline } from "../../timeline/read-timeline.ts";
 import { finalStateText, gapSentence, stepSentence } from "../../timeline/sentences.ts";
 import type { CallTimeline, FinalStateKind, Step } from "../../timeline/steps.ts";
-import type { CallQuery } from "../ports.ts";
+import type { Query } from "../ports.ts";
 import type { CallRequest, CallStep, CallView } from "../query-view.ts";
+import type { QuerySource } from "./query-source.ts";
 
 const LIMIT_MS = 20_000;
 
-export interface CallSource {
-  readonly kafka: Kafka;
-  readonly config: Config;
-  /** Opens the schemas of values. They are closed after reading. */
-  readonly openSchemas: typeof openCommandSchemas;
-  readonly signal: AbortSignal;
-}
-
 /** Resolves with null if reading takes too long. */
 export async function readCallView(
-  { kafka, config, openSchemas, signal }: CallSource,
-  { messageId, sinceMs }: CallQuery,
+  { kafka, config, openSchemas, signal }: QuerySource,
+  { messageId, sinceMs }: Pick<Query, "messageId" | "sinceMs">,
 ): Promise<CallView | null> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(LIMIT_MS)]);
   await using schemas = await openSchemas(config.registry, limit);

@@ -3,9 +3,9 @@
  * Reading starts with the oldest dead letters of the requested time, and ends after 5 s.
  */
 
-import type { TopicNames } from "../../../domain/topics.ts";
-import type { Kafka } from "../../../kafka/port.ts";
+import type { Config } from "../../../config/config.ts";
 import { missingTopics } from "../../../router/stage/topic-keeper.ts";
+import { configuredTopics } from "../../connect/connection.ts";
 import {
   type DeadLetter,
   EVERY_DEAD_LETTER,
@@ -14,28 +14,21 @@ import {
 import { deadLetterRanges, readDeadLetters, readMarks } from "../../replay/read-dead-letters.ts";
 import type { ReplayMarks } from "../../replay/replay-marks.ts";
 import { fromText } from "../../replay/rows.ts";
-import type { DeadLettersQuery } from "../ports.ts";
+import type { Query } from "../ports.ts";
 import type { DeadLettersView, DeadLetterView } from "../query-view.ts";
+import type { QuerySource } from "./query-source.ts";
 
 const LIMIT_MS = 5_000;
 const SAMPLES = 100;
 const PAYLOAD_CHARACTERS = 4_096;
 
-export interface DeadLettersSource {
-  readonly kafka: Kafka;
-  readonly topics: TopicNames;
-  /** True if values of dead letters may be shown. */
-  readonly payloads: boolean;
-  readonly nowMs: number;
-  readonly signal: AbortSignal;
-}
-
 export async function readDeadLettersView(
-  source: DeadLettersSource,
-  { destination, reason, isReplayed, sinceMs }: DeadLettersQuery,
+  source: QuerySource,
+  { destination, reason, isReplayed, sinceMs }: Query,
 ): Promise<DeadLettersView> {
-  const { kafka, topics, nowMs } = source;
-  const since = nowMs - sinceMs;
+  const { kafka, config } = source;
+  const topics = configuredTopics(config);
+  const since = Date.now() - sinceMs;
   const empty = { counts: [], total: 0, replayed: 0, samples: [], isCut: false };
   if ((await missingTopics(kafka.admin, [topics.deadLetters])).length > 0) return empty;
   const ranges = await deadLetterRanges(kafka, topics.deadLetters, since);
@@ -74,7 +67,7 @@ export async function readDeadLettersView(
     samples: samples
       .slice(-SAMPLES)
       .toReversed()
-      .map((deadLetter) => deadLetterView(deadLetter, marks, source)),
+      .map((deadLetter) => deadLetterView(deadLetter, marks, config)),
     isCut: signal.aborted,
   };
 }
@@ -89,7 +82,7 @@ interface DeadLetterCount {
 function deadLetterView(
   deadLetter: DeadLetter,
   marks: ReplayMarks,
-  { payloads }: DeadLettersSource,
+  { console: { showPayloads } }: Pick<Config, "console">,
 ): DeadLetterView {
   const { record, stage, reason, error, destination, failedAtMs } = deadLetter;
   const mark = marks.of(record);
@@ -102,7 +95,7 @@ function deadLetterView(
     destination,
     messageId: messageIdOf(deadLetter),
     from: fromText(deadLetter),
-    payload: payloads ? payloadOf(record.value) : null,
+    payload: showPayloads ? payloadOf(record.value) : null,
   };
 }
 

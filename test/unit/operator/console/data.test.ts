@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { deadLettersQuery, userHash } from "../../../../src/operator/console/data.ts";
+import { queryOf, userHash } from "../../../../src/operator/console/data.ts";
 
 test.each([
   ["", {}],
@@ -12,7 +12,8 @@ test.each([
   ["state=all", {}],
 ])("%s", (text, expected) => {
   const all = { destination: null, reason: null, isReplayed: null, sinceMs: 86_400_000 };
-  expect(deadLettersQuery(new URLSearchParams(text))).toEqual({ ...all, ...expected });
+  const query = queryOf(new URLSearchParams(text), null);
+  expect(query).toEqual({ ...all, messageId: "", isUser: null, ...expected });
 });
 
 test("the hash of a user id fits an address, is the same each time, and goes by the token", () => {

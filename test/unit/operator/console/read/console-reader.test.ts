@@ -5,6 +5,8 @@ import type { Delivery, deliveryHeaders } from "../../../../../src/domain/delive
 import type { DestinationId } from "../../../../../src/domain/ids.ts";
 import type { SchemaRef } from "../../../../../src/domain/known-schemas.ts";
 import { configuredTopics } from "../../../../../src/operator/connect/connection.ts";
+import type { Query } from "../../../../../src/operator/console/ports.ts";
+import type { KafkaQueryName } from "../../../../../src/operator/console/query-view.ts";
 import { createConsoleReader } from "../../../../../src/operator/console/read/console-reader.ts";
 import { marksOf } from "../../../../../src/operator/replay/replay-marks.ts";
 import type { Lookup } from "../../../../../src/registry/port.ts";
@@ -19,6 +21,10 @@ import { foundSchema, scriptedSchemas } from "../../../../support/worlds/scripte
 
 const SECRET = "hunter2-of-the-header";
 const HOUR = 3_600_000;
+const EVERYTHING: Query = {
+  ...{ destination: null, reason: null, isReplayed: null, messageId: "", isUser: null },
+  sinceMs: HOUR,
+};
 const signal = new AbortController().signal;
 
 interface Given {
@@ -73,9 +79,11 @@ function world(given: Given = {}) {
     const bytes = isBytes ? value : Buffer.from(JSON.stringify(value));
     return cluster.append({ topic, key: Buffer.from(key), value: bytes, headers });
   };
+  const finish = clockDriver(clock).during;
+  const ask = <Name extends KafkaQueryName>(name: Name, query: Partial<Query> = {}) =>
+    finish(reader.read(name, { ...EVERYTHING, ...query }, signal));
   return {
-    ...{ cluster, topics, reader, append },
-    finish: clockDriver(clock).during,
+    ...{ cluster, topics, reader, append, finish, ask },
     call: (over: object) => append(topics.calls, "u-1", { type: "track", event: "E", ...over }),
   };
 }
@@ -88,7 +96,7 @@ beforeEach(() => vi.useFakeTimers({ toFake: ["Date"] }));
 afterEach(() => vi.useRealTimers());
 
 test("replayed dead letters differ from those that wait, and each can be asked for", async () => {
-  const { reader, cluster, topics, finish } = world();
+  const { ask, cluster, topics } = world();
   const failedAtMs = Date.now();
   const deadLetters = ["m-1", "m-2"].map((id) => {
     const messageId = id as Delivery["messageId"];
@@ -100,8 +108,7 @@ test("replayed dead letters differ from those that wait, and each can be asked f
   for (const record of marksOf(topics.deadLetterReplays, deadLetters.slice(0, 1), mark)) {
     cluster.append(record);
   }
-  const query = { destination: null, reason: null, isReplayed: null, sinceMs: HOUR };
-  const all = await finish(reader.deadLetters(query, signal));
+  const all = await ask("dead-letters");
   expect(all).toMatchObject({ total: 2, replayed: 1, isCut: false });
   expect(all.counts).toEqual([{ destination: "hook", reason: "rejected", count: 2, replayed: 1 }]);
   expect(all.samples.map(({ messageId, replayedAt }) => [messageId, replayedAt])).toEqual([
@@ -110,23 +117,23 @@ test("replayed dead letters differ from those that wait, and each can be asked f
   ]);
   // Values are user data.
   expect(all.samples.map(({ payload }) => payload)).toEqual([null, null]);
-  const waiting = await finish(reader.deadLetters({ ...query, isReplayed: false }, signal));
+  const waiting = await ask("dead-letters", { isReplayed: false });
   expect(waiting.samples.map(({ messageId }) => messageId)).toEqual(["m-2"]);
-  const replayed = await finish(reader.deadLetters({ ...query, isReplayed: true }, signal));
+  const replayed = await ask("dead-letters", { isReplayed: true });
   expect(replayed.samples.map(({ messageId }) => messageId)).toEqual(["m-1"]);
-  const others = await finish(reader.deadLetters({ ...query, destination: "still" }, signal));
+  const others = await ask("dead-letters", { destination: "still" });
   expect(others.total).toBe(0);
 });
 
 test("the calls of a user are found by user id and by anonymous id, refused ones, too", async () => {
-  const { reader, call, finish } = world();
+  const { ask, call } = world();
   call({ messageId: "m-1", userId: "ada" });
   call({ messageId: "m-2", userId: "bob" });
   call({ messageId: "m-3", anonymousId: "ada" });
   call({ messageId: "m-4", userId: "ada", event: 7 });
   call({ messageId: "m-5", userId: "ada", type: "track", event: "Ordered" });
   const isWanted = (id: string) => id === "ada";
-  const reported = await finish(reader.latestCalls({ isUser: isWanted, sinceMs: HOUR }, signal));
+  const reported = await ask("calls", { isUser: isWanted });
   expect(new Set(reported.calls.map(({ messageId, type }) => `${messageId} ${type}`))).toEqual(
     new Set([
       "m-1 track",
@@ -141,27 +148,27 @@ test("the calls of a user are found by user id and by anonymous id, refused ones
 });
 
 test("the latest calls are those of all users, at most twenty", async () => {
-  const { reader, call, finish } = world();
+  const { ask, call } = world();
   for (let index = 0; index < 25; index += 1)
     call({ messageId: `m-${index}`, userId: `u${index}` });
-  const view = await finish(reader.latestCalls({ isUser: null, sinceMs: HOUR }, signal));
+  const view = await ask("calls", {});
   expect(view.calls).toHaveLength(20);
   expect(view.calls.every(({ event }) => event === null)).toBe(true);
 });
 
 test("events are reported where payloads may be", async () => {
-  const { reader, call, finish } = world({ payloads: true });
+  const { ask, call } = world({ payloads: true });
   call({ messageId: "m-1", userId: "ada", event: "Ordered" });
-  const reported = await finish(reader.latestCalls({ isUser: () => true, sinceMs: HOUR }, signal));
+  const reported = await ask("calls", { isUser: () => true });
   expect(reported.calls).toMatchObject([{ event: "Ordered", source: "web" }]);
 });
 
 test.each([false, true])(
   "requests have no secret, and a body with payloads: %s",
   async (payloads) => {
-    const { reader, call, finish } = world({ payloads });
+    const { ask, call } = world({ payloads });
     call({ messageId: "m-1", userId: "ada", event: "Ordered" });
-    const reported = await finish(reader.call({ messageId: "m-1", sinceMs: HOUR }, signal));
+    const reported = await ask("call", { messageId: "m-1" });
     const [hook, still, sheet, ...none] = reported.requests;
     expect(none).toEqual([]);
     expect(hook).toMatchObject({
@@ -187,12 +194,12 @@ test.each([false, true])(
 );
 
 test("a call's view names the reason, the filter and the changed properties, but no value", async () => {
-  const { reader, call, finish } = world();
+  const { ask, call } = world();
   call({ messageId: "m-1", userId: "ada", event: "Tested" });
   call({ messageId: "m-2", userId: "ada", properties: { email: "ada@example.com" } });
   call({ messageId: "m-3", userId: "ada", integrations: { All: false, Sheet: true } });
   const routed = async (messageId: string) => {
-    const view = await finish(reader.call({ messageId, sinceMs: HOUR }, signal));
+    const view = await ask("call", { messageId });
     expect(JSON.stringify(view)).not.toContain("ada@example.com");
     return view.decisions.map(({ destination, gets, reason, text }) =>
       [destination, gets ? "gets it" : "skipped", reason, text].join(" | "),
@@ -219,10 +226,10 @@ test("a call's view names the reason, the filter and the changed properties, but
 test.each([false, true])(
   "a call's attempts have their responses with payloads: %s",
   async (payloads) => {
-    const { reader, append, call, topics, finish } = world({ payloads });
+    const { ask, append, call, topics } = world({ payloads });
     call({ messageId: "m-1", userId: "ada" });
     append(topics.attempts, "m-1", attemptRecord("m-1", "hook"));
-    const { steps } = await finish(reader.call({ messageId: "m-1", sinceMs: HOUR }, signal));
+    const { steps } = await ask("call", { messageId: "m-1" });
     const attempt = steps.find(({ kind }) => kind === "attempt");
     expect(attempt?.text).toContain("503");
     expect(attempt?.text.includes("of Ada")).toBe(payloads);
@@ -240,10 +247,10 @@ const avroCall = (id: number) =>
 test("a call with a schema of the registry is read by it, its requests and its user, too", async () => {
   const unknown = { kind: "unknown", error: "the registry does not know schema 8" } as const;
   const respond = (ref: SchemaRef) => (ref === 7 ? foundSchema(AVRO) : unknown);
-  const { reader, append, topics, finish } = world({ payloads: true, respond });
+  const { ask, append, topics } = world({ payloads: true, respond });
   append(topics.calls, "ada", avroCall(7));
   append(topics.calls, "ada", avroCall(8));
-  const reported = await finish(reader.call({ messageId: "m-1", sinceMs: HOUR }, signal));
+  const reported = await ask("call", { messageId: "m-1" });
   expect(reported.steps.map(({ text }) => text)).toContainEqual(
     expect.stringMatching(/^received: track "Ordered" from web/),
   );
@@ -253,17 +260,17 @@ test("a call with a schema of the registry is read by it, its requests and its u
   const [hook] = reported.requests;
   expect(JSON.parse(hook?.body ?? "")).toMatchObject({ event: "Ordered", userId: "ada" });
   const isWanted = (id: string) => id === "ada";
-  const ofUser = await finish(reader.latestCalls({ isUser: isWanted, sinceMs: HOUR }, signal));
+  const ofUser = await ask("calls", { isUser: isWanted });
   expect(ofUser.calls).toMatchObject([{ messageId: "m-1", event: "Ordered" }]);
   expect(ofUser.scanned).toBe(2);
 });
 
 test("while the registry does not respond, a call with a schema is reported without its words", async () => {
-  const { reader, append, topics, finish } = world({
+  const { ask, append, topics } = world({
     respond: () => ({ kind: "outage", error: "the registry refuses connections" }),
   });
   append(topics.calls, "ada", avroCall(7));
-  const reported = await finish(reader.call({ messageId: "m-1", sinceMs: HOUR }, signal));
+  const reported = await ask("call", { messageId: "m-1" });
   expect(reported.steps).toMatchObject([
     { text: expect.stringMatching(/^not a call: schema not known/) },
   ]);
@@ -271,8 +278,8 @@ test("while the registry does not respond, a call with a schema is reported with
 });
 
 test("of a call that is not there nothing is reported", async () => {
-  const { reader, finish } = world();
-  const reported = await finish(reader.call({ messageId: "m-9", sinceMs: HOUR }, signal));
+  const { ask } = world();
+  const reported = await ask("call", { messageId: "m-9" });
   expect(reported).toMatchObject({ steps: [], finalStates: [], requests: [] });
 });
 
@@ -290,7 +297,7 @@ function attemptRecord(messageId: string, destination: string, over: object = {}
 test.each([false, true])(
   "the last attempts of a destination, with responses: %s",
   async (payloads) => {
-    const { reader, append, topics, finish } = world({ payloads });
+    const { ask, append, topics } = world({ payloads });
     append(topics.attempts, "m-1", attemptRecord("m-1", "hook"));
     append(topics.attempts, "m-2", attemptRecord("m-2", "still"));
     append(
@@ -299,7 +306,7 @@ test.each([false, true])(
       attemptRecord("m-3", "hook", { decision: "accepted", next: [] }),
     );
     append(topics.attempts, "m-4", attemptRecord("hook", "still"));
-    const { isOn, isCut, attempts } = await finish(reader.attempts("hook", signal));
+    const { isOn, isCut, attempts } = await ask("attempts", { destination: "hook" });
     expect([isOn, isCut]).toEqual([true, false]);
     const byId = new Map(attempts.map((each) => [each.messageId, each]));
     expect([...byId.keys()].sort()).toEqual(["m-1", "m-3"]);
@@ -314,25 +321,25 @@ test.each([false, true])(
 );
 
 test("what Kafka rejects is said to be of Kafka", async () => {
-  const { reader, cluster, topics, finish } = world();
+  const { ask, cluster, topics, finish } = world();
   await finish(cluster.connect().admin.deleteTopics([topics.audiences]));
-  await expect(finish(reader.audiences(signal))).rejects.toThrow(
+  await expect(ask("audiences")).rejects.toThrow(
     "Kafka cannot be read: The topic switchyard.audiences does not exist.",
   );
 });
 
 test("without the topic of attempts it is said that there is none", async () => {
-  const { reader, cluster, topics, finish } = world();
+  const { ask, cluster, topics, finish } = world();
   const kafka = cluster.connect();
   await finish(kafka.admin.deleteTopics([topics.attempts]));
-  expect(await finish(reader.attempts("hook", signal))).toMatchObject({
+  expect(await ask("attempts", { destination: "hook" })).toMatchObject({
     isOn: false,
     attempts: [],
   });
 });
 
 test("audiences are reported with members over time and their last syncs", async () => {
-  const { reader, append, topics, finish } = world();
+  const { ask, append, topics } = world();
   const claim = { id: "vip", name: "VIP", key: "vip", partition: 0, first: 0, claim: null };
   const now = { openSyncId: null, last: null, awaitingApproval: null, members: 0 };
   append(topics.audiences, "vip", { ...claim, ...now });
@@ -346,7 +353,7 @@ test("audiences are reported with members over time and their last syncs", async
     last,
     awaitingApproval,
   });
-  const [vip, ...others] = await finish(reader.audiences(signal));
+  const [vip, ...others] = await ask("audiences");
   expect(others).toEqual([]);
   const at = new Date(last.endedAtMs).toISOString();
   expect(vip).toMatchObject({
@@ -378,5 +385,5 @@ test("a look says what is known of Kafka where no process is asked", async () =>
 });
 
 test("a configuration that cannot be read has no text", async () => {
-  expect(await world().reader.configuration()).toEqual({ yaml: null, hash: "" });
+  expect(world().reader.configuration()).toEqual({ yaml: null, hash: "" });
 });

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { createMetrics } from "../../../../../src/base/telemetry/instruments.ts";
-import { AT, FLOW_AT, percentileMs } from "../../../../../src/operator/console/counters.ts";
-import { digest } from "../../../../../src/operator/console/read/console-reader.ts";
+import { AT, digest, FLOW_AT, percentileMs } from "../../../../../src/operator/console/counters.ts";
 import { RESPONSE_CLASSES } from "../../../../../src/operator/console/view.ts";
 import { CAUSES } from "../../../../../src/router/destinations/port.ts";
 

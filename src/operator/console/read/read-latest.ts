@@ -11,9 +11,9 @@
  * Within a partition, the times of records increase, apart from small differences between clocks.
  */
 
-import type { IncomingRecord } from "../../domain/record.ts";
-import type { Kafka } from "../../kafka/port.ts";
-import { eachInParallel, READ_MAX_BYTES, rangesSince } from "../connect/partition-ranges.ts";
+import type { IncomingRecord } from "../../../domain/record.ts";
+import type { Kafka } from "../../../kafka/port.ts";
+import { eachInParallel, READ_MAX_BYTES, rangesSince } from "../../connect/partition-ranges.ts";
 
 const FIRST_PIECE = 500;
 const PIECE_MAX = 8_000;

@@ -2,11 +2,14 @@
 
 import { expect, test } from "vitest";
 
-import { type LatestQuery, readLatest } from "../../../../src/operator/timeline/read-latest.ts";
-import { clockDriver } from "../../../support/clock/clock-driver.ts";
-import { ManualClock } from "../../../support/clock/manual-clock.ts";
-import { createPrng } from "../../../support/clock/prng.ts";
-import { MemoryCluster } from "../../../support/memory-kafka/memory-kafka.ts";
+import {
+  type LatestQuery,
+  readLatest,
+} from "../../../../../src/operator/console/read/read-latest.ts";
+import { clockDriver } from "../../../../support/clock/clock-driver.ts";
+import { ManualClock } from "../../../../support/clock/manual-clock.ts";
+import { createPrng } from "../../../../support/clock/prng.ts";
+import { MemoryCluster } from "../../../../support/memory-kafka/memory-kafka.ts";
 
 function world(partitions: number) {
   const clock = new ManualClock();
