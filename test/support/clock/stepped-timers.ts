@@ -1,11 +1,19 @@
 /** Waits for code with pauses without real delays: timers are vitest's, and I/O is real. */
 
 import { setImmediate } from "node:timers/promises";
-import { expect, vi } from "vitest";
+import { afterEach, beforeEach, expect, vi } from "vitest";
 
 /** Fakes timers until `vi.useRealTimers` is called. */
 export function stepTimers(): void {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+}
+
+/** Fakes timers in each test of a file. @param fake by default, everything is faked. */
+export function inEachTest(fake: () => void = () => vi.useFakeTimers()): void {
+  beforeEach(() => fake());
+  afterEach(() => {
+    vi.useRealTimers();
+  });
 }
 
 /** Small enough for a test to act before a pause is over. */

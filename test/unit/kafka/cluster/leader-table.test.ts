@@ -1,20 +1,17 @@
 // The table of src/kafka/cluster/leader-table.ts, with brokers whose responses each test specifies.
 
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { Request } from "../../../../src/kafka/broker/request.ts";
 import type { SharedConnections } from "../../../../src/kafka/broker/shared-connections.ts";
 import { Brokers } from "../../../../src/kafka/cluster/brokers.ts";
 import type { Clients } from "../../../../src/kafka/cluster/connection.ts";
 import { LeaderTable } from "../../../../src/kafka/cluster/leader-table.ts";
+import { inEachTest } from "../../../support/clock/stepped-timers.ts";
+import { int32, text } from "../../../support/kafka-client/bytes.ts";
 
 const LOOK_MS = 5_000;
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+inEachTest();
 
 /** Creates one partition for each requested topic, with the leader `leader`. */
 function world() {
@@ -65,16 +62,6 @@ function responseTo(topics: readonly string[], leader: number): Buffer {
     parts.push(int32(1), Buffer.alloc(2), ...[0, leader, 2, 1, 2, 1, 1, 0].map(int32));
   }
   return Buffer.concat(parts);
-}
-
-function text(value: string): Buffer {
-  return Buffer.concat([Buffer.from([0, value.length]), Buffer.from(value)]);
-}
-
-function int32(value: number): Buffer {
-  const buffer = Buffer.alloc(4);
-  buffer.writeInt32BE(value);
-  return buffer;
 }
 
 test("all members' topics are asked for together, and each lookup asks for all of them", async () => {

@@ -1,19 +1,14 @@
 // When fetched records are passed on, and which partitions are fetched meanwhile.
 
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { BackPressure } from "../../../../src/kafka/consume/back-pressure.ts";
 import { ByteBudget } from "../../../../src/kafka/consume/byte-budget.ts";
 import { OwnedPartition } from "../../../../src/kafka/consume/owned-partition.ts";
 import type { Member } from "../../../../src/kafka/membership.ts";
+import { inEachTest } from "../../../support/clock/stepped-timers.ts";
 import { fetchedBatch } from "../../../support/kafka-client/fetched-batch.ts";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-
-afterEach(() => {
-  vi.useRealTimers();
-});
+inEachTest();
 
 interface Given {
   readonly whenFull?: "hold" | "pause";

@@ -1,16 +1,11 @@
 // The table of src/kafka/consume/commit-pace.ts.
 
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 
 import { CommitPace } from "../../../../src/kafka/consume/commit-pace.ts";
+import { inEachTest } from "../../../support/clock/stepped-timers.ts";
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: 10_000 });
-});
-
-afterEach(() => {
-  vi.useRealTimers();
-});
+inEachTest(() => vi.useFakeTimers({ now: 10_000 }));
 
 /** Makes this many commits wait at once. Returns when each of them was made, in milliseconds from now. */
 function wait(count: number) {

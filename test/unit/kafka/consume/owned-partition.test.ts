@@ -22,15 +22,21 @@ const OWNER = {
   isOurs: () => Promise.resolve(true),
 };
 
-function owned(recordsMax = 100, committed = { offset: -1, metadata: "" }): OwnedPartition {
+function owned(
+  recordsMax = 100,
+  committed = { offset: -1, metadata: "" },
+  admit: PartitionHandler["admit"] = (record) => record,
+  admits = OWNER.admits,
+): OwnedPartition {
   const partition = new OwnedPartition({
     passes: false,
     topic: "t",
     partition: 0,
     recordsMax,
     budget,
-    owner: OWNER,
+    owner: { ...OWNER, admits },
     onAssigned: () => ({
+      admit,
       take: (records) => {
         taken.push(...records.map(({ offset }) => offset));
       },
@@ -279,32 +285,19 @@ describe("what was finished and not committed", () => {
     let mayCome = false;
     let asked = 0;
     let admits = 0;
-    const partition = new OwnedPartition({
-      passes: false,
-      topic: "t",
-      partition: 0,
-      recordsMax: 100,
-      budget,
-      owner: {
-        ...OWNER,
-        admits: () => {
-          admits += 1;
-        },
-      },
-      onAssigned: () => ({
-        admit: (record) => {
-          asked += 1;
-          return record.offset < 7 || mayCome ? record : promise;
-        },
-        take: (records) => {
-          taken.push(...records.map(({ offset }) => offset));
-        },
-        drain: () => Promise.resolve(),
-      }),
-    });
-    const at = { topic: "t", partition: 0, topicId: TOPIC_ID };
     // An earlier owner has finished offset 6, so it is not passed to `admit`.
-    partition.committedAt({ ...at, offset: 5, metadata: `sw1:5:${TOPIC_ID}:BB` });
+    const committed = { offset: 5, metadata: `sw1:5:${TOPIC_ID}:BB` };
+    const partition = owned(
+      100,
+      committed,
+      (record) => {
+        asked += 1;
+        return record.offset < 7 || mayCome ? record : promise;
+      },
+      () => {
+        admits += 1;
+      },
+    );
     partition.offer(batch(5, [5, 6, 7, 8]), null);
     expect(partition.handOver()).toBe("full");
     const { inFlight } = budget;
@@ -327,18 +320,10 @@ describe("what was finished and not committed", () => {
 
 test("a record that is not admitted comes with those that were fetched after it", () => {
   const ahead: (readonly number[])[] = [];
-  const partition = new OwnedPartition({
-    ...{ passes: false, topic: "t", partition: 0, recordsMax: 100, budget, owner: OWNER },
-    onAssigned: () => ({
-      admit: (record, rest) => {
-        ahead.push([...(rest?.() ?? [])].map(({ offset }) => offset));
-        return record.offset < 6 ? record : new Promise<void>(() => undefined);
-      },
-      take: () => undefined,
-      drain: () => Promise.resolve(),
-    }),
+  const partition = owned(100, { offset: 5, metadata: "" }, (record, rest) => {
+    ahead.push([...(rest?.() ?? [])].map(({ offset }) => offset));
+    return record.offset < 6 ? record : new Promise<void>(() => undefined);
   });
-  partition.committedAt({ topic: "t", partition: 0, topicId: TOPIC_ID, offset: 5, metadata: "" });
   partition.offer(batch(5, [5, 6, 7]), null);
   partition.offer(batch(8, [8, 9]), null);
   partition.handOver();

@@ -7,6 +7,7 @@ import { FetchSource } from "../../../../src/kafka/fetch/source.ts";
 import type { FetchedBatch } from "../../../../src/kafka/membership.ts";
 import { readFetchResponse } from "../../../../src/kafka/wire/fetch-response.ts";
 import { encodeBatch } from "../../../support/build/record-batches.ts";
+import { int16, int32, int64, text } from "../../../support/kafka-client/bytes.ts";
 import { readerOf } from "../../../support/kafka-client/fetch-response.ts";
 
 interface ResultPartition {
@@ -28,8 +29,7 @@ function fetchResult(
     int32(sessionId),
     int32(partitions.length),
     ...partitions.flatMap(({ topic, partition = 0, errorCode: error = 0, end = 9, records }) => [
-      int16(topic.length),
-      Buffer.from(topic),
+      text(topic),
       int32(1),
       int32(partition),
       int16(error),
@@ -42,24 +42,6 @@ function fetchResult(
       records ?? Buffer.alloc(0),
     ]),
   ]);
-}
-
-function int16(value: number): Buffer {
-  const buffer = Buffer.alloc(2);
-  buffer.writeInt16BE(value);
-  return buffer;
-}
-
-function int32(value: number): Buffer {
-  const buffer = Buffer.alloc(4);
-  buffer.writeInt32BE(value);
-  return buffer;
-}
-
-function int64(value: number): Buffer {
-  const buffer = Buffer.alloc(8);
-  buffer.writeBigInt64BE(BigInt(value));
-  return buffer;
 }
 
 /** A connection whose requests wait for responses from the test. */

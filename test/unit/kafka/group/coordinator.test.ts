@@ -1,21 +1,17 @@
 // The table of src/kafka/group/coordinator.ts: a group's coordinator moves, and the member finds it.
 
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Signal } from "../../../../src/base/runtime/signal.ts";
 import { ConnectionClosedError } from "../../../../src/kafka/broker/errors.ts";
 import type { Request } from "../../../../src/kafka/broker/request.ts";
 import type { SharedConnections } from "../../../../src/kafka/broker/shared-connections.ts";
 import { protocolError } from "../../../../src/kafka/cluster/kafka-error.ts";
 import { Coordinator } from "../../../../src/kafka/group/coordinator.ts";
+import { inEachTest } from "../../../support/clock/stepped-timers.ts";
 
 const MEMBER = { memberId: "m", generationId: 1 };
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+inEachTest();
 
 function connectionError(): Error {
   return new ConnectionClosedError("Closed connection");

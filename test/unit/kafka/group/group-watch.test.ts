@@ -1,13 +1,9 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 
 import { GroupWatch } from "../../../../src/kafka/group/group-watch.ts";
+import { inEachTest } from "../../../support/clock/stepped-timers.ts";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+inEachTest();
 
 /** A group that rebalances once, from the given time on, and gets no more requests until then. */
 class Group {

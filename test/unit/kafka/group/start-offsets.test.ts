@@ -1,11 +1,12 @@
 // The table of src/kafka/group/start-offsets.ts, with a coordinator and leaders whose responses each test specifies.
 
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Signal } from "../../../../src/base/runtime/signal.ts";
 import { ConnectionClosedError } from "../../../../src/kafka/broker/errors.ts";
 import type { SharedConnections } from "../../../../src/kafka/broker/shared-connections.ts";
 import type { LeaderTable } from "../../../../src/kafka/cluster/leader-table.ts";
 import { StartOffsets } from "../../../../src/kafka/group/start-offsets.ts";
+import { inEachTest } from "../../../support/clock/stepped-timers.ts";
 
 const ALWAYS = () => true;
 /** The leader of both partitions. */
@@ -15,12 +16,7 @@ const PLACES = [
   { topic: "t", partition: 1 },
 ];
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+inEachTest();
 
 interface Listed {
   readonly partition: number;

@@ -1,6 +1,6 @@
 // The partitions of an assignment: from which broker they are read, and what happens if this is not possible.
 
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Signal } from "../../../../src/base/runtime/signal.ts";
 import { protocolError } from "../../../../src/kafka/cluster/kafka-error.ts";
 import type { LeaderTable } from "../../../../src/kafka/cluster/leader-table.ts";
@@ -9,6 +9,7 @@ import type { FetchSources } from "../../../../src/kafka/fetch/sources.ts";
 import type { StartOffsets } from "../../../../src/kafka/group/start-offsets.ts";
 import { Tenure } from "../../../../src/kafka/group/tenure.ts";
 import type { FetchedOffset, OffsetToCommit } from "../../../../src/kafka/membership.ts";
+import { inEachTest } from "../../../support/clock/stepped-timers.ts";
 import { fetchedBatch } from "../../../support/kafka-client/fetched-batch.ts";
 
 const TOPIC = "t";
@@ -20,12 +21,7 @@ const OFFSET_OUT_OF_RANGE = 1;
 const UNKNOWN_TOPIC = 3;
 const NOT_LEADER = 6;
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+inEachTest();
 
 interface Given {
   readonly fetchSpacingMs?: number;

@@ -1,19 +1,13 @@
 // Records that name a partition which their topic does not have any more, because it was recreated with fewer
 // partitions.
 
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { ended, until } from "../../../support/clock/stepped-timers.ts";
+import { expect, test, vi } from "vitest";
+import { ended, inEachTest, until } from "../../../support/clock/stepped-timers.ts";
 import { NumberingCluster } from "../../../support/kafka-client/numbering-cluster.ts";
 
 const UNKNOWN = 3;
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
-});
-
-afterEach(() => {
-  vi.useRealTimers();
-});
+inEachTest(() => vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] }));
 
 /** Recreates a topic with two written partitions as a topic with one. */
 async function madeAnew(): Promise<NumberingCluster> {

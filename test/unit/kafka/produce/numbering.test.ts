@@ -1,10 +1,10 @@
 // Producer IDs and sequence numbers during failures: every acknowledged record is written exactly once.
 
 import fc from "fast-check";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 
 import { costlyInputs } from "../../../support/build/generated-inputs.ts";
-import { ended, stepTimers, until } from "../../../support/clock/stepped-timers.ts";
+import { ended, inEachTest, stepTimers, until } from "../../../support/clock/stepped-timers.ts";
 import {
   type FinalState,
   NODES,
@@ -15,13 +15,7 @@ const MESSAGE_TOO_LARGE = 10;
 const NOT_LEADER = 6;
 const OUT_OF_ORDER = 45;
 
-beforeEach(() => {
-  stepTimers();
-});
-
-afterEach(() => {
-  vi.useRealTimers();
-});
+inEachTest(stepTimers);
 
 /** Creates a partition on each broker, each with one record that has the first producer ID. */
 async function begun() {

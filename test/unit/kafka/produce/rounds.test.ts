@@ -1,8 +1,8 @@
 // Records that are returned while their partition rejects writes, and the record that probes the partition.
 
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 
-import { ended, until } from "../../../support/clock/stepped-timers.ts";
+import { ended, inEachTest, until } from "../../../support/clock/stepped-timers.ts";
 import {
   type FinalState,
   NumberingCluster,
@@ -16,13 +16,7 @@ const PERMISSION: unknown = expect.stringContaining(
 /** Steps of 10 ms each, in total longer than any pause. */
 const STEPS = 500;
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
-});
-
-afterEach(() => {
-  vi.useRealTimers();
-});
+inEachTest(() => vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] }));
 
 function giveBack(cluster: NumberingCluster, partition: number, ...values: string[]) {
   const record = { topic: "t", partition, key: null, headers: [] };

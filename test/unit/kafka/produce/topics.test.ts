@@ -1,7 +1,7 @@
 // How often a producer looks up leaders for partitions that have none.
 
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { ended, stepTimers, until } from "../../../support/clock/stepped-timers.ts";
+import { expect, test } from "vitest";
+import { ended, inEachTest, stepTimers, until } from "../../../support/clock/stepped-timers.ts";
 import { NumberingCluster } from "../../../support/kafka-client/numbering-cluster.ts";
 
 const NOT_LEADER = 6;
@@ -10,13 +10,7 @@ const STEPS = 500;
 /** Lookups are 50 ms to 2 s apart, and there is one more for what failed before. */
 const REQUESTS_MAX = 12;
 
-beforeEach(() => {
-  stepTimers();
-});
-
-afterEach(() => {
-  vi.useRealTimers();
-});
+inEachTest(stepTimers);
 
 /** Returns the metadata requests during five seconds, while `send` is called at each step. */
 async function requestsWhile(cluster: NumberingCluster, send: () => void): Promise<number> {
