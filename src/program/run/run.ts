@@ -16,19 +16,12 @@
  *                                       nothing                          0
  */
 
-import { setTimeout as timer } from "node:timers/promises";
 import { BrokerClock } from "../../base/runtime/broker-clock.ts";
 import { type Clock, systemClock } from "../../base/runtime/clock.ts";
 import { ALL_ADDRESSES, hostAndPort } from "../../base/runtime/listening.ts";
 import { watchEventLoop } from "../../base/telemetry/event-loop.ts";
 import { createMetrics, type Metrics } from "../../base/telemetry/instruments.ts";
-import {
-  createLog,
-  droppedLines,
-  flushLog,
-  type Log,
-  logProblems,
-} from "../../base/telemetry/log.ts";
+import { createLog, droppedLines, type Log, logProblems } from "../../base/telemetry/log.ts";
 import { watchMemoryLimit } from "../../base/telemetry/memory-limit.ts";
 import type { Tracing } from "../../base/telemetry/tracing/port.ts";
 import type { Config } from "../../config/config.ts";
@@ -49,20 +42,17 @@ import type { RunningOperatorActions } from "../../router/control/follow-operato
 import { createRerouting, type Rerouting } from "../../router/stage/reroute.ts";
 import type { RunningStage } from "../../router/stage/running-stage.ts";
 import { type TopicKeeper, topicKeeper } from "../../router/stage/topic-keeper.ts";
-import {
-  clusterHealthProblems,
-  produceSignals,
-  watchCluster,
-} from "../../router/stage/watch-cluster.ts";
+import { produceSignals, watchCluster } from "../../router/stage/watch-cluster.ts";
 import { startAdmin } from "./admin-server.ts";
 import { announceProcess } from "./announce-process.ts";
 import { makeTopics, takeOver } from "./apply-config.ts";
 import { configuredEvents } from "./configured-events.ts";
 import { configuredOperatorActions } from "./configured-operator-actions.ts";
 import { configuredTracing } from "./configured-tracing.ts";
-import { createHealth, type Health } from "./health.ts";
+import { createHealth } from "./health.ts";
 import { tellStatus } from "./process-status.ts";
 import { type Configuration, type ReloadCauses, reloadCauses } from "./reload-causes.ts";
+import { RunningParts } from "./running-parts.ts";
 import { type SharedServices, startStages } from "./start-stages.ts";
 import { watchRetention } from "./topic-retention.ts";
 import { ensureTopics } from "./topics-ready.ts";
@@ -70,10 +60,6 @@ import { StartInterruptedError, type Waits, waitOut } from "./wait-for-cluster.t
 
 /** In either case of letters. */
 const PROXY_VARIABLE = /^(?:https?|all)_proxy$/i;
-const JOIN_LIMIT_MS = 30_000;
-const STOP_LIMIT_MS = 30_000;
-/** Time limit for the producer's last records after the stages have stopped. */
-const PRODUCER_CLOSE_LIMIT_MS = 3_000;
 
 /**
  * Runs until the signal aborts or a shared stage fails. Returns the exit status.
@@ -81,7 +67,18 @@ const PRODUCER_CLOSE_LIMIT_MS = 3_000;
  * @param load reads the configuration again. Never throws.
  * @throws Error with a sentence that explains what to do, if the process cannot start.
  */
-export async function run(
+export async function run(...given: Parameters<typeof runStages>): Promise<0 | 1> {
+  try {
+    return await runStages(...given);
+  } catch (error) {
+    // If the parts cannot be stopped after an error, the second error is the one to report.
+    const last = error instanceof SuppressedError ? error.error : error;
+    if (last instanceof StartInterruptedError) return 0;
+    throw last;
+  }
+}
+
+async function runStages(
   configuration: Configuration,
   load: () => Loaded,
   stages: readonly StageName[],
@@ -119,54 +116,39 @@ export async function run(
   if (schemas !== null) health.add({ name: "registry", healthProblems: schemas.healthProblems });
   health.add({ name: "configuration", healthProblems: reloads.healthProblems });
   const tracing = await configuredTracing(config, { log, metrics });
+  await using parts = new RunningParts(running, { kafka, producer, tracing, reloads }, health, log);
+
+  const patiently = waitOut(waiting);
+  if (!(await patiently(() => ensureTopics(config, kafka.admin, log, signal)))) return 0;
+  const shared = { kafka, producer, clock, log, metrics, rerouting, keeper };
+  using announcing = await announceProcess(() => current, { ...shared, health }, stages);
+  using actions = await configuredOperatorActions(config, { ...shared, cluster, health }, stages);
+  if (actions !== null) announcing.compare(actions);
   const fatal = Promise.withResolvers<Error>();
-  try {
-    const patiently = waitOut(waiting);
-    if (!(await patiently(() => ensureTopics(config, kafka.admin, log, signal)))) return 0;
-    const shared = { kafka, producer, clock, log, metrics, rerouting, keeper };
-    using announcing = await announceProcess(() => current, { ...shared, health }, stages);
-    using actions = await configuredOperatorActions(config, { ...shared, cluster, health }, stages);
-    if (actions !== null) announcing.compare(actions);
-    const deps = { ...shared, onFatal: fatal.resolve, ...present({ schemas, tracing, actions }) };
-    const itself = ownProcess(() => current, { reloads, configuration, load, admin });
-    for await (const stage of startStages(stages, deps, config, { own: itself, patiently })) {
-      running.push(stage);
-      const { name, healthProblems: own } = stage;
-      const healthProblems = () => [...clusterHealthProblems(cluster.brokers()), ...own()];
-      health.add({ name, healthProblems });
-      log.info({ stage: name }, "stage.started");
-    }
-    await using events = configuredEvents(itself, { ...deps, cluster, reloads, stages: running });
-    health.add({ name: "operator-events", healthProblems: events.healthProblems });
-    const parts = { ...deps, admin: kafka.admin, stages: running };
-    const reading = { load, clock, metrics, log };
-    reloads.begin({
-      ...reading,
-      makeTopics: (from, to) => makeTopics(parts, from, to),
-      takeOver: (from, to) => {
-        current = to;
-        announcing.changed();
-        return takeOver(parts, from, to);
-      },
-    });
-    const over = Promise.race([stopRequested(signal), fatal.promise]);
-    await Promise.race([ready(running, health, log), over]);
-    return exitOf(await over, log);
-  } catch (error) {
-    if (error instanceof StartInterruptedError) return 0;
-    throw error;
-  } finally {
-    health.become("stopping");
-    reloads[Symbol.dispose]();
-    await within(STOP_LIMIT_MS, async () => {
-      await stopAll(running, log);
-      await producer.close(PRODUCER_CLOSE_LIMIT_MS);
-      await kafka.close();
-      await tracing?.close();
-    });
-    log.info({}, "stopped");
-    await flushLog();
+  const deps = { ...shared, onFatal: fatal.resolve, ...present({ schemas, tracing, actions }) };
+  const itself = ownProcess(() => current, { reloads, configuration, load, admin });
+  for await (const stage of startStages(stages, deps, config, { own: itself, patiently })) {
+    parts.add(stage, cluster);
   }
+  await using events = configuredEvents(itself, { ...deps, cluster, reloads, stages: running });
+  health.add({ name: "operator-events", healthProblems: events.healthProblems });
+
+  const applying = { ...deps, admin: kafka.admin, stages: running };
+  reloads.begin({
+    load,
+    clock,
+    metrics,
+    log,
+    makeTopics: (from, to) => makeTopics(applying, from, to),
+    takeOver: (from, to) => {
+      current = to;
+      announcing.changed();
+      return takeOver(applying, from, to);
+    },
+  });
+  const over = Promise.race([stopRequested(signal), fatal.promise]);
+  await Promise.race([parts.ready(), over]);
+  return exitOf(await over, log);
 }
 
 /** Sets the metrics, and logs the stages that run. */
@@ -269,18 +251,6 @@ function waitingFor({ kafka }: Config, log: Log, signal: AbortSignal): Waiting &
   return { limitMs, untilMs: performance.now() + limitMs, log, signal, onCause };
 }
 
-async function ready(running: readonly RunningStage[], health: Health, log: Log): Promise<void> {
-  const limit = new AbortController();
-  const joined = Promise.all(running.map((stage) => stage.joined)).then(() => true);
-  const late = timer(JOIN_LIMIT_MS, false, { signal: limit.signal }).catch(() => false);
-  const isComplete = await Promise.race([joined, late]);
-  limit.abort();
-  health.become("ready");
-  if (!isComplete) log.warn({ afterMs: JOIN_LIMIT_MS }, "ready.partial");
-  const isReady = await joined.catch(() => false);
-  if (isReady) log.info({ stages: running.map(({ name }) => name) }, "ready");
-}
-
 function exitOf(cause: string | Error, log: Log): 0 | 1 {
   if (cause instanceof Error) {
     log.error({ err: cause }, "stage.failed");
@@ -326,32 +296,4 @@ function present({
     ...(tracing === null ? {} : { tracing }),
     ...(actions === null ? {} : { operatorActions: actions }),
   };
-}
-
-/** Stops all stages concurrently, because the ingest stage continues to respond for a while. */
-async function stopAll(running: readonly RunningStage[], log: Log): Promise<void> {
-  const stops = running.map(async (stage) => {
-    await stage[Symbol.asyncDispose]();
-    log.info({ stage: stage.name }, "stage.stopped");
-  });
-  const failed = (await Promise.allSettled(stops)).find(({ status }) => status === "rejected");
-  if (failed?.status === "rejected") throw failed.reason;
-}
-
-/** @throws Error if `work` has not ended after `limitMs`. */
-async function within(limitMs: number, work: () => Promise<void>): Promise<void> {
-  const limit = new AbortController();
-  const late = timer(limitMs, undefined, { signal: limit.signal }).then(
-    () => {
-      throw new Error(
-        `the stages have not stopped within ${limitMs / 1_000} s; records in flight are read again`,
-      );
-    },
-    () => undefined,
-  );
-  try {
-    await Promise.race([work(), late]);
-  } finally {
-    limit.abort();
-  }
 }

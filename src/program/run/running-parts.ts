@@ -1,0 +1,105 @@
+/**
+ * The parts of the program that run until it stops: the stages, and what they share. They stop in this order, within
+ * 30 s: reloads, all stages concurrently, the producer, Kafka, tracing.
+ */
+
+import { setTimeout as timer } from "node:timers/promises";
+import { flushLog, type Log } from "../../base/telemetry/log.ts";
+import type { ClosableTracing } from "../../base/telemetry/tracing/otlp.ts";
+import type { ClusterView, Kafka, WatchedProducer } from "../../kafka/port.ts";
+import type { RunningStage } from "../../router/stage/running-stage.ts";
+import { clusterHealthProblems } from "../../router/stage/watch-cluster.ts";
+import type { Health } from "./health.ts";
+
+const JOIN_LIMIT_MS = 30_000;
+const STOP_LIMIT_MS = 30_000;
+/** Time limit for the producer's last records after the stages have stopped. */
+const PRODUCER_CLOSE_LIMIT_MS = 3_000;
+
+export interface SharedParts {
+  readonly kafka: Kafka;
+  readonly producer: WatchedProducer;
+  /** Null if tracing is disabled. */
+  readonly tracing: ClosableTracing | null;
+  /** No configuration is applied after its disposal. */
+  readonly reloads: Disposable;
+}
+
+export class RunningParts implements AsyncDisposable {
+  /** The stages that have started. Only `add` changes this list. */
+  readonly stages: RunningStage[];
+  readonly #shared: SharedParts;
+  readonly #health: Health;
+  readonly #log: Log;
+
+  /** @param stages an empty list, which others may read while stages are added. */
+  constructor(stages: RunningStage[], shared: SharedParts, health: Health, log: Log) {
+    this.stages = stages;
+    this.#shared = shared;
+    this.#health = health;
+    this.#log = log;
+  }
+
+  add(stage: RunningStage, cluster: ClusterView): void {
+    this.stages.push(stage);
+    const { name, healthProblems: own } = stage;
+    const healthProblems = () => [...clusterHealthProblems(cluster.brokers()), ...own()];
+    this.#health.add({ name, healthProblems });
+    this.#log.info({ stage: name }, "stage.started");
+  }
+
+  /** Resolves when every consumer has joined its group. The program is ready 30 s later even if some have not. */
+  async ready(): Promise<void> {
+    const limit = new AbortController();
+    const joined = Promise.all(this.stages.map((stage) => stage.joined)).then(() => true);
+    const late = timer(JOIN_LIMIT_MS, false, { signal: limit.signal }).catch(() => false);
+    const isComplete = await Promise.race([joined, late]);
+    limit.abort();
+    this.#health.become("ready");
+    if (!isComplete) this.#log.warn({ afterMs: JOIN_LIMIT_MS }, "ready.partial");
+    const isReady = await joined.catch(() => false);
+    if (isReady) this.#log.info({ stages: this.stages.map(({ name }) => name) }, "ready");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { kafka, producer, tracing, reloads } = this.#shared;
+    this.#health.become("stopping");
+    reloads[Symbol.dispose]();
+    await within(STOP_LIMIT_MS, async () => {
+      await this.#stopStages();
+      await producer.close(PRODUCER_CLOSE_LIMIT_MS);
+      await kafka.close();
+      await tracing?.close();
+    });
+    this.#log.info({}, "stopped");
+    await flushLog();
+  }
+
+  /** Concurrently, because the ingest stage continues to respond for a while. */
+  async #stopStages(): Promise<void> {
+    const stops = this.stages.map(async (stage) => {
+      await stage[Symbol.asyncDispose]();
+      this.#log.info({ stage: stage.name }, "stage.stopped");
+    });
+    const failed = (await Promise.allSettled(stops)).find(({ status }) => status === "rejected");
+    if (failed?.status === "rejected") throw failed.reason;
+  }
+}
+
+/** @throws Error if `work` has not ended after `limitMs`. */
+async function within(limitMs: number, work: () => Promise<void>): Promise<void> {
+  const limit = new AbortController();
+  const late = timer(limitMs, undefined, { signal: limit.signal }).then(
+    () => {
+      throw new Error(
+        `the stages have not stopped within ${limitMs / 1_000} s; records in flight are read again`,
+      );
+    },
+    () => undefined,
+  );
+  try {
+    await Promise.race([work(), late]);
+  } finally {
+    limit.abort();
+  }
+}
