@@ -22,12 +22,17 @@ import type {
   DeadLetterReplayPlan,
 } from "../../../src/operator/replay/replay-store.ts";
 import { openReplay } from "../../../src/operator/replay/run-replay.ts";
+import {
+  type ReplayOptions,
+  replayDeadLetters,
+} from "../../../src/program/cli/dead-letters/replay.ts";
 import { headerTexts } from "../build/calls.ts";
 import { deliveryOf, webhookDestination } from "../build/webhook-destination.ts";
 import { clockDriver } from "../clock/clock-driver.ts";
 import { ManualClock } from "../clock/manual-clock.ts";
 import { createPrng } from "../clock/prng.ts";
 import { MemoryCluster } from "../memory-kafka/memory-kafka.ts";
+import { fakeShell } from "./fake-shell.ts";
 
 export const topics = topicNames("sw.");
 const crm = webhookDestination();
@@ -64,6 +69,36 @@ export function deadLetterRecord(delivery: Partial<Delivery>, given: DeadLetterS
     error: given.error ?? "every endpoint rejected it",
     failedAtMs: given.failedAtMs ?? 1_800_000_000_000,
   });
+}
+
+const EVERY_PLAN = { filter: EVERY_DEAD_LETTER, limit: null, perSecond: null };
+
+/** A new replay of all dead letters. */
+export function newReplay(given: Partial<DeadLetterReplayPlan> = {}) {
+  return { kind: "new", plan: { ...EVERY_PLAN, ...given } } as const;
+}
+
+export function resumedReplay(name: string) {
+  return { kind: "resume", name, perSecond: null } as const;
+}
+
+/** `dead-letters replay` as a separate process. */
+export function replayCommand(
+  world: ReplayWorld,
+  given: Partial<ReplayOptions> = {},
+  { kafka = world.cluster.connect(), shell = fakeShell() } = {},
+) {
+  const options: ReplayOptions = {
+    chosen: newReplay(),
+    dryRun: false,
+    topics,
+    destinations: world.destinations,
+    registry: null,
+    signal: new AbortController().signal,
+    resumeArguments: " --config a.yaml",
+    ...given,
+  };
+  return { shell, ended: replayDeadLetters(kafka, options, shell) };
 }
 
 export class ReplayWorld {
@@ -135,10 +170,9 @@ export class ReplayWorld {
         filter: Partial<DeadLetterFilter> = {},
       ) => {
         const whole = { ...EVERY_DEAD_LETTER, ...filter };
-        const plan = { limit: null, perSecond: null, ...given, filter: whole };
-        return run(name, { kind: "new", plan });
+        return run(name, newReplay({ ...given, filter: whole }));
       },
-      resume: (name: string) => run(name, { kind: "resume", name, perSecond: null }),
+      resume: (name: string) => run(name, resumedReplay(name)),
     };
   }
 

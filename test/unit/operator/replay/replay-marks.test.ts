@@ -8,7 +8,7 @@ import { countReplay } from "../../../../src/operator/replay/replay.ts";
 import { marksOf, ReplayMarks } from "../../../../src/operator/replay/replay-marks.ts";
 import { Tally } from "../../../../src/operator/replay/replayed-record.ts";
 import { openReplay } from "../../../../src/operator/replay/run-replay.ts";
-import { ReplayWorld, topics } from "../../../support/worlds/replay-world.ts";
+import { ReplayWorld, resumedReplay, topics } from "../../../support/worlds/replay-world.ts";
 
 const BY = { replay: "r", by: "p", atMs: 1_800_000_000_000 };
 const place = (partition: number, offset: number, timestampMs = offset) => ({
@@ -105,8 +105,8 @@ test("killed and resumed, a limit counts what its own marks show, and so does th
   const { kafka } = world.process("reader");
   const { destinations, clock } = world;
   const source = { kafka, topics, signal: new AbortController().signal };
-  const chosen = { kind: "resume", name: "replay-1", perSecond: null } as const;
-  const opening = openReplay({ ...source, clock }, "dead-letters", chosen, { dryRun: true });
+  const [cluster, chosen] = [{ ...source, clock }, resumedReplay("replay-1")];
+  const opening = openReplay(cluster, "dead-letters", chosen, { dryRun: true });
   const replay = await world.finish(opening);
   if (replay === null) throw new Error("no such replay");
   expect(replay.stored.partitions.map(({ counts }) => counts)).toEqual([{}, {}]);

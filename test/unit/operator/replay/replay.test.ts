@@ -3,11 +3,8 @@
 
 import { expect, test } from "vitest";
 
+import { ids } from "../../../support/worlds/call-replay-world.ts";
 import { ReplayWorld, topics } from "../../../support/worlds/replay-world.ts";
-
-function ids(from: number, to: number): string[] {
-  return Array.from({ length: to - from }, (_, index) => `m-${from + index}`);
-}
 
 test("replays what passes, the oldest first over all partitions, and forgets the replay", async () => {
   const world = new ReplayWorld({ partitions: 3 });

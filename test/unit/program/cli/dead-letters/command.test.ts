@@ -8,13 +8,17 @@ import {
   EVERY_DEAD_LETTER,
 } from "../../../../../src/operator/replay/dead-letter-record.ts";
 import { listDeadLetters } from "../../../../../src/program/cli/dead-letters/list.ts";
-import {
-  type ReplayOptions,
-  replayDeadLetters,
-} from "../../../../../src/program/cli/dead-letters/replay.ts";
+import type { ReplayOptions } from "../../../../../src/program/cli/dead-letters/replay.ts";
 import { runProgram } from "../../../../../src/program/cli/program.ts";
 import { fakeShell } from "../../../../support/worlds/fake-shell.ts";
-import { deadLetterRecord, ReplayWorld, topics } from "../../../../support/worlds/replay-world.ts";
+import {
+  deadLetterRecord,
+  newReplay,
+  ReplayWorld,
+  replayCommand,
+  resumedReplay,
+  topics,
+} from "../../../../support/worlds/replay-world.ts";
 
 const AT_MS = Date.UTC(2026, 2, 1, 9, 30, 15);
 const never = new AbortController().signal;
@@ -39,18 +43,8 @@ async function list(
 }
 
 async function replay(world: ReplayWorld, given: Partial<ReplayOptions> = {}) {
-  const shell = fakeShell();
-  const options: ReplayOptions = {
-    chosen: { kind: "new", plan: { filter: EVERY_DEAD_LETTER, limit: null, perSecond: null } },
-    dryRun: false,
-    topics,
-    destinations: world.destinations,
-    registry: null,
-    signal: never,
-    resumeArguments: " --config a.yaml",
-    ...given,
-  };
-  const status = await world.finish(replayDeadLetters(world.cluster.connect(), options, shell));
+  const { shell, ended } = replayCommand(world, given);
+  const status = await world.finish(ended);
   return { status, out: shell.output(), err: shell.errors() };
 }
 
@@ -115,8 +109,7 @@ test("list shows the newest where there are more, counts all, and filters", asyn
 test("an unknown destination is named, also if others match; a removed one is explained", async () => {
   const destinations = (...ids: readonly string[]) => ({ ...EVERY_DEAD_LETTER, destinations: ids });
   const plan = (ids: readonly string[], limit: number | null = null) => {
-    const of = { filter: destinations(...ids), limit, perSecond: null };
-    return { chosen: { kind: "new", plan: of } as const };
+    return { chosen: newReplay({ filter: destinations(...ids), limit }) };
   };
   const unknown =
     'no destination has the ID "crn", and no dead letter that matches is for it. Configured: crm. ' +
@@ -202,9 +195,8 @@ test("replay sends, and says what it did not send and why", async () => {
 test("a second replay sends nothing, --include-replayed sends; list and --json distinguish replayed from waiting", async () => {
   const world = new ReplayWorld();
   await world.fill(5, (number) => ({ reason: number < 2 ? "rejected" : "expired" }));
-  const plan = { filter: EVERY_DEAD_LETTER, limit: null, perSecond: null };
   const rejected = { ...EVERY_DEAD_LETTER, reasons: ["rejected" as const] };
-  await replay(world, { chosen: { kind: "new", plan: { ...plan, filter: rejected } } });
+  await replay(world, { chosen: newReplay({ filter: rejected }) });
   const listed = await list(world);
   expect(listed.lines.slice(-3)).toEqual([
     "5 dead letters match.",
@@ -227,9 +219,7 @@ test("a second replay sends nothing, --include-replayed sends; list and --json d
     out: "0 dead letters to replay. 5 were replayed before and will be skipped (--include-replayed).\n",
   });
   expect(world.delivered()).toHaveLength(5);
-  const again = await replay(world, {
-    chosen: { kind: "new", plan: { ...plan, includeReplayed: true } },
-  });
+  const again = await replay(world, { chosen: newReplay({ includeReplayed: true }) });
   expect(again).toMatchObject({ status: 0, out: expect.stringContaining("5 of 5 replayed.") });
   expect(world.delivered()).toHaveLength(10);
 });
@@ -250,12 +240,7 @@ test.each([
   const world = new ReplayWorld();
   await world.fill(2);
   const shell = fakeShell([response]);
-  const { destinations } = world;
-  const plan = { filter: EVERY_DEAD_LETTER, limit: null, perSecond: null };
-  const chosen = { kind: "new", plan } as const;
-  const common = { dryRun: false, registry: null, signal: never, resumeArguments: "" };
-  const options = { ...common, chosen, asks: true, topics, destinations };
-  const status = await world.finish(replayDeadLetters(world.cluster.connect(), options, shell));
+  const status = await world.finish(replayCommand(world, { asks: true }, { shell }).ended);
   expect(status).toBe(sent > 0 ? 0 : 1);
   expect(shell.errors()).toContain("Replay 2 dead letters? [y/N] ");
   expect(world.delivered()).toHaveLength(sent);
@@ -265,19 +250,7 @@ test("an interrupted replay says how to continue, and that continues", async () 
   const world = new ReplayWorld();
   await world.fill(600);
   const stop = new AbortController();
-  const shell = fakeShell();
-  const plan = { filter: EVERY_DEAD_LETTER, limit: null, perSecond: null };
-  const common = { dryRun: false, topics, destinations: world.destinations, registry: null };
-  const running = replayDeadLetters(
-    world.cluster.connect(),
-    {
-      ...common,
-      chosen: { kind: "new", plan },
-      signal: stop.signal,
-      resumeArguments: " --config a.yaml",
-    },
-    shell,
-  );
+  const { shell, ended: running } = replayCommand(world, { signal: stop.signal });
   // At this point, the first batch is being written.
   await world.clock.advanceUntil(() => world.delivered().length > 0, 60_000);
   stop.abort();
@@ -287,18 +260,15 @@ test("an interrupted replay says how to continue, and that continues", async () 
   if (name === undefined) throw new Error(shell.errors());
   expect(shell.output()).toContain("500 of 600 replayed.");
 
-  const left = await replay(world, {
-    chosen: { kind: "resume", name, perSecond: null },
-    dryRun: true,
-  });
+  const left = await replay(world, { chosen: resumedReplay(name), dryRun: true });
   expect(left.out).toContain("100 dead letters to replay.");
-  const resumed = await replay(world, { chosen: { kind: "resume", name, perSecond: null } });
+  const resumed = await replay(world, { chosen: resumedReplay(name) });
   expect(resumed).toMatchObject({
     status: 0,
     out: expect.stringContaining("100 of 100 replayed."),
   });
   expect(world.delivered()).toHaveLength(600);
-  const again = await replay(world, { chosen: { kind: "resume", name, perSecond: null } });
+  const again = await replay(world, { chosen: resumedReplay(name) });
   expect(again).toMatchObject({ status: 2, err: expect.stringContaining("cannot be resumed") });
 });
 
@@ -314,8 +284,8 @@ test("what is missing is said before anything is sent", async () => {
 
 test("more filters than a replay can keep are rejected", async () => {
   const messageIds = Array.from({ length: 40 }, (_, number) => `${number}`.padEnd(100, "x"));
-  const plan = { filter: { ...EVERY_DEAD_LETTER, messageIds }, limit: null, perSecond: null };
-  const { status, err } = await replay(new ReplayWorld(), { chosen: { kind: "new", plan } });
+  const chosen = newReplay({ filter: { ...EVERY_DEAD_LETTER, messageIds } });
+  const { status, err } = await replay(new ReplayWorld(), { chosen });
   expect(status).toBe(2);
   expect(err).toContain("Use fewer --message-id");
 });

@@ -1,35 +1,21 @@
 // Another process takes over a replay: the table of replay-store.ts, on a Kafka in memory.
 
 import { expect, test } from "vitest";
-import { EVERY_DEAD_LETTER } from "../../../../../src/operator/replay/dead-letter-record.ts";
 import { ReplayStore } from "../../../../../src/operator/replay/replay-store.ts";
-import { replayDeadLetters } from "../../../../../src/program/cli/dead-letters/replay.ts";
 import type { MemoryKafka } from "../../../../support/memory-kafka/memory-kafka.ts";
-import { fakeShell } from "../../../../support/worlds/fake-shell.ts";
-import { ReplayWorld, topics } from "../../../../support/worlds/replay-world.ts";
+import {
+  ReplayWorld,
+  replayCommand,
+  resumedReplay,
+  topics,
+} from "../../../../support/worlds/replay-world.ts";
 
 const DEAD_LETTERS = 3_000;
-const PLAN = { filter: EVERY_DEAD_LETTER, limit: null, perSecond: null };
 const TAKEN = "another process has taken the replay over";
 
-function replayCommand(world: ReplayWorld, kafka: MemoryKafka, resume: string | null) {
-  const shell = fakeShell();
-  const ended = replayDeadLetters(
-    kafka,
-    {
-      chosen:
-        resume === null
-          ? { kind: "new", plan: PLAN }
-          : { kind: "resume", name: resume, perSecond: null },
-      dryRun: false,
-      topics,
-      destinations: world.destinations,
-      registry: null,
-      signal: new AbortController().signal,
-      resumeArguments: "",
-    },
-    shell,
-  );
+function start(world: ReplayWorld, kafka: MemoryKafka, resume: string | null) {
+  const given = resume === null ? {} : { chosen: resumedReplay(resume) };
+  const { shell, ended } = replayCommand(world, given, { kafka });
   return { shell, ended, name: () => /Replay (\S+) /.exec(shell.errors())?.[1] ?? "" };
 }
 
@@ -37,7 +23,7 @@ function replayCommand(world: ReplayWorld, kafka: MemoryKafka, resume: string | 
 async function underWay(world: ReplayWorld) {
   await world.fill(DEAD_LETTERS);
   const kafka = world.cluster.connect();
-  const command = replayCommand(world, kafka, null);
+  const command = start(world, kafka, null);
   await world.clock.advanceUntil(() => world.delivered().length > 400, 60_000);
   return { kafka, command };
 }
@@ -70,7 +56,7 @@ test("however long the second process counts, the first one stops and little is 
   const { command: first } = await underWay(world);
   const kafka = world.cluster.connect();
   holdUp(kafka, "reads", first.ended);
-  const second = replayCommand(world, kafka, first.name());
+  const second = start(world, kafka, first.name());
   expect(await world.finish(first.ended)).toBe(1);
   expect(first.shell.errors()).toContain(TAKEN);
   expect(await world.finish(second.ended)).toBe(0);
@@ -87,7 +73,7 @@ test("a commit of the first one that arrives late gives it nothing back", async 
   const other = world.cluster.connect();
   const counted = Promise.withResolvers<void>();
   holdUp(other, "reads", counted.promise);
-  const second = replayCommand(world, other, first.name());
+  const second = start(world, other, first.name());
   await world.clock.advance(1_000);
   late.resolve();
   expect(await world.finish(first.ended)).toBe(1);
@@ -115,12 +101,12 @@ test("a replay that was done before it was taken over stays done", async () => {
   const { command: first } = await underWay(world);
   const kafka = world.cluster.connect();
   holdUp(kafka, "commits", first.ended);
-  const second = replayCommand(world, kafka, first.name());
+  const second = start(world, kafka, first.name());
   expect(await world.finish(first.ended)).toBe(0);
   expect(await world.finish(second.ended)).toBe(2);
   expect(second.shell.errors()).toContain("it is done");
   expect(world.delivered()).toHaveLength(DEAD_LETTERS);
-  const third = replayCommand(world, world.cluster.connect(), first.name());
+  const third = start(world, world.cluster.connect(), first.name());
   expect(await world.finish(third.ended)).toBe(2);
 });
 
