@@ -27,18 +27,10 @@ import {
   releaseEarly,
   resumeDestination,
 } from "../../router/control/write-operator-action.ts";
-import { isFirstOf, wasRetried } from "../../router/delay/scan-awaiting-retry.ts";
 import { instantText } from "../connect/instant.ts";
 import type { ProgressOutput } from "../connect/progress.ts";
 import { type AskedPause, type Paused, pausedBy } from "./pausing.ts";
-import {
-  eachAwaitingRetry,
-  eachOf,
-  type Looking,
-  queueParts,
-  readOperatorActions,
-  retryTopicParts,
-} from "./remaining.ts";
+import { Backlog, type Looking, readOperatorActions } from "./remaining.ts";
 import { beginning, type Remaining, remainingOf, remainingText, stillText, sumOf } from "./wait.ts";
 
 const LOOK_EVERY_MS = 2_000;
@@ -185,12 +177,11 @@ async function count(
     if (isReleasedBy(earlyRelease, delivery)) found += 1;
   };
   const operations = await readOperatorActions(looking, looking.signal);
-  const queue = isAwaitingRetryAlone ? [] : await queueParts(looking);
-  const seen = new Set<string>();
-  await eachAwaitingRetry(looking, operations, add, seen);
-  const due = isAwaitingRetryAlone ? [] : await retryTopicParts(looking);
-  await eachOf(looking, due, add, (record) => isFirstOf(record, seen));
-  await eachOf(looking, queue, add, (record) => !wasRetried(record, seen));
+  const backlog = new Backlog(looking);
+  const queue = isAwaitingRetryAlone ? [] : await backlog.queueParts();
+  await backlog.eachAwaitingRetry(operations, add);
+  if (!isAwaitingRetryAlone) await backlog.eachDue(await backlog.retryTopicParts(), add);
+  await backlog.eachQueued(queue, add);
   looking.signal.throwIfAborted();
   return found;
 }

@@ -11,17 +11,8 @@
 import { asError } from "../../base/runtime/as-error.ts";
 import { hearingLimit } from "../../base/runtime/hearing-limit.ts";
 import { counted } from "../../base/words/count.ts";
-import { isFirstOf } from "../../router/delay/scan-awaiting-retry.ts";
 import { instantText } from "../connect/instant.ts";
-import {
-  eachAwaitingRetry,
-  eachOf,
-  type Looking,
-  queuedIn,
-  queueParts,
-  readOperatorActions,
-  retryTopicParts,
-} from "./remaining.ts";
+import { Backlog, type Looking, readOperatorActions } from "./remaining.ts";
 
 /** Counting stops after this time, because an operator is waiting for the result. */
 const LIMIT_MS = 5_000;
@@ -49,13 +40,12 @@ export async function waitingOfPaused(
   const add = (delivery: { readonly firstAttemptAtMs: number | null }) =>
     expiring.add(delivery.firstAttemptAtMs);
   try {
-    const parts = await queueParts(limited);
-    const seen = new Set<string>();
+    const backlog = new Backlog(limited);
+    const parts = await backlog.queueParts();
     const operations = await readOperatorActions(limited, signal);
-    const isWhole = await eachAwaitingRetry(limited, operations, add, seen, RECORDS_MAX);
-    const due = await retryTopicParts(limited);
-    await eachOf(limited, due, add, (record) => isFirstOf(record, seen));
-    const queued = await queuedIn(limited, parts, seen);
+    const isWhole = await backlog.eachAwaitingRetry(operations, add, RECORDS_MAX);
+    await backlog.eachDue(await backlog.retryTopicParts(), add);
+    const queued = await backlog.queuedIn(parts);
     return { kind: "counted", queued, expiring, isWhole: isWhole && !signal.aborted };
   } catch (error) {
     return { kind: "unknown", error: asError(error).message };

@@ -51,72 +51,95 @@ export function readOperatorActions(
   return readKnownOperatorActions(kafka, configuredTopics(config).operatorActions, signal);
 }
 
-export function queueParts(looking: Looking): Promise<readonly UnfinishedPart[]> {
-  return partsOf(looking, configuredTopics(looking.config).deliveries(looking.destination));
-}
+/** The deliveries that wait for a destination. Each of them is found once, even if it is in two topics. */
+export class Backlog {
+  readonly #looking: Looking;
+  /** The deliveries that have been found in delay topics or in the retry topic. */
+  readonly #seen = new Set<string>();
 
-/** The number of deliveries in the queue, except those that were counted elsewhere. */
-export async function queuedIn(
-  { kafka, signal }: Looking,
-  parts: readonly UnfinishedPart[],
-  seen: ReadonlySet<string>,
-): Promise<number> {
-  const retried = (record: IncomingRecord) => wasRetried(record, seen);
-  const moved = seen.size === 0 ? 0 : await countMoved(kafka, parts, retried, signal);
-  return recordsIn(parts) - moved;
-}
+  constructor(looking: Looking) {
+    this.#looking = looking;
+  }
 
-export function retryTopicParts(looking: Looking): Promise<readonly UnfinishedPart[]> {
-  return partsOf(looking, configuredTopics(looking.config).retries(looking.destination));
-}
+  /** Returns an empty list if there is no such topic. @throws Error if Kafka does not return the topic's offsets. */
+  queueParts(): Promise<readonly UnfinishedPart[]> {
+    return this.#partsOf("deliveries");
+  }
 
-/** Returns an empty list if there is no such topic. @throws Error if Kafka does not return the topic's offsets. */
-async function partsOf({ kafka, config, destination }: Looking, topic: string) {
-  const groupId = groupNames(config.kafka.topicPrefix).deliver(destination);
-  const found = (await unfinishedIn(kafka, [{ groupId, topic }])).get(topic);
-  if (found?.kind === "unknown") throw new Error(found.error);
-  return found?.kind === "known" ? found.parts : [];
-}
+  retryTopicParts(): Promise<readonly UnfinishedPart[]> {
+    return this.#partsOf("retries");
+  }
 
-/** @param isCounted returns false for a record whose delivery was counted before. */
-export async function eachOf(
-  { kafka, destination, signal }: Looking,
-  parts: readonly UnfinishedPart[],
-  found: (delivery: Releasable) => void,
-  isCounted: (record: IncomingRecord) => boolean,
-): Promise<void> {
-  for (const part of parts) {
-    for await (const records of readUnfinished(kafka, part, { maxBytes: STEP_BYTES, signal })) {
-      for (const record of records) {
-        const read = readDelivery(record);
-        if (read.kind === "invalid" || !isCounted(record)) continue;
-        const { receivedAtMs, attempt, firstAttemptAtMs } = read.delivery;
-        const { timestampMs } = record;
-        const attempted = { firstAttemptAtMs: attempt > 0 ? firstAttemptAtMs : null };
-        found({ destination, timestampMs, receivedAtMs, ...attempted });
+  /** The number of deliveries in the queue. Call this when the other topics have been read. */
+  async queuedIn(parts: readonly UnfinishedPart[]): Promise<number> {
+    const { kafka, signal } = this.#looking;
+    const retried = (record: IncomingRecord) => wasRetried(record, this.#seen);
+    const moved = this.#seen.size === 0 ? 0 : await countMoved(kafka, parts, retried, signal);
+    return recordsIn(parts) - moved;
+  }
+
+  /** Finds the deliveries in the queue one by one. Call this when the other topics have been read. */
+  async eachQueued(
+    parts: readonly UnfinishedPart[],
+    found: (delivery: Releasable) => void,
+  ): Promise<void> {
+    await this.#eachOf(parts, found, (record) => !wasRetried(record, this.#seen));
+  }
+
+  async eachDue(
+    parts: readonly UnfinishedPart[],
+    found: (delivery: Releasable) => void,
+  ): Promise<void> {
+    await this.#eachOf(parts, found, (record) => isFirstOf(record, this.#seen));
+  }
+
+  /** Resolves with true if everything was read. @throws Error if a part cannot be read. */
+  async eachAwaitingRetry(
+    operatorActions: KnownOperatorActions,
+    found: (delivery: Releasable) => void,
+    recordsMax = Number.POSITIVE_INFINITY,
+  ): Promise<boolean> {
+    const { kafka, config, destination, signal } = this.#looking;
+    const topics = configuredTopics(config);
+    const groups = groupNames(config.kafka.topicPrefix);
+    // Kafka does not list topics that the principal may not describe, so the topic is requested by name.
+    const delays = knownDelays(config, await kafka.admin.topics());
+    const asked = { delays, topics, groups, operatorActions, recordsMax, signal };
+    const read = await eachWaiting({ kafka, clock: systemClock }, asked, (waiting) => {
+      if (waiting.kind !== "waiting" || waiting.destination !== destination) return;
+      if (isFirstOf(waiting.record, this.#seen)) found(releasable(waiting));
+    });
+    const [error] = read.flatMap(({ errors }) => errors);
+    if (error !== undefined) throw new Error(error);
+    return isWhole(read);
+  }
+
+  async #partsOf(of: "deliveries" | "retries"): Promise<readonly UnfinishedPart[]> {
+    const { kafka, config, destination } = this.#looking;
+    const topic = configuredTopics(config)[of](destination);
+    const groupId = groupNames(config.kafka.topicPrefix).deliver(destination);
+    const found = (await unfinishedIn(kafka, [{ groupId, topic }])).get(topic);
+    if (found?.kind === "unknown") throw new Error(found.error);
+    return found?.kind === "known" ? found.parts : [];
+  }
+
+  async #eachOf(
+    parts: readonly UnfinishedPart[],
+    found: (delivery: Releasable) => void,
+    isCounted: (record: IncomingRecord) => boolean,
+  ): Promise<void> {
+    const { kafka, destination, signal } = this.#looking;
+    for (const part of parts) {
+      for await (const records of readUnfinished(kafka, part, { maxBytes: STEP_BYTES, signal })) {
+        for (const record of records) {
+          const read = readDelivery(record);
+          if (read.kind === "invalid" || !isCounted(record)) continue;
+          const { receivedAtMs, attempt, firstAttemptAtMs } = read.delivery;
+          const { timestampMs } = record;
+          const attempted = { firstAttemptAtMs: attempt > 0 ? firstAttemptAtMs : null };
+          found({ destination, timestampMs, receivedAtMs, ...attempted });
+        }
       }
     }
   }
-}
-
-/** Resolves with true if everything was read. @param seen the deliveries that were counted before. @throws Error if a part cannot be read. */
-export async function eachAwaitingRetry(
-  { kafka, config, destination, signal }: Looking,
-  operatorActions: KnownOperatorActions,
-  found: (delivery: Releasable) => void,
-  seen: Set<string>,
-  recordsMax = Number.POSITIVE_INFINITY,
-): Promise<boolean> {
-  const topics = configuredTopics(config);
-  const groups = groupNames(config.kafka.topicPrefix);
-  // Kafka does not list topics that the principal may not describe, so the topic is requested by name.
-  const delays = knownDelays(config, await kafka.admin.topics());
-  const asked = { delays, topics, groups, operatorActions, recordsMax, signal };
-  const read = await eachWaiting({ kafka, clock: systemClock }, asked, (waiting) => {
-    if (waiting.kind !== "waiting" || waiting.destination !== destination) return;
-    if (isFirstOf(waiting.record, seen)) found(releasable(waiting));
-  });
-  const [error] = read.flatMap(({ errors }) => errors);
-  if (error !== undefined) throw new Error(error);
-  return isWhole(read);
 }

@@ -12,20 +12,11 @@
  * been committed, which takes a few seconds.
  */
 
-import type { IncomingRecord } from "../../domain/record.ts";
 import { partBelow, partFrom } from "../../kafka/uncommitted-ranges.ts";
-import { isOver, type KnownOperatorActions } from "../../router/control/operator-action-state.ts";
-import { isFirstOf } from "../../router/delay/scan-awaiting-retry.ts";
+import type { Releasable } from "../../router/control/early-release.ts";
+import { isOver } from "../../router/control/operator-action-state.ts";
 import { configuredTopics } from "../connect/connection.ts";
-import {
-  eachAwaitingRetry,
-  eachOf,
-  type Looking,
-  queuedIn,
-  queueParts,
-  readOperatorActions,
-  retryTopicParts,
-} from "./remaining.ts";
+import { Backlog, type Looking, readOperatorActions } from "./remaining.ts";
 
 export interface Remaining {
   readonly queued: number;
@@ -49,36 +40,32 @@ export async function beginning(
 }
 
 export async function remainingOf(looking: Looking, { atMs, ends }: Beginning): Promise<Remaining> {
-  const operations: KnownOperatorActions = await readOperatorActions(looking, looking.signal);
-  const parts = (await queueParts(looking)).map((part) =>
+  const operations = await readOperatorActions(looking, looking.signal);
+  const backlog = new Backlog(looking);
+  const parts = (await backlog.queueParts()).map((part) =>
     partBelow(part, ends.get(part.partition) ?? 0),
   );
-  let retries = 0;
-  let delays = 0;
-  const isOld = (delivery: { readonly receivedAtMs: number }) => delivery.receivedAtMs < atMs;
-  const seen = new Set<string>();
-  const isFirst = (record: IncomingRecord) => isFirstOf(record, seen);
-  const before = await retryTopicParts(looking);
-  const countReturn = (delivery: { readonly receivedAtMs: number }) => {
-    if (isOld(delivery)) retries += 1;
+  let due = 0;
+  let awaitingRetry = 0;
+  const countDue = ({ receivedAtMs }: Releasable) => {
+    if (receivedAtMs < atMs) due += 1;
   };
-  await eachOf(looking, before, countReturn, isFirst);
-  const countRetry = (delivery: { readonly receivedAtMs: number }) => {
-    if (isOld(delivery)) delays += 1;
+  const countAwaiting = ({ receivedAtMs }: Releasable) => {
+    if (receivedAtMs < atMs) awaitingRetry += 1;
   };
-  await eachAwaitingRetry(looking, operations, countRetry, seen);
+  const before = await backlog.retryTopicParts();
+  await backlog.eachDue(before, countDue);
+  await backlog.eachAwaitingRetry(operations, countAwaiting);
   const readTo = new Map(before.map(({ partition, to }) => [partition, to]));
-  const after = (await retryTopicParts(looking)).map((part) =>
+  const after = (await backlog.retryTopicParts()).map((part) =>
     partFrom(part, readTo.get(part.partition) ?? part.from),
   );
-  await eachOf(
-    looking,
+  await backlog.eachDue(
     after.filter(({ from, to }) => from < to),
-    countReturn,
-    isFirst,
+    countDue,
   );
-  const queued = await queuedIn(looking, parts, seen);
-  return { queued, due: retries, awaitingRetry: delays };
+  const queued = await backlog.queuedIn(parts);
+  return { queued, due, awaitingRetry };
 }
 
 export function sumOf({ queued, due, awaitingRetry }: Remaining): number {
