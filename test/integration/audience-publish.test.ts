@@ -6,17 +6,14 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "vitest";
-
 import type { Grant } from "../../src/domain/permissions.ts";
-import { chooseJava } from "../../tools/kafka/choose.ts";
-import { freePort } from "../../tools/kafka/free-port.ts";
+import { JAVA } from "../support/kit/java.ts";
+import { useKafka } from "../support/kit/kafka.ts";
+import { useProgram } from "../support/kit/program.ts";
 import { PASSWORD, startGuardedBroker } from "../support/servers/guarded-broker.ts";
-import { programWorld } from "../support/servers/program.ts";
-import { ownTopics } from "../support/worlds/own-topics.ts";
 import { createTopics, testKafka } from "../support/worlds/test-kafka.ts";
 
 const BIN = join(import.meta.dirname, "../../bin/switchyard.js");
-const POLL = { interval: 250, timeout: 60_000 };
 
 const lines = (count: number) =>
   Array.from({ length: count }, (_, index) => `user-${String(index).padStart(4, "0")}\n`).join("");
@@ -25,15 +22,16 @@ const lines = (count: number) =>
  * Starts the program with only the audience stage, and runs the command like `export | switchyard audience publish`.
  */
 async function publishing({ onTestFinished }: TestContext, name: string, partitions: number) {
-  const own = ownTopics(name, onTestFinished);
+  const own = useKafka(name, { lifetime: onTestFinished });
   const { prefix, brokers } = own;
-  const world = programWorld(`
-kafka: { brokers: [${brokers.join(", ")}], topicPrefix: "${prefix}", partitions: ${partitions}, replicationFactor: 1 }
-sources: [{ id: web, destinations: [] }]
-audienceDefaults: { source: web }
-admin: { host: 127.0.0.1, port: ${await freePort()} }
-`);
-  onTestFinished(() => world[Symbol.asyncDispose]());
+  const world = useProgram(
+    {
+      kafka: { brokers, topicPrefix: prefix, partitions },
+      destinations: {},
+      audienceDefaults: { source: "web" },
+    },
+    onTestFinished,
+  );
   return { ...own, world, ...commandsOf(world.file) };
 }
 
@@ -70,7 +68,7 @@ test.concurrent("lists that are empty, truncated or lack most members are reject
   expect(await piped("")).toMatchObject({ status: 1, err: expect.stringContaining("is empty") });
   expect(await written()).toBe(0);
   expect(await piped(lines(1_000))).toEqual({ status: 0, err: "" });
-  await expect.poll(members, POLL).toBe(1_000);
+  await expect.poll(members).toBe(1_000);
   const before = await written();
 
   const cut = lines(900).slice(0, -3);
@@ -91,11 +89,11 @@ test.concurrent("lists that are empty, truncated or lack most members are reject
   expect(await members()).toBe(1_000);
 
   expect(await piped(lines(500))).toMatchObject({ status: 0 });
-  await expect.poll(members, POLL).toBe(500);
+  await expect.poll(members).toBe(500);
   expect(await piped(lines(10), "--force")).toMatchObject({ status: 0 });
-  await expect.poll(members, POLL).toBe(10);
+  await expect.poll(members).toBe(10);
   expect(await piped("", "--force")).toMatchObject({ status: 0 });
-  await expect.poll(members, POLL).toBe(0);
+  await expect.poll(members).toBe(0);
 });
 
 const NOT_APPLIED = "3 records of earlier syncs have not been applied";
@@ -110,7 +108,7 @@ test.concurrent("while the stage is down, a second list is rejected, and only fo
 
   const [cut, interrupted] = [start(lines(10)), start(lines(10))];
   const asks = expect.stringContaining("Waiting until the audience stage has applied 3 records");
-  await expect.poll(interrupted.err, POLL).toEqual(asks);
+  await expect.poll(interrupted.err).toEqual(asks);
   interrupted.child.kill("SIGINT");
   const nothing = { status: 1, err: expect.stringContaining("Interrupted: nothing was written") };
   expect(await interrupted.ended).toMatchObject(nothing);
@@ -129,7 +127,7 @@ test.concurrent("while the stage is down, a second list is rejected, and only fo
 
   // The command waits for the stage, and then compares with the current members.
   const waiting = start(lines(499));
-  await expect.poll(waiting.err, POLL).toContain("6 records");
+  await expect.poll(waiting.err).toContain("6 records");
   await world.start(["--stages", "audience"]).logged("ready");
   expect(await waiting.ended).toMatchObject({
     status: 1,
@@ -175,15 +173,13 @@ function createOpen(address: string) {
   return testKafka({ brokers: [address], clientId: "open" });
 }
 
-const java = await chooseJava(new AbortController().signal, () => undefined).catch(() => null);
-
 test
-  .skipIf(java === null)
+  .skipIf(JAVA === null)
   .concurrent(
     "without the permissions for it, a list is rejected with what could not be checked (needs Java)",
     async ({ expect, onTestFinished }) => {
-      if (java === null) return;
-      const broker = await startGuardedBroker(java, ["editor"]);
+      if (JAVA === null) return;
+      const broker = await startGuardedBroker(JAVA, ["editor"]);
       onTestFinished(broker.stop);
       const topic = (name: string, ...operations: Grant["operations"]): Grant => {
         return { on: "topic", names: [name], pattern: "literal", operations };
@@ -196,17 +192,15 @@ test
         ...["audiences", "audience-members"].map((name) => topic(name, "Read")),
       ];
       await broker.grant("editor", [all, ...rest, group, syncs]);
-      const world = programWorld(
-        JSON.stringify({
-          kafka: {
-            ...{ brokers: [broker.guardedAddress], topicPrefix: "", partitions: 1 },
-            sasl: { mechanism: "plain", username: "editor", password: PASSWORD },
-          },
-          sources: [{ id: "web", destinations: [] }],
+      const sasl = { mechanism: "plain", username: "editor", password: PASSWORD };
+      const world = useProgram(
+        {
+          kafka: { brokers: [broker.guardedAddress], topicPrefix: "", sasl },
+          destinations: {},
           audienceDefaults: { source: "web" },
-        }),
+        },
+        onTestFinished,
       );
-      onTestFinished(() => world[Symbol.asyncDispose]());
       const { piped } = commandsOf(world.file);
       const open = createOpen(broker.openAddress);
       onTestFinished(() => open.close());

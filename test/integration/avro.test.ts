@@ -1,25 +1,14 @@
 // The real program with a real registry: values with and without schemas, an outage of the registry, and a schema that
 // is registered after its first value.
 
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
-
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { RecordHeaders } from "../../src/domain/record.ts";
-import type { Kafka, Producer } from "../../src/kafka/port.ts";
-import { freePort } from "../../tools/kafka/free-port.ts";
 import { type PrivateRegistry, startPrivateRegistry } from "../../tools/kafka/registry.ts";
 import { encoded, framed, varint } from "../support/build/avro.ts";
-import { uniquePrefix } from "../support/build/prefix.ts";
-import { programWorld } from "../support/servers/program.ts";
+import { useKafka } from "../support/kit/kafka.ts";
+import { useProgram } from "../support/kit/program.ts";
+import { useReceiver } from "../support/kit/receiver.ts";
 import { registerSchema } from "../support/servers/schema-registry.ts";
-import { deleteTopics, testKafka } from "../support/worlds/test-kafka.ts";
-
-const TIMEOUT_MS = 300_000;
-const POLL = { timeout: 60_000 };
-const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 
 interface Webhook {
   readonly type: string;
@@ -94,81 +83,41 @@ const jsonCall = (userId: string, event: string) => ({
 });
 
 let registry: PrivateRegistry;
-let kafka: Kafka;
-let producer: Producer;
-let receiver: Server;
 let received: Webhook[] = [];
 
 beforeAll(async () => {
   registry = await startPrivateRegistry();
-  kafka = testKafka();
-  producer = kafka.producer();
-  const take = async (request: IncomingMessage) => {
-    received.push(JSON.parse(await text(request)) as Webhook);
-  };
-  receiver = createServer((request, response) => {
-    take(request).then(
-      () => response.writeHead(200).end(),
-      () => response.destroy(),
-    );
-  });
-  receiver.listen(0, "127.0.0.1");
-  await once(receiver, "listening");
-}, TIMEOUT_MS);
-
-afterAll(async () => {
-  await producer?.close(1_000);
-  await kafka?.close();
-  await registry?.[Symbol.asyncDispose]();
-  receiver?.closeAllConnections();
-  receiver?.close();
 });
+
+afterAll(() => registry?.[Symbol.asyncDispose]());
 
 beforeEach(() => {
   received = [];
 });
 
 async function world() {
-  const prefix = uniquePrefix("avro");
-  const admin = await freePort();
-  const { port } = receiver.address() as AddressInfo;
-  const program = programWorld(`
-kafka:
-  brokers: [${brokers.join(", ")}]
-  topicPrefix: ${prefix}
-  partitions: 3
-  replicationFactor: 1
-registry: { url: "${registry.url}" }
-sources: [{ id: web, writeKey: k, destinations: [hook, other] }]
-defaultSource: web
-destinations:
-  - { id: hook, type: webhook, endpoints: [{ url: "http://127.0.0.1:${port}/" }] }
-  - { id: other, type: topic, name: Other }
-audienceDefaults: { source: web }
-delivery: { allowNetworks: [127.0.0.0/8], retryDelays: [1s] }
-ingest: { host: 127.0.0.1, port: 0, handover: 100ms }
-admin: { host: 127.0.0.1, port: ${admin} }
-`);
-  onTestFinished(async () => {
-    await program[Symbol.asyncDispose]();
-    await deleteTopics(kafka, prefix);
+  const { url } = await useReceiver(({ body }) => {
+    received.push(JSON.parse(body) as Webhook);
+    return 200;
   });
-  const running = program.start();
-  await running.logged("ready");
+  const own = useKafka("avro");
+  const program = useProgram({
+    kafka: { brokers: own.brokers, topicPrefix: own.prefix, partitions: 3 },
+    registry: { url: registry.url },
+    destinations: {
+      hook: { messageIdHeader: false, endpoints: [{ url }] },
+      other: { type: "topic", name: "Other" },
+    },
+    audienceDefaults: { source: "web" },
+  });
+  const running = await program.ready();
   const write = (
     topic: string,
     value: Buffer | object,
     partition = 0,
     headers: RecordHeaders = [],
-  ) =>
-    producer.send([
-      {
-        ...{ topic: `${prefix}${topic}`, key: null, headers, partition },
-        value: Buffer.isBuffer(value) ? value : Buffer.from(JSON.stringify(value)),
-      },
-    ]);
-  const ready = async () => await (await fetch(`http://127.0.0.1:${admin}/readyz`)).text();
-  return { prefix, program, running, write, ready };
+  ) => own.write(topic, [{ value, partition, headers }]);
+  return { prefix: own.prefix, program, running, write };
 }
 
 async function registerCall(subject: string): Promise<number> {
@@ -190,135 +139,122 @@ const header = (id: number): RecordHeaders[number] => {
 };
 const eventsOf = () => received.map(({ event }) => event).toSorted();
 
-test(
-  "Avro, JSON Schema and JSON in one topic arrive as the same webhooks",
-  async () => {
-    const { prefix, write } = await world();
-    const avro = await registerCall(`${prefix}call`);
-    const json = await registerSchema(registry.url, `${prefix}json`, {
-      schema: '{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"}',
-      schemaType: "JSON",
-    });
-    await write("calls", jsonCall("u", "json"));
-    await write("calls", framed(avro, avroCall("u", "avro")));
-    await write("calls", avroCall("u", "header"), 0, [header(avro)]);
-    await write("calls", framed(json, Buffer.from(JSON.stringify(jsonCall("u", "schema")))));
-    await expect.poll(eventsOf, POLL).toEqual(["avro", "header", "json", "schema"]);
-    for (const webhook of received) {
-      const { event, ...rest } = jsonCall("u", webhook.event ?? "");
-      expect(webhook).toEqual({ version: 1, ...rest, event });
-    }
+test("Avro, JSON Schema and JSON in one topic arrive as the same webhooks", async () => {
+  const { prefix, write } = await world();
+  const avro = await registerCall(`${prefix}call`);
+  const json = await registerSchema(registry.url, `${prefix}json`, {
+    schema: '{"$schema":"http://json-schema.org/draft-07/schema#","type":"object"}',
+    schemaType: "JSON",
+  });
+  await write("calls", jsonCall("u", "json"));
+  await write("calls", framed(avro, avroCall("u", "avro")));
+  await write("calls", avroCall("u", "header"), 0, [header(avro)]);
+  await write("calls", framed(json, Buffer.from(JSON.stringify(jsonCall("u", "schema")))));
+  await expect.poll(eventsOf).toEqual(["avro", "header", "json", "schema"]);
+  for (const webhook of received) {
+    const { event, ...rest } = jsonCall("u", webhook.event ?? "");
+    expect(webhook).toEqual({ version: 1, ...rest, event });
+  }
 
-    const sync = await registerSchema(registry.url, `${prefix}sync`, {
-      schema: JSON.stringify({
-        type: "record",
-        name: "Snapshot",
-        fields: [
-          ...["type", "audience_id", "audience_name", "sync_id"].map((name) => ({
-            name,
-            type: "string",
-          })),
-          { name: "user_ids", type: { type: "array", items: "string" } },
-        ],
-      }),
-    });
-    const texts = ["snapshot", "vip", "VIP", "s1"].map((each) =>
-      Buffer.concat([varint(BigInt(each.length)), Buffer.from(each)]),
-    );
-    const members = Buffer.concat([...texts, Buffer.from("\x02\x04u1\x00")]);
-    await write("audience-syncs", framed(sync, members));
-    const deletion = await registerSchema(registry.url, `${prefix}deletion`, {
-      schema: JSON.stringify({
-        ...ONE_TEXT("Deletion"),
-        fields: [{ name: "user_id", type: "string" }],
-      }),
-    });
-    await write("deletion-requests", framed(deletion, Buffer.from("\x04u9")));
-    await expect
-      .poll(() => received.map(({ type, userId }) => `${type} ${userId}`), POLL)
-      .toEqual(expect.arrayContaining(["identify u1", "delete u9"]));
-    expect(received.find(({ type }) => type === "identify")?.traits).toEqual({ vip: true });
-  },
-  TIMEOUT_MS,
-);
+  const sync = await registerSchema(registry.url, `${prefix}sync`, {
+    schema: JSON.stringify({
+      type: "record",
+      name: "Snapshot",
+      fields: [
+        ...["type", "audience_id", "audience_name", "sync_id"].map((name) => ({
+          name,
+          type: "string",
+        })),
+        { name: "user_ids", type: { type: "array", items: "string" } },
+      ],
+    }),
+  });
+  const texts = ["snapshot", "vip", "VIP", "s1"].map((each) =>
+    Buffer.concat([varint(BigInt(each.length)), Buffer.from(each)]),
+  );
+  const members = Buffer.concat([...texts, Buffer.from("\x02\x04u1\x00")]);
+  await write("audience-syncs", framed(sync, members));
+  const deletion = await registerSchema(registry.url, `${prefix}deletion`, {
+    schema: JSON.stringify({
+      ...ONE_TEXT("Deletion"),
+      fields: [{ name: "user_id", type: "string" }],
+    }),
+  });
+  await write("deletion-requests", framed(deletion, Buffer.from("\x04u9")));
+  await expect
+    .poll(() => received.map(({ type, userId }) => `${type} ${userId}`))
+    .toEqual(expect.arrayContaining(["identify u1", "delete u9"]));
+  expect(received.find(({ type }) => type === "identify")?.traits).toEqual({ vip: true });
+});
 
-test(
-  "while the registry is unreachable a partition waits and the others continue; then everything arrives",
-  async () => {
-    const { prefix, running, write, ready } = await world();
-    const known = await registerCall(`${prefix}call`);
-    // The same schema under another subject would have the same ID.
-    const later = await registerSchema(registry.url, `${prefix}later`, {
-      schema: JSON.stringify({
-        ...CALL,
-        doc: prefix,
-        fields: CALL.fields.map((field) =>
-          field.type === "Properties" ? { name: "properties", type: PROPERTIES } : field,
-        ),
-      }),
-    });
-    expect(later).not.toBe(known);
-    await write("calls", framed(known, avroCall("u", "before")), 1);
-    await expect.poll(eventsOf, POLL).toEqual(["before"]);
+test("while the registry is unreachable a partition waits and the others continue; then everything arrives", async () => {
+  const { prefix, running, write } = await world();
+  const known = await registerCall(`${prefix}call`);
+  // The same schema under another subject would have the same ID.
+  const later = await registerSchema(registry.url, `${prefix}later`, {
+    schema: JSON.stringify({
+      ...CALL,
+      doc: prefix,
+      fields: CALL.fields.map((field) =>
+        field.type === "Properties" ? { name: "properties", type: PROPERTIES } : field,
+      ),
+    }),
+  });
+  expect(later).not.toBe(known);
+  await write("calls", framed(known, avroCall("u", "before")), 1);
+  await expect.poll(eventsOf).toEqual(["before"]);
 
-    await registry.kill();
-    await write("calls", framed(later, avroCall("u", "waits")), 0);
-    await write("calls", jsonCall("u", "waits behind it"), 0);
-    await running.logged("registry.unreachable");
-    await write("calls", jsonCall("u", "json"), 1);
-    await write("calls", framed(known, avroCall("u", "known")), 2);
-    await write("deletion-requests", { userId: "u9" });
-    await expect.poll(eventsOf, POLL).toEqual(["before", "json", "known", undefined]);
-    expect(await ready()).toContain("refuses connections");
+  await registry.kill();
+  await write("calls", framed(later, avroCall("u", "waits")), 0);
+  await write("calls", jsonCall("u", "waits behind it"), 0);
+  await running.logged("registry.unreachable");
+  await write("calls", jsonCall("u", "json"), 1);
+  await write("calls", framed(known, avroCall("u", "known")), 2);
+  await write("deletion-requests", { userId: "u9" });
+  await expect.poll(eventsOf).toEqual(["before", "json", "known", undefined]);
+  expect(await running.get("/readyz")).toContain("refuses connections");
 
-    await registry.restart();
-    await expect
-      .poll(eventsOf, POLL)
-      .toEqual(["before", "json", "known", "waits", "waits behind it", undefined]);
-    await running.logged("registry.reachable");
-    running.child.kill("SIGTERM");
-    expect(await running.ended).toBe(0);
-    expect(received).toHaveLength(6);
-  },
-  TIMEOUT_MS,
-);
+  await registry.restart();
+  await expect
+    .poll(eventsOf)
+    .toEqual(["before", "json", "known", "waits", "waits behind it", undefined]);
+  await running.logged("registry.reachable");
+  expect(await running.stop()).toBe(0);
+  expect(received).toHaveLength(6);
+});
 
-test(
-  "a value whose schema is unknown is a dead letter, and its replay works when it is known",
-  async () => {
-    const { prefix, program, running, write } = await world();
-    const known = await registerCall(`${prefix}call`);
-    const next = known + 2;
-    await write("calls", framed(next, avroCall("u", "early")), 0);
-    await write("calls", framed(known, Buffer.concat([avroCall("u", "long"), Buffer.of(1)])), 0);
-    await write("calls", framed(known, avroCall("u", "fine")), 0);
-    await expect.poll(eventsOf, POLL).toEqual(["fine"]);
-    const refused = () => running.lines.filter(({ msg }) => msg === "record.dead-lettered");
-    await expect
-      .poll(refused, POLL)
-      .toMatchObject([{ reason: "unknown-schema" }, { reason: "undecodable" }]);
-    expect(refused()[1]?.error).toContain("1 more byte than its schema");
+test("a value whose schema is unknown is a dead letter, and its replay works when it is known", async () => {
+  const { prefix, program, running, write } = await world();
+  const known = await registerCall(`${prefix}call`);
+  const next = known + 2;
+  await write("calls", framed(next, avroCall("u", "early")), 0);
+  await write("calls", framed(known, Buffer.concat([avroCall("u", "long"), Buffer.of(1)])), 0);
+  await write("calls", framed(known, avroCall("u", "fine")), 0);
+  await expect.poll(eventsOf).toEqual(["fine"]);
+  const refused = () => running.lines.filter(({ msg }) => msg === "record.dead-lettered");
+  await expect
+    .poll(refused)
+    .toMatchObject([{ reason: "unknown-schema" }, { reason: "undecodable" }]);
+  expect(refused()[1]?.error).toContain("1 more byte than its schema");
 
-    // Two more schemas are registered. The second one has the ID in `early`.
-    for (const number of [1, 2]) {
-      const whole = {
-        ...CALL,
-        doc: `${prefix}${number}`,
-        fields: CALL.fields.map((field) =>
-          field.type === "Properties" ? { name: "properties", type: PROPERTIES } : field,
-        ),
-      };
-      const schema = JSON.stringify({ ...whole, name: `Call${number}` });
-      const id = await registerSchema(registry.url, `${prefix}${number}`, { schema });
-      expect(id).toBe(known + number);
-    }
-    // The result that the schema does not exist is cached for 10 s.
-    const replay = async () => {
-      const args = ["dead-letters", "replay", "--reason", "unknown-schema"];
-      expect((await program.command(args)).status).toBe(0);
-      return eventsOf().includes("early");
+  // Two more schemas are registered. The second one has the ID in `early`.
+  for (const number of [1, 2]) {
+    const whole = {
+      ...CALL,
+      doc: `${prefix}${number}`,
+      fields: CALL.fields.map((field) =>
+        field.type === "Properties" ? { name: "properties", type: PROPERTIES } : field,
+      ),
     };
-    await expect.poll(replay, { interval: 3_000 }).toBe(true);
-  },
-  TIMEOUT_MS,
-);
+    const schema = JSON.stringify({ ...whole, name: `Call${number}` });
+    const id = await registerSchema(registry.url, `${prefix}${number}`, { schema });
+    expect(id).toBe(known + number);
+  }
+  // The result that the schema does not exist is cached for 10 s.
+  const replay = async () => {
+    const args = ["dead-letters", "replay", "--reason", "unknown-schema"];
+    expect((await program.command(args)).status).toBe(0);
+    return eventsOf().includes("early");
+  };
+  await expect.poll(replay, { interval: 3_000 }).toBe(true);
+});

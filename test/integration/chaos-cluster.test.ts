@@ -1,12 +1,10 @@
 // A short run of the chaos suite on three brokers: programs are replaced, leaders are elected, and a broker is killed.
 
 import { expect, test } from "vitest";
-import { chooseJava } from "../../tools/kafka/choose.ts";
 import { runChaos } from "../chaos/chaos.ts";
+import { JAVA } from "../support/kit/java.ts";
 
-const java = await chooseJava(new AbortController().signal, () => undefined).catch(() => null);
-
-test.skipIf(java === null)(
+test.skipIf(JAVA === null)(
   "through a rolling restart, an election and a broker's death no delivery is lost, early or repeated without cause (needs Java)",
   async () => {
     const said: string[] = [];

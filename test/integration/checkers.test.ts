@@ -5,15 +5,16 @@ import { copyFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { Agent, request } from "undici";
-import { afterAll, beforeAll, expect, type TestContext, test, vi } from "vitest";
+import { beforeAll, expect, type TestContext, test, vi } from "vitest";
 import { issue } from "../support/build/certificates.ts";
 import { VERIFIERS } from "../support/checkers/webhook-verifiers.ts";
+import { useKafka } from "../support/kit/kafka.ts";
+import { untilFileEnds } from "../support/kit/lifetime.ts";
+import { useProgram } from "../support/kit/program.ts";
+import { type TakenRequest, useReceiver } from "../support/kit/receiver.ts";
 import { ROOT } from "../support/project/tracked-texts.ts";
 import { prepareEnvironment, pythonOf } from "../support/servers/client-libraries.ts";
 import { npmPackages } from "../support/servers/framework-packages.ts";
-import { programWorld } from "../support/servers/program.ts";
-import { type TakenWebhook, webhookServer } from "../support/servers/webhook-server.ts";
-import { ownTopics } from "../support/worlds/own-topics.ts";
 
 const IS_LONG = process.env.SWITCHYARD_CHECKERS === "long";
 const OPENAPI = join(ROOT, "docs/openapi.yaml");
@@ -28,12 +29,13 @@ const KEYS = [
   { path: "/batches", v1: [SECRET] },
 ];
 
-const hook = await webhookServer();
-afterAll(() => hook[Symbol.asyncDispose]());
-const { prefix, brokers } = ownTopics("checkers", afterAll);
+const lifetime = untilFileEnds();
+const hook = await useReceiver(() => 200, lifetime);
+const { prefix, brokers } = useKafka("checkers", { lifetime });
 const to = (path: string) =>
-  `type: webhook, standardWebhooks: true, endpoints: [{ url: "http://127.0.0.1:${hook.port}${path}" }]`;
-const world = programWorld(`
+  `type: webhook, standardWebhooks: true, endpoints: [{ url: "${hook.url}${path}" }]`;
+const world = useProgram(
+  `
 kafka: { brokers: [${brokers.join(", ")}], topicPrefix: ${prefix}, partitions: 2 }
 sources:
   - { id: web, writeKey: hooks-0123456789, destinations: [one, two, batches] }
@@ -45,18 +47,18 @@ destinations:
 delivery: { allowNetworks: [127.0.0.0/8] }
 ingest: { host: 127.0.0.1, port: 0, tls: { cert: cert.pem, key: key.pem } }
 admin: { host: 127.0.0.1, port: 0, reload: true }
-`);
-afterAll(() => world[Symbol.asyncDispose]());
+`,
+  lifetime,
+);
 let [ingest, admin] = ["", ""];
 
 beforeAll(async () => {
   const { cert, key } = issue({ name: "ingest", hosts: ["127.0.0.1"] });
   writeFileSync(join(world.directory, "cert.pem"), cert);
   writeFileSync(join(world.directory, "key.pem"), key);
-  const program = world.start();
-  await program.logged("ready");
+  const program = await world.ready();
   ingest = `127.0.0.1:${(await program.logged("ingest.listening")).port}`;
-  admin = `127.0.0.1:${(await program.logged("admin.listening")).port}`;
+  admin = await program.admin();
   // Prepared before the deliveries, because libraries reject a request that is more than five minutes old.
   await Promise.all(VERIFIERS.map(({ prepare }) => prepare(limit())));
   const batch = Array.from({ length: 100 }, (_, index) => {
@@ -73,7 +75,7 @@ beforeAll(async () => {
 });
 
 /** The request as it arrived, and altered in each way that a library has to notice. */
-function casesOf(key: string, { body, headers: all }: TakenWebhook) {
+function casesOf(key: string, { body, headers: all }: TakenRequest) {
   const names = ["webhook-id", "webhook-timestamp", "webhook-signature"];
   const headers = Object.fromEntries(names.map((name) => [name, all[name]]));
   const later = `${Number(headers["webhook-timestamp"]) + 1}`;

@@ -1,34 +1,18 @@
 // Clusters that reject settings of topics, like managed clusters: the broker has a policy.
 
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
-import { loadConfig } from "../../src/config/load.ts";
 import { DEAD_LETTER_HEADER } from "../../src/domain/dead-letter.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { kafkaConnection } from "../../src/operator/connect/connection.ts";
-import { runProgram } from "../../src/program/cli/program.ts";
-import { run } from "../../src/program/run/run.ts";
-import { freePort } from "../../tools/kafka/free-port.ts";
+import { configOf, loaded, useProgram, useRun } from "../support/kit/program.ts";
 import { LogLines } from "../support/log/log-lines.ts";
 import { javaForPolicy, startPolicedKafka } from "../support/servers/policed-kafka.ts";
-import { fakeShell } from "../support/worlds/fake-shell.ts";
 
 const java = await javaForPolicy();
 const MIB = 1_048_576;
 /** The default of a broker. */
 const DEFAULT_BYTES = MIB + 12;
-
-interface Managed {
-  readonly kafka: Kafka;
-  readonly lines: LogLines;
-  /** Runs the program until the end of the test. */
-  start(): Promise<{ readonly status: Promise<number> }>;
-  command(...args: string[]): Promise<{ status: number; output: string }>;
-  sizeOf(topic: string): Promise<string | undefined>;
-}
 
 const broker =
   java === null
@@ -43,53 +27,30 @@ const broker =
       });
 afterAll(() => broker?.[Symbol.asyncDispose]());
 
-/** Writes a configuration whose topics have the limits for this prefix. */
-async function managed(prefix: string, settings: object = {}): Promise<Managed> {
-  const directory = mkdtempSync(join(tmpdir(), "switchyard-managed-"));
-  onTestFinished(() => rmSync(directory, { recursive: true }));
-  const file = join(directory, "switchyard.yaml");
-  const brokers = broker?.brokers ?? [];
-  writeFileSync(
-    file,
-    JSON.stringify({
-      kafka: { brokers, topicPrefix: `${prefix}.`, partitions: 1, ...settings },
-      sources: [{ id: "web", writeKey: "k", destinations: ["hook"] }],
-      defaultSource: "web",
-      destinations: [
-        { id: "hook", type: "webhook", endpoints: [{ url: "http://127.0.0.1:9/hook" }] },
-      ],
-      delivery: { retryDelays: ["10s"], allowNetworks: ["127.0.0.0/8"] },
-      admin: { host: "127.0.0.1", port: await freePort() },
-      audience: { stateDir: join(directory, "state") },
+/** A configuration whose topics have the limits for this prefix. */
+function managed(prefix: string, settings: object = {}) {
+  const { file, inProcess } = useProgram(
+    configOf({
+      kafka: { brokers: broker?.brokers ?? [], topicPrefix: `${prefix}.`, ...settings },
+      destinations: { hook: "http://127.0.0.1:9/hook" },
+      delivery: { retryDelays: ["10s"] },
     }),
   );
-  const load = () => {
-    const loaded = loadConfig({ file, env: {} });
-    if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));
-    return loaded;
-  };
   const lines = new LogLines();
-  const kafka = createKafka(kafkaConnection(load().config), lines.log);
+  const kafka = createKafka(kafkaConnection(loaded(file).config), lines.log);
   onTestFinished(() => kafka.close());
   return {
-    ...{ kafka, lines },
+    kafka,
     start: async () => {
-      const stopping = new AbortController();
-      const status = run(load(), load, ["route"], stopping.signal, lines.log);
-      onTestFinished(async () => {
-        stopping.abort("SIGTERM");
-        await status.catch(() => undefined);
-      });
-      const ready = lines.until("ready");
-      await Promise.race([ready, status]);
-      return { status };
+      const running = useRun(file, ["route"]);
+      await running.ready();
+      return running.lines;
     },
-    command: async (...args) => {
-      const shell = fakeShell();
-      const status = await runProgram([...args, "--config", file], shell);
-      return { status, output: shell.output() + shell.errors() };
+    command: async (...args: readonly string[]) => {
+      const { status, out, err } = await inProcess(args);
+      return { status, output: out + err };
     },
-    sizeOf: async (topic) => {
+    sizeOf: async (topic: string) => {
       const [state] = await kafka.admin.describe([topic], ["max.message.bytes"]);
       return state?.config["max.message.bytes"];
     },
@@ -122,12 +83,11 @@ const reasonOf = (headers: readonly (readonly [string, Buffer | null])[]) =>
 
 describe.skipIf(java === null)("`run` on a cluster with a policy (needs a JDK and Maven)", () => {
   test("that allows records of 1 MiB: `run` starts, and a call that is too large keeps its value", async () => {
-    const cluster = await managed("default");
-    await cluster.start();
-    await cluster.lines.until("ready");
+    const cluster = managed("default");
+    const { lines } = await cluster.start();
     expect(await cluster.sizeOf("default.calls")).toBe(`${MIB}`);
     expect(await cluster.sizeOf("default.dead-letters")).toBe(`${DEFAULT_BYTES}`);
-    const refused = cluster.lines.lines
+    const refused = lines
       .filter(({ msg }) => msg === "topics.setting-rejected")
       .map(({ fields }) => fields);
     expect(refused.map(({ topic, setting }) => [topic, setting])).toContainEqual([
@@ -148,15 +108,14 @@ describe.skipIf(java === null)("`run` on a cluster with a policy (needs a JDK an
   });
 
   test("that allows more than its default: topics take as much as it allows", async () => {
-    const cluster = await managed("more");
+    const cluster = managed("more");
     await cluster.start();
-    await cluster.lines.until("ready");
     expect(await cluster.sizeOf("more.deliveries.hook")).toBe(`${MIB + 16 * 1_024}`);
     expect(await cluster.sizeOf("more.dead-letters")).toBe(`${MIB + 20 * 1_024}`);
   });
 
   test("that rejects a whole topic: `run` names it with the cluster's reason, and no permission", async () => {
-    const cluster = await managed("whole", { partitions: 3 });
+    const cluster = managed("whole", { partitions: 3 });
     const error = await cluster.start().then(
       () => null,
       (cause: unknown) => cause as Error,
@@ -172,7 +131,7 @@ describe.skipIf(java === null)(
   "`topics` on a cluster with a policy (needs a JDK and Maven)",
   () => {
     test("with kafka.maxMessageBytes: the plan goes no higher, and all is as planned", async () => {
-      const cluster = await managed("less", { maxMessageBytes: "500KiB" });
+      const cluster = managed("less", { maxMessageBytes: "500KiB" });
       const applied = await cluster.command("topics", "--apply");
       expect(applied).toMatchObject({ status: 0 });
       expect(await cluster.sizeOf("less.calls")).toBe("512000");
@@ -181,7 +140,7 @@ describe.skipIf(java === null)(
     });
 
     test("`--apply` names each setting that is rejected, and applies the rest", async () => {
-      const cluster = await managed("apply");
+      const cluster = managed("apply");
       const spec = (name: string) => ({ name, partitions: 1, replicationFactor: null, config: {} });
       const short = { "retention.ms": "1000", "max.message.bytes": "1000" };
       await cluster.kafka.admin.create([

@@ -4,15 +4,12 @@
 import { Kafka as Driver, logLevel } from "kafkajs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Consumer, Kafka } from "../../src/kafka/port.ts";
-import { chooseJava } from "../../tools/kafka/choose.ts";
 import { type LocalCluster, startCluster } from "../../tools/kafka/cluster.ts";
 import { Taker } from "../support/contract/taker.ts";
+import { JAVA } from "../support/kit/java.ts";
 import { brokerOf } from "../support/worlds/program-on-cluster.ts";
 import { testKafka } from "../support/worlds/test-kafka.ts";
 
-const java = await chooseJava(new AbortController().signal, () => undefined).catch(() => null);
-/** This is much less than the time that a fetch lasts. */
-const UNTIL = { timeout: 90_000, interval: 50 };
 const TOPIC = "quiet";
 const FIRST_LEADERS = [1, 2, 3];
 
@@ -23,7 +20,7 @@ const taker = new Taker({ finishesAtOnce: true });
 let round = 0;
 
 beforeAll(async () => {
-  if (java === null) return;
+  if (JAVA === null) return;
   cluster = await startCluster();
   await cluster.look.create(TOPIC, [
     [1, 2, 3],
@@ -60,15 +57,15 @@ async function untilRead(): Promise<void> {
   });
   expect(await kafka.producer().send(records)).toEqual([]);
   const taken = () => new Set(taker.taken.map(({ value }) => `${value}`));
-  await expect.poll(() => values.filter((value) => !taken().has(value)), UNTIL).toEqual([]);
+  await expect.poll(() => values.filter((value) => !taken().has(value))).toEqual([]);
 }
 
-describe.skipIf(java === null)("three brokers (need Java)", () => {
+describe.skipIf(JAVA === null)("three brokers (need Java)", () => {
   test("a broker dies: its partitions are read from their new leaders", async () => {
     await untilRead();
     const dying = brokerOf(cluster, 1);
     await dying.kill();
-    await expect.poll(leaders, UNTIL).not.toContain(1);
+    await expect.poll(leaders).not.toContain(1);
     await untilRead();
     await dying.start();
     await cluster.look.untilInSync([TOPIC]);
@@ -77,7 +74,7 @@ describe.skipIf(java === null)("three brokers (need Java)", () => {
 
   test("a leader is elected that led nothing before: its partition is read from it", async () => {
     await cluster.look.electPreferred(TOPIC);
-    await expect.poll(leaders, UNTIL).toEqual(FIRST_LEADERS);
+    await expect.poll(leaders).toEqual(FIRST_LEADERS);
     await untilRead();
   });
 
@@ -87,7 +84,7 @@ describe.skipIf(java === null)("three brokers (need Java)", () => {
     await admin.createPartitions({ topicPartitions: [{ topic: TOPIC, count: 5 }] });
     await admin.disconnect();
     const owned = () => consumer.progress().length;
-    await expect.poll(owned, UNTIL).toBe(5);
+    await expect.poll(owned).toBe(5);
     await untilRead();
   });
 });

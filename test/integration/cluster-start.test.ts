@@ -1,16 +1,13 @@
 // A start on a cluster whose brokers are mostly down.
 
 import { expect, test } from "vitest";
-
-import { chooseJava } from "../../tools/kafka/choose.ts";
 import { startCluster } from "../../tools/kafka/cluster.ts";
+import { JAVA } from "../support/kit/java.ts";
 import { programWorld } from "../support/servers/program.ts";
 import { brokerOf, clusterConfig } from "../support/worlds/program-on-cluster.ts";
 
-const java = await chooseJava(new AbortController().signal, () => undefined).catch(() => null);
-
 // If two of three controllers are down, no topic can be created.
-test.skipIf(java === null)(
+test.skipIf(JAVA === null)(
   "a start while two brokers are unreachable reports it, and continues when they are back (needs Java)",
   async () => {
     await using cluster = await startCluster();

@@ -4,8 +4,8 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { JAVA } from "../support/kit/java.ts";
 
-import { chooseJava } from "../../tools/kafka/choose.ts";
 import {
   brokerOf,
   CALLS,
@@ -15,17 +15,14 @@ import {
   programOnCluster,
 } from "../support/worlds/program-on-cluster.ts";
 
-const java = await chooseJava(new AbortController().signal, () => undefined).catch(() => null);
-const UNTIL = { timeout: 90_000, interval: 50 };
-
 let on: ProgramOnCluster;
 beforeAll(async () => {
-  if (java !== null) on = await programOnCluster();
+  if (JAVA !== null) on = await programOnCluster();
 });
 afterAll(() => on?.[Symbol.asyncDispose]());
 const broker = (id: number) => brokerOf(on.cluster, id);
 
-describe.skipIf(java === null)("three brokers (need Java)", () => {
+describe.skipIf(JAVA === null)("three brokers (need Java)", () => {
   test("a leader dies while calls flow, and is elected again when it is back: all arrive, once", async () => {
     const before = await on.publish(50);
     const [leader = 0] = await on.leadersOf(CALLS);
@@ -40,13 +37,13 @@ describe.skipIf(java === null)("three brokers (need Java)", () => {
     })();
     await on.untilArrived("/near", before);
     await broker(leader).kill();
-    await expect.poll(() => on.leadersOf(CALLS), UNTIL).not.toContain(leader);
+    await expect.poll(() => on.leadersOf(CALLS)).not.toContain(leader);
     const meanwhile = await on.publish(20);
     await on.untilArrived("/near", meanwhile);
     await broker(leader).start();
     await on.cluster.look.untilInSync([CALLS, NEAR]);
     for (const topic of [CALLS, NEAR]) await on.cluster.look.electPreferred(topic);
-    await expect.poll(() => on.leadersOf(CALLS), UNTIL).toContain(leader);
+    await expect.poll(() => on.leadersOf(CALLS)).toContain(leader);
     flow.isOver = true;
     const all = [...before, ...(await flowing), ...meanwhile, ...(await on.publish(20))];
     await on.untilArrived("/near", all);

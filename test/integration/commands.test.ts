@@ -2,39 +2,26 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { afterAll, expect, test } from "vitest";
-import { createLog } from "../../src/base/telemetry/log.ts";
-import type { IncomingRecord } from "../../src/domain/record.ts";
-import { createKafka } from "../../src/kafka/kafka.ts";
-import { kafkaConnection } from "../../src/operator/connect/connection.ts";
-import { config } from "../support/build/config-source.ts";
-import { uniquePrefix } from "../support/build/prefix.ts";
-import { deleteTopics } from "../support/worlds/test-kafka.ts";
+import { expect, test } from "vitest";
+
+import { useKafka } from "../support/kit/kafka.ts";
+import { untilFileEnds } from "../support/kit/lifetime.ts";
+import { useProgram } from "../support/kit/program.ts";
 
 const BIN = join(import.meta.dirname, "../../bin/switchyard.js");
-const prefix = uniquePrefix("commands");
-const brokers = process.env.SWITCHYARD_KAFKA_BROKERS ?? "";
-const yaml = `
+const lifetime = untilFileEnds();
+const { prefix, brokers, kafka, recordsIn, writtenTo } = useKafka("commands", { lifetime });
+const { file } = useProgram(
+  `
 kafka: { brokers: "${brokers}", topicPrefix: "${prefix}", partitions: 3 }
 sources: [{ id: web, destinations: [warehouse] }]
 destinations: [{ id: warehouse, type: topic, name: Warehouse }]
 delivery: { retryDelays: [10s] }
-`;
-const folder = mkdtempSync(join(tmpdir(), "switchyard-commands-"));
-const file = join(folder, "switchyard.yaml");
-writeFileSync(file, yaml);
-const connection = kafkaConnection(config(yaml));
-const kafka = createKafka(connection, createLog("error", { write: () => undefined }));
-
-afterAll(async () => {
-  await deleteTopics(kafka, prefix);
-  await kafka.close();
-  rmSync(folder, { recursive: true });
-});
+`,
+  lifetime,
+);
 
 async function switchyard(args: readonly string[], input = "") {
   const child = spawn(process.execPath, [BIN, ...args, "--config", file]);
@@ -42,31 +29,6 @@ async function switchyard(args: readonly string[], input = "") {
   const ended = new Promise<number | null>((resolve) => child.on("exit", resolve));
   const [out, err, status] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
   return { status, out, err };
-}
-
-/** Returns the records of the topic of calls when there are this many. */
-async function calls(count: number): Promise<readonly IncomingRecord[]> {
-  const found: IncomingRecord[] = [];
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const consumer = kafka.consume({
-    groupId: `${prefix}test`,
-    topics: [`${prefix}calls`],
-    partitionRecordsMax: 100,
-    maxBytes: 1_000_000,
-    whenFull: "hold",
-    drainLimitMs: 1_000,
-    onCrash: () => undefined,
-    onAssigned: () => ({
-      take: (records) => {
-        found.push(...records);
-        if (found.length >= count) resolve();
-      },
-      drain: async () => undefined,
-    }),
-  });
-  await promise;
-  await consumer.stop();
-  return found;
 }
 
 test.each([
@@ -107,7 +69,7 @@ test("topics are planned, created and then as planned; calls are published into 
     out: `2 calls written, 1 line rejected (${prefix}calls).\n`,
     err: "line 2 rejected: undecodable: the value is not JSON\n",
   });
-  const records = (await calls(2)).toSorted((a, b) => a.timestampMs - b.timestampMs);
+  const records = (await recordsIn("calls")).toSorted((a, b) => a.timestampMs - b.timestampMs);
   expect(new Map(records.map(({ key, value }) => [key?.toString(), value?.toString()]))).toEqual(
     new Map([
       ["u1", one],
@@ -118,11 +80,7 @@ test("topics are planned, created and then as planned; calls are published into 
 });
 
 test("publishing does not depend on who reads its output", async () => {
-  const ends = async () => {
-    const offsets = await kafka.admin.offsets(`${prefix}calls`);
-    return offsets.reduce((sum, { end }) => sum + end, 0);
-  };
-  const before = await ends();
+  const before = await writtenTo("calls");
   const child = spawn(process.execPath, [BIN, "publish", "--source", "web", "--config", file]);
   child.stdout.destroy();
   child.stderr.destroy();
@@ -130,5 +88,5 @@ test("publishing does not depend on who reads its output", async () => {
   for (let number = 0; number < 100; number += 1) child.stdin.write(`nope\n${good}`);
   child.stdin.end();
   expect(await once(child, "exit")).toEqual([1, null]);
-  expect((await ends()) - before).toBe(100);
+  expect((await writtenTo("calls")) - before).toBe(100);
 });

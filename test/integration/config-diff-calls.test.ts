@@ -1,25 +1,18 @@
 // `config diff --since` on a real Kafka, with the program as a child process: the route stage then writes what the
 // command predicts.
 
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 
-import { uniquePrefix } from "../support/build/prefix.ts";
-import { testKafka } from "../support/worlds/test-kafka.ts";
+import { type UsedKafka, useKafka } from "../support/kit/kafka.ts";
+import { untilFileEnds } from "../support/kit/lifetime.ts";
+import { useProgram } from "../support/kit/program.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
-const POLL = { interval: 100, timeout: 60_000 };
 const CALLS = 400;
-const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
-const [before, after] = [uniquePrefix("diff-before"), uniquePrefix("diff-after")];
-const folder = mkdtempSync(join(tmpdir(), "switchyard-diff-calls-"));
-const children = new Set<ChildProcess>();
-const kafka = testKafka();
+const lifetime = untilFileEnds();
+const before = useKafka("diff-before", { lifetime });
+const after = useKafka("diff-after", { lifetime });
 
 const RULES = `
     filters:
@@ -27,11 +20,7 @@ const RULES = `
       - { name: no email, dropProperties: { properties: [email] } }
 `;
 
-function configured(name: string, prefix: string, rules: string): string {
-  const file = join(folder, `${name}.yaml`);
-  writeFileSync(
-    file,
-    `
+const configured = ({ brokers, prefix }: UsedKafka, rules: string) => `
 kafka: { brokers: [${brokers.join(", ")}], topicPrefix: "${prefix}", partitions: 2 }
 sources: [{ id: web, destinations: [crm, dwh] }]
 defaultSource: web
@@ -41,94 +30,48 @@ destinations:
     name: CRM
 ${rules}
   - { id: dwh, type: topic, name: DWH }
-`,
-  );
-  return file;
-}
+admin: { port: 0 }
+`;
 
-const OLD = configured("old", before, "");
-const PROPOSED = configured("proposed", before, RULES);
-const NEW = configured("new", after, RULES);
+const old = useProgram(configured(before, ""), lifetime);
+const ruled = useProgram(configured(after, RULES), lifetime);
+const PROPOSED = join(old.directory, "proposed.yaml");
+writeFileSync(PROPOSED, configured(before, RULES));
 
-afterAll(async () => {
-  for (const child of children) child.kill("SIGKILL");
-  const names = await kafka.admin.topics();
-  const own = names.filter((name) => name.startsWith(before) || name.startsWith(after));
-  await kafka.admin.deleteTopics(own);
-  await kafka.close();
-  rmSync(folder, { recursive: true });
-});
-
-function start(...args: readonly string[]): ChildProcess {
-  const env = { ...process.env, SWITCHYARD_ADMIN_PORT: "0" };
-  const child = spawn(process.execPath, [MAIN, ...args], { env });
-  children.add(child);
-  return child;
-}
-
-async function switchyard(...args: readonly string[]) {
-  const child = start(...args);
-  if (child.stdout === null || child.stderr === null) throw new Error("no output");
-  const [out, err, [status]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, "close"),
-  ]);
-  return { status, out, err };
-}
-
-async function publish(prefix: string): Promise<void> {
-  const records = Array.from({ length: CALLS }, (_, number) => ({
-    topic: `${prefix}calls`,
-    key: Buffer.from(`u-${number % 20}`),
-    value: Buffer.from(
-      JSON.stringify({
-        ...{ type: "track", userId: `u-${number % 20}`, messageId: `m-${number}` },
-        event: number % 4 === 0 ? "Ordered" : "Viewed",
-        properties: number % 8 === 0 ? { email: "ada@example.com", total: 1 } : { total: 2 },
-      }),
-    ),
-    headers: [],
+function publish({ write }: UsedKafka): Promise<void> {
+  const calls = Array.from({ length: CALLS }, (_, number) => ({
+    key: `u-${number % 20}`,
+    value: {
+      ...{ type: "track", userId: `u-${number % 20}`, messageId: `m-${number}` },
+      event: number % 4 === 0 ? "Ordered" : "Viewed",
+      properties: number % 8 === 0 ? { email: "ada@example.com", total: 1 } : { total: 2 },
+    },
   }));
-  expect(await kafka.producer().send(records)).toEqual([]);
+  return write("calls", calls);
 }
 
-/** Returns the values in a topic by message ID. */
-async function valuesOn(topic: string): Promise<ReadonlyMap<string, string>> {
-  const found = new Map<string, string>();
-  for (const { partition, first, end } of await kafka.admin.offsets(topic)) {
-    const range = { topic, partition, from: first, to: end, maxBytes: 1_048_576 };
-    if (first === end) continue;
-    for await (const records of kafka.read({ ...range, signal: AbortSignal.timeout(30_000) })) {
-      for (const { value } of records) {
-        const json = `${value}`;
-        found.set(JSON.parse(json).messageId, json);
-      }
-    }
-  }
-  return found;
-}
-
-/** Routes all calls of a prefix, and returns what crm got. */
-async function routed(file: string, prefix: string, count: number) {
-  const child = start("run", "--stages", "route", "--config", file);
-  const topic = `${prefix}deliveries.crm`;
-  await expect.poll(async () => (await valuesOn(topic)).size, POLL).toBe(count);
-  child.kill("SIGTERM");
-  await once(child, "exit");
-  return await valuesOn(topic);
+/** Routes all calls, and returns what crm got, by message ID. */
+async function routed(program: typeof old, { recordsIn }: UsedKafka, count: number) {
+  const route = program.begin("route");
+  const valuesOf = async () => {
+    const texts = (await recordsIn("deliveries.crm")).map(({ value }) => `${value}`);
+    return new Map(texts.map((json) => [String(JSON.parse(json).messageId), json]));
+  };
+  await expect.poll(async () => (await valuesOf()).size).toBe(count);
+  await route.stop();
+  return await valuesOf();
 }
 
 test("what it predicts is what route then writes, byte for byte", async () => {
-  for (const [file, prefix] of [
-    [OLD, before],
-    [NEW, after],
+  for (const [program, own] of [
+    [old, before],
+    [ruled, after],
   ] as const) {
-    expect(await switchyard("topics", "--apply", "--config", file)).toMatchObject({ status: 0 });
-    await publish(prefix);
+    expect(await program.command(["topics", "--apply"])).toMatchObject({ status: 0 });
+    await publish(own);
   }
-  const args = ["config", "diff", PROPOSED, "--since", "1h", "--config", OLD];
-  const { status, out } = await switchyard(...args, "--json");
+  const args = ["config", "diff", PROPOSED, "--since", "1h"];
+  const { status, out } = await old.command([...args, "--json"]);
   const found = JSON.parse(out);
   expect(found).toMatchObject({ calls: CALLS, share: 1, withoutSchema: 0, unread: [] });
   expect(found.destinations.map(({ destination }: { destination: string }) => destination)).toEqual(
@@ -143,28 +86,28 @@ test("what it predicts is what route then writes, byte for byte", async () => {
     properties: { "properties.email": CALLS / 8 },
   });
 
-  const old = await routed(OLD, before, CALLS);
-  const next = await routed(NEW, after, CALLS / 4);
-  expect(old.size - next.size).toBe(lost[0].count);
-  const different = [...next].filter(([id, value]) => old.get(id) !== value);
+  const was = await routed(old, before, CALLS);
+  const next = await routed(ruled, after, CALLS / 4);
+  expect(was.size - next.size).toBe(lost[0].count);
+  const different = [...next].filter(([id, value]) => was.get(id) !== value);
   expect(different).toHaveLength(changed.count);
-  for (const id of changed.examples) expect(next.get(id)).not.toBe(old.get(id));
+  for (const id of changed.examples) expect(next.get(id)).not.toBe(was.get(id));
   for (const id of lost[0].examples) expect(next.has(id)).toBe(false);
 
-  const text = await switchyard(...args);
+  const text = await old.command(args);
   expect(text.out).toContain("lost     300 calls, filtered");
   expect(text.out).toContain("changed  50 calls: properties.email (50)");
   expect(`${text.out}${text.err}`).not.toContain("ada@example.com");
 
-  const same = ["config", "diff", OLD, "--since", "1h", "--config", OLD];
-  expect(await switchyard(...same)).toMatchObject({
+  const same = ["config", "diff", old.file, "--since", "1h"];
+  expect(await old.command(same)).toMatchObject({
     status: 0,
     out: expect.stringContaining("No call would be routed differently."),
   });
-  const from = ["config", "diff", OLD, "--from", PROPOSED, "--since", "1h", "--config", OLD];
-  const { destinations } = JSON.parse((await switchyard(...from, "--json")).out);
+  const from = ["config", "diff", old.file, "--from", PROPOSED, "--since", "1h"];
+  const { destinations } = JSON.parse((await old.command([...from, "--json"])).out);
   expect(destinations).toMatchObject([{ gained: { count: CALLS * 0.75 }, lost: [] }]);
-  const share = JSON.parse((await switchyard(...args, "--share", "25%", "--json")).out);
+  const share = JSON.parse((await old.command([...args, "--share", "25%", "--json"])).out);
   expect(share.calls).toBeGreaterThan(CALLS / 10);
   expect(share.calls).toBeLessThan(CALLS / 2);
-}, 180_000);
+});

@@ -1,21 +1,19 @@
 // Scenarios of Kafka's system tests with our consumer. `npm run test:scenarios` runs all, also with other clients.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
-
-import { chooseJava } from "../../tools/kafka/choose.ts";
 import { type LocalCluster, startCluster } from "../../tools/kafka/cluster.ts";
 import { OURS, runScenario } from "../chaos/consumer-scenarios.ts";
+import { JAVA } from "../support/kit/java.ts";
 
-const java = await chooseJava(new AbortController().signal, () => undefined).catch(() => null);
 let cluster: LocalCluster;
 beforeAll(async () => {
-  if (java !== null) cluster = await startCluster();
+  if (JAVA !== null) cluster = await startCluster();
 });
 afterAll(() => cluster?.[Symbol.asyncDispose]());
 
 const NONE = { neverSeen: 0, broken: new Map() };
 
-test.skipIf(java === null).each([
+test.skipIf(JAVA === null).each([
   ["rolling bounce", { ...NONE, seenTwice: 0 }],
   ["commit after revocation", NONE],
   ["broker failure", { ...NONE, seenTwice: 0 }],

@@ -2,17 +2,16 @@
 // resumed, retried, drained, canceled and replayed, and each step is compared with the ledger.
 
 import { expect, test } from "vitest";
-
 import { control } from "../control/control.ts";
+import { BROKERS } from "../support/kit/kafka.ts";
 
-const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 /** The times of the script apply to an idle machine. */
 const PATIENCE = 5;
 
 test("each step of controlling two processes is as in the ledger", async () => {
   const said: string[] = [];
   const say = (line: string) => said.push(line);
-  const rows = await control({ brokers, patience: PATIENCE, isShort: true, say });
+  const rows = await control({ brokers: BROKERS, patience: PATIENCE, isShort: true, say });
   expect(
     rows.filter(({ ok }) => !ok),
     said.join("\n"),

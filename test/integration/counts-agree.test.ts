@@ -3,33 +3,28 @@
 
 import { randomUUID } from "node:crypto";
 import { expect, onTestFinished, test } from "vitest";
-import { loadConfig } from "../../src/config/load.ts";
 import { deliveryHeaders } from "../../src/domain/delivery.ts";
 import type { DestinationId, MessageId } from "../../src/domain/ids.ts";
-import { groupNames, topicNames } from "../../src/domain/topics.ts";
 import { encodeRanges } from "../../src/kafka/consume/finished-ranges.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { createConsoleReader } from "../../src/operator/console/read/console-reader.ts";
 import type { StatusReport } from "../../src/operator/look/status-report.ts";
 import { earlyReleaseRecord, releasedRecord } from "../../src/router/control/operator-actions.ts";
-import { freePort } from "../../tools/kafka/free-port.ts";
 import { deliveryOf } from "../support/build/webhook-destination.ts";
-import type { ProgramWorld } from "../support/servers/program.ts";
+import type { UsedProgram } from "../support/kit/program.ts";
+import { loaded } from "../support/kit/program.ts";
 import { controlledPrograms, STAGES } from "../support/worlds/controlled-programs.ts";
 import { createTopics } from "../support/worlds/test-kafka.ts";
 
-/** Much more than is needed, because the machine may be busy. */
-const SOON = { interval: 100 };
-const TIMEOUT_MS = 300_000;
 const IDS = ["crm", "other"] as const;
 
 /**
  * Returns what each of them reports for each destination: the records in its queue and retry topic, and in delay
  * topics.
  */
-async function saidBy(world: ProgramWorld, kafka: Kafka, admins: readonly string[]) {
+async function saidBy(world: UsedProgram, kafka: Kafka, admins: readonly string[]) {
   const said: Record<string, unknown> = {};
-  const json = async (...args: string[]) => JSON.parse((await world.command(args)).out);
+  const json = async (...args: string[]) => JSON.parse((await world.inProcess(args)).out);
   const shown = async (name: string, args: readonly string[]) => {
     const { destinations, delayTopics } = (await json("status", "--json", ...args)) as StatusReport;
     for (const { destination, waiting, awaitingRetry } of destinations) {
@@ -40,12 +35,8 @@ async function saidBy(world: ProgramWorld, kafka: Kafka, admins: readonly string
   await shown("status", []);
   if (admins.length > 0) await shown("status --admin", ["--admin", admins.join(",")]);
   const reader = createConsoleReader({
-    current: () => {
-      const loaded = loadConfig({ file: world.file, env: {} });
-      if (loaded.kind !== "config") throw new Error("the configuration is refused");
-      return loaded;
-    },
-    load: () => loadConfig({ file: world.file, env: {} }),
+    current: () => loaded(world.file),
+    load: () => loaded(world.file),
     admins,
     useKafka: (work) => work(kafka),
   });
@@ -79,118 +70,100 @@ function agreed(
   return said;
 }
 
-test(
-  "after a retry all of them count the same, and nothing that was released early",
-  async () => {
-    const { receiver, worldOf, publish, ledger, kafka } = await controlledPrograms();
-    const port = await freePort();
-    const world = worldOf(port, "10m");
-    const program = world.start(STAGES);
-    await program.logged("ready");
-    // The deliveries of crm are after those of the other destination, which are not moved.
-    for (const id of ["other", "crm"]) {
-      receiver.refusing.add(id);
-      await publish(40, 40);
-      await expect.poll(() => receiver.refused(id).length, SOON).toBeGreaterThan(5);
-    }
-    receiver.refusing.clear();
-    const unique = (all: readonly { readonly id: string }[]) =>
-      new Set(all.map(({ id }) => id)).size;
-    const waits = (id: string) => unique(receiver.refused(id));
-    for (const id of IDS) {
-      const rest = () => unique(receiver.accepted(id)) + waits(id);
-      await expect.poll(rest, SOON).toBe(ledger.length);
-    }
-    const admins = [`127.0.0.1:${port}`];
-    const names = ["status", "status --admin"];
-    const before = { crm: [0, waits("crm")], other: [0, waits("other")] } as const;
-    await expect.poll(() => saidBy(world, kafka, admins), SOON).toEqual(agreed(before, names));
-    expect(await world.command(["retry", "crm"])).toMatchObject({ status: 0 });
-    await expect.poll(() => unique(receiver.accepted("crm")), SOON).toBe(ledger.length);
-    const after = { crm: [0, 0], other: [0, waits("other")] } as const;
-    await expect.poll(() => saidBy(world, kafka, admins), SOON).toEqual(agreed(after, names));
-    const drained = await world.command(["wait", "crm", "--timeout", "10s"]);
-    expect([drained.status, drained.out]).toEqual([0, "No deliveries are left for crm.\n"]);
-  },
-  TIMEOUT_MS,
-);
+test("after a retry all of them count the same, and nothing that was released early", async () => {
+  const { receiver, worldOf, publish, ledger, kafka } = await controlledPrograms();
+  const world = worldOf("10m");
+  const program = await world.ready(STAGES);
+  // The deliveries of crm are after those of the other destination, which are not moved.
+  for (const id of ["other", "crm"]) {
+    receiver.refusing.add(id);
+    await publish(40, 40);
+    await expect.poll(() => receiver.refused(id).length).toBeGreaterThan(5);
+  }
+  receiver.refusing.clear();
+  const unique = (all: readonly { readonly id: string }[]) => new Set(all.map(({ id }) => id)).size;
+  const waits = (id: string) => unique(receiver.refused(id));
+  for (const id of IDS) {
+    const rest = () => unique(receiver.accepted(id)) + waits(id);
+    await expect.poll(rest).toBe(ledger.length);
+  }
+  const admins = [await program.admin()];
+  const names = ["status", "status --admin"];
+  const before = { crm: [0, waits("crm")], other: [0, waits("other")] } as const;
+  await expect.poll(() => saidBy(world, kafka, admins)).toEqual(agreed(before, names));
+  expect(await world.inProcess(["retry", "crm"])).toMatchObject({ status: 0 });
+  await expect.poll(() => unique(receiver.accepted("crm"))).toBe(ledger.length);
+  const after = { crm: [0, 0], other: [0, waits("other")] } as const;
+  await expect.poll(() => saidBy(world, kafka, admins)).toEqual(agreed(after, names));
+  const drained = await world.inProcess(["wait", "crm", "--timeout", "10s"]);
+  expect([drained.status, drained.out]).toEqual([0, "No deliveries are left for crm.\n"]);
+});
 
-test(
-  "records that are finished above the committed offset count nowhere, nor twice",
-  async () => {
-    const { world, kafka, topics, groups, idOf, write } = await stopped();
-    // There were five in the queue. Three of them were scheduled for retry, and the first one is still in flight.
-    await write(topics.deliveries("crm" as DestinationId), "crm", 5);
-    await write(topics.delays(600_000), "crm", 3);
-    await write(topics.delays(600_000), "other", 4);
-    const line = topics.deliveries("crm" as DestinationId);
-    await kafka.admin.commit(groups.deliver("crm" as DestinationId), line, [
-      { partition: 0, offset: 0, metadata: encodeRanges(0, await idOf(line), [1, 3]) },
-    ]);
-    const delays = topics.delays(600_000);
-    // One delivery of the other destination was returned out of order.
-    await kafka.admin.commit(groups.delay("10m"), delays, [
-      { partition: 0, offset: 0, metadata: encodeRanges(0, await idOf(delays), [4, 1]) },
-    ]);
-    const counts = { crm: [2, 3], other: [0, 3] } as const;
-    expect(await saidBy(world, kafka, [])).toEqual(agreed(counts, ["status"]));
-    const paused = JSON.parse((await world.command(["pause", "crm", "--json"])).out);
-    expect(paused.waiting).toMatchObject({ queued: 2, awaitingRetry: 3, isLowerBound: false });
-  },
-  TIMEOUT_MS,
-);
+test("records that are finished above the committed offset count nowhere, nor twice", async () => {
+  const { world, kafka, topics, groups, idOf, write } = await stopped();
+  // There were five in the queue. Three of them were scheduled for retry, and the first one is still in flight.
+  await write(topics.deliveries("crm" as DestinationId), "crm", 5);
+  await write(topics.delays(600_000), "crm", 3);
+  await write(topics.delays(600_000), "other", 4);
+  const line = topics.deliveries("crm" as DestinationId);
+  await kafka.admin.commit(groups.deliver("crm" as DestinationId), line, [
+    { partition: 0, offset: 0, metadata: encodeRanges(0, await idOf(line), [1, 3]) },
+  ]);
+  const delays = topics.delays(600_000);
+  // One delivery of the other destination was returned out of order.
+  await kafka.admin.commit(groups.delay("10m"), delays, [
+    { partition: 0, offset: 0, metadata: encodeRanges(0, await idOf(delays), [4, 1]) },
+  ]);
+  const counts = { crm: [2, 3], other: [0, 3] } as const;
+  expect(await saidBy(world, kafka, [])).toEqual(agreed(counts, ["status"]));
+  const paused = JSON.parse((await world.inProcess(["pause", "crm", "--json"])).out);
+  expect(paused.waiting).toMatchObject({ queued: 2, awaitingRetry: 3, isLowerBound: false });
+});
 
-test(
-  "what was released early from a topic that was recreated does not apply to the new one",
-  async () => {
-    const { world, kafka, topics, idOf, write } = await stopped();
-    const delays = topics.delays(600_000);
-    await write(delays, "crm", 3);
-    await write(delays, "other", 2);
-    const earlyRelease = {
-      kind: "retry",
-      destination: "crm" as DestinationId,
-      id: "p1",
-      by: "test",
-    } as const;
-    const atMs = Date.now() + 60_000;
-    const producer = kafka.producer();
-    onTestFinished(() => producer.close(1_000));
-    const through = async (topicId: string) => {
-      const done = { id: "p1", delay: "10m", partition: 0, through: 5, topicId };
-      await producer.send([
-        earlyReleaseRecord(topics.operatorActions, {
-          ...earlyRelease,
-          atMs,
-          receivedBeforeMs: null,
-        }),
-        releasedRecord(topics.operatorActions, done),
-      ]);
-    };
-    await through("AAAAAAAAAAAAAAAAAAAAAA");
-    const all = { crm: [0, 3], other: [0, 2] } as const;
-    expect(await saidBy(world, kafka, [])).toEqual(agreed(all, ["status"]));
-    await through(await idOf(delays));
-    const left = { crm: [0, 0], other: [0, 2] } as const;
-    expect(await saidBy(world, kafka, [])).toEqual(agreed(left, ["status"]));
-  },
-  TIMEOUT_MS,
-);
+test("what was released early from a topic that was recreated does not apply to the new one", async () => {
+  const { world, kafka, topics, idOf, write } = await stopped();
+  const delays = topics.delays(600_000);
+  await write(delays, "crm", 3);
+  await write(delays, "other", 2);
+  const earlyRelease = {
+    kind: "retry",
+    destination: "crm" as DestinationId,
+    id: "p1",
+    by: "test",
+  } as const;
+  const atMs = Date.now() + 60_000;
+  const producer = kafka.producer();
+  onTestFinished(() => producer.close(1_000));
+  const through = async (topicId: string) => {
+    const done = { id: "p1", delay: "10m", partition: 0, through: 5, topicId };
+    await producer.send([
+      earlyReleaseRecord(topics.operatorActions, {
+        ...earlyRelease,
+        atMs,
+        receivedBeforeMs: null,
+      }),
+      releasedRecord(topics.operatorActions, done),
+    ]);
+  };
+  await through("AAAAAAAAAAAAAAAAAAAAAA");
+  const all = { crm: [0, 3], other: [0, 2] } as const;
+  expect(await saidBy(world, kafka, [])).toEqual(agreed(all, ["status"]));
+  await through(await idOf(delays));
+  const left = { crm: [0, 0], other: [0, 2] } as const;
+  expect(await saidBy(world, kafka, [])).toEqual(agreed(left, ["status"]));
+});
 
 /** Creates topics with one partition, without a process. */
 async function stopped() {
-  const { kafka, prefix, worldOf } = await controlledPrograms();
-  const topics = topicNames(prefix);
-  const world = worldOf(await freePort(), "10m");
+  const { kafka, prefix, topics, groups, worldOf, write } = await controlledPrograms();
+  const world = worldOf("10m");
   const of = (id: string) => [
     topics.deliveries(id as DestinationId),
     topics.retries(id as DestinationId),
   ];
   const names = [...IDS.flatMap(of), topics.delays(600_000), topics.operatorActions];
   await createTopics(kafka, names);
-  const producer = kafka.producer();
-  onTestFinished(() => producer.close(1_000));
-  const write = async (topic: string, id: string, count: number) => {
+  const writeTo = (topic: string, id: string, count: number) => {
     const nowMs = Date.now();
     const isScheduled = topic === topics.delays(600_000);
     const scheduled = {
@@ -207,10 +180,10 @@ async function stopped() {
         ...(isScheduled ? scheduled : {}),
       });
       const headers = deliveryHeaders(delivery);
-      return { topic, partition: 0, key: null, value: Buffer.from("{}"), headers };
+      return { partition: 0, value: {}, headers };
     });
-    expect(await producer.send(records)).toEqual([]);
+    return write(topic.slice(prefix.length), records);
   };
   const idOf = async (topic: string) => (await kafka.admin.topicIds([topic])).get(topic) ?? "";
-  return { world, kafka, topics, groups: groupNames(prefix), write, idOf };
+  return { world, kafka, topics, groups, write: writeTo, idOf };
 }

@@ -1,115 +1,62 @@
 // From a rejection to the dead letter, its replay and its delivery, with the program as a child process on a real
 // Kafka; and the status during this.
 
-import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+
 import type { StatusReport } from "../../src/operator/look/status-report.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
-import { uniquePrefix } from "../support/build/prefix.ts";
-import { deleteTopics, testKafka } from "../support/worlds/test-kafka.ts";
+import { useKafka } from "../support/kit/kafka.ts";
+import { untilFileEnds } from "../support/kit/lifetime.ts";
+import { configOf, useProgram } from "../support/kit/program.ts";
+import { useReceiver } from "../support/kit/receiver.ts";
 
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
 const CALLS = 60;
-const POLL = { interval: 250 };
-const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
-const prefix = uniquePrefix("dead-letters");
-const folder = mkdtempSync(join(tmpdir(), "switchyard dead letters-"));
-const file = join(folder, "switchyard.yaml");
-const adminPort = await freePort();
-const children = new Set<ChildProcess>();
+const lifetime = untilFileEnds();
+const { prefix, brokers } = useKafka("dead-letters", { lifetime });
+const admin = `127.0.0.1:${await freePort()}`;
 
 /** The users whose calls were accepted, in order. Requests are rejected while `status` is set to do so. */
 const hook = { status: 410, refused: 0, accepted: [] as string[] };
 /** The requests to the destination `pair`, and the statuses of its URLs; 200 by default. */
 const pair = { requests: [] as string[], statuses: new Map<string, number>() };
-const server = createServer((request, response) => {
-  text(request).then(
-    (body) => {
-      const { userId } = JSON.parse(body) as { readonly userId: string };
-      const { url = "" } = request;
-      if (url !== "/") {
-        pair.requests.push(`${userId} ${url}`);
-        response.writeHead(pair.statuses.get(url) ?? 200).end();
-        return;
-      }
-      if (hook.status === 200) hook.accepted.push(userId);
-      else hook.refused += 1;
-      response.writeHead(hook.status).end();
+const { url: origin } = await useReceiver(({ path, body }) => {
+  const { userId } = JSON.parse(body) as { readonly userId: string };
+  if (path !== "/") {
+    pair.requests.push(`${userId} ${path}`);
+    return pair.statuses.get(path) ?? 200;
+  }
+  if (hook.status === 200) hook.accepted.push(userId);
+  else hook.refused += 1;
+  return hook.status;
+}, lifetime);
+
+/** The configuration with these paths as the endpoints of `pair`. */
+const configured = (...paths: readonly string[]) =>
+  configOf({
+    kafka: { brokers, topicPrefix: prefix, partitions: 2 },
+    sources: [
+      { id: "web", destinations: ["hook"] },
+      { id: "shop", destinations: ["pair"] },
+    ],
+    destinations: {
+      hook: `${origin}/`,
+      pair: { deliver: "every", endpoints: paths.map((path) => ({ url: origin + path })) },
     },
-    () => response.destroy(),
-  );
-});
-server.listen(0, "127.0.0.1");
-await once(server, "listening");
-const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-
-/** Writes the configuration with these paths as the endpoints of `pair`. */
-function configure(...paths: readonly string[]): void {
-  const endpoints = paths.map((path) => `{ url: "${origin}${path}" }`);
-  writeFileSync(
-    file,
-    `
-kafka: { brokers: [${brokers.join(", ")}], topicPrefix: "${prefix}", partitions: 2 }
-sources: [{ id: web, destinations: [hook] }, { id: shop, destinations: [pair] }]
-defaultSource: web
-destinations:
-  - { id: hook, type: webhook, endpoints: [{ url: "${origin}/" }] }
-  - { id: pair, type: webhook, deliver: every, endpoints: [${endpoints.join(", ")}] }
-delivery: { retryDelays: [10s], allowNetworks: [127.0.0.0/8] }
-admin: { host: 127.0.0.1, port: ${adminPort} }
-`,
-  );
-}
-configure("/a", "/b?token=1");
-
-afterAll(async () => {
-  for (const child of children) child.kill("SIGKILL");
-  server.closeAllConnections();
-  server.close();
-  const kafka = testKafka();
-  await deleteTopics(kafka, prefix);
-  await kafka.close();
-  rmSync(folder, { recursive: true });
-});
-
-function start(args: readonly string[]) {
-  const child = spawn(process.execPath, [MAIN, ...args, "--config", file]);
-  children.add(child);
-  const ended = once(child, "close").then(([status]) => {
-    children.delete(child);
-    return status as number | null;
+    delivery: { retryDelays: ["10s"] },
+    admin: { port: Number(admin.split(":")[1]) },
   });
-  return { child, ended };
-}
 
-async function startReady() {
-  const running = start(["run", "--stages", "route,deliver,delay"]);
-  let log = "";
-  running.child.stdout.on("data", (chunk) => {
-    log += chunk;
-  });
-  running.child.stderr.resume();
-  const isReady = async () => {
-    const response = await fetch(`http://127.0.0.1:${adminPort}/readyz`).catch(() => null);
-    return response?.ok;
-  };
-  await expect.poll(isReady, POLL).toBe(true);
-  return { ...running, count: (line: string) => log.split(`"${line}"`).length - 1 };
-}
-
-async function switchyard(args: readonly string[], input = "") {
-  const { child, ended } = start(args);
-  child.stdin.end(input);
-  const [out, err, status] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
-  return { status, out, err };
-}
+const { file, ready, spawn, inProcess } = useProgram((directory) => {
+  const path = join(directory, "dead letters.yaml");
+  writeFileSync(path, configured("/a", "/b?token=1"));
+  return path;
+}, lifetime);
+const startReady = () => ready("route,deliver,delay");
+const switchyard = inProcess;
 
 async function status(args: readonly string[] = []): Promise<StatusReport> {
   const { out } = await switchyard(["status", "--json", ...args]);
@@ -133,15 +80,10 @@ async function replaysNoneTwice(): Promise<void> {
   const marked = await switchyard(["dead-letters", "list"]);
   expect(marked.out).toContain(`${CALLS} have been replayed, 0 have not.`);
   const once = await switchyard([
-    "dead-letters",
-    "replay",
-    "--yes",
-    "--include-replayed",
-    "--limit",
-    "5",
+    ...["dead-letters", "replay", "--yes", "--include-replayed", "--limit", "5"],
   ]);
   expect(once).toMatchObject({ status: 0, out: expect.stringContaining("5 of 5 replayed.") });
-  await expect.poll(() => hook.accepted.length, POLL).toBe(CALLS + 5);
+  await expect.poll(() => hook.accepted.length).toBe(CALLS + 5);
   expect(new Set(hook.accepted).size).toBe(CALLS);
 }
 
@@ -153,7 +95,7 @@ test("rejected, listed, replayed with an interruption, delivered; status all the
     const { out } = await switchyard(["dead-letters", "list", "--json", "--reason", "rejected"]);
     return out.split("\n").filter((line) => line !== "");
   };
-  await expect.poll(async () => (await deadLetters()).length, POLL).toBe(CALLS);
+  await expect.poll(async () => (await deadLetters()).length).toBe(CALLS);
   expect(hook.refused).toBe(CALLS);
   const one = await switchyard(["dead-letters", "list", "--message-id", "m-7", "--since", "1h"]);
   expect(one.out).toContain(`${prefix}deliveries.hook/`);
@@ -165,16 +107,19 @@ test("rejected, listed, replayed with an interruption, delivered; status all the
   const dry = await switchyard(["dead-letters", "replay", "--dry-run", "--destination", "hook"]);
   expect(dry).toMatchObject({ status: 0, out: expect.stringContaining("60 dead letters to") });
 
-  const replaying = start(["dead-letters", "replay", "--destination", "hook", "--per-second", "2"]);
-  const [out, err] = [text(replaying.child.stdout), text(replaying.child.stderr)];
-  await expect.poll(() => hook.accepted.length, POLL).toBeGreaterThan(5);
-  replaying.child.kill("SIGINT");
-  expect(await replaying.ended).toBe(1);
+  const replaying = spawn(["dead-letters", "replay", "--destination", "hook", "--per-second", "2"]);
+  const ended = once(replaying, "close");
+  const [out = "", err = ""] = [replaying.stdout, replaying.stderr].map((said) =>
+    said === null ? "" : text(said),
+  );
+  await expect.poll(() => hook.accepted.length).toBeGreaterThan(5);
+  replaying.kill("SIGINT");
+  expect((await ended)[0]).toBe(1);
   const sent = Number(/(\d+) of 60 replayed\./.exec(await out)?.[1]);
   expect(sent).toBeLessThan(CALLS);
   const run = /replay --resume (\S+)/.exec(await err)?.[1] ?? "";
   expect(await err).toContain(`--resume ${run} --config '${file}'\n`);
-  await expect.poll(() => hook.accepted.length, POLL).toBe(sent);
+  await expect.poll(() => hook.accepted.length).toBe(sent);
 
   const resumed = await switchyard([
     ...["dead-letters", "replay", "--resume", run, "--per-second", "1000"],
@@ -183,7 +128,7 @@ test("rejected, listed, replayed with an interruption, delivered; status all the
     status: 0,
     out: expect.stringContaining(`${CALLS - sent} of ${CALLS - sent} replayed.`),
   });
-  await expect.poll(() => hook.accepted.length, POLL).toBe(CALLS);
+  await expect.poll(() => hook.accepted.length).toBe(CALLS);
   // No committed record was sent again.
   expect(new Set(hook.accepted).size).toBe(CALLS);
   const again = await switchyard(["dead-letters", "replay", "--resume", run]);
@@ -191,13 +136,12 @@ test("rejected, listed, replayed with an interruption, delivered; status all the
 
   await replaysNoneTwice();
 
-  const admin = `127.0.0.1:${adminPort}`;
   const idle = async () => {
     const report = await status(["--admin", admin]);
     expect(report.processes).toMatchObject([{ admin, error: null }]);
     return report.destinations.find(({ destination }) => destination === "hook");
   };
-  await expect.poll(idle, POLL).toMatchObject({
+  await expect.poll(idle).toMatchObject({
     state: "delivering",
     waiting: 0,
     oldestMs: null,
@@ -206,12 +150,11 @@ test("rejected, listed, replayed with an interruption, delivered; status all the
     deadLettersLastDay: CALLS,
   });
 
-  running.child.kill("SIGTERM");
-  expect(await running.ended).toBe(0);
+  expect(await running.stop()).toBe(0);
   await switchyard(["publish"], calls(5));
   // The time limit for reading dead letters is short, which may not be enough on a busy machine.
   await expect
-    .poll(() => status(["--admin", admin]), POLL)
+    .poll(() => status(["--admin", admin]))
     .toMatchObject({
       stages: expect.arrayContaining([
         expect.objectContaining({
@@ -230,10 +173,10 @@ test("with `every`, what an endpoint rejected or fails to accept is sent to its 
     expect(await switchyard(["publish", "--source", "shop"], call)).toMatchObject({ status: 0 });
   };
   const rotate = async (path: string) => {
-    const before = running.count("config.applied");
-    configure("/a", path);
+    const before = running.lines.filter(({ msg }) => msg === "config.applied").length;
+    writeFileSync(file, configured("/a", path));
     running.child.kill("SIGHUP");
-    await expect.poll(() => running.count("config.applied"), POLL).toBe(before + 1);
+    await running.logged("config.applied", before + 1);
   };
 
   // On a slow machine, a retry may be made before the URL is changed.
@@ -245,19 +188,18 @@ test("with `every`, what an endpoint rejected or fails to accept is sent to its 
     const { out } = await switchyard(["dead-letters", "list", "--json", "--destination", "pair"]);
     return out;
   };
-  await expect.poll(rejected, POLL).toContain('"endpoint":"2","endpointName":"pair[2] 127.0.0.1');
+  await expect.poll(rejected).toContain('"endpoint":"2","endpointName":"pair[2] 127.0.0.1');
   await rotate("/b?token=2");
   const replayed = await switchyard(["dead-letters", "replay", "--destination", "pair"]);
   expect(replayed).toMatchObject({ status: 0, out: expect.stringContaining("1 of 1 replayed.") });
   const first = ["p-1 /a", "p-1 /b?token=1", "p-1 /b?token=2"];
-  await expect.poll(requests, POLL).toEqual(first);
+  await expect.poll(requests).toEqual(first);
 
   pair.statuses.set("/b?token=2", 503);
   await publish("p-2");
-  await expect.poll(() => pair.requests.includes("p-2 /b?token=2"), POLL).toBe(true);
+  await expect.poll(() => pair.requests.includes("p-2 /b?token=2")).toBe(true);
   await rotate("/b?token=3");
   const second = ["p-2 /a", "p-2 /b?token=2", "p-2 /b?token=3"];
-  await expect.poll(requests, POLL).toEqual([...first, ...second]);
-  running.child.kill("SIGTERM");
-  expect(await running.ended).toBe(0);
+  await expect.poll(requests).toEqual([...first, ...second]);
+  expect(await running.stop()).toBe(0);
 });

@@ -1,9 +1,6 @@
 // The deliver and delay stages on a real Kafka with a real receiver, with short delays and a short retry window.
 
 import { createHmac } from "node:crypto";
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { expect, test } from "vitest";
 import { systemClock } from "../../src/base/runtime/clock.ts";
@@ -26,6 +23,7 @@ import {
   endpointOf,
   webhookDestination,
 } from "../support/build/webhook-destination.ts";
+import { type Manner, useReceiver } from "../support/kit/receiver.ts";
 import { createTopics, testKafka } from "../support/worlds/test-kafka.ts";
 
 const LOOPBACK = [parseNetwork("127.0.0.0/8")].filter((network) => network !== null);
@@ -34,45 +32,6 @@ const LAG = /^switchyard_consumer_lag_records\{.*stage="deliver".*\} (\d+)$/m;
 const REQUESTS = /^switchyard_delivery_requests_total\{.*outcome="(.+)".*\} (\d+)$/gm;
 /** A tenth of the time in which a receiver has to respond. */
 const STALL_MS = 500;
-const POLL = { interval: 50 };
-
-interface Received {
-  readonly body: string;
-  readonly signature: string | undefined;
-  readonly atMs: number;
-}
-
-/** Starts a receiver that calls `respond` with the response, which gets the number of earlier requests. */
-async function receiver(respond: (earlier: number, response: ServerResponse) => void) {
-  const received: Received[] = [];
-  const server = createServer((request: IncomingMessage, response) => {
-    const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.on("end", () => {
-      const signature = request.headers["x-signature"];
-      const body = Buffer.concat(chunks).toString();
-      const earlier = received.length;
-      received.push({ body, signature: [signature].flat()[0], atMs: Date.now() });
-      respond(earlier, response);
-    });
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  return {
-    received,
-    url: `http://127.0.0.1:${port}/hook`,
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
-  };
-}
-
-const status = (code: number) => (_earlier: number, response: ServerResponse) => {
-  response.writeHead(code).end();
-};
 
 const TRANSPORT = {
   timeoutMs: 5_000,
@@ -80,6 +39,11 @@ const TRANSPORT = {
   connectionMaxAgeMs: 60_000,
   ca: null,
 };
+
+async function receiver(manner?: Manner) {
+  const { url, taken } = await useReceiver(manner);
+  return { url: `${url}/hook`, taken };
+}
 
 /** Starts the deliver and delay stages for one destination, with separate topics. */
 async function pipeline(
@@ -218,33 +182,33 @@ function readAll(kafka: Kafka, groupId: string, topic: string): IncomingRecord[]
 
 test("a healthy receiver gets every delivery once, signed", async () => {
   using stalls = watchStalls();
-  await using hook = await receiver(status(200));
+  const hook = await receiver();
   await using flow = await pipeline(hook.url);
   await flow.publish(200);
-  const bodies = () => new Set(hook.received.map(({ body }) => body));
-  await expect.poll(() => bodies().size, POLL).toBe(200);
-  await expect.poll(flow.lag, POLL).toBe(0);
-  for (const { body, signature } of hook.received) {
-    expect(signature).toBe(createHmac("sha1", "s3cr3t").update(body).digest("hex"));
+  const bodies = () => new Set(hook.taken.map(({ body }) => body));
+  await expect.poll(() => bodies().size).toBe(200);
+  await expect.poll(flow.lag).toBe(0);
+  for (const { body, headers } of hook.taken) {
+    expect(headers["x-signature"]).toBe(createHmac("sha1", "s3cr3t").update(body).digest("hex"));
   }
   // Delivery is at least once: a request without a timely response is repeated, although it was received. The only
   // cause here is a stall of this process, which is also the receiver. A rebalance is not a cause.
   const pending = await flow.pending();
-  expect(hook.received.length).toBeLessThanOrEqual(200 + pending);
+  expect(hook.taken.length).toBeLessThanOrEqual(200 + pending);
   if (stalls.longestMs() < STALL_MS) expect(pending).toBe(0);
 });
 
 test("two 503 cost two waits, then it is accepted with the same bytes", async () => {
-  await using hook = await receiver((earlier, response) => {
-    response.writeHead(earlier < 2 ? 503 : 200).end();
-  });
+  const hook = await receiver((_request, taken) => (taken.length <= 2 ? 503 : 200));
   await using flow = await pipeline(hook.url);
   await flow.publish(1);
-  await expect.poll(() => hook.received.length, POLL).toBe(3);
-  const [first, second, third] = hook.received;
+  await expect.poll(() => hook.taken.length).toBe(3);
+  const [first, second, third] = hook.taken;
   expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThanOrEqual(200);
   expect((third?.atMs ?? 0) - (second?.atMs ?? 0)).toBeGreaterThanOrEqual(500);
-  expect(new Set(hook.received.map(({ body, signature }) => `${body}${signature}`)).size).toBe(1);
+  expect(
+    new Set(hook.taken.map(({ body, headers }) => `${body}${headers["x-signature"]}`)).size,
+  ).toBe(1);
 });
 
 test.each([
@@ -253,11 +217,11 @@ test.each([
 ])(
   "what is %s becomes a dead letter with its value untouched",
   async (reason, code, retryWindowMs) => {
-    await using hook = await receiver(status(code));
+    const hook = await receiver(() => code);
     await using flow = await pipeline(hook.url, {}, retryWindowMs);
     const deadLetters = flow.deadLetters();
     await flow.publish(1);
-    await expect.poll(() => deadLetters.length, POLL).toBe(1);
+    await expect.poll(() => deadLetters.length).toBe(1);
     const [deadLetter] = deadLetters;
     expect(deadLetter?.value?.toString()).toBe('{"type":"track","event":"e","userId":"user-0"}');
     expect(headerTexts(deadLetter ?? { headers: [] })).toMatchObject({
@@ -269,43 +233,39 @@ test.each([
 );
 
 test("a graceful stop in the middle repeats nothing and loses nothing", async () => {
-  await using hook = await receiver((_earlier, response) => {
-    setTimeout(() => response.writeHead(200).end(), 20);
-  });
+  const hook = await receiver(() => ({ afterMs: 20 }));
   await using flow = await pipeline(hook.url, { concurrency: 8 });
   await flow.publish(300);
-  await expect.poll(() => hook.received.length, POLL).toBeGreaterThan(50);
+  await expect.poll(() => hook.taken.length).toBeGreaterThan(50);
   await flow.deliver[Symbol.asyncDispose]();
-  const atStop = hook.received.length;
+  const atStop = hook.taken.length;
   expect(atStop).toBeLessThan(300);
   await using _again = await flow.start();
-  await expect.poll(() => hook.received.length, POLL).toBeGreaterThanOrEqual(300);
-  expect(new Set(hook.received.map(({ body }) => JSON.parse(body).userId)).size).toBe(300);
-  expect(hook.received).toHaveLength(300);
+  await expect.poll(() => hook.taken.length).toBeGreaterThanOrEqual(300);
+  expect(new Set(hook.taken.map(({ body }) => JSON.parse(body).userId)).size).toBe(300);
+  expect(hook.taken).toHaveLength(300);
 });
 
 test("due retries pass a queue that is full, and the queue continues", async () => {
   // The queue takes 40 s. The consumer has a part of it in flight, and a part that waits to be passed on.
   const calls = 1_600;
-  await using hook = await receiver((earlier, response) => {
-    setTimeout(() => response.writeHead(earlier === 0 ? 503 : 200).end(), 50);
+  const hook = await receiver((_request, taken) => {
+    return { status: taken.length === 1 ? 503 : 200, afterMs: 50 };
   });
   await using flow = await pipeline(hook.url, { concurrency: 2 });
   await flow.publish(calls);
-  await expect.poll(() => hook.received.length, POLL).toBeGreaterThan(0);
-  const [first] = hook.received;
-  const attempts = () => hook.received.filter(({ body }) => body === first?.body).length;
-  await expect.poll(attempts, POLL).toBe(2);
+  await expect.poll(() => hook.taken.length).toBeGreaterThan(0);
+  const [first] = hook.taken;
+  const attempts = () => hook.taken.filter(({ body }) => body === first?.body).length;
+  await expect.poll(attempts).toBe(2);
   // The rate is 40 per second: behind the queue, it would have been the last one.
-  expect(hook.received.length).toBeLessThan(calls / 4);
-  const passed = hook.received.length;
-  await expect.poll(() => hook.received.length, POLL).toBeGreaterThan(passed + 100);
+  expect(hook.taken.length).toBeLessThan(calls / 4);
+  const passed = hook.taken.length;
+  await expect.poll(() => hook.taken.length).toBeGreaterThan(passed + 100);
 });
 
 test("partitions with a backlog advance together when the receiver is slow", async () => {
-  await using hook = await receiver((_earlier, response) => {
-    setTimeout(() => response.writeHead(200).end(), 20);
-  });
+  const hook = await receiver(() => ({ afterMs: 20 }));
   await using flow = await pipeline(hook.url, { concurrency: 32 });
   // These batches are larger than a partition's share of a fetch, so each fetch returns only one partition.
   const [batches, perPartition] = [4, 1_000];
@@ -316,18 +276,18 @@ test("partitions with a backlog advance together when the receiver is slow", asy
     spreadMax = Math.max(spreadMax, Math.max(...committed) - Math.min(...committed));
     return committed.reduce((sum, offset) => sum + offset, 0);
   };
-  await expect.poll(spread, POLL).toBe(2 * batches * perPartition);
+  await expect.poll(spread).toBe(2 * batches * perPartition);
   expect(spreadMax).toBeLessThanOrEqual(1.5 * perPartition);
 });
 
 test("a paused destination's queue waits in its topic, and goes out when it is started otherwise", async () => {
-  await using hook = await receiver(status(200));
+  const hook = await receiver();
   await using flow = await pipeline(hook.url, { paused: true });
   await flow.publish(600);
-  await expect.poll(() => flow.lag(), POLL).toBe(600);
+  await expect.poll(() => flow.lag()).toBe(600);
   await flow.deliver[Symbol.asyncDispose]();
-  expect(hook.received).toEqual([]);
+  expect(hook.taken).toEqual([]);
   expect((await flow.committed()).filter((offset) => offset > 0)).toEqual([]);
   await using _again = await flow.start({ paused: false });
-  await expect.poll(() => hook.received.length, POLL).toBe(600);
+  await expect.poll(() => hook.taken.length).toBe(600);
 });

@@ -2,11 +2,10 @@
 // The reports are compared with the truth.
 
 import { expect, test } from "vitest";
-
 import { drill } from "../drill/drill.ts";
 import { PROBLEMS } from "../drill/problems.ts";
+import { BROKERS } from "../support/kit/kafka.ts";
 
-const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 /** The times of signals apply to an idle machine. */
 const PATIENCE = 5;
 
@@ -17,7 +16,7 @@ test.concurrent("what is shown for a destination that is down, rejects or is dis
   const healthProblems = PROBLEMS.filter(({ name }) => names.includes(name));
   expect(healthProblems).toHaveLength(names.length);
   const rows = await drill(healthProblems, {
-    brokers,
+    brokers: BROKERS,
     patience: PATIENCE,
     settledLooks: 2,
     say: () => undefined,
@@ -52,7 +51,7 @@ test.concurrent("what is said of a full disk of the audience store is true, befo
   const healthProblems = PROBLEMS.filter(({ name }) => name === "full-disk");
   const said: string[] = [];
   const rows = await drill(healthProblems, {
-    brokers,
+    brokers: BROKERS,
     patience: PATIENCE,
     settledLooks: 2,
     say: (line) => said.push(line),

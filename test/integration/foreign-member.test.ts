@@ -6,10 +6,10 @@ import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import type { Kafka as OurKafka } from "../../src/kafka/port.ts";
 import { Bench, record, values } from "../support/contract/bench.ts";
 import { Taker } from "../support/contract/taker.ts";
+import { BROKERS } from "../support/kit/kafka.ts";
 import { LogLines } from "../support/log/log-lines.ts";
 import { testKafka } from "../support/worlds/test-kafka.ts";
 
-const BROKERS = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const bench = new Bench();
 let lines: LogLines;
 

@@ -8,15 +8,12 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-
-import type { IncomingRecord } from "../../src/domain/record.ts";
-import type { Kafka } from "../../src/kafka/port.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { headerTexts } from "../support/build/calls.ts";
-import { uniquePrefix } from "../support/build/prefix.ts";
 import { encodeBatch } from "../support/build/record-batches.ts";
 import { rawProduce } from "../support/kafka-client/raw-produce.ts";
-import { testConnection, testKafka } from "../support/worlds/test-kafka.ts";
+import { BROKERS, useKafka } from "../support/kit/kafka.ts";
+import { testConnection } from "../support/worlds/test-kafka.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const MEBI = 1024 * 1024;
@@ -27,7 +24,6 @@ const MEBI = 1024 * 1024;
 const SYSTEM_LIMIT_KIB = (512 + 560) * 1024;
 /** Limit of the memory in use. */
 const RSS_KIB_MAX = 350 * 1024;
-const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const connection = testConnection({ clientId: "inflated", recordMaxBytes: () => MEBI });
 
 /** As much as a batch below 1 MiB can contain. */
@@ -53,6 +49,8 @@ async function bomb(codec: number, mebibytes: number, id: string): Promise<Buffe
   return encodeBatch([call(`${id}-before`), blanks, call(`${id}-after`)], { compression: codec });
 }
 
+const TOPICS = ["calls", "deliveries.store", "dead-letters"];
+
 /** The batches have times in 2023, so brokers would delete them at their next check. */
 const spec = (name: string) => ({
   ...{ name, partitions: 2, replicationFactor: 1 },
@@ -61,7 +59,7 @@ const spec = (name: string) => ({
 
 function configuration(prefix: string, port: number): string {
   return `
-kafka: { brokers: [${brokers.join(", ")}], topicPrefix: ${prefix}, partitions: 2, sessionTimeout: 6s }
+kafka: { brokers: [${BROKERS.join(", ")}], topicPrefix: ${prefix}, partitions: 2, sessionTimeout: 6s }
 sources: [{ id: web, writeKey: k, destinations: [store] }]
 destinations: [{ id: store, type: topic, name: Store }]
 ingest: { host: 127.0.0.1, port: 0 }
@@ -88,24 +86,11 @@ function startLimited(config: string) {
   return { child, ended };
 }
 
-async function all(kafka: Kafka, topic: string): Promise<IncomingRecord[]> {
-  const found: IncomingRecord[] = [];
-  const signal = new AbortController().signal;
-  for (const { partition, first, end } of await kafka.admin.offsets(topic)) {
-    const range = { topic, partition, from: first, to: end, maxBytes: MEBI, signal };
-    for await (const records of kafka.read(range)) found.push(...records);
-  }
-  return found;
-}
-
 test("a flood of them costs the large records alone, and little memory", async () => {
-  const prefix = uniquePrefix("inflated");
+  const { prefix, kafka, recordsIn } = useKafka("inflated", { connection });
   const port = await freePort();
-  const kafka = testKafka(connection);
-  onTestFinished(() => kafka.close());
-  const names = ["calls", "deliveries.store", "dead-letters"].map((name) => prefix + name);
-  const [calls = "", deliveries = "", deadLetterTopic = ""] = names;
-  await kafka.admin.create(names.map(spec));
+  const calls = `${prefix}calls`;
+  await kafka.admin.create(TOPICS.map((name) => spec(prefix + name)));
   const ids: string[] = [];
   for (const [name, codec, mebibytes] of CODECS) {
     const batch = await bomb(codec, mebibytes, name);
@@ -117,11 +102,11 @@ test("a flood of them costs the large records alone, and little memory", async (
   }
   const { child, ended } = startLimited(configuration(prefix, port));
   const done = async () =>
-    (await all(kafka, deliveries)).length >= 2 * ids.length &&
-    (await all(kafka, deadLetterTopic)).length >= ids.length;
+    (await recordsIn("deliveries.store")).length >= 2 * ids.length &&
+    (await recordsIn("dead-letters")).length >= ids.length;
   await expect.poll(done, { interval: 500 }).toBe(true);
 
-  const deadLetters = await all(kafka, deadLetterTopic);
+  const deadLetters = await recordsIn("dead-letters");
   expect(deadLetters.map(({ key }) => `${key}`).toSorted()).toEqual(ids.toSorted());
   for (const { value, key, headers } of deadLetters) {
     const said = new Map(headers.map(([name, text]) => [name, `${text}`]));
@@ -146,18 +131,7 @@ const BATCHES = 2;
 /**
  * Calls without an ID. A call is identified by its position: its kind is the offset modulo the length of the pattern.
  */
-const PATTERN = [
-  "call",
-  "blanks",
-  "call",
-  "call",
-  "blanks",
-  "call",
-  "call",
-  "call",
-  "blanks",
-  "call",
-];
+const PATTERN = "call blanks call call blanks call call call blanks call".split(" ");
 
 async function mixedBatch(): Promise<Buffer> {
   const text = JSON.stringify({ type: "identify", userId: "u", writeKey: "k" });
@@ -180,22 +154,16 @@ async function hasJoined(port: number): Promise<boolean> {
 }
 
 test("killed while it inflates one: nothing is lost, and repeated is what was not committed", async () => {
-  const prefix = uniquePrefix("inflated-kill");
-  const kafka = testKafka(connection);
-  onTestFinished(() => kafka.close());
-  const topics = ["calls", "deliveries.store", "dead-letters"].map((name) => prefix + name);
-  const [calls = "", deliveries = "", deadLetterTopic = ""] = topics;
-  await kafka.admin.create(topics.map(spec));
+  const { prefix, kafka, recordsIn, idsIn } = useKafka("inflated-kill", { connection });
+  const calls = `${prefix}calls`;
+  await kafka.admin.create(TOPICS.map((name) => spec(prefix + name)));
   /**
    * Returns the offsets in partition 0 of `calls` for all deliveries and dead letters; an offset that was written twice
    * occurs twice.
    */
   const written = async (): Promise<readonly number[]> => {
-    const ids = (await all(kafka, deliveries)).map(
-      (record) => headerTexts(record)["switchyard-message-id"] ?? "",
-    );
-    const copies = ids.filter((id) => id.startsWith(`${calls}/0/`));
-    const deadLetters = (await all(kafka, deadLetterTopic)).map(
+    const copies = (await idsIn("deliveries.store")).filter((id) => id.startsWith(`${calls}/0/`));
+    const deadLetters = (await recordsIn("dead-letters")).map(
       (record) => headerTexts(record)["switchyard-offset"],
     );
     return [...copies.map((id) => id.split("/")[2]), ...deadLetters].map(Number);
@@ -240,4 +208,4 @@ test("killed while it inflates one: nothing is lost, and repeated is what was no
     before = after;
   }
   expect(await committed()).toBe(total);
-}, 200_000);
+});

@@ -5,22 +5,16 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { loadConfig } from "../../src/config/load.ts";
-import { runProgram } from "../../src/program/cli/program.ts";
-import { run } from "../../src/program/run/run.ts";
-import { chooseJava } from "../../tools/kafka/choose.ts";
 import { PASSWORD } from "../../tools/kafka/security.ts";
-import { parsedLog } from "../support/log/parsed-log.ts";
+import { JAVA } from "../support/kit/java.ts";
+import { runCommand, useRun } from "../support/kit/program.ts";
 import {
   CA,
   CERTIFICATE,
   type SecuredBroker,
   startSecuredBroker,
 } from "../support/servers/secured-broker.ts";
-import { fakeShell } from "../support/worlds/fake-shell.ts";
 
-const never = new AbortController().signal;
-const java = await chooseJava(never, () => undefined).catch(() => null);
 const folder = mkdtempSync(join(tmpdir(), "switchyard-connecting-"));
 const file = (name: string, text: string) => {
   const path = join(folder, name);
@@ -37,7 +31,7 @@ const sasl = (mechanism: string, password = PASSWORD) =>
 
 let broker: SecuredBroker | null = null;
 beforeAll(async () => {
-  if (java !== null) broker = await startSecuredBroker(java);
+  if (JAVA !== null) broker = await startSecuredBroker(JAVA);
 });
 afterAll(async () => {
   await broker?.stop();
@@ -47,9 +41,7 @@ afterAll(async () => {
 async function connect(port: number, settings: readonly string[], wait: string) {
   const kafka = [`brokers: ["127.0.0.1:${port}"]`, ...settings].join(", ");
   const config = file("switchyard.yaml", `kafka: { ${kafka} }\nsources: []\ndestinations: []\n`);
-  const shell = fakeShell();
-  const status = await runProgram(["topics", "--kafka-timeout", wait, "--config", config], shell);
-  return { status, err: shell.errors(), out: shell.output() };
+  return await runCommand(config, ["topics", "--kafka-timeout", wait]);
 }
 
 /** Returns what `run` logs as `kafka.waiting`, and how it ends. */
@@ -59,19 +51,16 @@ async function runOn(port: number, settings: readonly string[]) {
     "run.yaml",
     `kafka: { ${kafka} }\nsources: []\ndestinations: []\nadmin: { host: 127.0.0.1, port: 0 }\n`,
   );
-  const load = () => loadConfig({ file: at, env: {} });
-  const loaded = load();
-  if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));
-  const { log, lines } = parsedLog();
-  const ended = run(loaded, load, ["route"], never, log);
+  const { status: ended, lines } = useRun(at, ["route"]);
   const [status, error] = await ended.then(
     (value) => [value, ""],
     (reason: unknown) => [null, `${reason}`],
   );
-  return { status, error, lines: lines.filter(({ msg }) => msg === "kafka.waiting") };
+  const waiting = lines.lines.filter(({ msg }) => msg === "kafka.waiting");
+  return { status, error, lines: waiting.map(({ level, fields }) => ({ level, ...fields })) };
 }
 
-describe.skipIf(java === null)("a secured broker (needs Java)", () => {
+describe.skipIf(JAVA === null)("a secured broker (needs Java)", () => {
   // The time limit of a test is much shorter than the time that the command may wait.
   test.each([
     [

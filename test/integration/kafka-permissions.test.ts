@@ -1,30 +1,23 @@
 // The messages about a missing permission: the principal, the permission, the resource, and the command that grants it.
 // No message suggests creating topics that exist.
 
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { loadConfig } from "../../src/config/load.ts";
 import type { Grant } from "../../src/domain/permissions.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka, KafkaConnection } from "../../src/kafka/port.ts";
-import { runProgram } from "../../src/program/cli/program.ts";
-import { run } from "../../src/program/run/run.ts";
-import { chooseJava } from "../../tools/kafka/choose.ts";
-import { freePort } from "../../tools/kafka/free-port.ts";
+import { JAVA } from "../support/kit/java.ts";
+import { type Sections, useProgram, useRun } from "../support/kit/program.ts";
 import { LogLines } from "../support/log/log-lines.ts";
 import {
   type GuardedBroker,
   PASSWORD,
   startGuardedBroker,
 } from "../support/servers/guarded-broker.ts";
-import { fakeShell } from "../support/worlds/fake-shell.ts";
 import { createTopics } from "../support/worlds/test-kafka.ts";
 
 const PREFIX = "perm.";
 const TOPIC = `${PREFIX}things`;
 const never = new AbortController().signal;
-const java = await chooseJava(never, () => undefined).catch(() => null);
 let broker: GuardedBroker;
 let open: Kafka;
 
@@ -82,8 +75,8 @@ async function withKafka<Result>(
 }
 
 beforeAll(async () => {
-  if (java === null) return;
-  broker = await startGuardedBroker(java, USERS);
+  if (JAVA === null) return;
+  broker = await startGuardedBroker(JAVA, USERS);
   open = createKafka(connectionOf(null), new LogLines().log);
   const names = [TOPIC, `${PREFIX}other`, `${PREFIX}calls`];
   await createTopics(open, names);
@@ -169,7 +162,7 @@ const ASKED: readonly Asked[] = [
   ["read without Read", "describes", readAll, onTopic("Read")],
   ["read without Describe", "nothing", readAll, onTopic("Read")],
 ];
-describe.skipIf(java === null)("a permission is missing (needs Java)", () => {
+describe.skipIf(JAVA === null)("a permission is missing (needs Java)", () => {
   test.each<[User, string, string, string, string]>([
     ["nothing", "Read", "topic", TOPIC, TOPIC_CODE],
     ["reads-group", "Read", "topic", TOPIC, TOPIC_CODE],
@@ -218,35 +211,22 @@ describe.skipIf(java === null)("a permission is missing (needs Java)", () => {
   );
 });
 
-/** Writes the configuration file of a process that authenticates as the user. */
-async function fileOf(user: User, createTopics: boolean): Promise<string> {
+/** A process that authenticates as the user. */
+function programOf(user: User, createTopics: boolean) {
   const sasl = { mechanism: "plain", username: user, password: PASSWORD };
-  const kafka = { brokers: [broker.guardedAddress], topicPrefix: PREFIX, createTopics, sasl };
-  const options = {
-    kafka: { ...kafka, partitions: 1, replicationFactor: 1 },
-    sources: [{ id: "web", writeKey: "k", destinations: ["hook"] }],
-    destinations: [
-      { id: "hook", type: "webhook", endpoints: [{ url: "https://hooks.example.com/" }] },
-    ],
+  const config: Sections = {
+    kafka: { brokers: [broker.guardedAddress], topicPrefix: PREFIX, createTopics, sasl },
+    destinations: { hook: "https://hooks.example.com/" },
     delivery: { retryDelays: ["1s"] },
-    admin: { host: "127.0.0.1", port: await freePort() },
   };
-  const file = join(broker.directory, `${user}-${createTopics}.yaml`);
-  // JSON is valid YAML.
-  writeFileSync(file, JSON.stringify(options));
-  return file;
+  return useProgram(config);
 }
 
-describe.skipIf(java === null)("programs (need Java)", () => {
+describe.skipIf(JAVA === null)("programs (need Java)", () => {
   test.each([[true], [false]])(
     "run, with createTopics %s, does not take hidden topics for missing",
     async (creates) => {
-      const file = await fileOf("hidden", creates);
-      const loaded = loadConfig({ file, env: {} });
-      if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));
-      const lines = new LogLines();
-      const load = () => loadConfig({ file, env: {} });
-      const ended = run(loaded, load, ["route"], never, lines.log);
+      const { status: ended, lines } = useRun(programOf("hidden", creates).file, ["route"]);
       await expect(ended).rejects.toThrow(
         /the permission Describe on the topics perm\..* is missing for User:hidden/,
       );
@@ -257,10 +237,7 @@ describe.skipIf(java === null)("programs (need Java)", () => {
   );
 
   test("run that may not create topics names the missing permission", async () => {
-    const file = await fileOf("creates-not", true);
-    const loaded = loadConfig({ file, env: {} });
-    if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));
-    const ended = run(loaded, () => loaded, ["route"], never, new LogLines().log);
+    const { status: ended } = useRun(programOf("creates-not", true).file, ["route"]);
     await expect(ended).rejects.toThrow(
       /the permission Create on the topics perm\.\S+, .* is missing for User:creates-not/,
     );
@@ -270,14 +247,12 @@ describe.skipIf(java === null)("programs (need Java)", () => {
     ["starts", "on the group perm.route"],
     ["hidden", "on the topic perm.calls"],
   ])("status of %s names the permission Describe %s, and shows the rest", async (user, on) => {
-    const file = await fileOf(user, false);
-    const shell = fakeShell();
-    await runProgram(["status", "--json", "--config", file], shell);
-    const { stages } = JSON.parse(shell.output()) as { stages: readonly object[] };
+    const { out } = await programOf(user, false).inProcess(["status", "--json"]);
+    const { stages } = JSON.parse(out) as { stages: readonly object[] };
     const missing = `the permission Describe ${on} is missing for User:${user}`;
     const note: unknown = expect.stringContaining(missing);
     expect(stages).toContainEqual(expect.objectContaining({ stage: "route", note }));
-    expect(shell.output()).not.toContain("topics --apply");
+    expect(out).not.toContain("topics --apply");
   });
 
   test.each([
@@ -290,26 +265,23 @@ describe.skipIf(java === null)("programs (need Java)", () => {
     [["dead-letters", "replay", "--yes"]],
     [["audience", "list"]],
   ])("%j of a user who is shown no topic names the permission", async (args) => {
-    const file = await fileOf("hidden", false);
-    const shell = fakeShell(['{"type":"track","userId":"u1","event":"E"}\n']);
-    expect(await runProgram([...args, "--config", file], shell)).toBe(1);
-    expect(shell.errors()).toMatch(
-      /the permission \w+ on the topics? perm\..* is missing for User:hidden/,
-    );
-    expect(shell.errors()).not.toContain("topics --apply");
+    const call = '{"type":"track","userId":"u1","event":"E"}\n';
+    const { status, err } = await programOf("hidden", false).inProcess(args, call);
+    expect(status).toBe(1);
+    expect(err).toMatch(/the permission \w+ on the topics? perm\..* is missing for User:hidden/);
+    expect(err).not.toContain("topics --apply");
   });
 });
 
-describe.skipIf(java === null)("topics (needs Java)", () => {
+describe.skipIf(JAVA === null)("topics (needs Java)", () => {
   test.each<[User, string, string, string]>([
     ["starts", "DescribeConfigs on the topic perm.calls", "settings not visible", "missing"],
     ["sees-calls", "Describe on the topics", "", "not visible"],
   ])("of %s names the permission %s, and compares the rest", async (user, on, calls, syncs) => {
-    const file = await fileOf(user, false);
-    const shell = fakeShell();
-    expect(await runProgram(["topics", "--config", file], shell)).toBe(1);
-    expect(shell.errors()).toContain(`the permission ${on}`);
-    const lines = shell.output().split("\n");
+    const { status, out, err } = await programOf(user, false).inProcess(["topics"]);
+    expect(status).toBe(1);
+    expect(err).toContain(`the permission ${on}`);
+    const lines = out.split("\n");
     const row = (topic: string) => lines.find((line) => line.startsWith(PREFIX + topic)) ?? "";
     expect(row("calls")).toContain(calls);
     expect(row("audience-syncs")).toContain(syncs);

@@ -1,21 +1,16 @@
 // The brokers throttle the program's requests, like managed clusters: a broker responds immediately, and then reads
 // nothing from the connection for up to a second.
 
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { alterClientQuotasV0, Connection } from "@platformatic/kafka";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
-import { loadConfig } from "../../src/config/load.ts";
 import { Coordinator } from "../../src/kafka/group/coordinator.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import { kafkaConnection } from "../../src/operator/connect/connection.ts";
-import { run } from "../../src/program/run/run.ts";
-import { freePort } from "../../tools/kafka/free-port.ts";
 import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
+import { configOf, loaded, useProgram, useRun } from "../support/kit/program.ts";
+import { type Receiver, useReceiver } from "../support/kit/receiver.ts";
 import { LogLines } from "../support/log/log-lines.ts";
-import { type WebhookServer, webhookServer } from "../support/servers/webhook-server.ts";
 
 interface Quota {
   /** Percent of the time of one broker thread, or bytes per second, for all connections together. */
@@ -46,8 +41,6 @@ const CALLS = 50;
 const FEW_CALLS = 15;
 /** This is three and a half sessions. */
 const THROTTLED_MS = 35_000;
-const TIMEOUT_MS = 300_000;
-const SOON = { interval: 100, timeout: 120_000 };
 /** With this quota, the requests of twenty destinations exceed it all the time, on any machine. */
 const TIGHT = 0.2;
 const NO_LIMIT = 1_000_000_000;
@@ -60,51 +53,23 @@ afterAll(() => broker.stop());
 
 const joinsSeen = () => vi.spyOn(Coordinator.prototype, "join");
 
-async function configured(prefix: string, receiver: WebhookServer) {
-  const directory = mkdtempSync(join(tmpdir(), "switchyard-quotas-"));
-  onTestFinished(() => rmSync(directory, { recursive: true }));
-  const file = join(directory, "switchyard.yaml");
-  const port = await freePort();
-  const destinations = IDS.map((id) => ({
-    ...{ id, type: "webhook" },
-    endpoints: [{ url: `http://127.0.0.1:${receiver.port}/${id}` }],
-  }));
-  const config = {
-    kafka: { brokers: broker.brokers, topicPrefix: `${prefix}.`, partitions: 1 },
-    sources: [{ id: "web", writeKey: "k", destinations: IDS }],
-    defaultSource: "web",
-    destinations,
-    delivery: { retryDelays: ["10s"], allowNetworks: ["127.0.0.0/8"] },
-    admin: { host: "127.0.0.1", port },
-    audience: { stateDir: join(directory, "state") },
-  };
-  writeFileSync(file, JSON.stringify(config));
-  const load = () => {
-    const loaded = loadConfig({ file, env: {} });
-    if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));
-    return loaded;
-  };
-  const metrics = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-  return { load, metrics, connection: kafkaConnection(load().config) };
-}
-
 /**
  * Starts the program, which runs until the end of the test, and waits until it has delivered a call to each
  * destination. This is needed because a fetch from a new topic may find no leader, and the consumer then joins again.
  */
-async function running(prefix: string, receiver: WebhookServer) {
-  const { load, metrics, connection } = await configured(prefix, receiver);
-  const lines = new LogLines();
-  const stopping = new AbortController();
-  const status = run(load(), load, ["route", "deliver", "delay"], stopping.signal, lines.log);
-  const stop = async () => {
-    stopping.abort("SIGTERM");
-    return await status;
-  };
-  onTestFinished(async () => {
-    await stop().catch(() => undefined);
-  });
-  await Promise.race([lines.until("ready"), status]);
+async function running(prefix: string, receiver: Receiver) {
+  const { file } = useProgram(
+    configOf({
+      kafka: { brokers: broker.brokers, topicPrefix: `${prefix}.` },
+      destinations: Object.fromEntries(IDS.map((id) => [id, `${receiver.url}/${id}`])),
+      delivery: { retryDelays: ["10s"] },
+    }),
+  );
+  const { lines, stop, ready } = useRun(file, ["route", "deliver", "delay"]);
+  await ready();
+  const port = lines.lines.find(({ msg }) => msg === "admin.listening")?.fields.port;
+  const metrics = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const connection = kafkaConnection(loaded(file).config);
   const publisher = createKafka({ ...connection, clientId: "publisher" }, new LogLines().log);
   onTestFinished(() => publisher.close());
   const producer = publisher.producer();
@@ -115,7 +80,7 @@ async function running(prefix: string, receiver: WebhookServer) {
     await producer.send([{ topic, key: Buffer.from(call.userId), value, headers: [] }]);
   };
   await publish(-1);
-  await expect.poll(() => receiver.taken.length, SOON).toBe(IDS.length);
+  await expect.poll(() => receiver.taken.length).toBe(IDS.length);
   const limit = (kind: Quota["kind"], most: number) =>
     setQuota(broker.brokers, connection.clientId, { kind, limit: most });
   const counts = (...names: string[]) =>
@@ -125,62 +90,54 @@ async function running(prefix: string, receiver: WebhookServer) {
 
 const QUIET = ["kafka.broker.unreachable", "kafka.commit.abandoned", "kafka.consumer.restarting"];
 
-test(
-  "above a quota all the time, the consumers of 20 destinations keep their places in the groups, and no broker is called unreachable",
-  async () => {
-    await using receiver = await webhookServer();
-    const program = await running("tight", receiver);
-    const joins = joinsSeen();
-    onTestFinished(() => joins.mockRestore());
-    await program.limit("request_percentage", TIGHT);
-    const untilMs = performance.now() + THROTTLED_MS;
-    for (let at = 0; at < CALLS; at += 1) {
-      await program.publish(at);
-      await sleep(200);
-    }
-    await sleep(Math.max(0, untilMs - performance.now()));
-    expect({ joins: joins.mock.calls.length, lines: program.counts(...QUIET) }).toEqual({
-      joins: 0,
-      lines: [0, 0, 0],
-    });
-    const [logged] = program.counts("kafka.throttled");
-    expect(logged).toBeGreaterThanOrEqual(1);
-    expect(logged).toBeLessThanOrEqual(3);
-    const text = await program.metrics();
-    const seconds = /^switchyard_kafka_throttle_seconds_total\{broker="[^"]+"\} (\S+)$/m.exec(text);
-    expect(Number(seconds?.[1])).toBeGreaterThan(10);
-    expect(text).toMatch(/^switchyard_kafka_broker_reachable\{broker="[^"]+"\} 1$/m);
-    await program.limit("request_percentage", NO_LIMIT);
-    await expect.poll(() => receiver.taken.length, SOON).toBe((1 + CALLS) * IDS.length);
-    expect(await program.stop()).toBe(0);
-    expect({ joins: joins.mock.calls.length, lines: program.counts(...QUIET) }).toEqual({
-      joins: 0,
-      lines: [0, 0, 0],
-    });
-  },
-  TIMEOUT_MS,
-);
+test("above a quota all the time, the consumers of 20 destinations keep their places in the groups, and no broker is called unreachable", async () => {
+  const receiver = await useReceiver();
+  const program = await running("tight", receiver);
+  const joins = joinsSeen();
+  onTestFinished(() => joins.mockRestore());
+  await program.limit("request_percentage", TIGHT);
+  const untilMs = performance.now() + THROTTLED_MS;
+  for (let at = 0; at < CALLS; at += 1) {
+    await program.publish(at);
+    await sleep(200);
+  }
+  await sleep(Math.max(0, untilMs - performance.now()));
+  expect({ joins: joins.mock.calls.length, lines: program.counts(...QUIET) }).toEqual({
+    joins: 0,
+    lines: [0, 0, 0],
+  });
+  const [logged] = program.counts("kafka.throttled");
+  expect(logged).toBeGreaterThanOrEqual(1);
+  expect(logged).toBeLessThanOrEqual(3);
+  const text = await program.metrics();
+  const seconds = /^switchyard_kafka_throttle_seconds_total\{broker="[^"]+"\} (\S+)$/m.exec(text);
+  expect(Number(seconds?.[1])).toBeGreaterThan(10);
+  expect(text).toMatch(/^switchyard_kafka_broker_reachable\{broker="[^"]+"\} 1$/m);
+  await program.limit("request_percentage", NO_LIMIT);
+  await expect.poll(() => receiver.taken.length).toBe((1 + CALLS) * IDS.length);
+  expect(await program.stop()).toBe(0);
+  expect({ joins: joins.mock.calls.length, lines: program.counts(...QUIET) }).toEqual({
+    joins: 0,
+    lines: [0, 0, 0],
+  });
+});
 
 test.each([
   ["producer_byte_rate", 3_000],
   ["consumer_byte_rate", 3_000],
-] as const)(
-  "above a %s of %i, deliveries are late and nothing else",
-  async (kind, limit) => {
-    await using receiver = await webhookServer();
-    const program = await running(kind, receiver);
-    const joins = joinsSeen();
-    onTestFinished(() => joins.mockRestore());
-    await program.limit(kind, limit);
-    for (let at = 0; at < FEW_CALLS; at += 1) await program.publish(at);
-    await expect.poll(() => receiver.taken.length, SOON).toBe((1 + FEW_CALLS) * IDS.length);
-    expect(program.counts("kafka.throttled")[0]).toBeGreaterThanOrEqual(1);
-    await program.limit(kind, NO_LIMIT);
-    expect(await program.stop()).toBe(0);
-    expect({ joins: joins.mock.calls.length, lines: program.counts(...QUIET) }).toEqual({
-      joins: 0,
-      lines: [0, 0, 0],
-    });
-  },
-  TIMEOUT_MS,
-);
+] as const)("above a %s of %i, deliveries are late and nothing else", async (kind, limit) => {
+  const receiver = await useReceiver();
+  const program = await running(kind, receiver);
+  const joins = joinsSeen();
+  onTestFinished(() => joins.mockRestore());
+  await program.limit(kind, limit);
+  for (let at = 0; at < FEW_CALLS; at += 1) await program.publish(at);
+  await expect.poll(() => receiver.taken.length).toBe((1 + FEW_CALLS) * IDS.length);
+  expect(program.counts("kafka.throttled")[0]).toBeGreaterThanOrEqual(1);
+  await program.limit(kind, NO_LIMIT);
+  expect(await program.stop()).toBe(0);
+  expect({ joins: joins.mock.calls.length, lines: program.counts(...QUIET) }).toEqual({
+    joins: 0,
+    lines: [0, 0, 0],
+  });
+});

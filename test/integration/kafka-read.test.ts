@@ -5,11 +5,11 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { Bench, values } from "../support/contract/bench.ts";
 import { registerCompressions } from "../support/kafka-client/compressing.ts";
+import { BROKERS } from "../support/kit/kafka.ts";
 import { testConnection, testKafka } from "../support/worlds/test-kafka.ts";
 
-const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const connection = testConnection({ recordMaxBytes: () => 900_000 });
-const foreign = new KafkajsClient({ brokers, logLevel: logLevel.NOTHING });
+const foreign = new KafkajsClient({ brokers: BROKERS, logLevel: logLevel.NOTHING });
 const bench = new Bench();
 
 beforeEach(() =>

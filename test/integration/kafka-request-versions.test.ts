@@ -5,16 +5,15 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import type { IncomingRecord } from "../../src/domain/record.ts";
 import { SENT_REQUESTS } from "../../src/kafka/broker/requests.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
-import { runProgram } from "../../src/program/cli/program.ts";
 import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
 import { record, values } from "../support/contract/bench.ts";
 import { Taker } from "../support/contract/taker.ts";
+import { readTopic } from "../support/kit/kafka.ts";
+import { runCommand } from "../support/kit/program.ts";
 import { LogLines } from "../support/log/log-lines.ts";
 import { type VersionFront, versionFront } from "../support/servers/version-front.ts";
-import { fakeShell } from "../support/worlds/fake-shell.ts";
 import { connectTo, narrow } from "../support/worlds/fronted-kafka.ts";
 
 const PRODUCE = 0;
@@ -73,10 +72,7 @@ async function useAll(): Promise<void> {
   expect(await admin.offsets(name)).toEqual([{ partition: 0, first: 0, end: 2 }]);
   expect((await admin.offsetsOf([name])).get(name)).toEqual([{ partition: 0, first: 0, end: 2 }]);
   expect(await admin.offsetsAt(name, 0)).toEqual([{ partition: 0, offset: 0 }]);
-  const { signal } = new AbortController();
-  const range = { topic: name, partition: 0, from: 0, to: 2, maxBytes: 100_000, signal };
-  const read: IncomingRecord[] = [];
-  for await (const records of kafka.read(range)) read.push(...[records].flat());
+  const read = await readTopic(kafka, name, 100_000);
   expect(values(read)).toEqual(["a", "b"]);
   await admin.commit(name, name, [{ partition: 0, offset: 1, metadata: "" }]);
   const taker = new Taker({ finishesAtOnce: true });
@@ -220,11 +216,7 @@ test("a broker that is upgraded at its address is queried again", async () => {
   expect(front.refused).toEqual([]);
 });
 
-async function topicsCommand(...args: readonly string[]) {
-  const shell = fakeShell();
-  const status = await runProgram(["topics", ...args, "--config", file], shell);
-  return { status, out: shell.output(), err: shell.errors() };
-}
+const topicsCommand = (...args: readonly string[]) => runCommand(file, ["topics", ...args]);
 
 test("`topics --brokers` shows what is sent and accepted, and warns", async () => {
   front.accepts = { [LIST_OFFSETS]: [6, 11], [DESCRIBE_CONFIGS]: [1, 4] };
@@ -257,11 +249,8 @@ test("`topics --brokers` fails where a request has no common version", async () 
 
 test("a start that cannot even request metadata reports it immediately", async () => {
   front.accepts = { [METADATA]: [13, 14] };
-  const shell = fakeShell();
-  const args = ["topics", "--kafka-timeout", "4m", "--config", file];
-  await expect(
-    runProgram(args, shell).then((status) => `${status} ${shell.errors()}`),
-  ).resolves.toMatch(
+  const { err } = await topicsCommand("--kafka-timeout", "4m");
+  expect(err).toMatch(
     /accepts versions 13 to 14 of the request Metadata.*Check the versions of Kafka and Switchyard/s,
   );
 });

@@ -1,16 +1,12 @@
 // Each role does its work on a broker that grants it exactly the permissions that `switchyard acls` prints.
 
 import { execFile } from "node:child_process";
-import { once } from "node:events";
 import { writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { Kafka as KafkajsClient } from "kafkajs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createLog } from "../../src/base/telemetry/log.ts";
-import { loadConfig } from "../../src/config/load.ts";
 import {
   COMMAND_ROLES,
   grantsOf,
@@ -25,10 +21,11 @@ import { kafkaConnection } from "../../src/operator/connect/connection.ts";
 import { runProgram } from "../../src/program/cli/program.ts";
 import { groupOf } from "../../src/program/cli/skip-corrupt-batch/command.ts";
 import { skipCorrupt } from "../../src/program/cli/skip-corrupt-batch/skip-corrupt-batch.ts";
-import { run } from "../../src/program/run/run.ts";
-import { chooseJava } from "../../tools/kafka/choose.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { buildPage } from "../../tools/page/build.ts";
+import { JAVA } from "../support/kit/java.ts";
+import { loaded, runCommand, useRun } from "../support/kit/program.ts";
+import { type Receiver, startReceiver } from "../support/kit/receiver.ts";
 import {
   type GuardedBroker,
   PASSWORD,
@@ -37,44 +34,12 @@ import {
 import { fakeShell } from "../support/worlds/fake-shell.ts";
 
 const PREFIX = "rights.";
-const POLL = { interval: 100 };
 const quiet = createLog("error", { write: () => undefined });
 const never = new AbortController().signal;
-const java = await chooseJava(never, () => undefined).catch(() => null);
 const cleanUp = new AsyncDisposableStack();
 let broker: GuardedBroker;
 
-interface Received {
-  readonly path: string;
-  readonly body: string;
-}
-const received: Received[] = [];
-let receiverUrl = "";
-
-/**
- * Starts a receiver that responds 503 to the first request of `/retry`, 400 to all requests of `/reject`, and 200 to
- * all others.
- */
-async function startReceiver(): Promise<void> {
-  const server = createServer((request, response) => {
-    const path = request.url ?? "";
-    const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.on("end", () => {
-      const isFirst = !received.some((earlier) => earlier.path === path);
-      received.push({ path, body: Buffer.concat(chunks).toString() });
-      const status = path === "/reject" ? 400 : path === "/retry" && isFirst ? 503 : 200;
-      response.writeHead(status, { "content-length": 0 }).end();
-    });
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  cleanUp.defer(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  receiverUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
+let receiver: Receiver;
 
 interface Ports {
   readonly admin: number;
@@ -86,7 +51,7 @@ interface Ports {
 function fileOf(role: RoleName, ports: Ports) {
   const webhook = (id: string) => ({
     ...{ id, type: "webhook" },
-    endpoints: [{ url: `${receiverUrl}/${id}` }],
+    endpoints: [{ url: `${receiver.url}/${id}` }],
   });
   const ids = ["hook", "retry", "reject"];
   const file = join(broker.directory, `${role}.yaml`);
@@ -111,10 +76,9 @@ function fileOf(role: RoleName, ports: Ports) {
 
 /** Returns the exit status of a command that authenticates as the role. */
 async function command(role: RoleName, args: readonly string[], input = ""): Promise<number> {
-  const shell = fakeShell([input]);
   const file = fileOf(role, { admin: 1, ingest: 2 });
-  const status = await runProgram([...args, "--config", file], shell);
-  if (status !== 0) throw new Error(`${args.join(" ")}: ${shell.output()}${shell.errors()}`);
+  const { status, out, err } = await runCommand(file, args, input);
+  if (status !== 0) throw new Error(`${args.join(" ")}: ${out}${err}`);
   return status;
 }
 
@@ -132,11 +96,15 @@ async function grantByTool(role: RoleName, javaPath: string, jars: string): Prom
 }
 
 beforeAll(async () => {
-  if (java === null) return;
+  if (JAVA === null) return;
   const users = ROLE_NAMES.map((role) => `switchyard-${role}`);
-  broker = await startGuardedBroker(java, users);
+  broker = await startGuardedBroker(JAVA, users);
   cleanUp.defer(broker.stop);
-  await startReceiver();
+  // It responds 503 to the first request of `/retry`, and 400 to all of `/reject`.
+  receiver = await startReceiver(({ path, earlier }) =>
+    path === "/reject" ? 400 : path === "/retry" && earlier === 0 ? 503 : 200,
+  );
+  cleanUp.use(receiver);
   // The stage `console` serves the console.
   await buildPage();
   const [topics, groups] = [topicNames(PREFIX), groupNames(PREFIX)];
@@ -144,7 +112,7 @@ beforeAll(async () => {
     const rules = { makesTopics: false, acts: true };
     await broker.grant(`switchyard-${role}`, grantsOf(role, topics, groups, rules));
   }
-  await grantByTool("delay", java.java, java.jars);
+  await grantByTool("delay", JAVA.java, JAVA.jars);
 });
 
 afterAll(() => cleanUp.disposeAsync());
@@ -153,18 +121,17 @@ afterAll(() => cleanUp.disposeAsync());
 async function skipAll(): Promise<void> {
   const role = "skip-corrupt-batch";
   const file = fileOf(role, { admin: 1, ingest: 2 });
-  const loaded = loadConfig({ file, env: {} });
-  if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));
-  const whole = fakeShell();
-  expect(await runProgram([role, `${PREFIX}calls`, "0", "0", "--config", file], whole)).toBe(1);
-  expect(whole.errors()).toMatch(/has already passed offset 0|is intact/);
+  const { config } = loaded(file);
+  const whole = await runCommand(file, [role, `${PREFIX}calls`, "0", "0"]);
+  expect(whole.status).toBe(1);
+  expect(whole.err).toMatch(/has already passed offset 0|is intact/);
 
-  const kafka = createKafka(kafkaConnection(loaded.config), quiet);
+  const kafka = createKafka(kafkaConnection(config), quiet);
   await using _kafka = { [Symbol.asyncDispose]: () => kafka.close() };
   const kinds = ["calls", "audience-syncs", "deletion-requests", "deliveries.hook"];
   for (const kind of [...kinds, "retries.retry", "delays.1s"]) {
     const topic = PREFIX + kind;
-    const group = groupOf(topic, loaded.config) ?? "";
+    const group = groupOf(topic, config) ?? "";
     const corruptFrom: Kafka = {
       ...kafka,
       corruptionAt: async (at) => {
@@ -184,9 +151,9 @@ async function skipAll(): Promise<void> {
 async function pauseAndResume(admin: number): Promise<void> {
   const readyz = async () => await (await fetch(`http://127.0.0.1:${admin}/readyz`)).text();
   expect(await command("control", ["pause", "hook"])).toBe(0);
-  await expect.poll(readyz, POLL).toContain("paused by command");
+  await expect.poll(readyz).toContain("paused by command");
   expect(await command("control", ["resume", "hook"])).toBe(0);
-  await expect.poll(readyz, POLL).not.toContain("paused by command");
+  await expect.poll(readyz).not.toContain("paused by command");
 }
 
 /** Makes the action in the console, which has all permissions for it. */
@@ -201,7 +168,7 @@ async function actOnPage(page: number, action: object): Promise<void> {
     const { state, messages } = jobs.find((job) => job.id === id) ?? {};
     return state === "done" ? state : `${state}: ${String(messages)}`;
   };
-  await expect.poll(stateOf, POLL).toBe("done");
+  await expect.poll(stateOf).toBe("done");
 }
 
 async function actInAllWays(page: number): Promise<void> {
@@ -225,72 +192,68 @@ async function actInAllWays(page: number): Promise<void> {
 /** `status` may read these topics. */
 async function endsWithoutRight(): Promise<void> {
   const file = fileOf("status", { admin: 1, ingest: 2 });
-  const calls = ['{"type":"track","userId":"u1","event":"Published"}\n'];
+  const calls = '{"type":"track","userId":"u1","event":"Published"}\n';
   for (const [args, topic] of [
     [["publish"], "calls"],
     [["delete", "u1"], "deletion-requests"],
   ] as const) {
-    const shell = fakeShell(calls);
-    expect(await runProgram([...args, "--config", file], shell)).toBe(1);
+    const { status, err } = await runCommand(file, args, calls);
+    expect(status).toBe(1);
     const name = `${PREFIX}${topic}`;
     const missing = `the permission Write on the topic ${name} is missing for User:switchyard-status`;
-    expect(shell.errors()).toContain(`${name} cannot be written: ${missing}`);
+    expect(err).toContain(`${name} cannot be written: ${missing}`);
   }
 }
 
 function bodiesAt(path: string): readonly string[] {
-  return received.filter((each) => each.path === path).map(({ body }) => body);
+  return receiver.at(path).map(({ body }) => body);
 }
 
-describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () => {
+describe.skipIf(JAVA === null)("a broker with an authorizer (needs Java)", () => {
   test("topics are made, and stages and commands do their work, each with its rights alone", async () => {
     expect(await command("topics", ["topics", "--apply"])).toBe(0);
 
-    const stopping = new AbortController();
     const ingestPort = await freePort();
     const deliverAdmin = await freePort();
     const page = await freePort();
-    const ended: Promise<number>[] = [];
+    const running: ReturnType<typeof useRun>[] = [];
     for (const stage of STAGE_NAMES) {
       const admin = stage === "deliver" ? deliverAdmin : await freePort();
       const file = fileOf(stage, { admin, ingest: ingestPort, page });
-      const loaded = loadConfig({ file, env: {} });
-      if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));
-      ended.push(run(loaded, () => loadConfig({ file, env: {} }), [stage], stopping.signal, quiet));
+      running.push(useRun(file, [stage]));
     }
 
     const call = '{"type":"track","userId":"u1","event":"Published","messageId":"m-1"}\n';
     expect(await command("publish", ["publish"], call)).toBe(0);
-    await expect.poll(() => bodiesAt("/hook").length, POLL).toBe(1);
+    await expect.poll(() => bodiesAt("/hook").length).toBe(1);
     // The delivery passed through a delay topic.
-    await expect.poll(() => bodiesAt("/retry").length, POLL).toBe(2);
-    await expect.poll(() => bodiesAt("/reject").length, POLL).toBe(1);
+    await expect.poll(() => bodiesAt("/retry").length).toBe(2);
+    await expect.poll(() => bodiesAt("/reject").length).toBe(1);
 
     const body = '{"userId":"u2","event":"Ingested","writeKey":"k"}';
     const url = `http://127.0.0.1:${ingestPort}/v1/track`;
     expect((await fetch(url, { method: "POST", body })).status).toBe(200);
-    await expect.poll(() => bodiesAt("/hook").join(), POLL).toContain("Ingested");
+    await expect.poll(() => bodiesAt("/hook").join()).toContain("Ingested");
 
     const sync = ["audience", "publish", "--name", "Vips"];
     expect(await command("audience-admin", sync, "u3\n")).toBe(0);
-    await expect.poll(() => bodiesAt("/hook").join(), POLL).toContain('"vips":true');
+    await expect.poll(() => bodiesAt("/hook").join()).toContain('"vips":true');
     expect(await command("audience-admin", ["audience", "list"])).toBe(0);
     expect(await command("delete", ["delete", "u3"])).toBe(0);
-    await expect.poll(() => bodiesAt("/hook").join(), POLL).toContain('"type":"delete"');
+    await expect.poll(() => bodiesAt("/hook").join()).toContain('"type":"delete"');
 
     const before = bodiesAt("/reject").length;
     const replay = ["dead-letters", "replay", "--reason", "rejected", "--limit", "1"];
     expect(await command("replay", ["dead-letters", "list"])).toBe(0);
     expect(await command("replay", replay)).toBe(0);
-    await expect.poll(() => bodiesAt("/reject").length, POLL).toBeGreaterThan(before);
+    await expect.poll(() => bodiesAt("/reject").length).toBeGreaterThan(before);
     expect(await command("status", ["status", "--json"])).toBe(0);
     expect(await command("timeline", ["timeline", "m-1"])).toBe(0);
 
     await pauseAndResume(deliverAdmin);
     await actInAllWays(page);
 
-    stopping.abort("enough");
-    expect(await Promise.all(ended)).toEqual(STAGE_NAMES.map(() => 0));
+    expect(await Promise.all(running.map(({ stop }) => stop()))).toEqual(STAGE_NAMES.map(() => 0));
     await skipAll();
   });
 

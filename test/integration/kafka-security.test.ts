@@ -4,10 +4,10 @@ import { createServer } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { KafkaConnection } from "../../src/kafka/port.ts";
-import { chooseJava } from "../../tools/kafka/choose.ts";
 import { PASSWORD } from "../../tools/kafka/security.ts";
 import { record } from "../support/contract/bench.ts";
 import { Taker } from "../support/contract/taker.ts";
+import { JAVA } from "../support/kit/java.ts";
 import { LogLines } from "../support/log/log-lines.ts";
 import {
   CERTIFICATE,
@@ -17,16 +17,14 @@ import {
 } from "../support/servers/secured-broker.ts";
 import { consumeWith, createTopics } from "../support/worlds/test-kafka.ts";
 
-const never = new AbortController().signal;
-const java = await chooseJava(never, () => undefined).catch(() => null);
 const cleanUps: (() => unknown)[] = [];
 let saslPort = 0;
 let mtlsPort = 0;
 let tokenUrl = "";
 
 beforeAll(async () => {
-  if (java === null) return;
-  const broker = await startSecuredBroker(java);
+  if (JAVA === null) return;
+  const broker = await startSecuredBroker(JAVA);
   cleanUps.push(broker.stop);
   ({ saslPort, mtlsPort } = broker);
   tokenUrl = await serveTokens();
@@ -66,7 +64,7 @@ async function roundTrip(options: KafkaConnection): Promise<void> {
   expect(lines.seen.filter((msg) => msg !== "kafka.consumer.restarting")).toEqual([]);
 }
 
-describe.skipIf(java === null)("a secured broker (needs Java)", () => {
+describe.skipIf(JAVA === null)("a secured broker (needs Java)", () => {
   test.each(["plain", "scram-sha-256", "scram-sha-512"] as const)("SASL %s", async (mechanism) => {
     const sasl = { mechanism, username: "alice", password: PASSWORD };
     await roundTrip(connection(saslPort, NO_CERTIFICATE, sasl));

@@ -4,20 +4,15 @@
 
 import { execFile } from "node:child_process";
 import diagnostics from "node:diagnostics_channel";
-import { once } from "node:events";
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, type ExpectStatic, test } from "vitest";
-import { loadConfig } from "../../src/config/load.ts";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka, KafkaConnection, KafkaSasl } from "../../src/kafka/port.ts";
-import { run } from "../../src/program/run/run.ts";
-import { chooseJava } from "../../tools/kafka/choose.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import {
   BRIEF_OPTIONS,
@@ -28,8 +23,11 @@ import {
 } from "../../tools/kafka/java.ts";
 import { record } from "../support/contract/bench.ts";
 import { keyOf, Taker } from "../support/contract/taker.ts";
+import { JAVA } from "../support/kit/java.ts";
+import { useRun } from "../support/kit/program.ts";
+import { startReceiver } from "../support/kit/receiver.ts";
 import { LogLines } from "../support/log/log-lines.ts";
-import { consumeWith, createTopics } from "../support/worlds/test-kafka.ts";
+import { consumeWith, createTopics, testConnection } from "../support/worlds/test-kafka.ts";
 
 const SECURITY = "org.apache.kafka.common.security";
 const PASSWORD = "pass word:1";
@@ -39,7 +37,6 @@ const PERIODS = 4;
 const TOKEN_S = 8;
 
 const never = new AbortController().signal;
-const java = await chooseJava(never, () => undefined).catch(() => null);
 const cleanUp = new AsyncDisposableStack();
 /** An address without authentication, for tools. */
 let openAddress = "";
@@ -73,10 +70,10 @@ function withSessions(broker: JavaBroker): string {
 }
 
 beforeAll(async () => {
-  if (java === null) return;
+  if (JAVA === null) return;
   const directory = mkdtempSync(join(tmpdir(), "switchyard-kafka-"));
   cleanUp.defer(() => rmSync(directory, { recursive: true, force: true }));
-  const broker = await prepareBroker(java.java, java.jars, directory, never);
+  const broker = await prepareBroker(JAVA.java, JAVA.jars, directory, never);
   port = await freePort();
   appendFileSync(join(directory, "server.properties"), `\n${withSessions(broker)}`);
   const running = await startBroker(broker, "guarded", never);
@@ -92,22 +89,18 @@ afterAll(() => cleanUp.disposeAsync());
 /** Serves tokens to a client that sends its current secret. The broker accepts unsigned tokens. */
 async function serveTokens(): Promise<string> {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
-  const server = createServer((request, response) => {
-    const given = Buffer.from(`${request.headers.authorization}`.slice("Basic ".length), "base64");
+  const receiver = await startReceiver(({ headers }) => {
+    const given = Buffer.from(`${headers.authorization}`.slice("Basic ".length), "base64");
     const [client = "", secret] = `${given}`.split(":");
-    if (secret === undefined || secrets.get(client) !== secret) {
-      return response.writeHead(401).end();
-    }
+    if (secret === undefined || secrets.get(client) !== secret) return 401;
     tokens.set(client, tokensOf(client) + 1);
     const nowS = Math.floor(Date.now() / 1_000);
     const claims = { sub: "alice", iat: nowS, exp: nowS + TOKEN_S };
     const access_token = `${part({ alg: "none" })}.${part(claims)}.`;
-    return response.end(JSON.stringify({ access_token, expires_in: TOKEN_S }));
+    return { body: JSON.stringify({ access_token, expires_in: TOKEN_S }) };
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  cleanUp.defer(() => void server.close());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`;
+  cleanUp.use(receiver);
+  return `${receiver.url}/token`;
 }
 
 const tokensOf = (client: string) => tokens.get(client) ?? 0;
@@ -125,15 +118,12 @@ const passwordSasl = (mechanism: "plain" | "scram-sha-256" | "scram-sha-512"): K
 });
 
 function connection(sasl: () => KafkaSasl): KafkaConnection {
+  const own = { brokers: [`127.0.0.1:${port}`], clientId: "sessions" };
   return {
-    brokers: [`127.0.0.1:${port}`],
-    clientId: "sessions",
-    tls: null,
+    ...testConnection(own),
     get sasl() {
       return sasl();
     },
-    sessionTimeoutMs: 10_000,
-    recordMaxBytes: () => 900_000,
   };
 }
 
@@ -239,16 +229,16 @@ async function unnoticed(
 }
 
 async function setPassword(mechanism: string, password: string): Promise<void> {
-  if (java === null) return;
-  await promisify(execFile)(java.java, [
+  if (JAVA === null) return;
+  await promisify(execFile)(JAVA.java, [
     ...BRIEF_OPTIONS,
-    ...["-cp", join(java.jars, "*"), "kafka.admin.ConfigCommand"],
+    ...["-cp", join(JAVA.jars, "*"), "kafka.admin.ConfigCommand"],
     ...["--bootstrap-server", openAddress, "--alter", "--entity-type", "users"],
     ...["--entity-name", "alice", "--add-config", `${mechanism}=[password=${password}]`],
   ]);
 }
 
-describe.skipIf(java === null)("a broker that ends sessions after 3 s (needs Java)", () => {
+describe.skipIf(JAVA === null)("a broker that ends sessions after 3 s (needs Java)", () => {
   test("traffic continues over the same connections, busy or idle, with every mechanism, and without a line in the log", async ({
     expect,
   }) => {
@@ -337,12 +327,7 @@ async function runWithSecretFile({ expect }: { readonly expect: ExpectStatic }):
   // JSON is valid YAML.
   writeFileSync(file, JSON.stringify(options));
   writeFileSync(secret, "s\n");
-  const load = () => loadConfig({ file, env: {} });
-  const loaded = load();
-  if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));
-  const lines = new LogLines();
-  const stopping = new AbortController();
-  const ended = run(loaded, load, ["route"], stopping.signal, lines.log);
+  const { lines, stop } = useRun(file, ["route"], (end) => void cleanUp.defer(end));
 
   const kafka = openKafka();
   const topic = "rotated.deliveries.left";
@@ -361,8 +346,7 @@ async function runWithSecretFile({ expect }: { readonly expect: ExpectStatic }):
   await expect.poll(() => tokensOf("program")).toBeGreaterThan(before + 1);
   await publish();
   await expect.poll(routed).toBe(2);
-  stopping.abort("enough");
-  expect(await ended).toBe(0);
+  expect(await stop()).toBe(0);
   await kafka.close();
   const applied = lines.lines.find(({ msg }) => msg === "config.applied");
   expect(JSON.stringify(applied?.fields)).toContain("kafka.sasl.clientSecret");

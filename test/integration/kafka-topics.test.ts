@@ -6,9 +6,9 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { Bench, record } from "../support/contract/bench.ts";
 import { Taker } from "../support/contract/taker.ts";
+import { BROKERS } from "../support/kit/kafka.ts";
 import { testKafka } from "../support/worlds/test-kafka.ts";
 
-const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const bench = new Bench();
 
 beforeEach(() =>
@@ -65,7 +65,7 @@ test("a topic recreated with fewer partitions is written and read whole, without
 function deleteNow(topic: string): void {
   const script = `
     const { Kafka, logLevel } = await import("kafkajs");
-    const admin = new Kafka({ brokers: ${JSON.stringify(brokers)}, logLevel: logLevel.NOTHING }).admin();
+    const admin = new Kafka({ brokers: ${JSON.stringify(BROKERS)}, logLevel: logLevel.NOTHING }).admin();
     await admin.connect();
     await admin.deleteTopics({ topics: ["${topic}"] });
     while ((await admin.listTopics()).includes("${topic}")) await new Promise(setImmediate);
@@ -98,7 +98,7 @@ test("partitions that are added are written and read soon", async () => {
   const producer = kafka.producer();
   await producer.send(keyed(topic, ["first"]));
   await taker.untilTaken(1);
-  const admin = new KafkajsClient({ brokers, logLevel: logLevel.NOTHING }).admin();
+  const admin = new KafkajsClient({ brokers: BROKERS, logLevel: logLevel.NOTHING }).admin();
   await admin.connect();
   await admin.createPartitions({ topicPartitions: [{ topic, count: 4 }] });
   await admin.disconnect();

@@ -8,10 +8,10 @@ import { encodeBatch } from "../support/build/record-batches.ts";
 import { Bench, record, values } from "../support/contract/bench.ts";
 import { keyOf, Taker } from "../support/contract/taker.ts";
 import { rawProduce } from "../support/kafka-client/raw-produce.ts";
+import { BROKERS } from "../support/kit/kafka.ts";
 import { LogLines } from "../support/log/log-lines.ts";
 import { testConnection, testKafka } from "../support/worlds/test-kafka.ts";
 
-const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const connection = testConnection({ sessionTimeoutMs: 6_000, recordMaxBytes: () => 900_000 });
 const bench = new Bench();
 let lines = new LogLines();
@@ -148,7 +148,7 @@ test("an offset that retention has overtaken is reset to the first record, logge
   for (const [at, taken] of before.taken.entries()) if (at < 2 || at === 7) before.finish(taken);
   await first.stop();
 
-  const admin = new KafkajsClient({ brokers, logLevel: logLevel.NOTHING }).admin();
+  const admin = new KafkajsClient({ brokers: BROKERS, logLevel: logLevel.NOTHING }).admin();
   await admin.connect();
   // kafkajs looks up leaders in metadata that it already has.
   await admin.fetchTopicOffsets(topic);
@@ -175,7 +175,7 @@ test("the records of a topic that is deleted are reported as lost when the topic
   bench.consume(kafka, taker, { ...of, partitionRecordsMax: 5 });
   await taker.untilTaken(4);
   for (const taken of taker.taken.slice(0, 4)) taker.finish(taken);
-  const admin = new KafkajsClient({ brokers, logLevel: logLevel.NOTHING }).admin();
+  const admin = new KafkajsClient({ brokers: BROKERS, logLevel: logLevel.NOTHING }).admin();
   await admin.connect();
   await admin.deleteTopics({ topics: [topic] });
   expect(await gone.promise).toBeInstanceOf(TopicGoneError);
@@ -191,7 +191,7 @@ test("a reset that an earlier owner has left is not counted again", async () => 
   const kafka = bench.connect();
   const topic = await bench.topic(kafka, 1);
   await bench.fill(kafka, topic, 3);
-  const admin = new KafkajsClient({ brokers, logLevel: logLevel.NOTHING }).admin();
+  const admin = new KafkajsClient({ brokers: BROKERS, logLevel: logLevel.NOTHING }).admin();
   await admin.connect();
   // This is what kafkajs commits if an offset is out of range: the first record.
   await admin.setOffsets({ groupId: topic, topic, partitions: [{ partition: 0, offset: "-2" }] });
@@ -207,7 +207,7 @@ test("a commit of somebody else's metadata is ignored", async () => {
   const kafka = bench.connect();
   const topic = await bench.topic(kafka, 1);
   await bench.fill(kafka, topic, 3);
-  const admin = new KafkajsClient({ brokers, logLevel: logLevel.NOTHING }).admin();
+  const admin = new KafkajsClient({ brokers: BROKERS, logLevel: logLevel.NOTHING }).admin();
   await admin.connect();
   const committed = { partition: 0, offset: "1", metadata: "sw1:1:some-other-topic-id:BB" };
   await admin.setOffsets({ groupId: topic, topic, partitions: [committed] });

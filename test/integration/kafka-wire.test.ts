@@ -14,9 +14,9 @@ import type { IncomingRecord } from "../../src/domain/record.ts";
 import type { OutgoingMessage } from "../../src/kafka/wire/encode-records.ts";
 import { KAFKA_VERSION } from "../../tools/kafka/settings.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
+import { BROKERS } from "../support/kit/kafka.ts";
 import { testKafka } from "../support/worlds/test-kafka.ts";
 
-const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const jars = process.env.SWITCHYARD_KAFKA_JARS;
 /** Since Kafka 4.2, the console consumer has another name for this option. */
 const PROPERTY =
@@ -25,7 +25,7 @@ const PROPERTY =
     : "--formatter-property";
 const prefix = uniquePrefix("wire");
 
-const kafka = new Kafka({ brokers, clientId: "wire-test", logLevel: logLevel.NOTHING });
+const kafka = new Kafka({ brokers: BROKERS, clientId: "wire-test", logLevel: logLevel.NOTHING });
 const admin = kafka.admin();
 const producer = kafka.producer({
   createPartitioner: Partitioners.DefaultPartitioner,
@@ -39,8 +39,6 @@ afterAll(async () => {
   await Promise.all([admin.disconnect(), producer.disconnect()]);
 });
 
-const UNTIL_KNOWN = { timeout: 60_000, interval: 50 };
-
 function createOwn() {
   return testKafka({ clientId: "wire-test", recordMaxBytes: () => 900_000 });
 }
@@ -49,7 +47,7 @@ async function createTopic(name: string, numPartitions = 1): Promise<string> {
   const topic = `${prefix}${name}`;
   await admin.createTopics({ topics: [{ topic, numPartitions }], waitForLeaders: false });
   // The wait in kafkajs treats a topic that does not exist yet as a failure.
-  await vi.waitFor(() => admin.fetchTopicMetadata({ topics: [topic] }), UNTIL_KNOWN);
+  await vi.waitFor(() => admin.fetchTopicMetadata({ topics: [topic] }));
   return topic;
 }
 
@@ -115,7 +113,7 @@ describe("what we write", () => {
 
   test("is read by @platformatic/kafka", async () => {
     const other = new OtherConsumer({
-      bootstrapBrokers: brokers,
+      bootstrapBrokers: BROKERS,
       clientId: "wire-test-other",
       groupId: `${topic}-other`,
       deserializers: { headerKey: stringDeserializers.headerKey },
@@ -149,7 +147,7 @@ describe("what we write", () => {
       "java",
       [
         ...["-cp", `${jars}/*`, "org.apache.kafka.tools.consumer.ConsoleConsumer"],
-        ...["--bootstrap-server", brokers.join(","), "--topic", topic, "--from-beginning"],
+        ...["--bootstrap-server", BROKERS.join(","), "--topic", topic, "--from-beginning"],
         ...["--max-messages", `${RECORDS.length}`, "--timeout-ms", "60000"],
         ...[
           "print.headers=true",
@@ -187,7 +185,7 @@ test.each(["none", "gzip", "snappy", "lz4", "zstd"] as const)(
   "what @platformatic/kafka writes with compression %s is read",
   async (compression) => {
     const topic = await createTopic(`foreign-${compression}`);
-    const other = new OtherProducer({ bootstrapBrokers: brokers, clientId: "wire-test-other" });
+    const other = new OtherProducer({ bootstrapBrokers: BROKERS, clientId: "wire-test-other" });
     const values = Array.from({ length: 100 }, (_, number) => `${number}`.repeat(1_000));
     const written = values.map((value) => ({
       topic,
@@ -207,7 +205,7 @@ test.each(["none", "gzip", "snappy", "lz4", "zstd"] as const)(
 
 test("another client's batch of 200,000 records is read", async () => {
   const topic = await createTopic("many");
-  const other = new OtherProducer({ bootstrapBrokers: brokers, clientId: "wire-test-other" });
+  const other = new OtherProducer({ bootstrapBrokers: BROKERS, clientId: "wire-test-other" });
   const written = Array.from({ length: 200_000 }, () => ({ topic, value: Buffer.from("x") }));
   await other.send({ messages: written, compression: "zstd" });
   await other.close();
@@ -288,15 +286,15 @@ test.each(["kafkajs", "Switchyard"])(
         .describeGroups([topic])
         .then(({ groups }) => groups[0] ?? { members: [] });
       expect(members).toHaveLength(2);
-    }, UNTIL_KNOWN);
+    });
     const messages = all.map((partition) => ({ partition, value: "a" }));
     await producer.send({ topic, messages });
-    await expect.poll(() => [...ours, ...theirs].toSorted(), UNTIL_KNOWN).toEqual(all);
+    await expect.poll(() => [...ours, ...theirs].toSorted()).toEqual(all);
     expect([ours.length, theirs.length]).toEqual([2, 2]);
     // The remaining consumer continues from the commits of the one that leaves.
     await other.disconnect();
     await producer.send({ topic, messages });
-    await expect.poll(() => ours.length + theirs.length, UNTIL_KNOWN).toBe(8);
+    await expect.poll(() => ours.length + theirs.length).toBe(8);
     await own.close();
     const committed = await admin.fetchOffsets({ groupId: topic, topics: [topic] });
     expect(committed[0]?.partitions.map(({ offset }) => offset)).toEqual(["2", "2", "2", "2"]);

@@ -4,24 +4,22 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-
 import type { Kafka } from "../../src/kafka/port.ts";
-import { chooseJava } from "../../tools/kafka/choose.ts";
 import { bringUp, look, placeIn, takeDown } from "../../tools/kafka/kept.ts";
 import { KAFKA, kafkaService } from "../../tools/kafka/kept-services.ts";
 import { PASSWORD, pem, USER } from "../../tools/kafka/security.ts";
 import { record } from "../support/contract/bench.ts";
+import { JAVA } from "../support/kit/java.ts";
 import { testKafka } from "../support/worlds/test-kafka.ts";
 
 const never = new AbortController().signal;
 const silent = () => undefined;
-const java = await chooseJava(never, silent).catch(() => null);
 const CLUSTER = kafkaService(2, { tls: true, sasl: true });
 
 const root = mkdtempSync(join(tmpdir(), "switchyard-test-"));
 const place = placeIn(root, CLUSTER);
 beforeAll(async () => {
-  if (java !== null) await bringUp(CLUSTER, place, never, silent);
+  if (JAVA !== null) await bringUp(CLUSTER, place, never, silent);
 });
 afterAll(async () => {
   await takeDown(place, never, silent);
@@ -34,7 +32,7 @@ function connect(address: string): Kafka {
   return testKafka({ brokers: address.split(","), tls, sasl, recordMaxBytes: () => 900_000 });
 }
 
-test.skipIf(java === null)(
+test.skipIf(JAVA === null)(
   "a cluster with TLS and authentication is found again, and comes back whole when a broker has died (needs Java)",
   async () => {
     const before = await look(CLUSTER, place);

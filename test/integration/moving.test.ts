@@ -119,4 +119,4 @@ admin: { host: 127.0.0.1, port: ${adminPort} }
   const drained = await copy.run("switchyard wait crm-hook --timeout 1m");
   expect(drained.status, `${drained.output}${program.output()}`).toBe(0);
   expect(received).toEqual(["After the step"]);
-}, 180_000);
+});

@@ -5,12 +5,12 @@
 import { renameSync, writeFileSync } from "node:fs";
 import { setTimeout as timer } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
-
 import type { Kafka } from "../../src/kafka/port.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { uniquePrefix } from "../support/build/prefix.ts";
+import { BROKERS } from "../support/kit/kafka.ts";
+import { startReceiver, type TakenRequest } from "../support/kit/receiver.ts";
 import { programWorld, type RunningProgram } from "../support/servers/program.ts";
-import { type TakenWebhook, webhookServer } from "../support/servers/webhook-server.ts";
 import { deleteTopics, testKafka } from "../support/worlds/test-kafka.ts";
 
 const COUNT = Number(process.env.SWITCHYARD_RELOADS ?? 30);
@@ -21,7 +21,6 @@ const NAMED_MAX = 5;
 const PUBLISH_EVERY_MS = 20;
 /** For code that is compiled meanwhile, and for current garbage. */
 const HEAP_MORE_MAX_BYTES = 20e6;
-const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 
 interface World {
   readonly published: () => number;
@@ -60,7 +59,7 @@ function yaml(prefix: string, port: number, hooks: number, ids: readonly string[
     return `  - { id: ${id}, type: webhook, name: ${id}, messageIdHeader: true, endpoints: [{ url: "${url}" }] }`;
   });
   return `
-kafka: { brokers: [${brokers.join(", ")}], topicPrefix: ${prefix}, partitions: 1 }
+kafka: { brokers: [${BROKERS.join(", ")}], topicPrefix: ${prefix}, partitions: 1 }
 defaultSource: web
 sources: [{ id: web, writeKey: web-0123456789, destinations: [${[BASE, ...ids].join(", ")}] }]
 destinations:
@@ -95,7 +94,7 @@ function figuresOf(text: string): Figures {
  */
 function repeatedIn(
   id: string,
-  taken: readonly TakenWebhook[],
+  taken: readonly TakenRequest[],
   lines: RunningProgram["lines"],
   isExplained: boolean,
 ): readonly string[] {
@@ -107,8 +106,7 @@ function repeatedIn(
     ({ msg, group }) => msg === "kafka.commit.abandoned" && `${group}`.endsWith(`.${id}`),
   );
   const firstAtMs = new Map<string, number>();
-  return taken.flatMap(({ headers, atMs }) => {
-    const messageId = `${headers["x-switchyard-message-id"]}`;
+  return taken.flatMap(({ id: messageId, atMs }) => {
     const first = firstAtMs.get(messageId);
     if (first === undefined) firstAtMs.set(messageId, atMs);
     if (first === undefined || (failed.has(messageId) || isDeadLettered) !== isExplained) return [];
@@ -125,7 +123,7 @@ function connect(): Kafka {
 async function start(): Promise<World> {
   const prefix = uniquePrefix("reloads");
   const port = await freePort();
-  const hooks = await webhookServer();
+  const hooks = await startReceiver();
   const program = programWorld(yaml(prefix, port, hooks.port, []));
   const kafka = connect();
   const producer = kafka.producer();
@@ -148,8 +146,7 @@ async function start(): Promise<World> {
       await timer(PUBLISH_EVERY_MS);
     }
   };
-  const idsAt = (id: string) =>
-    hooks.at(`/${id}`).map(({ headers }) => `${headers["x-switchyard-message-id"]}`);
+  const idsAt = (id: string) => hooks.ids(`/${id}`);
   const { ended, lines } = program.start();
   const repeated = (isExplained: boolean) =>
     [...expected.keys()].flatMap((id) => repeatedIn(id, hooks.at(`/${id}`), lines, isExplained));

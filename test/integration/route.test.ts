@@ -8,16 +8,13 @@ import { createMetrics } from "../../src/base/telemetry/instruments.ts";
 import { createLog } from "../../src/base/telemetry/log.ts";
 import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
 import type { IncomingRecord, OutgoingRecord } from "../../src/domain/record.ts";
-import { groupNames, topicNames } from "../../src/domain/topics.ts";
-import type { Consumer, Kafka, Producer } from "../../src/kafka/port.ts";
 import { startRoute } from "../../src/router/route/stage.ts";
 import { aSource, aTopicDestination, headerTexts } from "../support/build/calls.ts";
-import { uniquePrefix } from "../support/build/prefix.ts";
 import { encodeBatch } from "../support/build/record-batches.ts";
-import { Taker } from "../support/contract/taker.ts";
 import { rawProduce } from "../support/kafka-client/raw-produce.ts";
+import { type UsedKafka, useKafka } from "../support/kit/kafka.ts";
 import { countingTakes } from "../support/worlds/counting-takes.ts";
-import { consumeWith, testConnection, testKafka } from "../support/worlds/test-kafka.ts";
+import { testConnection } from "../support/worlds/test-kafka.ts";
 
 /** Its topic accepts only small records. */
 const TIGHT = "tight";
@@ -26,29 +23,16 @@ const IDS = [TIGHT, ...WIDE];
 const PARTITIONS = 3;
 const PRODUCE_API_KEY = 0;
 
-const brokers = process.env.SWITCHYARD_KAFKA_BROKERS;
-if (brokers === undefined) {
-  throw new Error("no Kafka to test with: set SWITCHYARD_KAFKA_BROKERS to host:port");
-}
 const log = createLog("error");
 const connection = testConnection({
-  brokers: brokers.split(","),
   recordMaxBytes: (topic) => (topic === deliveries(TIGHT) ? 2_000 : 1e6),
 });
 
-let prefix = "";
-let topics = topicNames(prefix);
-let kafka: Kafka;
-let producer: Producer;
-let readers: Consumer[] = [];
+let own: UsedKafka;
 
 beforeEach(async () => {
-  prefix = uniquePrefix("route");
-  topics = topicNames(prefix);
-  kafka = testKafka(connection);
-  producer = kafka.producer();
-  readers = [];
-  await kafka.admin.create(
+  own = useKafka("route", { connection });
+  await own.kafka.admin.create(
     allTopics().map((name) => ({
       name,
       partitions: PARTITIONS,
@@ -59,37 +43,32 @@ beforeEach(async () => {
   );
 });
 
-afterEach(async () => {
+afterEach(() => {
   vi.restoreAllMocks();
-  await producer.close(1_000);
-  // They would crash because of deleted topics.
-  await Promise.all(readers.map((reader) => reader.stop()));
-  await kafka.admin.deleteTopics(allTopics());
-  await kafka.close();
 });
 
 function allTopics(): readonly string[] {
-  return [topics.calls, topics.deadLetters, ...IDS.map((id) => deliveries(id))];
+  return [own.topics.calls, own.topics.deadLetters, ...IDS.map((id) => deliveries(id))];
 }
 
 function deliveries(id: string): string {
-  return topics.deliveries(id as DestinationId);
+  return own.topics.deliveries(id as DestinationId);
 }
 
 async function start(connectedTo: readonly string[], counts = { takes: 0 }) {
   const failures: Error[] = [];
   const stage = await startRoute(
     {
-      kafka: countingTakes(kafka, counts),
-      producer,
+      kafka: countingTakes(own.kafka, counts),
+      producer: own.producer,
       clock: systemClock,
       log,
       metrics: createMetrics(),
       onFatal: (error) => failures.push(error),
     },
     {
-      topics,
-      groups: groupNames(prefix),
+      topics: own.topics,
+      groups: own.groups,
       sources: [aSource("web", connectedTo)],
       defaultSource: "web" as SourceId,
       destinations: IDS.map((id) => aTopicDestination(id, { historical: id !== "live" })),
@@ -102,7 +81,12 @@ async function start(connectedTo: readonly string[], counts = { takes: 0 }) {
 
 function toCalls(value: unknown): OutgoingRecord {
   const bytes = Buffer.isBuffer(value) ? value : Buffer.from(JSON.stringify(value));
-  return { topic: topics.calls, key: null, value: bytes, headers: [["trace", Buffer.from("t")]] };
+  return {
+    topic: own.topics.calls,
+    key: null,
+    value: bytes,
+    headers: [["trace", Buffer.from("t")]],
+  };
 }
 
 const call = (number: number, more: object = {}) => ({
@@ -116,38 +100,22 @@ const call = (number: number, more: object = {}) => ({
 const messageId = (record: IncomingRecord) => headerTexts(record)["switchyard-message-id"];
 const numbered = (count: number) => Array.from({ length: count }, (_, number) => `m${number}`);
 
-/** Reads the topics from the start, in a separate group. */
-function read(names: readonly string[]): Taker {
-  const taker = new Taker({ finishesAtOnce: true });
-  const reader = consumeWith(kafka, taker, {
-    groupId: uniquePrefix(`${prefix}read`),
-    topics: names,
-  });
-  readers.push(reader);
-  return taker;
-}
-
-async function ends(topic: string): Promise<number> {
-  const offsets = await kafka.admin.offsets(topic);
-  return offsets.reduce((sum, { end }) => sum + end, 0);
-}
-
 test("calls become deliveries with their headers, and invalid ones dead letters", async () => {
   const { stage, failures } = await start(["a", TIGHT, "live"]);
-  await producer.send([
+  await own.producer.send([
     toCalls(call(0)),
     toCalls(Buffer.from([0xff])),
     toCalls(call(1, { integrations: { All: false, a: true } })),
     toCalls(call(2, { traits: { text: "x".repeat(3_000) } })),
     toCalls(call(3, { integrations: { All: false } })),
   ]);
-  const copies = read([deliveries("a"), deliveries(TIGHT), deliveries("live")]);
-  const deadLetters = read([topics.deadLetters]);
+  const copies = own.read(["a", TIGHT, "live"].map((id) => `deliveries.${id}`));
+  const deadLetters = own.read(["dead-letters"]);
   await Promise.all([copies.untilTaken(6), deadLetters.untilTaken(2)]);
   await stage[Symbol.asyncDispose]();
 
   const routed = copies.taken.map(
-    (copy) => `${messageId(copy)} ${copy.topic.slice(prefix.length)}`,
+    (copy) => `${messageId(copy)} ${copy.topic.slice(own.prefix.length)}`,
   );
   expect(routed.toSorted()).toEqual([
     "m0 deliveries.a",
@@ -158,12 +126,12 @@ test("calls become deliveries with their headers, and invalid ones dead letters"
     "m2 deliveries.live",
   ]);
   const first = copies.taken.filter((copy) => messageId(copy) === "m0");
-  const own = first.find(({ topic }) => topic === deliveries("a"));
+  const ofA = first.find(({ topic }) => topic === deliveries("a"));
   const live = first.find(({ topic }) => topic === deliveries("live"));
-  expect(own?.key?.toString()).toBe("u0");
-  expect(JSON.parse(`${own?.value}`)).toEqual(call(0));
-  const received = headerTexts(own ?? { headers: [] })["switchyard-received-at"];
-  expect(headerTexts(own ?? { headers: [] })).toEqual({
+  expect(ofA?.key?.toString()).toBe("u0");
+  expect(JSON.parse(`${ofA?.value}`)).toEqual(call(0));
+  const received = headerTexts(ofA ?? { headers: [] })["switchyard-received-at"];
+  expect(headerTexts(ofA ?? { headers: [] })).toEqual({
     trace: "t",
     "switchyard-message-id": "m0",
     "switchyard-source": "web",
@@ -191,12 +159,12 @@ test.each([
   ];
   const value = Buffer.from(JSON.stringify(call(0)));
   // When the partition is written, it has a leader.
-  await producer.send([{ ...toCalls(call(1)), partition: 0 }]);
+  await own.producer.send([{ ...toCalls(call(1)), partition: 0 }]);
   const records = [{ key: Buffer.from("k"), value, headers }];
-  await rawProduce(connection, topics.calls, 0, await encodeBatch(records, { compression: 1 }));
+  await rawProduce(connection, own.topics.calls, 0, await encodeBatch(records, { compression: 1 }));
   const { stage, failures } = await start(["a"]);
-  const copies = read([deliveries("a")]);
-  const deadLetters = read([topics.deadLetters]);
+  const copies = own.read(["deliveries.a"]);
+  const deadLetters = own.read(["dead-letters"]);
   await Promise.all([copies.untilTaken(1), deadLetters.untilTaken(1)]);
   await stage[Symbol.asyncDispose]();
   expect(copies.taken.map(messageId)).toEqual(["m1"]);
@@ -212,8 +180,8 @@ test.each([
 
 test("a graceful stop in the middle repeats nothing and loses nothing", async () => {
   const count = 20_000;
-  await producer.send(Array.from({ length: count }, (_, number) => toCalls(call(number))));
-  const copies = read([deliveries("a")]);
+  await own.producer.send(Array.from({ length: count }, (_, number) => toCalls(call(number))));
+  const copies = own.read(["deliveries.a"]);
   const first = await start(["a"]);
   await copies.untilTaken(1);
   await first.stage[Symbol.asyncDispose]();
@@ -221,16 +189,15 @@ test("a graceful stop in the middle repeats nothing and loses nothing", async ()
   await copies.untilTaken(count);
   await second.stage[Symbol.asyncDispose]();
 
-  expect(await ends(deliveries("a"))).toBe(count);
+  expect(await own.writtenTo("deliveries.a")).toBe(count);
   expect(copies.taken.map(messageId).toSorted()).toEqual(numbered(count).toSorted());
-  const committed = await kafka.admin.committed(groupNames(prefix).route, topics.calls);
-  expect(committed.reduce((sum, { offset }) => sum + offset, 0)).toBe(count);
+  expect(await own.committedBy(own.groups.route, "calls")).toBe(count);
   expect([...first.failures, ...second.failures]).toEqual([]);
 });
 
 test("a batch of input is a few produce requests, however many destinations there are", async () => {
   const count = 5_000;
-  await producer.send(Array.from({ length: count }, (_, number) => toCalls(call(number))));
+  await own.producer.send(Array.from({ length: count }, (_, number) => toCalls(call(number))));
   let requests = 0;
   const write = Socket.prototype.write;
   vi.spyOn(Socket.prototype, "write").mockImplementation(function (
@@ -242,7 +209,7 @@ test("a batch of input is a few produce requests, however many destinations ther
   });
   const counts = { takes: 0 };
   const { stage } = await start(WIDE, counts);
-  const copies = read(WIDE.map(deliveries));
+  const copies = own.read(WIDE.map((id) => `deliveries.${id}`));
   await copies.untilTaken(count * WIDE.length);
   await stage[Symbol.asyncDispose]();
   expect(counts.takes).toBeGreaterThanOrEqual(count / 1_000);

@@ -2,70 +2,44 @@
 
 import { writeFileSync } from "node:fs";
 import { describe, type TestContext, test } from "vitest";
-import { stringify } from "yaml";
-import { uniquePrefix } from "../support/build/prefix.ts";
-import { programWorld, type RunningProgram } from "../support/servers/program.ts";
-import { testKafka } from "../support/worlds/test-kafka.ts";
 
-const BROKERS = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
-const MINUTE = { interval: 500, timeout: 60_000 };
+import { useKafka } from "../support/kit/kafka.ts";
+import { configOf, useProgram } from "../support/kit/program.ts";
 
 /** Starts two processes with separate files. */
-function twoConfigurations(stages: string, onTestFinished: TestContext["onTestFinished"]) {
-  const prefix = uniquePrefix("routes");
-  const configOf = (destinations: readonly string[]) =>
-    stringify({
-      kafka: { brokers: BROKERS, topicPrefix: prefix, partitions: 2, replicationFactor: 1 },
-      sources: [{ id: "web", writeKey: "a-write-key-of-tests", destinations }],
-      defaultSource: "web",
-      destinations: destinations.map((id) => ({
-        ...{ id, type: "webhook", name: id, endpoints: [{ url: "https://example.com/hook" }] },
-      })),
-      admin: { host: "127.0.0.1", port: 0 },
+function twoConfigurations(stages: string, lifetime: TestContext["onTestFinished"]) {
+  const own = useKafka("routes", { lifetime });
+  const configWith = (ids: readonly string[]) =>
+    configOf({
+      kafka: { brokers: own.brokers, topicPrefix: own.prefix, partitions: 2 },
+      destinations: Object.fromEntries(ids.map((id) => [id, "https://example.com/hook"])),
     });
-  const start = (destinations: readonly string[]) => {
-    const world = programWorld(configOf(destinations));
-    onTestFinished(() => world[Symbol.asyncDispose]());
-    const program = world.start(["--stages", stages]);
+  const start = async (destinations: readonly string[]) => {
+    const world = useProgram(configWith(destinations), lifetime);
+    const program = await world.ready(stages);
     /** Makes the process read its file again, like the file watcher or a signal. */
     const change = (to: readonly string[]) => {
-      writeFileSync(world.file, configOf(to));
+      writeFileSync(world.file, configWith(to));
       program.child.kill("SIGHUP");
     };
-    return { ...program, change };
+    const missing = () => program.sample("switchyard_routes_missing ");
+    return { ...program, change, missing };
   };
-  return { start, prefix };
+  return { ...own, start };
 }
 
-async function metric(program: RunningProgram, name: string): Promise<number> {
-  const { port } = await program.logged("admin.listening");
-  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-  const line = text.split("\n").find((each) => each.startsWith(`${name} `));
-  return Number(line?.split(" ").at(-1));
-}
-
-async function healthProblems(program: RunningProgram): Promise<string> {
-  const { port } = await program.logged("admin.listening");
-  return await (await fetch(`http://127.0.0.1:${port}/readyz`)).text();
-}
-
-// Each process waits for half a minute.
 describe.concurrent("two processes of a group", () => {
   test.for(["route", "deletion"])(
     "%s: the process that lacks a destination reports it within a minute, and what to replay when it is over",
     async (stages, { expect, onTestFinished }) => {
       const { start } = twoConfigurations(stages, onTestFinished);
-      const old = start(["crm"]);
-      await old.logged("ready");
+      const old = await start(["crm"]);
       const beganAtMs = Date.now();
-      const fresh = start(["crm", "erp"]);
-      await fresh.logged("ready");
-      await expect.poll(() => metric(old, "switchyard_routes_missing"), MINUTE).toBe(1);
-      await expect
-        .poll(() => old.lines.some(({ msg }) => msg === "routes.missing"), MINUTE)
-        .toBe(true);
-      expect(await metric(fresh, "switchyard_routes_missing")).toBe(0);
-      expect(await healthProblems(old)).toContain("erp");
+      const fresh = await start(["crm", "erp"]);
+      await expect.poll(old.missing).toBe(1);
+      await expect.poll(() => old.lines.some(({ msg }) => msg === "routes.missing")).toBe(true);
+      expect(await fresh.missing()).toBe(0);
+      expect(await old.get("/readyz")).toContain("erp");
       const line = await old.logged("routes.missing");
       expect(line).toMatchObject({ destinations: ["erp"], sources: ["web"] });
       fresh.child.kill("SIGTERM");
@@ -76,7 +50,7 @@ describe.concurrent("two processes of a group", () => {
       expect(Date.parse(since)).toBeGreaterThanOrEqual(beganAtMs - 1_000);
       expect(Date.parse(since)).toBeLessThan(Date.parse(`${line.time}`) - 29_000);
       expect(Date.parse(until)).toBeGreaterThan(Date.parse(`${line.time}`));
-      expect(await metric(old, "switchyard_routes_missing")).toBe(0);
+      expect(await old.missing()).toBe(0);
     },
   );
 
@@ -85,10 +59,8 @@ describe.concurrent("two processes of a group", () => {
     onTestFinished,
   }) => {
     const { start } = twoConfigurations("route", onTestFinished);
-    const fresh = start(["crm", "erp"]);
-    await fresh.logged("ready");
-    const old = start(["crm"]);
-    await old.logged("ready");
+    const fresh = await start(["crm", "erp"]);
+    const old = await start(["crm"]);
     await fresh.kill();
     await old.logged("routes.missing");
     old.change(["crm", "erp"]);
@@ -100,20 +72,14 @@ describe.concurrent("two processes of a group", () => {
     expect,
     onTestFinished,
   }) => {
-    const { start, prefix } = twoConfigurations("route", onTestFinished);
-    const old = start(["crm"]);
-    await old.logged("ready");
-    const same = start(["crm"]);
-    await same.logged("ready");
-    const kafka = testKafka({ sessionTimeoutMs: 6_000 });
-    onTestFinished(() => kafka.close());
-    const [log] = await kafka.admin.offsets(`${prefix}operator-actions`);
+    const { start, writtenTo } = twoConfigurations("route", onTestFinished);
+    const old = await start(["crm"]);
+    const same = await start(["crm"]);
     // Each process has written its record, so both have seen each other.
-    expect(log?.end).toBeGreaterThanOrEqual(2);
+    expect(await writtenTo("operator-actions")).toBeGreaterThanOrEqual(2);
     for (const program of [old, same]) {
-      expect(await metric(program, "switchyard_routes_missing")).toBe(0);
-      program.child.kill("SIGTERM");
-      expect(await program.ended).toBe(0);
+      expect(await program.missing()).toBe(0);
+      expect(await program.stop()).toBe(0);
       expect(program.lines.some(({ msg }) => `${msg}`.startsWith("routes."))).toBe(false);
     }
   });

@@ -3,29 +3,24 @@
 // return what they get, so that a value in a request would also be in the log, the attempts and the traces.
 
 import { createHash, createHmac } from "node:crypto";
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { buffer } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
 
 import { DELIVERY_HEADER } from "../../src/domain/delivery.ts";
-import type { IncomingRecord, OutgoingRecord } from "../../src/domain/record.ts";
-import { freePort } from "../../tools/kafka/free-port.ts";
+import type { IncomingRecord } from "../../src/domain/record.ts";
 import { buildPage } from "../../tools/page/build.ts";
 import { encoded, framed } from "../support/build/avro.ts";
 import { headerTexts } from "../support/build/calls.ts";
-import { type OtlpCollector, startOtlpCollector } from "../support/servers/otlp-collector.ts";
+import { type UsedKafka, useKafka } from "../support/kit/kafka.ts";
 import {
-  type ProgramWorld,
-  programWorld,
-  type RunningProgram,
-} from "../support/servers/program.ts";
+  type UsedProcess,
+  type UsedProgram,
+  useProgram,
+  WRITE_KEY,
+} from "../support/kit/program.ts";
+import { useReceiver } from "../support/kit/receiver.ts";
+import { type OtlpCollector, startOtlpCollector } from "../support/servers/otlp-collector.ts";
 import { registerSchema, sharedRegistry } from "../support/servers/schema-registry.ts";
-import { ownTopics } from "../support/worlds/own-topics.ts";
 
-const TIMEOUT_MS = 300_000;
-const POLL = { timeout: 120_000, interval: 250 };
 const PEPPER = "pepper-of-24-characters-";
 
 /**
@@ -144,60 +139,47 @@ interface Received {
  */
 async function startReceiver() {
   const received: Received[] = [];
-  const server = createServer((request, response) => {
-    void buffer(request).then((body) => {
-      const path = (request.url ?? "").slice(1);
-      const messageId = String(request.headers["x-switchyard-message-id"]);
-      const isEarlier = (each: Received) => each.path === path && each.messageId === messageId;
-      const status = [503, 400, 503][received.filter(isEarlier).length] ?? 200;
+  const { url } = await useReceiver(
+    ({ path: at, id: messageId, earlier, rawHeaders, bytes: body }) => {
+      const path = at.slice(1);
       const isRuled = RULED.includes(path);
-      const bytes = Buffer.concat([Buffer.from(request.rawHeaders.join("\n")), body]);
-      received.push({ path, messageId, status: isRuled ? status : 200, bytes });
-      response.writeHead(isRuled ? status : 200).end(isRuled ? body : "");
-    });
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { received, port: (server.address() as AddressInfo).port };
+      const status = isRuled ? ([503, 400, 503][earlier] ?? 200) : 200;
+      const bytes = Buffer.concat([Buffer.from(rawHeaders.join("\n")), body]);
+      received.push({ path, messageId, status, bytes });
+      return { status, body: isRuled ? body : "" };
+    },
+  );
+  return { received, url };
 }
 
-interface World {
-  readonly prefix: string;
-  readonly world: ProgramWorld;
-  readonly program: RunningProgram;
+interface World extends UsedKafka {
+  readonly world: UsedProgram;
+  readonly program: UsedProcess;
   readonly received: readonly Received[];
   readonly collector: OtlpCollector;
   readonly console: string;
-  readonly admin: string;
-  readonly ingest: string;
-  readonly kafka: ReturnType<typeof ownTopics>["kafka"];
-  readonly recordsIn: ReturnType<typeof ownTopics>["recordsIn"];
 }
 
 async function startWorld(): Promise<World> {
-  const { prefix, brokers, kafka, recordsIn } = ownTopics("canaries");
-  const [registry, collector, { received, port }] = await Promise.all([
+  const own = useKafka("canaries");
+  const { prefix, brokers } = own;
+  const [registry, collector, { received, url: hooks }] = await Promise.all([
     sharedRegistry(),
     startOtlpCollector(),
     startReceiver(),
     buildPage(),
   ]);
   onTestFinished(() => collector[Symbol.asyncDispose]());
-  const [admin, ingest] = [await freePort(), await freePort()];
   const hook = (id: string, rules: string) => `  - id: ${id}
     type: webhook
     payload: full
     messageIdHeader: true
     traceparent: true
-    endpoints: [{ url: "http://127.0.0.1:${port}/${id}" }]${rules}`;
-  const world = programWorld(`
+    endpoints: [{ url: "${hooks}/${id}" }]${rules}`;
+  const world = useProgram(`
 kafka: { brokers: [${brokers.join(", ")}], topicPrefix: "${prefix}", partitions: 2, replicationFactor: 1 }
 registry: { url: "${registry}" }
-sources: [{ id: web, writeKey: k, destinations: [${RULED.join(", ")}, plain] }]
+sources: [{ id: web, writeKey: ${WRITE_KEY}, destinations: [${RULED.join(", ")}, plain] }]
 defaultSource: web
 destinations:
 ${Object.entries(RULES)
@@ -207,40 +189,26 @@ ${hook("plain", "")}
 attempts: { enabled: true, responseBytes: 4KiB }
 operatorEvents: { enabled: true }
 delivery: { retryDelays: [1s], allowNetworks: [127.0.0.0/8] }
-ingest: { host: 127.0.0.1, port: ${ingest}, handover: 100ms }
-admin: { host: 127.0.0.1, port: ${admin} }
+ingest: { host: 127.0.0.1, port: 0, handover: 100ms }
+admin: { host: 127.0.0.1, port: 0 }
 console: { host: 127.0.0.1, port: 0, showPayloads: true }
 tracing: { url: "${collector.url}", sampleRatio: 100% }
 log: { level: debug, attempts: all }
 `);
-  onTestFinished(() => world[Symbol.asyncDispose]());
-  const program = world.start(["--stages", "ingest,route,deletion,deliver,delay,console"]);
+  const program = await world.ready("ingest,route,deletion,deliver,delay,console");
   const { url } = await program.logged("console.listening");
-  await program.logged("ready");
-  return {
-    ...{ prefix, world, program, received, collector, kafka, recordsIn },
-    ...{ console: new URL(String(url)).origin, admin: `http://127.0.0.1:${admin}` },
-    ingest: `http://127.0.0.1:${ingest}`,
-  };
+  const console = new URL(String(url)).origin;
+  return { ...own, world, program, received, collector, console };
 }
 
-async function send({ prefix, kafka, ingest }: World): Promise<void> {
-  const record = (value: Buffer): OutgoingRecord => {
-    return { topic: `${prefix}calls`, key: Buffer.from(USER), value, headers: [] };
-  };
+async function send({ prefix, write, program }: World): Promise<void> {
   const values = [...PLAIN_CALLS.map(([, value]) => value), ...(await schemaRecords(prefix))];
-  const producer = kafka.producer();
-  expect(await producer.send(values.map(record))).toEqual([]);
-  await producer.close(1_000);
-  const { status } = await fetch(`${ingest}/v1/identify`, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      authorization: `Basic ${Buffer.from("k:").toString("base64")}`,
-    },
-    body: JSON.stringify({ ...ids, messageId: INGESTED, traits: person, context }),
-  });
-  expect(status).toBe(200);
+  await write(
+    "calls",
+    values.map((value) => ({ key: USER, value })),
+  );
+  const call = { ...ids, messageId: INGESTED, traits: person, context };
+  expect(await program.post("/v1/identify", call)).toBe(200);
 }
 
 /** Runs a deletion, replays and retries on the calls; see the steps of the receiver. */
@@ -251,16 +219,16 @@ async function liveThroughAll(on: World): Promise<void> {
   const accepted = (path: string) =>
     received.filter((each) => each.path === path && each.status === 200).length;
   const run = async (...args: readonly string[]) =>
-    expect(await world.command(args)).toMatchObject({ status: 0 });
+    expect(await world.inProcess(args)).toMatchObject({ status: 0 });
   await send(on);
-  await expect.poll(deadLetters, POLL).toBe(RULED.length * all);
+  await expect.poll(deadLetters).toBe(RULED.length * all);
   await run("dead-letters", "replay", "--since", "1h");
-  for (const id of RULED) await expect.poll(() => accepted(id), POLL).toBe(all);
+  for (const id of RULED) await expect.poll(() => accepted(id)).toBe(all);
   for (const id of RULED) await run("replay", id, "--since", "1h");
-  for (const id of RULED) await expect.poll(() => accepted(id), POLL).toBe(2 * all);
+  for (const id of RULED) await expect.poll(() => accepted(id)).toBe(2 * all);
   await run("delete", USER);
-  await expect.poll(deadLetters, POLL).toBe(RULED.length * all + 1);
-  await expect.poll(() => accepted("plain"), POLL).toBe(all + 1);
+  await expect.poll(deadLetters).toBe(RULED.length * all + 1);
+  await expect.poll(() => accepted("plain")).toBe(all + 1);
 }
 
 const bytesOf = ({ key, value, headers }: IncomingRecord) =>
@@ -290,14 +258,19 @@ function ofRuled(view: Buffer): Buffer {
 
 type Place = readonly [name: string, bytes: Buffer];
 
-async function consolePlaces({ console: base, admin, received }: World): Promise<readonly Place[]> {
+async function consolePlaces({
+  console: base,
+  program,
+  received,
+}: World): Promise<readonly Place[]> {
   const deleted = received.find(({ bytes }) => bytes.includes('"delete"'))?.messageId ?? "";
+  const admin = await program.admin();
   const addresses = [
     ...["dead-letters", "calls", "configuration"].map((name) => `${base}/api/${name}`),
     ...RULED.map((id) => `${base}/api/attempts?destination=${id}`),
     ...RULED.map((id) => `${base}/api/events?of=destination&id=${id}`),
     ...["overview", "destinations"].map((of) => `${base}/api/events?of=${of}`),
-    ...["/metrics", "/status", "/readyz"].map((path) => `${admin}${path}`),
+    ...["/metrics", "/status", "/readyz"].map((path) => `http://${admin}${path}`),
   ];
   const places: Place[] = [
     ["the notification's timeline", await bodyOf(`${base}/api/call?id=${deleted}`)],
@@ -321,7 +294,7 @@ async function commandPlaces({ world }: World): Promise<readonly Place[]> {
   ];
   return await Promise.all(
     commands.map(async (args): Promise<Place> => {
-      const { out, err } = await world.command(args);
+      const { out, err } = await world.inProcess(args);
       expect(out.length).toBeGreaterThan(100);
       return [args.join(" "), Buffer.from(out + err)];
     }),
@@ -343,58 +316,49 @@ async function topicPlaces({ prefix, kafka, recordsIn }: World): Promise<readonl
 
 const hasCanary = (bytes: Buffer) => CANARIES.some((canary) => bytes.includes(canary));
 
-test(
-  "what rules drop or hash is in no place of the destination, and another destination gets it unchanged",
-  async () => {
-    const on = await startWorld();
-    await liveThroughAll(on);
-    const { received, recordsIn, program, collector } = on;
-    const shown = [...(await consolePlaces(on)), ...(await commandPlaces(on))];
-    const stored = await topicPlaces(on);
-    program.child.kill("SIGTERM");
-    expect(await program.ended).toBe(0);
+test("what rules drop or hash is in no place of the destination, and another destination gets it unchanged", async () => {
+  const on = await startWorld();
+  await liveThroughAll(on);
+  const { received, recordsIn, program, collector } = on;
+  const shown = [...(await consolePlaces(on)), ...(await commandPlaces(on))];
+  const stored = await topicPlaces(on);
+  expect(await program.stop()).toBe(0);
 
-    const requests = (path: string) => received.filter((each) => each.path === path);
-    const places: readonly Place[] = [
-      ...shown,
-      ...stored,
-      ...RULED.flatMap(requests).map(({ path, bytes }): Place => [`a request to ${path}`, bytes]),
-      ...program.lines.map((line): Place => [`log ${String(line.msg)}`, json(line)]),
-      ...collector.bodies.map((body): Place => ["traces", body]),
-    ];
-    const leaks = places.filter(([, bytes]) => hasCanary(bytes)).map(([name]) => name);
-    expect([...new Set(leaks)]).toEqual([]);
+  const requests = (path: string) => received.filter((each) => each.path === path);
+  const places: readonly Place[] = [
+    ...shown,
+    ...stored,
+    ...RULED.flatMap(requests).map(({ path, bytes }): Place => [`a request to ${path}`, bytes]),
+    ...program.lines.map((line): Place => [`log ${String(line.msg)}`, json(line)]),
+    ...collector.bodies.map((body): Place => ["traces", body]),
+  ];
+  const leaks = places.filter(([, bytes]) => hasCanary(bytes)).map(([name]) => name);
+  expect([...new Set(leaks)]).toEqual([]);
 
-    // The search would find the values if the data contained them.
-    const kinds = new Set(places.map(([name]) => name));
-    for (const topic of [...RULED.map((id) => `deliveries.${id}`), "delays.1s", "attempts"]) {
-      expect(kinds).toContain(`topic ${topic}`);
-    }
-    expect(kinds).toContain("topic dead-letters");
-    expect(kinds).toContain("log delivery.attempted");
-    const hashed = [hmac(USER), sha256(EMAIL), hmac(NUMBER)];
-    for (const digest of hashed) {
-      const found = places.filter(([, bytes]) => bytes.includes(digest)).map(([name]) => name);
-      expect(found).toEqual(
-        expect.arrayContaining([
-          "topic deliveries.hashing",
-          "topic dead-letters",
-          "topic attempts",
-        ]),
-      );
-    }
-    expect(collector.spans.length).toBeGreaterThan(0);
-
-    const given = (await recordsIn("calls")).map(({ value }) => `${value}`);
-    const plain = (await recordsIn("deliveries.plain")).map(({ value }) => `${value}`);
-    const framedCount = SCHEMA_CALLS.length;
-    expect(plain.filter((value) => given.includes(value))).toHaveLength(
-      MESSAGE_IDS.length - framedCount,
+  // The search would find the values if the data contained them.
+  const kinds = new Set(places.map(([name]) => name));
+  for (const topic of [...RULED.map((id) => `deliveries.${id}`), "delays.1s", "attempts"]) {
+    expect(kinds).toContain(`topic ${topic}`);
+  }
+  expect(kinds).toContain("topic dead-letters");
+  expect(kinds).toContain("log delivery.attempted");
+  const hashed = [hmac(USER), sha256(EMAIL), hmac(NUMBER)];
+  for (const digest of hashed) {
+    const found = places.filter(([, bytes]) => bytes.includes(digest)).map(([name]) => name);
+    expect(found).toEqual(
+      expect.arrayContaining(["topic deliveries.hashing", "topic dead-letters", "topic attempts"]),
     );
-    expect(plain.filter((value) => hasCanary(Buffer.from(value)))).toHaveLength(
-      MESSAGE_IDS.length + 1,
-    );
-    for (const { bytes } of requests("plain")) expect(hasCanary(bytes)).toBe(true);
-  },
-  TIMEOUT_MS,
-);
+  }
+  expect(collector.spans.length).toBeGreaterThan(0);
+
+  const given = (await recordsIn("calls")).map(({ value }) => `${value}`);
+  const plain = (await recordsIn("deliveries.plain")).map(({ value }) => `${value}`);
+  const framedCount = SCHEMA_CALLS.length;
+  expect(plain.filter((value) => given.includes(value))).toHaveLength(
+    MESSAGE_IDS.length - framedCount,
+  );
+  expect(plain.filter((value) => hasCanary(Buffer.from(value)))).toHaveLength(
+    MESSAGE_IDS.length + 1,
+  );
+  for (const { bytes } of requests("plain")) expect(hasCanary(bytes)).toBe(true);
+});

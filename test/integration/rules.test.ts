@@ -1,52 +1,31 @@
 // Rules on a real Kafka: values that rules remove for one destination are in none of its records, and in no log line,
 // while another destination gets them. Rules that change while calls are published apply to each call as a whole.
 
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { systemClock } from "../../src/base/runtime/clock.ts";
 import { createMetrics } from "../../src/base/telemetry/instruments.ts";
 import { createLog } from "../../src/base/telemetry/log.ts";
-import type { DestinationId, SourceId } from "../../src/domain/ids.ts";
+import type { SourceId } from "../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../src/domain/record.ts";
 import type { DestinationRules } from "../../src/domain/rules.ts";
-import { groupNames, topicNames } from "../../src/domain/topics.ts";
-import type { Consumer, Kafka, Producer } from "../../src/kafka/port.ts";
 import { startRoute } from "../../src/router/route/stage.ts";
 import { aSource, aTopicDestination } from "../support/build/calls.ts";
-import { uniquePrefix } from "../support/build/prefix.ts";
 import { rulesOf } from "../support/build/ruled-call.ts";
-import { Taker } from "../support/contract/taker.ts";
-import { consumeWith, createTopics, testKafka } from "../support/worlds/test-kafka.ts";
+import { type UsedKafka, useKafka } from "../support/kit/kafka.ts";
+import { createTopics } from "../support/worlds/test-kafka.ts";
 
-const brokers = process.env.SWITCHYARD_KAFKA_BROKERS;
-if (brokers === undefined) {
-  throw new Error("no Kafka to test with: set SWITCHYARD_KAFKA_BROKERS to host:port");
-}
-
-let prefix = "";
-let topics = topicNames(prefix);
-let kafka: Kafka;
-let producer: Producer;
+let own: UsedKafka;
 let lines: string[] = [];
-let readers: Consumer[] = [];
-
-const deliveries = (id: string) => topics.deliveries(id as DestinationId);
-const allTopics = () => [topics.calls, topics.deadLetters, deliveries("a"), deliveries("b")];
 
 beforeEach(async () => {
-  prefix = uniquePrefix("rules");
-  topics = topicNames(prefix);
+  own = useKafka("rules");
   lines = [];
-  readers = [];
-  kafka = testKafka({ brokers: brokers.split(",") });
-  producer = kafka.producer();
-  await createTopics(kafka, allTopics(), 3);
-});
-
-afterEach(async () => {
-  await producer.close(1_000);
-  await Promise.all(readers.map((reader) => reader.stop()));
-  await kafka.admin.deleteTopics(allTopics());
-  await kafka.close();
+  const names = ["calls", "dead-letters", "deliveries.a", "deliveries.b"];
+  await createTopics(
+    own.kafka,
+    names.map((name) => own.prefix + name),
+    3,
+  );
 });
 
 function listsWith({ consent = null, filters = [], map = [] }: Partial<DestinationRules>) {
@@ -62,20 +41,16 @@ function start(rules: Partial<DestinationRules>) {
   const log = createLog("debug", { write: (line) => lines.push(line) });
   const onFatal = (error: Error) => lines.push(`fatal: ${error.message}`);
   return startRoute(
-    { kafka, producer, clock: systemClock, log, metrics: createMetrics(), onFatal },
-    { topics, groups: groupNames(prefix), ...listsWith(rules), drainLimitMs: 10_000 },
+    {
+      kafka: own.kafka,
+      producer: own.producer,
+      clock: systemClock,
+      log,
+      metrics: createMetrics(),
+      onFatal,
+    },
+    { topics: own.topics, groups: own.groups, ...listsWith(rules), drainLimitMs: 10_000 },
   );
-}
-
-function read(names: readonly string[]): Taker {
-  const taker = new Taker({ finishesAtOnce: true });
-  const reader = consumeWith(kafka, taker, {
-    groupId: uniquePrefix(`${prefix}read`),
-    topics: names,
-    ...{ partitionRecordsMax: 10_000, maxBytes: 50_000_000, drainLimitMs: 1_000 },
-  });
-  readers.push(reader);
-  return taker;
 }
 
 const CANARY = "canary-5f1e";
@@ -85,14 +60,11 @@ const call = (number: number) => ({
   traits: { email: `${CANARY}@x.test`, phone: CANARY, plan: "pro" },
 });
 
-function send(numbers: readonly number[]) {
-  return producer.send(
-    numbers.map((number) => {
-      const value = Buffer.from(JSON.stringify(call(number)));
-      return { topic: topics.calls, key: null, value, headers: [] };
-    }),
+const send = (all: readonly number[]) =>
+  own.write(
+    "calls",
+    all.map((number) => ({ value: call(number) })),
   );
-}
 
 const numbers = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, index) => from + index);
@@ -114,9 +86,7 @@ const NO_OPTIONS = {
   ...{ source: null, integrations: null, approvalShare: null, approvalMinimum: null },
 };
 
-test("what rules remove is nowhere, and rules change for each call as a whole", {
-  timeout: 60_000,
-}, async () => {
+test("what rules remove is nowhere, and rules change for each call as a whole", async () => {
   const stage = await start(HASHED);
   await send(numbers(0, 200));
   const sending = send(numbers(200, 400));
@@ -126,7 +96,7 @@ test("what rules remove is nowhere, and rules change for each call as a whole", 
   });
   await sending;
   await send(numbers(400, 500));
-  const [a, b] = [read([deliveries("a")]), read([deliveries("b")])];
+  const [a, b] = [own.read(["deliveries.a"]), own.read(["deliveries.b"])];
   await Promise.all([a.untilTaken(500), b.untilTaken(500)]);
   await stage[Symbol.asyncDispose]();
 

@@ -3,19 +3,15 @@
 
 import avro from "avsc";
 import { expect, test } from "vitest";
-import { loadConfig } from "../../src/config/load.ts";
-import type { Kafka } from "../../src/kafka/port.ts";
 import { openCommandSchemas } from "../../src/operator/connect/command-schemas.ts";
 import { readCallView } from "../../src/operator/console/read/call.ts";
 import { startPrivateRegistry } from "../../tools/kafka/registry.ts";
+import { loaded } from "../support/kit/program.ts";
 import { registerSchema } from "../support/servers/schema-registry.ts";
 import {
   type ProgramWithRegistry,
-  startProgramWithRegistry,
+  useProgramWithRegistry,
 } from "../support/worlds/program-with-registry.ts";
-import { testKafka } from "../support/worlds/test-kafka.ts";
-
-const LIMIT = { timeout: 60_000 };
 
 function schemaNamed(name: string) {
   const fields = ["type", "message_id", "user_id", "event"].map((field) => {
@@ -36,15 +32,11 @@ function framed(id: number, messageId: string): Buffer {
 test("unknown, replayed; unreachable, waited for; others continue", async () => {
   await using registry = await startPrivateRegistry();
   const known = await registerSchema(registry.url, "known", { schema: schemaNamed("Known") });
-  await using program = await startProgramWithRegistry("schema-outage", registry.url);
-  const kafka = testKafka({ brokers: program.brokers.split(",") });
-  const producer = kafka.producer();
-  const send = async (partition: number, value: Buffer) => {
-    const record = { topic: program.topic, partition, key: Buffer.from("u1"), value, headers: [] };
-    await producer.send([record]);
-  };
+  const program = await useProgramWithRegistry("schema-outage", registry.url);
+  const send = (partition: number, value: Buffer) =>
+    program.write("calls", [{ key: "u1", partition, value }]);
   const untilArrived = async (...ids: readonly string[]) => {
-    await expect.poll(() => ids.filter((id) => !program.arrived.has(id)), LIMIT).toEqual([]);
+    await expect.poll(() => ids.filter((id) => !program.arrived.has(id))).toEqual([]);
   };
 
   // Returns the next ID, which no schema has yet.
@@ -52,9 +44,9 @@ test("unknown, replayed; unreachable, waited for; others continue", async () => 
   await send(0, framed(known, "known"));
   await send(0, framed(next, "too-early"));
   await untilArrived("known");
-  await tracedByItsSchema(program, kafka);
+  await tracedByItsSchema(program);
   const deadLetters = () => program.command("dead-letters", "list");
-  await expect.poll(deadLetters, LIMIT).toContain("unknown-schema");
+  await expect.poll(deadLetters).toContain("unknown-schema");
   const find = (messageId: string) =>
     program.command("dead-letters", "list", "--message-id", messageId);
   const unknown = await find("too-early");
@@ -77,13 +69,13 @@ test("unknown, replayed; unreachable, waited for; others continue", async () => 
   const later = await registerSchema(registry.url, "later", { schema: schemaNamed("Later") });
   await registry.kill();
   await send(0, framed(later, "waits"));
-  await expect.poll(() => program.admin("/readyz"), LIMIT).toMatch(/been unavailable for.*refuses/);
+  await expect.poll(() => program.get("/readyz")).toMatch(/been unavailable for.*refuses/);
   await send(0, framed(known, "behind"));
   await send(1, framed(known, "beside"));
   await send(1, Buffer.from(JSON.stringify({ ...CALL, messageId: "json" })));
   await untilArrived("beside", "json");
   expect(program.arrived.has("waits") || program.arrived.has("behind")).toBe(false);
-  const metrics = await program.admin("/metrics");
+  const metrics = await program.get("/metrics");
   expect(metrics).toMatch(/switchyard_registry_pending_schemas [1-9]/);
   expect(metrics).toMatch(/switchyard_registry_unreachable_since_timestamp_seconds [1-9]/);
 
@@ -92,25 +84,21 @@ test("unknown, replayed; unreachable, waited for; others continue", async () => 
 
   await registry.restart();
   await untilArrived("waits", "behind");
-  await expect.poll(() => program.admin("/readyz"), LIMIT).not.toContain("been unavailable for");
-  await producer.close(5_000);
-  await kafka.close();
+  await expect.poll(() => program.get("/readyz")).not.toContain("been unavailable for");
 });
 
 const CALL = { type: "track", userId: "u1", event: "E" };
 
 /** Reads the timeline with the command and in the console. */
-async function tracedByItsSchema(program: ProgramWithRegistry, kafka: Kafka): Promise<void> {
+async function tracedByItsSchema(program: ProgramWithRegistry): Promise<void> {
   const words = /received: track "E" from web \(.*\), /;
   expect(await program.command("timeline", "known", "--since", "1h")).toMatch(words);
-  // The environment would override the file.
-  const loaded = loadConfig({ file: program.file, env: {} });
-  if (loaded.kind === "invalid") throw new Error("its configuration is invalid");
-  const config = { ...loaded.config, console: { ...loaded.config.console, showPayloads: true } };
+  const { config: own } = loaded(program.file);
+  const config = { ...own, console: { ...own.console, showPayloads: true } };
   const { signal } = new AbortController();
   const query = { messageId: "known", sinceMs: 3_600_000 };
   const view = await readCallView(
-    { kafka, config, openSchemas: openCommandSchemas, signal },
+    { kafka: program.kafka, config, openSchemas: openCommandSchemas, signal },
     query,
   );
   expect(view?.steps[0]?.text).toMatch(words);

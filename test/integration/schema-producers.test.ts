@@ -3,8 +3,8 @@
 
 import { type IncomingMessage, request as requestHttp } from "node:http";
 import { buffer } from "node:stream/consumers";
-import { afterAll, beforeAll, expect, type TestContext, test } from "vitest";
-
+import { beforeAll, expect, type TestContext, test } from "vitest";
+import { untilFileEnds } from "../support/kit/lifetime.ts";
 import {
   type RegistryStandIn,
   type Responding,
@@ -25,11 +25,10 @@ import {
 import { sharedRegistry } from "../support/servers/schema-registry.ts";
 import {
   type ProgramWithRegistry,
-  startProgramWithRegistry,
+  useProgramWithRegistry,
 } from "../support/worlds/program-with-registry.ts";
 
-const LIMIT = { timeout: 60_000 };
-const cleanUp = new AsyncDisposableStack();
+const lifetime = untilFileEnds();
 const missing = new Map<SchemaProducer, string | null>();
 let program: ProgramWithRegistry | null = null;
 let target: Target = { brokers: "", topic: "", registry: "", apicurio: "" };
@@ -37,13 +36,18 @@ let target: Target = { brokers: "", topic: "", registry: "", apicurio: "" };
 beforeAll(async () => {
   for (const producer of [PYTHON, JAVA_CLIENT]) missing.set(producer, await producer.prepare());
   const { origin, pathname } = new URL(await sharedRegistry());
-  const front = cleanUp.use(await frontWithGuids(origin));
+  const front = await frontWithGuids(origin);
+  lifetime(() => front[Symbol.asyncDispose]());
   const registry = `${front.url}${pathname}`;
-  program = cleanUp.use(await startProgramWithRegistry("producers", registry));
-  const { brokers, topic } = program;
-  target = { brokers, topic, registry, apicurio: `${origin}/apis/registry/v2` };
+  program = await useProgramWithRegistry("producers", registry, lifetime);
+  const { brokers, prefix } = program;
+  target = {
+    brokers: brokers.join(),
+    topic: `${prefix}calls`,
+    registry,
+    apicurio: `${origin}/apis/registry/v2`,
+  };
 }, 400_000);
-afterAll(() => cleanUp.disposeAsync());
 
 const GUID = "00000000-0000-4000-8000-";
 
@@ -86,7 +90,7 @@ async function written(
 }
 
 async function untilArrived(ids: readonly string[]): Promise<void> {
-  await expect.poll(() => ids.filter((id) => !program?.arrived.has(id)), LIMIT).toEqual([]);
+  await expect.poll(() => ids.filter((id) => !program?.arrived.has(id))).toEqual([]);
 }
 
 test.for<Row>([
@@ -136,6 +140,6 @@ test.for<Row & { readonly refusal: RegExp }>([
     const before = await named();
     await written(row, context);
     // Records, and therefore their dead letters, may be read twice.
-    await expect.poll(named, LIMIT).toBeGreaterThanOrEqual(before + COUNT);
+    await expect.poll(named).toBeGreaterThanOrEqual(before + COUNT);
   },
 );

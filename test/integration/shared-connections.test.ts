@@ -4,18 +4,15 @@
 import diagnostics from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
-
 import { type Consumer, TopicGoneError } from "../../src/kafka/port.ts";
 import { Bench, record } from "../support/contract/bench.ts";
 import { Taker } from "../support/contract/taker.ts";
+import { BROKERS } from "../support/kit/kafka.ts";
 import { testKafka } from "../support/worlds/test-kafka.ts";
 
-const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
 const CONSUMERS = 50;
 /** Sockets for fetches, commits, other requests, produced records, and topics that are followed. */
-const SOCKETS_MAX = 5 * brokers.length;
-/** By then, unused connections for joins, for admin requests and for one read are closed. */
-const SETTLED = { interval: 250 };
+const SOCKETS_MAX = 5 * BROKERS.length;
 
 const bench = new Bench();
 const running: Consumer[] = [];
@@ -40,7 +37,7 @@ afterEach(async () => {
 /** Counts the open sockets to the brokers that are opened from now on. */
 function countSockets() {
   const open = new Set<Socket>();
-  const ports = new Set(brokers.map((address) => Number(address.split(":")[1])));
+  const ports = new Set(BROKERS.map((address) => Number(address.split(":")[1])));
   const count = (message: unknown): void => {
     const { socket } = message as { readonly socket: Socket };
     socket.once("connect", () => {
@@ -80,9 +77,9 @@ test("fifty consumers, a producer, the watch and a follower have five sockets to
   const following = untilOver(kafka.follow({ ...place, signal: stopped.signal }));
   const committed = () =>
     all.filter(({ consumer }) => consumer.progress().some(({ position }) => position > 0)).length;
-  await expect.poll(committed, SETTLED).toBe(CONSUMERS);
-  await expect.poll(() => watch.endsAtMs(), SETTLED).not.toBe(null);
-  await expect.poll(sockets.open, SETTLED).toBeLessThanOrEqual(SOCKETS_MAX);
+  await expect.poll(committed).toBe(CONSUMERS);
+  await expect.poll(() => watch.endsAtMs()).not.toBe(null);
+  await expect.poll(sockets.open).toBeLessThanOrEqual(SOCKETS_MAX);
   // This shows that sockets were counted at all.
   expect(sockets.open()).toBeGreaterThan(0);
   await producer.send(all.map(({ topic }) => record(topic, "3")));

@@ -1,27 +1,17 @@
 // In each situation of a destination `status`, `status --json`, the console, `GET /status` of the process
 // and `wait` report the same. On a real Kafka.
 
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { expect, onTestFinished, test } from "vitest";
-import { loadConfig } from "../../src/config/load.ts";
+import { expect, test } from "vitest";
 import { deliveryHeaders } from "../../src/domain/delivery.ts";
 import type { DestinationStateName, HoldReason } from "../../src/domain/destination-status.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
 import type { ProcessStatus } from "../../src/domain/process-status.ts";
-import { topicNames } from "../../src/domain/topics.ts";
 import { createConsoleReader } from "../../src/operator/console/read/console-reader.ts";
 import type { StatusReport } from "../../src/operator/look/status-report.ts";
-import { runProgram } from "../../src/program/cli/program.ts";
-import { freePort } from "../../tools/kafka/free-port.ts";
 import { deliveryOf } from "../support/build/webhook-destination.ts";
-import { programWorld } from "../support/servers/program.ts";
-import { fakeShell } from "../support/worlds/fake-shell.ts";
-import { ownTopics } from "../support/worlds/own-topics.ts";
-
-const OFTEN = { interval: 250 };
-const TIMEOUT_MS = 300_000;
+import { useKafka } from "../support/kit/kafka.ts";
+import { loaded, useProgram } from "../support/kit/program.ts";
+import { useReceiver } from "../support/kit/receiver.ts";
 
 interface Situation {
   /** The number of calls that are published for the destination. */
@@ -63,110 +53,70 @@ const IDS = Object.keys(SITUATIONS) as readonly Id[];
 type Report = Partial<Omit<Situation, "calls">>;
 type Reports = Readonly<Record<string, Readonly<Record<string, Report>>>>;
 
-function configuration(prefix: string, brokers: readonly string[], port: number, admin: number) {
-  const more: Partial<Record<Id, string>> = {
-    queue: "requestsPerSecond: 0.001, ",
-    circuit: "concurrency: 1, ",
-    later: "concurrency: 1, ",
-    stopped: "paused: true, ",
-    disabled: "enabled: false, ",
-  };
-  const destinations = IDS.map(
-    (id) =>
-      `  - { id: ${id}, name: ${id}, type: webhook, ${more[id] ?? ""}endpoints: [{ url: "http://127.0.0.1:${port}/${id}" }] }`,
-  );
-  return `
-kafka: { brokers: [${brokers.join(", ")}], topicPrefix: ${prefix}, partitions: 1, sessionTimeout: 6s }
-defaultSource: web
-sources: [{ id: web, destinations: [${IDS.join(", ")}] }]
-destinations:
-${destinations.join("\n")}
-delivery: { allowNetworks: [127.0.0.0/8], retryDelays: [10m] }
-admin: { host: 127.0.0.1, port: ${admin} }
-`;
-}
-
-/** Starts a receiver that responds 503 to destinations in `failing`. */
-async function receiver() {
-  const failing = new Set<string>(["retry", "circuit", "released"]);
-  const accepted = new Map<string, number>();
-  const server = createServer((request, response) => {
-    const id = (request.url ?? "").slice(1);
-    const respond = () => {
-      if (id === "later") response.writeHead(429, { "retry-after": "3600" });
-      else if (id === "rejected") response.writeHead(400);
-      else if (failing.has(id)) response.writeHead(503);
-      else {
-        accepted.set(id, (accepted.get(id) ?? 0) + 1);
-        response.writeHead(200);
-      }
-      response.end();
-    };
-    // A circuit does not open within a second.
-    request.resume().on("end", () => setTimeout(respond, id === "circuit" ? 60 : 0));
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { failing, accepted, port: (server.address() as AddressInfo).port };
-}
+const SETTINGS: Partial<Record<Id, object>> = {
+  queue: { requestsPerSecond: 0.001 },
+  circuit: { concurrency: 1 },
+  later: { concurrency: 1 },
+  stopped: { paused: true },
+  disabled: { enabled: false },
+};
 
 /** One process with a destination for each situation. */
 async function running() {
-  const { prefix, brokers, kafka } = ownTopics("situations");
-  const { failing, accepted, port } = await receiver();
-  const adminPort = await freePort();
-  const world = programWorld(configuration(prefix, brokers, port, adminPort));
-  onTestFinished(() => world[Symbol.asyncDispose]());
-  const producer = kafka.producer();
-  onTestFinished(() => producer.close(1_000));
-  const program = world.start(["--stages", "route,deliver,delay"]);
-  await program.logged("ready");
-  const command = async (...args: readonly string[]) => {
-    const shell = fakeShell();
-    const status = await runProgram([...args, "-c", world.file], shell);
-    return { status, out: shell.output(), err: shell.errors() };
-  };
-  const publish = async (id: Id, count = SITUATIONS[id].calls) => {
-    const records = Array.from({ length: count }, (_, number) => {
-      const integrations = { All: false, [id]: true };
-      const call = { type: "track", event: "e", userId: `u${number}`, integrations };
-      const value = Buffer.from(JSON.stringify(call));
-      return { topic: `${prefix}calls`, key: null, value, headers: [] };
-    });
-    expect(await producer.send(records)).toEqual([]);
-  };
-  const topics = topicNames(prefix);
-  const asked = { kafka, file: world.file, admin: `127.0.0.1:${adminPort}`, command };
-  return { ...asked, topics, producer, program, failing, accepted, publish };
+  const { prefix, brokers, kafka, write, topics } = useKafka("situations");
+  /** They get the response 503. */
+  const failing = new Set<string>(["retry", "circuit", "released"]);
+  const receiver = await useReceiver(({ path }) => {
+    const id = path.slice(1);
+    if (id === "later") return { status: 429, headers: { "retry-after": "3600" } };
+    if (id === "rejected") return 400;
+    // A circuit does not open within a second.
+    return { status: failing.has(id) ? 503 : 200, afterMs: id === "circuit" ? 60 : 0 };
+  });
+  const hook = (id: Id) => ({
+    ...{ messageIdHeader: false, endpoints: [{ url: `${receiver.url}/${id}` }] },
+    ...SETTINGS[id],
+  });
+  const world = useProgram({
+    kafka: { brokers, topicPrefix: prefix, sessionTimeout: "6s" },
+    destinations: Object.fromEntries(IDS.map((id) => [id, hook(id)])),
+    delivery: { retryDelays: ["10m"] },
+  });
+  const program = await world.ready("route,deliver,delay");
+  const command = (...args: readonly string[]) => world.inProcess(args);
+  const publish = (id: Id, count = SITUATIONS[id].calls) =>
+    write(
+      "calls",
+      Array.from({ length: count }, (_, number) => ({
+        value: {
+          ...{ type: "track", event: "e", userId: `u${number}` },
+          integrations: { All: false, [id]: true },
+        },
+      })),
+    );
+  const accepted = (id: Id) => receiver.accepted(`/${id}`).length;
+  const asked = { kafka, file: world.file, admin: await program.admin(), command };
+  return { ...asked, topics, write, program, failing, accepted, publish };
 }
 type Running = Awaited<ReturnType<typeof running>>;
 type Asked = Pick<Running, "kafka" | "file" | "admin" | "command">;
 
 /** Brings every destination into its situation. */
 async function arrange(on: Running) {
-  const { topics, producer, failing, command, publish, admin } = on;
+  const { write, failing, command, publish, admin } = on;
   expect(await command("pause", "paused")).toMatchObject({ status: 0 });
   const disabled = "disabled" as DestinationId;
   const headers = deliveryHeaders(deliveryOf({ destination: disabled }));
-  const record = {
-    topic: topics.deliveries(disabled),
-    key: null,
-    value: Buffer.from("{}"),
-    headers,
-  };
-  expect(await producer.send([record, record])).toEqual([]);
+  const delivery = { value: Buffer.from("{}"), headers };
+  await write("deliveries.disabled", [delivery, delivery]);
   await block(on);
   await publish("released", 1);
-  await expect.poll(() => awaitingRetry(on, "released"), OFTEN).toBe(1);
+  await expect.poll(() => awaitingRetry(on, "released")).toBe(1);
   failing.delete("released");
   await publish("released", SITUATIONS.released.calls - 1);
   for (const id of IDS) if (id !== "released" && id !== "blocked") await publish(id);
   const state = async () => (await processStatus(admin)).get("released")?.state;
-  await expect.poll(state, OFTEN).toBe("delivering");
+  await expect.poll(state).toBe("delivering");
   expect(await command("retry", "released")).toMatchObject({ status: 0 });
 }
 
@@ -184,10 +134,9 @@ async function awaitingRetry(
  */
 async function block(on: Running) {
   const { kafka, topics, publish, accepted } = on;
-  const isDone = async () =>
-    (accepted.get("blocked") ?? 0) + ((await awaitingRetry(on, "blocked")) ?? 0);
+  const isDone = async () => accepted("blocked") + ((await awaitingRetry(on, "blocked")) ?? 0);
   await publish("blocked", 1);
-  await expect.poll(isDone, OFTEN).toBe(1);
+  await expect.poll(isDone).toBe(1);
   const topic = topics.deliveries("blocked" as DestinationId);
   await kafka.admin.alterConfig(topic, { "message.timestamp.before.max.ms": "0" });
   for (
@@ -196,7 +145,7 @@ async function block(on: Running) {
     sent += 1
   ) {
     await publish("blocked", 1);
-    await expect.poll(isDone, OFTEN).toBe(sent);
+    await expect.poll(isDone).toBe(sent);
   }
 }
 
@@ -211,14 +160,9 @@ async function processStatus(admin: string) {
 }
 
 async function consolePoll({ kafka, file, admin }: Asked) {
-  const load = () => loadConfig({ file, env: {} });
+  const load = () => loaded(file);
   const reader = createConsoleReader({
-    current: () => {
-      const loaded = load();
-      if (loaded.kind !== "config") throw new Error("the configuration is invalid");
-      return loaded;
-    },
-    load,
+    ...{ current: load, load },
     admins: [admin],
     useKafka: (work) => work(kafka),
   });
@@ -340,27 +284,23 @@ async function differences(
     : [...others, `circuit: ${backlog} queued, ${awaitingRetry} awaiting retry`];
 }
 
-test(
-  "a destination is reported alike in every situation, also when its process does not respond",
-  async () => {
-    const on = await running();
-    await arrange(on);
-    await expect.poll(() => differences(on, SITUATIONS), OFTEN).toEqual([]);
-    await topicProblems(on);
-    await on.program.kill();
-    // Only the data in Kafka and in the file are known.
-    const known = (situation: Situation): Situation => {
-      const isKnown = situation.reason === "paused" || situation.reason === "disabled";
-      return isKnown ? situation : { ...situation, state: null, reason: null };
-    };
-    const without = Object.fromEntries(
-      Object.entries(SITUATIONS).map(([id, situation]) => [id, known(situation)]),
-    ) as Readonly<Record<Id, Situation>>;
-    await expect.poll(() => differences(on, without, false), OFTEN).toEqual([]);
-    await processProblems(on);
-  },
-  TIMEOUT_MS,
-);
+test("a destination is reported alike in every situation, also when its process does not respond", async () => {
+  const on = await running();
+  await arrange(on);
+  await expect.poll(() => differences(on, SITUATIONS)).toEqual([]);
+  await topicProblems(on);
+  await on.program.kill();
+  // Only the data in Kafka and in the file are known.
+  const known = (situation: Situation): Situation => {
+    const isKnown = situation.reason === "paused" || situation.reason === "disabled";
+    return isKnown ? situation : { ...situation, state: null, reason: null };
+  };
+  const without = Object.fromEntries(
+    Object.entries(SITUATIONS).map(([id, situation]) => [id, known(situation)]),
+  ) as Readonly<Record<Id, Situation>>;
+  await expect.poll(() => differences(on, without, false)).toEqual([]);
+  await processProblems(on);
+});
 
 /** Each list of problems has the topic that is not writable. */
 async function topicProblems(on: Running) {

@@ -7,7 +7,6 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createLog } from "../../src/base/telemetry/log.ts";
-import { loadConfig } from "../../src/config/load.ts";
 import { deliveryHeaders } from "../../src/domain/delivery.ts";
 import type { DestinationId, MessageId } from "../../src/domain/ids.ts";
 import type { Grant } from "../../src/domain/permissions.ts";
@@ -16,16 +15,15 @@ import type { Kafka } from "../../src/kafka/port.ts";
 import { kafkaConnection } from "../../src/operator/connect/connection.ts";
 import { createConsoleReader } from "../../src/operator/console/read/console-reader.ts";
 import type { StatusReport } from "../../src/operator/look/status-report.ts";
-import { runProgram } from "../../src/program/cli/program.ts";
 import { resumeRecord } from "../../src/router/control/operator-actions.ts";
-import { chooseJava } from "../../tools/kafka/choose.ts";
 import { deliveryOf } from "../support/build/webhook-destination.ts";
+import { JAVA } from "../support/kit/java.ts";
+import { loaded, runCommand } from "../support/kit/program.ts";
 import {
   type GuardedBroker,
   PASSWORD,
   startGuardedBroker,
 } from "../support/servers/guarded-broker.ts";
-import { fakeShell } from "../support/worlds/fake-shell.ts";
 import { testKafka } from "../support/worlds/test-kafka.ts";
 
 const PREFIX = "seen.";
@@ -39,10 +37,8 @@ const LINES = IDS.map((id) => `deliveries.${id}`);
 const RETRIES = IDS.map((id) => `retries.${id}`);
 const GROUPS = ["route", "audience", "deletion", "delay.10s", "delay.10m"];
 const TIMEOUT_MS = 120_000;
-const SOON = { interval: 50 };
 const quiet = createLog("error", { write: () => undefined });
 const never = new AbortController().signal;
-const java = await chooseJava(never, () => undefined).catch(() => null);
 let broker: GuardedBroker | null = null;
 let file = "";
 
@@ -102,8 +98,8 @@ async function fill(open: string): Promise<void> {
 }
 
 beforeAll(async () => {
-  if (java === null) return;
-  broker = await startGuardedBroker(java, [USER]);
+  if (JAVA === null) return;
+  broker = await startGuardedBroker(JAVA, [USER]);
   file = join(broker.directory, "switchyard.yaml");
   // JSON is valid YAML.
   writeFileSync(file, JSON.stringify(configuration(broker.guardedAddress)));
@@ -112,27 +108,22 @@ beforeAll(async () => {
     grantOf("group", [...GROUPS, ...IDS.map((id) => `deliver.${id}`)], "Describe"),
   ]);
   await fill(broker.openAddress);
-}, TIMEOUT_MS);
+});
 
 afterAll(() => broker?.stop());
 
 /** Returns all three views. */
 async function seen() {
-  const [text, json] = [fakeShell(), fakeShell()];
-  const exits = [
-    await runProgram(["status", "--config", file], text),
-    await runProgram(["status", "--json", "--config", file], json),
-  ];
-  const load = () => loadConfig({ file, env: {} });
-  const loaded = load();
-  if (loaded.kind !== "config") throw new Error(JSON.stringify(loaded.problems));
-  const kafka: Kafka = createKafka(kafkaConnection(loaded.config), quiet);
+  const text = await runCommand(file, ["status"]);
+  const json = await runCommand(file, ["status", "--json"]);
+  const load = () => loaded(file);
+  const kafka: Kafka = createKafka(kafkaConnection(load().config), quiet);
   await using _closing = { [Symbol.asyncDispose]: () => kafka.close() };
   const useKafka = <Result>(work: (one: Kafka) => Promise<Result>) => work(kafka);
-  const reader = createConsoleReader({ current: () => loaded, load, admins: [], useKafka });
+  const reader = createConsoleReader({ current: load, load, admins: [], useKafka });
   const { healthProblems, report: page } = await reader.pollOnce(never);
-  const report = JSON.parse(json.output()) as StatusReport;
-  return { exits, text: text.output(), report, page, healthProblems };
+  const report = JSON.parse(json.out) as StatusReport;
+  return { exits: [text.status, json.status], text: text.out, report, page, healthProblems };
 }
 
 interface Case {
@@ -177,7 +168,7 @@ const given = CASES.map((each) => {
   return { name: `${operations.join(" and ")} on the ${on} ${names[0]}`, ...each };
 });
 
-describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () => {
+describe.skipIf(JAVA === null)("a broker with an authorizer (needs Java)", () => {
   test("a topic that is missing is named, and everything else is known", {
     timeout: TIMEOUT_MS,
   }, async () => {
@@ -194,12 +185,12 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
     ]);
   });
 
-  test.each(given)("without $name", { timeout: TIMEOUT_MS }, async (each) => {
+  test.each(given)("without $name", async (each) => {
     const { missing, says, unknown = [], isAwaitingUnknown = false } = each;
     await broker?.revoke(USER, [missing]);
     try {
       // The broker applies the change a moment later.
-      await expect.poll(async () => (await seen()).exits[0], SOON).toBe(1);
+      await expect.poll(async () => (await seen()).exits[0]).toBe(1);
       const { exits, text, report, page, healthProblems } = await seen();
       expect(exits).toEqual([1, 1]);
       const operation = missing.operations.includes("Describe") ? "Describe" : "Read";
@@ -226,7 +217,7 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
       expect(problems).toContain(`Incomplete: ${report.unknown[0]}.`);
     } finally {
       await broker?.grant(USER, [missing]);
-      await expect.poll(async () => (await seen()).exits[0], SOON).toBe(0);
+      await expect.poll(async () => (await seen()).exits[0]).toBe(0);
     }
   });
 
@@ -243,18 +234,16 @@ describe.skipIf(java === null)("a broker with an authorizer (needs Java)", () =>
     { timeout: TIMEOUT_MS },
     async (missing) => {
       const drained = async () => {
-        const shell = fakeShell();
-        const command = ["wait", "d0", "--timeout", "1ms", "--config", file];
-        const exit = await runProgram(command, shell);
-        return `${exit} ${shell.output()} ${shell.errors()}`;
+        const { status, out, err } = await runCommand(file, ["wait", "d0", "--timeout", "1ms"]);
+        return `${status} ${out} ${err}`;
       };
       const known = "3 left: 2 queued, 0 due, 1 awaiting retry";
-      await expect.poll(drained, SOON).toContain(known);
+      await expect.poll(drained).toContain(known);
       await broker?.revoke(USER, [missing]);
       try {
         const [operation] = missing.operations.toReversed();
         const permission = `the permission ${operation} on the ${missing.on} ${missing.names[0]}`;
-        await expect.poll(drained, SOON).toContain(permission);
+        await expect.poll(drained).toContain(permission);
       } finally {
         await broker?.grant(USER, [missing]);
       }

@@ -1,74 +1,57 @@
 // `switchyard status` is correct for destinations that fail in every possible way, with the program as a child process
 // on a real Kafka.
 
-import { once } from "node:events";
 import { writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+
 import type { ProcessStatus } from "../../src/domain/process-status.ts";
 import type { DestinationReport, StatusReport } from "../../src/operator/look/status-report.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
-import { uniquePrefix } from "../support/build/prefix.ts";
+import { BROKERS, useKafka } from "../support/kit/kafka.ts";
+import { untilFileEnds } from "../support/kit/lifetime.ts";
+import { configOf, useProgram } from "../support/kit/program.ts";
+import { useReceiver } from "../support/kit/receiver.ts";
 import { programWorld } from "../support/servers/program.ts";
-import { deleteTopics, testKafka } from "../support/worlds/test-kafka.ts";
 
-const PATIENCE = { interval: 250 };
-const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
-const prefix = uniquePrefix("status");
+const lifetime = untilFileEnds();
+const { prefix } = useKafka("status", { lifetime });
 const admin = `127.0.0.1:${await freePort()}`;
 const gone = `127.0.0.1:${await freePort()}`;
-
-let flaky = 0;
 
 /**
  * The response depends on the path: `/503`, `/200`, `/later`, which sends `Retry-After` with an hour, or `/flaky`,
  * which accepts one of three requests.
  */
-const server = createServer((request, response) => {
-  request.resume();
-  const isLater = request.url === "/later";
-  if (request.url === "/flaky") {
-    flaky += 1;
-    response.writeHead(flaky % 3 === 0 ? 200 : 503).end();
-    return;
-  }
-  response.writeHead(isLater ? 503 : Number(request.url?.slice(1)), {
-    ...(isLater ? { "retry-after": "3600" } : {}),
-  });
-  response.end();
+const hooks = await useReceiver(({ path, earlier }) => {
+  if (path === "/later") return { status: 503, headers: { "retry-after": "3600" } };
+  return path === "/flaky" ? (earlier % 3 === 2 ? 200 : 503) : Number(path.slice(1));
+}, lifetime);
+const receiver = hooks.url;
+
+const to = (...urls: readonly string[]) => ({
+  messageIdHeader: false,
+  endpoints: urls.map((url) => ({ url })),
 });
-server.listen(0, "127.0.0.1");
-await once(server, "listening");
-const receiver = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
 /** Nothing is retried for ten minutes, so the state must be known from earlier attempts. */
-const configOf = (at: readonly string[], window = "4h") => `
-kafka: { brokers: [${at.join(", ")}], topicPrefix: "${prefix}", partitions: 2 }
-sources: [{ id: web, destinations: [fine, fails, later, dead, pair, off, flaky] }]
-defaultSource: web
-destinations:
-  - { id: fine, type: webhook, endpoints: [{ url: "${receiver}/200" }] }
-  - { id: fails, type: webhook, name: Fails, endpoints: [{ url: "${receiver}/503" }] }
-  - { id: later, type: webhook, name: Later, endpoints: [{ url: "${receiver}/later" }] }
-  - { id: dead, type: webhook, name: Dead, endpoints: [{ url: "http://${gone}/" }] }
-  - { id: pair, type: webhook, name: Pair, endpoints: [{ url: "http://${gone}/x" }, { url: "${receiver}/200" }] }
-  - { id: off, type: webhook, name: Off, enabled: false, endpoints: [{ url: "${receiver}/200" }] }
-  - { id: flaky, type: webhook, name: Flaky, endpoints: [{ url: "${receiver}/flaky" }] }
-delivery: { retryDelays: [10m], retryWindow: ${window}, allowNetworks: [127.0.0.0/8] }
-admin: { host: 127.0.0.1, port: ${admin.split(":")[1]} }
-`;
-const world = programWorld(configOf(brokers));
+const configOn = (brokers: readonly string[], retryWindow = "4h") =>
+  configOf({
+    kafka: { brokers, topicPrefix: prefix, partitions: 2 },
+    destinations: {
+      fine: { ...to(`${receiver}/200`), name: "Webhooks" },
+      fails: { ...to(`${receiver}/503`), name: "Fails" },
+      later: { ...to(`${receiver}/later`), name: "Later" },
+      dead: { ...to(`http://${gone}/`), name: "Dead" },
+      pair: { ...to(`http://${gone}/x`, `${receiver}/200`), name: "Pair" },
+      off: { ...to(`${receiver}/200`), name: "Off", enabled: false },
+      flaky: { ...to(`${receiver}/flaky`), name: "Flaky" },
+    },
+    delivery: { retryDelays: ["10m"], retryWindow },
+    admin: { port: Number(admin.split(":")[1]) },
+  });
 
-afterAll(async () => {
-  await world[Symbol.asyncDispose]();
-  server.closeAllConnections();
-  server.close();
-  const kafka = testKafka();
-  await deleteTopics(kafka, prefix);
-  await kafka.close();
-});
+const world = useProgram(configOn(BROKERS), lifetime);
 
 let published = 0;
 
@@ -83,11 +66,8 @@ async function publish(count: number, integrations: Record<string, boolean>): Pr
 }
 
 async function status(args: readonly string[] = []) {
-  const {
-    status: exit,
-    out,
-    err,
-  } = await world.command([...["status", "--json", "--admin", admin, ...args]]);
+  const command = ["status", "--json", "--admin", admin, ...args];
+  const { status: exit, out, err } = await world.command(command);
   return { exit, err, report: JSON.parse(out) as StatusReport };
 }
 
@@ -98,7 +78,7 @@ async function heard(args: readonly string[] = [], wanted = 0) {
     last = await status(args);
     return [last.exit, last.report.processes[0]?.error];
   };
-  await expect.poll(isHeard, PATIENCE).toEqual([wanted, null]);
+  await expect.poll(isHeard).toEqual([wanted, null]);
   if (last === undefined) throw new Error("there is no report");
   return last;
 }
@@ -109,14 +89,13 @@ async function of(destination: string): Promise<DestinationReport | undefined> {
 }
 
 beforeAll(async () => {
-  const program = world.start(["--stages", "route,deliver,delay"]);
-  await program.logged("ready");
+  await world.ready("route,deliver,delay");
   await publish(1, {});
 });
 
 test("between two attempts a failing destination is shown with its last outcome", async () => {
   await expect
-    .poll(() => of("fails"), PATIENCE)
+    .poll(() => of("fails"))
     .toMatchObject({
       state: "failing",
       failingSince: expect.any(String),
@@ -129,9 +108,9 @@ test("between two attempts a failing destination is shown with its last outcome"
       hold: null,
     });
   const next = async () => Date.parse((await of("fails"))?.nextAttemptAt ?? "");
-  await expect.poll(next, PATIENCE).toBeGreaterThan(Date.now());
+  await expect.poll(next).toBeGreaterThan(Date.now());
   await expect
-    .poll(() => of("fine"), PATIENCE)
+    .poll(() => of("fine"))
     .toMatchObject({
       state: "delivering",
       failingSince: null,
@@ -141,7 +120,7 @@ test("between two attempts a failing destination is shown with its last outcome"
 
 test("one that sent Retry-After is on hold until then", async () => {
   await expect
-    .poll(() => of("later"), PATIENCE)
+    .poll(() => of("later"))
     .toMatchObject({
       state: "on-hold",
       hold: { reason: "retry-after", since: expect.any(String), until: expect.any(String) },
@@ -154,15 +133,15 @@ test("one that is down is on hold by its circuit, also through probes", async ()
     await publish(30, { All: false, Dead: true });
     return (await of("dead"))?.hold?.reason;
   };
-  await expect.poll(holdReason, PATIENCE).toBe("circuit-open");
+  await expect.poll(holdReason).toBe("circuit-open");
   await publish(10, { All: false, Dead: true });
-  await expect.poll(async () => (await of("dead"))?.waiting, PATIENCE).toBeGreaterThan(0);
+  await expect.poll(async () => (await of("dead"))?.waiting).toBeGreaterThan(0);
   let first: DestinationReport | undefined;
   const seen = async () => {
     first = await of("dead");
     return first;
   };
-  await expect.poll(seen, PATIENCE).toMatchObject({
+  await expect.poll(seen).toMatchObject({
     state: "on-hold",
     last: { cause: "refused" },
     nextAttemptAt: expect.any(String),
@@ -173,12 +152,12 @@ test("one that is down is on hold by its circuit, also through probes", async ()
     const { last, hold } = (await of("dead")) ?? {};
     return { isProbed: last?.at !== undefined && last.at !== first?.last?.at, since: hold?.since };
   };
-  await expect.poll(probed, PATIENCE).toEqual({ isProbed: true, since: first?.hold?.since });
+  await expect.poll(probed).toEqual({ isProbed: true, since: first?.hold?.since });
 });
 
 test("of two endpoints one accepts: the destination delivers, and the other one shows", async () => {
   await expect
-    .poll(() => of("pair"), PATIENCE)
+    .poll(() => of("pair"))
     .toMatchObject({
       state: "delivering",
       failingSince: null,
@@ -197,7 +176,7 @@ test("one that fails two of three attempts is failing all the time, with their s
     const { destinations } = (await response.json()) as ProcessStatus;
     const found = destinations.find(({ id }) => id === "flaky");
     if (found !== undefined && found.state !== states.at(-1)) states.push(found.state);
-    return flaky;
+    return hooks.at("/flaky").length;
   };
   for (let round = 1; round <= 4; round += 1) {
     await publish(15, { All: false, Flaky: true });
@@ -228,10 +207,10 @@ test("those with problems come first; a disabled one is explained, also in table
   expect(stages?.[0]?.partitions).toEqual({ [`${prefix}calls`]: [0, 1] });
   const text = async () => (await world.command(["status", "--admin", admin, "--failing"])).out;
   await expect
-    .poll(text, PATIENCE)
+    .poll(text)
     .toMatch(/^fails +0 .* 503 .* failing since \d\d:\d\d:\d\d(: 100 % of .*)?$/m);
-  await expect.poll(text, PATIENCE).not.toMatch(/^fine /m);
-  await expect.poll(text, PATIENCE).toMatch(/^dead\[1\] 127\.0\.0\.1:\d+ +1 +(open|half-open) /m);
+  await expect.poll(text).not.toMatch(/^fine /m);
+  await expect.poll(text).toMatch(/^dead\[1\] 127\.0\.0\.1:\d+ +1 +(open|half-open) /m);
 });
 
 test("a destination shows how many calls it did not get, by reason", async () => {
@@ -255,20 +234,20 @@ test("a process that cannot be reached fails the command, and the rest is shown"
 });
 
 test("a process that runs another configuration than the file is named", async () => {
-  await using other = programWorld(configOf(brokers, "2h"));
+  await using other = programWorld(configOn(BROKERS, "2h"));
   const out = async () => (await other.command(["status", "--admin", admin])).out;
   await expect
-    .poll(out, PATIENCE)
+    .poll(out)
     .toMatch(
       new RegExp(`^${admin} runs configuration [0-9a-f]{12}, but the file is [0-9a-f]{12}: `, "m"),
     );
 });
 
 test("with Kafka unreachable it prints what the processes report, and fails", async () => {
-  await using unreachable = programWorld(configOf([gone]));
+  await using unreachable = programWorld(configOn([gone]));
   const args = ["status", "--admin", admin, "--kafka-timeout", "1s"];
   await expect
-    .poll(() => unreachable.command(args), PATIENCE)
+    .poll(() => unreachable.command(args))
     .toMatchObject({ status: 1, out: expect.stringMatching(/^fails +- .* failing since /m) });
   const { out } = await unreachable.command(args);
   expect(out).toContain("Kafka is unreachable: ");

@@ -189,92 +189,72 @@ async function allIn(topic: string, count: number): Promise<readonly IncomingRec
   return taker.taken;
 }
 
-test(
-  "a topic that is deleted is recreated: the other destination gets everything immediately, its own deliveries come after",
-  async () => {
-    const { failures, healthProblems } = await start(plan());
-    await publish(0, 1_000);
-    await allIn(topics.deliveries(B), 1_000);
-    await deleteTopics([topics.deliveries(A)]);
-    const others = allIn(topics.deliveries(B), CALLS);
-    await publish(1_000, CALLS);
-    await others;
-    const records = await allIn(topics.deliveries(A), CALLS - 1_000);
-    // Rerouted deliveries have the same message ID, and very few of them arrive twice.
-    expect(records.length).toBeLessThan(CALLS);
-    await expect.poll(healthProblems, { timeout: TIMEOUT_MS }).toEqual([]);
-    expect(failures).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+test("a topic that is deleted is recreated: the other destination gets everything immediately, its own deliveries come after", async () => {
+  const { failures, healthProblems } = await start(plan());
+  await publish(0, 1_000);
+  await allIn(topics.deliveries(B), 1_000);
+  await deleteTopics([topics.deliveries(A)]);
+  const others = allIn(topics.deliveries(B), CALLS);
+  await publish(1_000, CALLS);
+  await others;
+  const records = await allIn(topics.deliveries(A), CALLS - 1_000);
+  // Rerouted deliveries have the same message ID, and very few of them arrive twice.
+  expect(records.length).toBeLessThan(CALLS);
+  await expect.poll(healthProblems, { timeout: TIMEOUT_MS }).toEqual([]);
+  expect(failures).toEqual([]);
+});
 
-test(
-  "a topic that nobody recreates: only that destination's deliveries become dead letters",
-  async () => {
-    const { failures, producer, healthProblems } = await start([]);
-    await deleteTopics([topics.deliveries(A)]);
-    const others = allIn(topics.deliveries(B), CALLS);
-    await publish(0, CALLS);
-    await others;
-    const deadLetters = await allIn(topics.deadLetters, CALLS);
-    expect(producer.blocked()).toMatchObject([{ topic: topics.deliveries(A), by: "missing" }]);
-    expect(healthProblems()).toEqual([
-      expect.stringContaining(`brokers have rejected writes to ${topics.deliveries(A)} since`),
-    ]);
-    const reasons = new Set(deadLetters.map((each) => headerTexts(each)["switchyard-reason"]));
-    expect(reasons).toEqual(new Set(["unknown-destination"]));
-    const [deadLetter] = deadLetters;
-    expect(deadLetter && headerTexts(deadLetter)).toMatchObject({
-      "switchyard-destination": A,
-      "switchyard-stage": "route",
-      "switchyard-topic": topics.calls,
-    });
-    expect(failures).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+test("a topic that nobody recreates: only that destination's deliveries become dead letters", async () => {
+  const { failures, producer, healthProblems } = await start([]);
+  await deleteTopics([topics.deliveries(A)]);
+  const others = allIn(topics.deliveries(B), CALLS);
+  await publish(0, CALLS);
+  await others;
+  const deadLetters = await allIn(topics.deadLetters, CALLS);
+  expect(producer.blocked()).toMatchObject([{ topic: topics.deliveries(A), by: "missing" }]);
+  expect(healthProblems()).toEqual([
+    expect.stringContaining(`brokers have rejected writes to ${topics.deliveries(A)} since`),
+  ]);
+  const reasons = new Set(deadLetters.map((each) => headerTexts(each)["switchyard-reason"]));
+  expect(reasons).toEqual(new Set(["unknown-destination"]));
+  const [deadLetter] = deadLetters;
+  expect(deadLetter && headerTexts(deadLetter)).toMatchObject({
+    "switchyard-destination": A,
+    "switchyard-stage": "route",
+    "switchyard-topic": topics.calls,
+  });
+  expect(failures).toEqual([]);
+});
 
-test(
-  "a delay topic that is deleted is recreated, and does not end the stage",
-  async () => {
-    const delays = topics.delays(1_000);
-    const { failures } = await start(plan());
-    await deleteTopics([delays]);
-    // A broker may list the former topic for a while. A delivery that is written to this topic is deleted with it.
-    await lines.until("topics.recreated");
-    // The topic is read again: deliveries that are rerouted through it arrive.
-    await deleteTopics([topics.deliveries(A)]);
-    await publish(0, 100);
-    await expect
-      .poll(() => kafka.admin.topics(), { timeout: TIMEOUT_MS })
-      .toContain(topics.deliveries(A));
-    await allIn(topics.deliveries(A), 100);
-    expect(failures).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+test("a delay topic that is deleted is recreated, and does not end the stage", async () => {
+  const delays = topics.delays(1_000);
+  const { failures } = await start(plan());
+  await deleteTopics([delays]);
+  // A broker may list the former topic for a while. A delivery that is written to this topic is deleted with it.
+  await lines.until("topics.recreated");
+  // The topic is read again: deliveries that are rerouted through it arrive.
+  await deleteTopics([topics.deliveries(A)]);
+  await publish(0, 100);
+  await expect
+    .poll(() => kafka.admin.topics(), { timeout: TIMEOUT_MS })
+    .toContain(topics.deliveries(A));
+  await allIn(topics.deliveries(A), 100);
+  expect(failures).toEqual([]);
+});
 
-test(
-  "where the delay topics take nothing either, route waits, and nothing is lost",
-  async () => {
-    const { failures, producer } = await start([], () => true);
-    const gone = [
-      topics.deliveries(A),
-      topics.deliveries(B),
-      ...RETRY_DELAYS_MS.map(topics.delays),
-    ];
-    await deleteTopics(gone);
-    await publish(0, 500);
-    await expect
-      .poll(() => producer.blocked().map(({ topic }) => topic), { timeout: TIMEOUT_MS })
-      .toEqual(expect.arrayContaining([topics.deliveries(A), topics.delays(1_000)]));
-    expect(await kafka.admin.committed(groupNames(prefix).route, topics.calls)).toEqual([]);
-    await kafka.admin.create(plan());
-    await Promise.all([allIn(topics.deliveries(A), 500), allIn(topics.deliveries(B), 500)]);
-    expect(failures).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+test("where the delay topics take nothing either, route waits, and nothing is lost", async () => {
+  const { failures, producer } = await start([], () => true);
+  const gone = [topics.deliveries(A), topics.deliveries(B), ...RETRY_DELAYS_MS.map(topics.delays)];
+  await deleteTopics(gone);
+  await publish(0, 500);
+  await expect
+    .poll(() => producer.blocked().map(({ topic }) => topic), { timeout: TIMEOUT_MS })
+    .toEqual(expect.arrayContaining([topics.deliveries(A), topics.delays(1_000)]));
+  expect(await kafka.admin.committed(groupNames(prefix).route, topics.calls)).toEqual([]);
+  await kafka.admin.create(plan());
+  await Promise.all([allIn(topics.deliveries(A), 500), allIn(topics.deliveries(B), 500)]);
+  expect(failures).toEqual([]);
+});
 
 /** The topics, with `partitions` each, of which brokers still accept records, whatever the metadata says. */
 async function topicsTaken(

@@ -1,29 +1,19 @@
 // docs/troubleshooting.md about calls that do not arrive and destinations that fall behind: all causes are created at
 // the same time in the program, are visible where the page describes, and are fixed in the way that the page describes.
 
-import { once } from "node:events";
 import { writeFileSync } from "node:fs";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { json } from "node:stream/consumers";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import type { StatusReport } from "../../src/operator/look/status-report.ts";
-import { runProgram } from "../../src/program/cli/program.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { type CertificateRequest, issue } from "../support/build/certificates.ts";
-import { type ProgramWorld, programWorld } from "../support/servers/program.ts";
+import { useKafka } from "../support/kit/kafka.ts";
+import { untilFileEnds } from "../support/kit/lifetime.ts";
+import { type UsedProcess, type UsedProgram, useProgram } from "../support/kit/program.ts";
+import { useReceiver } from "../support/kit/receiver.ts";
 import { tlsServer } from "../support/servers/tls-server.ts";
-import { fakeShell } from "../support/worlds/fake-shell.ts";
-import { ownTopics } from "../support/worlds/own-topics.ts";
 
-const TIMEOUT_MS = 300_000;
-const POLL = { interval: 100, timeout: 60_000 };
-
-const cleanUps: (() => unknown)[] = [];
-afterAll(async () => {
-  for (const cleanUp of cleanUps.reverse()) await cleanUp();
-});
+const lifetime = untilFileEnds();
 
 /**
  * Starts a receiver that responds as each path specifies, until the path is fixed. Returns the accepted paths and
@@ -32,24 +22,16 @@ afterAll(async () => {
 async function startReceiver() {
   const accepted: string[] = [];
   const state = { isMended: false };
-  const respond = async (request: IncomingMessage, response: ServerResponse) => {
-    const path = request.url?.slice(1) ?? "";
-    const { userId } = (await json(request)) as { readonly userId: string };
-    const status = state.isMended ? 200 : Number(path.slice(0, 3)) || 200;
-    if (path === "reset" && !state.isMended) response.destroy();
-    if (["reset", "timeout"].includes(path) && !state.isMended) return;
-    if (status === 200) accepted.push(`${path} ${userId}`);
-    const later = path === "503-later" ? { "retry-after": "3600" } : {};
-    response.writeHead(status, later).end();
-  };
-  const server = createServer((request, response) => void respond(request, response));
-  server.listen(0, HOST);
-  await once(server, "listening");
-  cleanUps.push(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { port: (server.address() as AddressInfo).port, accepted, state };
+  const { url } = await useReceiver(({ path, body }) => {
+    const what = path.slice(1);
+    const { userId } = JSON.parse(body) as { readonly userId: string };
+    if (what === "reset" && !state.isMended) return "destroy";
+    if (what === "timeout" && !state.isMended) return "silence";
+    const status = state.isMended ? 200 : Number(what.slice(0, 3)) || 200;
+    if (status === 200) accepted.push(`${what} ${userId}`);
+    return { status, headers: what === "503-later" ? { "retry-after": "3600" } : {} };
+  }, lifetime);
+  return { url, accepted, state };
 }
 
 const HOST = "127.0.0.1";
@@ -58,7 +40,7 @@ const ca = issue({ name: "private CA", isCa: true });
 
 async function startTls(name: string, more: Partial<CertificateRequest>): Promise<number> {
   const server = await tlsServer(issue({ name, hosts: [HOST], by: ca, ...more }));
-  cleanUps.push(() => server[Symbol.asyncDispose]());
+  lifetime(() => server[Symbol.asyncDispose]());
   return server.port;
 }
 
@@ -70,8 +52,7 @@ const OWN_CA = { tls: { ca: "ca.pem" } };
 const to = (url: string) => ({ endpoints: [{ url }] });
 
 /** Returns one destination for each cause. */
-async function destinationsOf(port: number): Promise<readonly Destination[]> {
-  const local = `http://${HOST}:${port}`;
+async function destinationsOf(local: string): Promise<readonly Destination[]> {
   const expired = {
     from: new Date(Date.now() - 2 * YEAR_MS),
     until: new Date(Date.now() - YEAR_MS),
@@ -116,41 +97,28 @@ function configuration({ prefix, brokers, delivery, destinations, sources = [] }
   });
 }
 
-/** Runs a command with the world's configuration. */
-async function command(world: ProgramWorld, args: readonly string[], input = "") {
-  const shell = fakeShell([input]);
-  const status = await runProgram([...args, "--config", world.file], shell);
-  return { status, out: shell.output(), err: shell.errors() };
-}
-
-async function publish(world: ProgramWorld, messageId: string): Promise<void> {
+async function publish(world: UsedProgram, messageId: string): Promise<void> {
   const call = { type: "track", userId: messageId, event: "e", messageId };
-  expect(await command(world, ["publish"], JSON.stringify(call))).toMatchObject({ status: 0 });
+  expect(await world.inProcess(["publish"], JSON.stringify(call))).toMatchObject({ status: 0 });
 }
 
-/** Returns the address of a program's admin port. */
-const adminOf = async (program: ReturnType<ProgramWorld["start"]>) =>
-  `127.0.0.1:${(await program.logged("admin.listening")).port}`;
-
-let world: ProgramWorld;
-let program: ReturnType<ProgramWorld["start"]>;
+let world: UsedProgram;
+let program: UsedProcess;
 let admin = "";
 let receiver: Awaited<ReturnType<typeof startReceiver>>;
 let destinations: readonly Destination[] = [];
-const topics = ownTopics("troubleshooting", (work) => cleanUps.push(work));
+const topics = useKafka("troubleshooting", { lifetime });
 const delivery = { retryDelays: ["10m"], timeout: "2s", allowNetworks: [HOST] };
 
 beforeAll(async () => {
   receiver = await startReceiver();
-  destinations = await destinationsOf(receiver.port);
-  world = programWorld(configuration({ ...topics, delivery, destinations }));
-  cleanUps.push(() => world[Symbol.asyncDispose]());
+  destinations = await destinationsOf(receiver.url);
+  world = useProgram(configuration({ ...topics, delivery, destinations }), lifetime);
   writeFileSync(join(world.directory, "ca.pem"), ca.cert);
-  program = world.start(["--stages", "route,deliver,delay"]);
-  await program.logged("ready");
-  admin = await adminOf(program);
+  program = await world.ready("route,deliver,delay");
+  admin = await program.admin();
   await publish(world, "m-1");
-}, TIMEOUT_MS);
+});
 
 /** Returns, for each destination, the log line of its attempt: the decision, and the status or cause of its request. */
 function attempted(messageId: string): Readonly<Record<string, string>> {
@@ -165,7 +133,7 @@ function attempted(messageId: string): Readonly<Record<string, string>> {
 
 test("delivery.attempted has each cause, with the call's message ID", async () => {
   await expect
-    .poll(() => attempted("m-1"), POLL)
+    .poll(() => attempted("m-1"))
     .toEqual({
       timeout: "retry timeout",
       refused: "retry refused",
@@ -182,7 +150,7 @@ test("delivery.attempted has each cause, with the call's message ID", async () =
 });
 
 test("metrics show which destinations are on hold and why, what was skipped, and 429", async () => {
-  const text = await (await fetch(`http://${admin}/metrics`)).text();
+  const text = await program.get("/metrics");
   for (const [id, because] of [
     ["later", "retry-after"],
     ["paused", "paused"],
@@ -198,7 +166,7 @@ test("metrics show which destinations are on hold and why, what was skipped, and
 });
 
 test("status shows that its queue has the call, and who paused it", async () => {
-  const { out } = await command(world, ["status", "--json", "--admin", admin]);
+  const { out } = await world.inProcess(["status", "--json", "--admin", admin]);
   const report = JSON.parse(out) as StatusReport;
   const paused = report.destinations.find(({ destination }) => destination === "paused");
   expect(paused).toMatchObject({ waiting: 1, hold: { reason: "paused", by: "configuration" } });
@@ -206,7 +174,7 @@ test("status shows that its queue has the call, and who paused it", async () => 
 
 test("dead-letters list finds the call by its message id, with the reason and the last status", async () => {
   const list = ["dead-letters", "list", "--message-id", "m-1", "--json"];
-  const { out } = await command(world, list);
+  const { out } = await world.inProcess(list);
   expect(JSON.parse(out)).toMatchObject({
     ...{ reason: "rejected", destination: "rejects" },
     error: expect.stringMatching(/every endpoint rejected it.*400/),
@@ -222,19 +190,19 @@ test("invalid records become dead letters with the reason", async () => {
     // This is the format of a registry's serializer: a zero, and the ID 7.
     Buffer.of(0, 0, 0, 0, 7, 2),
   ];
-  const place = { topic: `${topics.prefix}calls`, partition: 0, key: null, headers: [] };
-  const producer = topics.kafka.producer();
-  await producer.send(values.map((value) => ({ ...place, value: Buffer.from(value) })));
-  await producer.close(1_000);
+  await topics.write(
+    "calls",
+    values.map((value) => ({ value: Buffer.from(value), partition: 0 })),
+  );
   const reasons = async () => {
-    const { out } = await command(world, ["dead-letters", "list", "--json"]);
+    const { out } = await world.inProcess(["dead-letters", "list", "--json"]);
     const deadLetters = out.split("\n").filter((line) => line !== "");
     const reported = deadLetters.map(
       (line) => JSON.parse(line) as { reason: string; error: string },
     );
     return Object.fromEntries(reported.map(({ reason, error }) => [reason, error]));
   };
-  await expect.poll(reasons, POLL).toMatchObject({
+  await expect.poll(reasons).toMatchObject({
     "unknown-source": expect.stringContaining("shop"),
     "invalid-call": expect.stringContaining("event"),
     undecodable: expect.stringContaining("JSON"),
@@ -242,7 +210,7 @@ test("invalid records become dead letters with the reason", async () => {
   });
 });
 
-test("each remedy helps", { timeout: TIMEOUT_MS }, async () => {
+test("each remedy helps", async () => {
   receiver.state.isMended = true;
   const remedies: Readonly<Record<string, object>> = {
     paused: { paused: false },
@@ -256,69 +224,62 @@ test("each remedy helps", { timeout: TIMEOUT_MS }, async () => {
   await publish(world, "m-2");
   const mendedIds = ["timeout", "reset", "unknown-ca", "limited", "paused", "off"];
   const isNotYet = () => mendedIds.filter((id) => attempted("m-2")[id] !== "accepted 200");
-  await expect.poll(isNotYet, POLL).toEqual([]);
+  await expect.poll(isNotYet).toEqual([]);
   expect(receiver.accepted).toContain("paused m-1");
   // A call that was skipped does not arrive later.
   expect(receiver.accepted).not.toContain("off m-1");
 
   const replay = ["dead-letters", "replay", "--destination", "rejects", "--reason", "rejected"];
-  const dry = await command(world, [...replay, "--dry-run"]);
+  const dry = await world.inProcess([...replay, "--dry-run"]);
   expect(dry).toMatchObject({ status: 0, out: expect.stringContaining("1 dead letter to") });
-  expect(await command(world, replay)).toMatchObject({ status: 0 });
-  await expect.poll(() => receiver.accepted, POLL).toContain("400 m-1");
+  expect(await world.inProcess(replay)).toMatchObject({ status: 0 });
+  await expect.poll(() => receiver.accepted).toContain("400 m-1");
   const unknown = ["dead-letters", "replay", "--reason", "unknown-source", "--yes"];
-  expect(await command(world, unknown)).toMatchObject({ status: 0 });
-  await expect.poll(() => receiver.accepted, POLL).toContain("fine m-shop");
-  program.child.kill("SIGTERM");
-  expect(await program.ended).toBe(0);
+  expect(await world.inProcess(unknown)).toMatchObject({ status: 0 });
+  await expect.poll(() => receiver.accepted).toContain("fine m-shop");
+  expect(await program.stop()).toBe(0);
   expect(program.lines.at(-1)).toMatchObject({ msg: "stopped" });
 });
 
-test(
-  "a stage that nobody runs shows in the status, until a process runs it",
-  async () => {
-    const topics = ownTopics("nobody-runs");
-    const receiver = await startReceiver();
-    const endpoints = [{ url: `http://127.0.0.1:${receiver.port}/503` }];
-    const delivery = { retryDelays: ["1s"], allowNetworks: ["127.0.0.0/8"] };
-    const destinations = [{ id: "hook", endpoints }];
-    await using world = programWorld(configuration({ ...topics, delivery, destinations }));
-    const route = world.start(["--stages", "route"]);
-    await route.logged("ready");
-    const admins = [await adminOf(route)];
-    await publish(world, "m-1");
-    const status = async () => {
-      const args = ["status", "--json", ...admins.flatMap((admin) => ["--admin", admin])];
-      const report = JSON.parse((await command(world, args)).out) as StatusReport;
-      const run = report.processes.flatMap(({ stages }) => stages?.map(({ name }) => name) ?? []);
-      return { ...report, run };
-    };
-    const waits = async () => (await status()).destinations[0]?.waiting;
-    await expect.poll(waits, POLL).toBe(1);
-    expect((await status()).run).toEqual(["route"]);
+test("a stage that nobody runs shows in the status, until a process runs it", async () => {
+  const topics = useKafka("nobody-runs");
+  const receiver = await startReceiver();
+  const endpoints = [{ url: `${receiver.url}/503` }];
+  const delivery = { retryDelays: ["1s"], allowNetworks: ["127.0.0.0/8"] };
+  const destinations = [{ id: "hook", endpoints }];
+  const world = useProgram(configuration({ ...topics, delivery, destinations }));
+  const route = await world.ready("route");
+  const admins = [await route.admin()];
+  await publish(world, "m-1");
+  const status = async () => {
+    const args = ["status", "--json", ...admins.flatMap((admin) => ["--admin", admin])];
+    const report = JSON.parse((await world.inProcess(args)).out) as StatusReport;
+    const run = report.processes.flatMap(({ stages }) => stages?.map(({ name }) => name) ?? []);
+    return { ...report, run };
+  };
+  const waits = async () => (await status()).destinations[0]?.waiting;
+  await expect.poll(waits).toBe(1);
+  expect((await status()).run).toEqual(["route"]);
 
-    const deliver = world.start(["--stages", "deliver"]);
-    admins.push(await adminOf(deliver));
-    const due = async () => Number((await status()).delayTopics[0]?.dueInMs ?? 0);
-    await expect.poll(due, POLL).toBeLessThan(0);
-    expect((await command(world, ["status"])).out).toMatch(/^1s .* overdue \d/m);
-    expect((await status()).run.toSorted()).toEqual(["deliver", "route"]);
+  const deliver = world.begin("deliver");
+  admins.push(await deliver.admin());
+  const due = async () => Number((await status()).delayTopics[0]?.dueInMs ?? 0);
+  await expect.poll(due).toBeLessThan(0);
+  expect((await world.inProcess(["status"])).out).toMatch(/^1s .* overdue \d/m);
+  expect((await status()).run.toSorted()).toEqual(["deliver", "route"]);
 
-    route.child.kill("SIGTERM");
-    await route.ended;
-    admins.shift();
-    await publish(world, "m-2");
-    const oldest = async () =>
-      (await status()).stages.find(({ stage }) => stage === "route")?.oldestMs ?? 0;
-    await expect.poll(oldest, POLL).toBeGreaterThan(0);
-    await expect.poll(oldest, POLL).toBeGreaterThan(await oldest());
-    receiver.state.isMended = true;
-    world.start(["--stages", "route,delay"]);
-    await expect.poll(() => receiver.accepted.toSorted(), POLL).toEqual(["503 m-1", "503 m-2"]);
-    // A process that was killed has not drained, and does not log that it has.
-    await deliver.kill();
-    expect(deliver.lines.at(-1)).not.toMatchObject({ msg: "stopped" });
-    expect(route.lines.at(-1)).toMatchObject({ msg: "stopped" });
-  },
-  TIMEOUT_MS,
-);
+  await route.stop();
+  admins.shift();
+  await publish(world, "m-2");
+  const oldest = async () =>
+    (await status()).stages.find(({ stage }) => stage === "route")?.oldestMs ?? 0;
+  await expect.poll(oldest).toBeGreaterThan(0);
+  await expect.poll(oldest).toBeGreaterThan(await oldest());
+  receiver.state.isMended = true;
+  world.begin("route,delay");
+  await expect.poll(() => receiver.accepted.toSorted()).toEqual(["503 m-1", "503 m-2"]);
+  // A process that was killed has not drained, and does not log that it has.
+  await deliver.kill();
+  expect(deliver.lines.at(-1)).not.toMatchObject({ msg: "stopped" });
+  expect(route.lines.at(-1)).toMatchObject({ msg: "stopped" });
+});

@@ -7,7 +7,7 @@ import { uniquePrefix } from "../support/build/prefix.ts";
 import { checkoutCopy } from "../support/worlds/checkout-copy.ts";
 import { blocksOf, PageReader } from "../support/worlds/page-reader.ts";
 
-test("the tutorial works as written", { timeout: 300_000 }, async () => {
+test("the tutorial works as written", async () => {
   const blocks = await blocksOf("docs/tutorial.md", ["3000", "8080", "9464"]);
   await using copy = checkoutCopy({ SWITCHYARD_KAFKA_TOPIC_PREFIX: uniquePrefix("tutorial") });
   const reader = new PageReader(copy);

@@ -4,9 +4,6 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type FrontedKafka, frontedKafka } from "../support/worlds/fronted-kafka.ts";
 import { AWAITING, waitingWorld } from "../support/worlds/waiting-world.ts";
 
-/** Time for two checks, for reading ahead, and for a session that has to end first. */
-const TIMEOUT = { timeout: 90_000, interval: 250 };
-
 let fronted: FrontedKafka;
 beforeAll(async () => {
   fronted = await frontedKafka();
@@ -17,7 +14,7 @@ test("with Kafka unreachable the counts are absent and shown as such; they are n
   const { broker, proxy } = fronted;
   const { startProcess } = await waitingWorld([proxy.address]);
   const process = await startProcess();
-  await expect.poll(process.waiting, TIMEOUT).toEqual(AWAITING);
+  await expect.poll(process.waiting).toEqual(AWAITING);
   await broker.kill();
   proxy.cut();
   const seen = new Set<string>();
@@ -26,7 +23,7 @@ test("with Kafka unreachable the counts are absent and shown as such; they are n
     seen.add(JSON.stringify(waiting));
     return waiting;
   };
-  await expect.poll(watched, TIMEOUT).toEqual({});
+  await expect.poll(watched).toEqual({});
   expect(Object.values(await process.unknown()).every((count) => count > 0)).toBe(true);
   for (const each of seen) {
     for (const count of Object.values(JSON.parse(each) as Record<string, number>)) {
@@ -34,7 +31,7 @@ test("with Kafka unreachable the counts are absent and shown as such; they are n
     }
   }
   await broker.restart();
-  await expect.poll(process.waiting, TIMEOUT).toEqual(AWAITING);
+  await expect.poll(process.waiting).toEqual(AWAITING);
   expect(await process.unknown()).toEqual({ "10m": 0, "60m": 0 });
   await process.stop();
 });

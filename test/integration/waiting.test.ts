@@ -2,6 +2,7 @@
 // process. Most of these records are not in flight. waiting-outage.test.ts has an outage of Kafka.
 
 import { test } from "vitest";
+import { BROKERS } from "../support/kit/kafka.ts";
 
 import {
   AWAITING,
@@ -11,19 +12,15 @@ import {
   waitingWorld,
 } from "../support/worlds/waiting-world.ts";
 
-const brokers = (process.env.SWITCHYARD_KAFKA_BROKERS ?? "").split(",");
-/** Time for two checks, and for reading ahead; with a second process, each of them after a rebalance. */
-const TIMEOUT = { timeout: 90_000, interval: 250 };
-
 test.concurrent("deliveries of two destinations in two delay topics are counted as in Kafka, also by the next process", async ({
   expect,
 }) => {
-  const { scheduledMs, scheduleRetry, startProcess, awaiting } = await waitingWorld(brokers);
+  const { scheduledMs, scheduleRetry, startProcess, awaiting } = await waitingWorld(BROKERS);
   const [scheduledFromMs, scheduledToMs] = scheduledMs;
   // The coordinator of a broker that has just started may still be loading its groups.
-  await expect.poll(awaiting, TIMEOUT).toEqual(AWAITING);
+  await expect.poll(awaiting).toEqual(AWAITING);
   const first = await startProcess();
-  await expect.poll(first.waiting, TIMEOUT).toEqual(AWAITING);
+  await expect.poll(first.waiting).toEqual(AWAITING);
   expect(await first.unknown()).toEqual({ "10m": 0, "60m": 0 });
   const oldest = (await first.times("awaiting_retry_oldest"))[CRM] ?? 0;
   expect(oldest * 1_000).toBeGreaterThanOrEqual(scheduledFromMs);
@@ -36,13 +33,13 @@ test.concurrent("deliveries of two destinations in two delay topics are counted 
   expect(end).toBeLessThanOrEqual(scheduledToMs);
   await scheduleRetry("billing/60m", 77);
   const more = { ...AWAITING, "billing/60m": 77 };
-  await expect.poll(first.waiting, TIMEOUT).toEqual(more);
+  await expect.poll(first.waiting).toEqual(more);
   await first.stop();
   expect(await first.waiting()).toEqual({});
 
   const second = await startProcess();
-  await expect.poll(second.waiting, TIMEOUT).toEqual(more);
-  await expect.poll(awaiting, TIMEOUT).toEqual(more);
+  await expect.poll(second.waiting).toEqual(more);
+  await expect.poll(awaiting).toEqual(more);
   await second.stop();
   expect([...first.failures, ...second.failures]).toEqual([]);
 });
@@ -50,19 +47,19 @@ test.concurrent("deliveries of two destinations in two delay topics are counted 
 test.concurrent("with a second process the sums stay right, and each partition is counted once", async ({
   expect,
 }) => {
-  const { startProcess } = await waitingWorld(brokers);
+  const { startProcess } = await waitingWorld(BROKERS);
   const first = await startProcess();
-  await expect.poll(first.waiting, TIMEOUT).toEqual(AWAITING);
+  await expect.poll(first.waiting).toEqual(AWAITING);
   const second = await startProcess();
   const sums = async () => {
     const [one, other] = await Promise.all([first.waiting(), second.waiting()]);
     const labels = new Set([...Object.keys(one), ...Object.keys(other)]);
     return Object.fromEntries([...labels].map((key) => [key, (one[key] ?? 0) + (other[key] ?? 0)]));
   };
-  await expect.poll(async () => (await second.waiting())["crm/10m"], TIMEOUT).toBeGreaterThan(0);
-  await expect.poll(sums, TIMEOUT).toEqual(AWAITING);
+  await expect.poll(async () => (await second.waiting())["crm/10m"]).toBeGreaterThan(0);
+  await expect.poll(sums).toEqual(AWAITING);
   expect((await first.waiting())["crm/10m"]).toBeLessThan(AWAITING["crm/10m"]);
   await first.stop();
-  await expect.poll(second.waiting, TIMEOUT).toEqual(AWAITING);
+  await expect.poll(second.waiting).toEqual(AWAITING);
   await second.stop();
 });

@@ -11,7 +11,6 @@ import { spawnGuarded } from "../../tools/kafka/guarded-process.ts";
 import { isAlive } from "../../tools/kafka/process.ts";
 
 const ROOT = new URL("../../", import.meta.url);
-const UNTIL_GONE = { timeout: 60_000, interval: 50 };
 const SIGNALS = ["SIGKILL", "SIGTERM", "SIGINT"] as const;
 
 let temporary = "";
@@ -42,8 +41,8 @@ test.each(SIGNALS)("a parent that ends with %s takes its child and its files", a
   const [pid] = parent.stdout === null ? [] : await once(parent.stdout, "data");
   expect(isAlive(Number(pid))).toBe(true);
   parent.kill(signal);
-  await expect.poll(() => isAlive(Number(pid)), UNTIL_GONE).toBe(false);
-  await expect.poll(() => existsSync(directory), UNTIL_GONE).toBe(false);
+  await expect.poll(() => isAlive(Number(pid))).toBe(false);
+  await expect.poll(() => existsSync(directory)).toBe(false);
 });
 
 test("a child that ends by itself gives its status, and its files stay", async () => {
@@ -66,8 +65,8 @@ test("tests that are killed leave no program behind", async () => {
   expect(isAlive(Number(pid))).toBe(true);
   expect(readdirSync(temporary)).toHaveLength(1);
   tests.kill("SIGKILL");
-  await expect.poll(() => isAlive(Number(pid)), UNTIL_GONE).toBe(false);
-  await expect.poll(() => readdirSync(temporary), UNTIL_GONE).toEqual([]);
+  await expect.poll(() => isAlive(Number(pid))).toBe(false);
+  await expect.poll(() => readdirSync(temporary)).toEqual([]);
 });
 
 test("a bench that is ended leaves no program behind", async () => {
@@ -80,19 +79,19 @@ test("a bench that is ended leaves no program behind", async () => {
   `);
   const configurations = () =>
     readdirSync(temporary).map((name) => join(temporary, name, "switchyard.yaml"));
-  await expect.poll(() => configurations().filter(existsSync), UNTIL_GONE).toHaveLength(1);
+  await expect.poll(() => configurations().filter(existsSync)).toHaveLength(1);
   // The file exists before it is written.
   const { admin } = await vi.waitFor(() => {
     const [file = ""] = configurations();
     return JSON.parse(readFileSync(file, "utf8")) as { admin: { port: number } };
-  }, UNTIL_GONE);
+  });
   const lives = () =>
     fetch(`http://127.0.0.1:${admin.port}/livez`).then(
       ({ ok }) => ok,
       () => false,
     );
-  await expect.poll(lives, UNTIL_GONE).toBe(true);
+  await expect.poll(lives).toBe(true);
   bench.kill("SIGTERM");
-  await expect.poll(lives, UNTIL_GONE).toBe(false);
-  await expect.poll(configurations, UNTIL_GONE).toEqual([]);
+  await expect.poll(lives).toBe(false);
+  await expect.poll(configurations).toEqual([]);
 });

@@ -16,7 +16,6 @@ import { freePort } from "../../tools/kafka/free-port.ts";
 import { resultAt, webhookDestination } from "../support/build/webhook-destination.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/main.ts");
-const PATIENCE = { interval: 100 };
 const folder = mkdtempSync(join(tmpdir(), "switchyard-watch-"));
 const file = join(folder, "switchyard.yaml");
 const children = new Set<ChildProcess>();
@@ -76,14 +75,14 @@ test.skipIf(!hasScript)(
       shown += chunk;
     });
     const plain = () => stripVTControlCharacters(shown);
-    await expect.poll(plain, PATIENCE).toContain("failing since 2026-03-01 09:00:00");
+    await expect.poll(plain).toContain("failing since 2026-03-01 09:00:00");
     expect(plain()).toContain("crm[1] crm.example.com");
-    await expect.poll(plain, PATIENCE).toContain("Kafka is unreachable: ");
+    await expect.poll(plain).toContain("Kafka is unreachable: ");
     expect(shown.indexOf("\u001b[?1049h")).toBeGreaterThanOrEqual(0);
     // The page is redrawn.
     const pages = () => shown.split("Press Ctrl-C to stop.").length - 1;
     const before = pages();
-    await expect.poll(pages, PATIENCE).toBeGreaterThan(before);
+    await expect.poll(pages).toBeGreaterThan(before);
     child.stdin.write("\u0003");
     const status = await new Promise((resolve) => child.once("close", resolve));
     expect(status).toBe(0);

@@ -23,7 +23,6 @@ beforeEach(() => {
   onTestFinished(() => rmSync(folder, { recursive: true }));
 });
 
-const SOON = { interval: 20 };
 /** This is less than the time for which the watcher waits for the next piece. */
 const PAUSE_MS = 50;
 const at = (...names: readonly string[]) => join(folder, ...names);
@@ -35,7 +34,7 @@ async function watched(...files: readonly string[]) {
     seen.changes += 1;
   });
   onTestFinished(() => watch[Symbol.dispose]());
-  await expect.poll(() => seen.changes, SOON).toBe(0);
+  await expect.poll(() => seen.changes).toBe(0);
   return { seen, watch };
 }
 
@@ -54,7 +53,7 @@ test.each<readonly [string, (file: string) => void]>([
   writeFileSync(at("a"), "a");
   const { seen } = await watched(at("a"));
   change(at("a"));
-  await expect.poll(() => seen.changes, SOON).toBe(1);
+  await expect.poll(() => seen.changes).toBe(1);
 });
 
 test("a file that is touched, or written with the same content, has not changed", async () => {
@@ -66,23 +65,23 @@ test("a file that is touched, or written with the same content, has not changed"
   writeFileSync(at("elsewhere"), "a");
   // Only the next real change is reported.
   writeFileSync(at("b"), "c");
-  await expect.poll(() => seen.changes, SOON).toBe(1);
+  await expect.poll(() => seen.changes).toBe(1);
 });
 
 test("a file that comes to be, in a folder that comes to be", async () => {
   const { seen } = await watched(at("late", "file"));
   mkdirSync(at("late"));
   writeFileSync(at("late", "file"), "a");
-  await expect.poll(() => seen.changes, SOON).toBe(1);
+  await expect.poll(() => seen.changes).toBe(1);
 });
 
 test("a file that appears in a folder, or leaves it", async () => {
   mkdirSync(at("teams"));
   const { seen } = await watched(at("teams"));
   writeFileSync(at("teams", "crm.yaml"), "a");
-  await expect.poll(() => seen.changes, SOON).toBe(1);
+  await expect.poll(() => seen.changes).toBe(1);
   rmSync(at("teams", "crm.yaml"));
-  await expect.poll(() => seen.changes, SOON).toBe(2);
+  await expect.poll(() => seen.changes).toBe(2);
 });
 
 test("a link in the middle of the path that is put in another's place, as Kubernetes does", async () => {
@@ -103,7 +102,7 @@ test("a link in the middle of the path that is put in another's place, as Kubern
   ] as const) {
     symlinkSync(name, at("..tmp"));
     renameSync(at("..tmp"), at("..data"));
-    await expect.poll(() => seen.changes, SOON).toBe(count);
+    await expect.poll(() => seen.changes).toBe(count);
   }
   rmSync(at("one"), { recursive: true });
 });
@@ -114,7 +113,7 @@ test("links in a circle are no change, and no end", async () => {
   const { seen } = await watched(at("a"));
   rmSync(at("b"));
   writeFileSync(at("b"), "now a file");
-  await expect.poll(() => seen.changes, SOON).toBe(1);
+  await expect.poll(() => seen.changes).toBe(1);
 });
 
 test("a file that is written in pieces is one change, when the last one is there", async () => {
@@ -128,7 +127,7 @@ test("a file that is written in pieces is one change, when the last one is there
     // On a busy machine, the writer may pause for so long that the file seems complete.
     if (performance.now() - fromMs > PAUSE_MS) pauses += 1;
   }
-  await expect.poll(() => seen.changes, SOON).toBeGreaterThanOrEqual(1);
+  await expect.poll(() => seen.changes).toBeGreaterThanOrEqual(1);
   await timer(500);
   expect(seen.changes).toBeLessThanOrEqual(3 + pauses);
 });
@@ -139,12 +138,12 @@ test("files that are followed later are watched, and those before no longer", as
   const { seen, watch } = await watched(at("a"));
   watch.follow([at("b")]);
   writeFileSync(at("b"), "c");
-  await expect.poll(() => seen.changes, SOON).toBeGreaterThanOrEqual(1);
+  await expect.poll(() => seen.changes).toBeGreaterThanOrEqual(1);
   await timer(300);
   const before = seen.changes;
   writeFileSync(at("a"), "b");
   writeFileSync(at("b"), "d");
-  await expect.poll(() => seen.changes, SOON).toBe(before + 1);
+  await expect.poll(() => seen.changes).toBe(before + 1);
 });
 
 test("a file that was not written for long, and then in place, has changed", async () => {
@@ -153,7 +152,7 @@ test("a file that was not written for long, and then in place, has changed", asy
   // By then, its times are certain, so it is not read again.
   await timer(4_000);
   writeFileSync(at("a"), "b");
-  await expect.poll(() => seen.changes, SOON).toBe(1);
+  await expect.poll(() => seen.changes).toBe(1);
   writeFileSync(at("a"), "c");
-  await expect.poll(() => seen.changes, SOON).toBe(2);
+  await expect.poll(() => seen.changes).toBe(2);
 });

@@ -25,6 +25,8 @@ export interface RunningProgram {
    * first.
    */
   logged(msg: string, number?: number): Promise<Record<string, unknown>>;
+  /** What the processes of this configuration have written to standard error. */
+  readonly errors: readonly string[];
   /** The exit status; null if a signal ended the program. */
   readonly ended: Promise<number | null>;
   /** Kills the program immediately. */
@@ -45,8 +47,8 @@ export interface ProgramWorld extends AsyncDisposable {
   command(
     args: readonly string[],
   ): Promise<{ readonly status: number | null; readonly out: string; readonly err: string }>;
-  /** Starts a command, without waiting for its end. */
-  spawn(args: readonly string[]): ChildProcess;
+  /** Starts a command, without waiting for its end. @param output a file, instead of its standard output. */
+  spawn(args: readonly string[], output?: number): ChildProcess;
 }
 
 /**
@@ -63,11 +65,15 @@ export function programWorld(config: string | ((directory: string) => string)): 
   const { SWITCHYARD_KAFKA_BROKERS: _, ...env } = process.env;
   const children = new Set<ChildProcess>();
   const errors: string[] = [];
-  const launch = (args: readonly string[], within: readonly string[] = []) => {
+  const launch = (
+    args: readonly string[],
+    within: readonly string[] = [],
+    output: number | "pipe" = "pipe",
+  ) => {
     // The state of audiences is stored below the working directory.
     const command = [...within, process.execPath, MAIN, ...args, "-c", file];
     const child = spawnGuarded(directory, command, {
-      ...{ output: ["pipe", "pipe"], env, cwd: directory },
+      ...{ output: [output, "pipe"], env, cwd: directory },
     });
     children.add(child);
     child.once("close", () => children.delete(child));
@@ -77,7 +83,7 @@ export function programWorld(config: string | ((directory: string) => string)): 
     directory,
     file,
     start: (args = [], within = []) => running(launch(["run", ...args], within), errors),
-    spawn: (args) => launch(args),
+    spawn: (args, output) => launch(args, [], output),
     command: async (args) => {
       const child = launch(args);
       const ended = once(child, "close").then(([status]) => status as number | null);
@@ -128,5 +134,5 @@ function running(child: ChildProcess, errors: string[]): RunningProgram {
         reject(new Error(`ended with ${status} before ${msg}: ${errors.join("")}`));
       ended.then(over, reject);
     });
-  return { child, lines, logged, ended, kill: () => killed(child) };
+  return { child, lines, errors, logged, ended, kill: () => killed(child) };
 }

@@ -12,6 +12,7 @@ import { groupNames, topicNames } from "../../../src/domain/topics.ts";
 import { startAudience } from "../../../src/router/audience/stage.ts";
 import { levelStores } from "../../../src/router/audience/store/owned-store.ts";
 import { uniquePrefix } from "../build/prefix.ts";
+import { readTopic } from "../kit/kafka.ts";
 import { testKafka } from "./test-kafka.ts";
 
 function connect() {
@@ -132,34 +133,25 @@ export class AudienceOnKafka {
   }
 
   async reported(from = 0): Promise<readonly Reported[]> {
-    const topic = this.topics.calls;
-    const end = (await this.kafka.admin.offsets(topic))[0]?.end ?? 0;
-    const reported: Reported[] = [];
-    const range = { topic, partition: 0, from, to: end, maxBytes: 1_048_576 };
-    const { signal } = new AbortController();
-    for await (const records of this.kafka.read({ ...range, signal })) {
-      for (const { value } of records) {
-        const { userId, traits, messageId } = JSON.parse(`${value}`);
-        for (const [trait, each] of Object.entries(traits)) {
-          reported.push({ userId, trait, value: each, messageId });
-        }
-      }
-    }
-    return reported;
+    const records = await readTopic(this.kafka, this.topics.calls);
+    return records.slice(from).flatMap(({ value }) => {
+      const { userId, traits, messageId } = JSON.parse(`${value}`);
+      return Object.entries(traits).map(([trait, each]) => {
+        return { userId, trait, value: each, messageId };
+      });
+    });
   }
 
   /** The entries that compaction would keep of the changelog's first partition. */
   async changelog(): Promise<ReadonlyMap<string, string>> {
-    const topic = this.topics.audienceMembers;
-    const end = (await this.kafka.admin.offsets(topic))[0]?.end ?? 0;
     const left = new Map<string, string>();
-    const range = { topic, partition: 0, from: 0, to: end, maxBytes: 1_048_576 };
-    const { signal } = new AbortController();
-    for await (const records of this.kafka.read({ ...range, signal })) {
-      for (const { key, value } of records) {
-        if (value === null) left.delete(`${key}`);
-        else left.set(`${key}`, `${value}`);
-      }
+    for (const { partition, key, value } of await readTopic(
+      this.kafka,
+      this.topics.audienceMembers,
+    )) {
+      if (partition !== 0) continue;
+      if (value === null) left.delete(`${key}`);
+      else left.set(`${key}`, `${value}`);
     }
     return left;
   }

@@ -8,8 +8,8 @@ import {
   type LocalCluster,
   startCluster,
 } from "../../../tools/kafka/cluster.ts";
+import { startReceiver } from "../kit/receiver.ts";
 import { programWorld, type RunningProgram } from "../servers/program.ts";
-import { webhookServer } from "../servers/webhook-server.ts";
 import { testKafka } from "./test-kafka.ts";
 
 const PREFIX = "three.";
@@ -33,7 +33,7 @@ export interface ProgramOnCluster extends AsyncDisposable {
 
 export async function programOnCluster(): Promise<ProgramOnCluster> {
   await using started = new AsyncDisposableStack();
-  const [cluster, receiver] = await Promise.all([startCluster(), webhookServer()]);
+  const [cluster, receiver] = await Promise.all([startCluster(), startReceiver()]);
   started.use(cluster);
   started.use(receiver);
   // The topic has only one replica, on the first broker.
@@ -54,8 +54,7 @@ export async function programOnCluster(): Promise<ProgramOnCluster> {
   };
   const arrived = (path: string) => {
     const counts = new Map<string, number>();
-    for (const { headers } of receiver.at(path)) {
-      const id = `${headers["x-switchyard-message-id"]}`;
+    for (const id of receiver.ids(path)) {
       counts.set(id, (counts.get(id) ?? 0) + 1);
     }
     return counts;
