@@ -15,7 +15,7 @@ const LONG_AND_SMALL: readonly string[] = [
   ...["chaos-cluster", "kafka-unreachable", "kafka-quotas", "waiting-outage", "kafka-signals"],
   ...["chaos", "audience-publish", "kafka-outage", "kafka-signals-outage", "waiting"],
   ...["cluster", "kafka-connecting", "kafka-listeners", "kafka-topics", "ingest-outage"],
-  ...["drill", "process-clock", "cluster-start", "reload-crash", "cluster-outages", "tutorial"],
+  ...["drill", "process-clock", "reload-crash", "tutorial"],
   ...["local-cluster", "attacks", "expiring-events", "control", "procedures", "chaos-audience"],
 ];
 
