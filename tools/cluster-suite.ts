@@ -20,7 +20,6 @@ export const SKIPPED_SUITES: Readonly<Record<string, string>> = {
   "corrupt-batch-program": OWN_BROKER,
   "ingest-outage": OWN_BROKER,
   "kafka-unreachable": OWN_BROKER,
-  "kafka-connecting": OWN_BROKER,
   "kafka-ipv6": OWN_BROKER,
   "kafka-listeners": OWN_BROKER,
   "kafka-outage": OWN_BROKER,

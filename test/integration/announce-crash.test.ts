@@ -12,7 +12,7 @@ const CALLS = 200;
 
 test("killed between its record and its first commit: nothing is lost, and nobody is kept waiting", async () => {
   const { prefix, brokers, publish, recordsIn, committedBy, idsIn } = useKafka("announce-crash");
-  const { command, begin, ready } = useProgram({
+  const { inProcess, begin, ready } = useProgram({
     kafka: { brokers, topicPrefix: prefix, sessionTimeout: "6s" },
     destinations: { lake: { type: "topic", name: "Lake" } },
   });
@@ -26,7 +26,7 @@ test("killed between its record and its first commit: nothing is lost, and nobod
     }
     return [...processes];
   };
-  expect((await command(["topics", "--apply"])).status).toBe(0);
+  expect((await inProcess(["topics", "--apply"])).status).toBe(0);
   await publish(CALLS, { users: 1 });
 
   const killed = begin("route");

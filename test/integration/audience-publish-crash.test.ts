@@ -35,7 +35,7 @@ test.each([
   const jsonOf = async (topic: string) =>
     (await recordsIn(topic)).map(({ value }) => JSON.parse(`${value}`) as JsonObject);
   const members = async () => {
-    const { out } = await world.command(["audience", "members", "vip"]);
+    const { out } = await world.inProcess(["audience", "members", "vip"]);
     return new Set(out.split("\n").filter((id) => id !== ""));
   };
   /** Returns the users for whom a call was sent because they left. */
@@ -48,7 +48,7 @@ test.each([
   };
 
   writeFileSync(file, textOf(FORMER));
-  expect(await world.command(command)).toMatchObject({ status: 0 });
+  expect(await world.inProcess(command)).toMatchObject({ status: 0 });
   await sizeIs(FORMER.length);
   const count = () => writtenTo("audience-syncs");
   const before = await count();
@@ -67,7 +67,7 @@ test.each([
   await sizeIs(FORMER.length + came.reduce((sum, count) => sum + count, 0));
   expect(await removed()).toEqual([]);
 
-  expect(await world.command(command)).toMatchObject({ status: 0 });
+  expect(await world.inProcess(command)).toMatchObject({ status: 0 });
   await sizeIs(STAYING.length + FRESH.length);
   expect((await removed()).toSorted()).toEqual(FORMER.slice(600).toSorted());
   expect(program.lines.filter(({ msg }) => msg === "audience.sync.ended")).toMatchObject([

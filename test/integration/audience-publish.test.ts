@@ -60,7 +60,7 @@ test.concurrent("lists that are empty, truncated or lack most members are reject
   const program = world.start(["--stages", "audience"]);
   await program.logged("ready");
   const members = async () => {
-    const { out } = await world.command(["audience", "members", "vip"]);
+    const { out } = await world.inProcess(["audience", "members", "vip"]);
     return out.split("\n").length - 1;
   };
   const written = async () => (await recordsIn("audience-syncs")).length;
@@ -83,7 +83,7 @@ test.concurrent("lists that are empty, truncated or lack most members are reject
     const file = join(world.directory, "users.txt");
     writeFileSync(file, text);
     const published = ["audience", "publish", "--name", "VIP", "--file", file];
-    expect(await world.command(published)).toMatchObject({ status: 1, out: "" });
+    expect(await world.inProcess(published)).toMatchObject({ status: 1, out: "" });
   }
   expect(await written()).toBe(before);
   expect(await members()).toBe(1_000);
@@ -101,7 +101,7 @@ const NOT_APPLIED = "3 records of earlier syncs have not been applied";
 test.concurrent("while the stage is down, a second list is rejected, and only for that audience; once it is up, lists are compared", async (context) => {
   const { expect } = context;
   const { world, recordsIn, start, piped } = await publishing(context, "unapplied", 1);
-  expect(await world.command(["topics", "--apply"])).toMatchObject({ status: 0 });
+  expect(await world.inProcess(["topics", "--apply"])).toMatchObject({ status: 0 });
   expect(await piped(lines(1_000))).toEqual({ status: 0, err: "" });
   const written = async () => (await recordsIn("audience-syncs")).length;
   expect(await written()).toBe(3);

@@ -67,11 +67,11 @@ test("what it predicts is what route then writes, byte for byte", async () => {
     [old, before],
     [ruled, after],
   ] as const) {
-    expect(await program.command(["topics", "--apply"])).toMatchObject({ status: 0 });
+    expect(await program.inProcess(["topics", "--apply"])).toMatchObject({ status: 0 });
     await publish(own);
   }
   const args = ["config", "diff", PROPOSED, "--since", "1h"];
-  const { status, out } = await old.command([...args, "--json"]);
+  const { status, out } = await old.inProcess([...args, "--json"]);
   const found = JSON.parse(out);
   expect(found).toMatchObject({ calls: CALLS, share: 1, withoutSchema: 0, unread: [] });
   expect(found.destinations.map(({ destination }: { destination: string }) => destination)).toEqual(
@@ -94,20 +94,20 @@ test("what it predicts is what route then writes, byte for byte", async () => {
   for (const id of changed.examples) expect(next.get(id)).not.toBe(was.get(id));
   for (const id of lost[0].examples) expect(next.has(id)).toBe(false);
 
-  const text = await old.command(args);
+  const text = await old.inProcess(args);
   expect(text.out).toContain("lost     300 calls, filtered");
   expect(text.out).toContain("changed  50 calls: properties.email (50)");
   expect(`${text.out}${text.err}`).not.toContain("ada@example.com");
 
   const same = ["config", "diff", old.file, "--since", "1h"];
-  expect(await old.command(same)).toMatchObject({
+  expect(await old.inProcess(same)).toMatchObject({
     status: 0,
     out: expect.stringContaining("No call would be routed differently."),
   });
   const from = ["config", "diff", old.file, "--from", PROPOSED, "--since", "1h"];
-  const { destinations } = JSON.parse((await old.command([...from, "--json"])).out);
+  const { destinations } = JSON.parse((await old.inProcess([...from, "--json"])).out);
   expect(destinations).toMatchObject([{ gained: { count: CALLS * 0.75 }, lost: [] }]);
-  const share = JSON.parse((await old.command([...args, "--share", "25%", "--json"])).out);
+  const share = JSON.parse((await old.inProcess([...args, "--share", "25%", "--json"])).out);
   expect(share.calls).toBeGreaterThan(CALLS / 10);
   expect(share.calls).toBeLessThan(CALLS / 2);
 });

@@ -76,7 +76,7 @@ test("stop: route halts and reports where, deletion, deliver and delay continue,
   expect(await metrics()).toContain(
     'switchyard_consumer_halted_offset{stage="route",destination="",topic="stop.calls",partition="0"} 1',
   );
-  const status = await program.command(["status", "--admin", await running.admin()]);
+  const status = await program.inProcess(["status", "--admin", await running.admin()]);
   expect(status.status).toBe(0);
   expect(status.out).toContain(
     "route is halted at a corrupt batch in stop.calls, partition 0, offset 1",
@@ -92,9 +92,9 @@ test("stop: route halts and reports where, deletion, deliver and delay continue,
   expect(received).not.toContain("after");
 
   const skip = ["skip-corrupt-batch", "stop.calls", "0", "1"];
-  const dry = await program.command([...skip, "--dry-run"]);
+  const dry = await program.inProcess([...skip, "--dry-run"]);
   expect([dry.status, dry.out]).toEqual([0, expect.stringContaining("offsets 1 to 1")]);
-  expect((await program.command(skip)).status).toBe(0);
+  expect((await program.inProcess(skip)).status).toBe(0);
   await expect.poll(() => received).toContain("after");
   expect(received).not.toContain("lost");
   await expect
@@ -119,7 +119,7 @@ test("skip: exactly the batch is skipped, reported and counted, and the rest arr
   await expect.poll(() => received).toContain("last");
   expect(running.lines.map(({ msg }) => msg)).not.toContain("stage.halted");
   const again = ["--since", "1h", "--config", program.file];
-  const replayed = await program.command(["replay", "hook", ...again]);
+  const replayed = await program.inProcess(["replay", "hook", ...again]);
   expect([replayed.status, replayed.err]).toEqual([
     0,
     expect.stringContaining("partition 0 of skip.calls, offsets 1 to 1: the batch is corrupt"),

@@ -125,7 +125,7 @@ function commandsOf(world: UsedProgram, admin: string, call: string) {
     ["status", "--json", "--admin", admin],
     ["timeline", call],
     ["dead-letters", "list"],
-  ].map((args) => world.command(args));
+  ].map((args) => world.inProcess(args));
 }
 
 test("without a token deliveries wait, then tokens are replaced while calls flow, and none of them is to be found", async (context) => {
@@ -135,7 +135,7 @@ test("without a token deliveries wait, then tokens are replaced while calls flow
   const program = await world.ready("route,deliver,delay,console");
   const admin = await program.admin();
   const ids = [...(await publish(QUEUED))];
-  const status = async () => (await world.command(["status", "--admin", admin])).out;
+  const status = async () => (await world.inProcess(["status", "--admin", admin])).out;
   await expect
     .poll(status)
     .toMatch(

@@ -39,10 +39,10 @@ test("a full disk of the audience store stops the audience stage alone, until th
     const ids = Array.from({ length: to - from }, (_, index) => `user-${from + index}\n`);
     writeFileSync(users, ids.join(""));
     const command = ["audience", "publish", "--name", "VIP", "--file", users];
-    expect(await world.command(command)).toMatchObject({ status: 0 });
+    expect(await world.inProcess(command)).toMatchObject({ status: 0 });
   };
   const members = async () => {
-    const { out } = await world.command(["audience", "members", "vip"]);
+    const { out } = await world.inProcess(["audience", "members", "vip"]);
     return out.split("\n").length - 1;
   };
   const unavailable = () => program.sample("switchyard_audience_state_stores_unavailable ");
@@ -58,12 +58,12 @@ test("a full disk of the audience store stops the audience stage alone, until th
   await program.logged("stage.restarting", 3);
   expect(await unavailable()).toBe(1);
   expect(await program.get("/readyz")).toContain("No space left on device");
-  const status = await world.command(["status", "--admin", await program.admin()]);
+  const status = await world.inProcess(["status", "--admin", await program.admin()]);
   expect(status.out).toContain("1 state store of the audience stage cannot be used");
 
   const calls = join(world.directory, "calls.jsonl");
   writeFileSync(calls, '{"type":"track","userId":"u","event":"Delivered","messageId":"m-1"}\n');
-  expect(await world.command(["publish", calls])).toMatchObject({ status: 0 });
+  expect(await world.inProcess(["publish", calls])).toMatchObject({ status: 0 });
   await expect.poll(() => receiver.taken.map(({ body }) => body).join()).toContain("Delivered");
   expect(program.child.exitCode).toBeNull();
 

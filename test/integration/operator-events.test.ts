@@ -53,7 +53,7 @@ test.concurrent("what operators must know is reported once, also over a restart"
   const { expect } = context;
   const { world, reported } = await startWorld(context);
   const first = await world.ready("deliver");
-  expect(await world.command(["pause", "crm"])).toMatchObject({ status: 0 });
+  expect(await world.inProcess(["pause", "crm"])).toMatchObject({ status: 0 });
   await expect.poll(reported).toEqual([PAUSED]);
   await first.kill();
 
@@ -64,7 +64,7 @@ test.concurrent("what operators must know is reported once, also over a restart"
   await expect.poll(reported).toEqual([PAUSED, REFUSED]);
   writeFileSync(world.file, good);
   await expect.poll(reported).toEqual([PAUSED, REFUSED, CLOSED]);
-  expect(await world.command(["resume", "crm"])).toMatchObject({ status: 0 });
+  expect(await world.inProcess(["resume", "crm"])).toMatchObject({ status: 0 });
   await expect.poll(reported).toEqual([PAUSED, REFUSED, CLOSED, RESUMED]);
 });
 
@@ -79,7 +79,7 @@ test.concurrent("the operator's webhook gets events, signed; a restart posts wha
   const { world, reported } = await startWorld(context, { webhook });
   const accepted = () => taken.filter(({ status }) => status === 200);
   const first = await world.ready("deliver");
-  await world.command(["pause", "crm"]);
+  await world.inProcess(["pause", "crm"]);
   await expect.poll(() => taken.length).toBeGreaterThan(0);
   await expect.poll(reported).toEqual([PAUSED]);
   await first.kill();
@@ -87,7 +87,7 @@ test.concurrent("the operator's webhook gets events, signed; a restart posts wha
 
   await world.ready("deliver");
   await expect.poll(() => accepted().length).toBe(1);
-  await world.command(["resume", "crm"]);
+  await world.inProcess(["resume", "crm"]);
   await expect.poll(() => accepted().length).toBe(2);
   const events = accepted().map(({ body }) => JSON.parse(body) as Record<string, unknown>);
   expect(events.map(({ type }) => type)).toEqual([PAUSED[1], RESUMED[1]]);
@@ -117,7 +117,7 @@ test.concurrent("the operator's webhook trusts a private CA that replaces the cu
     delivery: { ca },
   });
   const program = await world.ready("deliver");
-  await world.command(["pause", "crm"]);
+  await world.inProcess(["pause", "crm"]);
   expect(await program.logged("operator-webhook.failing")).toMatchObject({
     cause: "tls-unknown-ca",
   });
@@ -140,13 +140,13 @@ test.concurrent("a sync that awaits approval is reported until it is approved; d
   const ids = ["m-1", "m-2", "m-3"];
   const call = { type: "track", userId: "u", event: "E" };
   writeFileSync(calls, ids.map((messageId) => JSON.stringify({ ...call, messageId })).join("\n"));
-  expect(await world.command(["publish", calls])).toMatchObject({ status: 0 });
+  expect(await world.inProcess(["publish", calls])).toMatchObject({ status: 0 });
 
   const users = join(world.directory, "users.txt");
   const sync = async (...all: readonly string[]) => {
     writeFileSync(users, all.join("\n"));
     const published = ["audience", "publish", "--name", "VIP", "--file", users];
-    expect(await world.command(published)).toMatchObject({ status: 0 });
+    expect(await world.inProcess(published)).toMatchObject({ status: 0 });
   };
   const of = async (key: string) =>
     (await events()).flatMap(([each, event]) => (each === key ? [event] : []));
@@ -158,9 +158,9 @@ test.concurrent("a sync that awaits approval is reported until it is approved; d
     data: { sync: expect.any(String), removals: 2 },
   };
   await expect.poll(() => of(APPROVAL)).toMatchObject([required]);
-  const members = async () => (await world.command(["audience", "members", "vip"])).out;
+  const members = async () => (await world.inProcess(["audience", "members", "vip"])).out;
   expect((await members()).split("\n").toSorted()).toEqual(["", "u-1", "u-2", "u-3", "u-4"]);
-  expect(await world.command(["audience", "approve", "vip"])).toMatchObject({
+  expect(await world.inProcess(["audience", "approve", "vip"])).toMatchObject({
     status: 0,
     out: expect.stringContaining("2 users will be removed"),
   });

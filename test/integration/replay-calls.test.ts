@@ -19,8 +19,8 @@ test("a new destination gets the calls of before, through a kill", async () => {
         ids.map((id) => [id, { type: "topic", name: id.toUpperCase() }]),
       ),
     });
-  const { file, spawn, command } = useProgram(configured("other"));
-  const switchyard = (...args: readonly string[]) => command(args);
+  const { file, spawn, inProcess } = useProgram(configured("other"));
+  const switchyard = (...args: readonly string[]) => inProcess(args);
   const written = () => writtenTo("deliveries.hook");
   expect(await switchyard("topics", "--apply")).toMatchObject({ status: 0 });
   const value = (number: number) => ({

@@ -12,7 +12,6 @@ import { BROKERS, useKafka } from "../support/kit/kafka.ts";
 import { untilFileEnds } from "../support/kit/lifetime.ts";
 import { configOf, useProgram } from "../support/kit/program.ts";
 import { useReceiver } from "../support/kit/receiver.ts";
-import { programWorld } from "../support/servers/program.ts";
 
 const lifetime = untilFileEnds();
 const { prefix } = useKafka("status", { lifetime });
@@ -62,12 +61,12 @@ async function publish(count: number, integrations: Record<string, boolean>): Pr
     return JSON.stringify({ type: "track", event: "e", userId: `u-${published}`, integrations });
   });
   writeFileSync(file, calls.join("\n"));
-  expect(await world.command(["publish", file])).toMatchObject({ status: 0 });
+  expect(await world.inProcess(["publish", file])).toMatchObject({ status: 0 });
 }
 
 async function status(args: readonly string[] = []) {
   const command = ["status", "--json", "--admin", admin, ...args];
-  const { status: exit, out, err } = await world.command(command);
+  const { status: exit, out, err } = await world.inProcess(command);
   return { exit, err, report: JSON.parse(out) as StatusReport };
 }
 
@@ -185,7 +184,7 @@ test("one that fails two of three attempts is failing all the time, with their s
   expect(states.filter((state) => state !== "idle")).toEqual(["failing"]);
   const report = await of("flaky");
   expect(report?.failedShare).toBeCloseTo(2 / 3, 1);
-  const { out } = await world.command(["status", "--admin", admin, "--destination", "flaky"]);
+  const { out } = await world.inProcess(["status", "--admin", admin, "--destination", "flaky"]);
   expect(out).toMatch(/failing since \S+: 6[5-9] % of attempts in the last minute$/m);
 });
 
@@ -205,7 +204,7 @@ test("those with problems come first; a disabled one is explained, also in table
   const stages = report.processes[0]?.stages;
   expect(stages?.map(({ name }) => name)).toEqual(["route", "deliver", "delay"]);
   expect(stages?.[0]?.partitions).toEqual({ [`${prefix}calls`]: [0, 1] });
-  const text = async () => (await world.command(["status", "--admin", admin, "--failing"])).out;
+  const text = async () => (await world.inProcess(["status", "--admin", admin, "--failing"])).out;
   await expect
     .poll(text)
     .toMatch(/^fails +0 .* 503 .* failing since \d\d:\d\d:\d\d(: 100 % of .*)?$/m);
@@ -216,7 +215,7 @@ test("those with problems come first; a disabled one is explained, also in table
 test("a destination shows how many calls it did not get, by reason", async () => {
   const { report } = await heard(["--destination", "fine"]);
   expect(report.destinations[0]?.skipped).toEqual({ "all-false": expect.any(Number) });
-  const { out } = await world.command(["status", "--admin", admin, "--destination", "fine"]);
+  const { out } = await world.inProcess(["status", "--admin", admin, "--destination", "fine"]);
   expect(out).toMatch(
     /^SKIPPED CALLS +COUNT +REASON\nall-false +\d+ +integrations exclude All and do not name it$/m,
   );
@@ -234,8 +233,8 @@ test("a process that cannot be reached fails the command, and the rest is shown"
 });
 
 test("a process that runs another configuration than the file is named", async () => {
-  await using other = programWorld(configOn(BROKERS, "2h"));
-  const out = async () => (await other.command(["status", "--admin", admin])).out;
+  const other = useProgram(configOn(BROKERS, "2h"));
+  const out = async () => (await other.inProcess(["status", "--admin", admin])).out;
   await expect
     .poll(out)
     .toMatch(
@@ -244,19 +243,19 @@ test("a process that runs another configuration than the file is named", async (
 });
 
 test("with Kafka unreachable it prints what the processes report, and fails", async () => {
-  await using unreachable = programWorld(configOn([gone]));
+  const unreachable = useProgram(configOn([gone]));
   const args = ["status", "--admin", admin, "--kafka-timeout", "1s"];
   await expect
-    .poll(() => unreachable.command(args))
+    .poll(() => unreachable.inProcess(args))
     .toMatchObject({ status: 1, out: expect.stringMatching(/^fails +- .* failing since /m) });
-  const { out } = await unreachable.command(args);
+  const { out } = await unreachable.inProcess(args);
   expect(out).toContain("Kafka is unreachable: ");
-  const alone = await unreachable.command(["status", "--kafka-timeout", "1s"]);
+  const alone = await unreachable.inProcess(["status", "--kafka-timeout", "1s"]);
   expect(alone).toMatchObject({ status: 1, out: "" });
 });
 
 test("an unknown destination is a wrong use, with the name that was meant", async () => {
-  expect(await world.command(["status", "--destination", "fail"])).toEqual({
+  expect(await world.inProcess(["status", "--destination", "fail"])).toEqual({
     status: 2,
     out: "",
     err: expect.stringContaining("Did you mean fails?\nHelp: switchyard status --help\n"),

@@ -33,7 +33,7 @@ async function startWorld(attempts: object, createTopics = true) {
     delivery: { retryDelays: ["1s"] },
     attempts,
   });
-  if (!createTopics) await world.command(["topics", "--apply"]);
+  if (!createTopics) await world.inProcess(["topics", "--apply"]);
   const program = await world.ready("route,deliver,delay");
   return { ...own, ledger, world, program };
 }
@@ -41,7 +41,7 @@ async function startWorld(attempts: object, createTopics = true) {
 async function publish(world: UsedProgram, calls: readonly object[]): Promise<void> {
   const file = join(world.directory, "calls.json");
   writeFileSync(file, calls.map((call) => JSON.stringify(call)).join("\n"));
-  expect(await world.command(["publish", file])).toMatchObject({ status: 0 });
+  expect(await world.inProcess(["publish", file])).toMatchObject({ status: 0 });
 }
 
 function track(messageId: string) {
@@ -51,7 +51,7 @@ function track(messageId: string) {
 type TraceLine = Readonly<Record<string, unknown>>;
 
 async function traced(world: UsedProgram, messageId: string): Promise<readonly TraceLine[]> {
-  const { status, out, err } = await world.command([
+  const { status, out, err } = await world.inProcess([
     "timeline",
     messageId,
     "--json",
@@ -159,15 +159,15 @@ test("without it: what other topics show, and what is unknown", async () => {
     .poll(() => finalStates(nameless?.messageId ?? ""))
     .toMatchObject({ bad: "dead-lettered" });
 
-  const text = await world.command(["timeline", "m-two"]);
+  const text = await world.inProcess(["timeline", "m-two"]);
   expect(text.status).toBe(0);
   expect(text.out).toContain("bad[1] 127.0.0.1:");
   expect(text.out).not.toContain("user of");
-  const nothing = await world.command(["timeline", "m-\u001b[2Jnever"]);
+  const nothing = await world.inProcess(["timeline", "m-\u001b[2Jnever"]);
   expect(nothing).toMatchObject({ status: 1, out: "" });
   expect(nothing.err).toContain("was not found in");
   expect(nothing.err).not.toContain("\u001b");
-  expect(await world.command(["timeline", "m-two", "--since", "soon"])).toMatchObject({
+  expect(await world.inProcess(["timeline", "m-two", "--since", "soon"])).toMatchObject({
     status: 2,
   });
 });

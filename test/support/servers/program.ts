@@ -52,7 +52,7 @@ export interface ProgramWorld extends AsyncDisposable {
 }
 
 /**
- * The environment's brokers are not used.
+ * The environment's brokers and registry are not used.
  *
  * @param config YAML, or a function that writes the files of the directory and returns the configuration's path.
  */
@@ -61,8 +61,8 @@ export function programWorld(config: string | ((directory: string) => string)): 
   const own = join(directory, "switchyard.yaml");
   if (typeof config === "string") writeFileSync(own, config);
   const file = typeof config === "string" ? own : config(directory);
-  // The environment overrides the file, and here it names the tests' broker.
-  const { SWITCHYARD_KAFKA_BROKERS: _, ...env } = process.env;
+  // The environment overrides the file, and here it may name the tests' brokers and registry.
+  const { SWITCHYARD_KAFKA_BROKERS: _, SWITCHYARD_REGISTRY_URL: __, ...env } = process.env;
   const children = new Set<ChildProcess>();
   const errors: string[] = [];
   const launch = (

@@ -14,7 +14,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 const LONG_AND_SMALL: readonly string[] = [
   ...["chaos-cluster", "kafka-unreachable", "kafka-quotas", "waiting-outage", "kafka-signals"],
   ...["chaos", "audience-publish", "kafka-outage", "kafka-signals-outage", "waiting"],
-  ...["cluster", "kafka-connecting", "kafka-listeners", "kafka-topics", "ingest-outage"],
+  ...["cluster", "kafka-security", "kafka-listeners", "kafka-topics", "ingest-outage"],
   ...["drill", "process-clock", "reload-crash", "tutorial"],
   ...["local-cluster", "attacks", "expiring-events", "control", "procedures", "chaos-audience"],
 ];
