@@ -22,10 +22,14 @@ export class RequestQueue<Sent extends Queued> {
   readonly #start: (sent: Sent) => void;
   /** An array, because V8 allocates a new table for a map each time that it is emptied. */
   readonly #inFlight: Sent[] = [];
+  /** Requests that wait in this process: `add` appends, `#startPending` moves them to those in flight. */
   #pending: Sent[] = [];
+  /** Set by `hold`, until `release`. */
   #isHeld = false;
+  /** From the latest response. */
   #isThrottled = false;
   #throttledUntilMs = 0;
+  /** Set while requests wait for the end of the throttle time. */
   #resume: NodeJS.Timeout | undefined;
 
   /** @param start writes the request to the connection. */

@@ -44,13 +44,18 @@ export class Committer {
   readonly #groupId: string;
   readonly #log: Log;
   readonly #onFailed: () => void;
+  /** Set by `own`, for each assignment. */
   #member: Member | null = null;
+  /** Set by `own`; empty from `stop` on. */
   #partitions: readonly OwnedPartition[] = [];
   readonly #pace: CommitPace;
-  /** Cancels the commit that waits for its turn. */
+  /** Cancels the commit that waits for its turn; null if none waits. */
   #cancel: (() => void) | null = null;
+  /** Records that were processed since the last commit. */
   #finished = 0;
+  /** Ends with the latest commit, so that the next one starts after it. */
   #last: Promise<void> = Promise.resolve();
+  /** What commits still contain. Becomes less when the broker rejects the metadata, for good. */
   #metadata: "whole" | "topic" | "none" = "whole";
   /** The error of the last commit; null if it succeeded, or if there was nothing to commit. */
   #error: Error | null = null;

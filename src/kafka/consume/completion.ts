@@ -61,29 +61,34 @@ export class Completion {
   readonly #weightMax: number;
 
   /**
-   * The offsets of the records from `#head` up to, but not including, `#tail`, in ascending order. The first record is
-   * unprocessed.
+   * The records from `#head` up to, but not including, `#tail`, by ascending offset. The first one is unprocessed. `take`
+   * adds at the tail, `finish` marks and moves the head, and `#sweep` moves all to the front.
    */
   #offsets = NONE;
   #timestamps = NONE;
   #bytes = NONE;
   #head = 0;
   #tail = 0;
-  /** The most characters that the records from head to tail can need in the metadata (see the top of this file). */
+  /**
+   * The most characters that the records from head to tail can need in the metadata (see the top of this file). Changes with
+   * the head and the tail.
+   */
   #weight = 0;
+  /** `take` adds a record, `finish` removes it. */
   #inFlight = 0;
   #inFlightBytes = 0;
-  /** Every record below this offset is taken, is skipped, or does not exist. */
+  /** Every record below this offset is taken, is skipped, or does not exist. Only `passTo` raises it; it never falls. */
   #next: number;
 
   /**
    * Ranges from the metadata, alternately unprocessed and processed. Reading has not reached the end of the range at
-   * `#rangeAt`.
+   * `#rangeAt`, which `passTo` moves, with what belongs to it.
    */
   readonly #ranges: readonly number[];
   #rangeAt = 0;
   /** Start of the unprocessed range at `#rangeAt`. */
   #rangeStart: number;
+  /** Characters of the ranges from `#rangeAt` on. */
   #rangesWeight = 0;
 
   constructor(start: CompletionStart) {
@@ -264,6 +269,7 @@ export class Completion {
       this.#weight -= this.#head === this.#tail ? 1 : 1 + rangeChars(gap);
     }
     if (this.#head < this.#tail) return;
+    assert.equal(this.#inFlight, 0);
     this.#head = 0;
     this.#tail = 0;
   }
@@ -292,6 +298,7 @@ export class Completion {
       this.#bytes[this.#tail] = bytes;
       this.#tail += 1;
     }
+    assert.equal(this.#tail, this.#inFlight);
   }
 }
 

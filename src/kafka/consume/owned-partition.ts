@@ -79,18 +79,25 @@ export class OwnedPartition implements AssignedPartition {
   readonly #owner: PartitionOwner;
   readonly #recordsMax: number;
   readonly #admission: Admission;
+  /** `offer` appends, `handOver` removes, and `dropBacklog` empties it. */
   readonly #backlog: Backlog[] = [];
+  /** Created by the first `offer`. */
   #completion: Completion | null = null;
+  /** What the group's coordinator has: set by `committedAt`, and after each commit. */
   #committed: Commit | null = null;
-  /** The commit whose offset is not in the log any more; null if there is none. */
+  /** The commit whose offset is not in the log any more; null if there is none. Set by `committedAt`. */
   #outOfRange: Commit | null = null;
+  /** The log end offset and its time, from the latest fetch. */
   #end = 0;
   #endAtMs: number | null = null;
+  /** The offset after the last record that was offered. */
   #fetchNext = 0;
+  /** Commits stay at or below this offset. Set by the handler, with `hold`. */
   #heldAt: number | null = null;
   /** The offset after the batch that was corrupt at the last read; null if there is none. */
   #corruptBefore: number | null = null;
   #isFenced = false;
+  /** Set by `BackPressure`. */
   isPaused = false;
   /** The committed offset, as returned by the group's coordinator. */
   fetched: FetchedOffset | null = null;

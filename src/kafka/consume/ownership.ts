@@ -3,6 +3,8 @@
  * drain (with a time limit), commit, fence.
  */
 
+import assert from "node:assert/strict";
+
 import { atMost, type Signal } from "../../base/runtime/signal.ts";
 import type { Log } from "../../base/telemetry/log.ts";
 import type { LostRecords } from "../../domain/lost-records.ts";
@@ -75,7 +77,9 @@ export class Ownership implements PartitionOwner {
   readonly #committer: Committer;
   readonly #backPressure: BackPressure;
   readonly admits = () => this.#backPressure.admits();
+  /** The member of the latest assignment. */
   #member: Member | null = null;
+  /** Set by `assign`, empty from `fence` on. In between, only `#restart` replaces a partition. */
   #owned: readonly OwnedPartition[] = [];
 
   constructor(options: OwnershipOptions) {
@@ -87,7 +91,9 @@ export class Ownership implements PartitionOwner {
     this.#backPressure = new BackPressure(consume.whenFull);
   }
 
+  /** Call after the partitions of the previous assignment were fenced. */
   assign(member: Member, assignment: Assignment): void {
+    assert.equal(this.#owned.length, 0);
     this.#member = member;
     const { maxBytes, commonBudget = null, whenFull } = this.#options.consume;
     const all = Object.entries(assignment).flatMap(([topic, partitions]) =>

@@ -39,14 +39,17 @@ export class Cursor {
   readonly policy: FetchPolicy;
   /** Limit of one response. */
   readonly maxBytes: number;
-  /** Null until it is known. Set by the member. */
+  // The table above says who sets these four.
+  /** Null until it is known. */
   #position: number | null = null;
   #source: Source | null = null;
   #isPaused = false;
   #isOut = false;
-  /** `true` while the source requests the partition. */
+  /** `true` while the source requests the partition. Set by `#update`, except that leaving a source ends it. */
   #isWanted = false;
+  /** `true` from a move until the source has been told. */
   #hasMoved = false;
+  /** Rises with each move, pause, and change of the source. */
   #turn = 0;
 
   constructor(

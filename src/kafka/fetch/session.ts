@@ -25,6 +25,8 @@
  * `endSession`. A partition has one cursor; a second group that reads it needs another session.
  */
 
+import assert from "node:assert/strict";
+
 import { type PartitionPlace, partitionKey } from "../../domain/record.ts";
 import type { FetchWithSession, RequestedPartition } from "../wire/fetch-request.ts";
 import type { FetchedSet, FetchResponse } from "../wire/fetch-response.ts";
@@ -74,12 +76,19 @@ type Meaning<C> =
   | { readonly kind: "results"; readonly given: readonly Given<C>[] };
 
 export class FetchSession<C extends PlannedCursor> {
+  /** By key. `want` adds a slot; a request removes those that it has forgotten. */
   readonly #slots = new Map<string, Slot<C>>();
+  /** `want` and `drop` add slots, and the next request empties the list. */
   #changed: Slot<C>[] = [];
+  /** The number of slots with a cursor. */
   #wanted = 0;
+  /** Counts calls of `want`. */
   #turns = 0;
+  /** From the latest response; 0 if there is no session. */
   #sessionId = 0;
+  /** 0 if the next request starts a session. Rises with each response. */
   #epoch = 0;
+  /** Counts calls of `request`. */
   #requests = 0;
 
   /** The number of partitions with a cursor. */
@@ -112,6 +121,7 @@ export class FetchSession<C extends PlannedCursor> {
     if (slot === undefined || slot.cursor !== cursor) return;
     slot.cursor = null;
     slot.requested = null;
+    assert(this.#wanted > 0);
     this.#wanted -= 1;
     this.#markChanged(slot);
   }

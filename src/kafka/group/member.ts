@@ -30,6 +30,8 @@
  * commits, one for short requests such as heartbeats, and one for each join that waits.
  */
 
+import assert from "node:assert/strict";
+
 import { asError } from "../../base/runtime/as-error.ts";
 import { Signal } from "../../base/runtime/signal.ts";
 import type { SharedConnections } from "../broker/shared-connections.ts";
@@ -78,6 +80,7 @@ interface JoinedAs {
 }
 
 export class GroupMember implements Membership, Member {
+  /** The latest time at which this was certainly a member: set by a join and by a heartbeat that was accepted. */
   heardAtMs = 0;
   readonly #options: MembershipOptions;
   readonly #events: GroupEvents;
@@ -87,14 +90,19 @@ export class GroupMember implements Membership, Member {
   readonly #stopping = new AbortController();
   /** Fired when waits must not last any longer. */
   readonly #wake = new Signal();
+  /** What `#world.leaders` looks up for this member. A join of the group's leader changes it. */
   #watching: WatchingTopics;
   readonly #watched: WatchedGroup;
-  /** The identity from the latest join. Kept until the next join is done, because that starts with a commit. */
+  /**
+   * The identity from the latest join. Kept until the next join is done, because that starts with a commit; dropped when the
+   * coordinator does not know it, and when this member leaves.
+   */
   #identity = NOT_JOINED;
-  /** Null while this member has no assignment. */
+  /** Null while this member has no assignment: until a join is done, and from `#giveUp` on. */
   #tenure: Tenure | null = null;
+  /** The join in progress, which ends with a tenure, a failure, or `stop`. */
   #joining: Promise<void> | null = null;
-  /** The heartbeat in flight. */
+  /** The heartbeat in flight. A new assignment forgets it. */
   #beat: Promise<void> | null = null;
 
   constructor(options: MembershipOptions, events: GroupEvents, world: GroupWorld) {
@@ -283,6 +291,7 @@ export class GroupMember implements Membership, Member {
   }
 
   #start({ assignment, shared }: JoinedAs): void {
+    assert.equal(this.#tenure, null);
     this.heardAtMs = Date.now();
     // A heartbeat of an earlier assignment proves nothing about this one.
     this.#beat = null;

@@ -43,6 +43,7 @@ export class Tenure implements CursorOwner {
   readonly #options: TenureOptions;
   /** By topic and partition. */
   readonly #cursors: ReadonlyMap<string, Cursor>;
+  /** Set by `close`, for good. */
   #isOver = false;
   /** The leaders with which all cursors were placed; null if a cursor has no source. */
   #placedBy: readonly unknown[] | null = null;

@@ -17,6 +17,8 @@
  * separate batch.
  */
 
+import assert from "node:assert/strict";
+
 import type { InFlightItem } from "../../base/runtime/in-flight-set.ts";
 import type { OutgoingRecord } from "../../domain/record.ts";
 import type { BlockedBy, RejectedRecord } from "../port.ts";
@@ -82,24 +84,31 @@ const EMPTY: never[] = [];
 export class PartitionBuffer {
   readonly topic: BufferedTopic;
   readonly partition: number;
-  /** The broker that leads the partition; null if there is currently none. */
+  /** The broker that leads the partition; null if there is currently none. Set by `ProduceTopic`, from metadata. */
   leader: number | null = null;
+  /** Set by `ProduceRounds`, when a request is sent, has a response, or is retried. */
   state: "idle" | "in-flight" | "waiting" = "idle";
-  /** `true` if the buffer is in the queue of buffers to be sent. */
+  /** `true` if the buffer is in the queue of buffers to be sent, to which only `ProduceRounds` adds. */
   isQueued = false;
   readonly block = new WriteFailures();
+  /** The records from `#head` on wait. `add` appends; records leave when they are acknowledged, rejected or returned. */
   #records: OutgoingRecord[] = EMPTY;
   #bytes: number[] = EMPTY;
   #calls: SendCall[] = EMPTY;
   #head = 0;
-  /** The producer ID to which `#sequence` belongs. */
+  /** The producer ID to which `#sequence` belongs. Set when a batch is sent; null after a batch was dropped. */
   #id: ProducerId | null = null;
+  /** Rises when a batch is acknowledged, and starts at 0 with each new ID. */
   #sequence = 0;
+  /** Counts until records leave. */
   #failures = 0;
-  /** The number of records in the latest batch. */
+  /** The number of records in the latest batch. Only `cut` changes it, and not while the batch may have been written. */
   #count = 0;
   #batchBytes = 0;
-  /** `true` if the latest batch may have been written, so that it must be repeated unchanged. */
+  /**
+   * `true` if the latest batch may have been written, so that it must be repeated unchanged: from a failure without a clear
+   * response until the batch is acknowledged, or dropped together with its ID.
+   */
   #mayBeWritten = false;
   /** `true` if the buffer has ever had a compressed record. */
   #hasCompressed = false;
@@ -152,6 +161,7 @@ export class PartitionBuffer {
    * empty.
    */
   cut(): { readonly records: readonly OutgoingRecord[]; readonly bytes: number } {
+    assert(!this.isEmpty && this.state !== "in-flight");
     if (!this.#mayBeWritten) {
       const most = this.#isCompressed(this.#head) ? 1 : BATCH_RECORDS_MAX;
       const end = Math.min(this.#records.length, this.#head + most);
@@ -215,6 +225,7 @@ export class PartitionBuffer {
    * flight. A batch that may have been written is dropped; the next batch then needs a new ID.
    */
   giveBack({ by, error }: WriteFailures): void {
+    assert(this.state !== "in-flight");
     const records = this.#records.slice(this.#head);
     const bytes = this.#bytes.slice(this.#head);
     const calls = this.#calls.slice(this.#head);
@@ -247,6 +258,7 @@ export class PartitionBuffer {
    * written, the caller must have dropped the buffer's ID.
    */
   abort(): readonly WaitingRecord[] {
+    assert(this.state !== "in-flight");
     const given = this.#records.slice(this.#head).map((record, index) => ({
       record,
       bytes: this.#bytes[this.#head + index] ?? 0,
@@ -268,6 +280,7 @@ export class PartitionBuffer {
     this.#mayBeWritten = false;
     this.#failures = 0;
     const end = this.#head + count;
+    assert(count > 0 && end <= this.#records.length);
     for (let at = this.#head; at < end; at += 1) {
       const call = this.#calls[at];
       if (call === undefined) continue;

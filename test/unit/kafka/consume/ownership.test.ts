@@ -171,6 +171,7 @@ test("a response from before a reset passes nothing that is read after it", asyn
 test("a reset is counted once, however often it is reported, and the next one again", async () => {
   const { member, ownership, fetch, resets } = world();
   const topicId = null;
+  ownership.fence();
   ownership.assign(member, { [TOPIC]: [PARTITION] });
   const seen = (offset: number) =>
     ownership.offsetsFetched([
