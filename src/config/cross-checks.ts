@@ -46,144 +46,135 @@ const OWN_TOPICS = ["calls", "audienceSyncs", "deletionRequests"] as const;
 /** Maximum number of problems with a hint. There is a limit because each hint compares an ID with all others. */
 const HINTS_MAX = 20;
 
-interface Named {
+/** A value of the file. */
+interface Found<Value = unknown> {
   readonly path: Path;
-  readonly text: string;
+  readonly value: Value;
 }
+
+type Text = Found<string>;
 
 export function problemsAcross(tree: unknown): readonly Problem[] {
-  const sources = entries(tree, ["sources"]);
-  const destinations = entries(tree, ["destinations"]);
-  const sourceIds = texts(sources, ["id"]);
-  const destinationIds = texts(destinations, ["id"]);
-  const named = sources.map(({ raw, path }) => texts(entries(raw, ["destinations"], path), []));
-  const networks = texts(entries(at(tree, ["delivery"]), ["allowNetworks"]), []);
-  const allowNetworks = networks.flatMap(({ text }) => parseNetwork(text) ?? []);
+  const file = { value: tree, path: [] };
+  const all = (pattern: string) => textsAt(file, pattern);
+  const sources = valuesAt(file, "sources.*");
+  const destinations = valuesAt(file, "destinations.*");
+  const sourceIds = all("sources.*.id");
+  const destinationIds = all("destinations.*.id");
+  const networks = all("delivery.allowNetworks.*").flatMap(
+    ({ value }) => parseNetwork(value) ?? [],
+  );
+  const isPrivate = (text: Text) => privateAddress(text, networks);
   return [
     ...repeated(sourceIds, "an ID that no other source has"),
-    ...repeatedKeys(sources),
-    ...unknown(named.flat(), destinationIds, "destination"),
-    ...named.flatMap((ofOne) => repeated(ofOne, "every destination at most once")),
-    ...unknown(texts([{ raw: tree, path: [] }], ["defaultSource"]), sourceIds, "source"),
+    ...repeatedKeys(
+      sources.flatMap((source) => [
+        ...textsAt(source, "writeKey"),
+        ...textsAt(source, "writeKeys.*"),
+      ]),
+    ),
+    ...unknown(all("sources.*.destinations.*"), destinationIds, "destination"),
+    ...sources.flatMap((source) =>
+      repeated(textsAt(source, "destinations.*"), "every destination at most once"),
+    ),
+    ...unknown(all("defaultSource"), sourceIds, "source"),
     ...repeated(destinationIds, "an ID that no other destination has"),
     ...destinations.flatMap((destination) => {
-      const endpoints = entries(destination.raw, ["endpoints"], destination.path);
-      const urls = texts(endpoints, ["url"]);
+      const ids = textsAt(destination, "endpoints.*.id");
+      const urls = textsAt(destination, "endpoints.*.url");
       return [
-        ...repeated(
-          texts(endpoints, ["id"]),
-          "an ID that no other endpoint of the destination has",
-        ),
+        ...repeated(ids, "an ID that no other endpoint of the destination has"),
         ...repeated(urls.map(normalised), "every URL of a destination at most once", showUrl),
-        ...urls.flatMap(({ path, text }) => privateAddress(text, path, allowNetworks)),
+        ...urls.flatMap(isPrivate),
       ];
     }),
-    ...[
-      ...texts(destinations, ["auth", "tokenUrl"]),
-      ...texts([{ raw: tree, path: [] }], ["operatorEvents", "webhook", "url"]),
-    ].flatMap(({ path, text }) => privateAddress(text, path, allowNetworks)),
-    ...destinations.flatMap(({ raw, path }) =>
-      ["filters", "map"].flatMap((rules) => {
-        const named = entries(raw, [rules], path);
-        return named.flatMap((rule) =>
-          unknown(texts(entries(rule.raw, ["sources"], rule.path), []), sourceIds, "source"),
-        );
-      }),
+    ...all("destinations.*.auth.tokenUrl").flatMap(isPrivate),
+    ...all("operatorEvents.webhook.url").flatMap(isPrivate),
+    ...destinations.flatMap((destination) =>
+      ["filters", "map"].flatMap((rules) =>
+        valuesAt(destination, `${rules}.*`).flatMap((rule) =>
+          unknown(textsAt(rule, "sources.*"), sourceIds, "source"),
+        ),
+      ),
     ),
-    ...audienceProblems(tree, sourceIds),
-    ...topicProblems(tree, destinationIds),
-    ...fallingDelays(tree),
-    ...samePort(tree),
+    ...repeated(all("audiences.*.id"), "an ID that no other audience has"),
+    ...repeated(all("audiences.*.key"), "a key that no other audience has"),
+    ...unknown(all("audiences.*.source"), sourceIds, "source"),
+    ...unknown(all("audienceDefaults.source"), sourceIds, "source"),
+    ...topicProblems(file, destinationIds),
+    ...fallingDelays(all("delivery.retryDelays.*")),
+    ...samePort(file),
   ];
 }
 
-function audienceProblems(tree: unknown, sourceIds: readonly Named[]): readonly Problem[] {
-  const audiences = entries(tree, ["audiences"]);
-  const root = [{ raw: tree, path: [] }];
-  return [
-    ...repeated(texts(audiences, ["id"]), "an ID that no other audience has"),
-    ...repeated(texts(audiences, ["key"]), "a key that no other audience has"),
-    ...unknown(texts(audiences, ["source"]), sourceIds, "source"),
-    ...unknown(texts(root, ["audienceDefaults", "source"]), sourceIds, "source"),
-  ];
-}
-
-interface Entry {
-  readonly raw: unknown;
-  readonly path: Path;
-}
-
-/** Returns the entries of a list below a node; none if the value is not a list. */
-function entries(root: unknown, path: readonly string[], from: Path = []): readonly Entry[] {
-  const given = at(root, path);
-  // A variable contains a list as a string. If the file itself has such a string, the setting's decoder rejects it.
-  const list = typeof given === "string" ? listFromText(given) : given;
-  if (!Array.isArray(list)) return [];
-  return list.map((raw, index) => ({ raw, path: [...from, ...path, index] }));
-}
-
-/** Returns the strings at a path below each node. Other values are reported elsewhere. */
-function texts(nodes: readonly Entry[], path: readonly string[]): readonly Named[] {
-  return nodes.flatMap(({ raw, path: from }) => {
-    const text = at(raw, path);
-    return typeof text === "string" ? [{ path: [...from, ...path], text }] : [];
-  });
-}
-
-function at(root: unknown, path: readonly string[]): unknown {
-  let node = root;
-  for (const key of path) {
-    node = isJsonObject(node) && Object.hasOwn(node, key) ? node[key] : undefined;
+/** The values at a path such as `destinations.*.id`; `*` stands for each entry of a list. */
+function valuesAt(from: Found, pattern: string): readonly Found[] {
+  let found = [from];
+  for (const key of pattern.split(".")) {
+    found = found.flatMap((each) => (key === "*" ? entriesOf(each) : memberOf(each, key)));
   }
-  return node;
+  return found;
+}
+
+function entriesOf({ value, path }: Found): Found[] {
+  // A variable contains a list as a string. If the file itself has such a string, the setting's decoder rejects it.
+  const list: unknown = typeof value === "string" ? listFromText(value) : value;
+  if (!Array.isArray(list)) return [];
+  return list.map((entry: unknown, index) => ({ value: entry, path: [...path, index] }));
+}
+
+function memberOf({ value, path }: Found, key: string): Found[] {
+  const isThere = isJsonObject(value) && Object.hasOwn(value, key);
+  return isThere ? [{ value: value[key], path: [...path, key] }] : [];
+}
+
+/** The strings at a path. Other values are reported elsewhere. */
+function textsAt(from: Found, pattern: string): readonly Text[] {
+  return valuesAt(from, pattern).filter((each): each is Text => typeof each.value === "string");
+}
+
+function valueAt(from: Found, pattern: string): unknown {
+  return valuesAt(from, pattern)[0]?.value;
 }
 
 function repeated(
-  named: readonly Named[],
+  texts: readonly Text[],
   expected: string,
   show: (text: string) => unknown = (text) => text,
 ): readonly Problem[] {
-  return repeats(named).map(([{ path, text }, first]) => {
-    return {
-      path,
-      found: `${describe(show(text))}, as in ${pathText(first)}`,
-      expected,
-      hint: null,
-    };
+  return repeats(texts).map(([{ path, value }, first]) => {
+    const found = `${describe(show(value))}, as in ${pathText(first)}`;
+    return { path, found, expected, hint: null };
   });
 }
 
-function repeatedKeys(sources: readonly Entry[]): readonly Problem[] {
-  const keys = sources.flatMap((source) => [
-    ...texts([source], ["writeKey"]),
-    ...texts(entries(source.raw, ["writeKeys"], source.path), []),
-  ]);
+function repeatedKeys(keys: readonly Text[]): readonly Problem[] {
   return repeats(keys).map(([{ path }, first]) => {
     const expected = "a write key that is used only once";
     return { path, found: `the write key of ${pathText(first)}`, expected, hint: null };
   });
 }
 
-function repeats(named: readonly Named[]): readonly (readonly [Named, Path])[] {
+function repeats(texts: readonly Text[]): readonly (readonly [Text, Path])[] {
   const firsts = new Map<string, Path>();
-  return named.flatMap((entry) => {
-    const first = firsts.get(entry.text);
-    if (first !== undefined) return [[entry, first] as const];
-    firsts.set(entry.text, entry.path);
+  return texts.flatMap((text) => {
+    const first = firsts.get(text.value);
+    if (first !== undefined) return [[text, first] as const];
+    firsts.set(text.value, text.path);
     return [];
   });
 }
 
-function unknown(named: readonly Named[], ids: readonly Named[], what: string): readonly Problem[] {
-  const known = new Set(ids.map(({ text }) => text));
+function unknown(texts: readonly Text[], ids: readonly Text[], what: string): readonly Problem[] {
+  const known = new Set(ids.map(({ value }) => value));
   const choices = known.size === 0 ? "none is configured" : [...known].slice(0, 20).join(", ");
-  return named
-    .filter(({ text }) => !known.has(text))
-    .map(({ path, text }, index) => {
+  return texts
+    .filter(({ value }) => !known.has(value))
+    .map(({ path, value }, index) => {
       const expected = `the ID of a ${what} (${choices})`;
-      const similar = index < HINTS_MAX ? nearest(text, [...known]) : null;
+      const similar = index < HINTS_MAX ? nearest(value, [...known]) : null;
       const hint = similar === null ? null : `did you mean ${similar}?`;
-      return { path, found: describe(text), expected, hint };
+      return { path, found: describe(value), expected, hint };
     });
 }
 
@@ -191,44 +182,44 @@ function unknown(named: readonly Named[], ids: readonly Named[], what: string): 
  * Only the ports are compared, because at least one of the two hosts is usually the address for all interfaces. Port 0
  * means any free port.
  */
-function samePort(tree: unknown): readonly Problem[] {
-  const port = Number(at(tree, ["ingest", "port"]) ?? INGEST_PORT);
-  if (port === 0 || port !== Number(at(tree, ["admin", "port"]) ?? ADMIN_PORT)) return [];
-  const found = `${port}, as in admin.port`;
-  return [
-    { path: ["ingest", "port"], found, expected: "a port that no other setting uses", hint: null },
-  ];
+function samePort(file: Found): readonly Problem[] {
+  const port = Number(valueAt(file, "ingest.port") ?? INGEST_PORT);
+  if (port === 0 || port !== Number(valueAt(file, "admin.port") ?? ADMIN_PORT)) return [];
+  const [found, expected] = [`${port}, as in admin.port`, "a port that no other setting uses"];
+  return [{ path: ["ingest", "port"], found, expected, hint: null }];
 }
 
 /** Normalizes a URL, so that two spellings of one URL count as one endpoint. */
-function normalised({ path, text }: Named): Named {
-  return { path, text: URL.parse(text)?.href ?? text };
+function normalised({ path, value }: Text): Text {
+  return { path, value: URL.parse(value)?.href ?? value };
 }
 
-function topicProblems(tree: unknown, ids: readonly Named[]): readonly Problem[] {
-  const given = at(tree, ["kafka", "topicPrefix"]);
+function topicProblems(file: Found, ids: readonly Text[]): readonly Problem[] {
+  const given = valueAt(file, "kafka.topicPrefix");
   const names = topicNames(typeof given === "string" ? given : "switchyard.");
   const problems = ids
-    .filter(({ text }) => topicOf(names, text).length > TOPIC_NAME_CHARACTERS_MAX)
-    .map(({ path, text }): Problem => {
+    .filter(({ value }) => topicOf(names, value).length > TOPIC_NAME_CHARACTERS_MAX)
+    .map(({ path, value }): Problem => {
       const spare = TOPIC_NAME_CHARACTERS_MAX - topicOf(names, "").length;
       const expected = `at most ${spare} characters, because Kafka allows topic names of up to ${TOPIC_NAME_CHARACTERS_MAX}`;
-      return { path, found: `${text.length} characters`, expected, hint: null };
+      return { path, found: `${value.length} characters`, expected, hint: null };
     });
-  const taken = ids.flatMap(({ text }) => [
-    topicOf(names, text),
-    names.retries(text as DestinationId),
+  const taken = ids.flatMap(({ value }) => [
+    topicOf(names, value),
+    names.retries(value as DestinationId),
   ]);
-  return [...problems, ...takenNames(at(tree, ["kafka", "topics"]), names, taken)];
+  return [...problems, ...takenNames(file, names, taken)];
 }
 
 /** Reports configured topic names that another topic of the plan also has. */
 function takenNames(
-  given: unknown,
+  file: Found,
   names: TopicNames,
   ofDestinations: readonly string[],
 ): readonly Problem[] {
-  const own = OWN_TOPICS.map((topic) => ({ topic, name: at(given, [topic]) ?? names[topic] }));
+  const own = OWN_TOPICS.map((topic) => {
+    return { topic, name: valueAt(file, `kafka.topics.${topic}`) ?? names[topic] };
+  });
   const others = [
     ...ofDestinations,
     names.deadLetters,
@@ -250,18 +241,15 @@ function topicOf(names: TopicNames, id: string): string {
   return names.deliveries(id as DestinationId);
 }
 
-function fallingDelays(tree: unknown): readonly Problem[] {
-  const delays = texts(entries(at(tree, ["delivery"]), ["retryDelays"], ["delivery"]), []);
-  return delays.flatMap(({ path, text }, index) => {
-    const before = delays[index - 1]?.text;
-    const ms = parseDuration(text);
+function fallingDelays(delays: readonly Text[]): readonly Problem[] {
+  return delays.flatMap(({ path, value }, index) => {
+    const before = delays[index - 1]?.value;
+    const ms = parseDuration(value);
     const beforeMs = before === undefined ? null : parseDuration(before);
     if (ms === null || beforeMs === null || ms >= beforeMs) return [];
-    const found = `${describe(text)} after ${describe(before)}`;
-    const hint = "put the delays in order";
-    return [
-      { path, found, expected: "a delay that is at least as long as the previous one", hint },
-    ];
+    const found = `${describe(value)} after ${describe(before)}`;
+    const expected = "a delay that is at least as long as the previous one";
+    return [{ path, found, expected, hint: "put the delays in order" }];
   });
 }
 
@@ -269,16 +257,14 @@ const PUBLIC_ADDRESS = "a public address, or one in a network that delivery.allo
 
 /**
  * Reports a URL with a private address that `delivery.allowNetworks` does not allow, because every request to that
- * address would be blocked. Host names other than `localhost` are looked up and checked when a request is made.
- *
- * @param url a complete or incomplete URL; a string that is not a URL is reported elsewhere.
+ * address would be blocked. Host names other than `localhost` are looked up and checked when a request is made. A
+ * string that is not a URL is reported elsewhere.
  */
 function privateAddress(
-  url: string,
-  path: Path,
+  { value, path }: Text,
   allowNetworks: readonly Network[],
 ): readonly Problem[] {
-  const hostname = URL.parse(url)?.hostname;
+  const hostname = URL.parse(value)?.hostname;
   if (hostname === undefined) return [];
   const report = (found: string, network: string): Problem[] => {
     const hint = `to allow it, add ${network} to delivery.allowNetworks`;
