@@ -8,13 +8,13 @@ import { expect, test } from "vitest";
 import { applied, changesOf, isUnchanged } from "../../../src/config/changes.ts";
 import type { Config } from "../../../src/config/config.ts";
 import { configHash } from "../../../src/config/hash.ts";
-import { parseConfig } from "../../../src/config/parse.ts";
-import { readYaml } from "../../../src/config/yaml.ts";
+import { config as configWith } from "../../support/build/config-source.ts";
 import { costlyInputs } from "../../support/build/generated-inputs.ts";
 
 const TLS = join(import.meta.dirname, "../../golden/tls");
-const CERT = readFileSync(join(TLS, "cert.pem"));
-const KEY = readFileSync(join(TLS, "key.pem"));
+const FILES = Object.fromEntries(
+  ["cert.pem", "key.pem"].map((name) => [name, readFileSync(join(TLS, name), "utf8")]),
+);
 const PAIRS = "cert: cert.pem, key: key.pem";
 
 const destination = fc.record({
@@ -76,15 +76,7 @@ ${given.registry}
 `);
   });
 
-function config(yaml: string): Config {
-  const read = readYaml(yaml);
-  if (read.kind === "invalid") throw new Error(read.problems[0]?.found);
-  const parsed = parseConfig(read.tree, {}, (path) => {
-    return { kind: "bytes", bytes: path === "key.pem" ? KEY : CERT };
-  });
-  if (parsed.kind === "config") return parsed.config;
-  throw new Error(JSON.stringify(parsed.problems));
-}
+const config = (yaml: string): Config => configWith(yaml, {}, FILES);
 
 const numRuns = costlyInputs(10, 5_000);
 

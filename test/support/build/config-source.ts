@@ -4,6 +4,7 @@ import { type Problem, pathText } from "../../../src/base/settings/problem.ts";
 import type { Config } from "../../../src/config/config.ts";
 import type { Environment } from "../../../src/config/interpolate.ts";
 import { type Parsed, parseConfig } from "../../../src/config/parse.ts";
+import { printConfig } from "../../../src/config/print.ts";
 import { readYaml } from "../../../src/config/yaml.ts";
 
 export const SMALL = `
@@ -40,4 +41,23 @@ export function problems(
 ): readonly Problem[] {
   const parsed = parse(yaml, env, files);
   return parsed.kind === "invalid" ? parsed.problems : [];
+}
+
+/** The paths of the problems. */
+export function problemPaths(yaml: string, env: Environment = {}): readonly string[] {
+  return problems(yaml, env).map(({ path }) => pathText(path));
+}
+
+/** What `config print` shows. @throws Error if the configuration is invalid. */
+export function printed(yaml: string, env: Environment = {}, files: Files = {}): string {
+  const parsed = parse(yaml, env, files);
+  if (parsed.kind === "config") return printConfig(parsed.given);
+  throw new Error(JSON.stringify(parsed.problems));
+}
+
+/** @throws Error if the configuration is invalid. */
+export function warnings(yaml: string): readonly string[] {
+  const parsed = parse(yaml);
+  if (parsed.kind === "config") return parsed.warnings;
+  throw new Error(JSON.stringify(parsed.problems));
 }

@@ -7,8 +7,7 @@ import { expect, test } from "vitest";
 import { applied, type Changes, changesOf, isUnchanged } from "../../../src/config/changes.ts";
 import type { Config } from "../../../src/config/config.ts";
 import { configHash } from "../../../src/config/hash.ts";
-import { parseConfig } from "../../../src/config/parse.ts";
-import { readYaml } from "../../../src/config/yaml.ts";
+import { config as configWith } from "../../support/build/config-source.ts";
 
 const TLS = join(import.meta.dirname, "../../golden/tls");
 
@@ -42,17 +41,15 @@ const NOTHING: Changes = {
   needsRestart: [],
 };
 
-function config(yaml: string): Config {
-  const read = readYaml(yaml);
-  if (read.kind === "invalid") throw new Error(read.problems[0]?.found);
-  const parsed = parseConfig(read.tree, {}, (path) => {
-    // The content of a certificate's file that has been renewed.
-    const bytes = readFileSync(join(TLS, path.replace("renewed", "cert")));
-    return { kind: "bytes", bytes: Buffer.concat([bytes, Buffer.from(`# ${path}`)]) };
-  });
-  if (parsed.kind === "config") return parsed.config;
-  throw new Error(JSON.stringify(parsed.problems));
-}
+/** The certificates' files, one of which has been renewed. */
+const FILES = Object.fromEntries(
+  ["cert.pem", "renewed.pem", "key.pem"].map((name) => {
+    const text = readFileSync(join(TLS, name.replace("renewed", "cert")), "utf8");
+    return [name, `${text}# ${name}`];
+  }),
+);
+
+const config = (yaml: string): Config => configWith(yaml, {}, FILES);
 
 function changed(from: string, to: string): Config {
   expect(BASE).toContain(from);

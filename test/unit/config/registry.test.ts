@@ -2,8 +2,7 @@
 
 import { expect, test } from "vitest";
 import { pathText } from "../../../src/base/settings/problem.ts";
-import { printConfig } from "../../../src/config/print.ts";
-import { config, parse, problems, SMALL } from "../../support/build/config-source.ts";
+import { config, printed, problems, SMALL, warnings } from "../../support/build/config-source.ts";
 
 function registry(inside: string, env = {}) {
   return config(`${SMALL}registry: ${inside}\n`, env).registry;
@@ -73,18 +72,13 @@ test.each([
 test("secrets are hidden, and so are paths of URLs", () => {
   const inside =
     '{ url: "http://a/hunter2,http://b:2", username: u, password: "${P}", oauth: null }';
-  const parsed = parse(`${SMALL}registry: ${inside}\n`, { P: "hunter2" });
-  if (parsed.kind !== "config") throw new Error("it is invalid");
-  const printed = printConfig(parsed.given);
-  expect(printed).toMatch(/url: http:\/\/a\/\(hidden\),http:\/\/b:2/);
-  expect(printed).not.toContain("hunter2");
+  const text = printed(`${SMALL}registry: ${inside}\n`, { P: "hunter2" });
+  expect(text).toMatch(/url: http:\/\/a\/\(hidden\),http:\/\/b:2/);
+  expect(text).not.toContain("hunter2");
 });
 
 test("a login over http is warned of", () => {
-  const warnings = (url: string) => {
-    const parsed = parse(`${SMALL}registry: { url: "${url}", token: t }\n`);
-    return parsed.kind === "config" ? parsed.warnings.join() : "";
-  };
-  expect(warnings("https://a, http://b")).toMatch(/registry\.url.*plain text/);
-  expect(warnings("https://a")).toBe("");
+  const given = (url: string) => `${SMALL}registry: { url: "${url}", token: t }\n`;
+  expect(warnings(given("https://a, http://b")).join()).toMatch(/registry\.url.*plain text/);
+  expect(warnings(given("https://a"))).toEqual([]);
 });

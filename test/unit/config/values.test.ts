@@ -8,7 +8,7 @@ import { durationText, parseDuration } from "../../../src/base/settings/scalars.
 import { variableName, variables } from "../../../src/config/environment.ts";
 import { SETTINGS } from "../../../src/config/settings.ts";
 import { endpointKey } from "../../../src/domain/destination.ts";
-import { config, parse, problems, SMALL } from "../../support/build/config-source.ts";
+import { config, parse, problemPaths, problems, SMALL } from "../../support/build/config-source.ts";
 
 const LIMIT = { callsPerSecond: null, correctClock: true };
 const WEB = { id: "web", writeKeys: ["k1"], destinations: ["hook"], ...LIMIT };
@@ -238,7 +238,7 @@ test.each([
   [`${SMALL}delivery: true`, { SWITCHYARD_DELIVERY_TIMEOUT: "4s" }, "delivery"],
   ["kafka: { brokers: [a:1], tls: on }", { SWITCHYARD_KAFKA_TLS_CA: "ca.pem" }, "kafka.tls"],
 ])("a variable takes no place inside what is no map: %s", (yaml, env, path) => {
-  expect(problems(yaml, env).map((problem) => pathText(problem.path))).toEqual([path]);
+  expect(problemPaths(yaml, env)).toEqual([path]);
 });
 
 test.each(["", "delivery:", "delivery: {}"])("a variable sets inside a section: %j", (more) => {
@@ -248,9 +248,8 @@ test.each(["", "delivery:", "delivery: {}"])("a variable sets inside a section: 
 
 test("a variable sets inside a section that is a flag", () => {
   const env = { SWITCHYARD_KAFKA_TLS_CA: "ca.pem" };
-  const reported = problems("kafka: { brokers: [a:1], tls: true }", env);
   // The file is read, but there are no files in this test.
-  expect(reported.map((problem) => pathText(problem.path))).toEqual(["kafka.tls.ca"]);
+  expect(problemPaths("kafka: { brokers: [a:1], tls: true }", env)).toEqual(["kafka.tls.ca"]);
 });
 
 test("a wrong variable is named, a secret one without its value", () => {
@@ -270,8 +269,7 @@ test.each([
   ],
   ["sources: [{ id: a, destinations: '${LIST}' }]", {}, "sources[0].destinations"],
 ])("%s with %j has one problem", (more, env, path) => {
-  const reported = problems(`kafka: { brokers: [a:1] }\n${more}`, env);
-  expect(reported.map((problem) => pathText(problem.path))).toEqual([path]);
+  expect(problemPaths(`kafka: { brokers: [a:1] }\n${more}`, env)).toEqual([path]);
 });
 
 test("networks of a variable open private addresses to endpoints", () => {

@@ -4,35 +4,22 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { repaired } from "../../../../src/domain/scan-scalar.ts";
 import { CALL_MAX_BYTES, readBodyAtOnce } from "../../../../src/router/ingest/read-body.ts";
-import { batchFrame, singleFrame } from "../../../../src/router/ingest/read-call.ts";
-import { type CallsRead, readCalls } from "../../../../src/router/ingest/read-calls.ts";
+import type { CallsRead } from "../../../../src/router/ingest/read-calls.ts";
 import { anyJson } from "../../../support/build/generated-calls.ts";
 import { GENERATED_INPUTS } from "../../../support/build/generated-inputs.ts";
-
-const receivedAt = "2026-11-20T10:00:00.000Z";
-const common = {
-  topic: "calls",
-  sharedHeaders: [],
-  receivedAt,
-  correctsClock: true,
-  newMessageId: () => "new",
-};
+import { ingested, RECEIVED_AT, valuesOf } from "../../../support/build/ingested.ts";
 
 function read(bytes: Buffer, isBatch = true): CallsRead {
-  const outline = readBodyAtOnce(bytes, isBatch);
-  if (outline.kind === "refused") throw new Error(`${outline.code}: ${outline.error}`);
-  const frame = isBatch ? batchFrame(common, outline.envelope) : singleFrame(common, "track");
-  const reader = readCalls(bytes, outline, frame);
-  expect(reader.next(100, () => true)).toBe("done");
-  return reader.read;
+  const result = ingested(bytes, isBatch ? null : "track");
+  if (typeof result === "string") throw new Error(result);
+  return result;
 }
 
 const NO_JSON = { kind: "refused", code: "invalid-json", error: "the body is not JSON" };
-const valuesOf = ({ records }: CallsRead) => records.map(({ value }) => JSON.parse(`${value}`));
 const track = (properties: string, id = "m") =>
   `{"type":"track","userId":"u","event":"e","messageId":"${id}","properties":${properties}}`;
 const nulls = (length: number) => ({ a: Array.from({ length }, () => null) });
-const WHOLE = { type: "track", userId: "u", event: "e", messageId: "m", receivedAt };
+const WHOLE = { type: "track", userId: "u", event: "e", messageId: "m", receivedAt: RECEIVED_AT };
 
 test.each<[string, string, unknown]>([
   ["NaN", '{"a":NaN}', { a: null }],
@@ -66,7 +53,7 @@ test.each<[string, string, unknown]>([
     const [first] = valuesOf(result);
     expect(first).toEqual({ ...WHOLE, properties });
     expect(`${result.records[1]?.value}`).toBe(
-      `${other.slice(0, -1)},"receivedAt":"${receivedAt}"}`,
+      `${other.slice(0, -1)},"receivedAt":"${RECEIVED_AT}"}`,
     );
     expect([result.records.length, result.repaired, result.rejected.size]).toEqual([2, 1, 0]);
   },

@@ -4,12 +4,10 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { isoTimestamp, readTimestamp } from "../../../../src/domain/timestamp.ts";
-import { readBodyAtOnce } from "../../../../src/router/ingest/read-body.ts";
-import { batchFrame, singleFrame } from "../../../../src/router/ingest/read-call.ts";
-import { readCalls } from "../../../../src/router/ingest/read-calls.ts";
 import { GENERATED_INPUTS } from "../../../support/build/generated-inputs.ts";
+import { ingested, RECEIVED_AT, valuesOf } from "../../../support/build/ingested.ts";
 
-const RECEIVED_AT_MS = Date.parse("2026-11-20T10:00:00.000Z");
+const RECEIVED_AT_MS = Date.parse(RECEIVED_AT);
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -23,15 +21,7 @@ interface Sent {
 function stored({ call, envelope, correctsClock = true }: Sent): Record<string, unknown> {
   const own = { type: "track", userId: "u", event: "e", messageId: "m", ...call };
   const bytes = Buffer.from(JSON.stringify(envelope ? { ...envelope, batch: [own] } : own));
-  const outline = readBodyAtOnce(bytes, envelope !== undefined);
-  if (outline.kind === "refused") throw new Error(outline.error);
-  const receivedAt = isoTimestamp(RECEIVED_AT_MS);
-  const newMessageId = () => "new";
-  const common = { topic: "calls", sharedHeaders: [], receivedAt, correctsClock, newMessageId };
-  const frame = envelope ? batchFrame(common, outline.envelope) : singleFrame(common, "track");
-  const reader = readCalls(bytes, outline, frame);
-  reader.next(10, () => true);
-  return JSON.parse(`${reader.read.records[0]?.value}`);
+  return valuesOf(ingested(bytes, envelope ? null : "track", correctsClock))[0];
 }
 
 const AN_HOUR_AHEAD = { sentAt: "2026-11-20T11:00:00.000Z" };

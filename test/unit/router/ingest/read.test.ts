@@ -13,39 +13,17 @@ import {
   readBodyAtOnce,
   refusedEarly,
 } from "../../../../src/router/ingest/read-body.ts";
-import { batchFrame, singleFrame } from "../../../../src/router/ingest/read-call.ts";
-import { type CallsRead, readCalls } from "../../../../src/router/ingest/read-calls.ts";
+import type { CallsRead } from "../../../../src/router/ingest/read-calls.ts";
 import { anyJson, nearCall, validCall } from "../../../support/build/generated-calls.ts";
 import { costlyInputs, GENERATED_INPUTS } from "../../../support/build/generated-inputs.ts";
 import { anyText } from "../../../support/build/generated-text.ts";
+import { ingested, RECEIVED_AT, valuesOf } from "../../../support/build/ingested.ts";
 
 /** Used as the time of receipt. */
 const AT = "2026-11-20T10:00:01Z";
-const RECEIVED_AT = "2026-11-20T10:00:00.000Z";
-const common = {
-  topic: "calls",
-  sharedHeaders: [],
-  receivedAt: RECEIVED_AT,
-  correctsClock: true,
-  newMessageId: () => "new",
-};
 
-/** Reads a whole body, a few calls at a time. Returns an error if the body is invalid. */
 function read(body: string | Buffer, type: CallType | null = null): CallsRead | string {
-  const bytes = Buffer.from(body as string);
-  const outline = readBodyAtOnce(bytes, type === null);
-  if (outline.kind === "refused") return `${outline.code}: ${outline.error}`;
-  const frame = type === null ? batchFrame(common, outline.envelope) : singleFrame(common, type);
-  const reader = readCalls(bytes, outline, frame);
-  for (;;) {
-    const progress = reader.next(3, () => true);
-    if (progress !== "more") return progress === "done" ? reader.read : progress;
-  }
-}
-
-function values(result: CallsRead | string): unknown[] {
-  if (typeof result === "string") throw new Error(result);
-  return result.records.map(({ value }) => JSON.parse(`${value}`));
+  return ingested(Buffer.from(body as string), type);
 }
 
 const call = (more: object = {}) => ({
@@ -99,7 +77,7 @@ test.each<readonly [string, object, object, object]>([
   ["an empty list adds nothing", { context: { a: 1 } }, { context: [], integrations: [] }, {}],
   ["a sourceId stays, and chooses nothing", { sourceId: "other" }, {}, { sourceId: "other" }],
 ])("%s", (_, own, envelope, expected) => {
-  expect(values(read(batch([call(own)], envelope)))[0]).toEqual({
+  expect(valuesOf(read(batch([call(own)], envelope)))[0]).toEqual({
     ...JSON.parse(JSON.stringify({ ...call(own), receivedAt: RECEIVED_AT, ...expected })),
   });
 });
@@ -126,15 +104,15 @@ test.each(["157963456373623802", "-9223372036854775808", "1234567890123456789012
 
 test("a message id of more than 100 digits is replaced", () => {
   const sent = `{"type":"track","event":"e","userId":"u","messageId":${"9".repeat(101)}}`;
-  expect(values(read(`{"batch":[${sent}]}`))).toMatchObject([{ messageId: "new" }]);
+  expect(valuesOf(read(`{"batch":[${sent}]}`))).toMatchObject([{ messageId: "new" }]);
 });
 
 test.each(CALL_TYPES)("a single %s needs no type, and may not have another", (type) => {
   const fields = { userId: "u", groupId: "g", event: "e", previousId: "p", messageId: "m" };
   const expected = { ...fields, type, receivedAt: RECEIVED_AT };
-  expect(values(read(JSON.stringify(fields), type))).toEqual([expected]);
+  expect(valuesOf(read(JSON.stringify(fields), type))).toEqual([expected]);
   const other = { ...fields, type: "other", writeKey: "k" };
-  expect(values(read(JSON.stringify(other), type))).toEqual([expected]);
+  expect(valuesOf(read(JSON.stringify(other), type))).toEqual([expected]);
 });
 
 test("a single call's key is found in it, however large the call is", () => {
@@ -158,7 +136,7 @@ test("calls that are not valid are omitted by reason, the rest continues in orde
     call({ event: 7 }),
   ];
   const result = read(batch(calls)) as CallsRead;
-  expect(values(result).map((value) => (value as { messageId: string }).messageId)).toEqual([
+  expect(valuesOf(result).map((value) => (value as { messageId: string }).messageId)).toEqual([
     "a",
     "b",
   ]);
@@ -245,7 +223,7 @@ test("five million brackets are no call, and cost no stack", () => {
 
 test("of a repeated name the last one counts, and names may be escaped", () => {
   const twice = `{"batch":[1],"sentAt":"a","b\\u0061tch":[${JSON.stringify(call())}],"sentAt":"${AT}"}`;
-  expect(values(read(twice))).toEqual([{ ...call(), receivedAt: RECEIVED_AT, sentAt: AT }]);
+  expect(valuesOf(read(twice))).toEqual([{ ...call(), receivedAt: RECEIVED_AT, sentAt: AT }]);
   const hidden = JSON.stringify(call()).replace("{", '{"write\\u004bey":"k","__proto__":{"a":1},');
   const [value] = (read(`{"batch":[${hidden}]}`) as CallsRead).records;
   expect(`${value?.value}`).not.toContain("write");
@@ -283,8 +261,8 @@ test("a large body is gone through in pieces, with the same result", () => {
 });
 
 test("an empty batch is nothing", () => {
-  expect(values(read('{"batch":[]}'))).toEqual([]);
-  expect(values(read('{ "batch" : [ ] }'))).toEqual([]);
+  expect(valuesOf(read('{"batch":[]}'))).toEqual([]);
+  expect(valuesOf(read('{ "batch" : [ ] }'))).toEqual([]);
 });
 
 /** Returns the expected result for a batch of these calls, computed only with JSON.parse and the domain's parser. */
@@ -307,7 +285,7 @@ test("whatever the calls: those that are valid are taken, in order, and only tho
     fc.property(calls, envelope, fc.constantFrom(0, 1, 3), (all, beside, indent) => {
       const body = JSON.stringify({ ...beside, batch: all }, null, indent);
       const result = read(body) as CallsRead;
-      const taken = values(result) as {
+      const taken = valuesOf(result) as {
         messageId: unknown;
         receivedAt: unknown;
         writeKey: unknown;

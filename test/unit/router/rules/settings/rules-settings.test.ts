@@ -5,21 +5,15 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { pathText } from "../../../../../src/base/settings/problem.ts";
-import { parseConfig } from "../../../../../src/config/parse.ts";
 import { printConfig, printJson } from "../../../../../src/config/print.ts";
 import { readYaml } from "../../../../../src/config/yaml.ts";
+import { parse, printed } from "../../../../support/build/config-source.ts";
 import { rulesOf, rulesYaml } from "../../../../support/build/ruled-call.ts";
 import { fencedBlocks } from "../../../../support/project/fenced-blocks.ts";
 import { ROOT } from "../../../../support/project/tracked-texts.ts";
 
 function parsed(rules: string, more = "", files: Readonly<Record<string, string>> = {}) {
-  const yaml = readYaml(rulesYaml(rules, more));
-  if (yaml.kind === "invalid") throw new Error(yaml.problems[0]?.found);
-  return parseConfig(yaml.tree, {}, (path) => {
-    const content = files[path];
-    if (content === undefined) return { kind: "unreadable", why: "there is no such file" };
-    return { kind: "bytes", bytes: Buffer.from(content) };
-  });
+  return parse(rulesYaml(rules, more), {}, files);
 }
 
 function problemsOf(
@@ -330,11 +324,10 @@ test("a file that cannot be read is a problem", () => {
 
 test("secrets of hashes are not printed", () => {
   const secret = "0123456789abcdef-secret";
-  const result = parsed(`map: [{ hash: userId, algorithm: hmac-sha256, secret: ${secret} }]`);
-  if (result.kind === "invalid") throw new Error(JSON.stringify(result.problems));
-  const printed = printConfig(result.given);
-  expect(printed).toContain("hash: userId");
-  expect(printed).not.toContain(secret);
+  const map = `map: [{ hash: userId, algorithm: hmac-sha256, secret: ${secret} }]`;
+  const text = printed(rulesYaml(map));
+  expect(text).toContain("hash: userId");
+  expect(text).not.toContain(secret);
 });
 
 test("config print keeps each null that is a value, so that what it prints can be loaded again", () => {
@@ -342,14 +335,14 @@ test("config print keeps each null that is a value, so that what it prints can b
     "map: [{ set: properties.a, value: null }, { set: properties.b, value: { c: null, d: [null] } }]";
   const result = parsed(rules);
   if (result.kind === "invalid") throw new Error(JSON.stringify(result.problems));
-  const printed = readYaml(printConfig(result.given));
-  if (printed.kind === "invalid") throw new Error(printed.problems[0]?.found);
-  const { destinations } = printed.tree as { destinations: readonly { map: unknown }[] };
+  const again = readYaml(printConfig(result.given));
+  if (again.kind === "invalid") throw new Error(again.problems[0]?.found);
+  const { destinations } = again.tree as { destinations: readonly { map: unknown }[] };
   expect(destinations[0]?.map).toEqual([
     { set: "properties.a", value: null },
     { set: "properties.b", value: { c: null, d: [null] } },
   ]);
-  expect(JSON.parse(printJson(result.given))).toEqual(printed.tree);
+  expect(JSON.parse(printJson(result.given))).toEqual(again.tree);
 });
 
 const PAGE = readFileSync(join(ROOT, "docs/rules.md"), "utf8");
