@@ -26,7 +26,7 @@ export class ByteText {
   }
 
   /** Makes room for `more` additional bytes. Call this before writing into `bytes`. */
-  room(more: number): void {
+  reserve(more: number): void {
     const least = this.length + more;
     if (least <= this.bytes.length) return;
     const larger = Buffer.allocUnsafeSlow(Math.max(least, this.bytes.length * 2));
@@ -36,15 +36,15 @@ export class ByteText {
 
   add(piece: Uint8Array): void {
     const count = piece.length;
-    this.room(count);
+    this.reserve(count);
     const { bytes, length } = this;
     if (count >= CALL_BYTES) bytes.set(piece, length);
     else for (let at = 0; at < count; at += 1) bytes[length + at] = piece[at] ?? 0;
     this.length = length + count;
   }
 
-  text(text: string): void {
-    this.room(text.length * UNIT_MAX_BYTES);
+  addText(text: string): void {
+    this.reserve(text.length * UNIT_MAX_BYTES);
     this.length += this.bytes.write(text, this.length);
   }
 
@@ -53,9 +53,9 @@ export class ByteText {
    *
    * @returns false, without writing anything, if the text contains a character that needs an escape.
    */
-  plain(text: string): boolean {
+  addPlain(text: string): boolean {
     const count = text.length;
-    this.room(count);
+    this.reserve(count);
     const { bytes, length } = this;
     for (let at = 0; at < count; at += 1) {
       const code = text.charCodeAt(at);
@@ -68,8 +68,8 @@ export class ByteText {
   }
 
   /** @param value an integer from 0 to 2^53. */
-  whole(value: number): void {
-    this.room(NUMBER_MAX_BYTES);
+  addInteger(value: number): void {
+    this.reserve(NUMBER_MAX_BYTES);
     let size = 1;
     for (let rest = value; rest >= 10; rest = Math.floor(rest / 10)) size += 1;
     let rest = value;
@@ -82,13 +82,13 @@ export class ByteText {
   }
 
   /** Writes a number of 0 or more with one decimal place, or without one if the number is an integer. */
-  tenths(value: number): void {
+  addTenths(value: number): void {
     const all = Math.round(value * 10);
     const whole = Math.floor(all / 10);
     const rest = all - whole * 10;
-    this.whole(whole);
+    this.addInteger(whole);
     if (rest === 0) return;
-    this.room(2);
+    this.reserve(2);
     this.bytes[this.length] = POINT;
     this.bytes[this.length + 1] = ZERO + rest;
     this.length += 2;

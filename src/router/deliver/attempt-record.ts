@@ -52,7 +52,7 @@ export function attemptWriter(destination: AttemptedDestination): WriteAttempt {
     const start = out.length;
     if (writeAccepted(attempted, out)) return;
     out.length = start;
-    out.text(textOf(attempted));
+    out.addText(textOf(attempted));
   };
 }
 
@@ -89,15 +89,15 @@ export function acceptedWriter(destination: AttemptedDestination): WriteAccepted
     if (phases?.sentMs === undefined || phases.headMs === undefined) return false;
     if (phases.openedMs !== undefined || phases.kept !== undefined) return false;
     out.add(ended(endedAtMs));
-    if (!out.plain(delivery.messageId)) return false;
+    if (!out.addPlain(delivery.messageId)) return false;
     out.add(startedAt(delivery.firstAttemptAtMs ?? endedAtMs));
-    out.whole(status);
+    out.addInteger(status);
     out.add(DURATION);
-    out.tenths(Math.max(0, durationMs));
+    out.addTenths(Math.max(0, durationMs));
     out.add(FIRST_BYTE);
-    out.tenths(Math.max(0, phases.headMs - phases.sentMs));
+    out.addTenths(Math.max(0, phases.headMs - phases.sentMs));
     out.add(BODY);
-    out.tenths(Math.max(0, durationMs - phases.headMs));
+    out.addTenths(Math.max(0, durationMs - phases.headMs));
     if (batch === null) {
       out.add(ENDED);
       return true;

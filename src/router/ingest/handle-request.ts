@@ -82,10 +82,10 @@ export async function take(
   const trace = intake.traced && traceRequest(intake.traced, request, startedAtMs);
   const begun = { intake, sources, request, asked, type, hold, startedAtMs, trace };
   const work: Work = { ...begun, isRead: false, isHandedOver: false };
-  const answer = await answerOf(work).catch((error: unknown) => intake.report.failed(error));
+  const answer = await answerOf(work).catch((error: unknown) => intake.report.logFailure(error));
   if (!work.isHandedOver) hold.release();
   const endedAtMs = intake.clock.nowMs();
-  intake.report.answered(answer, endedAtMs - startedAtMs);
+  intake.report.countAnswer(answer, endedAtMs - startedAtMs);
   trace?.end(answer, endedAtMs);
   const isPenalized = work.isRead && !work.isHandedOver;
   const { socket } = request;
@@ -125,7 +125,7 @@ function rejected(intake: Intake, request: IncomingMessage, of: RejectedKind): A
   const user = basicUser(request.headers.authorization);
   const known = user === null ? null : authenticate(user, null, intake.sources().keys);
   if (known !== null && known.kind !== "source") return failure(known.kind);
-  intake.report.rejected(of);
+  intake.report.countIgnored(of);
   return SUCCESS;
 }
 
@@ -151,7 +151,7 @@ async function answerOf(work: Work): Promise<Answer | null> {
   const { source, read } = asked;
   const written = await handOver(work, read);
   if (written === null) return refusal("kafka-unavailable");
-  work.intake.report.taken(source.id, {
+  work.intake.report.countCalls(source.id, {
     written,
     repaired: read.repaired,
     rejected: read.rejected,

@@ -11,14 +11,14 @@ const LOG_LINES_PER_SECOND = 10;
 const stage = "ingest";
 
 export interface Report {
-  answered(answer: Answer | null, tookMs: number): void;
+  countAnswer(answer: Answer | null, tookMs: number): void;
   /** Counts a body that is accepted but not stored. */
-  rejected(kind: RejectedKind): void;
-  taken(
+  countIgnored(kind: RejectedKind): void;
+  countCalls(
     source: SourceId,
     read: { readonly written: number } & Pick<CallsRead, "repaired" | "rejected">,
   ): void;
-  failed(error: unknown): Answer;
+  logFailure(error: unknown): Answer;
 }
 
 export function createReport({
@@ -38,7 +38,7 @@ export function createReport({
     return omittedLines === null ? null : { stage, omittedLines };
   };
   return {
-    answered: (answer, tookMs) => {
+    countAnswer: (answer, tookMs) => {
       const code =
         answer === null ? "client-closed" : answer.kind === "failure" ? answer.code : "ok";
       metrics.ingestRequests.bind({ code }).inc();
@@ -47,8 +47,8 @@ export function createReport({
       const line = admitted();
       if (line !== null) log.warn({ ...line, code }, "ingest.request-rejected");
     },
-    rejected: (kind) => metrics.ingestRequests.bind({ code: `ignored-${kind}` }).inc(),
-    taken: (source, { written, repaired, rejected }) => {
+    countIgnored: (kind) => metrics.ingestRequests.bind({ code: `ignored-${kind}` }).inc(),
+    countCalls: (source, { written, repaired, rejected }) => {
       recordsOut.inc(written);
       metrics.ingestCalls.bind({ source }).inc(written);
       if (repaired > 0) metrics.ingestCallsRepaired.bind({ source }).inc(repaired);
@@ -59,7 +59,7 @@ export function createReport({
         log.warn({ ...line, source, reason, count, error }, "ingest.calls-rejected");
       }
     },
-    failed: (error) => {
+    logFailure: (error) => {
       log.error({ stage, err: error }, "ingest.internal-error");
       return failure("kafka-unavailable", null, 1);
     },

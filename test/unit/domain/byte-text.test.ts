@@ -14,9 +14,9 @@ test.each(["", "a", "x".repeat(47), "x".repeat(48), "é\u{1f600}", "\ud800".toWe
   "%j is written as text and as a piece",
   (text) => {
     const both = written((out) => {
-      out.text(text);
+      out.addText(text);
       out.add(Buffer.from(`${text}.`));
-      out.text(text);
+      out.addText(text);
     });
     expect(both).toBe(`${text}${text}.${text}`);
   },
@@ -25,7 +25,7 @@ test.each(["", "a", "x".repeat(47), "x".repeat(48), "é\u{1f600}", "\ud800".toWe
 test.each([0, 9, 10, 99, 100, 65_535, 2 ** 31, 2 ** 32 + 1, Number.MAX_SAFE_INTEGER])(
   "the number %d",
   (value) => {
-    expect(written((out) => out.whole(value))).toBe(`${value}`);
+    expect(written((out) => out.addInteger(value))).toBe(`${value}`);
   },
 );
 
@@ -39,7 +39,7 @@ test.each([
   [4_999.99, "5000"],
   [86_400_000.5, "86400000.5"],
 ])("%d to a tenth is %s", (value, text) => {
-  expect(written((out) => out.tenths(value))).toBe(text);
+  expect(written((out) => out.addTenths(value))).toBe(text);
 });
 
 test.each([
@@ -52,7 +52,7 @@ test.each([
   ["aé", false],
 ])("%j is plain: %s", (text, isPlain) => {
   const out = new ByteText(1);
-  out.text("before");
-  expect(out.plain(text)).toBe(isPlain);
+  out.addText("before");
+  expect(out.addPlain(text)).toBe(isPlain);
   expect(out.bytes.toString("utf8", 0, out.length)).toBe(isPlain ? `before${text}` : "before");
 });
