@@ -16,9 +16,6 @@
  */
 
 import { type Clock, systemClock } from "../../base/runtime/clock.ts";
-import { counted } from "../../base/words/count.ts";
-import type { Destination } from "../../domain/destination.ts";
-import { hasRules } from "../../domain/rules.ts";
 import type { Kafka } from "../../kafka/port.ts";
 import type { RegistryConnection } from "../../registry/port.ts";
 import { assertTopics } from "../connect/assert-topics.ts";
@@ -30,6 +27,7 @@ import { countReplay, type Replay, type ReplayFigures, type ReplayRules } from "
 import { marksOf, type ReplayMarks } from "./replay-marks.ts";
 import type { ChosenReplay } from "./replay-store.ts";
 import { type ReplayTargets, replayOf, Tally } from "./replayed-record.ts";
+import { replayProgressText } from "./rows.ts";
 import { followReplay, openReplay, type ReplayResult, runReplay } from "./run-replay.ts";
 
 export interface DeadLetterReplayOptions extends ReplayTargets {
@@ -95,7 +93,7 @@ export class DeadLetterReplay implements AsyncDisposable {
     const deadLetters = await this.#kafka.admin.offsets(topics.deadLetters);
     const first = this.#marks.tombstones(topics.deadLetterReplays, deadLetters);
     const rules = { ...this.#rules(), first };
-    const text = (figures: ReplayFigures) => progressText(figures, total + own);
+    const text = (figures: ReplayFigures) => replayProgressText(figures, total + own);
     const result = await runReplay(this.#kafka, this.#replay, rules, text, progressOutput);
     return { ...result, text: text(result) };
   }
@@ -147,33 +145,4 @@ export function deadLetterRules(
     marksOf: (written) =>
       marksOf(topics.deadLetterReplays, written, { replay: name, by, atMs: clock.nowMs() }),
   };
-}
-
-function progressText({ own: { written = 0, refused = 0 } }: ReplayFigures, total: number): string {
-  const rejected = refused === 0 ? "" : `, ${refused.toLocaleString("en")} rejected`;
-  return `${written.toLocaleString("en")} of ${total.toLocaleString("en")} replayed${rejected}`;
-}
-
-/** The topics to which dead letters are written. */
-export function targetsOf(tally: Tally): readonly string[] {
-  return tally.rows().flatMap(({ to }) => to ?? []);
-}
-
-/** Returns a sentence if one of the destinations has rules, as these may have changed since the deliveries were written. */
-export function rulesNotice(tally: Tally, destinations: readonly Destination[]): string {
-  const ids = tally.rows().map(({ to, destination }) => to && destination);
-  if (!destinations.some((each) => ids.includes(each.id) && hasRules(each))) return "";
-  return (
-    "Deliveries are sent as they were written: consent, filters and mapping that changed since then do not apply, " +
-    "so calls that they would drop are sent too. `switchyard replay` applies the current rules.\n"
-  );
-}
-
-/** @param hint a phrase that names the option for including the skipped dead letters. */
-export function countText({ total, refused, replayed }: Tally, hint = " (--include-replayed)") {
-  const of = (number: number) => number.toLocaleString("en");
-  const cannot = refused === 0 ? "" : `; ${of(refused)} cannot be replayed`;
-  const left =
-    replayed === 0 ? "" : ` ${of(replayed)} were replayed before and will be skipped${hint}.`;
-  return `${counted(total, "dead letter")} to replay${cannot}.${left}`;
 }

@@ -128,6 +128,11 @@ export class Tally {
     throw unknownDestination(unknown, ids, ", and no dead letter that matches is for it");
   }
 
+  /** The topics to which a replay writes these dead letters. */
+  targets(): readonly string[] {
+    return this.rows().flatMap(({ to }) => to ?? []);
+  }
+
   /** The rows, with the largest counts first. */
   rows(): readonly TallyRow[] {
     return [...this.#rows.values()].sort((one, other) => other.count - one.count);

@@ -1,11 +1,14 @@
-/** Formats dead letters as tables and as JSON. */
+/** Formats dead letters as tables and as JSON, and what a replay says about them. */
 
+import { counted } from "../../base/words/count.ts";
 import { table } from "../../base/words/table.ts";
 import { type Destination, isAttempted } from "../../domain/destination.ts";
 import { endpointFor, endpointIdIn, endpointNames } from "../../domain/endpoint-name.ts";
+import { hasRules } from "../../domain/rules.ts";
 import { instantText } from "../connect/instant.ts";
 import type { Colors } from "../connect/shell.ts";
 import { type DeadLetter, messageIdOf } from "./dead-letter-record.ts";
+import type { ReplayFigures } from "./replay.ts";
 import type { ReplayMarks } from "./replay-marks.ts";
 import type { Tally } from "./replayed-record.ts";
 
@@ -73,8 +76,8 @@ export function deadLetterJson(
 
 /** A table of counts by destination and reason, with the topics to which a replay writes. */
 export function tallyTable(tally: Tally, { bold, yellow }: Colors): string {
-  const counted = tally.rows();
-  const rows = counted.map(({ destination, reason, count, to, rejected }) => [
+  const all = tally.rows();
+  const rows = all.map(({ destination, reason, count, to, rejected }) => [
     destination ?? "-",
     reason,
     count.toLocaleString("en"),
@@ -82,7 +85,7 @@ export function tallyTable(tally: Tally, { bold, yellow }: Colors): string {
   ]);
   return table(TALLY_HEAD, rows, (cell, row, column) => {
     if (row < 0) return bold(cell);
-    return column === 3 && counted[row]?.to === null ? yellow(cell) : cell;
+    return column === 3 && all[row]?.to === null ? yellow(cell) : cell;
   });
 }
 
@@ -104,4 +107,32 @@ function replayedText({ record }: DeadLetter, marks: ReplayMarks): string | null
 /** The topic, partition and offset of the original record. */
 export function fromText({ from: { topic, partition, offset } }: DeadLetter): string {
   return `${topic || "?"}/${partition ?? "?"}/${offset ?? "?"}`;
+}
+
+/** Returns a sentence if one of the destinations has rules, as these may have changed since the deliveries were written. */
+export function rulesNotice(tally: Tally, destinations: readonly Destination[]): string {
+  const ids = tally.rows().map(({ to, destination }) => to && destination);
+  if (!destinations.some((each) => ids.includes(each.id) && hasRules(each))) return "";
+  return (
+    "Deliveries are sent as they were written: consent, filters and mapping that changed since then do not apply, " +
+    "so calls that they would drop are sent too. `switchyard replay` applies the current rules.\n"
+  );
+}
+
+/** @param hint a phrase that names the option for including the skipped dead letters. */
+export function countText({ total, refused, replayed }: Tally, hint = " (--include-replayed)") {
+  const of = (number: number) => number.toLocaleString("en");
+  const cannot = refused === 0 ? "" : `; ${of(refused)} cannot be replayed`;
+  const left =
+    replayed === 0 ? "" : ` ${of(replayed)} were replayed before and will be skipped${hint}.`;
+  return `${counted(total, "dead letter")} to replay${cannot}.${left}`;
+}
+
+/** How far a replay of dead letters is. @param total the number of dead letters to send. */
+export function replayProgressText(
+  { own: { written = 0, refused = 0 } }: ReplayFigures,
+  total: number,
+): string {
+  const rejected = refused === 0 ? "" : `, ${refused.toLocaleString("en")} rejected`;
+  return `${written.toLocaleString("en")} of ${total.toLocaleString("en")} replayed${rejected}`;
 }

@@ -1,10 +1,6 @@
 /** The steps of a timeline. All times are in milliseconds. */
 
-import type {
-  AttemptBatch,
-  AttemptNext,
-  AttemptRequestRecord,
-} from "../../domain/attempt-record.ts";
+import type { AttemptBatch, AttemptRecord } from "../../domain/attempt-record.ts";
 import type { RecordPlace } from "../../domain/record.ts";
 
 interface StepBase {
@@ -59,15 +55,12 @@ interface RepeatedStep extends DestinationStep {
   readonly place: RecordPlace;
 }
 
-export interface AttemptStep extends DestinationStep {
+export interface AttemptStep
+  extends DestinationStep,
+    Pick<AttemptRecord, "attempt" | "decision" | "requests" | "next"> {
   readonly kind: "attempt";
-  readonly attempt: number;
-  /** `accepted`, `retry`, `rejected` or `expired`. */
-  readonly decision: string;
   /** Null if the requests contained no other calls, or if the attempt is inferred. */
   readonly batch: AttemptBatch | null;
-  readonly requests: readonly AttemptRequestRecord[];
-  readonly next: readonly AttemptNext[];
   /**
    * `headers`: the attempt is not on the attempts topic. It is inferred from the delivery's headers, without phases
    * and durations.

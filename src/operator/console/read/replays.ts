@@ -8,8 +8,9 @@ import { configuredTopics } from "../../connect/connection.ts";
 import type { ProgressOutput } from "../../connect/progress.ts";
 import { outcomeRows } from "../../replay/call-outcome.ts";
 import { replayCalls, routedTo } from "../../replay/call-replay.ts";
-import { countText, openDeadLetterReplay, targetsOf } from "../../replay/dead-letter-replay.ts";
+import { openDeadLetterReplay } from "../../replay/dead-letter-replay.ts";
 import type { ChosenReplay } from "../../replay/replay-store.ts";
+import { countText } from "../../replay/rows.ts";
 import type { Action } from "../action-view.ts";
 import type { WorkOutcome } from "../ports.ts";
 
@@ -72,7 +73,7 @@ export async function workOnDeadLetters(
   const tally = await opened.count(progressOutput);
   if (tally === null) return { isDone: false, count: null, unfinished: null };
   report(countText(tally, ""));
-  const targets = targetsOf(tally);
+  const targets = tally.targets();
   await assertTopics(kafka.admin, targets);
   const nothing = { isDone: true, count: tally.total - tally.refused, unfinished: null };
   if (dryRun && targets.includes(topics.calls)) {

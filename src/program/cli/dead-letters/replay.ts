@@ -17,17 +17,14 @@ import { assertTopics } from "../../../operator/connect/assert-topics.ts";
 import { onTerminal } from "../../../operator/connect/progress.ts";
 import { type ExitStatus, type Shell, tell } from "../../../operator/connect/shell.ts";
 import {
-  countText,
   type DeadLetterReplay,
   type DeadLetterReplayOptions,
   openDeadLetterReplay,
-  rulesNotice,
   type SentDeadLetters,
-  targetsOf,
 } from "../../../operator/replay/dead-letter-replay.ts";
 import { fits } from "../../../operator/replay/replay-store.ts";
 import type { Tally } from "../../../operator/replay/replayed-record.ts";
-import { tallyTable } from "../../../operator/replay/rows.ts";
+import { countText, rulesNotice, tallyTable } from "../../../operator/replay/rows.ts";
 import { confirmed } from "../confirm.ts";
 
 export interface ReplayOptions extends DeadLetterReplayOptions {
@@ -82,7 +79,7 @@ export async function replayDeadLetters(
   }
   if (tally.total > 0) say(`${tallyTable(tally, shell.colors)}\n`);
   say(`${countText(tally)}\n`);
-  const targets = targetsOf(tally);
+  const targets = tally.targets();
   if (targets.includes(topics.calls)) {
     say(
       "Calls that go back to the calls topic are routed again, to every destination that should receive them.\n",

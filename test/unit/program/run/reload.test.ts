@@ -7,7 +7,7 @@ import { configHash } from "../../../../src/config/hash.ts";
 import type { Loaded } from "../../../../src/config/load.ts";
 import type { DestinationId } from "../../../../src/domain/ids.ts";
 import type { Lacking } from "../../../../src/program/run/apply-config.ts";
-import { Reloader } from "../../../../src/program/run/reload.ts";
+import { heldBack, Reloader } from "../../../../src/program/run/reload.ts";
 import { config } from "../../../support/build/config-source.ts";
 import { ManualClock } from "../../../support/clock/manual-clock.ts";
 import { parsedLog } from "../../../support/log/parsed-log.ts";
@@ -310,4 +310,32 @@ test("once the program stops nothing is taken over, also by a reading in progres
   expect((await reloader.reload("SIGHUP")).outcome).toBe("failed");
   expect(taken).toEqual([]);
   expect(said()).toEqual([]);
+});
+
+const URL = 'endpoints: [{ url: "https://a.example.com/" }]';
+const withTypes = (destinations: readonly string[], connected: string) => `
+kafka: { brokers: [kafka-1:9092] }
+sources: [{ id: web, destinations: [${connected}] }]
+destinations: [${destinations.join(", ")}]
+`;
+const running = config(withTypes(["{ id: a, type: topic, name: A }"], "a"));
+const wanted = config(
+  withTypes([`{ id: new, type: webhook, ${URL} }`, `{ id: a, type: webhook, ${URL} }`], "new, a"),
+);
+const ids = (names: readonly string[]) => new Set(names as readonly DestinationId[]);
+
+test("when none waits it is the configuration itself", () => {
+  expect(heldBack(running, wanted, ids([]))).toBe(wanted);
+});
+
+test("a new one that waits is omitted, also of its sources", () => {
+  const next = heldBack(running, wanted, ids(["new"]));
+  expect(next.destinations).toEqual([wanted.destinations[1]]);
+  expect(next.sources.map(({ destinations }) => destinations)).toEqual([["a"]]);
+});
+
+test("one of another type that waits is as it runs", () => {
+  const next = heldBack(running, wanted, ids(["a"]));
+  expect(next.destinations).toEqual([wanted.destinations[0], running.destinations[0]]);
+  expect(next.sources).toEqual(wanted.sources);
 });

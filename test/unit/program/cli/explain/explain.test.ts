@@ -1,12 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Readable } from "node:stream";
-import picocolors from "picocolors";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Shell } from "../../../../../src/operator/connect/shell.ts";
 import { explainCommand } from "../../../../../src/program/cli/explain/command.ts";
 import { signature } from "../../../../../src/router/destinations/webhook/signature.ts";
+import { fakeShell } from "../../../../support/worlds/fake-shell.ts";
 
 const CONFIG = `
 kafka: { brokers: ["127.0.0.1:1"] }
@@ -39,27 +37,9 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 /** Runs the command with the lines on standard input, unless `args` names a file. */
 async function explain(lines: string, args: readonly string[] = []) {
-  const printed = { out: "", err: "" };
-  const colors = picocolors.createColors(false);
-  const shell: Shell = {
-    env: { SWITCHYARD_CONFIG: join(folder, "switchyard.yaml") },
-    stdin: Readable.from([Buffer.from(lines)]),
-    out: (text) => {
-      printed.out += text;
-    },
-    raw: () => undefined,
-    err: (text) => {
-      printed.err += text;
-    },
-    colors,
-    errColors: colors,
-    onlyPrints: () => undefined,
-    errIsTerminal: false,
-    screen: null,
-  };
-  const command = explainCommand(shell);
-  await command.parseAsync([...args], { from: "user" });
-  return printed;
+  const shell = fakeShell([lines], { SWITCHYARD_CONFIG: join(folder, "switchyard.yaml") });
+  await explainCommand(shell).parseAsync([...args], { from: "user" });
+  return { out: shell.output(), err: shell.errors() };
 }
 
 const CALL = {
