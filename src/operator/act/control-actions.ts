@@ -13,8 +13,9 @@
 import { randomUUID } from "node:crypto";
 import { systemClock } from "../../base/runtime/clock.ts";
 import { counted } from "../../base/words/count.ts";
-import { unknownDestination } from "../../base/words/wrong-usage.ts";
+import { unknownDestination, WrongUsage } from "../../base/words/wrong-usage.ts";
 import type { Config } from "../../config/config.ts";
+import { type AttemptedDestination, isAttempted } from "../../domain/destination.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Producer } from "../../kafka/port.ts";
 import type { Claimed } from "../../router/audience/claims.ts";
@@ -27,6 +28,8 @@ import {
   releaseEarly,
   resumeDestination,
 } from "../../router/control/write-operator-action.ts";
+import { assertTopics } from "../connect/assert-topics.ts";
+import { configuredTopics } from "../connect/connection.ts";
 import { instantText } from "../connect/instant.ts";
 import type { ProgressOutput } from "../connect/progress.ts";
 import { type AskedPause, type Paused, pausedBy } from "./pausing.ts";
@@ -144,6 +147,31 @@ export async function waitUntilNoneIsLeft(
   }
   progress.end();
   return left;
+}
+
+/** @throws Error if there is no topic for operator actions. */
+export async function operatingOn(
+  { kafka, config }: Pick<Looking, "kafka" | "config">,
+  producer: Operating["producer"],
+): Promise<Operating> {
+  const topics = configuredTopics(config);
+  await assertTopics(kafka.admin, [topics.operatorActions]);
+  return { producer, topics };
+}
+
+/** @throws WrongUsage that lists the configured destinations, if there is no such destination. */
+export function attemptedOf(id: string, { destinations }: Config): AttemptedDestination {
+  const found = destinations.find((each) => each.id === id);
+  if (found?.isAttempted) return found;
+  if (found !== undefined) {
+    throw new WrongUsage(
+      `${id} is a ${found.kind} destination: its consumers are outside Switchyard, so it cannot be controlled.`,
+    );
+  }
+  throw unknownDestination(
+    id,
+    destinations.filter(isAttempted).map((each) => each.id),
+  );
 }
 
 /** Why a resumed destination is still on hold; null if it is not on hold. */

@@ -74,7 +74,7 @@ const TABLE: readonly Row[] = [
   ["operator/timeline", `${OPERATED} operator/connect`, ""],
   ["operator/events", `${CLIENTS} router/stage`, ""],
   ["operator/look", `${OPERATED} operator/connect operator/replay`, ""],
-  ["operator/act", `${OPERATED} operator/connect`, "commander"],
+  ["operator/act", `${OPERATED} operator/connect`, ""],
   ["operator/console", `${FOUNDATIONS} router/stage operator/look`, "node"],
   // It runs in a browser.
   ["operator/console/page", "base/words operator/console operator/look", "preact uplot"],

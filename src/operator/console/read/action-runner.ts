@@ -20,10 +20,11 @@ import type { Config } from "../../../config/config.ts";
 import type { CallType } from "../../../domain/call.ts";
 import { isDestinationId } from "../../../domain/ids.ts";
 import type { Kafka, Producer } from "../../../kafka/port.ts";
-import type { Operating } from "../../../router/control/write-operator-action.ts";
 import {
   approveSync,
+  attemptedOf,
   cancelWaiting,
+  operatingOn,
   pauseNow,
   resumedSentence,
   resumeNow,
@@ -31,7 +32,6 @@ import {
   stillOnHold,
   waitUntilNoneIsLeft,
 } from "../../act/control-actions.ts";
-import { attemptedOf } from "../../act/control-options.ts";
 import { pausedText, waitingOfPaused } from "../../act/paused-text.ts";
 import { pausedSentence } from "../../act/pausing.ts";
 import type { Looking } from "../../act/remaining.ts";
@@ -143,7 +143,11 @@ function pause(destination: AttemptedId, pauseForMs: number | null): Act {
   return async (doing) => {
     const looking = lookingOf(doing, destination);
     const asked = { forMs: pauseForMs, untilResumed: false };
-    const paused = await pauseNow({ looking, by: BY }, await operatingOf(doing), asked);
+    const paused = await pauseNow(
+      { looking, by: BY },
+      await operatingOn(doing, doing.producer),
+      asked,
+    );
     doing.report(pausedSentence(paused));
     doing.report(
       pausedText(await waitingOfPaused(looking, paused.pause.untilMs))
@@ -159,7 +163,11 @@ function resume(id: string): Act {
   if (!isDestinationId(id)) throw new Error("This is not the ID of a destination.");
   return async (doing) => {
     const { kafka, config, signal } = doing;
-    const wasPaused = await resumeNow({ kafka, config, signal }, await operatingOf(doing), id);
+    const wasPaused = await resumeNow(
+      { kafka, config, signal },
+      await operatingOn(doing, doing.producer),
+      id,
+    );
     doing.report(resumedSentence(id, wasPaused));
     const why = stillOnHold(id, doing.config);
     if (why !== null) doing.report(why);
@@ -171,7 +179,7 @@ function retry(destination: AttemptedId): Act {
   return async (doing) => {
     const looking = lookingOf(doing, destination);
     const acting = { looking, progressOutput: doing.progressOutput, by: BY };
-    const waiting = await retryNow(acting, await operatingOf(doing));
+    const waiting = await retryNow(acting, await operatingOn(doing, doing.producer));
     doing.report(
       waiting === 0 ? "No deliveries await retry." : `Retrying now: ${deliveries(waiting)}.`,
     );
@@ -197,7 +205,7 @@ function cancel(
 ): Act {
   return async (doing) => {
     const looking = lookingOf(doing, destination);
-    const operating = dryRun ? null : await operatingOf(doing);
+    const operating = dryRun ? null : await operatingOn(doing, doing.producer);
     const acting = { looking, progressOutput: doing.progressOutput, by: BY };
     const waiting = await cancelWaiting(acting, operating, Date.parse(before));
     if (dryRun) {
@@ -229,12 +237,6 @@ function approve({ audience: id, syncId }: Extract<Action, { action: "approve" }
 
 function lookingOf({ kafka, config, signal }: Doing, destination: AttemptedId): Looking {
   return { kafka, config, destination, signal };
-}
-
-async function operatingOf({ kafka, config, producer }: Acting): Promise<Operating> {
-  const topics = configuredTopics(config);
-  await assertTopics(kafka.admin, [topics.operatorActions]);
-  return { producer, topics };
 }
 
 function deliveries(count: number): string {

@@ -7,7 +7,9 @@ import { WrongUsage } from "../../../base/words/wrong-usage.ts";
 import { visibleCell } from "../../../domain/escape-control.ts";
 import { isDestinationId } from "../../../domain/ids.ts";
 import {
+  attemptedOf,
   cancelWaiting,
+  operatingOn,
   pauseNow,
   resumedSentence,
   resumeNow,
@@ -15,21 +17,54 @@ import {
   stillOnHold,
   waitUntilNoneIsLeft,
 } from "../../../operator/act/control-actions.ts";
-import {
-  controlCommand,
-  EXIT_HELP,
-  operatingOn,
-  withDestination,
-} from "../../../operator/act/control-options.ts";
 import { pausedJson, pausedText, waitingOfPaused } from "../../../operator/act/paused-text.ts";
 import { pausedSentence, pauseJson } from "../../../operator/act/pausing.ts";
 import type { Looking } from "../../../operator/act/remaining.ts";
 import { remainingText, stillText, sumOf } from "../../../operator/act/wait.ts";
-import { type ClusterOptions, withKafka } from "../../../operator/connect/cluster.ts";
+import { assertTopics } from "../../../operator/connect/assert-topics.ts";
+import {
+  type ClusterOptions,
+  clusterCommand,
+  withKafka,
+} from "../../../operator/connect/cluster.ts";
+import { commandProducer } from "../../../operator/connect/command-producer.ts";
 import { configured } from "../../../operator/connect/configuration.ts";
+import { configuredTopics } from "../../../operator/connect/connection.ts";
 import { durationWithin } from "../../../operator/connect/option-values.ts";
 import { onTerminal } from "../../../operator/connect/progress.ts";
 import { type Exit, type ExitStatus, type Shell, tell } from "../../../operator/connect/shell.ts";
+import type { Operating } from "../../../router/control/write-operator-action.ts";
+
+/** Recorded as the author of the operator action. */
+const BY = "command";
+
+const EXIT_HELP =
+  "\nExit status: 0 on success; 1 on failure; 2 if the usage or configuration is invalid.\n\n";
+
+function controlCommand(name: string): Command {
+  return clusterCommand(name)
+    .argument("<destination>", "the destination's ID")
+    .option("--json", "print the outcome as one JSON object");
+}
+
+/** Connects to Kafka, and runs `act` for a configured webhook destination. */
+async function withDestination(
+  id: string,
+  options: ClusterOptions,
+  shell: Shell,
+  act: (looking: Looking) => Promise<void>,
+): Promise<void> {
+  const { config } = await configured(options, shell, "kafka");
+  const destination = attemptedOf(id, config).id;
+  await withKafka(config, shell, options, async (kafka, signal) => {
+    await assertTopics(kafka.admin, [configuredTopics(config).operatorActions]);
+    await act({ kafka, config, destination, signal });
+  });
+}
+
+function operatingBy(looking: Omit<Looking, "destination">, shell: Shell): Promise<Operating> {
+  return operatingOn(looking, commandProducer(looking.kafka, shell, looking.signal));
+}
 
 interface PauseOptions extends ClusterOptions {
   /** Milliseconds. */
@@ -37,8 +72,7 @@ interface PauseOptions extends ClusterOptions {
   readonly untilResumed?: boolean;
 }
 
-/** Maximum for --for. Without --for, a pause has no end. */
-const FOR_MAX_MS = 365 * 86_400_000;
+const YEAR_MS = 365 * 86_400_000;
 
 export function pauseCommand(shell: Shell): Command {
   return controlCommand("pause")
@@ -51,7 +85,7 @@ export function pauseCommand(shell: Shell): Command {
     .option(
       "--for <duration>",
       "resume automatically after this time, such as 2h",
-      durationWithin(1, FOR_MAX_MS),
+      durationWithin(1, YEAR_MS),
     )
     .option("--until-resumed", "do not resume automatically, even if the current pause has an end")
     .addHelpText(
@@ -65,8 +99,8 @@ export function pauseCommand(shell: Shell): Command {
       }
       return withDestination(id, options, shell, async (looking) => {
         const asked = { forMs: options.for ?? null, untilResumed: options.untilResumed === true };
-        const operating = await operatingOn(looking, shell);
-        const paused = await pauseNow({ looking, by: "command" }, operating, asked);
+        const operating = await operatingBy(looking, shell);
+        const paused = await pauseNow({ looking, by: BY }, operating, asked);
         // The deliveries are counted only when the pause is in force, because counting can take several seconds.
         if (options.json !== true) shell.out(`${visibleCell(pausedSentence(paused))}\n`);
         const waiting = await waitingOfPaused(looking, paused.pause.untilMs);
@@ -92,7 +126,7 @@ export function resumeCommand(shell: Shell): Command {
       if (!isDestinationId(id)) throw new WrongUsage(`"${id}" is not a valid destination ID.`);
       const resumed = await withKafka(config, shell, options, async (kafka, signal) => {
         const looking = { kafka, config, signal };
-        return resumeNow(looking, await operatingOn(looking, shell), id);
+        return resumeNow(looking, await operatingBy(looking, shell), id);
       });
       const why = stillOnHold(id, config);
       const outcome = { destination: id, resumed, stillOnHold: why };
@@ -114,10 +148,6 @@ interface CancelOptions extends ClusterOptions {
   readonly yes?: boolean;
 }
 
-const YEAR_MS = 365 * 86_400_000;
-/** Recorded as the author of the operator action. */
-const BY = "command";
-
 export function retryCommand(shell: Shell): Command {
   return controlCommand("retry")
     .description(
@@ -129,7 +159,7 @@ export function retryCommand(shell: Shell): Command {
     .action((id: string, options: ClusterOptions) =>
       withDestination(id, options, shell, async (looking) => {
         const acting = { looking, progressOutput: onTerminal(shell), by: BY };
-        const waiting = await retryNow(acting, await operatingOn(looking, shell));
+        const waiting = await retryNow(acting, await operatingBy(looking, shell));
         const done =
           waiting === 0
             ? `No deliveries of ${id} await retry.\n`
@@ -164,7 +194,7 @@ export function cancelCommand(shell: Shell): Command {
       return withDestination(id, options, shell, async (looking) => {
         const isDryRun = options.dryRun === true;
         const acting = { looking, progressOutput: onTerminal(shell), by: BY };
-        const operating = isDryRun ? null : await operatingOn(looking, shell);
+        const operating = isDryRun ? null : await operatingBy(looking, shell);
         const beforeMs = systemClock.nowMs() - (options.olderThan ?? 0);
         const waiting = await cancelWaiting(acting, operating, beforeMs);
         const what = `${counted(waiting, "delivery", "deliveries")} of ${id}`;
