@@ -2,21 +2,23 @@
 // rules of WCAG, a read-only console, and requests from other sites.
 
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
-import { type Browser, chromium, type Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
 import type { Action } from "../../src/operator/console/action-view.ts";
 import type { WorkOutcome } from "../../src/operator/console/ports.ts";
 import { deliveringReport, pollOf } from "../support/build/console-poll.ts";
-import { findChromium, NO_CHROMIUM } from "../support/servers/chromium.ts";
+import { NO_CHROMIUM } from "../support/servers/chromium.ts";
 import { startTestConsole, type TestConsole } from "../support/servers/console.ts";
+import {
+  brokenRules,
+  launchChromium,
+  type OpenedView,
+  openView,
+} from "../support/servers/page-views.ts";
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const executablePath = findChromium();
 const SINCE = "2026-03-01T08:00:00.000Z";
 const WAIT_MS = 60_000;
 const POLL = { timeout: WAIT_MS };
@@ -25,8 +27,7 @@ const DONE: WorkOutcome = { isDone: true, count: null, unfinished: null };
 let browser: Browser | null = null;
 let site: TestConsole;
 beforeAll(async () => {
-  if (executablePath === null) return;
-  browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+  browser = await launchChromium();
 });
 afterAll(() => browser?.close());
 beforeEach(async () => {
@@ -37,33 +38,13 @@ beforeEach(async () => {
   return () => site[Symbol.asyncDispose]();
 });
 
-interface Opened extends AsyncDisposable {
-  readonly page: Page;
-  readonly errors: readonly string[];
-}
-
-async function open(url: string, scheme: "light" | "dark" = "light"): Promise<Opened> {
+function open(url: string): Promise<OpenedView> {
   if (browser === null) throw new Error(NO_CHROMIUM);
-  const context = await browser.newContext({ colorScheme: scheme, timezoneId: "Asia/Tokyo" });
-  context.setDefaultTimeout(WAIT_MS);
-  const page = await context.newPage();
-  const errors: string[] = [];
-  page.on("pageerror", ({ message }) => errors.push(message));
-  await page.goto(url);
-  return { page, errors, [Symbol.asyncDispose]: () => context.close() };
+  return openView(browser, site.url, url);
 }
 
 function at(path: string): string {
   return new URL(path, site.url).href;
-}
-
-async function brokenRules(page: Page): Promise<readonly string[]> {
-  await page.evaluate(AXE);
-  const found = await page.evaluate(`axe.run(document, {
-    runOnly: { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] },
-  }).then(({ violations }) => violations.flatMap(({ id, nodes }) =>
-    nodes.map(({ target, failureSummary }) => id + ": " + target + ": " + failureSummary)))`);
-  return found as readonly string[];
 }
 
 /** Counts return 12, and every action succeeds immediately. */
@@ -113,8 +94,9 @@ test("each dialog breaks no rule of WCAG, in light and dark", async ({ skip }) =
   if (browser === null) return skip(NO_CHROMIUM);
   countTwelve();
   for (const scheme of ["light", "dark"] as const) {
-    await using opened = await open(at("/destinations/crm"), scheme);
+    await using opened = await open(at("/destinations/crm"));
     const { page } = opened;
+    await page.emulateMedia({ colorScheme: scheme });
     for (const name of ["Pause…", "Cancel…", "Replay…"]) {
       await page.getByRole("button", { name }).click();
       expect(await brokenRules(page)).toEqual([]);

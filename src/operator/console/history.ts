@@ -68,7 +68,7 @@ export class History {
     this.#recent = [...kept, { counted, overMs, atMs }];
   }
 
-  flowRates(): FlowRates {
+  readFlowRates(): FlowRates {
     const polls = this.#within(RECENT_MS);
     const overMs = sum(polls.map((each) => each.overMs));
     const perMinute = (name: FlowName) => {
@@ -81,7 +81,7 @@ export class History {
     return Object.fromEntries(FLOW_NAMES.map((name) => [name, perMinute(name)])) as FlowRates;
   }
 
-  flowSeries(nowMs: number): Series<FlowName> {
+  readFlow(nowMs: number): Series<FlowName> {
     const read = (place: number) =>
       this.#flow.read(nowMs, (counts, coveredMs) => perMinuteOf(counts[place], coveredMs));
     const all = FLOW_NAMES.map((name) => [name, read(FLOW_AT[name])] as const);
@@ -89,7 +89,7 @@ export class History {
   }
 
   /** Returns a function that finds how long the latest attempts at a destination took. */
-  recentLatency(): (id: string) => Latency {
+  readRecentLatency(): (id: string) => Latency {
     const rows = new Map<string, Float64Array>();
     for (const { counted } of this.#within(RECENT_MS)) {
       for (const [id, row] of counted.destinations) {
@@ -107,7 +107,7 @@ export class History {
     };
   }
 
-  responses(id: string, nowMs: number): Series<ResponseClass> {
+  readResponses(id: string, nowMs: number): Series<ResponseClass> {
     const all = RESPONSE_CLASSES.map((name, index) => {
       const place = AT.responses + index;
       return [name, this.#read(id, nowMs, (counts, ms) => perMinuteOf(counts[place], ms))] as const;
@@ -115,7 +115,7 @@ export class History {
     return series(DESTINATION_SHAPE.stepMs, all);
   }
 
-  latency(id: string, nowMs: number): Series<"p50" | "p99"> {
+  readLatency(id: string, nowMs: number): Series<"p50" | "p99"> {
     const of = (share: number) =>
       this.#read(id, nowMs, (counts) => milliseconds(percentileMs(counts, share)));
     return series(DESTINATION_SHAPE.stepMs, [
@@ -125,7 +125,7 @@ export class History {
   }
 
   /** The number of calls that were skipped for a destination in each hour. */
-  skipped(id: string, nowMs: number): Series<SkipReason> {
+  readSkipped(id: string, nowMs: number): Series<SkipReason> {
     const measured = this.#routed.read(nowMs, () => 0);
     const ring = this.#skipped.get(id) ?? null;
     const all = SKIP_REASONS.map((name, place) => {

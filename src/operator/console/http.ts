@@ -58,7 +58,7 @@ export function eventStreams({ poller, jobs }: Pick<ServerDeps, "poller" | "jobs
       const sendJobs = () => {
         isBehind = response.writableNeedDrain;
         if (isBehind) return;
-        response.write(`event: jobs\ndata: ${JSON.stringify(jobs.views())}\n\n`);
+        response.write(`event: jobs\ndata: ${JSON.stringify(jobs.list())}\n\n`);
       };
       const hasJobs = view.of === "overview";
       const watch = poller.watch((poll, nowMs) => {

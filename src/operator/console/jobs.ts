@@ -77,7 +77,7 @@ export class Jobs implements AsyncDisposable {
   }
 
   /** The latest first. */
-  views(): readonly JobView[] {
+  list(): readonly JobView[] {
     return this.#jobs.map(({ view }) => view).toReversed();
   }
 

@@ -146,7 +146,7 @@ async function respond(
   if (route.kind === "session") return await session(request, access.isKnown, world);
   if (route.kind === "user") return await user(request, world.config);
   if (request.method !== "GET" && request.method !== "HEAD") {
-    return text(405, "Only GET and HEAD are allowed here.", { allow: "GET, HEAD" });
+    return notAllowed("GET, HEAD");
   }
   const encodings = request.headers["accept-encoding"];
   switch (route.kind) {
@@ -164,7 +164,7 @@ async function respond(
     case "data":
       return dataResponse(await world.data(route.name, route.query, gone));
     case "events":
-      return text(405, "Events are read with GET.", { allow: "GET" });
+      return notAllowed("GET");
     case "unknown":
       return text(404, "This page does not exist.");
   }
@@ -220,12 +220,17 @@ async function user(
   request: IncomingMessage,
   { token }: Pick<ConsoleConfig, "token">,
 ): Promise<HttpResponse> {
-  if (request.method !== "POST") return text(405, "Only POST is allowed here.", { allow: "POST" });
+  if (request.method !== "POST") return notAllowed("POST");
   const body = await readBody(request, USER_ID_MAX_BYTES);
   if (body === null) {
     return json(413, { error: `The maximum is ${USER_ID_MAX_BYTES.toLocaleString("en")} bytes.` });
   }
   return json(200, { hash: userHash(body.toString(), token) });
+}
+
+/** @param methods separated by commas. */
+function notAllowed(methods: string): HttpResponse {
+  return text(405, `Allowed here: ${methods}.`, { allow: methods });
 }
 
 function dataResponse(found: object | null): HttpResponse {
@@ -277,14 +282,13 @@ async function handleAction(
   const { jobs } = acting;
   const { method } = request;
   if (id === null && (method === "GET" || method === "HEAD")) {
-    return json(200, { jobs: jobs.views() });
+    return json(200, { jobs: jobs.list() });
   }
   if (id === null && method === "POST") return await begin(request, acting);
   if (id !== null && method === "DELETE") {
     return jobs.stop(id) ? empty() : json(404, { error: "No action with this ID is in progress." });
   }
-  const allowed = id === null ? "GET, HEAD, POST" : "DELETE";
-  return text(405, `Only ${allowed} is allowed here.`, { allow: allowed });
+  return notAllowed(id === null ? "GET, HEAD, POST" : "DELETE");
 }
 
 async function begin(

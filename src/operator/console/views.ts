@@ -26,10 +26,10 @@ export function overviewOf(poll: Poll, history: History, nowMs: number): Overvie
   return {
     ...report,
     healthProblems: poll.healthProblems,
-    rates: history.flowRates(),
+    rates: history.readFlowRates(),
     states: statesOf(rows),
     queued: known.length === 0 ? null : known.reduce((sum, count) => sum + count, 0),
-    history: history.flowSeries(nowMs),
+    history: history.readFlow(nowMs),
     ...topRows(rows),
   };
 }
@@ -108,15 +108,15 @@ export function destinationOf(
     endpoints: found.endpoints,
     at,
     kafkaError,
-    responses: history.responses(id, nowMs),
-    latency: history.latency(id, nowMs),
-    skipped: history.skipped(id, nowMs),
+    responses: history.readResponses(id, nowMs),
+    latency: history.readLatency(id, nowMs),
+    skipped: history.readSkipped(id, nowMs),
   };
 }
 
 /** Returns a function that turns the report of a destination into its row. */
 function rowBy({ report: { at }, configured }: Poll, history: History) {
-  const latencyOf = history.recentLatency();
+  const latencyOf = history.readRecentLatency();
   return (report: DestinationReport): DestinationRow => {
     const { endpoints: _e, halted: _h, oldestMs, processes: _p, skipped: _s, ...row } = report;
     return {

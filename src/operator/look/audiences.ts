@@ -60,26 +60,27 @@ export function audienceTable(audiences: readonly Claimed[]): string {
 
 /** Formats the audiences as one JSON object. Times are in ISO 8601, in UTC. */
 export function audiencesJson(audiences: readonly Claimed[]): string {
-  const shown = audiences.map(({ id, name, key, members, last, awaitingApproval, openSyncId }) => ({
+  return `${JSON.stringify({ audiences: audiences.map(audienceReport) }, undefined, 2)}\n`;
+}
+
+export function audienceReport(audience: Claimed) {
+  const { id, name, key, members, last, awaitingApproval, openSyncId } = audience;
+  return {
     id,
     name,
     key,
     members,
-    last: last === null ? null : { syncId: last.syncId, endedAt: instant(last.endedAtMs) },
+    last: last && { syncId: last.syncId, endedAt: instant(last.endedAtMs) },
     openSyncId,
-    awaitingApproval:
-      awaitingApproval === null
-        ? null
-        : {
-            syncId: awaitingApproval.syncId,
-            since: instant(awaitingApproval.sinceMs),
-            removals: awaitingApproval.removals,
-          },
-  }));
-  return `${JSON.stringify({ audiences: shown }, undefined, 2)}\n`;
+    awaitingApproval: awaitingApproval && {
+      syncId: awaitingApproval.syncId,
+      since: instant(awaitingApproval.sinceMs),
+      removals: awaitingApproval.removals,
+    },
+  };
 }
 
-export function instant(atMs: number): string {
+function instant(atMs: number): string {
   return new Date(atMs).toISOString();
 }
 

@@ -1,10 +1,10 @@
 /** The buttons and dialogs for actions on one destination. */
 
 import { useState } from "preact/hooks";
-
+import { counted } from "../../../base/words/count.ts";
 import type { Action } from "../action-view.ts";
 import type { DestinationView } from "../view.ts";
-import { counted, destinationOf, fieldTime, instantOf } from "./action-text.ts";
+import { destinationOf, fieldTime, instantOf } from "./action-text.ts";
 import { ActionDialog, CountedDialog, DialogButton } from "./dialog.tsx";
 import { JobList, useMayAct, useShownJobs, useStart } from "./jobs.tsx";
 import { Problem, ReadOnly } from "./parts.tsx";
@@ -145,7 +145,7 @@ function ReplayDialog({ id, onClose }: DialogProps) {
     <CountedDialog
       title={`Replay calls to ${id}`}
       actionOf={(form) => replayOf(id, form)}
-      doIt={(count) => `Replay ${counted(count, "call", "calls")}`}
+      doIt={(count) => `Replay ${counted(count, "call")}`}
       onClose={onClose}
     >
       <p>
@@ -193,7 +193,7 @@ export function SendAgain({ action, about }: { readonly action: Again; readonly 
         <CountedDialog
           title="Send again"
           actionOf={() => action}
-          doIt={(count) => `Send ${counted(count, "call", "calls")} again`}
+          doIt={(count) => `Send ${counted(count, "call")} again`}
           onClose={close}
         >
           <p>

@@ -57,11 +57,6 @@ export function isCount(action: Action): boolean {
   return "dryRun" in action && action.dryRun;
 }
 
-/** Formats a count with its noun, such as `1 delivery` or `1,204 deliveries`. */
-export function counted(count: number, one: string, many: string): string {
-  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
-}
-
 /** Formats an instant for a field that contains date and time, in the user's time zone. */
 export function fieldTime(atMs: number): string {
   const local = new Date(atMs - new Date(atMs).getTimezoneOffset() * 60_000);

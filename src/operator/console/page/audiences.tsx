@@ -1,7 +1,7 @@
 /** Shows audiences, with their members, their last syncs, and the syncs that await approval. */
 
+import { counted } from "../../../base/words/count.ts";
 import type { AudienceView, SyncView } from "../query-view.ts";
-import { counted } from "./action-text.ts";
 import { ActionDialog, DialogButton } from "./dialog.tsx";
 import { countText } from "./format.ts";
 import { JobList, useEnds, useMayAct, useShownJobs } from "./jobs.tsx";
@@ -41,7 +41,7 @@ function AwaitingApproval({ audience }: { readonly audience: AudienceView }) {
   const mayAct = useMayAct();
   if (awaitingApproval === null) return null;
   const { syncId, removals, command } = awaitingApproval;
-  const leaving = counted(removals, "member", "members");
+  const leaving = counted(removals, "member");
   const way = mayAct ? ", press Approve…" : `: ${command}`;
   return (
     <>

@@ -1,11 +1,11 @@
 /** Shows dead letters: counts, filters, and the latest dead letters with their errors. */
 
 import { useEffect, useRef } from "preact/hooks";
+import { counted } from "../../../base/words/count.ts";
 import type { JobView } from "../action-view.ts";
 import type { DeadLettersView, DeadLetterView } from "../query-view.ts";
 import type { Overview } from "../view.ts";
 import { PerSecond, perSecondOf, SendAgain } from "./act-destination.tsx";
-import { counted } from "./action-text.ts";
 import { CountedDialog, DialogButton } from "./dialog.tsx";
 import { countText, reasonText } from "./format.ts";
 import { JobList, useEnds, useMayAct, useShownJobs } from "./jobs.tsx";
@@ -66,7 +66,7 @@ export function DeadLetters({ overview }: { readonly overview: Overview | null }
 }
 
 function foundText({ total, replayed }: DeadLettersView): string {
-  const found = counted(total, "dead letter", "dead letters");
+  const found = counted(total, "dead letter");
   const left = (total - replayed).toLocaleString("en");
   return replayed === 0
     ? found
@@ -257,7 +257,7 @@ function DeadLetterActions({ query, since, onDone }: Props) {
                   perSecond: perSecondOf(form),
                   dryRun: true,
                 })}
-                doIt={(count) => `Replay ${counted(count, "dead letter", "dead letters")}`}
+                doIt={(count) => `Replay ${counted(count, "dead letter")}`}
                 onClose={close}
               >
                 <p>

@@ -4,18 +4,29 @@ import type { DestinationRow } from "../view.ts";
 import { acceptedShare, stateOf } from "./format.ts";
 
 export const COLUMNS = [
-  { name: "id", label: "Destination", isNumber: false },
-  { name: "state", label: "State", isNumber: false },
-  { name: "delivered", label: "Delivered / min", isNumber: true },
-  { name: "failed", label: "Failed / min", isNumber: true },
-  { name: "success", label: "Success rate", isNumber: true },
-  { name: "p50", label: "p50", isNumber: true },
-  { name: "p99", label: "p99", isNumber: true },
-  { name: "queued", label: "Queued", isNumber: true },
-  { name: "retry", label: "Awaiting retry", isNumber: true },
-  { name: "oldest", label: "Oldest", isNumber: true },
-  { name: "last", label: "Last response", isNumber: false },
-] as const;
+  { name: "id", label: "Destination", isNumber: false, keyOf: (row) => row.destination },
+  { name: "state", label: "State", isNumber: false, keyOf: (row) => row.severity },
+  {
+    name: "delivered",
+    label: "Delivered / min",
+    isNumber: true,
+    keyOf: (row) => row.donePerMinute,
+  },
+  { name: "failed", label: "Failed / min", isNumber: true, keyOf: (row) => row.failedPerMinute },
+  { name: "success", label: "Success rate", isNumber: true, keyOf: acceptedShare },
+  { name: "p50", label: "p50", isNumber: true, keyOf: (row) => row.p50Ms },
+  { name: "p99", label: "p99", isNumber: true, keyOf: (row) => row.p99Ms },
+  { name: "queued", label: "Queued", isNumber: true, keyOf: (row) => row.waiting },
+  { name: "retry", label: "Awaiting retry", isNumber: true, keyOf: (row) => row.awaitingRetry },
+  { name: "oldest", label: "Oldest", isNumber: true, keyOf: (row) => row.oldestAt },
+  { name: "last", label: "Last response", isNumber: false, keyOf: (row) => row.last?.at ?? null },
+] as const satisfies readonly {
+  readonly name: string;
+  readonly label: string;
+  readonly isNumber: boolean;
+  /** By what rows are sorted; null if it is unknown. */
+  readonly keyOf: (row: DestinationRow) => number | string | null;
+}[];
 
 export type ColumnName = (typeof COLUMNS)[number]["name"];
 
@@ -57,8 +68,9 @@ export function sorted(
   { column, isDown }: Order,
 ): readonly DestinationRow[] {
   const sign = isDown ? -1 : 1;
+  const keyOf = COLUMNS.find(({ name }) => name === column)?.keyOf ?? (() => null);
   return rows.toSorted((one, other) => {
-    const [a, b] = [keyOf(one, column), keyOf(other, column)];
+    const [a, b] = [keyOf(one), keyOf(other)];
     if (a === null || b === null) return a === b ? byId(one, other) : a === null ? 1 : -1;
     if (a === b) return byId(one, other);
     return (a < b ? -1 : 1) * sign;
@@ -67,31 +79,4 @@ export function sorted(
 
 function byId(one: DestinationRow, other: DestinationRow): number {
   return one.destination < other.destination ? -1 : 1;
-}
-
-function keyOf(row: DestinationRow, column: ColumnName): number | string | null {
-  switch (column) {
-    case "id":
-      return row.destination;
-    case "state":
-      return row.severity;
-    case "delivered":
-      return row.donePerMinute;
-    case "failed":
-      return row.failedPerMinute;
-    case "success":
-      return acceptedShare(row);
-    case "p50":
-      return row.p50Ms;
-    case "p99":
-      return row.p99Ms;
-    case "queued":
-      return row.waiting;
-    case "retry":
-      return row.awaitingRetry;
-    case "oldest":
-      return row.oldestAt;
-    case "last":
-      return row.last?.at ?? null;
-  }
 }

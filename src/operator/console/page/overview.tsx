@@ -4,9 +4,8 @@
  */
 
 import type { ComponentChildren } from "preact";
-
+import { counted } from "../../../base/words/count.ts";
 import type { DestinationRow, Overview, StateCounts } from "../view.ts";
-import { counted } from "./action-text.ts";
 import { FindCall } from "./calls.tsx";
 import {
   acceptedShare,
@@ -123,8 +122,7 @@ function Diagram({ overview }: Props) {
         values={history.values.routed}
         tone="quiet"
       >
-        {countText(queued)} queued for{" "}
-        <Link to="/destinations">{counted(all, "destination", "destinations")}</Link>
+        {countText(queued)} queued for <Link to="/destinations">{counted(all, "destination")}</Link>
       </Node>
       <Arrow name="delivered" rate={rates.accepted} tone="good" />
       <Node

@@ -7,7 +7,7 @@ import { approveCommand } from "../../../domain/audience.ts";
 import type { IncomingRecord } from "../../../domain/record.ts";
 import { readClaim } from "../../../router/audience/claims.ts";
 import { configuredTopics } from "../../connect/connection.ts";
-import { instant, readClaims } from "../../look/audiences.ts";
+import { audienceReport, readClaims } from "../../look/audiences.ts";
 import type { AudienceView, SyncView } from "../query-view.ts";
 import type { Series } from "../view.ts";
 import type { QuerySource } from "./query-source.ts";
@@ -59,12 +59,12 @@ export class AudienceHistory {
   }
 
   /** The latest first. */
-  syncs(id: string): readonly SyncView[] {
+  readSyncs(id: string): readonly SyncView[] {
     return this.#byId.get(id)?.syncs.slice(-SYNCS_MAX).reverse() ?? [];
   }
 
   /** Returns null if nothing is known about the audience. */
-  members(id: string, nowMs: number): Series<"members"> | null {
+  readMembers(id: string, nowMs: number): Series<"members"> | null {
     const points = this.#byId.get(id)?.points ?? [];
     const [first] = points;
     if (first === undefined) return null;
@@ -99,20 +99,14 @@ export async function readAudiencesView({
     past.take(records),
   );
   const nowMs = Date.now();
-  return claims.all().map(({ id, name, key, members, openSyncId, last, awaitingApproval }) => ({
-    id,
-    name,
-    key,
-    members,
-    openSyncId,
-    last: last && { syncId: last.syncId, endedAt: instant(last.endedAtMs) },
-    awaitingApproval: awaitingApproval && {
-      syncId: awaitingApproval.syncId,
-      since: instant(awaitingApproval.sinceMs),
-      removals: awaitingApproval.removals,
-      command: approveCommand(id),
-    },
-    syncs: past.syncs(id),
-    history: past.members(id, nowMs),
-  }));
+  return claims.all().map((audience) => {
+    const { id } = audience;
+    const { awaitingApproval, ...report } = audienceReport(audience);
+    return {
+      ...report,
+      awaitingApproval: awaitingApproval && { ...awaitingApproval, command: approveCommand(id) },
+      syncs: past.readSyncs(id),
+      history: past.readMembers(id, nowMs),
+    };
+  });
 }

@@ -28,7 +28,7 @@ function counted(calls: number, rows: Readonly<Record<string, readonly [number, 
 test("rates of now are over the last looks, a minute's worth", () => {
   const history = new History();
   for (let look = 1; look <= 10; look += 1) history.add(counted(2), 2_000, START + look * 2_000);
-  expect(history.flowRates()).toEqual({
+  expect(history.readFlowRates()).toEqual({
     calls: 60,
     routed: null,
     accepted: 0,
@@ -39,15 +39,15 @@ test("rates of now are over the last looks, a minute's worth", () => {
 
 test("nothing is known before the first count", () => {
   const history = new History();
-  expect(history.flowRates().calls).toBeNull();
-  expect(history.recentLatency()("crm")).toEqual({ p50Ms: null, p99Ms: null });
-  expect(history.flowSeries(START).values.calls.every((value) => value === null)).toBe(true);
+  expect(history.readFlowRates().calls).toBeNull();
+  expect(history.readRecentLatency()("crm")).toEqual({ p50Ms: null, p99Ms: null });
+  expect(history.readFlow(START).values.calls.every((value) => value === null)).toBe(true);
 });
 
 test("a destination has how long its attempts take", () => {
   const history = new History();
   history.add(counted(0, { crm: [9, 1], shop: [0, 0] }), 10_000, START + 10_000);
-  const latencyOf = history.recentLatency();
+  const latencyOf = history.readRecentLatency();
   expect(latencyOf("crm")).toEqual({ p50Ms: 3, p99Ms: 5 });
   expect(latencyOf("shop")).toEqual({ p50Ms: null, p99Ms: null });
 });
@@ -55,12 +55,12 @@ test("a destination has how long its attempts take", () => {
 test("responses over time are by class; a destination that did nothing has none", () => {
   const history = new History();
   history.add(counted(0, { crm: [8, 2], shop: [0, 0] }), 60_000, START + 60_000);
-  const { values, stepMs, fromMs } = history.responses("crm", START + 60_000);
+  const { values, stepMs, fromMs } = history.readResponses("crm", START + 60_000);
   expect([stepMs, values["2xx"].length]).toEqual([120_000, 120]);
   expect(fromMs).toBe(START - 119 * 120_000);
   expect([values["2xx"].at(-1), values["5xx"].at(-1), values["2xx"].at(-2)]).toEqual([8, 2, null]);
-  expect(history.responses("shop", START + 60_000).values["2xx"].at(-1)).toBeNull();
-  expect(history.latency("crm", START + 60_000).values.p99.at(-1)).toBe(5);
+  expect(history.readResponses("shop", START + 60_000).values["2xx"].at(-1)).toBeNull();
+  expect(history.readLatency("crm", START + 60_000).values.p99.at(-1)).toBe(5);
 });
 
 function skipping(rows: Readonly<Record<string, number>>, routes = true): Counted {
@@ -82,20 +82,20 @@ test("skipped calls are counted per hour, for as long as a process that routes w
   history.add(skipping({ crm: 5 }), 60_000, at + hour + 60_000);
   history.add(skipping({ crm: 7 }), 60_000, at + hour + 120_000);
   history.add(skipping({ crm: 0 }), 60_000, at + 2 * hour + 60_000);
-  const { values, fromMs, stepMs } = history.skipped("crm", at + 3 * hour);
+  const { values, fromMs, stepMs } = history.readSkipped("crm", at + 3 * hour);
   expect([fromMs, stepMs, values.filtered.length]).toEqual([at - 20 * hour, hour, 24]);
   expect(values.filtered.slice(-4)).toEqual([null, 12, 0, null]);
   expect(values.disabled.slice(-4)).toEqual([null, 0, 0, null]);
-  expect(history.skipped("quiet", at + 3 * hour).values.filtered.slice(-4)).toEqual([
+  expect(history.readSkipped("quiet", at + 3 * hour).values.filtered.slice(-4)).toEqual([
     null,
     0,
     0,
     null,
   ]);
   // Nothing was attempted in this time.
-  expect(history.responses("crm", at + 3 * hour).values["2xx"].every((each) => each === null)).toBe(
-    true,
-  );
+  expect(
+    history.readResponses("crm", at + 3 * hour).values["2xx"].every((each) => each === null),
+  ).toBe(true);
 });
 
 test("destinations beyond the bound have the duration of now, and no history", () => {
@@ -103,7 +103,7 @@ test("destinations beyond the bound have the duration of now, and no history", (
   const ids = Array.from({ length: 2_001 }, (_, index) => `d${index}`);
   const rows = Object.fromEntries(ids.map((id) => [id, [1, 0] as const]));
   history.add(counted(0, rows), 60_000, START + 60_000);
-  expect(history.responses("d1999", START + 60_000).values["2xx"].at(-1)).toBe(1);
-  expect(history.responses("d2000", START + 60_000).values["2xx"].at(-1)).toBeNull();
-  expect(history.recentLatency()("d2000").p50Ms).toBe(3);
+  expect(history.readResponses("d1999", START + 60_000).values["2xx"].at(-1)).toBe(1);
+  expect(history.readResponses("d2000", START + 60_000).values["2xx"].at(-1)).toBeNull();
+  expect(history.readRecentLatency()("d2000").p50Ms).toBe(3);
 });

@@ -90,7 +90,7 @@ test("not more than eight at a time", async () => {
 test("one that the configuration does not allow is rejected, and leaves nothing behind", () => {
   refusal = "no destination has the ID";
   expect(jobs.begin(waitFor("gone"), SENDER)).toMatchObject({ status: 400, why: refusal });
-  expect([jobs.views(), log.seen]).toEqual([[], []]);
+  expect([jobs.list(), log.seen]).toEqual([[], []]);
 });
 
 test("its words, its count and its end are reported, and the log says who wanted it", async () => {
@@ -102,11 +102,11 @@ test("its words, its count and its end are reported, and the log says who wanted
   let left = 7;
   last().progress.follow(() => `${left} left`);
   left = 3;
-  expect(jobs.views()[0]).toMatchObject({ state: "running", progress: "3 left", endedAt: null });
+  expect(jobs.list()[0]).toMatchObject({ state: "running", progress: "3 left", endedAt: null });
   last().progress.report("Nothing is left.");
   last().end({ isDone: true, count: 3, unfinished: null });
   await ended();
-  const [view] = jobs.views();
+  const [view] = jobs.list();
   expect(view).toMatchObject({
     state: "done",
     progress: "",
@@ -132,7 +132,7 @@ test("one that is stopped says so, with the replay that can be resumed", async (
   expect(last().signal.aborted).toBe(true);
   last().end({ isDone: false, count: null, unfinished: { kind: "calls", replay: "r-1" } });
   await ended();
-  expect(jobs.views()[0]).toMatchObject({ state: "stopped", unfinished: { replay: "r-1" } });
+  expect(jobs.list()[0]).toMatchObject({ state: "stopped", unfinished: { replay: "r-1" } });
   expect(jobs.stop(id.job.id)).toBe(false);
 });
 
@@ -140,13 +140,13 @@ test("one that fails says why; one that was done before it was stopped is done",
   jobs.begin(waitFor("crm"), SENDER);
   last().fail(new Error("no broker responds"));
   await ended();
-  expect(jobs.views()[0]).toMatchObject({ state: "failed", messages: ["no broker responds"] });
+  expect(jobs.list()[0]).toMatchObject({ state: "failed", messages: ["no broker responds"] });
   const second = jobs.begin(waitFor("crm"), SENDER);
   if (second.kind === "rejected") throw new Error(second.why);
   jobs.stop(second.job.id);
   last().end(DONE);
   await ended();
-  expect(jobs.views()[0]).toMatchObject({ state: "done" });
+  expect(jobs.list()[0]).toMatchObject({ state: "done" });
 });
 
 test("the latest twenty that have ended are kept, and those in progress", async () => {
@@ -157,7 +157,7 @@ test("the latest twenty that have ended are kept, and those in progress", async 
     await ended();
   }
   jobs.begin(waitFor("erp"), SENDER);
-  const views = jobs.views();
+  const views = jobs.list();
   expect(views).toHaveLength(22);
   expect(views.at(-1)?.action).toEqual(waitFor("first"));
   expect(views[0]?.action).toEqual(waitFor("erp"));
@@ -173,5 +173,5 @@ test("the end of the process stops those in progress, and waits for them", async
   expect([last().signal.aborted, isOver]).toEqual([true, false]);
   last().fail(new Error("aborted"));
   await over;
-  expect(jobs.views()[0]).toMatchObject({ state: "stopped", messages: [] });
+  expect(jobs.list()[0]).toMatchObject({ state: "stopped", messages: [] });
 });

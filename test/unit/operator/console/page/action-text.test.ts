@@ -5,7 +5,6 @@ import { expect, test } from "vitest";
 import type { Action } from "../../../../../src/operator/console/action-view.ts";
 import {
   actionText,
-  counted,
   destinationOf,
   fieldTime,
   instantOf,
@@ -49,13 +48,6 @@ test("a count is no change, and an approval is of no destination", () => {
   expect(isCount({ action: "wait", destination: "crm" })).toBe(false);
   expect(destinationOf(CANCEL)).toBe("crm");
   expect(destinationOf({ action: "approve", audience: "vip", syncId: "s" })).toBeNull();
-});
-
-test("numbers of things", () => {
-  expect([counted(1, "call", "calls"), counted(1_204, "call", "calls")]).toEqual([
-    "1 call",
-    "1,204 calls",
-  ]);
 });
 
 test("a field's time is read as it was written, to the minute; an empty one means now", () => {
