@@ -6,7 +6,7 @@
 import { createHmac } from "node:crypto";
 
 import type { ConsoleReader, Query } from "./ports.ts";
-import type { QueryName } from "./query-view.ts";
+import { type QueryName, readSince } from "./query-view.ts";
 
 /** Maximum number of concurrent reads of Kafka. */
 const CONCURRENT_MAX = 4;
@@ -36,14 +36,6 @@ export function createData(reader: ConsoleReader, token: string | null) {
   };
 }
 
-/** The time ranges that the console offers. Any other value counts as `1d`. */
-const SINCE: ReadonlyMap<string | null, number> = new Map([
-  ["1h", 3_600_000],
-  ["7d", 7 * 86_400_000],
-  ["30d", 30 * 86_400_000],
-]);
-const DAY_MS = 86_400_000;
-
 const STATES: ReadonlyMap<string | null, boolean> = new Map([
   ["not replayed", false],
   ["replayed", true],
@@ -57,7 +49,7 @@ export function queryOf(parameters: URLSearchParams, token: string | null): Quer
     isReplayed: STATES.get(parameters.get("state")) ?? null,
     messageId: parameters.get("id") ?? "",
     isUser: user === null ? null : (userId) => userHash(userId, token) === user,
-    sinceMs: SINCE.get(parameters.get("since")) ?? DAY_MS,
+    sinceMs: readSince(parameters.get("since")),
   };
 }
 

@@ -18,8 +18,8 @@ import type { Clock } from "../../base/runtime/clock.ts";
 import type { Log } from "../../base/telemetry/log.ts";
 import type { Sender } from "./access.ts";
 import { keyOf } from "./action.ts";
-import type { Action, JobView, NamedReplay } from "./action-view.ts";
-import type { ActionProgress, ActionRunner, Work } from "./ports.ts";
+import type { Action, JobView } from "./action-view.ts";
+import type { ActionProgress, ActionRunner, Work, WorkOutcome } from "./ports.ts";
 
 const RUNNING_MAX = 8;
 const ENDED_MAX = 20;
@@ -114,38 +114,26 @@ class Job implements ActionProgress {
   readonly #deps: Omit<JobsDeps, "runner">;
   readonly #onChange: () => void;
   readonly #stopping = new AbortController();
-  readonly #startedAt: string;
-  readonly #messages: string[] = [];
-  #endedAt: string | null = null;
-  #state: JobView["state"] = "running";
+  /** All but the progress, which is asked for each time. Changed by messages, and once at the end. */
+  #view: JobView;
   #progress: () => string = () => "";
-  #count: number | null = null;
-  #unfinished: NamedReplay | null = null;
 
   constructor(action: Action, deps: Omit<JobsDeps, "runner">, onChange: () => void) {
     this.id = deps.newId();
     this.action = action;
     this.#deps = deps;
     this.#onChange = onChange;
-    this.#startedAt = this.#now();
+    const begun = { state: "running", startedAt: this.#now(), endedAt: null } as const;
+    const nothing = { progress: "", messages: [], count: null, unfinished: null };
+    this.#view = { id: this.id, action, ...begun, ...nothing };
   }
 
   get isRunning(): boolean {
-    return this.#state === "running";
+    return this.#view.state === "running";
   }
 
   get view(): JobView {
-    return {
-      id: this.id,
-      action: this.action,
-      startedAt: this.#startedAt,
-      endedAt: this.#endedAt,
-      state: this.#state,
-      progress: this.isRunning ? this.#progress() : "",
-      messages: [...this.#messages],
-      count: this.#count,
-      unfinished: this.#unfinished,
-    };
+    return { ...this.#view, progress: this.isRunning ? this.#progress() : "" };
   }
 
   run(work: Work): Promise<void> {
@@ -162,25 +150,23 @@ class Job implements ActionProgress {
   }
 
   report(sentence: string): void {
-    this.#messages.push(sentence);
+    this.#view = { ...this.#view, messages: [...this.#view.messages, sentence] };
     this.#deps.log.info({ job: this.id, progress: sentence }, "console.action.progress");
     this.#onChange();
   }
 
   async #run(work: Work): Promise<void> {
     const { signal } = this.#stopping;
-    let isDone = false;
+    let outcome: WorkOutcome = { isDone: false, count: null, unfinished: null };
     try {
-      const outcome = await work(this, signal);
-      isDone = outcome.isDone;
-      this.#count = outcome.count;
-      this.#unfinished = outcome.unfinished;
+      outcome = await work(this, signal);
     } catch (error) {
       if (!signal.aborted) this.report(asError(error).message);
     }
-    this.#state = isDone ? "done" : signal.aborted ? "stopped" : "failed";
-    this.#endedAt = this.#now();
-    this.#deps.log.info({ job: this.id, outcome: this.#state }, "console.action.finished");
+    const { isDone, ...result } = outcome;
+    const state = isDone ? "done" : signal.aborted ? "stopped" : "failed";
+    this.#view = { ...this.#view, ...result, state, endedAt: this.#now() };
+    this.#deps.log.info({ job: this.id, outcome: state }, "console.action.finished");
   }
 
   #now(): string {

@@ -172,6 +172,20 @@ export interface ConfigurationView {
   readonly hash: string;
 }
 
+const DAY_MS = 86_400_000;
+/** The times that the console offers for looking back. */
+export const SINCE: ReadonlyMap<string, number> = new Map([
+  ["1h", DAY_MS / 24],
+  ["1d", DAY_MS],
+  ["7d", 7 * DAY_MS],
+  ["30d", 30 * DAY_MS],
+]);
+
+/** Any other text counts as `1d`. */
+export function readSince(text: string | null): number {
+  return SINCE.get(text ?? "") ?? DAY_MS;
+}
+
 /** The results of queries, by the names that their addresses contain. */
 export interface QueryResults {
   /** The dead letters that match the filters. */

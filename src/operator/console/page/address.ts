@@ -6,25 +6,20 @@
  * is derived from the address of this script, which is `PATH/assets/NAME.js`.
  */
 
-export type ListView =
-  | "overview"
-  | "destinations"
-  | "calls"
-  | "dead-letters"
-  | "audiences"
-  | "configuration";
+/** The views of the navigation, in its order. */
+export const VIEWS = [
+  { view: "overview", to: "/", label: "Overview" },
+  { view: "destinations", to: "/destinations", label: "Destinations" },
+  { view: "calls", to: "/calls", label: "Calls" },
+  { view: "dead-letters", to: "/dead-letters", label: "Dead letters" },
+  { view: "audiences", to: "/audiences", label: "Audiences" },
+  { view: "configuration", to: "/configuration", label: "Configuration" },
+] as const;
+export type ListView = (typeof VIEWS)[number]["view"];
 export type Place =
   | { readonly view: ListView }
   | { readonly view: "destination" | "call"; readonly id: string }
   | { readonly view: "unknown" };
-
-const LISTS: readonly ListView[] = [
-  "destinations",
-  "calls",
-  "dead-letters",
-  "audiences",
-  "configuration",
-];
 
 /** @param path the path in the browser, still percent-encoded. */
 export function placeOf(path: string): Place {
@@ -36,9 +31,7 @@ export function placeOf(path: string): Place {
     if (id !== null && first === "calls") return { view: "call", id };
     return { view: "unknown" };
   }
-  if (first === "") return { view: "overview" };
-  const view = LISTS.find((name) => name === first);
-  return { view: view ?? "unknown" };
+  return { view: VIEWS.find(({ to }) => to === `/${first}`)?.view ?? "unknown" };
 }
 
 export function destinationLink(id: string): string {

@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { counted } from "../../../base/words/count.ts";
 import type { JobView } from "../action-view.ts";
-import type { DeadLettersView, DeadLetterView } from "../query-view.ts";
+import { type DeadLettersView, type DeadLetterView, readSince, SINCE } from "../query-view.ts";
 import type { Overview } from "../view.ts";
 import { PerSecond, perSecondOf, SendAgain } from "./act-destination.tsx";
 import { CountedDialog, DialogButton } from "./dialog.tsx";
@@ -26,7 +26,6 @@ import { setQuery, useHere } from "./router.tsx";
 import { useQuery } from "./server.ts";
 import { type Column, Table } from "./table.tsx";
 
-const TIMES = ["1h", "1d", "7d", "30d"] as const;
 const STATES = ["all", "not replayed", "replayed"] as const;
 const FILTERS = ["destination", "reason"] as const;
 
@@ -39,7 +38,7 @@ export function DeadLetters({ overview }: { readonly overview: Overview | null }
   return (
     <>
       <Head title="Dead letters">
-        <Choice legend="Last" name="since" values={TIMES} chosen={since} />
+        <Choice legend="Last" name="since" values={[...SINCE.keys()]} chosen={since} />
         <Choice
           legend="Shown"
           name="state"
@@ -218,14 +217,6 @@ function DeadLetter({ deadLetter }: { readonly deadLetter: DeadLetterView }) {
 }
 
 /** The dialog for replaying the dead letters that match the filters. */
-const HOUR_MS = 3_600_000;
-const SINCE_MS: Readonly<Record<string, number>> = {
-  "1h": HOUR_MS,
-  "1d": 24 * HOUR_MS,
-  "7d": 7 * 24 * HOUR_MS,
-  "30d": 30 * 24 * HOUR_MS,
-};
-
 interface Props {
   /** The filters of the view. */
   readonly query: URLSearchParams;
@@ -251,7 +242,7 @@ function DeadLetterActions({ query, since, onDone }: Props) {
                   messageId: null,
                   destination,
                   reason,
-                  since: SINCE_MS[since] ?? 24 * HOUR_MS,
+                  since: readSince(since),
                   until: 0,
                   includeReplayed: form.get("includeReplayed") !== null,
                   perSecond: perSecondOf(form),

@@ -6,7 +6,7 @@
 import { type ComponentChildren, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Overview, Session } from "../view.ts";
-import type { ListView } from "./address.ts";
+import { type ListView, VIEWS } from "./address.ts";
 import { Audiences } from "./audiences.tsx";
 import { Call } from "./call.tsx";
 import { Calls } from "./calls.tsx";
@@ -30,15 +30,6 @@ import {
   useLatest,
 } from "./server.ts";
 import "./style.css";
-
-const VIEWS: readonly { readonly view: ListView; readonly to: string; readonly label: string }[] = [
-  { view: "overview", to: "/", label: "Overview" },
-  { view: "destinations", to: "/destinations", label: "Destinations" },
-  { view: "calls", to: "/calls", label: "Calls" },
-  { view: "dead-letters", to: "/dead-letters", label: "Dead letters" },
-  { view: "audiences", to: "/audiences", label: "Audiences" },
-  { view: "configuration", to: "/configuration", label: "Configuration" },
-];
 
 function App() {
   const [session, setSession] = useState<Session | null>(null);
