@@ -7,7 +7,7 @@ import type {
   HealthProblem,
   StatusReport,
 } from "../../../src/operator/look/status-report.ts";
-import { destinationReport, processReport } from "./status-report.ts";
+import { destinationReport, processReport, stageReport, statusReportOf } from "./status-report.ts";
 
 const AT = "2026-03-01T09:00:00.000Z";
 const LAST = { at: AT, outcome: "accepted", cause: "200" } as const;
@@ -54,24 +54,20 @@ export function pollOf(
   destinations: readonly DestinationReport[],
   { healthProblems = [], configured = {}, ...over }: Over = {},
 ): Poll {
-  const known = { lag: 2, oldestMs: null, donePerMinute: 0, failedPerMinute: 0, note: null };
-  const process = { admin: "host-1:9464", configHash: "0123456789ab" };
   const partitions = { calls: [0, 1, 2, 3, 4, 5] };
   const delay = { waiting: 12, oldestMs: null, dueInMs: 0, retired: false, note: null };
   return {
-    report: {
-      ...{ at: AT, kafkaError: null, configHash: "0123456789ab", destinations },
-      stages: [{ stage: "route", ...known, halted: [] }],
+    report: statusReportOf({
+      ...{ at: AT, destinations },
+      stages: [stageReport({ lag: 2, donePerMinute: 0, failedPerMinute: 0 })],
       delayTopics: [
         { delay: "10s", ...delay },
         { delay: "30s", ...delay, waiting: null, dueInMs: null, retired: true },
       ],
       deadLetters: { retained: 5, lastDay: 3, byReason: { expired: 2, rejected: 1 }, replayed: 0 },
-      notes: { awaitingRetry: null, deadLetters: null },
-      ...{ unknown: [], unwritableTopics: [], recordsLost: [] },
-      processes: [processReport({ ...process, stages: [{ name: "route", partitions }] })],
+      processes: [processReport({ admin: "host-1:9464", stages: [{ name: "route", partitions }] })],
       ...over,
-    },
+    }),
     healthProblems: healthProblems.map((each) => ({ ...each, isInTables: false })),
     configured: new Map(
       destinations.map(({ destination: id }) => [id, { ...CONFIGURED, ...configured[id] }]),

@@ -3,7 +3,12 @@
 import { createMetrics, type Metrics } from "../../../src/base/telemetry/instruments.ts";
 import type { MeasuredStatus } from "../../../src/domain/process-status.ts";
 import type { PolledProcess } from "../../../src/operator/look/processes.ts";
-import type { DestinationReport, ProcessReport } from "../../../src/operator/look/status-report.ts";
+import type {
+  DestinationReport,
+  ProcessReport,
+  StageReport,
+  StatusReport,
+} from "../../../src/operator/look/status-report.ts";
 
 export function destinationReport(given: Partial<DestinationReport> = {}): DestinationReport {
   return {
@@ -30,6 +35,30 @@ export function destinationReport(given: Partial<DestinationReport> = {}): Desti
     note: null,
     ...given,
   };
+}
+
+/** A report in which nothing is wrong, and almost nothing is known. */
+export function statusReportOf(given: Partial<StatusReport> = {}): StatusReport {
+  return {
+    at: "2026-03-01T09:00:00.000Z",
+    kafkaError: null,
+    configHash: "0011aabbccdd",
+    stages: [],
+    destinations: [],
+    delayTopics: [],
+    deadLetters: null,
+    notes: { awaitingRetry: null, deadLetters: null },
+    unknown: [],
+    unwritableTopics: [],
+    recordsLost: [],
+    processes: [],
+    ...given,
+  };
+}
+
+export function stageReport(given: Partial<StageReport> = {}): StageReport {
+  const unknown = { lag: null, oldestMs: null, donePerMinute: null, failedPerMinute: null };
+  return { stage: "route", ...unknown, halted: [], note: null, ...given };
 }
 
 /** A process that was reached, and that runs the configuration of the file. */

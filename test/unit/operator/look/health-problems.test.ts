@@ -9,51 +9,24 @@ import type {
   StatusReport,
 } from "../../../../src/operator/look/status-report.ts";
 
+import {
+  destinationReport,
+  processReport,
+  statusReportOf,
+} from "../../../support/build/status-report.ts";
+
 const AT = "2026-03-01T09:00:00.000Z";
 const SINCE = "2026-03-01T08:00:00.000Z";
 
-const PROCESS: ProcessReport = {
-  admin: "host-1:9464",
-  error: null,
-  version: "0.1.0",
-  startedAt: SINCE,
-  stages: [],
-  unreachableBrokers: [],
-  configHash: "0123456789ab",
-  configAppliedAt: SINCE,
-  configInvalidSince: null,
-  settingsToRestart: 0,
-  destinationsWaiting: 0,
-  stateStoresUnavailable: 0,
-  clockOffsetSeconds: 0,
-  routesMissing: 0,
-};
+const HASH = { configHash: "0123456789ab" };
+const PROCESS = processReport({ admin: "host-1:9464", clockOffsetSeconds: 0, ...HASH });
 
 function report(over: Partial<StatusReport> = {}): StatusReport {
-  const none = {
-    stages: [],
-    destinations: [],
-    delayTopics: [],
-    unwritableTopics: [],
-    recordsLost: [],
-    deadLetters: null,
-  };
-  const known = { at: AT, kafkaError: null, configHash: "0123456789ab", processes: [PROCESS] };
-  const whole = { notes: { awaitingRetry: null, deadLetters: null }, unknown: [] };
-  return { ...none, ...known, ...whole, ...over };
+  return statusReportOf({ at: AT, ...HASH, processes: [PROCESS], ...over });
 }
 
 function destination(over: Partial<DestinationReport>): DestinationReport {
-  const quiet = { state: "delivering", failingSince: null, failedShare: null, hold: null };
-  return {
-    destination: "crm",
-    waiting: 0,
-    halted: [],
-    last: null,
-    endpoints: [],
-    ...quiet,
-    ...over,
-  } as DestinationReport;
+  return destinationReport({ state: "delivering", waiting: 0, ...over });
 }
 
 const textsOf = (over: Partial<StatusReport>) =>

@@ -20,6 +20,8 @@ import {
   destinationReport,
   polledProcess,
   processReport,
+  stageReport,
+  statusReportOf,
 } from "../../../support/build/status-report.ts";
 import { ManualClock } from "../../../support/clock/manual-clock.ts";
 import { createPrng } from "../../../support/clock/prng.ts";
@@ -409,29 +411,17 @@ const failing = {
   last: { at: "2026-03-01T09:30:05.000Z", outcome: "retry", cause: "503" },
 } as const;
 
-const REPORT: StatusReport = {
+const REPORT = statusReportOf({
   at: AT,
-  kafkaError: null,
-  configHash: "0011aabbccdd",
   stages: [
-    {
-      stage: "route",
-      lag: 0,
-      oldestMs: null,
-      donePerMinute: 12_345.6,
-      failedPerMinute: 0,
-      halted: [],
-      note: null,
-    },
-    {
+    stageReport({ stage: "route", lag: 0, donePerMinute: 12_345.6, failedPerMinute: 0 }),
+    stageReport({
       stage: "delay",
       lag: 5,
       oldestMs: 400_000,
       donePerMinute: 4,
       failedPerMinute: 0,
-      halted: [],
-      note: null,
-    },
+    }),
   ],
   destinations: [
     destinationReport({
@@ -498,10 +488,6 @@ const REPORT: StatusReport = {
     byReason: { expired: 3, rejected: 14 },
     replayed: 0,
   },
-  notes: { awaitingRetry: null, deadLetters: null },
-  unknown: [],
-  unwritableTopics: [],
-  recordsLost: [],
   processes: [
     processReport({
       admin: "host-1:9464",
@@ -509,7 +495,7 @@ const REPORT: StatusReport = {
     }),
     processReport({ admin: "host-2:9464", stages: [{ name: "route", partitions: {} }] }),
   ],
-};
+});
 
 test("a destination that is shown alone has its skipped calls by reason", () => {
   const skipped = { "no-consent": 12, filtered: 1_204 };

@@ -11,7 +11,11 @@ import { statusText } from "../../../../src/operator/look/text.ts";
 import { runProgram } from "../../../../src/program/cli/program.ts";
 import { publish } from "../../../../src/program/cli/publish/publish.ts";
 import { SMALL } from "../../../support/build/config-source.ts";
-import { destinationReport, processReport } from "../../../support/build/status-report.ts";
+import {
+  destinationReport,
+  processReport,
+  statusReportOf,
+} from "../../../support/build/status-report.ts";
 import { type FakeShell, fakeShell } from "../../../support/worlds/fake-shell.ts";
 
 /**
@@ -104,20 +108,12 @@ test("tables, audiences and the status", () => {
   const endpoint = { name: EVIL, id: EVIL as EndpointKey, origin: EVIL, ...unavailable };
   const destination = { destination: EVIL, note: EVIL, last, endpoints: [endpoint] };
   const evil = { error: EVIL, configHash: EVIL, version: EVIL };
-  const report = {
-    at: AT,
-    kafkaError: EVIL,
-    configHash: "0011aabbccdd",
-    stages: [],
+  const report = statusReportOf({
+    ...{ at: AT, kafkaError: EVIL, deadLetters, unknown: [EVIL] },
     destinations: [destinationReport(destination)],
-    delayTopics: [],
-    deadLetters,
     notes: { awaitingRetry: EVIL, deadLetters: EVIL },
-    unknown: [EVIL],
-    unwritableTopics: [],
-    recordsLost: [],
     processes: [processReport(evil)],
-  };
+  });
   shell.out(statusText(report, shell.colors));
   expect(printedBy(shell)).toContain("x\\u001b[2J\\u009b2J");
 });
