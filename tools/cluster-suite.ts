@@ -17,7 +17,6 @@ export const SKIPPED_SUITES: Readonly<Record<string, string>> = {
   "cluster-policies": OWN_BROKER,
   "console-program": OWN_BROKER,
   "corrupt-batch": OWN_BROKER,
-  "corrupt-batch-program": OWN_BROKER,
   "ingest-outage": OWN_BROKER,
   "kafka-unreachable": OWN_BROKER,
   "kafka-ipv6": OWN_BROKER,
@@ -30,12 +29,10 @@ export const SKIPPED_SUITES: Readonly<Record<string, string>> = {
   "kafka-security": OWN_BROKER,
   "kafka-sessions": OWN_BROKER,
   "kafka-signals": OWN_BROKER,
-  "kafka-signals-outage": OWN_BROKER,
   "local-cluster": NO_KAFKA,
   "local-kafka": NO_KAFKA,
   "local-registry": NO_KAFKA,
   "moving-clusters": OWN_BROKER,
-  "waiting-outage": OWN_BROKER,
 };
 
 /** Returns the lines to print. */

@@ -1,16 +1,14 @@
 // The alerts in a real Prometheus that scrapes the real program: none fires while everything works, and each of many
 // fires for its cause.
 
-import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createLog } from "../../src/base/telemetry/log.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
 import { findPrometheus } from "../../tools/prometheus/find.ts";
+import { startReceiver } from "../support/kit/receiver.ts";
 import {
   type ProgramWorld,
   programWorld,
@@ -41,22 +39,14 @@ let kafka: Kafka;
 let admin = 0;
 let ingest = 0;
 const status = { well: 200, refusing: 400, failing: 503 };
-const receiver = createServer((request, response) => {
-  request.resume().on("end", () => {
-    const path = (request.url ?? "").slice(1) as keyof typeof status;
-    response.writeHead(status[path]).end();
-  });
-});
+const receiver = await startReceiver(({ path }) => status[path.slice(1) as keyof typeof status]);
 
 beforeAll(async () => {
   if (found.kind === "none") return;
-  receiver.listen(0, "127.0.0.1");
-  await once(receiver, "listening");
-  const { port } = receiver.address() as AddressInfo;
   broker = await startKafka({ private: true });
   admin = await freePort();
   ingest = await freePort();
-  const url = (path: string) => `"http://127.0.0.1:${port}/${path}"`;
+  const url = (path: string) => `"${receiver.url}/${path}"`;
   world = programWorld(`
 kafka: { brokers: ["${broker.brokers[0]}"], partitions: 1, createTopics: false }
 registry: { url: "http://127.0.0.1:9/" }
@@ -86,7 +76,7 @@ afterAll(async () => {
   await kafka?.close();
   await world?.[Symbol.asyncDispose]();
   await broker?.stop();
-  receiver.close();
+  await receiver[Symbol.asyncDispose]();
 });
 
 function post(integrations: Readonly<Record<string, boolean>>, writeKey = "k"): Promise<number> {

@@ -40,7 +40,7 @@ const CALLS = 50;
 /** Their deliveries have about 70 kB, which is more than twice what the quotas allow within 10 s. */
 const FEW_CALLS = 15;
 /** This is three and a half sessions. */
-const THROTTLED_MS = 35_000;
+const THROTTLED_MS = 21_000;
 /** With this quota, the requests of twenty destinations exceed it all the time, on any machine. */
 const TIGHT = 0.2;
 const NO_LIMIT = 1_000_000_000;
@@ -60,7 +60,7 @@ const joinsSeen = () => vi.spyOn(Coordinator.prototype, "join");
 async function running(prefix: string, receiver: Receiver) {
   const { file } = useProgram(
     configOf({
-      kafka: { brokers: broker.brokers, topicPrefix: `${prefix}.` },
+      kafka: { brokers: broker.brokers, topicPrefix: `${prefix}.`, sessionTimeout: "6s" },
       destinations: Object.fromEntries(IDS.map((id) => [id, `${receiver.url}/${id}`])),
       delivery: { retryDelays: ["10s"] },
     }),

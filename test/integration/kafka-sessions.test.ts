@@ -31,8 +31,8 @@ import { consumeWith, createTopics, testConnection } from "../support/worlds/tes
 
 const SECURITY = "org.apache.kafka.common.security";
 const PASSWORD = "pass word:1";
-const SESSION_MS = 3_000;
-const PERIODS = 4;
+const SESSION_MS = 4_000;
+const PERIODS = 2;
 /** This is longer than a session, and shorter than a test. */
 const TOKEN_S = 8;
 
@@ -238,7 +238,7 @@ async function setPassword(mechanism: string, password: string): Promise<void> {
   ]);
 }
 
-describe.skipIf(JAVA === null)("a broker that ends sessions after 3 s (needs Java)", () => {
+describe.skipIf(JAVA === null)("a broker that ends sessions after 4 s (needs Java)", () => {
   test("traffic continues over the same connections, busy or idle, with every mechanism, and without a line in the log", async ({
     expect,
   }) => {

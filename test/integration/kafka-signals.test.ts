@@ -1,15 +1,18 @@
 // The results of checking a real cluster: log end offsets that nobody fetches, and a broker that does not respond while
-// its connections stay open. kafka-signals-outage.test.ts has a broker that is killed.
+// its connections stay open. At the end the broker is killed.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { Kafka as Driver } from "kafkajs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+import { createMetrics } from "../../src/base/telemetry/instruments.ts";
 import type { BrokerConnection } from "../../src/kafka/broker/broker-connection.ts";
 import { Brokers } from "../../src/kafka/cluster/brokers.ts";
 import { ClusterWatch } from "../../src/kafka/cluster/cluster-watch.ts";
 import { Clients } from "../../src/kafka/cluster/connection.ts";
 import { LogEnds } from "../../src/kafka/cluster/log-ends.ts";
+import { watchCluster } from "../../src/router/stage/watch-cluster.ts";
+import { watchConsumer } from "../../src/router/stage/watch-consumer.ts";
 import type { BrokerProxy } from "../chaos/proxy.ts";
 import { record, values } from "../support/contract/bench.ts";
 import { Taker } from "../support/contract/taker.ts";
@@ -24,6 +27,7 @@ import {
   topicWith,
   write,
 } from "../support/worlds/fronted-kafka.ts";
+import { AWAITING, waitingWorld } from "../support/worlds/waiting-world.ts";
 
 const TIMEOUT = { interval: 200 };
 
@@ -167,4 +171,75 @@ test("connections to a silent broker are closed completely, however often: no re
   expect((await brokers.metadata([])).brokers).toHaveLength(1);
   brokers.close();
   client.destroy();
+});
+
+const CLOCK = { nowMs: () => Date.now() };
+
+test("a broker that dies: its lag is absent, not 0; the gauge and the log report it, and its return", async () => {
+  const { broker, proxy } = fronted;
+  const lines = new LogLines();
+  const kafka = connectTo(proxy.address, lines);
+  const metrics = createMetrics();
+  const topic = await topicWith(kafka, "dies", 5);
+  const taker = new Taker();
+  const consumer = kafka.consume(narrow(topic, taker, "hold"));
+  watchCluster(metrics, kafka.watch(), CLOCK);
+  watchConsumer(metrics, consumer, { stage: "route", destination: "" }, CLOCK);
+  await taker.untilTaken(2);
+  const lag = 'switchyard_consumer_lag_records{stage="route",destination=""}';
+  const connected = `switchyard_kafka_broker_reachable{broker="${proxy.address}"}`;
+  const text = () => metrics.text();
+  await expect.poll(text).toContain(`${connected} 1\n`);
+  await expect.poll(text).toContain(`${lag} 5\n`);
+
+  await broker.kill();
+  proxy.cut();
+  const seen: string[] = [];
+  const watched = async () => {
+    const now = await text();
+    seen.push(now.split("\n").find((line) => line.startsWith(lag)) ?? "absent");
+    return now;
+  };
+  await expect.poll(watched).toContain(`${connected} 0\n`);
+  await expect.poll(watched).not.toContain(`${lag} `);
+  expect(await text()).toContain('switchyard_consumers_with_unknown_lag{stage="route"} 1\n');
+  // This is longer than the session: the consumer has lost its partitions.
+  await lines.until("kafka.consumer.restarting");
+  await watched();
+  expect(new Set(seen)).toEqual(new Set([`${lag} 5`, "absent"]));
+
+  await broker.restart();
+  await expect.poll(text).toContain(`${connected} 1\n`);
+  await expect.poll(text).toContain(`${lag} 5\n`);
+  const back = lines.lines.find(({ msg }) => msg === "kafka.broker.reachable");
+  expect(back?.fields).toMatchObject({ broker: proxy.address });
+  await kafka.close();
+  expect(piled).toEqual([]);
+});
+
+// Most of the records that wait in delay topics are not in flight.
+test("with Kafka unreachable the counts are absent and shown as such; they are never 0, and come back", async () => {
+  const { broker, proxy } = fronted;
+  const { startProcess } = await waitingWorld([proxy.address]);
+  const process = await startProcess();
+  await expect.poll(process.waiting).toEqual(AWAITING);
+  await broker.kill();
+  proxy.cut();
+  const seen = new Set<string>();
+  const watched = async () => {
+    const waiting = await process.waiting();
+    seen.add(JSON.stringify(waiting));
+    return waiting;
+  };
+  await expect.poll(watched).toEqual({});
+  expect(Object.values(await process.unknown()).every((count) => count > 0)).toBe(true);
+  for (const each of seen) {
+    for (const count of Object.values(JSON.parse(each) as Record<string, number>)) {
+      expect(count).toBeGreaterThan(0);
+    }
+  }
+  await broker.restart();
+  await expect.poll(process.waiting).toEqual(AWAITING);
+  expect(await process.unknown()).toEqual({ "10m": 0, "60m": 0 });
+  await process.stop();
 });

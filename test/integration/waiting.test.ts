@@ -1,5 +1,5 @@
 // Gauges of the records that wait in delay topics, compared with a real Kafka: after a restart and with a second
-// process. Most of these records are not in flight. waiting-outage.test.ts has an outage of Kafka.
+// process. Most of these records are not in flight. kafka-signals.test.ts has an outage of Kafka.
 
 import { test } from "vitest";
 import { BROKERS } from "../support/kit/kafka.ts";

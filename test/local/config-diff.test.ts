@@ -1,9 +1,6 @@
 // `config diff --admin`: the hash in the status of processes shows whether they run the current file.
 
-import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
@@ -11,6 +8,7 @@ import { configHash } from "../../src/config/hash.ts";
 import { runProgram } from "../../src/program/cli/program.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { config, SMALL } from "../support/build/config-source.ts";
+import { useReceiver } from "../support/kit/receiver.ts";
 import { fakeShell } from "../support/worlds/fake-shell.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "switchyard-diff-"));
@@ -23,15 +21,9 @@ writeFileSync(inPlace, SMALL);
 writeFileSync(other, OTHER);
 
 /** Serves the status of a process with the configuration. */
-async function serving(configuration: object) {
+async function serving(configuration: object): Promise<string> {
   const status = JSON.stringify({ version: "1.2.3", configuration });
-  const server = createServer((_request, response) => response.end(status));
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return {
-    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
-    [Symbol.dispose]: () => void server.close(),
-  };
+  return `127.0.0.1:${(await useReceiver(() => ({ body: status }))).port}`;
 }
 
 async function diff(file: string, admin: string) {
@@ -48,17 +40,17 @@ test.each([
   ["0123456789ab", inPlace, 1, "runs neither of the two configurations (hash 0123456789ab)"],
 ])("a process with the hash %s, compared with %s: status %i, %s", async (...row) => {
   const [hash, file, status, says] = row;
-  using process = await serving({ hash });
-  const said = await diff(file, process.address);
+  const process = await serving({ hash });
+  const said = await diff(file, process);
   expect(said.status).toBe(status);
-  expect(said.last).toContain(`${process.address} ${says}`);
+  expect(said.last).toContain(`${process} ${says}`);
 });
 
 test("a process that names no hash, and one that is gone", async () => {
-  using old = await serving({});
-  expect(await diff(inPlace, old.address)).toEqual({
+  const old = await serving({});
+  expect(await diff(inPlace, old)).toEqual({
     status: 1,
-    last: `Cannot read the hash of ${old.address}: it reports no hash`,
+    last: `Cannot read the hash of ${old}: it reports no hash`,
   });
   const gone = `127.0.0.1:${await freePort()}`;
   expect(await diff(inPlace, gone)).toEqual({

@@ -4,14 +4,12 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { json } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
 
 import { freePort } from "../../tools/kafka/free-port.ts";
+import { useReceiver } from "../support/kit/receiver.ts";
 import { fencedBlocks } from "../support/project/fenced-blocks.ts";
 import { ROOT } from "../support/project/tracked-texts.ts";
 
@@ -49,17 +47,12 @@ function start(program: string, env: Readonly<Record<string, string>> = {}): Chi
 
 test("the client's program sends its calls and ends", async () => {
   const calls: unknown[] = [];
-  const take = async (request: IncomingMessage, response: ServerResponse) => {
-    calls.push(...((await json(request)) as { readonly batch: readonly unknown[] }).batch);
-    response.end('{"success":true}');
-  };
-  const server = createServer((request, response) => void take(request, response));
-  server.listen(0, "127.0.0.1");
-  onTestFinished(() => void server.close());
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
+  const { url } = await useReceiver(({ body }) => {
+    calls.push(...(JSON.parse(body) as { readonly batch: readonly unknown[] }).batch);
+    return { body: '{"success":true}' };
+  });
   expect(client).toContain("https://ingest.example.com");
-  const program = client.replace("https://ingest.example.com", `http://127.0.0.1:${port}`);
+  const program = client.replace("https://ingest.example.com", url);
   const [status] = await once(start(program), "close");
   expect(status).toBe(0);
   expect(calls).toMatchObject([

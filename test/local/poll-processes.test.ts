@@ -1,8 +1,5 @@
 // Two readings of processes, from real admin ports.
 
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { createMetrics } from "../../src/base/telemetry/instruments.ts";
@@ -12,6 +9,7 @@ import { adminAddress } from "../../src/program/cli/admin-address.ts";
 import { startAdmin } from "../../src/program/run/admin-server.ts";
 import { createHealth } from "../../src/program/run/health.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
+import { useReceiver } from "../support/kit/receiver.ts";
 
 test("counts what happened in between, and says of others why it cannot", async () => {
   const metrics = createMetrics();
@@ -89,11 +87,8 @@ test.each([
   [404, "", "it responded 404"],
   [200, "a 1\n", "its response is not a status"],
 ])("a server that responds %i %j is not a process", async (status, body, why) => {
-  const server = createServer((_request, response) => response.writeHead(status).end(body));
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => void server.close());
-  const here = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { port } = await useReceiver(() => ({ status, body }));
+  const here = `127.0.0.1:${port}`;
   const [found] = await pollProcesses([here], null, new AbortController().signal);
   expect(found).toEqual({ kind: "unreachable", address: here, why });
 });

@@ -1,8 +1,8 @@
 /** A proxy between a client and the ingest stage. A test specifies how it handles the first requests. */
 
-import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+
+import { listening } from "../kit/listening.ts";
 
 /**
  * A status of the ingest stage, or the end of the connection before or after the ingest stage has received the request.
@@ -29,17 +29,11 @@ export async function failingGate(
     else if (typeof failure === "number") refuse(incoming, response, failure);
     else pass(ingestPort, incoming, response, failure === "drop-response");
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const { port, [Symbol.asyncDispose]: dispose } = await listening(server);
   return {
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    endpoint: `http://127.0.0.1:${port}`,
     requests: () => requests,
-    [Symbol.asyncDispose]: async () => {
-      const closed = once(server, "close");
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
+    [Symbol.asyncDispose]: dispose,
   };
 }
 

@@ -3,11 +3,11 @@
  * field numbers of opentelemetry-proto 1.x (trace.proto, common.proto).
  */
 
-import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
+
+import { listening } from "../kit/listening.ts";
 
 export interface CollectedSpan {
   readonly traceId: string;
@@ -50,19 +50,13 @@ export async function startOtlpCollector(): Promise<OtlpCollector> {
       })
       .catch((error: unknown) => response.writeHead(400).end(String(error)));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
+  const { port, [Symbol.asyncDispose]: dispose } = await listening(server);
   return {
     url: `http://127.0.0.1:${port}/v1/traces`,
     spans,
     bodies,
     headers,
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
+    [Symbol.asyncDispose]: dispose,
   };
 }
 

@@ -3,10 +3,10 @@
  * certificates, responses of proxies, and incomplete responses. Tests script all responses.
  */
 
-import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer, type ServerOptions } from "node:https";
-import type { AddressInfo } from "node:net";
+
+import { listening } from "../kit/listening.ts";
 
 export interface RegistryStandIn extends AsyncDisposable {
   /** The URL, with 127.0.0.1 as its host. */
@@ -31,18 +31,12 @@ export async function registryStandIn(
     respond(request, response);
   };
   const server: Server = tls ? createTlsServer(tls, listener) : createServer(listener);
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
+  const { port, [Symbol.asyncDispose]: dispose } = await listening(server);
   return {
     url: `${tls ? "https" : "http"}://127.0.0.1:${port}`,
     asked,
     authorizations,
-    [Symbol.asyncDispose]: async () => {
-      server.close();
-      server.closeAllConnections();
-      await once(server, "close");
-    },
+    [Symbol.asyncDispose]: dispose,
   };
 }
 

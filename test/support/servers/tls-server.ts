@@ -1,8 +1,8 @@
 /** A raw TLS server, which records its handshakes and the bytes that reach it. */
 
-import { once } from "node:events";
-import type { AddressInfo } from "node:net";
 import { createServer, type TLSSocket, type TlsOptions } from "node:tls";
+
+import { listening } from "../kit/listening.ts";
 
 export interface Handshake {
   readonly subject: string | undefined;
@@ -27,7 +27,6 @@ const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 /** Responds 200 to each chunk. */
 export async function tlsServer(options: TlsOptions): Promise<TlsServer> {
   const handshakes: Handshake[] = [];
-  const tcp = new Set<{ destroy(): void }>();
   let received = "";
   let connections = 0;
   const server = createServer(options, (socket: TLSSocket) => {
@@ -41,24 +40,17 @@ export async function tlsServer(options: TlsOptions): Promise<TlsServer> {
       socket.write(OK);
     });
   });
-  server.on("connection", (socket) => {
+  server.on("connection", () => {
     connections += 1;
-    tcp.add(socket);
-    socket.on("close", () => tcp.delete(socket));
   });
   server.on("tlsClientError", () => undefined);
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const { port, sockets, [Symbol.asyncDispose]: dispose } = await listening(server);
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     received: () => received,
     connections: () => connections,
     handshakes,
-    open: () => tcp.size,
-    [Symbol.asyncDispose]: async () => {
-      for (const socket of tcp) socket.destroy();
-      server.close();
-      await once(server, "close");
-    },
+    open: () => sockets.size,
+    [Symbol.asyncDispose]: dispose,
   };
 }

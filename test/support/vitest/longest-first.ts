@@ -12,8 +12,8 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
  * that wait most of the time, because several busy tests would starve each other.
  */
 const LONG_AND_SMALL: readonly string[] = [
-  ...["chaos-cluster", "kafka-unreachable", "kafka-quotas", "waiting-outage", "kafka-signals"],
-  ...["chaos", "audience-publish", "kafka-outage", "kafka-signals-outage", "waiting"],
+  ...["chaos-cluster", "kafka-unreachable", "kafka-quotas", "kafka-signals"],
+  ...["chaos", "audience-publish", "kafka-outage", "waiting"],
   ...["cluster", "kafka-security", "kafka-listeners", "kafka-topics", "ingest-outage"],
   ...["drill", "process-clock", "reload-crash", "tutorial"],
   ...["local-cluster", "attacks", "expiring-events", "control", "procedures", "chaos-audience"],

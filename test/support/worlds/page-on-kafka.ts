@@ -3,14 +3,11 @@
  * like scripts. There is data for everything that a view can show.
  */
 
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-
 import { freePort } from "../../../tools/kafka/free-port.ts";
 import { startKafka } from "../../../tools/kafka/start.ts";
 import { buildPage } from "../../../tools/page/build.ts";
 import { startProxy } from "../../chaos/proxy.ts";
+import { startReceiver } from "../kit/receiver.ts";
 import { HOSTILE } from "../servers/page-views.ts";
 import { programWorld } from "../servers/program.ts";
 import { testKafka } from "./test-kafka.ts";
@@ -34,22 +31,15 @@ export async function pageOnKafka() {
     ["down", 503],
     ["picky", 400],
   ]);
-  const receiver = createServer((request, response) => {
-    request.resume();
-    request.on("end", () => {
-      const path = (request.url ?? "").slice(1);
-      response.writeHead(responses.get(path) ?? 404).end(`no, because of ${HOSTILE}`);
-    });
+  const receiver = await startReceiver(({ path }) => {
+    return {
+      status: responses.get(path.slice(1)) ?? 404,
+      body: `no, because of ${HOSTILE}`,
+    };
   });
-  receiver.listen(0, "127.0.0.1");
-  await once(receiver, "listening");
-  started.defer(() => {
-    receiver.closeAllConnections();
-    receiver.close();
-  });
+  started.use(receiver);
   const admin = await freePort();
-  const { port } = receiver.address() as AddressInfo;
-  const config = configuration([proxy.address], port, admin);
+  const config = configuration([proxy.address], receiver.port, admin);
   const world = started.use(programWorld(config));
   await page;
   const program = world.start(STAGES);
