@@ -87,7 +87,7 @@ async function settled(look: () => Promise<Readonly<Record<string, number>>>) {
     last = now;
     return same;
   };
-  await expect.poll(lookAgain, { interval: 50 }).toBeGreaterThanOrEqual(SAME_LOOKS);
+  await expect.poll(lookAgain).toBeGreaterThanOrEqual(SAME_LOOKS);
   return last;
 }
 
