@@ -2,7 +2,7 @@
 
 import type { DeadLetterReason } from "../../src/domain/dead-letter.ts";
 import type { RecordHeader, RecordHeaders } from "../../src/domain/record.ts";
-import type { Received } from "./receiver.ts";
+import type { Received } from "./endpoints.ts";
 
 export interface Hostile {
   readonly name: string;

@@ -25,7 +25,7 @@ export async function inflatingAttacks(product: Product): Promise<AttackRow[]> {
 
 async function inflate(product: Product, codec: Codec): Promise<AttackRow> {
   const bytes = MEGABYTES[codec] * MEGABYTE;
-  const { brokers, metric, receiver, topics } = product;
+  const { brokers, metric, endpoints, topics } = product;
   const key = `attack ${codec}`;
   const marker = `next after ${codec}`;
   const producer = new Producer({ clientId: "attack", bootstrapBrokers: [...brokers] });
@@ -35,17 +35,14 @@ async function inflate(product: Product, codec: Codec): Promise<AttackRow> {
     await producer.send({ messages, compression: codec });
   }
   await producer.close();
-  const call = { type: "track", userId: "u", event: "Honest", messageId: marker };
-  const next = Buffer.from(JSON.stringify(call));
-  await product.producer.send([
-    { topic: topics.calls, key: Buffer.from(key), value: next, headers: [] },
-  ]);
+  const next = { type: "track", userId: "u", event: "Honest", messageId: marker };
+  await product.write("calls", [{ key, value: next }]);
   let megabytes = 0;
   let deadLetters = 0;
   const isNextThere = await until(async () => {
     if (!product.isAlive()) return true;
     megabytes = Math.max(megabytes, await metric("process_resident_memory_bytes").catch(() => 0));
-    return receiver.received.some(({ messageId }) => messageId === marker);
+    return endpoints.received.some(({ messageId }) => messageId === marker);
   });
   await until(async () => {
     deadLetters = (await deadLettersOf(product, key)).length;

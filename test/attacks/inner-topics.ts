@@ -12,14 +12,14 @@ import { randomUUID } from "node:crypto";
 
 import { DELIVERY_HEADER, type Delivery, deliveryHeaders } from "../../src/domain/delivery.ts";
 import type { DestinationId, MessageId, SourceId } from "../../src/domain/ids.ts";
-import type { IncomingRecord, RecordHeader, RecordHeaders } from "../../src/domain/record.ts";
+import type { RecordHeader, RecordHeaders } from "../../src/domain/record.ts";
+import { delayName } from "../../src/domain/topics.ts";
 import type { AttackOptions, AttackRow } from "./attack-row.ts";
 import { until } from "./producers.ts";
 import type { Product } from "./product.ts";
 
 const OTHER = "other" as DestinationId;
 const BROKEN = "broken" as DestinationId;
-const READ_BYTES = 1_024 * 1_024;
 const YEAR_MS = 365 * 86_400_000;
 /** A header from producers, which every stage passes on. */
 const MARK = "attack-mark";
@@ -55,7 +55,7 @@ function dueInAYear(product: Product): Promise<AttackRow> {
 
 /** If it were returned to the delay topic, it would be due again immediately, without end. */
 function returnToTheDelayTopic(product: Product): Promise<AttackRow> {
-  const retryTopic = delayOf(product);
+  const retryTopic = product.topics.delays(product.retryDelaysMs[0] ?? 0);
   const headers = headersOf({ dueAtMs: Date.now(), retryTopic });
   return beforeAnHonestOne(product, "returns to its own delay topic", headers, 2);
 }
@@ -88,13 +88,13 @@ async function beforeAnHonestOne(
   const mark: RecordHeader = [MARK, Buffer.from(randomUUID())];
   const startedAtMs = Date.now();
   const honest = headersOf({ dueAtMs: startedAtMs });
-  const records = [headers, honest].map((each) => hostile(topic, [...each, mark]));
-  await product.producer.send(records);
+  const records = [headers, honest].map((each) => hostile([...each, mark]));
+  await product.write(topic, records);
   const got = () => gotBy(product, OTHER) - before;
   const isOver = await until(() => got() >= accepted);
   const seconds = ((Date.now() - startedAtMs) / 1_000).toFixed(1);
   const isMarked = ([key, value]: RecordHeader) => key === MARK && value?.equals(mark[1] ?? CALL);
-  const inDelayTopic = await recordsOf(product, topic);
+  const inDelayTopic = await product.recordsIn(topic);
   const times = inDelayTopic.filter((record) => record.headers.some(isMarked)).length;
   return {
     name,
@@ -160,14 +160,14 @@ async function scheduledOf(
   product: Product,
   given: Partial<Delivery>,
 ): Promise<ReadonlyMap<string, string> | null> {
-  const { topics, producer, retryDelaysMs } = product;
+  const { recordsIn, retryDelaysMs } = product;
   const messageId = randomUUID() as MessageId;
   const headers = headersOf({ destination: BROKEN, messageId, ...given });
-  await producer.send([hostile(topics.deliveries(BROKEN), headers)]);
+  await product.write(`deliveries.${BROKEN}`, [hostile(headers)]);
   let scheduled: ReadonlyMap<string, string> | null = null;
   await until(async () => {
     for (const delayMs of retryDelaysMs) {
-      for (const record of await recordsOf(product, topics.delays(delayMs))) {
+      for (const record of await recordsIn(delayTopic(delayMs))) {
         const texts = new Map(record.headers.map(([name, value]) => [name, `${value}`]));
         if (texts.get(DELIVERY_HEADER.messageId) === messageId) scheduled ??= texts;
       }
@@ -177,29 +177,22 @@ async function scheduledOf(
   return scheduled;
 }
 
-function gotBy({ receiver }: Product, id: DestinationId): number {
-  return receiver.received.filter(({ destination }) => destination === id).length;
+function gotBy({ endpoints }: Product, id: DestinationId): number {
+  return endpoints.received.filter(({ destination }) => destination === id).length;
 }
 
-function delayOf({ topics, retryDelaysMs }: Product): string {
-  return topics.delays(retryDelaysMs[0] ?? 0);
+/** The first delay topic, without the prefix. */
+function delayOf({ retryDelaysMs }: Product): string {
+  return delayTopic(retryDelaysMs[0] ?? 0);
 }
 
-/** Returns all records that a topic contains now. */
-async function recordsOf({ kafka }: Product, topic: string): Promise<IncomingRecord[]> {
-  const found: IncomingRecord[] = [];
-  const { signal } = new AbortController();
-  for (const { partition, first, end } of await kafka.admin.offsets(topic)) {
-    if (first === end) continue;
-    const range = { topic, partition, from: first, to: end, maxBytes: READ_BYTES, signal };
-    for await (const records of kafka.read(range)) found.push(...records);
-  }
-  return found;
+function delayTopic(delayMs: number): string {
+  return `delays.${delayName(delayMs)}`;
 }
 
 /** All of these records have the same key, so that they are in one partition. */
-function hostile(topic: string, headers: RecordHeaders) {
-  return { topic, key: Buffer.from("attacked"), value: CALL, headers };
+function hostile(headers: RecordHeaders) {
+  return { key: "attacked", value: CALL, headers };
 }
 
 function headersOf(given: Partial<Delivery>): RecordHeaders {

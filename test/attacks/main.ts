@@ -8,7 +8,7 @@
  */
 
 import { startKafka } from "../../tools/kafka/start.ts";
-import { oneOf, runScript } from "../support/script/script.ts";
+import { oneOf, printRows, runScript, say } from "../support/script/script.ts";
 import { ATTACKS, attackTable, runAttacks } from "./run-attacks.ts";
 
 await runScript(async () => {
@@ -16,13 +16,5 @@ await runScript(async () => {
   const chosen = names.length === 0 ? ATTACKS : names.map((name) => oneOf(ATTACKS, name, "attack"));
   await using kafka = await startKafka({ log: say });
   const rows = await runAttacks(kafka.brokers, chosen, { isBrief: false }, say);
-  const failed = rows.filter(({ ok }) => !ok).length;
-  process.stdout.write(
-    `\n${attackTable(rows)}\n${rows.length - failed} of ${rows.length} attacks ended as they must\n`,
-  );
-  return failed === 0 ? 0 : 1;
+  return printRows(attackTable(rows), rows, "attacks ended as they must");
 });
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
-}

@@ -4,16 +4,14 @@
  * must stay below 350 MB.
  */
 
-import { setTimeout as pause } from "node:timers/promises";
-
 import { DEAD_LETTER_HEADER } from "../../src/domain/dead-letter.ts";
-import type { IncomingRecord, RecordHeaders } from "../../src/domain/record.ts";
+import type { IncomingRecord } from "../../src/domain/record.ts";
+import { until as untilHeld } from "../support/kit/until.ts";
 import type { AttackOptions, AttackRow } from "./attack-row.ts";
 import { type Hostile, hostileRecords } from "./hostile-records.ts";
 import type { Product } from "./product.ts";
 
 const LIMIT_MS = 60_000;
-const LOOK_EVERY_MS = 100;
 /** The number of records in the flood. */
 const FLOOD = 20_000;
 const FLOOD_BRIEF = 500;
@@ -33,12 +31,17 @@ async function carryOut(product: Product, attack: Hostile): Promise<AttackRow> {
   const { name, records, deadLetters: wanted, calls } = attack;
   const key = `attack ${name}`;
   const marker = `next after ${name}`;
-  const known = product.receiver.received.length;
-  const refusedBefore = product.receiver.refused.length;
-  await send(product, key, records);
+  const known = product.endpoints.received.length;
+  const refusedBefore = product.endpoints.refused.length;
+  await product.write(
+    "calls",
+    records.map(({ value, headers = [] }) => {
+      return { key, value: typeof value === "string" ? Buffer.from(value) : value, headers };
+    }),
+  );
   const startMs = performance.now();
-  await send(product, key, [{ value: JSON.stringify({ ...HONEST, messageId: marker }) }]);
-  const arrived = () => product.receiver.received.slice(known);
+  await product.write("calls", [{ key, value: { ...HONEST, messageId: marker } }]);
+  const arrived = () => product.endpoints.received.slice(known);
   const isNextThere = await until(() => arrived().some(({ messageId }) => messageId === marker));
   const tookMs = Math.round(performance.now() - startMs);
   const deadLettersWanted = wanted.reduce((sum, [, count]) => sum + count, 0);
@@ -50,7 +53,7 @@ async function carryOut(product: Product, attack: Hostile): Promise<AttackRow> {
   const delivered = arrived().filter(({ messageId }) => messageId !== marker);
   const problems = [
     ...(attack.judge?.(delivered) ?? []),
-    ...product.receiver.refused.slice(refusedBefore),
+    ...product.endpoints.refused.slice(refusedBefore),
     ...arrived().flatMap(({ destination }) =>
       destination === "honest" ? [] : [`a call reached ${destination}`],
     ),
@@ -75,38 +78,13 @@ async function carryOut(product: Product, attack: Hostile): Promise<AttackRow> {
 
 const HONEST = { type: "track", userId: "u", event: "Honest" };
 
-async function send(
-  { producer, topics }: Product,
-  key: string,
-  records: readonly { readonly value: string | Buffer | null; readonly headers?: RecordHeaders }[],
-): Promise<void> {
-  const refused = await producer.send(
-    records.map(({ value, headers = [] }) => ({
-      topic: topics.calls,
-      key: Buffer.from(key),
-      value: typeof value === "string" ? Buffer.from(value) : value,
-      headers,
-    })),
-  );
-  if (refused.length > 0) throw new Error(`the broker refuses ${refused[0]?.error}`);
-}
-
 /** Finds dead letters by key, because a dead letter has the key of its record. */
 export async function deadLettersOf(
-  { kafka, topics }: Product,
+  { recordsIn }: Product,
   key: string,
 ): Promise<readonly IncomingRecord[]> {
-  const found: IncomingRecord[] = [];
-  const topic = topics.deadLetters;
-  for (const { partition, first, end } of await kafka.admin.offsets(topic)) {
-    if (first >= end) continue;
-    const signal = AbortSignal.timeout(LIMIT_MS);
-    const range = { topic, partition, from: first, to: end, maxBytes: 4_194_304, signal };
-    for await (const records of kafka.read(range)) {
-      found.push(...records.filter((record) => record.key?.toString() === key));
-    }
-  }
-  return found;
+  const all = await recordsIn("dead-letters");
+  return all.filter((record) => record.key?.toString() === key);
 }
 
 function counted(deadLetters: readonly IncomingRecord[]): string {
@@ -129,10 +107,6 @@ async function megabytesOf({ metric }: Product): Promise<number> {
 }
 
 /** Returns whether the condition became true in time. */
-export async function until(look: () => boolean | Promise<boolean>): Promise<boolean> {
-  for (const endAtMs = performance.now() + LIMIT_MS; performance.now() < endAtMs; ) {
-    if (await look()) return true;
-    await pause(LOOK_EVERY_MS);
-  }
-  return false;
+export function until(holds: () => boolean | Promise<boolean>): Promise<boolean> {
+  return untilHeld(holds, { limitMs: LIMIT_MS });
 }

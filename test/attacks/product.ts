@@ -10,26 +10,20 @@
  *   more, for a group of attacks                 calls that name them
  */
 
-import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { setTimeout as pause } from "node:timers/promises";
 
-import { NODE_FLAGS } from "../../bench/measure.ts";
-import { topicNames } from "../../src/domain/topics.ts";
-import type { Kafka, Producer } from "../../src/kafka/port.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
-import { spawnGuarded } from "../../tools/kafka/guarded-process.ts";
-import { uniquePrefix } from "../support/build/prefix.ts";
-import { deleteTopics, testKafka } from "../support/worlds/test-kafka.ts";
-import { type Receiver, startReceiver } from "./receiver.ts";
+import { type UsedKafka, useKafka } from "../support/kit/kafka.ts";
+import { Processes } from "../support/kit/processes.ts";
+import { type Endpoints, startEndpoints } from "./endpoints.ts";
 
 /** This string is in each secret of the product, and nowhere else. */
 export const SECRET = "hunter2";
 export const WRITE_KEY = `${SECRET}-write-key`;
 const SHARED_SECRET = `${SECRET}-shared-secret-of-32-chars`;
+const CONFIG = "switchyard";
+const RETRY_DELAYS_MS = [1_000, 5_000];
+const RECORD_MAX_BYTES = 2_097_152;
 
 /** A destination that attacks need in addition to the product's own destinations. Its name is its ID. */
 export interface MoreDestination {
@@ -37,15 +31,18 @@ export interface MoreDestination {
   readonly url: string;
 }
 
-export interface Product extends AsyncDisposable {
-  readonly brokers: readonly string[];
+/** What attacks need in addition to the product, such as servers. */
+export interface Prepared extends AsyncDisposable {
+  readonly destinations: () => readonly MoreDestination[];
+}
+
+export interface Product
+  extends AsyncDisposable,
+    Pick<UsedKafka, "brokers" | "producer" | "topics" | "recordsIn" | "write"> {
   readonly configFile: string;
   readonly ingestUrl: string;
   readonly adminUrl: string;
-  readonly topics: ReturnType<typeof topicNames>;
-  readonly kafka: Kafka;
-  readonly producer: Producer;
-  readonly receiver: Receiver;
+  readonly endpoints: Endpoints;
   /** Returns everything that the product has written to standard output and standard error. */
   readonly printed: () => string;
   readonly isAlive: () => boolean;
@@ -57,131 +54,95 @@ export interface Product extends AsyncDisposable {
   readonly stop: (times: number) => Promise<number | null>;
 }
 
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
-const RETRY_DELAYS_MS = [1_000, 5_000];
-const READY_LIMIT_MS = 120_000;
-
 /**
  * Resolves when the product is ready.
  *
- * @param more returns the additional destinations, given the URL of the receiver.
+ * @param more returns the additional destinations.
  */
 export async function startProduct(
   brokers: readonly string[],
-  more: (receiverUrl: string) => readonly MoreDestination[] = () => [],
+  more: () => readonly MoreDestination[] = () => [],
 ): Promise<Product> {
-  const receiver = await startReceiver(SHARED_SECRET);
-  const [adminPort, ingestPort] = [await freePort(), await freePort()];
-  const prefix = uniquePrefix("attack");
-  const directory = mkdtempSync(join(tmpdir(), "switchyard-attack-"));
-  const configFile = join(directory, "switchyard.yaml");
-  const options = {
-    brokers,
-    prefix,
-    adminPort,
-    ingestPort,
-    receiver: receiver.url,
-    directory,
-    more,
-  };
-  // JSON is valid YAML.
-  writeFileSync(configFile, JSON.stringify(configuration(options)));
-  const command = [process.execPath, ...NODE_FLAGS, MAIN, "run", "--config", configFile];
-  const { SWITCHYARD_KAFKA_BROKERS: _, ...env } = process.env;
-  const child = spawnGuarded(directory, command, { output: ["pipe", "pipe"], env });
+  await using stack = new AsyncDisposableStack();
+  const endpoints = stack.use(await startEndpoints(SHARED_SECRET));
+  const connection = { brokers, clientId: "attack", recordMaxBytes: () => RECORD_MAX_BYTES };
+  const kafka = useKafka("attack", { connection, lifetime: (end) => stack.defer(end) });
+  const processes = stack.use(new Processes());
+  const [admin, ingest] = [await freePort(), await freePort()];
+  const { prefix } = kafka;
+  const { directory } = processes;
+  const places = { brokers, prefix, admin, ingest, directory, url: endpoints.url };
+  processes.configure(CONFIG, configuration(places, more()));
   const lines: string[] = [];
-  const ready = Promise.withResolvers<void>();
-  for (const input of [child.stdout, child.stderr]) {
-    if (input === null) continue;
-    createInterface({ input }).on("line", (line) => {
-      lines.push(line);
-      if (line.includes('"msg":"ready')) ready.resolve();
-    });
-  }
+  const program = processes.start(CONFIG, { onText: (line) => lines.push(line) });
   let isAlive = true;
-  const ended = once(child, "close").then(([status]) => {
+  void program.ended.then(() => {
     isAlive = false;
-    ready.reject(new Error(`the product ended with status ${status}:\n${lines.join("\n")}`));
-    return status as number | null;
   });
-  ready.promise.catch(() => undefined);
-  await Promise.race([ready.promise, pause(READY_LIMIT_MS, null, { ref: false })]);
-  const kafka = testKafka({ brokers, clientId: "attack", recordMaxBytes: () => 2_097_152 });
-  const producer = kafka.producer();
-  const adminUrl = `http://127.0.0.1:${adminPort}`;
-  const stop = async (times: number) => {
-    for (let sent = 0; sent < times && isAlive; sent += 1) child.kill("SIGTERM");
-    return await ended;
-  };
+  await program.ready;
+  const adminUrl = `http://127.0.0.1:${admin}`;
+  const kept = stack.move();
   return {
-    brokers,
-    configFile,
-    adminUrl,
-    kafka,
-    producer,
-    receiver,
-    stop,
+    ...kafka,
+    ...{ endpoints, adminUrl, ingestUrl: `http://127.0.0.1:${ingest}` },
+    configFile: processes.fileOf(CONFIG),
     retryDelaysMs: RETRY_DELAYS_MS,
-    ingestUrl: `http://127.0.0.1:${ingestPort}`,
-    topics: topicNames(prefix),
     printed: () => lines.join("\n"),
     isAlive: () => isAlive,
     metric: async (name, having = "") => sumOf(await read(`${adminUrl}/metrics`), name, having),
-    [Symbol.asyncDispose]: async () => {
-      await stop(1);
-      await producer.close(3_000);
-      await deleteTopics(kafka, prefix);
-      await kafka.close();
-      await receiver[Symbol.asyncDispose]();
-      rmSync(directory, { recursive: true, force: true });
+    stop: async (times) => {
+      for (let sent = 1; sent < times; sent += 1) void program.stop();
+      return await program.stop();
     },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }
 
-function configuration(options: {
+interface Places {
   readonly brokers: readonly string[];
   readonly prefix: string;
-  readonly adminPort: number;
-  readonly ingestPort: number;
-  readonly receiver: string;
+  /** Ports. */
+  readonly admin: number;
+  readonly ingest: number;
   readonly directory: string;
-  readonly more: (receiverUrl: string) => readonly MoreDestination[];
-}): object {
-  const { brokers, prefix, adminPort, ingestPort, receiver, directory } = options;
-  const more = options.more(receiver);
-  const webhook = (id: string, url: string) => ({
+  /** The URL of the endpoints. */
+  readonly url: string;
+}
+
+function configuration(
+  { brokers, prefix, admin, ingest, directory, url }: Places,
+  more: readonly MoreDestination[],
+): object {
+  const webhook = (id: string, endpoint: string) => ({
     id,
     type: "webhook",
     sharedSecret: SHARED_SECRET,
     standardWebhooks: true,
     messageIdHeader: true,
-    endpoints: [{ url, headers: { "X-Team": `${SECRET}-header` } }],
+    endpoints: [{ url: endpoint, headers: { "X-Team": `${SECRET}-header` } }],
   });
   const path = `${SECRET}-path?${SECRET}-query`;
+  const fed = ["honest", "broken", ...more.map(({ id }) => id)];
   return {
     kafka: { brokers, topicPrefix: prefix, partitions: 2 },
     sources: [
-      {
-        id: "web",
-        writeKey: WRITE_KEY,
-        destinations: ["honest", "broken", ...more.map(({ id }) => id)],
-      },
+      { id: "web", writeKey: WRITE_KEY, destinations: fed },
       { id: "other", destinations: ["other"] },
     ],
     defaultSource: "web",
     destinations: [
-      webhook("honest", `${receiver}/honest/${path}`),
+      webhook("honest", `${url}/honest/${path}`),
       webhook("broken", `http://127.0.0.1:1/${path}`),
-      webhook("other", `${receiver}/other/${path}`),
-      ...more.map(({ id, url }) => ({ ...webhook(id, url), name: id })),
+      webhook("other", `${url}/other/${path}`),
+      ...more.map((each) => ({ ...webhook(each.id, each.url), name: each.id })),
     ],
     delivery: {
       retryDelays: RETRY_DELAYS_MS.map((ms) => `${ms}ms`),
       retryWindow: "1h",
       allowNetworks: ["127.0.0.0/8"],
     },
-    ingest: { host: "127.0.0.1", port: ingestPort, handover: "100ms" },
-    admin: { host: "127.0.0.1", port: adminPort },
+    ingest: { host: "127.0.0.1", port: ingest, handover: "100ms" },
+    admin: { host: "127.0.0.1", port: admin },
     audience: { stateDir: join(directory, "state") },
     log: { level: "debug" },
   };

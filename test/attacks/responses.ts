@@ -6,17 +6,13 @@
 import type { AttackOptions, AttackRow } from "./attack-row.ts";
 import { HOSTILE_RESPONSES, type HostileResponse } from "./hostile-responses.ts";
 import { until } from "./producers.ts";
-import type { MoreDestination, Product } from "./product.ts";
+import type { Prepared, Product } from "./product.ts";
 import { startHostileServer } from "./start-hostile-server.ts";
 
 /** With this few calls, no circuit opens, which would keep calls away from the endpoint. */
 const CALLS = 10;
 /** One for each part of a response. */
 const BRIEF = ["tiny-headers", "continues", "tiny-trailers", "blank-lines-in-bytes", "cut-short"];
-
-interface Prepared extends AsyncDisposable {
-  readonly destinations: () => readonly MoreDestination[];
-}
 
 /** Prepares an endpoint and a destination for each kind of response. */
 export async function prepareResponses(): Promise<Prepared> {
@@ -51,7 +47,7 @@ async function attackByResponse(product: Product, response: HostileResponse): Pr
     const counts = await Promise.all(labels.map((label) => requests(product, name, label)));
     seen.expected = counts.reduce((sum, count) => sum + count, 0);
     seen.all = await requests(product, name);
-    const { received } = product.receiver;
+    const { received } = product.endpoints;
     seen.honest = received.filter(({ messageId }) => messageId.startsWith(marker)).length;
     return seen.expected >= CALLS && seen.honest >= CALLS;
   });
@@ -74,21 +70,14 @@ function requests({ metric }: Product, destination: string, outcome = ""): Promi
 }
 
 /** Sends calls to the hostile destination, and as many to the honest one. */
-async function sendCalls({ producer, topics }: Product, name: string, marker: string) {
+async function sendCalls({ write }: Product, name: string, marker: string) {
   const records = Array.from({ length: CALLS }, (_, at) => {
+    // The calls are from different users, so that they are sent concurrently.
     const call = { type: "track", event: "Attacked", userId: `u-${at}` };
     const hostile = { ...call, integrations: { All: false, [name]: true } };
-    const honest = {
-      ...{ ...call, messageId: `${marker} ${at}` },
-      integrations: { All: false, Webhooks: true },
-    };
-    return [hostile, honest].map((each) => ({
-      topic: topics.calls,
-      // The calls are from different users, so that they are sent concurrently.
-      key: Buffer.from(call.userId),
-      value: Buffer.from(JSON.stringify(each)),
-      headers: [],
-    }));
+    const toAll = { All: false, Webhooks: true };
+    const honest = { ...call, messageId: `${marker} ${at}`, integrations: toAll };
+    return [hostile, honest].map((value) => ({ key: call.userId, value }));
   });
-  await producer.send(records.flat());
+  await write("calls", records.flat());
 }

@@ -6,7 +6,7 @@ import { inflatingAttacks } from "./inflating.ts";
 import { ingestAttacks } from "./ingest.ts";
 import { innerTopicAttacks } from "./inner-topics.ts";
 import { producerAttacks } from "./producers.ts";
-import { type MoreDestination, type Product, startProduct, WRITE_KEY } from "./product.ts";
+import { type Prepared, type Product, startProduct, WRITE_KEY } from "./product.ts";
 import { prepareResponses, responseAttacks } from "./responses.ts";
 import { secretAttacks, stopAttacks } from "./secrets.ts";
 
@@ -17,10 +17,6 @@ export interface Attacks {
   /** Starts what the attacks need in addition to the product, such as servers. */
   readonly prepare?: () => Promise<Prepared>;
   readonly run: (product: Product, options: AttackOptions) => Promise<readonly AttackRow[]>;
-}
-
-export interface Prepared extends AsyncDisposable {
-  readonly destinations: (receiverUrl: string) => readonly MoreDestination[];
 }
 
 export const ATTACKS: readonly Attacks[] = [

@@ -85,16 +85,12 @@ async function printsNoSecret(name: string, file: string): Promise<AttackRow> {
 
 /** Checks failing endpoints, rejected calls, and every page of the admin port. */
 async function runsInSilence(product: Product): Promise<AttackRow> {
-  const { adminUrl, configFile, producer, printed, topics } = product;
+  const { adminUrl, configFile, printed, write } = product;
   const call = { type: "track", userId: "u", event: "e" };
-  const values = [JSON.stringify(call), JSON.stringify({ ...call, writeKey: `${SECRET}-wrong` })];
-  await producer.send(
-    values.map((value) => ({
-      topic: topics.calls,
-      key: Buffer.from("silent"),
-      value: Buffer.from(value),
-      headers: [],
-    })),
+  const values = [call, { ...call, writeKey: `${SECRET}-wrong` }];
+  await write(
+    "calls",
+    values.map((value) => ({ key: "silent", value })),
   );
   const hasFailed = await until(() => /"cause".*delivery\.attempted/.test(printed()));
   const pages = ["metrics", "readyz", "livez"].map((page) => read(`${adminUrl}/${page}`));
@@ -115,26 +111,14 @@ async function runsInSilence(product: Product): Promise<AttackRow> {
 }
 
 /** Passes data with control characters through the commands that print it. */
-async function tameTerminal({
-  configFile,
-  producer,
-  topics,
-  printed,
-}: Product): Promise<AttackRow[]> {
+async function tameTerminal({ configFile, write, printed }: Product): Promise<AttackRow[]> {
   const call = { type: "track", userId: NASTY, event: NASTY, messageId: NASTY };
   const line = JSON.stringify(call);
   const deadLetter = { ...call, type: NASTY };
-  await producer.send([
-    {
-      topic: topics.deadLetters,
-      key: Buffer.from(NASTY),
-      value: Buffer.from("x"),
-      headers: ["reason", "stage", "error", "destination", "message-id", "topic"].map(
-        (name) => [`switchyard-${name}`, Buffer.from(NASTY)] as const,
-      ),
-    },
-    { topic: topics.calls, key: null, value: Buffer.from(line), headers: [] },
-  ]);
+  const names = ["reason", "stage", "error", "destination", "message-id", "topic"];
+  const headers = names.map((name) => [`switchyard-${name}`, Buffer.from(NASTY)] as const);
+  await write("dead-letters", [{ key: NASTY, value: Buffer.from("x"), headers }]);
+  await write("calls", [{ value: call }]);
   const hasLogged = await until(() => printed().includes("\\u009b"));
   const own = ["-c", configFile];
   const lists = ["dead-letters", "list", ...own];

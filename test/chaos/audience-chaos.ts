@@ -16,17 +16,18 @@ import { stringify } from "yaml";
 
 import { groupNames, topicNames } from "../../src/domain/topics.ts";
 import type { Kafka } from "../../src/kafka/port.ts";
-import { startKafka } from "../../tools/kafka/start.ts";
 import { createPrng } from "../support/clock/prng.ts";
+import { testKafka } from "../support/worlds/test-kafka.ts";
 import { readEvidence, readExpected } from "./audience-evidence.ts";
 import { AUDIENCE_LAWS, judgeAudiences } from "./audience-laws.ts";
 import { PARTITIONS, publishSyncs } from "./audience-publisher.ts";
-import { type ChaosOptions, type ChaosResult, connect } from "./chaos.ts";
+import type { ChaosOptions, ChaosResult } from "./chaos.ts";
 import { FAULT_KINDS, type FaultWorld, inject, untilCalm } from "./faults.ts";
 import { Member } from "./member.ts";
-import { startProxy } from "./proxy.ts";
+import { progressOf } from "./read-topics.ts";
 import { listed } from "./report.ts";
 import { SESSION_TIMEOUT_MS } from "./setup.ts";
+import { oneBroker } from "./surroundings.ts";
 
 const PREFIX = "audience-chaos.";
 const topics = topicNames(PREFIX);
@@ -57,12 +58,8 @@ export async function runAudienceChaos(options: ChaosOptions): Promise<ChaosResu
   const directory = mkdtempSync(join(tmpdir(), "switchyard-chaos-"));
   await using stack = new AsyncDisposableStack();
   const failures: string[] = [];
-  const proxies = await Promise.all(PROGRAMS.map(() => startProxy()));
-  for (const proxy of proxies) stack.use(proxy);
-  const fronts = proxies.map(({ address }) => address);
-  const broker = stack.use(await startKafka({ private: true, fronts, log: say }));
+  const { proxies, broker, brokers } = stack.use(await oneBroker(PROGRAMS.length, say));
   const programs = proxies.map((proxy, index) => {
-    proxy.leadTo(broker.behind[index] ?? "");
     const name = PROGRAMS[index] ?? "";
     const stateDirectory = join(directory, name, "state");
     const config = configuration(stateDirectory);
@@ -82,7 +79,7 @@ export async function runAudienceChaos(options: ChaosOptions): Promise<ChaosResu
     fail: (says) => failures.push(says),
     say,
   };
-  const kafka = connect(broker.brokers);
+  const kafka = testKafka({ brokers });
   stack.defer(() => kafka.close());
   const kinds = await live(world, kafka, options);
   say("all is healed; waiting until all is committed");
@@ -162,15 +159,10 @@ async function written(kafka: Kafka): Promise<number> {
  */
 async function settle({ members }: FaultWorld, kafka: Kafka): Promise<readonly string[]> {
   const untilMs = Date.now() + SETTLED_LIMIT_MS;
-  let behind = ["nothing was read yet"];
+  let behind: readonly string[] = ["nothing was read yet"];
   while (behind.length > 0 && Date.now() < untilMs) {
     await sleep(500);
-    const committed = await kafka.admin.committed(group, topics.audienceSyncs);
-    const offsets = new Map(committed.map(({ partition, offset }) => [partition, offset]));
-    behind = (await kafka.admin.offsets(topics.audienceSyncs)).flatMap(({ partition, end }) => {
-      const offset = offsets.get(partition) ?? 0;
-      return offset >= end ? [] : [`partition ${partition} is committed to ${offset} of ${end}`];
-    });
+    ({ behind } = await progressOf(kafka, [[topics.audienceSyncs, group]]));
   }
   const statuses = await Promise.all(members.map((member) => member.stop()));
   const ended = statuses.flatMap((status, index) =>

@@ -180,7 +180,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     fail,
     say,
   };
-  const kafka = connect(around.brokers);
+  // Without a proxy.
+  const kafka = testKafka({ brokers: around.brokers });
   stack.defer(() => kafka.close());
   const reader = new TopicReader(kafka, journal, all);
   const losses: Loss[] = [];
@@ -230,11 +231,6 @@ function clusterActions(world: FaultWorld, more: Omit<ClusterWorld, keyof FaultW
     isGraceful: isGracefulInCluster,
     mend: () => startBrokers(whole),
   };
-}
-
-/** Connects to the brokers without a proxy. The caller closes the connection. */
-export function connect(brokers: readonly string[]): Kafka {
-  return testKafka({ brokers });
 }
 
 /** Runs the rounds. Returns the faults with their times. */

@@ -90,32 +90,32 @@ export class TopicReader {
    * follow.
    */
   progress(): Promise<Progress> {
-    return insist(() => this.#progress());
+    return insist(() => progressOf(this.#kafka, consumedTopics(this.#destinations)));
   }
+}
 
-  async #progress(): Promise<Progress> {
-    const behind: string[] = [];
-    let ends = 0;
-    const existing = new Set(await this.#kafka.admin.topics());
-    for (const [topic, group] of consumedTopics(this.#destinations)) {
-      if (!existing.has(topic)) {
-        behind.push(`${topic} is not there`);
-        continue;
-      }
-      const committed = new Map(
-        (await this.#kafka.admin.committed(group, topic)).map((each) => [
-          each.partition,
-          each.offset,
-        ]),
-      );
-      for (const { partition, end } of await this.#kafka.admin.offsets(topic)) {
-        const offset = committed.get(partition) ?? 0;
-        ends += end;
-        if (offset < end) behind.push(`${topic}/${partition} is committed to ${offset} of ${end}`);
-      }
+/** The progress of groups, each of which must have read all of its topic. */
+export async function progressOf(
+  kafka: Kafka,
+  consumed: readonly (readonly [topic: string, group: string])[],
+): Promise<Progress> {
+  const behind: string[] = [];
+  let ends = 0;
+  const existing = new Set(await kafka.admin.topics());
+  for (const [topic, group] of consumed) {
+    if (!existing.has(topic)) {
+      behind.push(`${topic} is not there`);
+      continue;
     }
-    return { behind, ends };
+    const commits = await kafka.admin.committed(group, topic);
+    const committed = new Map(commits.map(({ partition, offset }) => [partition, offset]));
+    for (const { partition, end } of await kafka.admin.offsets(topic)) {
+      const offset = committed.get(partition) ?? 0;
+      ends += end;
+      if (offset < end) behind.push(`${topic}/${partition} is committed to ${offset} of ${end}`);
+    }
   }
+  return { behind, ends };
 }
 
 async function insist<Result>(act: () => Promise<Result>): Promise<Result> {

@@ -10,7 +10,14 @@
  */
 
 import { startKafka } from "../../tools/kafka/start.ts";
-import { flagsOf, PATIENCE, patienceOf, runScript, say } from "../support/script/script.ts";
+import {
+  flagsOf,
+  PATIENCE,
+  patienceOf,
+  printRows,
+  runScript,
+  say,
+} from "../support/script/script.ts";
 import { control, controlTable } from "./control.ts";
 
 await runScript(async () => {
@@ -19,9 +26,5 @@ await runScript(async () => {
   const patience = patienceOf(text);
   await using kafka = await startKafka({ log: say });
   const rows = await control({ brokers: kafka.brokers, patience, isShort, say });
-  const wrong = rows.filter(({ ok }) => !ok).length;
-  process.stdout.write(
-    `\n${controlTable(rows)}\n${rows.length - wrong} of ${rows.length} lines are as the ledger says\n`,
-  );
-  return wrong === 0 ? 0 : 1;
+  return printRows(controlTable(rows), rows, "lines are as the ledger says");
 });

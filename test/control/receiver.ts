@@ -1,8 +1,6 @@
 /** The endpoints of all destinations: records for each call which process sent it, when, and the response. */
 
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type Receiver, startReceiver } from "../support/kit/receiver.ts";
 
 export interface Taken {
   readonly id: string;
@@ -20,33 +18,23 @@ export class ControlledReceiver implements AsyncDisposable {
   /** Destinations that get the response 503. */
   readonly refusing = new Set<string>();
   readonly #taken = new Map<string, Taken[]>();
-  readonly #server = createServer((request, response) => {
-    const destination = (request.url ?? "").slice(1);
-    const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.on("end", () => {
-      const { userId: user } = JSON.parse(Buffer.concat(chunks).toString()) as { userId: string };
-      const id = `${request.headers["x-switchyard-message-id"]}`;
-      const status = this.refusing.has(destination) ? 503 : 200;
-      const by = `${request.headers[SENT_BY]}`;
-      const own = this.#taken.get(destination) ?? [];
-      this.#taken.set(destination, own);
-      own.push({ id, user, status, by, atMs: Date.now() });
-      response.writeHead(status, { "content-length": 0 }).end();
-    });
-  });
+  #receiver: Receiver | null = null;
 
   async start(): Promise<void> {
-    this.#server.listen(0, "127.0.0.1");
-    await once(this.#server, "listening");
-  }
-
-  get isListening(): boolean {
-    return this.#server.listening;
+    this.#receiver = await startReceiver((request) => {
+      const destination = request.path.slice(1);
+      const { userId: user } = JSON.parse(request.body) as { readonly userId: string };
+      const status = this.refusing.has(destination) ? 503 : 200;
+      const { id, atMs } = request;
+      const own = this.#taken.get(destination) ?? [];
+      this.#taken.set(destination, own);
+      own.push({ id, user, status, by: `${request.headers[SENT_BY]}`, atMs });
+      return status;
+    });
   }
 
   get port(): number {
-    return (this.#server.address() as AddressInfo).port;
+    return this.#receiver?.port ?? 0;
   }
 
   /** Returns all requests of a destination, in order of arrival. */
@@ -63,8 +51,6 @@ export class ControlledReceiver implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections();
-    this.#server.close();
-    await once(this.#server, "close");
+    await this.#receiver?.[Symbol.asyncDispose]();
   }
 }

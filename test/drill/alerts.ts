@@ -13,6 +13,7 @@
 
 import { setTimeout as timer } from "node:timers/promises";
 
+import { until } from "../support/kit/until.ts";
 import {
   type Alert,
   hurriedRules,
@@ -141,8 +142,7 @@ export class AlertWatch implements AsyncDisposable {
   }
 
   async #until(isOver: () => Promise<boolean>, limitMs: number): Promise<void> {
-    const untilMs = Date.now() + limitMs * this.#patience;
-    while (!(await isOver()) && Date.now() < untilMs) await timer(LOOK_SPACING_MS);
+    await until(isOver, { limitMs: limitMs * this.#patience, everyMs: LOOK_SPACING_MS });
   }
 
   #add(row: Omit<Row, "about" | "afterMs">, afterMs: number | null): void {

@@ -127,10 +127,9 @@ function settings(name: string, summary: string, changed: Readonly<Record<string
 /** Compares the count of calls that a disabled destination does not get with the calls since it was disabled. */
 function skipped(look: Look, id: DestinationId, madeAtMs: number) {
   const said = metric(look, METRICS.callsSkipped, { destination: id, reason: "disabled" });
-  const { traffic } = look.truth;
-  const since = (ms: number) => traffic.acknowledged(ms) - traffic.acknowledged(madeAtMs);
+  const since = (ms: number) => look.truth.sent.between(madeAtMs, ms).length;
   // The file is read within two seconds.
-  const applied = traffic.acknowledged(madeAtMs + 5_000) - traffic.acknowledged(madeAtMs);
+  const applied = since(madeAtMs + 5_000);
   const from = Math.max(0, since(look.fromMs - 3_000) - applied);
   return [counted("metrics: calls skipped", said, { from, to: since(look.toMs) })];
 }

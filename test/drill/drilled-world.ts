@@ -1,8 +1,9 @@
-/** A running product with its traffic and the truth, which is checked until all signals are correct. */
+/** A running product with calls for it and the truth, which is checked until all signals are correct. */
 
 import { setTimeout as timer } from "node:timers/promises";
 
 import type { DestinationId } from "../../src/domain/ids.ts";
+import { Ledger } from "../support/kit/ledger.ts";
 import type { Comparison } from "./comparison.ts";
 import { destinationSignals } from "./destination-signals.ts";
 import { type Expected, FINE } from "./expected.ts";
@@ -18,10 +19,12 @@ import {
   RETRY_DELAYS_MS,
   WELL,
 } from "./product.ts";
-import { startTraffic, type Traffic } from "./traffic.ts";
 
 /** The time between two checks, long enough for commits that follow a report to become part of the truth. */
 const LOOK_SPACING_MS = 1_500;
+
+/** A call every 100 ms. */
+const LOAD = { calls: 1, everyMs: 100 };
 
 export interface Said {
   readonly problem: string;
@@ -33,7 +36,8 @@ export interface Said {
 
 export class DrilledWorld implements AsyncDisposable {
   readonly product: Product;
-  readonly #traffic: Traffic;
+  readonly #sent: Ledger;
+  readonly #load: AsyncDisposable;
   readonly #kafka: KafkaTruth;
   readonly #options: DrillOptions;
 
@@ -41,7 +45,8 @@ export class DrilledWorld implements AsyncDisposable {
     this.product = product;
     this.#kafka = kafka;
     this.#options = options;
-    this.#traffic = startTraffic(product);
+    this.#sent = new Ledger(product.kafka.producer, product.topics.calls);
+    this.#load = this.#sent.load(LOAD);
   }
 
   static async start(
@@ -51,7 +56,7 @@ export class DrilledWorld implements AsyncDisposable {
   ): Promise<DrilledWorld> {
     const { brokers } = options;
     const product = await Product.start({ brokers, destinations, ...more });
-    const kafka = new KafkaTruth(brokers, product.topics.prefix);
+    const kafka = new KafkaTruth(brokers, product.kafka.prefix);
     try {
       await kafka.follow(followed(product));
       return new DrilledWorld(product, kafka, options);
@@ -63,7 +68,7 @@ export class DrilledWorld implements AsyncDisposable {
   }
 
   look(): Promise<Look> {
-    return takeLook(this.product, this.#traffic, this.#kafka);
+    return takeLook(this.product, this.#sent, this.#kafka);
   }
 
   /**
@@ -112,7 +117,7 @@ export class DrilledWorld implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#traffic[Symbol.asyncDispose]();
+    await this.#load[Symbol.asyncDispose]();
     await this.#kafka[Symbol.asyncDispose]();
     await this.product[Symbol.asyncDispose]();
   }

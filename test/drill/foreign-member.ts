@@ -52,7 +52,7 @@ export const FOREIGN_MEMBER = lone(NAME, "another program joins and leaves a gro
 });
 
 /** Does what a script of a user might do: uses kafkajs with its own assigner, which is also ours. */
-async function joinAndLeave({ brokers, groups, topics }: Product, signal: AbortSignal) {
+async function joinAndLeave({ kafka: { brokers }, groups, topics }: Product, signal: AbortSignal) {
   const kafka = new Kafka({ brokers: [...brokers], clientId: CLIENT_ID, logLevel: 0 });
   while (!signal.aborted) {
     const consumer = kafka.consumer({ groupId: groups.route });
@@ -95,6 +95,6 @@ function inLog({ lines, truth }: Look): string {
 
 function missed({ truth, fromMs }: Look): number {
   const { accepted } = truth.product.receiver(WELL);
-  const written = truth.traffic.written(0, fromMs - ARRIVAL_MS);
-  return written.filter((messageId) => !accepted.has(messageId)).length;
+  const written = truth.sent.between(0, fromMs - ARRIVAL_MS);
+  return written.filter(({ id }) => !accepted.has(id)).length;
 }

@@ -5,6 +5,7 @@
 
 import { METRICS } from "../../src/base/telemetry/metrics.ts";
 import type { DestinationId } from "../../src/domain/ids.ts";
+import { until } from "../support/kit/until.ts";
 import { type Comparison, counted, worded } from "./comparison.ts";
 import { fineOf } from "./drilled-world.ts";
 import { type Look, metric } from "./look.ts";
@@ -61,12 +62,9 @@ function isAbout({ msg }: LoggedLine): boolean {
 
 /** Runs the commands from the log. */
 async function replay(product: Product): Promise<void> {
-  let line: LoggedLine | undefined;
-  const untilMs = Date.now() + 20_000;
-  while (line === undefined && Date.now() < untilMs) {
-    line = product.lines.find(({ msg }) => msg === "routes.missing-over");
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
+  const find = () => product.lines.find(({ msg }) => msg === "routes.missing-over");
+  await until(() => find() !== undefined, { limitMs: 20_000 });
+  const line = find();
   for (const command of `${line?.fix ?? ""}`.split("; ")) {
     const [, words = ""] = REPLAYED.exec(command) ?? [];
     const { status, err } = await product.command(words.split(" "));
@@ -78,7 +76,7 @@ async function replay(product: Product): Promise<void> {
 function missed({ lines, truth }: Look): number {
   const over = lines.find(({ msg }) => msg === "routes.missing-over");
   if (over === undefined) return Number.NaN;
-  const written = truth.traffic.written(Date.parse(`${over.since}`), over.atMs);
+  const written = truth.sent.between(Date.parse(`${over.since}`), over.atMs);
   const { accepted } = truth.product.receiver(ADDED);
-  return written.filter((messageId) => !accepted.has(messageId)).length;
+  return written.filter(({ id }) => !accepted.has(id)).length;
 }

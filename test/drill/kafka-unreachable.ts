@@ -4,10 +4,11 @@ import { METRICS } from "../../src/base/telemetry/metrics.ts";
 import { responds } from "../../tools/kafka/probe.ts";
 import { type PrivateKafka, startKafka } from "../../tools/kafka/start.ts";
 import { ABSENT, type Comparison, counted, dated, worded } from "./comparison.ts";
-import { DrilledWorld, fineOf, type Said } from "./drilled-world.ts";
+import { DrilledWorld, fineOf } from "./drilled-world.ts";
 import type { Row } from "./judge.ts";
 import { type Look, metric } from "./look.ts";
 import type { DrillOptions, LoneHealthProblem } from "./problem.ts";
+import { exactly, own } from "./program-problems.ts";
 
 const NAME = "kafka-unreachable";
 const FINE_LIMIT_MS = 30_000;
@@ -39,7 +40,7 @@ async function drillKafkaUnreachable(
   const { product } = world;
   const before = await world.settle("before", FINE_LIMIT_MS, (look) => [
     ...fine(look),
-    said(isBack(look, kafka)),
+    own(NAME, isBack(look, kafka)),
   ]);
   await options.hooks?.onFine?.(product);
   options.say("the broker is killed");
@@ -49,7 +50,7 @@ async function drillKafkaUnreachable(
   const during = await world.settle(
     "during",
     OUTAGE_LIMIT_MS,
-    (look) => [said(whileUnreachable(look, kafka, killedAtMs))],
+    (look) => [own(NAME, whileUnreachable(look, kafka, killedAtMs))],
     leastMs,
   );
   await options.hooks?.onHealthProblem?.(product, [NAME]);
@@ -58,17 +59,13 @@ async function drillKafkaUnreachable(
   const backAtMs = Date.now();
   const after = await world.settle("mended", BACK_LIMIT_MS, (look) => [
     ...fine(look),
-    said([...isBack(look, kafka), reportedBack(look, { killedAtMs, backAtMs })]),
+    own(NAME, [...isBack(look, kafka), reportedBack(look, { killedAtMs, backAtMs })]),
   ]);
   await options.hooks?.onMended?.(product, [NAME]);
   return [...before, ...during, ...after];
 }
 
 const fine = (look: Look) => fineOf(look, { problem: NAME, isAlways: false });
-
-function said(comparisons: readonly Comparison[]): Said {
-  return { problem: NAME, about: NAME, comparisons, isAlways: false };
-}
 
 function isBack(look: Look, { brokers: [broker = ""] }: PrivateKafka): readonly Comparison[] {
   return [
@@ -139,8 +136,4 @@ function reportedBack(
 
 function isOutageLine(msg: string): boolean {
   return msg === "kafka.broker.unreachable";
-}
-
-function exactly(value: number) {
-  return { from: value, to: value };
 }

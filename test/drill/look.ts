@@ -1,10 +1,10 @@
 /** One check: reads everything that an operator sees, and the truth at the same time. */
 
 import type { DestinationId } from "../../src/domain/ids.ts";
+import type { CommandEnd } from "../support/kit/command.ts";
+import type { Ledger } from "../support/kit/ledger.ts";
 import type { KafkaSample, KafkaTruth, SeenRecord } from "./kafka-truth.ts";
 import type { LoggedLine, Product } from "./product.ts";
-import type { CommandEnd } from "./run-command.ts";
-import type { Traffic } from "./traffic.ts";
 
 export interface Look {
   readonly fromMs: number;
@@ -63,7 +63,8 @@ interface StatusRow {
 
 export interface Truth {
   readonly product: Product;
-  readonly traffic: Traffic;
+  /** The calls that Kafka has acknowledged. */
+  readonly sent: Ledger;
   /** The samples of Kafka, the oldest first. The last one was taken after all other values were read. */
   readonly samples: readonly KafkaSample[];
   readonly records: readonly SeenRecord[];
@@ -72,11 +73,7 @@ export interface Truth {
 const STATUS = ["status", "--json", "--kafka-timeout", "3s", "--rate-window", "1s", "--admin"];
 
 /** @param kafka read before and after; if Kafka does not respond, the truth ends there. */
-export async function takeLook(
-  product: Product,
-  traffic: Traffic,
-  kafka: KafkaTruth,
-): Promise<Look> {
+export async function takeLook(product: Product, sent: Ledger, kafka: KafkaTruth): Promise<Look> {
   const fromMs = Date.now();
   await kafka.sample().catch(() => null);
   const [metrics, ready, process] = await Promise.all([
@@ -94,7 +91,7 @@ export async function takeLook(
     process,
     status,
     lines: product.lines,
-    truth: { product, traffic, samples: kafka.history, records: kafka.records },
+    truth: { product, sent, samples: kafka.history, records: kafka.records },
   };
 }
 

@@ -13,7 +13,15 @@
 import { table } from "../../src/base/words/table.ts";
 import { startKafka } from "../../tools/kafka/start.ts";
 import { findPrometheus } from "../../tools/prometheus/find.ts";
-import { flagsOf, oneOf, PATIENCE, patienceOf, runScript, say } from "../support/script/script.ts";
+import {
+  flagsOf,
+  oneOf,
+  PATIENCE,
+  patienceOf,
+  printRows,
+  runScript,
+  say,
+} from "../support/script/script.ts";
 import { AlertWatch } from "./alerts.ts";
 import { drill, drillTable } from "./drill.ts";
 import { PROBLEMS } from "./problems.ts";
@@ -51,9 +59,5 @@ await runScript(async () => {
     ...(alerts !== null && { hooks: alerts.hooks }),
   });
   const rows = [...signals, ...(alerts?.rows ?? [])];
-  const wrong = rows.filter(({ ok }) => !ok).length;
-  process.stdout.write(
-    `\n${drillTable(rows)}\n${rows.length - wrong} of ${rows.length} signals were true\n`,
-  );
-  return wrong === 0 ? 0 : 1;
+  return printRows(drillTable(rows), rows, "signals were true");
 });

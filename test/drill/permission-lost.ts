@@ -139,6 +139,6 @@ function afterwards(look: Look): readonly Comparison[] {
 
 function missed({ truth, fromMs }: Look, id: DestinationId): number {
   const { accepted } = truth.product.receiver(id);
-  const written = truth.traffic.written(0, fromMs - ARRIVAL_MS);
-  return written.filter((messageId) => !accepted.has(messageId)).length;
+  const written = truth.sent.between(0, fromMs - ARRIVAL_MS);
+  return written.filter(({ id }) => !accepted.has(id)).length;
 }

@@ -8,31 +8,24 @@
  *   one of a problem    has the problem   every call
  */
 
-import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import type { DestinationId } from "../../src/domain/ids.ts";
-import {
-  type GroupNames,
-  groupNames,
-  type TopicNames,
-  topicNames,
-} from "../../src/domain/topics.ts";
-import type { Kafka } from "../../src/kafka/port.ts";
-import { type LogLine, type Program, startProgram } from "../../tools/demo/program.ts";
+import type { GroupNames, TopicNames } from "../../src/domain/topics.ts";
+import type { LogLine, Program } from "../../tools/demo/program.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { type Certificate, issue } from "../support/build/certificates.ts";
-import { uniquePrefix } from "../support/build/prefix.ts";
 import { settableClock } from "../support/clock/wrong-clock.ts";
+import type { CommandEnd } from "../support/kit/command.ts";
+import { type UsedKafka, useKafka } from "../support/kit/kafka.ts";
+import { Processes } from "../support/kit/processes.ts";
 import { withDisk } from "../support/script/small-disk.ts";
-import { testKafka } from "../support/worlds/test-kafka.ts";
 import { Receiver } from "./receiver.ts";
-import { type CommandEnd, runCommand } from "./run-command.ts";
 
 export const WELL = "well" as DestinationId;
 export const IDLE = "idle" as DestinationId;
-export const SOURCE = "web";
+const SOURCE = "web";
 /** The retry delays are short, so that deliveries are returned during the drill. */
 export const RETRY_DELAYS_MS = [2_000, 10_000, 30_000];
 const TIMEOUT_MS = 2_000;
@@ -64,67 +57,59 @@ export interface ProductOptions {
   readonly kafka?: Readonly<Record<string, unknown>>;
 }
 
+/** The configurations: the one that runs, the last valid one for commands, and that of another process. */
+const [RUNNING, USABLE, OTHER] = ["switchyard", "usable", "other"] as const;
+
 export class Product implements AsyncDisposable {
-  readonly brokers: readonly string[];
   /** A connection with which drills write calls or delete topics. */
-  readonly kafka: Kafka;
+  readonly kafka: UsedKafka;
   readonly topics: TopicNames;
   readonly groups: GroupNames;
   readonly receivers: ReadonlyMap<DestinationId, Receiver>;
   /** The lines of the program's log, the oldest first. */
   readonly lines: readonly LoggedLine[];
-  readonly #directory: string;
+  readonly #options: ProductOptions;
   readonly #needs: readonly DestinationNeed[];
   readonly #changed = new Map<DestinationId, Readonly<Record<string, unknown>>>();
   readonly #adminPort: number;
-  readonly #hasDisk: boolean;
-  readonly #hasClock: boolean;
-  readonly #kafkaSettings: Readonly<Record<string, unknown>>;
+  readonly #processes: Processes;
   readonly #unfed: Set<DestinationId>;
   readonly #lines: LoggedLine[] = [];
+  readonly #parts = new AsyncDisposableStack();
   #program: Program | null = null;
   #other: Program | null = null;
   #startedAtMs = 0;
 
-  private constructor(
-    { brokers, destinations, hasDisk = false, hasClock = false, kafka = {} }: ProductOptions,
-    receivers: ReadonlyMap<DestinationId, Receiver>,
-    ca: Certificate,
-    adminPort: number,
-  ) {
-    const prefix = uniquePrefix("drill");
-    this.brokers = brokers;
-    this.kafka = connect(brokers);
-    this.topics = topicNames(prefix);
-    this.groups = groupNames(prefix);
-    this.receivers = receivers;
+  private constructor(options: ProductOptions, ca: Certificate, adminPort: number) {
+    const connection = { brokers: options.brokers, clientId: "drill" };
+    this.kafka = useKafka("drill", { connection, lifetime: (end) => this.#parts.defer(end) });
+    this.topics = this.kafka.topics;
+    this.groups = this.kafka.groups;
     this.lines = this.#lines;
-    this.#needs = withOthers(destinations);
+    this.#options = options;
+    this.#needs = withOthers(options.destinations);
+    this.receivers = new Map(
+      this.#needs.map(({ id, isTls = false }) => [
+        id,
+        this.#parts.use(new Receiver(isTls ? ca : null)),
+      ]),
+    );
     this.#adminPort = adminPort;
-    this.#hasDisk = hasDisk;
-    this.#hasClock = hasClock;
-    this.#kafkaSettings = kafka;
+    this.#processes = this.#parts.use(new Processes());
     this.#unfed = new Set(this.#needs.filter(({ isUnfed }) => isUnfed).map(({ id }) => id));
-    this.#directory = mkdtempSync(join(tmpdir(), "switchyard-drill-"));
-    writeFileSync(join(this.#directory, "ca.pem"), ca.cert);
+    writeFileSync(this.#caFile, ca.cert);
     mkdirSync(this.#stateDir);
     this.setClock(0);
-    this.#write();
   }
 
   /** Resolves when the topics have been created and the program is ready. */
   static async start(options: ProductOptions): Promise<Product> {
     const ca = issue({ name: "Drill CA", isCa: true });
-    const receivers = new Map<DestinationId, Receiver>();
-    for (const { id, isTls = false } of withOthers(options.destinations)) {
-      const receiver = new Receiver(isTls ? ca : null);
-      await receiver.start();
-      receivers.set(id, receiver);
-    }
-    const product = new Product(options, receivers, ca, await freePort());
+    const product = new Product(options, ca, await freePort());
     try {
-      const made = await product.command(["topics", "--apply"]);
-      if (made.status !== 0) throw new Error(`its topics cannot be made:\n${made.err}${made.out}`);
+      for (const receiver of product.receivers.values()) await receiver.start();
+      product.#write();
+      await product.#processes.createTopics(USABLE);
       await product.startProgram();
       return product;
     } catch (error) {
@@ -138,12 +123,12 @@ export class Product implements AsyncDisposable {
     return `127.0.0.1:${this.#adminPort}`;
   }
 
-  get configFile(): string {
-    return join(this.#directory, "switchyard.yaml");
+  get #caFile(): string {
+    return join(this.#processes.directory, "ca.pem");
   }
 
   get #stateDir(): string {
-    return join(this.#directory, "state");
+    return join(this.#processes.directory, "state");
   }
 
   /** The path of the state's disk for the current program. */
@@ -152,16 +137,12 @@ export class Product implements AsyncDisposable {
   }
 
   get #clockFile(): string {
-    return join(this.#directory, "clock");
+    return join(this.#processes.directory, "clock");
   }
 
   /** @param offsetMs how far the program's clock is ahead of the real clock. */
   setClock(offsetMs: number): void {
     writeFileSync(this.#clockFile, `${offsetMs}`);
-  }
-
-  get #usableFile(): string {
-    return join(this.#directory, "usable.yaml");
   }
 
   /** The destinations with separate rows, including `well` and `idle`. */
@@ -190,12 +171,12 @@ export class Product implements AsyncDisposable {
   /** Replaces the configuration with this text; null restores the correct configuration. */
   writeConfig(wrong: string | null): void {
     if (wrong === null) this.#write();
-    else this.#put(wrong);
+    else this.#processes.configure(RUNNING, wrong);
   }
 
   /** Runs a command of the program to its end, with the last valid configuration. */
   command(args: readonly string[]): Promise<CommandEnd> {
-    return runCommand([...args, "--config", this.#usableFile]);
+    return this.#processes.command(USABLE, args);
   }
 
   /** When the current process was started. */
@@ -204,15 +185,15 @@ export class Product implements AsyncDisposable {
   }
 
   async startProgram(): Promise<void> {
+    const { hasClock = false, hasDisk = false } = this.#options;
     this.#startedAtMs = Date.now();
-    const onLog = (line: LogLine) => this.#lines.push({ ...line, atMs: Date.now() });
-    this.#program = startProgram(this.configFile, onLog, {
-      env: { SWITCHYARD_KAFKA_BROKERS: "" },
-      within: [
-        ...(this.#hasClock ? settableClock(this.#clockFile) : []),
-        ...(this.#hasDisk ? withDisk(this.#stateDir, DISK_SIZE) : []),
-      ],
-    });
+    const within = [
+      ...(hasClock ? settableClock(this.#clockFile) : []),
+      ...(hasDisk ? withDisk(this.#stateDir, DISK_SIZE) : []),
+    ];
+    this.#program = this.#processes.start(RUNNING, { within }, (line) =>
+      this.#lines.push({ ...line, atMs: Date.now() }),
+    );
     await this.#program.ready;
   }
 
@@ -220,12 +201,9 @@ export class Product implements AsyncDisposable {
    * Starts another process with the route stage, in whose configuration all destinations are connected to the source.
    */
   async startOther(): Promise<void> {
-    const file = join(this.#directory, "other.yaml");
     const admin = { host: "127.0.0.1", port: 0 };
-    writeFileSync(file, JSON.stringify({ ...this.#configuration(new Set()), admin }));
-    this.#other = startProgram(file, () => undefined, {
-      ...{ args: ["--stages", "route"], env: { SWITCHYARD_KAFKA_BROKERS: "" } },
-    });
+    this.#processes.configure(OTHER, { ...this.#configuration(new Set()), admin });
+    this.#other = this.#processes.start(OTHER, { args: ["--stages", "route"] });
     await this.#other.ready;
   }
 
@@ -241,28 +219,12 @@ export class Product implements AsyncDisposable {
     return program === null ? null : await program.stop();
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.stopOther();
-    await this.stopProgram();
-    for (const receiver of this.receivers.values()) await receiver[Symbol.asyncDispose]();
-    rmSync(this.#directory, { recursive: true, force: true });
-    const names = await this.kafka.admin.topics();
-    const own = names.filter((name) => name.startsWith(this.topics.prefix));
-    await this.kafka.admin.deleteTopics(own);
-    await this.kafka.close();
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#parts.disposeAsync();
   }
 
   #write(): void {
-    // JSON is also valid YAML.
-    const content = JSON.stringify(this.#configuration(), undefined, 2);
-    writeFileSync(this.#usableFile, content);
-    this.#put(content);
-  }
-
-  #put(content: string): void {
-    const next = join(this.#directory, "next.yaml");
-    writeFileSync(next, content);
-    renameSync(next, this.configFile);
+    for (const name of [USABLE, RUNNING]) this.#processes.configure(name, this.#configuration());
   }
 
   #configuration(unfed: ReadonlySet<DestinationId> = this.#unfed): object {
@@ -270,12 +232,12 @@ export class Product implements AsyncDisposable {
     return {
       // Deleted topics must not be recreated, because that is the problem.
       kafka: {
-        brokers: this.brokers,
+        brokers: this.#options.brokers,
         topicPrefix: this.topics.prefix,
         partitions: PARTITIONS,
         replicationFactor: 1,
         createTopics: false,
-        ...this.#kafkaSettings,
+        ...this.#options.kafka,
       },
       sources: [{ id: SOURCE, writeKey: "drill", destinations: fed }],
       defaultSource: SOURCE,
@@ -291,7 +253,7 @@ export class Product implements AsyncDisposable {
         timeout: `${TIMEOUT_MS}ms`,
         retryDelays: RETRY_DELAYS_MS.map((ms) => `${ms}ms`),
         allowNetworks: ["127.0.0.0/8"],
-        ca: join(this.#directory, "ca.pem"),
+        ca: this.#caFile,
       },
       ingest: { host: "127.0.0.1", port: 0 },
       admin: { host: "127.0.0.1", port: this.#adminPort },
@@ -304,8 +266,4 @@ export class Product implements AsyncDisposable {
 
 function withOthers(needs: readonly DestinationNeed[]): readonly DestinationNeed[] {
   return [{ id: WELL }, { id: IDLE }, ...needs];
-}
-
-function connect(brokers: readonly string[]): Kafka {
-  return testKafka({ brokers, clientId: "drill" });
 }

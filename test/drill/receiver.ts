@@ -9,13 +9,10 @@
  *   self-signed                  shows a self-signed certificate (only with TLS)
  */
 
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
-import type { AddressInfo } from "node:net";
 import { setTimeout as timer } from "node:timers/promises";
 
 import { type Certificate, issue } from "../support/build/certificates.ts";
+import { type Answer, type Receiver as Server, startReceiver } from "../support/kit/receiver.ts";
 
 export type Manner =
   | {
@@ -41,34 +38,26 @@ export interface Responded {
 }
 
 export class Receiver implements AsyncDisposable {
-  readonly #server: Server | TlsServer;
   readonly #certificate: Certificate | null;
   readonly #responses: Responded[] = [];
   readonly #accepted = new Set<string>();
-  readonly #underWay = new Set<Promise<void>>();
+  readonly #underWay = new Set<Promise<Answer>>();
   #port = 0;
+  #server: Server | null = null;
   #manner: Manner = ACCEPTS;
 
   /** @param ca signs the receiver's certificate; null for plain HTTP. */
   constructor(ca: Certificate | null) {
-    const onRequest = (request: IncomingMessage, response: ServerResponse) => {
-      const messageId = `${request.headers["x-switchyard-message-id"]}`;
-      request.resume().once("end", () => this.#take(response, messageId));
-    };
     this.#certificate =
       ca === null ? null : issue({ name: "receiver", hosts: ["127.0.0.1"], by: ca });
-    this.#server =
-      this.#certificate === null
-        ? createServer(onRequest)
-        : createTlsServer({ cert: this.#certificate.cert, key: this.#certificate.key }, onRequest);
-    // Errors are ignored, because failed handshakes belong to some problems.
-    this.#server.on("tlsClientError", () => undefined);
   }
 
   async start(): Promise<void> {
-    this.#server.listen(this.#port, "127.0.0.1");
-    await once(this.#server, "listening");
-    this.#port = (this.#server.address() as AddressInfo).port;
+    const isBad = this.#manner.kind === "self-signed";
+    const bad = isBad ? issue({ name: "receiver", hosts: ["127.0.0.1"] }) : null;
+    const tls = bad ?? this.#certificate ?? undefined;
+    this.#server = await startReceiver(({ id }) => this.#take(id), tls, this.#port);
+    this.#port = this.#server.port;
   }
 
   get url(): string {
@@ -86,53 +75,36 @@ export class Receiver implements AsyncDisposable {
   }
 
   async behave(manner: Manner): Promise<void> {
-    const before = this.#manner;
     this.#manner = manner;
     // A response in the ledger that did not arrive would make the truth wrong.
     await Promise.all(this.#underWay);
     await timer(ARRIVAL_MS);
-    if ("setSecureContext" in this.#server && this.#certificate !== null) {
-      const isBad = manner.kind === "self-signed";
-      const { cert, key } = isBad
-        ? issue({ name: "receiver", hosts: ["127.0.0.1"] })
-        : this.#certificate;
-      this.#server.setSecureContext({ cert, key });
-    }
-    if (manner.kind === "down") await this.#close();
-    else if (before.kind === "down") await this.start();
     // Open connections are closed, because they would keep the old behavior: requests without a response, and accepted
     // certificates.
-    else this.#server.closeAllConnections();
+    await this[Symbol.asyncDispose]();
+    if (manner.kind !== "down") await this.start();
   }
 
-  #take(response: ServerResponse, messageId: string): void {
-    const responding = this.#respond(response, messageId).finally(() =>
-      this.#underWay.delete(responding),
-    );
+  #take(messageId: string): Promise<Answer> {
+    const responding = this.#respond(messageId).finally(() => this.#underWay.delete(responding));
     this.#underWay.add(responding);
+    return responding;
   }
 
-  async #respond(response: ServerResponse, messageId: string): Promise<void> {
+  async #respond(messageId: string): Promise<Answer> {
     const manner = this.#manner;
     if (manner.kind !== "status") {
       this.#responses.push({ atMs: Date.now(), status: null });
-      return;
+      return "silence";
     }
     await timer(manner.afterMs ?? 0);
     this.#responses.push({ atMs: Date.now(), status: manner.status });
     if (manner.status === ACCEPTED) this.#accepted.add(messageId);
-    response.writeHead(manner.status, manner.headers).end();
-  }
-
-  async #close(): Promise<void> {
-    if (!this.#server.listening) return;
-    const closed = once(this.#server, "close");
-    this.#server.close();
-    this.#server.closeAllConnections();
-    await closed;
+    return { status: manner.status, ...(manner.headers && { headers: manner.headers }) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#close();
+    await this.#server?.[Symbol.asyncDispose]();
+    this.#server = null;
   }
 }

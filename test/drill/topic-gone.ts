@@ -15,7 +15,8 @@ export const TOPIC_GONE: DestinationHealthProblem = {
   kind: "destination",
   name: "topic-gone",
   summary: "its topic is deleted",
-  make: async ({ kafka, topics }, id) => await kafka.admin.deleteTopics([topics.deliveries(id)]),
+  make: async ({ kafka: { kafka }, topics }, id) =>
+    await kafka.admin.deleteTopics([topics.deliveries(id)]),
   expected: { ...FINE, isNamed: true, state: NOT_KNOWN, hasTopic: false, warnings: "some" },
   also: topicSignals,
   mend: async (product) => {

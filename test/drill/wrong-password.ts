@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { chooseJava } from "../../tools/kafka/choose.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { PASSWORD } from "../../tools/kafka/security.ts";
+import { startCommand } from "../support/kit/command.ts";
 import { CA, startSecuredBroker } from "../support/servers/secured-broker.ts";
 import { type Comparison, worded } from "./comparison.ts";
 import type { Row } from "./judge.ts";
 import type { DrillOptions, LoneHealthProblem } from "./problem.ts";
-import { runCommand } from "./run-command.ts";
 
 const NAME = "wrong-password";
 /** The start must fail quickly, because waiting does not help. */
@@ -47,12 +47,12 @@ async function drillWrongPassword({ say, patience }: DrillOptions): Promise<read
       return ["--config", file];
     };
     const right = configured(PASSWORD);
-    const truth = await runCommand(["topics", "--kafka-timeout", "1m", ...right]);
+    const truth = await startCommand(["topics", "--kafka-timeout", "1m", ...right]).ended;
     const wrong = configured(`${PASSWORD}, but not this one`);
     say("started with the wrong password");
     const rows: Row[] = [];
     for (const command of ["run", "status"]) {
-      const { status, out, err, tookMs } = await runCommand([command, ...wrong]);
+      const { status, out, err, tookMs } = await startCommand([command, ...wrong]).ended;
       const comparisons: readonly Comparison[] = [
         worded(`${command}: exit status`, `${status}`, ["1"]),
         within(`${command}: ends`, tookMs, SECONDS_MAX * patience),

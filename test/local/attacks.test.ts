@@ -4,7 +4,7 @@ import { createHmac } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { standardSignature } from "../../src/router/destinations/webhook/signature.ts";
-import { startReceiver } from "../attacks/receiver.ts";
+import { startEndpoints } from "../attacks/endpoints.ts";
 import { attackTable } from "../attacks/run-attacks.ts";
 
 const SECRET = "s3cr3t";
@@ -32,7 +32,7 @@ test.each([
   ],
   ["refuses JSON that changes", `${GOOD} `, {}, ["the JSON changes"]],
 ])("the receiver %s", async (_name, body, changed, refused) => {
-  await using receiver = await startReceiver(SECRET);
+  await using receiver = await startEndpoints(SECRET);
   const headers = { ...signed(body, "é"), ...changed };
   const { status } = await fetch(`${receiver.url}/honest/x`, { method: "POST", headers, body });
   expect(receiver.refused).toEqual(refused);

@@ -35,6 +35,8 @@ export interface ProgramOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** A command that runs the program, for example in its own namespaces; by default none. */
   readonly within?: readonly string[];
+  /** Called with each line of output, whether or not it is a line of the log. */
+  readonly onText?: (line: string) => void;
 }
 
 /** Returns the command with the same entry file as for users, so that the program has its V8 flags. */
@@ -50,7 +52,7 @@ function programCommand(configFile: string, args: readonly string[]): readonly s
 export function startProgram(
   configFile: string,
   onLog: (line: LogLine) => void,
-  { args = [], env = {}, within = [] }: ProgramOptions = {},
+  { args = [], env = {}, within = [], onText }: ProgramOptions = {},
 ): Program {
   const command = [...within, ...programCommand(configFile, args)];
   const child = spawnGuarded(dirname(configFile), command, {
@@ -60,6 +62,7 @@ export function startProgram(
   const last: string[] = [];
   const ready = Promise.withResolvers<void>();
   const read = (text: string) => {
+    onText?.(text);
     last.push(text);
     if (last.length > QUOTED_LINES) last.shift();
     const line = parseLine(text);

@@ -10,8 +10,8 @@
  *   the same again                   omits them; with --include-replayed, they arrive again
  */
 
+import { idsOf } from "../../support/kit/ledger.ts";
 import type { ControlledWorld } from "../controlled-world.ts";
-import { idsOf } from "../ledger.ts";
 import { Rows } from "../row.ts";
 
 const EACH = 30;
@@ -85,7 +85,7 @@ async function makeWait(world: ControlledWorld): Promise<void> {
 }
 
 async function cancelled(world: ControlledWorld): Promise<readonly string[]> {
-  const deadLetters = await world.read(world.topics.deadLetters);
+  const deadLetters = await world.kafka.recordsIn("dead-letters");
   const headers = deadLetters.map((deadLetter) =>
     Object.fromEntries(deadLetter.headers.map(([key, value]) => [key, `${value}`])),
   );

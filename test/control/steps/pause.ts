@@ -10,8 +10,8 @@
  */
 
 import { OPERATIONS_PARTITION } from "../../../src/router/control/operator-actions.ts";
+import { idsOf } from "../../support/kit/ledger.ts";
 import { type ControlledWorld, DESTINATIONS } from "../controlled-world.ts";
-import { idsOf } from "../ledger.ts";
 import { Rows, usersOutOfOrder } from "../row.ts";
 
 const CALLS = 100;
@@ -118,7 +118,7 @@ async function countedWaiting(world: ControlledWorld, rows: Rows): Promise<void>
 
 async function reportedOnce(world: ControlledWorld, rows: Rows, type: string): Promise<void> {
   const reported = async () => {
-    const events = await world.read(world.topics.operatorEvents);
+    const events = await world.kafka.recordsIn("operator-events");
     const types = events.map(
       ({ value }) => (JSON.parse(`${value ?? "{}"}`) as { type?: string }).type,
     );
@@ -129,7 +129,7 @@ async function reportedOnce(world: ControlledWorld, rows: Rows, type: string): P
 }
 
 async function lastOperationAtMs(world: ControlledWorld): Promise<number> {
-  const records = await world.read(world.topics.operatorActions);
+  const records = await world.kafka.recordsIn("operator-actions");
   const own = records.filter(({ partition }) => partition === OPERATIONS_PARTITION);
   return own.at(-1)?.timestampMs ?? 0;
 }

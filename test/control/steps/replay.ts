@@ -9,8 +9,8 @@
  *   interrupted, then resumed   each call once more
  */
 
+import { EVENTS, idsOf } from "../../support/kit/ledger.ts";
 import type { ControlledWorld, DestinationName } from "../controlled-world.ts";
-import { EVENTS, idsOf } from "../ledger.ts";
 import { Rows } from "../row.ts";
 
 const [EVENT] = EVENTS;

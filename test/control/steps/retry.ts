@@ -8,8 +8,8 @@
  *   retry other         the same calls, and nothing else
  */
 
+import { idsOf } from "../../support/kit/ledger.ts";
 import { type ControlledWorld, DESTINATIONS, type DestinationName } from "../controlled-world.ts";
-import { idsOf } from "../ledger.ts";
 import { Rows } from "../row.ts";
 
 const REFUSED_AT_LEAST = 10;

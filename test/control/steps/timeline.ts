@@ -3,8 +3,8 @@
  * attempts, in order.
  */
 
+import { idsOf } from "../../support/kit/ledger.ts";
 import { type ControlledWorld, DESTINATIONS } from "../controlled-world.ts";
-import { idsOf } from "../ledger.ts";
 import { Rows } from "../row.ts";
 
 interface TraceLine {
@@ -55,12 +55,12 @@ function chosen({
 }
 
 async function ledgerText(world: ControlledWorld, id: string): Promise<string> {
-  const { receiver, topics } = world;
+  const { receiver, kafka } = world;
   const attempts = DESTINATIONS.map((destination) => {
     const own = receiver.all(destination).filter((each) => each.id === id);
     return `${destination} ${own.map(({ status }) => status).join(" ")} accepted`;
   });
-  const deadLetters = (await world.read(topics.deadLetters)).filter(({ headers }) =>
+  const deadLetters = (await kafka.recordsIn("dead-letters")).filter(({ headers }) =>
     headers.some(([key, value]) => key === "switchyard-message-id" && `${value}` === id),
   );
   return [...attempts, ...deadLetters.map(() => "cancelled")].join(", ");

@@ -1,4 +1,4 @@
-/** A server of a test on a free port of 127.0.0.1, and its end. */
+/** A server of a test, by default on a free port of 127.0.0.1, and its end. */
 
 import { once } from "node:events";
 import type { Server as HttpServer } from "node:http";
@@ -13,14 +13,14 @@ export interface Listening extends AsyncDisposable {
 /** Resolves when the server listens. Disposing it ends its connections too. */
 export async function listening(
   server: Server | HttpServer,
-  host = "127.0.0.1",
+  { host = "127.0.0.1", own = 0 } = {},
 ): Promise<Listening> {
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
   });
-  server.listen(0, host);
+  server.listen(own, host);
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   return {

@@ -83,10 +83,16 @@ export async function useReceiver(
   return receiver;
 }
 
-/** Starts a receiver that the caller disposes. @param tls if absent, HTTP is used. */
+/**
+ * Starts a receiver that the caller disposes.
+ *
+ * @param tls if absent, HTTP is used.
+ * @param own the port; by default, a free one.
+ */
 export async function startReceiver(
   manner: Manner = () => 200,
   tls?: ServerOptions,
+  own = 0,
 ): Promise<Receiver> {
   const taken: TakenRequest[] = [];
   const byPath = new Map<string, TakenRequest[]>();
@@ -125,7 +131,7 @@ export async function startReceiver(
     // The connection ended before its request, or the manner did not understand it.
     void receive(request, response).catch(() => response.destroy());
   const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
-  const { port, sockets, [Symbol.asyncDispose]: dispose } = await listening(server);
+  const { port, sockets, [Symbol.asyncDispose]: dispose } = await listening(server, { own });
   const at = (path: string) => byPath.get(path) ?? [];
   return {
     ...{ port, url: `${tls === undefined ? "http" : "https"}://127.0.0.1:${port}`, taken, at },

@@ -59,3 +59,14 @@ export function secondsRunning(): string {
 export function say(line: string): void {
   process.stderr.write(`${secondsRunning().padStart(5)} s  ${line}\n`);
 }
+
+/** Prints a table and how many of its rows are ok. Returns the exit status. @param what such as `signals were true` */
+export function printRows(
+  table: string,
+  rows: readonly { readonly ok: boolean }[],
+  what: string,
+): number {
+  const wrong = rows.filter(({ ok }) => !ok).length;
+  process.stdout.write(`\n${table}\n${rows.length - wrong} of ${rows.length} ${what}\n`);
+  return wrong === 0 ? 0 : 1;
+}

@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 
-import { spawnGuarded } from "../../tools/kafka/guarded-process.ts";
+import { spawnGuarded } from "../../../tools/kafka/guarded-process.ts";
 
 export interface CommandEnd {
   readonly status: number | null;
@@ -12,16 +12,12 @@ export interface CommandEnd {
   readonly tookMs: number;
 }
 
-const MAIN = join(import.meta.dirname, "../../src/main.ts");
+const MAIN = join(import.meta.dirname, "../../../src/main.ts");
 
 export interface StartedCommand {
   readonly ended: Promise<CommandEnd>;
   /** Interrupts the command, like Ctrl-C. */
   readonly interrupt: () => void;
-}
-
-export function runCommand(args: readonly string[]): Promise<CommandEnd> {
-  return startCommand(args).ended;
 }
 
 export function startCommand(args: readonly string[]): StartedCommand {
