@@ -1,7 +1,7 @@
 /**
  * `docs/commands.md`: the help of the commands. Their JSON is described by hand, and a missing description is an error.
  * What the page says once for all commands is omitted from their help: options that have the same text everywhere, `--json`, the
- * list of subcommands, which have sections of their own, and exit status 2.
+ * list of subcommands, which have sections of their own, exit status 2, and the default file in examples.
  */
 
 import type { Command, Option } from "commander";
@@ -18,7 +18,10 @@ const WIDTH = 100;
 const COMMON = new Set(["--config", "--kafka-timeout", "--json"]);
 /** The demo has a configuration of its own. */
 const OWN_DEFAULT = "the demo's own";
-const USAGE_STATUS = /[;,] 2 if the usage(?: or (?:the )?configuration)? is\s+invalid\./;
+const USAGE_STATUS =
+  /[;,]\s+2\s+if\s+the\s+usage(?:\s+or\s+(?:the\s+)?configuration)?\s+is\s+invalid\./;
+
+const DEFAULT_FILE = / (?:--config|-c) switchyard\.yaml(?![\w.])/g;
 
 interface Described {
   readonly path: string;
@@ -78,7 +81,10 @@ function helpOf(command: Command, path: string): string {
     .outputHelp();
   const common = command.options.filter(isCommon).map(({ long }) => long);
   const more = common.length === 0 ? "" : `\nCommon options: ${common.join(", ")}`;
-  return text.replace(USAGE_STATUS, ".").replace(/^Usage: .*$/m, (usage) => usage + more);
+  return text
+    .replace(USAGE_STATUS, ".")
+    .replaceAll(DEFAULT_FILE, "")
+    .replace(/^Usage: .*$/m, (usage) => usage + more);
 }
 
 function isCommon({ long, defaultValueDescription }: Option): boolean {

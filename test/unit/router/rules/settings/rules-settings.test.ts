@@ -1,16 +1,12 @@
 // Rules that a configuration accepts, and rules that it rejects, with the path and the problem; warnings; files of
-// Segment; recipes.
+// Segment.
 
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { pathText } from "../../../../../src/base/settings/problem.ts";
 import { printConfig, printJson } from "../../../../../src/config/print.ts";
 import { readYaml } from "../../../../../src/config/yaml.ts";
 import { parse, printed } from "../../../../support/build/config-source.ts";
-import { rulesOf, rulesYaml } from "../../../../support/build/ruled-call.ts";
-import { fencedBlocks } from "../../../../support/project/fenced-blocks.ts";
-import { ROOT } from "../../../../support/project/tracked-texts.ts";
+import { rulesYaml } from "../../../../support/build/ruled-call.ts";
 
 function parsed(rules: string, more = "", files: Readonly<Record<string, string>> = {}) {
   return parse(rulesYaml(rules, more), {}, files);
@@ -343,19 +339,4 @@ test("config print keeps each null that is a value, so that what it prints can b
     { set: "properties.b", value: { c: null, d: [null] } },
   ]);
   expect(JSON.parse(printJson(result.given))).toEqual(again.tree);
-});
-
-const PAGE = readFileSync(join(ROOT, "docs/rules.md"), "utf8");
-const RECIPES = fencedBlocks(
-  PAGE.slice(PAGE.indexOf("## Recipes"), PAGE.indexOf("## Move your rules")),
-);
-
-test("each of the ten recipes can be used", () => {
-  const rules = RECIPES.map(({ text }) => text).filter((text) => !text.startsWith("destinations:"));
-  expect(RECIPES).toHaveLength(10);
-  expect(rules).toHaveLength(9);
-  for (const recipe of rules) {
-    const { filters = [], map = [] } = rulesOf(recipe.trimEnd());
-    expect(filters.length + map.length).toBeGreaterThan(0);
-  }
 });
