@@ -17,23 +17,17 @@ import { type ImageStart, imageStart } from "./image.ts";
 import { markdown, median, quantile } from "./measure.ts";
 import type { Program } from "./program.ts";
 import { type Receiver, startReceiver } from "./receiver.ts";
-import { idOf, webhooksAt } from "./work.ts";
+import { webhooksAt } from "./work.ts";
 import { report, Workbench } from "./workbench.ts";
 
 const DESTINATIONS = 10;
-/** The number of destinations of each call. All destinations get calls in turn. */
-const LOADS = [
-  { title: "30 calls a second, each to all ten", callsPerSecond: 30, copies: DESTINATIONS },
-  { title: "300 calls a second, each to one", callsPerSecond: 300, copies: 1 },
-  { title: "30 calls a second, each to one", callsPerSecond: 30, copies: 1 },
-] as const;
+const LOAD = "30 calls a second, each to all ten";
+const CALLS_PER_SECOND = 30;
 const MINUTES = { short: [1, 2], long: [1, 2, 10] } as const;
 const NAMED: Readonly<Record<number, string>> = { 1: "first", 2: "second", 10: "tenth" };
 const MINUTE_MS = 60_000;
 /** The number of deliveries at full speed: this many while V8 is compiling, and then as many that are measured. */
 const WARM_UP = 100_000;
-
-type Load = (typeof LOADS)[number];
 
 interface Minute {
   /** The first minute is 1. */
@@ -50,13 +44,11 @@ interface EverydayBench {
   readonly rounds: number;
   /** If true, the tenth minute is also measured. */
   readonly isLong: boolean;
-  /** If true, all loads are measured. Otherwise only the first one, to which the goals apply. */
-  readonly isWhole: boolean;
 }
 
 export async function benchEveryday(
   brokers: string,
-  { rounds, isLong, isWhole }: EverydayBench,
+  { rounds, isLong }: EverydayBench,
 ): Promise<string> {
   using image = await imageStart();
   await using bench = new Workbench(brokers);
@@ -66,14 +58,12 @@ export async function benchEveryday(
   const starts: number[] = [];
   for (let round = 0; round < rounds; round += 1) starts.push(await start());
   const rows: Readonly<Record<string, string>>[] = [];
-  for (const load of isWhole ? LOADS : LOADS.slice(0, 1)) {
-    const full = await fullSpeed(bench, image, load);
-    report(`  ${load.title}: at full speed ... ${full.toFixed(1)} ms CPU per 1,000`);
-    for (const minute of await everyday(bench, image, load, MINUTES[isLong ? "long" : "short"])) {
-      const row = rowOf(load.title, minute, full);
-      report(`  ${Object.values(row).join(" | ")}`);
-      rows.push(row);
-    }
+  const full = await fullSpeed(bench, image);
+  report(`  at full speed ... ${full.toFixed(1)} ms CPU per 1,000`);
+  for (const minute of await everyday(bench, image, MINUTES[isLong ? "long" : "short"])) {
+    const row = rowOf(minute, full);
+    report(`  ${Object.values(row).join(" | ")}`);
+    rows.push(row);
   }
   return (
     `From starting to ready: ${seconds(median(starts))} s of CPU (${starts.map(seconds).join(", ")}), ` +
@@ -83,11 +73,11 @@ export async function benchEveryday(
   );
 }
 
-function rowOf(load: string, { minute, latencies, deliveries, cpuMs }: Minute, full: number) {
+function rowOf({ minute, latencies, deliveries, cpuMs }: Minute, full: number) {
   const perThousand = (cpuMs / deliveries) * 1_000;
   const ms = (share: number) => quantile(latencies, share).toFixed(1);
   return {
-    load,
+    load: LOAD,
     minute: NAMED[minute] ?? `${minute}`,
     "deliveries / s": (deliveries / 60).toFixed(0),
     "median ms": ms(0.5),
@@ -115,33 +105,27 @@ async function withProgram<Result>(
   return await measure(program, receiver);
 }
 
-/** A call that goes to all destinations does not name any, like most calls. */
-function nextCalls(bench: Workbench, calls: number, { copies }: Load) {
-  const named = (number: number) => [idOf(number % DESTINATIONS)];
-  return bench.nextCalls(calls, copies === DESTINATIONS ? undefined : named);
-}
-
 /** Returns the CPU in milliseconds per 1,000 deliveries of a backlog. */
-async function fullSpeed(bench: Workbench, image: ImageStart, load: Load): Promise<number> {
-  const calls = Math.ceil((2 * WARM_UP) / load.copies);
-  await bench.fill(calls, nextCalls(bench, calls, load));
+async function fullSpeed(bench: Workbench, image: ImageStart): Promise<number> {
+  const calls = Math.ceil((2 * WARM_UP) / DESTINATIONS);
+  await bench.fill(calls, bench.nextCalls(calls));
   return await withProgram(bench, image, async (program, receiver) => {
     await receiver.untilCount(WARM_UP);
     const from = await mark(program, receiver);
-    await receiver.untilCount(calls * load.copies);
+    await receiver.untilCount(calls * DESTINATIONS);
     const to = await mark(program, receiver);
     return ((to.cpuMs - from.cpuMs) / (to.received - from.received)) * 1_000;
   });
 }
 
 /** Measures some minutes in the life of a process, in order. */
-function everyday(bench: Workbench, image: ImageStart, load: Load, minutes: readonly number[]) {
+function everyday(bench: Workbench, image: ImageStart, minutes: readonly number[]) {
   return withProgram(bench, image, async (program, receiver) => {
     const { calls } = bench.topics;
     const ends = await bench.ends(calls);
-    const total = (minutes.at(-1) ?? 0) * 60 * load.callsPerSecond;
+    const total = (minutes.at(-1) ?? 0) * 60 * CALLS_PER_SECOND;
     const beganAtMs = Date.now();
-    const posted = bench.post(total, load.callsPerSecond, nextCalls(bench, total, load));
+    const posted = bench.post(total, CALLS_PER_SECOND, bench.nextCalls(total));
     const measured: Omit<Minute, "latencies">[] = [];
     for (const minute of minutes) {
       const fromMs = beganAtMs + (minute - 1) * MINUTE_MS;
@@ -153,7 +137,7 @@ function everyday(bench: Workbench, image: ImageStart, load: Load, minutes: read
       measured.push({ minute, deliveries, cpuMs: to.cpuMs - from.cpuMs });
     }
     await posted;
-    await receiver.untilCount(total * load.copies);
+    await receiver.untilCount(total * DESTINATIONS);
     const appended = await bench.appends(calls, ends);
     const arrived = await receiver.journal();
     return measured.map((each): Minute => {

@@ -49,15 +49,8 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   },
   everyday: {
     says: "the same under a light load: latency and CPU of the first two minutes, and of a start",
-    minutes: 9,
-    run: (brokers, rounds) =>
-      benchEveryday(brokers, { rounds, isLong: values.long, isWhole: true }),
-  },
-  "everyday-short": {
-    says: "only the load for which there are goals; with --long, 14 min",
     minutes: 4,
-    run: (brokers, rounds) =>
-      benchEveryday(brokers, { rounds, isLong: values.long, isWhole: false }),
+    run: (brokers, rounds) => benchEveryday(brokers, { rounds, isLong: values.long }),
   },
   route: {
     says: "CPU per call, compared with a kafkajs loop that makes the same copies",
@@ -210,7 +203,7 @@ function help(): string {
     `Runs measurements on a local Kafka, and prints tables.\n\n${rows.join("")}` +
     `  ${"all".padEnd(18)} all of them (about ${Math.round(total / 60)} hours)\n\n` +
     `  --rounds N   rounds per program, of which the median is used (default ${ROUNDS}; isolation: 3)\n` +
-    "  --long       for everyday: also measures the tenth minute of each load (about 33 min)\n" +
+    "  --long       for everyday: also measures the tenth minute (about 14 min)\n" +
     "  --write      writes the tables to bench/RESULTS.md\n"
   );
 }

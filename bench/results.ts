@@ -20,7 +20,6 @@ const ALL_STAGES = [
 export const MEASURED_PATHS: Readonly<Record<string, readonly string[]>> = {
   product: ALL_STAGES,
   everyday: ALL_STAGES,
-  "everyday-short": ALL_STAGES,
   route: [...CONSUMING, "src/router/route"],
   starts: [...CONSUMING, "src/router/route"],
   deliver: [...CONSUMING, "src/router/deliver", "src/router/destinations", "src/base/http"],

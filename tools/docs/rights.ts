@@ -1,27 +1,21 @@
 /** `docs/connect.md`: the permissions of each role, and the tested releases of Kafka. */
 
+import type { DestinationId } from "../../src/domain/ids.ts";
 import { COMMAND_ROLES, type Role, type RoleName, roleOf } from "../../src/domain/permissions.ts";
 import { STAGE_NAMES, type TopicKind } from "../../src/domain/stages.ts";
+import { topicNames } from "../../src/domain/topics.ts";
 import { KAFKA_VERSION_DEFAULT } from "../kafka/settings.ts";
 import { LINES, TESTS, testedVersions } from "../kafka/tested-versions.ts";
 import { code, pageWith, table } from "./page.ts";
 
-/** The types make these complete: a topic without a row does not compile. */
-const NAMES: Readonly<Record<TopicKind, string>> = {
-  calls: "calls",
-  audienceSyncs: "audience-syncs",
-  audienceMembers: "audience-members",
-  audiences: "audiences",
-  deletionRequests: "deletion-requests",
-  deliveries: "deliveries.*",
-  retries: "retries.*",
-  delays: "delays.*",
-  deadLetters: "dead-letters",
-  deadLetterReplays: "dead-letter-replays",
-  attempts: "attempts",
-  operatorEvents: "operator-events",
-  operatorActions: "operator-actions",
-};
+const TOPICS = topicNames("");
+
+/** Returns the topic's name without the prefix; all topics of a kind are `<kind>.*`. */
+function nameOf(kind: TopicKind): string {
+  if (kind === "delays") return "delays.*";
+  const name = TOPICS[kind];
+  return typeof name === "string" ? name : name("*" as DestinationId);
+}
 
 export function renderConnect(): string {
   const row = (name: RoleName, kind: string) => [`${kind} \`${name}\``, ...cells(roleOf(name))];
@@ -49,11 +43,11 @@ function kafkaVersions(): string {
 
 /** Returns the name of the group without the prefix. */
 function namedGroup(group: string): string {
-  return group === "operatorEvents" ? NAMES.operatorEvents : group;
+  return group === "operatorEvents" ? TOPICS.operatorEvents : group;
 }
 
 function cells({ reads, writes, groups }: Role): readonly string[] {
-  const topics = (kinds: readonly TopicKind[]) => kinds.map((kind) => `\`${NAMES[kind]}\``);
+  const topics = (kinds: readonly TopicKind[]) => kinds.map((kind) => `\`${nameOf(kind)}\``);
   const own = groups.map(
     (group) => `\`${namedGroup(group)}${GROUPS_OF_MANY.includes(group) ? ".*" : ""}\``,
   );

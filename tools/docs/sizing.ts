@@ -92,7 +92,7 @@ function stages(): string {
 
 function latency(): string {
   const everyday = { load: EVERYDAY, minute: "second" };
-  const delivery = (column: string) => cell(measured("everyday-short"), everyday, column);
+  const delivery = (column: string) => cell(measured("everyday"), everyday, column);
   const late = (column: string) => cell(measured("delay"), { delay: "all" }, column);
   return table(
     ["", "Median ms", "p99 ms"],

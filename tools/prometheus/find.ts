@@ -11,15 +11,22 @@
 
 import { execFile } from "node:child_process";
 import { readdirSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { promisify } from "node:util";
 
-import { cached, ensureDownloaded, type Progress } from "../kafka/download.ts";
+import { findTool, type ToolSource } from "../find-tool.ts";
+import type { Progress } from "../kafka/download.ts";
 import { findOnPath } from "../kafka/java-home.ts";
 
 const execute = promisify(execFile);
-const DOWNLOAD = { what: "Prometheus", size: "19 MB", name: "prometheus" };
-const BINARIES = ["usr", "bin"];
+const SOURCE: ToolSource = {
+  what: "Prometheus",
+  size: "19 MB",
+  name: "prometheus",
+  file: "usr/bin",
+  needs: "apt-get",
+  fill: unpackPackage,
+};
 
 export type Found =
   | { readonly kind: "folder"; readonly folder: string }
@@ -30,23 +37,8 @@ export async function findPrometheus(signal: AbortSignal, progress: Progress): P
   const own = findOnPath("prometheus");
   if (own !== null && findOnPath("promtool") !== null)
     return { kind: "folder", folder: dirname(own) };
-  const earlier = cached(DOWNLOAD);
-  if (earlier !== null) return { kind: "folder", folder: join(earlier, ...BINARIES) };
-  if (findOnPath("apt-get") === null || findOnPath("dpkg-deb") === null) {
-    return none("prometheus, promtool and apt-get are not on the PATH");
-  }
-  try {
-    const download = { ...DOWNLOAD, fill: unpackPackage };
-    const folder = await ensureDownloaded(download, signal, progress);
-    return { kind: "folder", folder: join(folder, ...BINARIES) };
-  } catch (error) {
-    if (signal.aborted) throw error;
-    return none(`apt-get cannot download the package prometheus: ${(error as Error).message}`);
-  }
-}
-
-function none(why: string): Found {
-  return { kind: "none", why };
+  const tool = await findTool(SOURCE, signal, progress);
+  return tool.kind === "file" ? { kind: "folder", folder: tool.file } : tool;
 }
 
 async function unpackPackage(target: string, signal: AbortSignal): Promise<void> {
