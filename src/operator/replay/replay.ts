@@ -152,7 +152,7 @@ export async function sendReplay(
   const { store, stored, cluster, isNew } = replay;
   if (isNew) await store.begin(stored);
   try {
-    const end = await new Work(replay, rules, producer, follower).run();
+    const end = await new ReplayRun(replay, rules, producer, follower).run();
     if (end === "done") await store.delete();
     return end;
   } catch (error) {
@@ -186,7 +186,7 @@ async function decided(
   }
 }
 
-class Work {
+class ReplayRun {
   readonly #replay: Replay;
   readonly #rules: ReplayRules;
   readonly #producer: Producer;

@@ -31,7 +31,7 @@ import type { OutgoingRecord, RecordHeader, RecordHeaders } from "../../domain/r
 import type { TopicNames } from "../../domain/topics.ts";
 import type { DeadLetter } from "./dead-letter-record.ts";
 
-export type Replay =
+type ReplayedRecord =
   | { readonly kind: "replay"; readonly outgoing: OutgoingRecord }
   /** Dead letters that are refused for the same reason have the same `why`. */
   | { readonly kind: "refused"; readonly why: string };
@@ -49,7 +49,7 @@ const KEPT: ReadonlySet<string> = new Set([
   DELIVERY_HEADER.endpoint,
 ]);
 
-export function replayOf(deadLetter: DeadLetter, targets: ReplayTargets): Replay {
+export function replayOf(deadLetter: DeadLetter, targets: ReplayTargets): ReplayedRecord {
   const { record, reason, stage } = deadLetter;
   if (reason === "invalid-sync") return refused("a sync cannot be replayed. Send it again.");
   if (reason === "rule-failed") return refused("replay its call with `switchyard replay`");
@@ -139,7 +139,10 @@ export class Tally {
   }
 }
 
-function toDestination(deadLetter: DeadLetter, { topics, destinations }: ReplayTargets): Replay {
+function toDestination(
+  deadLetter: DeadLetter,
+  { topics, destinations }: ReplayTargets,
+): ReplayedRecord {
   const { destination: id, endpoint, record } = deadLetter;
   if (id === null) return refused("its headers do not name a destination");
   const destination = destinations.find((configured) => configured.id === id);
@@ -160,11 +163,11 @@ function toDestination(deadLetter: DeadLetter, { topics, destinations }: ReplayT
   return write(deadLetter, topics.deliveries(destination.id), headers);
 }
 
-function write({ record }: DeadLetter, topic: string, headers: RecordHeaders): Replay {
+function write({ record }: DeadLetter, topic: string, headers: RecordHeaders): ReplayedRecord {
   const { key, value } = record;
   return { kind: "replay", outgoing: { topic, key, value, headers } };
 }
 
-function refused(why: string): Replay {
+function refused(why: string): ReplayedRecord {
   return { kind: "refused", why };
 }
