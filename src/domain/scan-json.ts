@@ -119,8 +119,8 @@ function memberAt(bytes: Buffer, at: number, found: FoundMember): number {
 
 /** A member's name. `start` and `end` include its quotes. */
 export function nameAt(bytes: Buffer, start: number, end: number): string {
-  const quoted = bytes.toString("utf8", start, end);
-  return quoted.includes("\\") ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);
+  const name = bytes.toString("utf8", start + 1, end - 1);
+  return name.includes("\\") ? (JSON.parse(`"${name}"`) as string) : name;
 }
 
 /**
