@@ -123,7 +123,7 @@ class Job implements ActionProgress {
     this.action = action;
     this.#deps = deps;
     this.#onChange = onChange;
-    const begun = { state: "running", startedAt: this.#now(), endedAt: null } as const;
+    const begun = { startedAt: this.#now(), endedAt: null, state: "running" } as const;
     const nothing = { progress: "", messages: [], count: null, unfinished: null };
     this.#view = { id: this.id, action, ...begun, ...nothing };
   }
