@@ -1,11 +1,11 @@
 // The ingest stage on a real Kafka: calls with the response 200 are in the topic, whatever happens to the process.
 
 import { Agent, request } from "node:http";
-import { Socket } from "node:net";
 import { Analytics } from "@segment/analytics-node";
-import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { freePort } from "../../tools/kafka/free-port.ts";
 import { headerTexts } from "../support/build/calls.ts";
+import { countProduceRequests } from "../support/kit/produce-requests.ts";
 import { ingestProcess } from "../support/servers/ingest-process.ts";
 import { type CallsTopic, callsTopic, ingestOn, KEY } from "../support/worlds/ingest-on-kafka.ts";
 
@@ -47,7 +47,7 @@ const ids = () => new Set(calls.values().map(({ messageId }) => messageId));
 
 test("batches of many connections are written in order, with their source, in few requests", async () => {
   await using stage = await ingestOn(calls);
-  const produced = countProduceRequests();
+  const produced = countProduceRequests("ingest");
   const agent = new Agent({ keepAlive: true, maxSockets: 16 });
   const batches = Array.from({ length: 100 }, (_, number) =>
     Array.from({ length: 20 }, (_entry, at) => call(`m${number}-${at}`, `u${at % 3}`)),
@@ -70,27 +70,6 @@ test("batches of many connections are written in order, with their source, in fe
     lastOf.set(place, Number(at));
   }
 });
-
-function countProduceRequests(): () => number {
-  let requests = 0;
-  const write = Socket.prototype.write;
-  vi.spyOn(Socket.prototype, "write").mockImplementation(function (
-    this: Socket,
-    ...given: Parameters<Socket["write"]>
-  ) {
-    const [chunk] = given as unknown[];
-    // A frame of Kafka's protocol: its size, then the key of the request.
-    const isFrame = Buffer.isBuffer(chunk) && chunk.length >= 8;
-    if (isFrame && chunk.readInt32BE(0) === chunk.length - 4 && chunk.readInt16BE(4) === 0) {
-      requests += 1;
-    }
-    return write.apply(this, given);
-  });
-  onTestFinished(() => {
-    vi.restoreAllMocks();
-  });
-  return () => requests;
-}
 
 test("killed under load: no call of a batch that got 200 is missing", async () => {
   const port = await freePort();

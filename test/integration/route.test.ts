@@ -1,8 +1,7 @@
 // The route stage on a real Kafka: it reads calls, writes deliveries and dead letters, and repeats nothing after a
 // graceful stop.
 
-import { Socket } from "node:net";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { systemClock } from "../../src/base/runtime/clock.ts";
 import { createMetrics } from "../../src/base/telemetry/instruments.ts";
 import { createLog } from "../../src/base/telemetry/log.ts";
@@ -13,6 +12,7 @@ import { aSource, aTopicDestination, headerTexts } from "../support/build/calls.
 import { encodeBatch } from "../support/build/record-batches.ts";
 import { rawProduce } from "../support/kafka-client/raw-produce.ts";
 import { type UsedKafka, useKafka } from "../support/kit/kafka.ts";
+import { countProduceRequests } from "../support/kit/produce-requests.ts";
 import { countingTakes } from "../support/worlds/counting-takes.ts";
 import { testConnection } from "../support/worlds/test-kafka.ts";
 
@@ -21,7 +21,6 @@ const TIGHT = "tight";
 const WIDE = ["a", "live", ...Array.from({ length: 18 }, (_, index) => `d${index}`)];
 const IDS = [TIGHT, ...WIDE];
 const PARTITIONS = 3;
-const PRODUCE_API_KEY = 0;
 
 const log = createLog("error");
 const connection = testConnection({
@@ -41,10 +40,6 @@ beforeEach(async () => {
       config: { "retention.ms": "-1" },
     })),
   );
-});
-
-afterEach(() => {
-  vi.restoreAllMocks();
 });
 
 function allTopics(): readonly string[] {
@@ -198,28 +193,14 @@ test("a graceful stop in the middle repeats nothing and loses nothing", async ()
 test("a batch of input is a few produce requests, however many destinations there are", async () => {
   const count = 5_000;
   await own.producer.send(Array.from({ length: count }, (_, number) => toCalls(call(number))));
-  let requests = 0;
-  const write = Socket.prototype.write;
-  vi.spyOn(Socket.prototype, "write").mockImplementation(function (
-    this: Socket,
-    ...given: Parameters<Socket["write"]>
-  ) {
-    if (isProduceRequest(given[0])) requests += 1;
-    return write.apply(this, given);
-  });
+  const requests = countProduceRequests("test");
   const counts = { takes: 0 };
   const { stage } = await start(WIDE, counts);
   const copies = own.read(WIDE.map((id) => `deliveries.${id}`));
   await copies.untilTaken(count * WIDE.length);
   await stage[Symbol.asyncDispose]();
   expect(counts.takes).toBeGreaterThanOrEqual(count / 1_000);
-  expect(requests).toBeGreaterThan(0);
+  expect(requests()).toBeGreaterThan(0);
   // For 1,000 calls to 20 destinations, in topics with three partitions each.
-  expect(requests).toBeLessThanOrEqual(2 * counts.takes);
+  expect(requests()).toBeLessThanOrEqual(2 * counts.takes);
 });
-
-/** A frame of Kafka's protocol: its size, then the key of the request. */
-function isProduceRequest(chunk: unknown): boolean {
-  if (!Buffer.isBuffer(chunk) || chunk.length < 8) return false;
-  return chunk.readInt32BE(0) === chunk.length - 4 && chunk.readInt16BE(4) === PRODUCE_API_KEY;
-}
