@@ -2,25 +2,18 @@
 // open connections, during traffic, without any error or log line.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is the configuration's own syntax.
 
-import { execFile } from "node:child_process";
 import diagnostics from "node:diagnostics_channel";
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, type ExpectStatic, test } from "vitest";
 import { createKafka } from "../../src/kafka/kafka.ts";
 import type { Kafka, KafkaConnection, KafkaSasl } from "../../src/kafka/port.ts";
 import { freePort } from "../../tools/kafka/free-port.ts";
-import {
-  BRIEF_OPTIONS,
-  type JavaBroker,
-  killBroker,
-  prepareBroker,
-  startBroker,
-} from "../../tools/kafka/java.ts";
+import { type JavaBroker, killBroker, prepareBroker, startBroker } from "../../tools/kafka/java.ts";
+import { PASSWORD } from "../../tools/kafka/security.ts";
 import { record } from "../support/contract/bench.ts";
 import { keyOf, Taker } from "../support/contract/taker.ts";
 import { JAVA } from "../support/kit/java.ts";
@@ -30,7 +23,6 @@ import { LogLines } from "../support/log/log-lines.ts";
 import { consumeWith, createTopics, testConnection } from "../support/worlds/test-kafka.ts";
 
 const SECURITY = "org.apache.kafka.common.security";
-const PASSWORD = "pass word:1";
 const SESSION_MS = 4_000;
 const PERIODS = 2;
 /** This is longer than a session, and shorter than a test. */
@@ -73,15 +65,12 @@ beforeAll(async () => {
   if (JAVA === null) return;
   const directory = mkdtempSync(join(tmpdir(), "switchyard-kafka-"));
   cleanUp.defer(() => rmSync(directory, { recursive: true, force: true }));
-  const broker = await prepareBroker(JAVA.java, JAVA.jars, directory, never);
+  const broker = await prepareBroker(JAVA.java, JAVA.jars, directory, never, true);
   port = await freePort();
   appendFileSync(join(directory, "server.properties"), `\n${withSessions(broker)}`);
   const running = await startBroker(broker, "guarded", never);
   cleanUp.defer(() => killBroker(running));
   openAddress = broker.address;
-  for (const mechanism of ["SCRAM-SHA-256", "SCRAM-SHA-512"]) {
-    await setPassword(mechanism, PASSWORD);
-  }
   tokenUrl = await serveTokens();
 });
 afterAll(() => cleanUp.disposeAsync());
@@ -226,16 +215,6 @@ async function unnoticed(
     return { opened: connections.opened(), reported };
   };
   await expect.poll(noticed, { timeout: 150_000 }).toEqual({ opened: 0, reported: [] });
-}
-
-async function setPassword(mechanism: string, password: string): Promise<void> {
-  if (JAVA === null) return;
-  await promisify(execFile)(JAVA.java, [
-    ...BRIEF_OPTIONS,
-    ...["-cp", join(JAVA.jars, "*"), "kafka.admin.ConfigCommand"],
-    ...["--bootstrap-server", openAddress, "--alter", "--entity-type", "users"],
-    ...["--entity-name", "alice", "--add-config", `${mechanism}=[password=${password}]`],
-  ]);
 }
 
 describe.skipIf(JAVA === null)("a broker that ends sessions after 4 s (needs Java)", () => {

@@ -38,6 +38,8 @@ export interface ClusterPlan {
   /** Number of nodes. */
   readonly brokers: number;
   readonly security: ClientSecurity;
+  /** `true` to create the user for SCRAM also if `security` does not need one. */
+  readonly hasUser?: boolean;
   /** Preferred ports of the nodes for clients. Ports that are not given follow the first one. */
   readonly ports: readonly number[];
   /** For each node, the addresses of proxies, each of which gets its own listener. */
@@ -70,14 +72,15 @@ export const BRIEF_OPTIONS = [
 /** For a broker with a high load, or one that keeps running. */
 export const LASTING_OPTIONS = ["-Xmx768m"];
 
-/** Prepares one broker for one test. */
+/** Prepares one broker for one test. @param hasUser see `ClusterPlan`. */
 export async function prepareBroker(
   java: string,
   jars: string,
   directory: string,
   signal: AbortSignal,
+  hasUser = false,
 ): Promise<JavaBroker> {
-  const plan = { brokers: 1, security: NO_SECURITY, ports: [], fronts: [] };
+  const plan = { brokers: 1, security: NO_SECURITY, hasUser, ports: [], fronts: [] };
   const brief = { ...plan, javaOptions: BRIEF_OPTIONS };
   const [node] = await prepareNodes({ java, jars }, directory, brief, signal);
   if (node === undefined) throw new Error("no node");
@@ -98,7 +101,7 @@ export async function prepareNodes(
   }
   const controllers = listeners.map(({ controller }) => controller);
   const clusterId = clusterIdIn(directory);
-  const { security, javaOptions } = plan;
+  const { security, hasUser = security.sasl, javaOptions } = plan;
   const nodes = listeners.map((each, index): ClusterNode => {
     const own = plan.brokers === 1 ? directory : join(directory, `node-${index + 1}`);
     mkdirSync(own, { recursive: true });
@@ -110,7 +113,7 @@ export async function prepareNodes(
     const broker = { java, jars, directory: own, address, behind, javaOptions };
     return { id: node.id, address: each.client.advertised, broker };
   });
-  const args = ["--cluster-id", clusterId, ...scramArguments(security)];
+  const args = ["--cluster-id", clusterId, ...(hasUser ? scramArguments() : [])];
   const unformatted = nodes.filter(
     ({ broker }) => !existsSync(join(broker.directory, "data", "meta.properties")),
   );

@@ -68,8 +68,7 @@ export function saslSettings(listener: string): KafkaSettings {
 }
 
 /** Returns options for the tool that formats the data directory, in which the users for SCRAM are stored. */
-export function scramArguments({ sasl }: ClientSecurity): string[] {
-  if (!sasl) return [];
+export function scramArguments(): string[] {
   return SCRAM.flatMap((mechanism) => [
     "--add-scram",
     `${mechanism}=[name="${USER}",password="${PASSWORD}"]`,

@@ -3,24 +3,21 @@
  * none on a third port.
  */
 
-import { execFile } from "node:child_process";
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 
 import { createKafka } from "../../../src/kafka/kafka.ts";
 import type { KafkaConnection, KafkaSasl } from "../../../src/kafka/port.ts";
 import type { chooseJava } from "../../../tools/kafka/choose.ts";
 import { freePort } from "../../../tools/kafka/free-port.ts";
 import {
-  BRIEF_OPTIONS,
   type JavaBroker,
   killBroker,
   prepareBroker,
   startBroker,
 } from "../../../tools/kafka/java.ts";
-import { PASSWORD, pem, saslSettings, tlsSettings } from "../../../tools/kafka/security.ts";
+import { pem, saslSettings, tlsSettings } from "../../../tools/kafka/security.ts";
 import { propertiesText } from "../../../tools/kafka/settings.ts";
 import { LogLines } from "../log/log-lines.ts";
 
@@ -45,7 +42,7 @@ export async function startSecuredBroker({
   jars,
 }: Awaited<ReturnType<typeof chooseJava>>): Promise<SecuredBroker> {
   const directory = mkdtempSync(join(tmpdir(), "switchyard-kafka-"));
-  const broker = await prepareBroker(java, jars, directory, never);
+  const broker = await prepareBroker(java, jars, directory, never, true);
   const ports = {
     saslPort: await freePort(),
     scramPort: await freePort(),
@@ -53,15 +50,6 @@ export async function startSecuredBroker({
   };
   appendFileSync(join(directory, "server.properties"), `\n${secure(broker, ports)}`);
   const running = await startBroker(broker, "guarded", never);
-  // A request accepts only one credential per user.
-  for (const mechanism of ["SCRAM-SHA-256", "SCRAM-SHA-512"]) {
-    await promisify(execFile)(java, [
-      ...BRIEF_OPTIONS,
-      ...["-cp", join(jars, "*"), "kafka.admin.ConfigCommand"],
-      ...["--bootstrap-server", broker.address, "--alter", "--entity-type", "users"],
-      ...["--entity-name", "alice", "--add-config", `${mechanism}=[password=${PASSWORD}]`],
-    ]);
-  }
   // The first handshake of a new broker is slow, and may exceed the time limit of a connection.
   const kafka = createKafka(connection(ports.mtlsPort, CERTIFICATE, null), new LogLines().log);
   await kafka.admin.topics();
