@@ -13,7 +13,7 @@ const CORRELATION_BYTES = 4;
  */
 const RESPONSE_MAX_BYTES = 256 * 1024 * 1024;
 
-export interface RequestHeader {
+interface RequestHeader {
   readonly apiKey: number;
   readonly version: number;
   readonly correlationId: number;

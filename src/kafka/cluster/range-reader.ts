@@ -280,7 +280,7 @@ async function fetchOnce(
 }
 
 function visible(messages: readonly Message[], { aborted }: FetchedSet): readonly Message[] {
-  const kept = withoutAborted({ messages: [...messages], abortedTransactions: aborted });
+  const kept = withoutAborted(messages, aborted);
   return kept.filter(({ isControlRecord }) => isControlRecord !== true);
 }
 

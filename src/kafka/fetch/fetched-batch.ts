@@ -61,10 +61,7 @@ function visible(messages: readonly Message[], set: FetchedSet, from: number): r
   const [first] = messages;
   const isAll = first === undefined || Number(first.offset) >= from;
   const requested = isAll ? messages : messages.filter(({ offset }) => Number(offset) >= from);
-  const kept = withoutAborted({
-    messages: requested as Message[],
-    abortedTransactions: set.aborted,
-  });
+  const kept = withoutAborted(requested, set.aborted);
   const hasControl = kept.some(({ isControlRecord }) => isControlRecord === true);
   return hasControl ? kept.filter(({ isControlRecord }) => isControlRecord !== true) : kept;
 }

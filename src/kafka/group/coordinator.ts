@@ -46,7 +46,7 @@ export interface MemberIdentity {
   readonly generationId: number;
 }
 
-export interface JoinOptions {
+interface JoinOptions {
   /** Empty if this process is not in the group. */
   readonly memberId: string;
   readonly sessionTimeoutMs: number;

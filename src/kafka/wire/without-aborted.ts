@@ -21,20 +21,14 @@ interface FetchedMessage {
   readonly batchContext?: { readonly producerId: string; readonly inTransaction: boolean };
 }
 
-interface FilterArguments<Fetched extends FetchedMessage> {
-  readonly messages: Fetched[];
-  readonly abortedTransactions?: readonly AbortedTransaction[] | null;
-}
-
 const ABORT_TYPE = 0;
 
-export function withoutAborted<Fetched extends FetchedMessage>({
-  messages,
-  abortedTransactions,
-}: FilterArguments<Fetched>): Fetched[] {
-  if (abortedTransactions === undefined || abortedTransactions === null) return messages;
-  if (abortedTransactions.length === 0) return messages;
-  const starts = abortedTransactions
+export function withoutAborted<Fetched extends FetchedMessage>(
+  messages: readonly Fetched[],
+  aborted: readonly AbortedTransaction[],
+): readonly Fetched[] {
+  if (aborted.length === 0) return messages;
+  const starts = aborted
     .map(({ producerId, firstOffset }) => ({ producerId, firstOffset: Number(firstOffset) }))
     .sort((one, other) => one.firstOffset - other.firstOffset);
   const aborting = new Set<string>();
