@@ -4,13 +4,8 @@
 import { test } from "vitest";
 import { BROKERS } from "../support/kit/kafka.ts";
 
-import {
-  AWAITING,
-  BILLING,
-  CRM,
-  WINDOW_MS,
-  waitingWorld,
-} from "../support/worlds/waiting-world.ts";
+import { BILLING, CRM, WINDOW_MS } from "../support/worlds/counting-world.ts";
+import { AWAITING, waitingWorld } from "../support/worlds/waiting-world.ts";
 
 test.concurrent("deliveries of two destinations in two delay topics are counted as in Kafka, also by the next process", async ({
   expect,

@@ -10,9 +10,9 @@ import type { Config } from "../../config/config.ts";
 import { endpointKey } from "../../domain/destination.ts";
 import type { DestinationStatus } from "../../domain/destination-status.ts";
 import type { StageName } from "../../domain/stages.ts";
-import { delayName, groupNames, type TopicNames } from "../../domain/topics.ts";
+import { groupNames, type TopicNames } from "../../domain/topics.ts";
 import type { ClusterView, Kafka, Producer } from "../../kafka/port.ts";
-import { configuredTopics } from "../../operator/connect/connection.ts";
+import { configuredTopics, knownDelays } from "../../operator/connect/connection.ts";
 import { type WatchedRetryWindows, watchForPeople } from "../../operator/events/watch.ts";
 import {
   type PostDeps,
@@ -24,7 +24,7 @@ import {
   NO_OPERATOR_ACTIONS,
   type OperatorActions,
 } from "../../router/control/operator-action-state.ts";
-import { countExpiring } from "../../router/delay/expiring-count.ts";
+import { countExpiring } from "../../router/delay/scan-awaiting-retry.ts";
 import type { SendResult } from "../../router/destinations/port.ts";
 import { createHttp } from "../../router/destinations/webhook/http.ts";
 import type { HttpConnections } from "../../router/destinations/webhook/http-port.ts";
@@ -96,8 +96,8 @@ function retryWindowsOf(
 ): WatchedRetryWindows | null {
   const firstAttempts = stages.flatMap((stage) => stage.firstAttempts ?? [])[0];
   if (firstAttempts === undefined) return null;
-  const { retryWindowMs, retryDelaysMs } = config.delivery;
-  const delays = [...new Set(retryDelaysMs.map(delayName))];
+  const { retryWindowMs } = config.delivery;
+  const delays = knownDelays(config, []);
   const groups = groupNames(config.kafka.topicPrefix);
   const windows = {
     delays,

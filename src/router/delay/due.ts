@@ -21,6 +21,12 @@
  *
  * The record is returned with unchanged value and headers. The destination need not be configured in this process:
  * during a rollout, it may already be configured in others.
+ *
+ *   the first waiting record of a partition          next step
+ *   does not exist                                   wait for records
+ *   is due later                                     wait until then
+ *   is due, and its topic is unknown                 look up the topics (`topic-lookup.ts`)
+ *   is due or a dead letter                          take it, and the following records that are due or dead letters
  */
 
 import { DELIVERY_HEADER, readDelivery } from "../../domain/delivery.ts";
@@ -60,9 +66,10 @@ export type Verdict =
       readonly error: string;
     };
 
-/** Checks whether the topics to which records are returned exist. */
+/** Shows which topics exist, from a list. An old list does not prove that a topic is missing. */
 export interface Places {
-  readonly exists: (topic: string) => boolean;
+  exists(topic: string): boolean;
+  isCertain(topic: string, nowMs: number): boolean;
 }
 
 /**
@@ -110,7 +117,7 @@ export function judgeDue(waiting: Waiting, places: Places, nowMs: number): Verdi
 }
 
 /** Decides what would happen to the record if it were due now. */
-export function judgeNow(waiting: Waiting, places: Places): Exclude<Verdict, { kind: "wait" }> {
+export function judgeNow(waiting: Waiting, places: Places): Due["verdict"] {
   if (waiting.kind === "invalid") {
     return { kind: "dead-letter", reason: "invalid-call", error: waiting.error };
   }
@@ -119,4 +126,51 @@ export function judgeNow(waiting: Waiting, places: Places): Exclude<Verdict, { k
   if (topic !== undefined) return { kind: "return", topic, dueAtMs };
   const error = `the topic ${topics.join(" or ")} does not exist`;
   return { kind: "dead-letter", reason: "unknown-destination", error };
+}
+
+export interface Due {
+  readonly waiting: Waiting;
+  readonly verdict: Exclude<Verdict, { kind: "wait" }>;
+}
+
+export type Step =
+  | { readonly kind: "empty" }
+  | { readonly kind: "wait"; readonly waitMs: number }
+  | { readonly kind: "lookup" }
+  | { readonly kind: "due"; readonly due: readonly Due[] };
+
+/**
+ * Removes due records from the queue.
+ *
+ * @param max the maximum number of records to take, at least 1.
+ */
+export function takeDue(queue: Waiting[], places: Places, nowMs: number, max: number): Step {
+  const due: Due[] = [];
+  let step: Step = { kind: "empty" };
+  for (const waiting of queue) {
+    if (due.length === max) break;
+    const verdict = judgeDue(waiting, places, nowMs);
+    if (verdict.kind === "wait") {
+      step = verdict;
+      break;
+    }
+    if (needsLookup(waiting, places, nowMs)) {
+      step = { kind: "lookup" };
+      break;
+    }
+    due.push({ waiting, verdict });
+  }
+  if (due.length === 0) return step;
+  queue.splice(0, due.length);
+  return { kind: "due", due };
+}
+
+/** Returns `true` if it is not certain which topic the record has to be returned to. */
+export function needsLookup(waiting: Waiting, places: Places, nowMs: number): boolean {
+  if (waiting.kind === "invalid") return false;
+  for (const topic of waiting.topics) {
+    if (!places.isCertain(topic, nowMs)) return true;
+    if (places.exists(topic)) return false;
+  }
+  return false;
 }

@@ -22,11 +22,10 @@ import { cancelledText, isReleasedBy } from "../control/early-release.ts";
 import type { OperatorActions } from "../control/operator-action-state.ts";
 import type { EarlyRelease } from "../control/operator-actions.ts";
 import { releasedRecord } from "../control/operator-actions.ts";
-import { judgeNow, type Waiting } from "./due.ts";
+import { type Due, judgeNow, needsLookup, type Waiting } from "./due.ts";
 import type { OwnedPartition } from "./owned-counts.ts";
-import { type Due, needsLookup } from "./partition-queue.ts";
 import { type ReleasedAhead, type ReleasedPlace, releasable } from "./released-ahead.ts";
-import type { Lookup } from "./topic-lookup.ts";
+import type { TopicLookup } from "./topic-lookup.ts";
 
 const STEP_BYTES = 512 * 1_024;
 /** The check is repeated, because partitions may be assigned and revoked at any time. */
@@ -68,7 +67,7 @@ export interface EarlyReleaseDeps {
   /** The offset below which all records are processed; null if unknown. */
   readonly position: (topic: string, partition: number) => number | null;
   readonly read: (delay: string, record: IncomingRecord) => Waiting;
-  readonly lookup: Lookup;
+  readonly lookup: TopicLookup;
 }
 
 export interface RunningEarlyReleases extends AsyncDisposable {
@@ -136,7 +135,7 @@ async function step(
 ): Promise<boolean> {
   const { ahead } = owned;
   const end = ahead.endOf(earlyRelease) ?? (await endNow(deps, owned));
-  ahead.endsAt(earlyRelease, end);
+  ahead.setEnd(earlyRelease, end);
   const position = deps.position(owned.topic, owned.partition);
   // Records beyond the position may have been processed by another owner. Only the consumer has the list of these
   // records, so the step waits for the first record that the consumer passes on.
@@ -153,8 +152,7 @@ async function step(
   const wanted = part.waiting.filter(isOf);
   await renewPlaces(deps, [...wanted, ...owned.inFlight().filter(isOf)], signal);
   if (!(await owned.isOurs()) || owned.isOver()) return true;
-  const isUncertain = (waiting: Waiting) =>
-    needsLookup(waiting, deps.lookup.places, deps.clock.nowMs());
+  const isUncertain = (waiting: Waiting) => needsLookup(waiting, deps.lookup, deps.clock.nowMs());
   // Some of the records were taken meanwhile. The next step checks all records again.
   if ([...wanted, ...owned.inFlight().filter(isOf)].some(isUncertain)) return false;
   await write(deps, owned, earlyRelease, { ...part, wanted, isOf });
@@ -194,7 +192,7 @@ async function write(
     if (by.kind === "cancel") {
       return { kind: "dead-letter", reason: "cancelled", error: cancelledText(by) };
     }
-    const verdict = judgeNow(waiting, lookup.places);
+    const verdict = judgeNow(waiting, lookup);
     return verdict.kind === "return" ? { ...verdict, dueAtMs: clock.nowMs() } : verdict;
   };
   const offsets = unread.map(({ record }) => record.offset);
@@ -208,7 +206,7 @@ async function write(
   const done = { id, delay, partition, through: behind, topicId: owned.topicId() };
   const record = releasedRecord(operations, done);
   const [refused] = await producer.send([record]);
-  ahead.isThrough(earlyRelease, behind, offsets);
+  ahead.advance(earlyRelease, behind, offsets);
   if (refused !== undefined) throw new Error(`cannot write to ${operations}: ${refused.error}`);
 }
 
@@ -242,7 +240,7 @@ async function renewPlaces(
   wanted: readonly Waiting[],
   signal: AbortSignal,
 ): Promise<void> {
-  while (wanted.some((waiting) => needsLookup(waiting, lookup.places, clock.nowMs()))) {
+  while (wanted.some((waiting) => needsLookup(waiting, lookup, clock.nowMs()))) {
     await lookup.renew(signal);
   }
 }

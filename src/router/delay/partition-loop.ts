@@ -20,12 +20,11 @@ import { cancelledText, cancelOf } from "../control/early-release.ts";
 import type { OperatorActions } from "../control/operator-action-state.ts";
 import type { Fail } from "../stage/consuming-stage.ts";
 import { serialRunner } from "../stage/serial-runner.ts";
-import type { Waiting } from "./due.ts";
+import { type Due, takeDue, type Waiting } from "./due.ts";
 import type { ReleasedPartition } from "./early-release.ts";
 import type { OwnedCounts } from "./owned-counts.ts";
-import { type Due, takeDue } from "./partition-queue.ts";
 import { ReleasedAhead, releasable } from "./released-ahead.ts";
-import type { Lookup } from "./topic-lookup.ts";
+import type { TopicLookup } from "./topic-lookup.ts";
 
 /** Maximum number of records in one send. */
 const RETURN_RECORDS_MAX = 500;
@@ -43,7 +42,7 @@ export interface Waiters {
   readonly released: Set<ReleasedPartition>;
   readonly clock: Clock;
   readonly read: (record: IncomingRecord) => Waiting;
-  readonly lookup: Lookup;
+  readonly lookup: TopicLookup;
   readonly counts: OwnedCounts;
   /** Writes due records. Resolves when all of them are acknowledged. */
   readonly write: (due: readonly Due[]) => Promise<void>;
@@ -70,7 +69,9 @@ class WaitingPartition {
   readonly #ahead: ReleasedAhead;
   readonly #count;
   readonly #returning;
+  /** Records that wait, in offset order: added by `take`; removed when they are due, released early or drained. */
   #queue: Waiting[] = [];
+  /** The offset after the last record that was taken. */
   #takenTo = 0;
 
   constructor(partition: AssignedPartition, work: Waiters) {
@@ -135,7 +136,7 @@ class WaitingPartition {
     // record.
     if (!(await this.#partition.isOurs())) this.#draining.abort();
     if (signal.aborted) return;
-    const next = takeDue(this.#queue, lookup.places, clock.nowMs(), RETURN_RECORDS_MAX);
+    const next = takeDue(this.#queue, lookup, clock.nowMs(), RETURN_RECORDS_MAX);
     if (next.kind === "due") this.#sendDue(next.due);
     else if (next.kind === "lookup") await lookup.renew(signal);
     else if (next.kind === "wait") await sleepUntilTick(clock, next.waitMs, signal);

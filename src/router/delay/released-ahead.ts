@@ -45,7 +45,9 @@ export class ReleasedAhead {
     "earlyReleases" | "earlyReleasesOf" | "releasedThrough"
   >;
   readonly #place: ReleasedPlace;
+  /** Added when a release is first looked at; removed when it no longer exists. */
   readonly #progress = new Map<string, Progress>();
+  /** Set by `claim`, removed by `advance`: the records that are being written, by offset. */
   readonly #claims = new Map<number, Promise<void>>();
 
   constructor(
@@ -99,7 +101,7 @@ export class ReleasedAhead {
     return this.#of(earlyRelease).to;
   }
 
-  endsAt(earlyRelease: EarlyRelease, end: number): void {
+  setEnd(earlyRelease: EarlyRelease, end: number): void {
     this.#of(earlyRelease).to ??= end;
   }
 
@@ -109,7 +111,7 @@ export class ReleasedAhead {
   }
 
   /** Call this when all records of the release below the offset are written. */
-  isThrough(earlyRelease: EarlyRelease, offset: number, claimed: readonly number[]): void {
+  advance(earlyRelease: EarlyRelease, offset: number, claimed: readonly number[]): void {
     const progress = this.#of(earlyRelease);
     progress.through = Math.max(progress.through, offset);
     for (const each of claimed) this.#claims.delete(each);

@@ -13,6 +13,7 @@
 
 import { asError } from "../../base/runtime/as-error.ts";
 import type { Clock } from "../../base/runtime/clock.ts";
+import { hearingLimit } from "../../base/runtime/hearing-limit.ts";
 import { readDelivery } from "../../domain/delivery.ts";
 import { endpointIdIn } from "../../domain/endpoint-name.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
@@ -161,4 +162,47 @@ export async function countMoved(
 /** Returns `true` if all records were read. */
 export function isWhole(delays: readonly DelayRead[]): boolean {
   return delays.every(({ unread, errors }) => unread === 0 && errors.length === 0);
+}
+
+/** The count of expiring deliveries is needed about once per incident, so it may read several hundred thousand records. */
+const EXPIRING_LIMIT_MS = 5_000;
+const EXPIRING_RECORDS_MAX = 500_000;
+
+export interface Expiring {
+  readonly deliveries: number;
+  /** `true` if not all records were read, so that there may be more deliveries than were counted. */
+  readonly isLowerBound: boolean;
+}
+
+export interface Windows
+  extends Pick<AskedWaiting, "delays" | "topics" | "groups" | "operatorActions"> {
+  /** Measured from the first attempt. */
+  readonly retryWindowMs: number;
+}
+
+/**
+ * Counts the deliveries that expire before a time, by destination. Destinations with a count of 0 are omitted.
+ */
+export async function countExpiring(
+  deps: WaitingDeps,
+  { retryWindowMs, ...where }: Windows,
+  destinations: ReadonlySet<string>,
+  beforeMs: number,
+  ended: AbortSignal,
+): Promise<ReadonlyMap<string, Expiring>> {
+  const counts = new Map<string, number>();
+  using late = hearingLimit(EXPIRING_LIMIT_MS);
+  const signal = AbortSignal.any([ended, late.signal]);
+  const asked: AskedWaiting = { ...where, recordsMax: EXPIRING_RECORDS_MAX, signal };
+  const read = await eachWaiting(deps, asked, (waiting) => {
+    if (waiting.kind === "invalid" || !destinations.has(waiting.destination)) return;
+    const { destination, firstAttemptAtMs } = waiting;
+    if (firstAttemptAtMs === null || firstAttemptAtMs + retryWindowMs > beforeMs) return;
+    counts.set(destination, (counts.get(destination) ?? 0) + 1);
+  });
+  const isLowerBound = !isWhole(read);
+  const reported = [...counts].map(
+    ([destination, deliveries]) => [destination, { deliveries, isLowerBound }] as const,
+  );
+  return new Map(reported);
 }

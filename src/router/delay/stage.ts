@@ -34,15 +34,14 @@ import { NO_OPERATOR_ACTIONS } from "../control/operator-action-state.ts";
 import { startConsuming } from "../stage/consuming-stage.ts";
 import { deadLetterWriter } from "../stage/dead-letter-writer.ts";
 import type { RunningStage, StageDeps } from "../stage/running-stage.ts";
-import { readWaiting } from "./due.ts";
+import { type Due, readWaiting } from "./due.ts";
 import { type ReleasedPartition, startEarlyReleases } from "./early-release.ts";
 import { OwnedCounts } from "./owned-counts.ts";
 import { type Waiters, waitOn } from "./partition-loop.ts";
-import type { Due } from "./partition-queue.ts";
 import { look, reportWaiting } from "./report.ts";
 import { startScan } from "./scan.ts";
 import { Labels } from "./tally.ts";
-import { createLookup } from "./topic-lookup.ts";
+import { TopicLookup } from "./topic-lookup.ts";
 import { type DelayTraces, delayTraces } from "./trace.ts";
 
 export interface DelayConfig {
@@ -72,7 +71,7 @@ const LOG_LINES_PER_SECOND = 10;
 
 /** Starts a consumer per delay. The topics must exist. */
 export function startDelay(deps: StageDeps, config: DelayConfig): Promise<RunningStage> {
-  const lookup = createLookup(deps);
+  const lookup = new TopicLookup(deps);
   const labels = new Labels(config.destinations);
   const counts = new OwnedCounts(labels);
   const operatorActions = deps.operatorActions ?? NO_OPERATOR_ACTIONS;

@@ -9,78 +9,78 @@
  */
 
 import { asError } from "../../base/runtime/as-error.ts";
-import type { StageDeps } from "../stage/running-stage.ts";
-import type { KnownPlaces } from "./partition-queue.ts";
+import type { Clock } from "../../base/runtime/clock.ts";
+import type { RerouteRules } from "../../domain/reroute.ts";
+import type { Admin } from "../../kafka/port.ts";
+import type { Places } from "./due.ts";
 
 const CERTAIN_MS = 1_000;
 const RENEW_AFTER_MS = 10_000;
-
-export interface TopicList extends KnownPlaces {
-  /** `true` if the list is so old that it should be renewed, regardless of its content. */
-  readonly isOld: (nowMs: number) => boolean;
-  readonly renew: (topics: readonly string[], nowMs: number) => void;
-}
-
-/** @param isMade returns `true` for a topic that is recreated when it is missing. */
-export function createTopicList(isMade: (topic: string) => boolean = () => false): TopicList {
-  let topics: ReadonlySet<string> = new Set();
-  let renewedAtMs = Number.NEGATIVE_INFINITY;
-  // If the clock was set back, every list counts as old.
-  const ageMs = (nowMs: number) => Math.abs(nowMs - renewedAtMs);
-  return {
-    exists: (topic) => topics.has(topic) || isMade(topic),
-    isCertain: (topic, nowMs) => topics.has(topic) || isMade(topic) || ageMs(nowMs) < CERTAIN_MS,
-    isOld: (nowMs) => ageMs(nowMs) >= RENEW_AFTER_MS,
-    renew: (listed, nowMs) => {
-      topics = new Set(listed);
-      renewedAtMs = nowMs;
-    },
-  };
-}
-
 const LOOKUP_AGAIN_MS = 1_000;
 
-export interface Lookup {
-  readonly places: KnownPlaces;
-  /** Fetches the list of topics again. Resolves when the list has arrived or, after a failure, after a pause. */
-  readonly renew: (signal: AbortSignal) => Promise<void>;
-  readonly healthProblems: () => readonly string[];
+interface LookupDeps {
+  readonly kafka: { readonly admin: Pick<Admin, "topics"> };
+  readonly clock: Clock;
+  /** Recreates missing topics; absent if nothing does. */
+  readonly rerouting?: { readonly rules: Pick<RerouteRules, "isMade"> };
 }
 
-export function createLookup({
-  kafka,
-  clock,
-  rerouting,
-}: Pick<StageDeps, "kafka" | "clock" | "rerouting">): Lookup {
-  const list = createTopicList(rerouting?.rules.isMade);
-  let underWay: Promise<boolean> | null = null;
-  let healthProblem: string | null = null;
+export class TopicLookup implements Places {
+  readonly #deps: LookupDeps;
+  /** The last list, and when it arrived. */
+  #topics: ReadonlySet<string> = new Set();
+  #renewedAtMs = Number.NEGATIVE_INFINITY;
+  /** The request for a list that is in progress; resolves with false if it fails. */
+  #underWay: Promise<boolean> | null = null;
+  #healthProblem: string | null = null;
 
-  const ask = async () => {
+  constructor(deps: LookupDeps) {
+    this.#deps = deps;
+  }
+
+  exists(topic: string): boolean {
+    if (this.#ageMs(this.#deps.clock.nowMs()) >= RENEW_AFTER_MS) void this.#request();
+    return this.#isKnown(topic);
+  }
+
+  isCertain(topic: string, nowMs: number): boolean {
+    return this.#isKnown(topic) || this.#ageMs(nowMs) < CERTAIN_MS;
+  }
+
+  /** Fetches the list of topics again. Resolves when the list has arrived or, after a failure, after a pause. */
+  async renew(signal: AbortSignal): Promise<void> {
+    if (!(await this.#request())) await this.#deps.clock.sleep(LOOKUP_AGAIN_MS, signal);
+  }
+
+  healthProblems(): readonly string[] {
+    return this.#healthProblem === null ? [] : [this.#healthProblem];
+  }
+
+  #isKnown(topic: string): boolean {
+    return this.#topics.has(topic) || this.#deps.rerouting?.rules.isMade(topic) === true;
+  }
+
+  /** If the clock was set back, every list counts as old. */
+  #ageMs(nowMs: number): number {
+    return Math.abs(nowMs - this.#renewedAtMs);
+  }
+
+  #request(): Promise<boolean> {
+    this.#underWay ??= this.#list();
+    return this.#underWay;
+  }
+
+  /** Never rejects. */
+  async #list(): Promise<boolean> {
+    const { kafka, clock } = this.#deps;
     try {
-      list.renew(await kafka.admin.topics(), clock.nowMs());
-      healthProblem = null;
+      this.#topics = new Set(await kafka.admin.topics());
+      this.#renewedAtMs = clock.nowMs();
+      this.#healthProblem = null;
     } catch (error) {
-      healthProblem = `the topics cannot be listed: ${asError(error).message}`;
+      this.#healthProblem = `the topics cannot be listed: ${asError(error).message}`;
     }
-    underWay = null;
-    return healthProblem === null;
-  };
-  const renew = () => {
-    underWay ??= ask();
-    return underWay;
-  };
-  return {
-    places: {
-      ...list,
-      exists: (topic) => {
-        if (list.isOld(clock.nowMs())) void renew();
-        return list.exists(topic);
-      },
-    },
-    renew: async (signal) => {
-      if (!(await renew())) await clock.sleep(LOOKUP_AGAIN_MS, signal);
-    },
-    healthProblems: () => (healthProblem === null ? [] : [healthProblem]),
-  };
+    this.#underWay = null;
+    return this.#healthProblem === null;
+  }
 }

@@ -1,8 +1,7 @@
 /**
  * Writes the record of an attempt for the attempts topic (docs/topics.md#attempts). A delivery takes about twenty
- * microseconds of CPU, and writing its record must be a small part of that. A first attempt that is accepted on an
- * existing connection is therefore written as bytes, from pieces that are prepared once per destination. All other
- * attempts are assembled as text, and a test checks that both ways create the same record.
+ * microseconds of CPU, and writing its record must be a small part of that. It is therefore written as bytes: what
+ * attempts have in common is encoded once per destination, and numbers never become strings.
  *
  *   field              from
  *   time               the end of the last request
@@ -21,12 +20,7 @@
 
 import type { ByteText } from "../../domain/byte-text.ts";
 import type { AttemptedDestination } from "../../domain/destination.ts";
-import {
-  type EndpointNames,
-  endpointIdIn,
-  endpointNames,
-  nameOf,
-} from "../../domain/endpoint-name.ts";
+import { type EndpointNames, endpointIdIn, nameOf } from "../../domain/endpoint-name.ts";
 import { delayName } from "../../domain/topics.ts";
 import type { Phases, SendResult, UnitName } from "../destinations/port.ts";
 import type { Attempted } from "./attempt.ts";
@@ -35,77 +29,119 @@ import type { EndpointResult, Output } from "./decide.ts";
 
 /** The names of the phases in the record; `wait` is the time until the first byte of the response. */
 const PHASE_FIELDS = {
-  dns: "dnsMs",
-  connect: "connectMs",
-  tls: "tlsMs",
-  wait: "firstByteMs",
-  body: "bodyMs",
+  dns: piece('"dnsMs":'),
+  connect: piece('"connectMs":'),
+  tls: piece('"tlsMs":'),
+  wait: piece('"firstByteMs":'),
+  body: piece('"bodyMs":'),
 } as const;
+const DECISIONS = {
+  accepted: piece('accepted","requests":['),
+  retry: piece('retry","requests":['),
+  rejected: piece('rejected","requests":['),
+  expired: piece('expired","requests":['),
+} as const;
+const OUTCOMES = {
+  accepted: piece('accepted"'),
+  retry: piece('retry"'),
+  rejected: piece('rejected"'),
+  skipped: piece('skipped"}'),
+} as const;
+const STATUS = piece(',"status":');
+const DURATION = piece(',"durationMs":');
+const PHASES = piece(',"phases":{');
+const COMMA = piece(",");
+const CLOSED = piece("}");
+const LIST_CLOSED = piece("]");
 
 export type WriteAttempt = (attempted: Attempted, out: ByteText) => void;
 
 /** Returns a function that writes the attempt records of a destination with these settings. */
-export function attemptWriter(destination: AttemptedDestination): WriteAttempt {
-  const writeAccepted = acceptedWriter(destination);
-  const textOf = attemptTexts(destination);
-  return (attempted, out) => {
-    const start = out.length;
-    if (writeAccepted(attempted, out)) return;
-    out.length = start;
-    out.addText(textOf(attempted));
+export function attemptWriter({ id }: AttemptedDestination): WriteAttempt {
+  const time = stamped('{"time":"', '","messageId":"');
+  const attemptOf = piece(`","destination":${JSON.stringify(id)},"attempt":`);
+  const first = stamped(',"firstAttemptAt":"', '","decision":"');
+  const endpoint = endpointPieces();
+  const batchPiece = batchPieces();
+  return ({ delivery, results, decision, names, endedAtMs, batch }, out) => {
+    out.add(time(endedAtMs));
+    if (!out.addPlain(delivery.messageId))
+      out.addText(JSON.stringify(delivery.messageId).slice(1, -1));
+    out.add(attemptOf);
+    out.addInteger(delivery.attempt + 1);
+    out.add(first(delivery.firstAttemptAtMs ?? endedAtMs));
+    out.add(DECISIONS[decision.name]);
+    let isFirst = true;
+    for (const result of results) {
+      if (!isFirst) out.add(COMMA);
+      isFirst = false;
+      out.add(endpoint(nameOf(result.endpoint, names).name));
+      writeResult(result, out);
+    }
+    out.add(LIST_CLOSED);
+    if (batch !== null) out.add(batchPiece(batch));
+    if (decision.outputs.length > 0) out.addText(nextText(decision.outputs, names));
+    out.add(CLOSED);
   };
 }
 
-/** @returns false if the record must be assembled as text; what was written so far must then be discarded. */
-export type WriteAccepted = (attempted: Attempted, out: ByteText) => boolean;
-
-const DURATION = piece(',"durationMs":');
-const FIRST_BYTE = piece(',"phases":{"firstByteMs":');
-const BODY = piece(',"bodyMs":');
-const ENDED = piece("}}]}");
-const REQUESTS_ENDED = piece("}}]");
-const CLOSED = piece("}");
-
-/** Writes the records of first attempts that one endpoint accepted on an existing connection. */
-export function acceptedWriter(destination: AttemptedDestination): WriteAccepted {
-  const names = endpointNames(destination);
-  const started = `","destination":${JSON.stringify(destination.id)},"attempt":1,"firstAttemptAt":"`;
-  const ended = stamped('{"time":"', '","messageId":"');
-  const accepted = new Map(
-    destination.endpoints.map(({ key }) => {
-      const request = `{"endpoint":${JSON.stringify(nameOf(key, names).name)},"outcome":"accepted"`;
-      return [key, stamped(started, `","decision":"accepted","requests":[${request},"status":`)];
-    }),
-  );
-  const batchPiece = batchPieces();
-  return ({ delivery, results, decision, endedAtMs, batch }, out) => {
-    const [only] = results;
-    if (decision.name !== "accepted" || results.length !== 1 || only === undefined) return false;
-    const { endpoint, result, outcome } = only;
-    const startedAt = accepted.get(endpoint);
-    if (result.kind !== "response" || startedAt === undefined || delivery.attempt > 0) return false;
-    if (outcome.kind !== "accepted") return false;
-    const { status, durationMs, phases } = result;
-    if (phases?.sentMs === undefined || phases.headMs === undefined) return false;
-    if (phases.openedMs !== undefined || phases.kept !== undefined) return false;
-    out.add(ended(endedAtMs));
-    if (!out.addPlain(delivery.messageId)) return false;
-    out.add(startedAt(delivery.firstAttemptAtMs ?? endedAtMs));
-    out.addInteger(status);
-    out.add(DURATION);
-    out.addTenths(Math.max(0, durationMs));
-    out.add(FIRST_BYTE);
-    out.addTenths(Math.max(0, phases.headMs - phases.sentMs));
-    out.add(BODY);
-    out.addTenths(Math.max(0, durationMs - phases.headMs));
-    if (batch === null) {
-      out.add(ENDED);
-      return true;
+/** Writes the part of a request after its endpoint. */
+function writeResult({ result, outcome }: EndpointResult, out: ByteText): void {
+  if (result.kind === "skipped") {
+    out.add(OUTCOMES.skipped);
+    return;
+  }
+  out.add(OUTCOMES[outcome.kind]);
+  if (result.kind === "response") {
+    out.add(STATUS);
+    out.addInteger(result.status);
+  } else {
+    out.addText(`,"cause":"${result.cause}"`);
+  }
+  out.add(DURATION);
+  out.addTenths(Math.max(0, result.durationMs));
+  const { phases } = result;
+  if (phases !== undefined) {
+    writePhases(phases, result, out);
+    const { kept } = phases;
+    if (kept !== undefined) {
+      out.addText(`,"response":${JSON.stringify(Buffer.concat(kept).toString())}`);
     }
-    out.add(REQUESTS_ENDED);
-    out.add(batchPiece(batch));
-    out.add(CLOSED);
-    return true;
+  }
+  out.add(CLOSED);
+}
+
+function writePhases(phases: Phases, { durationMs }: SendResult, out: ByteText): void {
+  const { openedMs, sentMs, headMs } = phases;
+  out.add(PHASES);
+  if (openedMs === undefined && sentMs !== undefined && headMs !== undefined) {
+    // By far the most frequent case: an existing connection and a complete response.
+    writePhase("wait", headMs - sentMs, out);
+    out.add(COMMA);
+    writePhase("body", durationMs - headMs, out);
+  } else {
+    for (const [at, { name, fromMs, toMs }] of phaseSpans(phases, durationMs).entries()) {
+      if (at > 0) out.add(COMMA);
+      writePhase(name, toMs - fromMs, out);
+    }
+  }
+  out.add(CLOSED);
+}
+
+function writePhase(name: keyof typeof PHASE_FIELDS, ms: number, out: ByteText): void {
+  out.add(PHASE_FIELDS[name]);
+  out.addTenths(Math.max(0, ms));
+}
+
+/** Encodes the name of an endpoint only once. An attempt names endpoints as they were when it started. */
+function endpointPieces(): (name: string) => Uint8Array {
+  const pieces = new Map<string, Uint8Array>();
+  return (name) => {
+    const known = pieces.get(name);
+    if (known !== undefined) return known;
+    const made = piece(`{"endpoint":${JSON.stringify(name)},"outcome":"`);
+    pieces.set(name, made);
+    return made;
   };
 }
 
@@ -114,14 +150,10 @@ function batchPieces(): (batch: UnitName) => Uint8Array {
   let last: UnitName | null = null;
   let text = piece("");
   return (batch) => {
-    if (batch !== last) text = piece(batchText(batch));
+    if (batch !== last) text = piece(`,"batch":{"id":"${batch.id}","calls":${batch.calls}}`);
     last = batch;
     return text;
   };
-}
-
-function batchText(batch: UnitName | null): string {
-  return batch === null ? "" : `,"batch":{"id":"${batch.id}","calls":${batch.calls}}`;
 }
 
 function piece(text: string): Uint8Array {
@@ -162,59 +194,6 @@ function stamped(before: string, after: string): (atMs: number) => Uint8Array {
   };
 }
 
-export type AttemptText = (attempted: Attempted) => string;
-
-/** The parts of a record that are the same for all attempts with a destination's settings. */
-export function attemptTexts(destination: AttemptedDestination): AttemptText {
-  const id = JSON.stringify(destination.id);
-  return ({ delivery, results, decision, names, endedAtMs, batch }) => {
-    let requests = "";
-    for (const each of results) {
-      if (requests !== "") requests += ",";
-      requests += requestText(nameOf(each.endpoint, names).name, each);
-    }
-    const first = delivery.firstAttemptAtMs ?? endedAtMs;
-    return (
-      `{"time":"${new Date(endedAtMs).toISOString()}","messageId":${JSON.stringify(delivery.messageId)}` +
-      `,"destination":${id}` +
-      `,"attempt":${delivery.attempt + 1},"firstAttemptAt":"${new Date(first).toISOString()}"` +
-      `,"decision":"${decision.name}","requests":[${requests}]${batchText(batch)}${nextText(decision.outputs, names)}}`
-    );
-  };
-}
-
-function requestText(name: string, { result, outcome }: EndpointResult): string {
-  const beginning = `{"endpoint":${JSON.stringify(name)}`;
-  if (result.kind === "skipped") return `${beginning},"outcome":"skipped"}`;
-  const { phases } = result;
-  const came =
-    result.kind === "response" ? `"status":${result.status}` : `"cause":"${result.cause}"`;
-  return (
-    `${beginning},"outcome":"${outcome.kind}",${came}` +
-    `,"durationMs":${tenths(result.durationMs)}${phasesText(phases, result)}` +
-    `${responseText(phases)}}`
-  );
-}
-
-function phasesText(phases: Phases | undefined, { durationMs }: SendResult): string {
-  if (phases === undefined) return "";
-  const { openedMs, sentMs, headMs } = phases;
-  // By far the most frequent case: an existing connection and a complete response.
-  if (openedMs === undefined && sentMs !== undefined && headMs !== undefined) {
-    return `,"phases":{"firstByteMs":${tenths(headMs - sentMs)},"bodyMs":${tenths(durationMs - headMs)}}`;
-  }
-  const spans = phaseSpans(phases, durationMs).map(
-    ({ name, fromMs, toMs }) => `"${PHASE_FIELDS[name]}":${tenths(toMs - fromMs)}`,
-  );
-  return `,"phases":{${spans.join(",")}}`;
-}
-
-function responseText(phases: Phases | undefined): string {
-  const kept = phases?.kept;
-  if (kept === undefined) return "";
-  return `,"response":${JSON.stringify(Buffer.concat(kept).toString())}`;
-}
-
 function nextText(outputs: readonly Output[], names: EndpointNames): string {
   const scheduled = outputs.flatMap((output) => {
     if (output.kind !== "retry") return [];
@@ -226,11 +205,4 @@ function nextText(outputs: readonly Output[], names: EndpointNames): string {
     return { ...next, endpoint: only?.name ?? endpointIdIn(delivery.endpoint) };
   });
   return scheduled.length === 0 ? "" : `,"next":${JSON.stringify(scheduled)}`;
-}
-
-/** Rounds to a tenth. Writing two small integers is faster than writing one number with a fraction. */
-function tenths(ms: number): string {
-  const whole = Math.max(0, Math.round(ms * 10));
-  const rest = whole % 10;
-  return rest === 0 ? `${whole / 10}` : `${(whole - rest) / 10}.${rest}`;
 }

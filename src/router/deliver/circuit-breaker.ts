@@ -73,12 +73,16 @@ export type Ticket = number;
 export class CircuitBreaker {
   /** Maximum number of concurrent requests that the destination allows. */
   #placesMax: number;
+  /** Changed by `admit` (half-open), `settle` and `heardAccepted`, through `#open`, `#recover` and `#close`. */
   #state: CircuitState = "closed";
+  /** Failures in a row, and the time of the first; not counted while the circuit is open. */
   #failures = 0;
   #failingSinceMs = 0;
+  /** Set by `#open`: how long the circuit is open, until when, and since when, before any failed probes. */
   #openMs = 0;
   #untilMs = 0;
   #openedAtMs = 0;
+  /** In the recovering state: requests at a time, those in progress, and those that succeeded. */
   #places = RAMP_FIRST;
   #underWay = 0;
   #succeededAgain = 0;
@@ -89,8 +93,10 @@ export class CircuitBreaker {
    * is sent while the circuit is open gets `~value`.
    */
   #mark: number;
+  /** The marks of the last opening and halving: results of requests that were sent before them do not count. */
   #openedAt: number;
   #halvedAt = 0;
+  /** When another process last reported that the endpoint accepts. */
   #heardAtMs = Number.NEGATIVE_INFINITY;
 
   /**

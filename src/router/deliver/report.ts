@@ -233,7 +233,7 @@ export class Report implements PartitionObserver, AttemptObserver, EndpointObser
   }
 
   /** Logs that the destination is paused, or no longer paused. */
-  still(before: HoldCause | null, now: HoldCause | null): void {
+  logPause(before: HoldCause | null, now: HoldCause | null): void {
     const { log } = this.#deps;
     const was = before?.by === undefined ? null : before;
     const is = now?.by === undefined ? null : now;
@@ -252,7 +252,7 @@ export class Report implements PartitionObserver, AttemptObserver, EndpointObser
    * Logs when no token for requests is available, when the reason for this changes, and when a token is
    * available again.
    */
-  token(hold: SenderHold | null): void {
+  logToken(hold: SenderHold | null): void {
     const { log } = this.#deps;
     if (hold === null) {
       if (this.#tokenError !== null)

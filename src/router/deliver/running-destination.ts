@@ -119,7 +119,7 @@ export class RunningDestination implements AsyncDisposable {
     });
     this.joined = this.#consumer.joined;
     sender.readiness?.onChange(() => {
-      report.token(sender.readiness?.hold() ?? null);
+      report.logToken(sender.readiness?.hold() ?? null);
       dispatcher.pump();
     });
     this.#stopWatching = report.watch(() => this.#hold());
@@ -185,7 +185,7 @@ export class RunningDestination implements AsyncDisposable {
     health.update(configured, clock.nowMs(), pause);
     this.#dispatcher.update(controlled(configured, pause));
     this.#dispatcher.cancel(operatorActions?.earlyReleasesOf(configured.id) ?? []);
-    this.#report.still(before, health.still);
+    this.#report.logPause(before, health.still);
   }
 }
 

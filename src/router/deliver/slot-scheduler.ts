@@ -19,6 +19,7 @@
  * scheduled arrives, more of that process's retries are expected to follow.
  */
 
+import assert from "node:assert/strict";
 import type { Turn } from "./circuit-breaker.ts";
 
 const RETRIES_PER_PROBE = 3;
@@ -37,8 +38,10 @@ interface Span {
 
 export class SlotScheduler {
   #concurrency: number;
+  /** Attempts in progress, and the retries among them: raised by `started`, lowered by `ended`. */
   #underWay = 0;
   #retries = 0;
+  /** Retries that have started since the last delivery from the queue. */
   #retriesInARow = 0;
   /** The time spans in which retries are expected, in order. */
   readonly #expected: Span[] = [];
@@ -86,6 +89,7 @@ export class SlotScheduler {
 
   /** @param tookMs the time since the start of the attempt. */
   ended(turn: Turn, tookMs: number): void {
+    assert(this.#underWay > 0, "an attempt ended that had not started");
     this.#underWay -= 1;
     if (turn === "retry") this.#retries -= 1;
     if (this.#attemptMs === Number.POSITIVE_INFINITY) this.#attemptMs = tookMs;

@@ -99,6 +99,7 @@ class Fleet {
   readonly #config: Omit<DeliverConfig, "destinations">;
   readonly #stopped = new AbortController();
   readonly #commonBudget;
+  /** The configured destinations. Replaced by `#want`, at the start and by each update. */
   #wanted = new Map<DestinationId, AttemptedDestination>();
   /** Consumers that run or are starting. */
   readonly #begun = new Set<DestinationId>();
@@ -196,11 +197,11 @@ class Fleet {
     const ids = [...this.#wanted.keys()].filter((id) => !this.#begun.has(id));
     for (const id of ids) this.#begun.add(id);
     await startLimited(ids, STARTING, this.#stopped.signal, this.#deps.clock, (id) =>
-      this.#one(id),
+      this.#startOne(id),
     );
   }
 
-  async #one(id: DestinationId): Promise<void> {
+  async #startOne(id: DestinationId): Promise<void> {
     // The destination was removed and was added again before its consumer left the group.
     await this.#leaving.get(id);
     const destination = this.#wanted.get(id);

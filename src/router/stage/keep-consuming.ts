@@ -51,9 +51,12 @@ export class KeptConsumer implements Consumer {
   readonly #onRestart: (error: Error, waitMs: number) => void;
   readonly #keeping: Keeping;
   readonly #stopped = new AbortController();
+  /** Null from a crash until the next start. */
   #consumer: Consumer | null = null;
+  /** Set by a crash: resolves when the consumer that crashed has stopped. */
   #ending: Promise<void> | undefined;
   #startedAtMs = 0;
+  /** The wait before the next start: doubled by each crash, reset by a minute without one. */
   #waitMs = WAIT_MIN_MS;
   /** The sums of the counters of all consumers that have ended. */
   #rebalances = 0;

@@ -67,8 +67,7 @@ export class CountingWorld {
       failures,
       stage,
       text,
-      waiting: () => valuesOf(text(), "switchyard_deliveries_awaiting_retry"),
-      unknown: () => valuesOf(text(), "switchyard_delay_uncounted_partitions"),
+      ...waitingValues(text),
       time: async (of: string, destination: string) => {
         const values = await valuesOf(text(), `switchyard_deliveries_${of}_timestamp_seconds`);
         return (values[destination] ?? Number.NaN) * 1_000;
@@ -101,12 +100,23 @@ export class CountingWorld {
   }
 }
 
-export function topicOf(delay: Delay): string {
-  return topics.delays(delayMsOfTopic(delay) ?? 0);
+export function topicOf(delay: string, of = topics): string {
+  return of.delays(delayMsOfTopic(delay) ?? 0);
 }
 
-/** Values by the values of the labels, separated by slashes. */
-async function valuesOf(text: Promise<string>, name: string): Promise<Record<string, number>> {
+/** The gauges of what waits, in the text of the metrics. */
+export function waitingValues(text: () => Promise<string>) {
+  return {
+    waiting: () => valuesOf(text(), "switchyard_deliveries_awaiting_retry"),
+    unknown: () => valuesOf(text(), "switchyard_delay_uncounted_partitions"),
+  };
+}
+
+/** The values of a metric by the values of its labels, separated by slashes. */
+export async function valuesOf(
+  text: Promise<string>,
+  name: string,
+): Promise<Record<string, number>> {
   const values: Record<string, number> = {};
   for (const line of (await text).split("\n")) {
     const found = new RegExp(`^${name}\\{(.*)\\} (.*)$`).exec(line);

@@ -12,12 +12,17 @@ import { startDelay } from "../../../src/router/delay/stage.ts";
 import { uniquePrefix } from "../build/prefix.ts";
 import { deliveryOf } from "../build/webhook-destination.ts";
 import { LogLines } from "../log/log-lines.ts";
+import {
+  BILLING,
+  CRM,
+  DELAYS,
+  topicOf,
+  valuesOf,
+  WINDOW_MS,
+  waitingValues,
+} from "./counting-world.ts";
 import { testKafka } from "./test-kafka.ts";
 
-export const CRM = "crm" as DestinationId;
-export const BILLING = "billing" as DestinationId;
-const DELAYS = ["10m", "60m"];
-export const WINDOW_MS = 4 * 3_600_000;
 const PARTITIONS = 4;
 /** Number of deliveries by destination and retry delay. */
 export const AWAITING = { "crm/10m": 5_000, "billing/10m": 300, "crm/60m": 900 } as const;
@@ -42,7 +47,7 @@ export async function waitingWorld(brokers: readonly string[]): Promise<WaitingW
   };
   const scheduleRetry = (labels: string, count: number) =>
     withKafka((kafka) => write(kafka, prefix, labels, count));
-  const names = [...DELAYS.map((delay) => topicOf(prefix, delay)), topics.deadLetters];
+  const names = [...DELAYS.map((delay) => topicOf(delay, topicNames(prefix))), topics.deadLetters];
   const destinations = [CRM, BILLING].flatMap((id) => [topics.deliveries(id), topics.retries(id)]);
   await withKafka((kafka) =>
     kafka.admin.create(
@@ -65,10 +70,6 @@ function connect(brokers: readonly string[]): Kafka {
   return testKafka({ brokers, clientId: "waiting", sessionTimeoutMs: 6_000 });
 }
 
-function topicOf(prefix: string, delay: string): string {
-  return topicNames(prefix).delays(delayMsOfTopic(delay) ?? 0);
-}
-
 async function write(kafka: Kafka, prefix: string, labels: string, count: number): Promise<void> {
   const [destination = "", delay = ""] = labels.split("/");
   const nowMs = Date.now();
@@ -83,7 +84,12 @@ async function write(kafka: Kafka, prefix: string, labels: string, count: number
   await producer.send(
     Array.from({ length: count }, (_, user) => {
       const key = Buffer.from(`user-${user}`);
-      return { topic: topicOf(prefix, delay), key, value: Buffer.alloc(500, 1), headers };
+      return {
+        topic: topicOf(delay, topicNames(prefix)),
+        key,
+        value: Buffer.alloc(500, 1),
+        headers,
+      };
     }),
   );
   await producer.close(5_000);
@@ -109,20 +115,11 @@ async function startCounting(kafka: Kafka, prefix: string) {
       retryWindowMs: WINDOW_MS,
     },
   );
-  const values = async (name: string) => {
-    const found: Record<string, number> = {};
-    for (const line of (await metrics.text()).split("\n")) {
-      if (!line.startsWith(`${name}{`)) continue;
-      const labels = [...line.matchAll(/="([^"]*)"/g)].map(([, value]) => value).join("/");
-      found[labels] = Number(line.slice(line.lastIndexOf(" ")));
-    }
-    return found;
-  };
+  const text = () => metrics.text();
   return {
     failures,
-    waiting: () => values("switchyard_deliveries_awaiting_retry"),
-    unknown: () => values("switchyard_delay_uncounted_partitions"),
-    times: (of: string) => values(`switchyard_deliveries_${of}_timestamp_seconds`),
+    ...waitingValues(text),
+    times: (of: string) => valuesOf(text(), `switchyard_deliveries_${of}_timestamp_seconds`),
     stop: async () => {
       await stage[Symbol.asyncDispose]();
       await producer.close(5_000);

@@ -1,4 +1,4 @@
-// The tables of due.ts, partition-queue.ts and topic-lookup.ts.
+// The tables of due.ts and topic-lookup.ts.
 
 import { expect, test } from "vitest";
 import type { Delivery } from "../../../../src/domain/delivery.ts";
@@ -6,9 +6,8 @@ import { deliveryHeaders } from "../../../../src/domain/delivery.ts";
 import type { EndpointRef } from "../../../../src/domain/ids.ts";
 import type { IncomingRecord, RecordHeaders } from "../../../../src/domain/record.ts";
 import { topicNames } from "../../../../src/domain/topics.ts";
-import { judgeDue, readWaiting, type Waiting } from "../../../../src/router/delay/due.ts";
-import { takeDue } from "../../../../src/router/delay/partition-queue.ts";
-import { createTopicList } from "../../../../src/router/delay/topic-lookup.ts";
+import { judgeDue, readWaiting, takeDue, type Waiting } from "../../../../src/router/delay/due.ts";
+import { TopicLookup } from "../../../../src/router/delay/topic-lookup.ts";
 import { deliveryOf } from "../../../support/build/webhook-destination.ts";
 
 const NOW_MS = 1_800_000_000_000;
@@ -106,25 +105,56 @@ test("all that is due is taken, up to the first that is not, and no more than as
   expect(queue).toHaveLength(2);
 });
 
-test("before a topic is said to be missing, the list is looked up", () => {
-  const list = createTopicList();
+/** A lookup whose list has these topics. The time is that of the last call of `at`. */
+function lookupOf(topics: string[], isMade = (_topic: string) => false) {
+  let nowMs = NOW_MS;
+  let lists = 0;
+  const admin = {
+    topics: () => {
+      lists += 1;
+      return Promise.resolve(topics);
+    },
+  };
+  const clock = { nowMs: () => nowMs, sleep: () => Promise.resolve() };
+  const lookup = new TopicLookup({ kafka: { admin }, clock, rerouting: { rules: { isMade } } });
+  const at = (ms: number) => {
+    nowMs = ms;
+    return lookup;
+  };
+  return {
+    lookup,
+    at,
+    renew: () => lookup.renew(new AbortController().signal),
+    lists: () => lists,
+  };
+}
+
+test("before a topic is said to be missing, the list is looked up", async () => {
+  const topics = ["other"];
+  const { at, renew, lists } = lookupOf(topics);
   const queue = [waiting({})];
-  expect(takeDue(queue, list, NOW_MS, 10)).toEqual({ kind: "lookup" });
-  list.renew(["other"], NOW_MS);
-  expect(takeDue([...queue], list, NOW_MS + 999, 10)).toMatchObject({
+  expect(takeDue(queue, at(NOW_MS), NOW_MS, 10)).toEqual({ kind: "lookup" });
+  await renew();
+  expect(takeDue([...queue], at(NOW_MS + 999), NOW_MS + 999, 10)).toMatchObject({
     due: [{ verdict: { kind: "dead-letter" } }],
   });
-  expect(takeDue(queue, list, NOW_MS + 1_000, 10)).toEqual({ kind: "lookup" });
-  list.renew([TOPIC], NOW_MS);
-  expect(takeDue(queue, list, NOW_MS + 1_000, 10)).toMatchObject({
+  expect(takeDue(queue, at(NOW_MS + 1_000), NOW_MS + 1_000, 10)).toEqual({ kind: "lookup" });
+  topics.push(TOPIC);
+  at(NOW_MS);
+  await renew();
+  expect(takeDue(queue, at(NOW_MS + 1_000), NOW_MS + 1_000, 10)).toMatchObject({
     due: [{ verdict: { kind: "return" } }],
   });
-  expect([list.isOld(NOW_MS + 9_999), list.isOld(NOW_MS + 10_000)]).toEqual([false, true]);
+  const before = lists();
+  at(NOW_MS + 9_999).exists(TOPIC);
+  expect(lists()).toBe(before);
+  at(NOW_MS + 10_000).exists(TOPIC);
+  expect(lists()).toBe(before + 1);
 });
 
 test("a topic that is made again needs no lookup: the record goes there", () => {
-  const list = createTopicList((topic) => topic === TOPIC);
-  expect(takeDue([waiting({})], list, NOW_MS, 10)).toMatchObject({
+  const { lookup } = lookupOf([], (topic) => topic === TOPIC);
+  expect(takeDue([waiting({})], lookup, NOW_MS, 10)).toMatchObject({
     due: [{ verdict: { kind: "return", topic: TOPIC } }],
   });
 });

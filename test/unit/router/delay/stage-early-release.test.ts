@@ -11,9 +11,8 @@ import { headerTexts } from "../../../support/build/calls.ts";
 import { deliveryOf, webhookDestination } from "../../../support/build/webhook-destination.ts";
 import { clockDriver } from "../../../support/clock/clock-driver.ts";
 import { committedOffsets } from "../../../support/worlds/committed-offsets.ts";
-import { DeliverWorld, HOUR_MS, topics } from "../../../support/worlds/deliver-world.ts";
+import { CRM, DeliverWorld, HOUR_MS, topics } from "../../../support/worlds/deliver-world.ts";
 
-const CRM = "crm" as DestinationId;
 const OTHER = "other" as DestinationId;
 const DELAY_TOPIC = topics.delays(HOUR_MS);
 const DESTINATIONS = [CRM, OTHER].map((id) => webhookDestination({ id }));
@@ -57,11 +56,7 @@ async function worldOf() {
   const start = async () => {
     const stage = await world.startDelay();
     await world.settle(10_000);
-    return async () => {
-      const ended = stage[Symbol.asyncDispose]();
-      await world.settle(15_000);
-      await ended;
-    };
+    return () => world.stop(stage);
   };
   return { world, scheduleRetry, earlyRelease, returned, cancelled, start };
 }

@@ -1,5 +1,6 @@
 // The delay stage and the brokers: a waiting record is processed when the record that replaces it is written, and a
-// record that brokers reject becomes a dead letter.
+// record that brokers reject becomes a dead letter. A process that was frozen for longer than its session must not return
+// records that others own by now.
 
 import { expect, test } from "vitest";
 
@@ -127,4 +128,23 @@ test("a topic of dead letters that takes nothing at all ends the stage", async (
   expect(world.failures.map(({ message }) => message)).toEqual([
     expect.stringContaining("Raise the topic's max.message.bytes"),
   ]);
+});
+
+test("while the partition is certainly ours, what is due is returned", async () => {
+  const { clock, scheduleRetry, returned } = await delaying();
+  scheduleRetry("m1");
+  await clock.advance(DELAY_MS - 1);
+  expect(returned()).toHaveLength(0);
+  await clock.advance(200);
+  expect(returned()).toHaveLength(1);
+});
+
+test("when it may be another's, nothing is", async () => {
+  const { clock, lease, scheduleRetry, returned, failures } = await delaying();
+  scheduleRetry("m1");
+  await clock.advance(DELAY_MS / 2);
+  lease.isOurs = false;
+  await clock.advance(10 * DELAY_MS);
+  expect(returned()).toHaveLength(0);
+  expect(failures).toEqual([]);
 });

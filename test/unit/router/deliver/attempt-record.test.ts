@@ -7,11 +7,8 @@ import { parseAttemptRecord } from "../../../../src/domain/attempt-record.ts";
 import { ByteText } from "../../../../src/domain/byte-text.ts";
 import { endpointNames } from "../../../../src/domain/endpoint-name.ts";
 import type { MessageId } from "../../../../src/domain/ids.ts";
-import {
-  acceptedWriter,
-  attemptTexts,
-  attemptWriter,
-} from "../../../../src/router/deliver/attempt-record.ts";
+import type { Attempted } from "../../../../src/router/deliver/attempt.ts";
+import { attemptWriter } from "../../../../src/router/deliver/attempt-record.ts";
 import {
   type Decision,
   decide,
@@ -31,7 +28,6 @@ const SCHEMA = JSON.parse(
 ) as Record<string, unknown>;
 const URLS = ["https://crm.example.com:8443/secret/hook?token=t0", "http://10.0.0.7/other"];
 const DESTINATION = webhookDestination({ urls: URLS });
-const WRITE_ACCEPTED = acceptedWriter(DESTINATION);
 const NAMES = endpointNames(DESTINATION);
 const [FIRST, SECOND] = DESTINATION.endpoints.map(({ key }) => key);
 const NOW_MS = Date.UTC(2026, 2, 1, 9, 30, 20, 7);
@@ -45,6 +41,12 @@ function responseOf(status: number, phases: Phases = REUSED): SendResult {
   return { kind: "response", status, retryAfter: null, durationMs: 21.26, phases };
 }
 
+function textOf(attempted: Attempted, write = attemptWriter(DESTINATION)): string {
+  const out = new ByteText(8);
+  write(attempted, out);
+  return out.bytes.toString("utf8", 0, out.length);
+}
+
 function recordOf(
   results: readonly EndpointResult[],
   {
@@ -56,9 +58,14 @@ function recordOf(
 ) {
   const delivery = deliveryOf({ firstAttemptAtMs: NOW_MS - 1_000, ...given });
   const decided = decision ?? decide(delivery, deliver, NAMES, results, POLICY, NOW_MS);
-  const write = attemptTexts(DESTINATION);
-  const attempted = { delivery, results, decision: decided, names: NAMES, batch };
-  const text = write({ ...attempted, endedAtMs: NOW_MS });
+  const text = textOf({
+    delivery,
+    results,
+    decision: decided,
+    names: NAMES,
+    batch,
+    endedAtMs: NOW_MS,
+  });
   const json = JSON.parse(text) as Record<string, unknown>;
   expect(schemaProblems(SCHEMA, json)).toEqual([]);
   return { text, json, read: parseAttemptRecord(Buffer.from(text)) };
@@ -157,12 +164,8 @@ test("an id of odd characters is written whole", () => {
 
 test.each([200, 503])("an endpoint that was changed during its %i has its old name", (status) => {
   const changed = webhookDestination({ urls: ["https://elsewhere.example.com/"] });
-  const out = new ByteText();
-  const decision: Decision = { name: "accepted", outputs: [] };
-  const results = [resultOf(FIRST, responseOf(status))];
-  const attempted = { delivery: deliveryOf(), results, decision, names: NAMES, batch: null };
-  attemptWriter(changed)({ ...attempted, endedAtMs: NOW_MS }, out);
-  const read = parseAttemptRecord(out.bytes.subarray(0, out.length));
+  const text = textOf(acceptedAt(responseOf(status)), attemptWriter(changed));
+  const read = parseAttemptRecord(Buffer.from(text));
   expect(read?.requests).toMatchObject([{ endpoint: "crm[1] crm.example.com:8443", status }]);
 });
 
@@ -180,48 +183,61 @@ test("nothing secret is in it: neither path nor query of a URL, nor the shared s
   expect(text).not.toMatch(/secret|token|t0|s3cr3t|other/);
 });
 
-/** Returns the value as bytes; null if it is not written as bytes. */
-function bytesOf(
+/** An accepted first attempt. */
+function acceptedAt(
   result: SendResult,
   delivery: Parameters<typeof deliveryOf>[0] = {},
-  at = NOW_MS,
+  endedAtMs = NOW_MS,
   batch: UnitName | null = null,
-) {
-  const out = new ByteText(8);
+): Attempted {
   const decision: Decision = { name: "accepted", outputs: [] };
-  const attempted = {
-    delivery: deliveryOf(delivery),
-    decision,
-    names: NAMES,
-    endedAtMs: at,
-    batch,
-  };
   const results = [resultOf(FIRST, result)];
-  if (!WRITE_ACCEPTED({ ...attempted, results }, out)) return null;
-  const text = attemptTexts(DESTINATION)({ ...attempted, results });
-  return { bytes: out.bytes.toString("utf8", 0, out.length), text };
+  return { delivery: deliveryOf(delivery), results, decision, names: NAMES, endedAtMs, batch };
 }
 
-test("an attempt that is written as bytes is the same as text", () => {
+test("times and durations are written as JSON.stringify writes them, whatever the record before was", () => {
   const times = [0, 1, 9, 10, 99, 100, 999, 1_000, 3_600_000].map((ms) => NOW_MS + ms);
   const durations = [0, 0.04, 0.05, 0.96, 1, 9.95, 10, 12.34, 100, 4_999.99];
+  const tenths = (ms: number) => Math.round(ms * 10) / 10;
+  const write = attemptWriter(DESTINATION);
   for (const at of [...times, ...times, Date.UTC(10_000, 0), Date.UTC(10_000, 0) + 1]) {
     for (const durationMs of durations) {
-      const result = { ...responseOf(200, { sentMs: 0.3, headMs: durationMs / 2 }), durationMs };
-      const given = { messageId: `m-${at}` as MessageId };
-      const whole = bytesOf(result, given, at);
-      expect(whole?.bytes).toBe(whole?.text);
-      const before = bytesOf(result, { ...given, firstAttemptAtMs: at - 700 }, at);
-      expect(before?.bytes).toBe(before?.text);
+      for (const firstAtMs of [null, at - 700]) {
+        const headMs = durationMs / 2 + 0.3;
+        const result = { ...responseOf(200, { sentMs: 0.3, headMs }), durationMs };
+        const messageId = `m-${at}` as MessageId;
+        const given = { messageId, firstAttemptAtMs: firstAtMs };
+        expect(textOf(acceptedAt(result, given, at), write)).toBe(
+          JSON.stringify({
+            time: new Date(at).toISOString(),
+            messageId,
+            destination: "crm",
+            attempt: 1,
+            firstAttemptAt: new Date(firstAtMs ?? at).toISOString(),
+            decision: "accepted",
+            requests: [
+              {
+                endpoint: "crm[1] crm.example.com:8443",
+                outcome: "accepted",
+                status: 200,
+                durationMs: tenths(durationMs),
+                phases: {
+                  firstByteMs: tenths(headMs - 0.3),
+                  bodyMs: tenths(Math.max(0, durationMs - headMs)),
+                },
+              },
+            ],
+          }),
+        );
+      }
     }
   }
 });
 
-test("a batch is named in both forms, and each record names its own", () => {
+test("a batch is named, and each record names its own", () => {
+  const write = attemptWriter(DESTINATION);
   for (const batch of [BATCH, { ...BATCH, calls: 7 }, null, BATCH]) {
-    const written = bytesOf(responseOf(200), {}, NOW_MS, batch);
-    expect(written?.bytes).toBe(written?.text);
-    const read: unknown = JSON.parse(written?.bytes ?? "");
+    const read: unknown = JSON.parse(textOf(acceptedAt(responseOf(200), {}, NOW_MS, batch), write));
     expect(read).toMatchObject(batch === null ? { decision: "accepted" } : { batch });
     expect(Object.hasOwn(read as object, "batch")).toBe(batch !== null);
   }
@@ -230,26 +246,10 @@ test("a batch is named in both forms, and each record names its own", () => {
   expect(read).toMatchObject({ batch: BATCH });
 });
 
-test.each<[string, SendResult, Parameters<typeof deliveryOf>[0]]>([
-  ["a later attempt", responseOf(200), { attempt: 1 }],
-  ["a new connection", responseOf(200, { ...REUSED, openedMs: 0.1 }), {}],
-  ["a response that was kept", responseOf(200, { ...REUSED, kept: [] }), {}],
-  ["no response", { kind: "no-response", cause: "timeout", durationMs: 3, phases: REUSED }, {}],
-  ["an endpoint that did not accept it", responseOf(503), {}],
-  ["an id with a quote", responseOf(200), { messageId: 'a"b' as MessageId }],
-  ["an id that is not ASCII", responseOf(200), { messageId: "é" as MessageId }],
-])("%s is not written as bytes", (_name, result, delivery) => {
-  expect(bytesOf(result, delivery)).toBeNull();
-});
-
 test.each([[200], [503]])("what is written after %i takes nothing of what was begun", (status) => {
-  const out = new ByteText();
   const messageId = "odd\u0007" as MessageId;
-  const delivery = deliveryOf({ messageId });
-  const results = [resultOf(FIRST, responseOf(status))];
-  const decision: Decision = { name: "accepted", outputs: [] };
-  const attempted = { delivery, results, decision, names: NAMES, endedAtMs: NOW_MS, batch: null };
-  attemptWriter(DESTINATION)(attempted, out);
-  const read = parseAttemptRecord(out.bytes.subarray(0, out.length));
+  const read = parseAttemptRecord(
+    Buffer.from(textOf(acceptedAt(responseOf(status), { messageId }))),
+  );
   expect(read).toMatchObject({ messageId, requests: [{ status }] });
 });

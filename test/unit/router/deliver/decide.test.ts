@@ -1,4 +1,4 @@
-// The tables of judge.ts, choose-retry-delay.ts, output.ts and decide.ts, row by row.
+// The tables of judge.ts, choose-retry-delay.ts and decide.ts, row by row.
 
 import { expect, test } from "vitest";
 import { endpointKey } from "../../../../src/domain/destination.ts";
@@ -10,7 +10,12 @@ import {
   delayOfShare,
   delayUntil,
 } from "../../../../src/router/deliver/choose-retry-delay.ts";
-import { decide } from "../../../../src/router/deliver/decide.ts";
+import {
+  allRejected,
+  decide,
+  expired,
+  scheduleRetry,
+} from "../../../../src/router/deliver/decide.ts";
 import { outcomeClass } from "../../../../src/router/deliver/report.ts";
 import type { SendResult } from "../../../../src/router/destinations/port.ts";
 import { causeOf } from "../../../../src/router/destinations/webhook/cause.ts";
@@ -334,4 +339,57 @@ test("every: what was on hold is scheduled for retry as long as the window is op
     { kind: "retry", delayMs: 10_000, delivery: { endpoint: TO_A, attempt: 1 } },
     { kind: "retry", delayMs: 10_000, delivery: { endpoint: TO_B, attempt: 0 } },
   ]);
+});
+
+const SHORT = { retryDelaysMs: [10_000], retryWindowMs: 14_400_000 };
+
+test.each([
+  ["none", null, null],
+  ["one before it is due", NOW_MS + 9_999, null],
+  ["one at that time", NOW_MS + 10_000, null],
+  ["one beyond that", NOW_MS + 10_001, NOW_MS + 10_001],
+])(
+  "scheduleRetry counts, is due after its delay, and of a not-before keeps: %s",
+  (_name, asked, kept) => {
+    const delivery = deliveryOf({ attempt: 1, retryCount: 1 });
+    expect(scheduleRetry(delivery, 10_000, asked, NOW_MS)).toEqual({
+      kind: "retry",
+      delayMs: 10_000,
+      delivery: { ...delivery, retryCount: 2, dueAtMs: NOW_MS + 10_000, notBeforeMs: kept },
+    });
+  },
+);
+
+test.each([
+  [1, null, null, "not accepted within 14400 s, in 1 attempt"],
+  [3, "a=503", null, "not accepted within 14400 s, in 3 attempts; the last attempt: a=503"],
+  [
+    3,
+    "a=503",
+    "paused",
+    "not accepted within 14400 s, in 3 attempts; the next attempt was due, but the destination " +
+      "was paused; the last attempt: a=503",
+  ],
+] as const)(
+  "expired after %i attempts, the last one %s, waited: %s",
+  (attempt, lastOutcome, waited, error) => {
+    const delivery = deliveryOf({ attempt, lastOutcome });
+    expect(expired(delivery, SHORT, waited)).toEqual({
+      kind: "dead-letter",
+      reason: "expired",
+      error,
+      delivery,
+      ...(waited === null ? {} : { waited }),
+    });
+  },
+);
+
+test("all rejected says what the last one responded", () => {
+  const delivery = deliveryOf({ attempt: 1, lastOutcome: "a=404" });
+  expect(allRejected(delivery)).toEqual({
+    kind: "dead-letter",
+    reason: "rejected",
+    error: "every endpoint rejected it; the last attempt: a=404",
+    delivery,
+  });
 });

@@ -1,12 +1,17 @@
-// The table of prepare.ts, with a test for each row.
+// The tables of prepare.ts, with a test for each row.
 
 import { expect, test } from "vitest";
 import { type Delivery, deliveryHeaders } from "../../../../src/domain/delivery.ts";
 import { endpointKey } from "../../../../src/domain/destination.ts";
-import type { EndpointKey, EndpointRef } from "../../../../src/domain/ids.ts";
+import type { DestinationId, EndpointKey, EndpointRef } from "../../../../src/domain/ids.ts";
 import { cutMarginMs } from "../../../../src/router/deliver/choose-retry-delay.ts";
 import type { Turn } from "../../../../src/router/deliver/circuit-breaker.ts";
-import { type Gates, OPEN_GATES, prepare } from "../../../../src/router/deliver/prepare.ts";
+import {
+  type Gates,
+  OPEN_GATES,
+  prepare,
+  sanitizeHeaders,
+} from "../../../../src/router/deliver/prepare.ts";
 import type { WebhookDestination } from "../../../../src/router/destinations/webhook/settings.ts";
 import {
   deliveryOf,
@@ -246,4 +251,45 @@ test("a retry waits while its endpoints ask for it, until no retry delay ends in
   });
   expect(prepared(leftOf(lastMs), retry).kind).toBe("wait");
   expect(prepared(leftOf(lastMs - 1), retry)).toMatchObject({ kind: "attempt" });
+});
+
+const CRM = "crm" as DestinationId;
+const YEAR_MS = 365 * 24 * HOUR_MS;
+
+function sanitized(given: Parameters<typeof deliveryOf>[0]) {
+  return sanitizeHeaders(
+    deliveryOf({ destination: CRM, ...given }),
+    CRM,
+    POLICY.retryWindowMs,
+    NOW_MS,
+  );
+}
+
+test("a delivery as stages write it is believed, and is the same object", () => {
+  const delivery = deliveryOf({
+    destination: CRM,
+    attempt: 2,
+    firstAttemptAtMs: NOW_MS - 1,
+    notBeforeMs: NOW_MS + POLICY.retryWindowMs,
+  });
+  expect(sanitizeHeaders(delivery, CRM, POLICY.retryWindowMs, NOW_MS)).toBe(delivery);
+  const fresh = deliveryOf({ destination: CRM });
+  expect(sanitizeHeaders(fresh, CRM, POLICY.retryWindowMs, NOW_MS)).toBe(fresh);
+});
+
+test.each([
+  ["another destination", { destination: "other" as DestinationId }, { destination: CRM }],
+  [
+    "a first attempt in the future",
+    { firstAttemptAtMs: NOW_MS + YEAR_MS },
+    { firstAttemptAtMs: NOW_MS },
+  ],
+  [
+    "a not-before beyond the window",
+    { notBeforeMs: NOW_MS + YEAR_MS },
+    { notBeforeMs: NOW_MS + POLICY.retryWindowMs },
+  ],
+])("%s is cut, and all else is kept", (_name, given, expected) => {
+  const delivery = deliveryOf({ destination: CRM, attempt: 3, ...given });
+  expect(sanitized({ attempt: 3, ...given })).toEqual({ ...delivery, ...expected });
 });
