@@ -7,11 +7,12 @@
  *   one is missing, or is sent twice             false
  *   timestamp is not an integer of seconds       false
  *   timestamp is outside the tolerance           false, because the request may be a replay
- *   one of the signatures matches a secret       true
+ *   one of the signatures matches a secret       true: `v1` for a shared secret, `v1a` for a public key
  *   any other case                               false
  *
  * If a secret starts with `whsec_`, the rest of it is decoded from base64, as Standard Webhooks defines. Any other
- * secret counts as its UTF-8 bytes.
+ * secret counts as its UTF-8 bytes. What starts with `whpk_` or `-----BEGIN PUBLIC KEY-----` is a public key of Ed25519.
+ * Everybody may know it, so it never counts as a shared secret.
  *
  * The signature covers the bytes of the body as it arrived, before any parser:
  *
@@ -24,9 +25,15 @@
  *   an object or list from a parser          an error, because its JSON may differ from the body
  */
 
-import { createHmac, timingSafeEqual } from "node:crypto";
+import {
+  createHmac,
+  createPublicKey,
+  type KeyObject,
+  timingSafeEqual,
+  verify as verifySignature,
+} from "node:crypto";
 
-/** One secret, or several during a rotation. */
+/** One secret or, for `verifyStandard`, one public key; or several during a rotation. */
 export type Secrets = string | readonly string[];
 
 /**
@@ -37,8 +44,8 @@ export type Secrets = string | readonly string[];
  * again may differ. A string counts as its UTF-8 bytes.
  * @param signature the value of the header `X-Signature`, in either letter case; if absent, the result is false.
  * @param secrets the destination's shared secret, or several.
- * @throws TypeError if there is no secret, if a secret is empty (anyone could sign with an empty one), or if the body
- * was parsed.
+ * @throws TypeError if there is no secret, if a secret is empty (anyone could sign with an empty one) or a public key, or if
+ * the body was parsed.
  */
 export function verify(
   rawBody: RawBody,
@@ -46,6 +53,11 @@ export function verify(
   secrets: Secrets,
 ): boolean {
   const keys = listOf(secrets);
+  if (keys.some(isPublic)) {
+    throw new TypeError(
+      "X-Signature is not made with a public key: pass the shared secret, or use verifyStandard",
+    );
+  }
   const body = bytesOf(rawBody);
   const given = typeof signature === "string" ? signature.toLowerCase() : "";
   let fits = false;
@@ -112,6 +124,8 @@ export interface StandardOptions {
 
 const TOLERANCE_MS = 300_000;
 const PREFIX = "whsec_";
+const PUBLIC_PREFIX = "whpk_";
+const PUBLIC_PEM = "-----BEGIN PUBLIC KEY-----";
 const BASE64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}(?:==)?|[A-Za-z\d+/]{3}=?)?$/;
 
 /**
@@ -120,8 +134,9 @@ const BASE64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}(?:==)?|[A-Za-z\d+/]{3}=?
  *
  * @param rawBody as for `verify`.
  * @param headers all headers of the request.
- * @param secrets the destination's shared secret, or several.
- * @throws TypeError if there is no secret, if a secret is empty or malformed, if the body was parsed, or if
+ * @param secrets the destination's shared secret, or its public key (as PEM or `whpk_`; `switchyard sign --public-key`
+ *   prints it), or several of both.
+ * @throws TypeError if there is no secret, if a secret or key is empty or malformed, if the body was parsed, or if
  *   `toleranceMs` is negative or NaN.
  */
 export function verifyStandard(
@@ -132,7 +147,9 @@ export function verifyStandard(
 ): boolean {
   // biome-ignore lint/plugin: receivers pass requests, not clocks.
   const { toleranceMs = TOLERANCE_MS, nowMs = Date.now() } = options;
-  const keys = listOf(secrets).map(keyOf);
+  const listed = listOf(secrets);
+  const keys = listed.filter((secret) => !isPublic(secret)).map(keyOf);
+  const publicKeys = listed.filter(isPublic).map(publicKeyOf);
   const body = bytesOf(rawBody);
   // The negated comparison also rejects NaN.
   if (!(toleranceMs >= 0)) throw new TypeError("toleranceMs must be a number, 0 or greater");
@@ -148,7 +165,35 @@ export function verifyStandard(
     const expected = `v1,${mac.digest("base64")}`;
     for (const given of signatures.split(" ")) fits = isEqual(given, expected) || fits;
   }
-  return fits;
+  if (publicKeys.length === 0) return fits;
+  const signed = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), body]);
+  const given = signatures
+    .split(" ")
+    .flatMap((each) => (each.startsWith("v1a,") ? each.slice(4) : []));
+  return fits || given.some((each) => publicKeys.some((key) => isSignedBy(key, signed, each)));
+}
+
+function isSignedBy(key: KeyObject, signed: Uint8Array, base64: string): boolean {
+  return BASE64.test(base64) && verifySignature(null, signed, key, Buffer.from(base64, "base64"));
+}
+
+function isPublic(secret: string): boolean {
+  return secret.startsWith(PUBLIC_PREFIX) || secret.startsWith(PUBLIC_PEM);
+}
+
+function publicKeyOf(text: string): KeyObject {
+  try {
+    const x = Buffer.from(text.slice(PUBLIC_PREFIX.length), "base64").toString("base64url");
+    const key = text.startsWith(PUBLIC_PEM)
+      ? createPublicKey(text)
+      : createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" });
+    if (key.asymmetricKeyType === "ed25519") return key;
+  } catch {
+    // What Node reports is about JWK or DER.
+  }
+  throw new TypeError(
+    "the public key is not one of Ed25519: pass its PEM, or whpk_ and its 32 bytes in base64",
+  );
 }
 
 function keyOf(secret: string): Uint8Array {

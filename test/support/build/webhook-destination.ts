@@ -42,6 +42,8 @@ export function webhookDestination(given: GivenWebhook = {}): WebhookDestination
     partitions: null,
     sharedSecret: "s3cr3t",
     previousSharedSecret: null,
+    signingKey: null,
+    previousSigningKey: null,
     endpoints: urls.map((url) => endpointOf(url)),
     payload: "standard",
     deliver: "any",

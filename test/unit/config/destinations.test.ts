@@ -86,6 +86,12 @@ webhook standardWebhooks: true, sharedSecret: "whsec_a" | .sharedSecret | whsec_
 webhook standardWebhooks: true, sharedSecret: "whsec_not base64" | .sharedSecret | whsec_ followed by something other than base64 | base64 after whsec_
 webhook standardWebhooks: true, sharedSecret: "whsec_YWJj==" | .sharedSecret | whsec_ followed by something other than base64 | base64 after whsec_
 webhook standardWebhooks: true, sharedSecret: a, previousSharedSecret: whsec_- | .previousSharedSecret | whsec_ followed by something other than base64 | base64 after whsec_
+webhook signingKey: "whsk_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=" | .signingKey | a signing key | only the headers of Standard Webhooks
+webhook previousSigningKey: "whsk_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=" | .previousSigningKey | a signing key | only the headers of Standard Webhooks
+webhook standardWebhooks: true, sharedSecret: a, previousSigningKey: "whsk_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=" | .previousSigningKey | a signing key | signingKey is not set
+webhook standardWebhooks: true, signingKey: "whsk_AAAA" | .signingKey | whsk_ followed by 3 bytes | a private key of Ed25519
+webhook standardWebhooks: true, signingKey: s3cr3t | .signingKey | neither PEM nor | a private key of Ed25519
+webhook standardWebhooks: true, signingKey: 5 | .signingKey | (hidden) | a private key of Ed25519
 webhook tls: { key: k.pem } | .tls.key | no such file | PEM file
 endpoint headers: { Host: x } | .endpoints[0].headers.Host | a header of the connection | may be added
 endpoint headers: { connection: x } | .endpoints[0].headers.connection | a header of the connection | may be added

@@ -114,6 +114,8 @@ test("the list of secret settings follows from what is hidden", () => {
     "destinations.*.map.*.secret",
     "destinations.*.sharedSecret",
     "destinations.*.previousSharedSecret",
+    "destinations.*.signingKey",
+    "destinations.*.previousSigningKey",
     "destinations.*.endpoints.*.url url",
     "destinations.*.endpoints.*.headers.*",
     "destinations.*.auth.tokenUrl url",

@@ -75,7 +75,7 @@ test("everything that is omitted has its default", () => {
         ...{ partitions: null, passHeaders: null },
         ...{ consent: null, filters: [], map: [] },
         sharedSecret: null,
-        previousSharedSecret: null,
+        ...{ previousSharedSecret: null, signingKey: null, previousSigningKey: null },
         endpoints: [{ key: endpointKey(url), url, headers: [] }],
         payload: "standard",
         deliver: "any",

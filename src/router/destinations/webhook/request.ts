@@ -10,7 +10,8 @@
  *   X-Switchyard-Attempt        attemptHeader: true       1 for the first attempt
  *   webhook-id                  standardWebhooks: true    the same, with full stops as %2E
  *   webhook-timestamp           standardWebhooks: true    time of the attempt in seconds
- *   webhook-signature           ... and a shared secret   made with the current, then with the previous secret
+ *   webhook-signature           ... and a secret or key   `v1` with the shared secrets, then `v1a` with the signing keys:
+ *                                                       each time the current one before the previous one
  *   X-Switchyard-Batch          batch                     number of calls
  *   static headers              as configured             as configured
  *   traceparent                 traceparent: true         added when it is sent (`attempt-trace.ts`)
@@ -41,6 +42,7 @@ import {
 import { payload } from "./payload.ts";
 import type { Batch, WebhookDestination, WebhookEndpoint } from "./settings.ts";
 import { signature, standardSignature, visible } from "./signature.ts";
+import { publicKeySignature } from "./signing-key.ts";
 
 /** A request, without Host, Connection and Content-Length. The connection adds these headers. */
 export interface WebhookRequest {
@@ -53,7 +55,8 @@ export interface WebhookRequest {
   readonly readsResponse?: true;
 }
 
-export type Secrets = Pick<WebhookDestination, "sharedSecret" | "previousSharedSecret">;
+export type Secrets = Pick<WebhookDestination, "sharedSecret" | "previousSharedSecret"> &
+  Partial<Pick<WebhookDestination, "signingKey" | "previousSigningKey">>;
 
 const MESSAGE_ID = "X-Switchyard-Message-Id";
 const ATTEMPT = "X-Switchyard-Attempt";
@@ -170,7 +173,7 @@ export function eventRequest(
 }
 
 function standardWebhook(
-  { sharedSecret, previousSharedSecret }: Secrets,
+  { sharedSecret, previousSharedSecret, signingKey = null, previousSigningKey = null }: Secrets,
   body: Buffer,
   messageId: string,
   nowMs: number,
@@ -178,13 +181,19 @@ function standardWebhook(
   // The ID comes from outside, and Standard Webhooks does not allow a full stop in an ID.
   const id = visible(messageId).replaceAll(".", "%2E");
   const timestamp = `${Math.floor(nowMs / 1_000)}`;
-  const signatures = [sharedSecret, previousSharedSecret]
-    .filter((secret) => secret !== null)
-    .map((secret) => standardSignature(id, timestamp, body, secret));
+  const secrets = sharedSecret === null ? [] : [sharedSecret, previousSharedSecret];
+  const signatures = [
+    ...secrets
+      .filter((secret) => secret !== null)
+      .map((secret) => standardSignature(id, timestamp, body, secret)),
+    ...[signingKey, previousSigningKey]
+      .filter((key) => key !== null)
+      .map((key) => publicKeySignature(id, timestamp, body, key)),
+  ];
   const headers: Header[] = [
     ["webhook-id", id],
     ["webhook-timestamp", timestamp],
   ];
-  if (sharedSecret !== null) headers.push(["webhook-signature", signatures.join(" ")]);
+  if (signatures.length > 0) headers.push(["webhook-signature", signatures.join(" ")]);
   return headers;
 }

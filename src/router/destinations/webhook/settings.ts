@@ -1,7 +1,9 @@
 /** Declares the settings of a webhook destination. */
 
 import type { TlsFiles } from "../../../base/http/tls.ts";
+import { asError } from "../../../base/runtime/as-error.ts";
 import type { Invalid, Place } from "../../../base/settings/config-path.ts";
+import type { Decoder } from "../../../base/settings/decoder.ts";
 import { webUrl } from "../../../base/settings/endpoint-url.ts";
 import { tlsFiles } from "../../../base/settings/pem.ts";
 import {
@@ -32,6 +34,7 @@ import {
 import { attemptSettings, commonSettings, idSetting, integrationName } from "../common-settings.ts";
 import type { Header, UnitLimits } from "../port.ts";
 import { authSetting, type WebhookAuth } from "./auth-settings.ts";
+import { signingKey } from "./signing-key.ts";
 
 export interface WebhookEndpoint extends Endpoint {
   /** Static headers in the order of the configuration. Values may be secret. */
@@ -43,6 +46,10 @@ export interface WebhookDestination extends AttemptedDestination {
   readonly sharedSecret: string | null;
   /** During a rotation, the previous secret. Used only for Standard Webhooks. */
   readonly previousSharedSecret: string | null;
+  /** Private key of Ed25519 (`signing-key.ts`), for Standard Webhooks only. */
+  readonly signingKey: string | null;
+  /** During a rotation, the previous key. */
+  readonly previousSigningKey: string | null;
   /** 1 to 5 endpoints with http or https URLs. Each URL appears only once. */
   readonly endpoints: readonly WebhookEndpoint[];
   readonly payload: "standard" | "full";
@@ -116,6 +123,22 @@ const endpoint = section(
   }),
 );
 
+/** Whitespace around a key does not count, so it needs no warning. */
+const anyKey = secret("a private key of Ed25519: PEM, or whsk_ followed by base64");
+const signingKeyText: Decoder<string> = {
+  ...anyKey,
+  decode: (raw, place) => {
+    const text = anyKey.decode(typeof raw === "string" ? raw.trim() : raw, place);
+    if (typeof text !== "string") return text;
+    try {
+      signingKey(text);
+      return text;
+    } catch (error) {
+      return place.fail(asError(error).message, anyKey.expected);
+    }
+  },
+};
+
 const webhookFields = {
   id: idSetting,
   name: setting(
@@ -132,6 +155,12 @@ const webhookFields = {
     secret("a string that is not empty"),
     "Previous secret during a rotation, for Standard Webhooks only.",
   ),
+  signingKey: optional(
+    signingKeyText,
+    "Private key of Ed25519, as PEM or `whsk_` and base64, with which receivers that only have the public key can " +
+      "verify requests. Requires `standardWebhooks`.",
+  ),
+  previousSigningKey: optional(signingKeyText, "Previous signing key during a rotation."),
   endpoints: list("Endpoints, each with its own URL.", endpoint, ENDPOINTS),
   payload: setting(
     oneOf("standard", "full"),
@@ -162,7 +191,7 @@ const webhookFields = {
   standardWebhooks: setting(
     flag(),
     false,
-    "If `true`, requests have the headers of Standard Webhooks. Requires `sharedSecret`.",
+    "If `true`, requests have the headers of Standard Webhooks. Requires `sharedSecret` or `signingKey`.",
   ),
   batch: optionalSection(batchSettings, false),
   auth: authSetting,
@@ -183,24 +212,44 @@ function checkWebhook(
   values: Values<typeof webhookFields>,
   place: Place,
 ): WebhookDestination | Invalid {
-  const standard = values.standardWebhooks ? checkStandardWebhooks(values, place) : null;
+  const standard = values.standardWebhooks
+    ? checkStandardWebhooks(values, place)
+    : checkWithoutStandardWebhooks(values, place);
   const traced = values.traceparent ? checkHeaders(TRACEPARENT, values, place) : null;
   const authenticated = values.auth === null ? null : checkHeaders(AUTHORIZATION, values, place);
   const type = { kind: "webhook", isAttempted: true, getsDeletions: true } as const;
   return standard ?? traced ?? authenticated ?? { ...type, ...values };
 }
 
-function checkStandardWebhooks(
-  { sharedSecret, previousSharedSecret, endpoints }: Values<typeof webhookFields>,
-  place: Place,
-): Invalid | null {
+function checkStandardWebhooks(values: Values<typeof webhookFields>, place: Place): Invalid | null {
+  const { sharedSecret, previousSharedSecret, endpoints, signingKey, previousSigningKey } = values;
   let invalid: Invalid | null = null;
-  if (sharedSecret === null) {
-    const expected = "a string that is not empty, which standardWebhooks requires";
+  if (sharedSecret === null && signingKey === null) {
+    const expected =
+      "a string that is not empty, which standardWebhooks requires without signingKey";
     invalid = place.child("sharedSecret").fail("nothing", expected);
+  }
+  if (previousSigningKey !== null && signingKey === null) {
+    const expected = "nothing, because signingKey is not set";
+    const hint = "set signingKey to the key that replaces it";
+    invalid = place.child("previousSigningKey").fail("a signing key", expected, hint);
   }
   invalid = checkStandardSecrets({ sharedSecret, previousSharedSecret }, place) ?? invalid;
   return checkHeaders(STANDARD_HEADERS, { endpoints }, place) ?? invalid;
+}
+
+function checkWithoutStandardWebhooks(
+  { signingKey, previousSigningKey }: Values<typeof webhookFields>,
+  place: Place,
+): Invalid | null {
+  let invalid: Invalid | null = null;
+  for (const [name, key] of Object.entries({ signingKey, previousSigningKey })) {
+    if (key === null) continue;
+    const expected = "nothing, because only the headers of Standard Webhooks have this signature";
+    const hint = "set standardWebhooks: true";
+    invalid = place.child(name).fail("a signing key", expected, hint);
+  }
+  return invalid;
 }
 
 interface OwnHeaders {

@@ -23,6 +23,21 @@ function file(name: string, text: string): string {
   return path;
 }
 
+const ENDPOINTS = 'endpoints: [{ url: "https://a.example.com/" }]';
+const SIGNED = file(
+  "signed.yaml",
+  `kafka: { brokers: [k:1] }
+sources: [{ id: web, destinations: [hook, plain] }]
+destinations:
+  - { id: plain, type: webhook, ${ENDPOINTS} }
+  - id: hook
+    type: webhook
+    standardWebhooks: true
+    signingKey: whsk_${Buffer.alloc(32).toString("base64")}
+    ${ENDPOINTS}
+`,
+);
+
 async function say(args: string, input: readonly string[] = [], env = {}) {
   const shell = fakeShell(input, env);
   const status = await runProgram(args === "" ? [] : args.split(" "), shell);
@@ -213,6 +228,15 @@ test("an empty secret signs nothing", async () => {
   expect(await runProgram(["sign", "--secret", ""], fakeShell(["x"]))).toBe(2);
 });
 
+test("sign prints the public key of a destination in three forms", async () => {
+  const said = await say(`sign --public-key --destination hook -c ${SIGNED}`);
+  const [, , , whpk, jwk = ""] = said.out.split("\n");
+  expect(said).toMatchObject({ status: 0, err: "" });
+  expect(said.out).toMatch(/^-----BEGIN PUBLIC KEY-----\n/);
+  expect(whpk).toBe("whpk_O2onvM62pC1io6jQKm8Nc2UyFXcd4kOmOsBIoYtZ2ik=");
+  expect(JSON.parse(jwk)).toMatchObject({ kty: "OKP", crv: "Ed25519" });
+});
+
 test.each([
   ["abc123", "a file"],
   ["abc123\n", "a file"],
@@ -233,6 +257,12 @@ test.each([
   ["sign --secret a --secret-env B body.json", "exactly one of"],
   ["sign --secret-file -", "a body file is required"],
   ["sign --secret-file /dev/null body.json", "the secret is empty"],
+  ["sign --public-key", "--public-key and --destination belong together"],
+  ["sign --destination hook --secret a", "--public-key and --destination belong together"],
+  ["sign --public-key --destination hook --secret a", "--public-key signs nothing"],
+  ["sign --public-key --destination hook body.json", "--public-key signs nothing"],
+  [`sign --public-key --destination hok -c ${SIGNED}`, "Did you mean hook?"],
+  [`sign --public-key --destination plain -c ${SIGNED}`, "the destination plain has no signingKey"],
 ])("%s is wrong usage", async (line, problem) => {
   const said = await say(line);
   expect(said.status).toBe(2);

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { runInNewContext } from "node:vm";
 
 import { describe, expect, test } from "vitest";
@@ -6,6 +7,7 @@ import {
   signature,
   standardSignature,
 } from "../../../../src/router/destinations/webhook/signature.ts";
+import { publicKeyTexts } from "../../../../src/router/destinations/webhook/signing-key.ts";
 import { verify, verifyStandard } from "../../../../src/sdk/webhooks/index.ts";
 
 const BODY = '{"type":"track","event":"Café ☕","userId":"u"}';
@@ -88,6 +90,17 @@ describe("verify", () => {
 });
 
 const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+/** The vector of Standard Webhooks' reference implementation for public keys. */
+const PUBLIC_KEY = "whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4=";
+const PUBLIC_PEM = publicKeyTexts(
+  "whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg==",
+).pem;
+const V1A =
+  "v1a,hnO3f9T8Ytu9HwrXslvumlUpqtNVqkhqw/enGzPCXe5BdqzCInXqYXFymVJaA7AZdpXwVLPo3mNl8EM+m7TBAg==";
+const RSA = generateKeyPairSync("rsa", { modulusLength: 2048 }).publicKey.export({
+  format: "pem",
+  type: "spki",
+}) as string;
 const NOW_MS = 1_772_357_415_000;
 const TIMESTAMP = "1772357415";
 const STANDARD_SIGNATURE = standardSignature("id-1", TIMESTAMP, BODY, SECRET);
@@ -190,6 +203,44 @@ test.each(["", "whsec_", "whsec_a b", "whsec_A"])(
     expect(() => verified(HEADERS, secret)).toThrow(TypeError);
   },
 );
+
+test.each([PUBLIC_KEY, PUBLIC_PEM, [SECRET, PUBLIC_KEY]])(
+  "a public key verifies what its private key signed, and makes no shared secret of itself: %j",
+  (keys) => {
+    const nowMs = 1_614_265_330_000;
+    const check = (signature: string, body = '{"test": 2432232314}') => {
+      const headers = {
+        "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        "webhook-timestamp": "1614265330",
+        "webhook-signature": signature,
+      };
+      return verifyStandard(body, headers, keys, { nowMs });
+    };
+    expect([check(V1A), check(`v1,AAAA ${V1A}`), check(`v1a,AAAA ${V1A}`)]).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    expect(check(V1A, '{"test": 2432232315}')).toBe(false);
+    expect(check(V1A.replace("v1a,", "v1,"))).toBe(false);
+    expect(check(V1A.replace("h", "i"))).toBe(false);
+    expect(check(V1A.slice(0, -5))).toBe(false);
+    for (const key of [keys].flat().filter((each) => each !== SECRET)) {
+      const forged = standardSignature("msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", "{}", key);
+      expect(check(forged, "{}")).toBe(false);
+      expect(() => verify("{}", signature("{}", key), keys)).toThrow(/not made with a public key/);
+    }
+  },
+);
+
+test.each([
+  "whpk_",
+  "whpk_AAAA",
+  "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----",
+  RSA,
+])("the public key %j is the caller's mistake", (key) => {
+  expect(() => verified(HEADERS, key)).toThrow(/not one of Ed25519/);
+});
 
 test("a parsed body is the caller's mistake, said so", () => {
   expect(() => verifyStandard(JSON.parse(BODY), HEADERS, SECRET)).toThrow(

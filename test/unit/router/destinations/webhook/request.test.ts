@@ -9,6 +9,8 @@ import {
   sharedRequest,
 } from "../../../../../src/router/destinations/webhook/request.ts";
 import type { WebhookDestination } from "../../../../../src/router/destinations/webhook/settings.ts";
+import { publicKeyTexts } from "../../../../../src/router/destinations/webhook/signing-key.ts";
+import { verifyStandard } from "../../../../../src/sdk/webhooks/index.ts";
 import { recordValue } from "../../../../support/build/record-value.ts";
 import {
   deliveryOf,
@@ -17,6 +19,9 @@ import {
   webhookDestination,
 } from "../../../../support/build/webhook-destination.ts";
 
+const [KEY, PREVIOUS_KEY] = [1, 2].map(
+  (byte) => `whsk_${Buffer.alloc(32, byte).toString("base64")}`,
+) as [string, string];
 const NOW_MS = 1_772_357_415_250;
 const BODY =
   '{"version":1,"type":"track","userId":"u","event":"e","properties":{},"timestamp":"2026-03-01T09:30:15.250Z"}';
@@ -94,6 +99,30 @@ test("Standard Webhooks signs id, time and body with both secrets", () => {
     ["webhook-timestamp", "1772357415"],
     ["webhook-signature", `${sign("raw key")} ${sign("old")}`],
   ]);
+});
+
+test.each([
+  ["both", { sharedSecret: "s" }, ["v1,", "v1a,", "v1a,"]],
+  ["a key alone", { sharedSecret: null }, ["v1a,", "v1a,"]],
+  [
+    "a previous secret without a current one",
+    { sharedSecret: null, previousSharedSecret: "old" },
+    ["v1a,", "v1a,"],
+  ],
+  ["no previous key", { sharedSecret: "s", previousSigningKey: null }, ["v1,", "v1a,"]],
+])("Standard Webhooks has a signature of each key: %s", (_, secrets, versions) => {
+  const [signingKey, previousSigningKey] = [KEY, PREVIOUS_KEY];
+  const headers = headersOf({ standardWebhooks: true, signingKey, previousSigningKey, ...secrets });
+  const signatures = headers.at(-1)?.[1].split(" ") ?? [];
+  expect(signatures.map((each) => each.replace(/,.*/, ","))).toEqual(versions);
+  const sent = Object.fromEntries(headers);
+  const { pem, whpk } = publicKeyTexts(KEY);
+  const options = { nowMs: 1_772_357_415_000 };
+  for (const key of [pem, whpk, ["other", whpk]])
+    expect(verifyStandard(BODY, sent, key, options)).toBe(true);
+  const previous = publicKeyTexts(PREVIOUS_KEY).whpk;
+  expect(verifyStandard(BODY, sent, previous, options)).toBe(versions.join().endsWith("v1a,,v1a,"));
+  expect(verifyStandard(`${BODY} `, sent, whpk, options)).toBe(false);
 });
 
 test("a full stop in a message id cannot pass for one of Standard Webhooks", () => {
