@@ -47,12 +47,12 @@ const OWN_TOPICS = ["calls", "audienceSyncs", "deletionRequests"] as const;
 const HINTS_MAX = 20;
 
 /** A value of the file. */
-interface Found<Value = unknown> {
+interface FoundValue<Value = unknown> {
   readonly path: Path;
   readonly value: Value;
 }
 
-type Text = Found<string>;
+type Text = FoundValue<string>;
 
 export function problemsAcross(tree: unknown): readonly Problem[] {
   const file = { value: tree, path: [] };
@@ -108,7 +108,7 @@ export function problemsAcross(tree: unknown): readonly Problem[] {
 }
 
 /** The values at a path such as `destinations.*.id`; `*` stands for each entry of a list. */
-function valuesAt(from: Found, pattern: string): readonly Found[] {
+function valuesAt(from: FoundValue, pattern: string): readonly FoundValue[] {
   let found = [from];
   for (const key of pattern.split(".")) {
     found = found.flatMap((each) => (key === "*" ? entriesOf(each) : memberOf(each, key)));
@@ -116,24 +116,24 @@ function valuesAt(from: Found, pattern: string): readonly Found[] {
   return found;
 }
 
-function entriesOf({ value, path }: Found): Found[] {
+function entriesOf({ value, path }: FoundValue): FoundValue[] {
   // A variable contains a list as a string. If the file itself has such a string, the setting's decoder rejects it.
   const list: unknown = typeof value === "string" ? listFromText(value) : value;
   if (!Array.isArray(list)) return [];
   return list.map((entry: unknown, index) => ({ value: entry, path: [...path, index] }));
 }
 
-function memberOf({ value, path }: Found, key: string): Found[] {
+function memberOf({ value, path }: FoundValue, key: string): FoundValue[] {
   const isThere = isJsonObject(value) && Object.hasOwn(value, key);
   return isThere ? [{ value: value[key], path: [...path, key] }] : [];
 }
 
 /** The strings at a path. Other values are reported elsewhere. */
-function textsAt(from: Found, pattern: string): readonly Text[] {
+function textsAt(from: FoundValue, pattern: string): readonly Text[] {
   return valuesAt(from, pattern).filter((each): each is Text => typeof each.value === "string");
 }
 
-function valueAt(from: Found, pattern: string): unknown {
+function valueAt(from: FoundValue, pattern: string): unknown {
   return valuesAt(from, pattern)[0]?.value;
 }
 
@@ -182,7 +182,7 @@ function unknown(texts: readonly Text[], ids: readonly Text[], what: string): re
  * Only the ports are compared, because at least one of the two hosts is usually the address for all interfaces. Port 0
  * means any free port.
  */
-function samePort(file: Found): readonly Problem[] {
+function samePort(file: FoundValue): readonly Problem[] {
   const port = Number(valueAt(file, "ingest.port") ?? INGEST_PORT);
   if (port === 0 || port !== Number(valueAt(file, "admin.port") ?? ADMIN_PORT)) return [];
   const [found, expected] = [`${port}, as in admin.port`, "a port that no other setting uses"];
@@ -194,7 +194,7 @@ function normalised({ path, value }: Text): Text {
   return { path, value: URL.parse(value)?.href ?? value };
 }
 
-function topicProblems(file: Found, ids: readonly Text[]): readonly Problem[] {
+function topicProblems(file: FoundValue, ids: readonly Text[]): readonly Problem[] {
   const given = valueAt(file, "kafka.topicPrefix");
   const names = topicNames(typeof given === "string" ? given : "switchyard.");
   const problems = ids
@@ -213,7 +213,7 @@ function topicProblems(file: Found, ids: readonly Text[]): readonly Problem[] {
 
 /** Reports configured topic names that another topic of the plan also has. */
 function takenNames(
-  file: Found,
+  file: FoundValue,
   names: TopicNames,
   ofDestinations: readonly string[],
 ): readonly Problem[] {

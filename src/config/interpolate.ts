@@ -23,7 +23,7 @@ import { secretText, withoutNewline } from "./secret-file.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-type Report = (problem: Omit<Problem, "path">) => void;
+type ReportProblem = (problem: Omit<Problem, "path">) => void;
 
 /** @returns the filled tree, and by path the origins of the strings into which a value was inserted. */
 export function fill(tree: unknown, env: Environment, readFile: ReadFile) {
@@ -46,7 +46,7 @@ export function fill(tree: unknown, env: Environment, readFile: ReadFile) {
     const path = [...walked];
     const takesFile = references(node).some((inside) => inside?.startsWith(FILE) === true);
     origins.set(pathText(path), { kind: "filled", written: node, takesFile });
-    const report: Report = (problem) => problems.push({ path, ...problem });
+    const report: ReportProblem = (problem) => problems.push({ path, ...problem });
     return node.replace(REFERENCE, (match, inside: string | undefined) => {
       if (inside === undefined) return "${";
       const isFile = inside.startsWith(FILE);
@@ -66,7 +66,7 @@ function references(written: string): readonly (string | undefined)[] {
 }
 
 /** Null if a problem was reported. */
-function ofVariable(inside: string, env: Environment, report: Report): string | null {
+function ofVariable(inside: string, env: Environment, report: ReportProblem): string | null {
   const [, name = "", fallback] = /^([A-Za-z_]\w*)(?::-(.*))?\}$/s.exec(inside) ?? [];
   const found = withoutNewline(env[name]);
   if (name === "") {
@@ -87,7 +87,7 @@ function ofVariable(inside: string, env: Environment, report: Report): string | 
 }
 
 /** Null if a problem was reported. */
-function ofFile(inside: string, readFile: ReadFile, report: Report): string | null {
+function ofFile(inside: string, readFile: ReadFile, report: ReportProblem): string | null {
   const path = inside.slice(FILE.length, -1);
   const fail = (found: string, hint: string): null => {
     report({ found, expected: `\${file:/path} with the path of a file`, hint });

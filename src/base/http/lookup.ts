@@ -23,10 +23,10 @@ import { type LookupAddress, lookup } from "node:dns";
 
 import type { Clock } from "../runtime/clock.ts";
 
-type Found = (error: Error | null, addresses: readonly LookupAddress[]) => void;
+type OnAddresses = (error: Error | null, addresses: readonly LookupAddress[]) => void;
 
 /** Resolves a name. `found` is called once, never before this function returns. */
-export type Resolve = (name: string, found: Found) => void;
+export type Resolve = (name: string, found: OnAddresses) => void;
 
 export const systemResolve: Resolve = (name, found) => {
   lookup(name, { all: true }, (error, addresses) => found(error, error === null ? addresses : []));
@@ -47,7 +47,7 @@ interface Name {
   isBusy: boolean;
   /** True if the lookup has been queued or running for longer than the wait of callers. */
   isOverdue: boolean;
-  waiting: Found[];
+  waiting: OnAddresses[];
 }
 
 interface Queued {

@@ -52,7 +52,7 @@ export interface ConnectionOptions extends Omit<BrokerSocketOptions, "onEnded"> 
   readonly onClosed: () => void;
 }
 
-interface Sent extends Queued {
+interface SentRequest extends Queued {
   readonly request: Request<unknown>;
   readonly version: number;
   readonly resolve: (result: never) => void;
@@ -63,7 +63,7 @@ export class OpenConnection {
   readonly #socket: BrokerSocket;
   readonly #share = SHARE_MIN + Math.random() * (SHARE_MAX - SHARE_MIN);
   readonly #look: NodeJS.Timeout;
-  readonly #queue = new RequestQueue<Sent>((sent) => void this.#start(sent));
+  readonly #queue = new RequestQueue<SentRequest>((sent) => void this.#start(sent));
   /** Rejects when the connection is closed. */
   readonly #closed = Promise.withResolvers<never>();
   /** Set once, by `open`. */
@@ -138,7 +138,7 @@ export class OpenConnection {
     const version = this.#version(request);
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
     const dueMs = performance.now() + limitMs;
-    const sent: Sent = { request, version, resolve, reject, dueMs };
+    const sent: SentRequest = { request, version, resolve, reject, dueMs };
     if (this.#mustAuthenticate()) void this.#renew();
     if (this.#isOpen) this.#queue.add(sent);
     else reject(new ConnectionClosedError("Closed connection"));
@@ -226,7 +226,7 @@ export class OpenConnection {
     return commonVersion(kind, this.#versions[kind.apiKey], this.#options.name);
   }
 
-  async #start(sent: Sent): Promise<void> {
+  async #start(sent: SentRequest): Promise<void> {
     const request = sent.request as Request<Partial<Throttling>>;
     try {
       const response = await this.#socket.send(request, sent.version);

@@ -66,7 +66,7 @@ function api(apiName: string, from: number, to: number, flexible: number): Api {
   return { kind: { apiKey, apiName, versions: [...byVersion.keys()] }, byVersion, flexible };
 }
 
-type Sent<Newest> =
+type RequestMaker<Newest> =
   Newest extends kafka.API<infer Arguments, infer Response>
     ? (...args: Arguments) => Request<Response>
     : never;
@@ -81,7 +81,7 @@ function sent<Newest>(each: Api, options: Partial<Request<unknown>> = {}) {
     encode: (version) => codecOf(each, version).createRequest(...args).buffer,
     read: (reader, version) => readResponse(codecOf(each, version), reader),
   });
-  return make as Sent<Newest>;
+  return make as RequestMaker<Newest>;
 }
 
 function codecOf({ kind, byVersion }: Api, version: number): VersionedCodec {

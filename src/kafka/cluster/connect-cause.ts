@@ -39,7 +39,7 @@ export interface ConnectCause {
   readonly lasts: boolean | "ask" | "while";
 }
 
-export type Step = "connect" | "request";
+export type ConnectStep = "connect" | "request";
 
 const UNTRUSTED = new Set([
   "CERT_UNTRUSTED",
@@ -59,7 +59,7 @@ const CLOSED = /closed connection|connection closed|disconnected before secure|E
 /** @param step the step that failed. */
 export function connectCause(
   error: unknown,
-  step: Step,
+  step: ConnectStep,
   { tls, sasl }: Pick<KafkaConnection, "tls" | "sasl">,
 ): ConnectCause {
   const chain = causes(error);

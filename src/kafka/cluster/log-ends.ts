@@ -30,7 +30,7 @@ interface Heard {
  * partitions, such entries would reach the old generation, and an idle process would collect its whole heap
  * once a minute.
  */
-class Known {
+class LogEnd {
   /** Null if it has not been received. */
   end: number | null = null;
   atMs = 0;
@@ -44,7 +44,7 @@ export class LogEnds {
   /**
    * By topic, then by partition, because combined keys would mean that thousands of keys are created for each check.
    */
-  readonly #known = new Map<string, (Known | undefined)[]>();
+  readonly #known = new Map<string, (LogEnd | undefined)[]>();
   /** By group and topic, then by partition. */
   readonly #left = new Map<string, Map<number, { topicId: string; unprocessed: number }>>();
   #keeps = 0;
@@ -79,7 +79,7 @@ export class LogEnds {
       const known = this.#known.get(topic)?.[partition];
       if (known !== undefined) known.keptIn = this.#keeps;
     }
-    const isKept = (known: Known | undefined) => known?.keptIn === this.#keeps;
+    const isKept = (known: LogEnd | undefined) => known?.keptIn === this.#keeps;
     for (const [topic, ofTopic] of this.#known) {
       if (!ofTopic.some(isKept)) this.#known.delete(topic);
       for (const [partition, known] of ofTopic.entries()) {
@@ -124,13 +124,13 @@ export class LogEnds {
     return { ...progress, position, end: Math.max(position, end), endAtMs: atMs };
   }
 
-  #of(topic: string, partition: number): Known {
+  #of(topic: string, partition: number): LogEnd {
     let ofTopic = this.#known.get(topic);
     if (ofTopic === undefined) {
       ofTopic = [];
       this.#known.set(topic, ofTopic);
     }
-    const known = ofTopic[partition] ?? new Known();
+    const known = ofTopic[partition] ?? new LogEnd();
     ofTopic[partition] = known;
     return known;
   }

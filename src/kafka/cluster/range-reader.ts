@@ -49,7 +49,7 @@ const IDLE_LIMIT_MS = 1_000;
 
 type Message = (FetchedRecord | OldMessage) & { readonly isControlRecord?: boolean };
 
-interface Step {
+interface ReadStep {
   readonly records: readonly IncomingRecord[];
   /** The offset at which to continue; null if there is nothing more to read. */
   readonly next: number | null;
@@ -80,7 +80,7 @@ export class RangeReader {
     using _use = this.#use();
     let position: number | null = range.from;
     while (position !== null && position < to && !signal.aborted) {
-      const step: Step = await this.#stepOver(range, position);
+      const step: ReadStep = await this.#stepOver(range, position);
       position = step.next;
       if (step.records.length > 0) yield step.records;
       else await this.#rest(signal);
@@ -154,7 +154,7 @@ export class RangeReader {
   }
 
   /** A batch may have been corrupted in transit, so it is read again before it is skipped. */
-  async #stepOver(range: ReadRange, position: number): Promise<Step> {
+  async #stepOver(range: ReadRange, position: number): Promise<ReadStep> {
     const { topic, partition, onSkipped } = range;
     try {
       return await this.#step(range, position);
@@ -168,7 +168,7 @@ export class RangeReader {
   }
 
   /** Retries until it succeeds or the time is over. */
-  async #step(range: ReadRange, position: number): Promise<Step> {
+  async #step(range: ReadRange, position: number): Promise<ReadStep> {
     const { topic, partition, signal } = range;
     const untilMs = performance.now() + GIVE_UP_AFTER_MS;
     for (let failures = 0; ; failures += 1) {
@@ -190,7 +190,7 @@ export class RangeReader {
     }
   }
 
-  async #fetch(range: ReadRange, position: number): Promise<Step> {
+  async #fetch(range: ReadRange, position: number): Promise<ReadStep> {
     const { topic, partition, to, maxBytes } = range;
     const broker = await this.#leader(topic, partition);
     const fetched = await fetchOnce(broker, this.#waitMaxMs, {

@@ -17,7 +17,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createLog, type Log } from "../../base/telemetry/log.ts";
 import { addressOf } from "../broker/address.ts";
 import type { KafkaConnection } from "../port.ts";
-import { type ConnectCause, causeText, connectCause, type Step } from "./connect-cause.ts";
+import { type ConnectCause, type ConnectStep, causeText, connectCause } from "./connect-cause.ts";
 import { type Client, Clients } from "./connection.ts";
 import { fetchMetadata } from "./topic-metadata.ts";
 
@@ -28,7 +28,7 @@ const PUBLIC_TLS = { ca: null, cert: null, key: null, serverName: null };
 /** The name of the topic does not matter, because any response is sufficient. */
 export const ANY_TOPIC = "__consumer_offsets";
 
-export interface Waiting {
+export interface BrokerWait {
   readonly limitMs: number;
   readonly log: Log;
   readonly signal: AbortSignal;
@@ -53,7 +53,7 @@ class NoBrokerError extends Error {
  */
 export async function waitForBrokers(
   connection: KafkaConnection,
-  { limitMs, log, signal, onCause }: Waiting,
+  { limitMs, log, signal, onCause }: BrokerWait,
 ): Promise<boolean> {
   await using tries = new Tries(connection, log);
   const untilMs = performance.now() + limitMs;
@@ -109,7 +109,7 @@ class Tries {
    * signal aborts.
    */
   async next(limitMs: number, signal: AbortSignal): Promise<Failed | null> {
-    const reached: { step: Step } = { step: "connect" };
+    const reached: { step: ConnectStep } = { step: "connect" };
     const answered = async (): Promise<null> => {
       const { brokers } = this.#connection;
       const address = addressOf(brokers[this.#at % brokers.length] ?? "");

@@ -88,14 +88,14 @@ export function responseMaxBytes(bytes?: number, last?: LastResponse): number {
   return last.isWithheld ? Math.max(RESPONSE_MIN_BYTES, bytes / RESPONSE_FACTOR) : bytes;
 }
 
-interface Waiting {
+interface Idleness {
   /** `true` if every partition that is read from this broker is requested. */
   readonly isEverybodyIn: boolean;
   /** Time since the last records arrived. */
   readonly quietMs: number;
 }
 
-export function brokerWaitsMs({ isEverybodyIn, quietMs }: Waiting): number {
+export function brokerWaitsMs({ isEverybodyIn, quietMs }: Idleness): number {
   if (isEverybodyIn) return WAIT_MAX_MS;
   return Math.floor(Math.min(WAIT_MAX_MS, Math.max(WAIT_MIN_MS, quietMs)));
 }

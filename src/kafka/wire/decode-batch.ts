@@ -8,7 +8,7 @@ import { CorruptBatchError } from "../../domain/corrupt-batch.ts";
 import { codecOf } from "./codecs.ts";
 import { FetchedRecord, type RecordBatch } from "./fetched-record.ts";
 import { inflatePart, PART_MAX_BYTES } from "./inflation.ts";
-import { type Part, RECORD_OBJECT_BYTES } from "./kept-records.ts";
+import { RECORD_OBJECT_BYTES, type RecordsPart } from "./kept-records.ts";
 import { RecordReader } from "./record-reader.ts";
 
 /** Base offset and length: the bytes needed to know where the batch ends. */
@@ -99,7 +99,7 @@ function readHeader(
   batch: Buffer,
   firstOffset: number,
   reader: RecordReader,
-  omitted: Part["omitted"] | null,
+  omitted: RecordsPart["omitted"] | null,
 ): RecordBatch {
   const attributes = batch.readInt16BE(ATTRIBUTES_AT);
   return {
@@ -121,7 +121,7 @@ interface Inflated {
   readonly records: Buffer;
   readonly start: number;
   readonly count: number;
-  readonly omitted: Part["omitted"] | null;
+  readonly omitted: RecordsPart["omitted"] | null;
   readonly next: number | null;
 }
 

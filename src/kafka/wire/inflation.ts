@@ -27,7 +27,7 @@ import { setImmediate as otherWork } from "node:timers/promises";
 
 import { type Codec, codecOf } from "./codecs.ts";
 import { FittingHeaders, NAME_BYTES } from "./fitting-headers.ts";
-import { KeptRecords, type Part, varint } from "./kept-records.ts";
+import { KeptRecords, type RecordsPart, varint } from "./kept-records.ts";
 
 /** Maximum bytes of the records in a part, including their objects. The last record may exceed this limit. */
 export const PART_MAX_BYTES = 4 * 1024 * 1024;
@@ -57,13 +57,13 @@ let turn: Promise<unknown> = Promise.resolve();
  * @throws RangeError if the records do not match their lengths.
  * @throws Error if the bytes cannot be inflated.
  */
-export function inflatePart(batch: BatchToInflate, from: number): Promise<Part> {
+export function inflatePart(batch: BatchToInflate, from: number): Promise<RecordsPart> {
   const part = turn.then(() => nextPart(batch, from));
   turn = part.catch(() => undefined);
   return part;
 }
 
-async function nextPart(batch: BatchToInflate, from: number): Promise<Part> {
+async function nextPart(batch: BatchToInflate, from: number): Promise<RecordsPart> {
   let inflation = waiting.get(batch.key);
   waiting.delete(batch.key);
   if (inflation !== undefined && inflation.next > from) {
@@ -71,7 +71,7 @@ async function nextPart(batch: BatchToInflate, from: number): Promise<Part> {
     inflation = undefined;
   }
   inflation ??= new Inflation(batch);
-  let part: Part | null = null;
+  let part: RecordsPart | null = null;
   try {
     part = await inflation.take(from);
   } finally {
@@ -109,7 +109,7 @@ class Inflation {
       Symbol.asyncIterator in pieces ? pieces[Symbol.asyncIterator]() : pieces[Symbol.iterator]();
   }
 
-  async take(from: number): Promise<Part> {
+  async take(from: number): Promise<RecordsPart> {
     const { count, recordMaxBytes } = this.#batch;
     const kept = new KeptRecords();
     for (; this.#read < count; this.#read += 1) {

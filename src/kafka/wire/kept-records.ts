@@ -8,7 +8,7 @@ import { varintBytes, writeVarint } from "./varint.ts";
 /** Bytes of the object that a record becomes. */
 export const RECORD_OBJECT_BYTES = 64;
 
-export interface Part {
+export interface RecordsPart {
   /** Consecutive records in the record format. */
   readonly records: Buffer;
   readonly count: number;
@@ -64,7 +64,7 @@ export class KeptRecords {
     this.#omitted.set(delta, omitted);
   }
 
-  part(next: number | null): Part {
+  part(next: number | null): RecordsPart {
     return {
       records: this.#bytes.subarray(0, this.#end),
       count: this.#count,

@@ -172,7 +172,7 @@ const KEPT_MAX_BYTES = 64;
 const SLOTS = 256;
 const SLOT_SHIFT = 24;
 
-interface Known {
+interface KnownName {
   readonly text: string;
   readonly length: number;
   /**
@@ -183,7 +183,7 @@ interface Known {
   readonly lastWord: number;
 }
 
-const known = new Array<Known | null>(SLOTS).fill(null);
+const known = new Array<KnownName | null>(SLOTS).fill(null);
 
 /**
  * Returns the header name that these bytes contain in UTF-8. A process reads the same few names in every

@@ -19,7 +19,7 @@ import type { Log } from "../../base/telemetry/log.ts";
 import type { Sender } from "./access.ts";
 import { keyOf } from "./action.ts";
 import type { Action, JobView } from "./action-view.ts";
-import type { ActionProgress, ActionRunner, Work, WorkOutcome } from "./ports.ts";
+import type { ActionProgress, ActionRunner, JobWork, WorkOutcome } from "./ports.ts";
 
 const RUNNING_MAX = 8;
 const ENDED_MAX = 20;
@@ -55,7 +55,7 @@ export class Jobs implements AsyncDisposable {
     if (running.length >= RUNNING_MAX) {
       return rejected(503, `${RUNNING_MAX} actions are in progress. Try again when one has ended.`);
     }
-    let work: Work;
+    let work: JobWork;
     try {
       work = this.#deps.runner.begin(action);
     } catch (error) {
@@ -136,7 +136,7 @@ class Job implements ActionProgress {
     return { ...this.#view, progress: this.isRunning ? this.#progress() : "" };
   }
 
-  run(work: Work): Promise<void> {
+  run(work: JobWork): Promise<void> {
     this.ended = this.#run(work);
     return this.ended;
   }
@@ -155,7 +155,7 @@ class Job implements ActionProgress {
     this.#onChange();
   }
 
-  async #run(work: Work): Promise<void> {
+  async #run(work: JobWork): Promise<void> {
     const { signal } = this.#stopping;
     let outcome: WorkOutcome = { isDone: false, count: null, unfinished: null };
     try {

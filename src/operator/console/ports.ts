@@ -48,11 +48,11 @@ export interface ActionRunner {
    *
    * @throws Error with a message for the user if the configuration does not allow the action.
    */
-  readonly begin: (action: Action) => Work;
+  readonly begin: (action: Action) => JobWork;
 }
 
 /** @throws Error with a sentence, for example if Kafka is unreachable. @param signal stops the work. */
-export type Work = (progress: ActionProgress, signal: AbortSignal) => Promise<WorkOutcome>;
+export type JobWork = (progress: ActionProgress, signal: AbortSignal) => Promise<WorkOutcome>;
 
 export interface ActionProgress {
   /** @param text returns the current progress; called repeatedly until the work ends. */

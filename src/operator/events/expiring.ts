@@ -15,7 +15,7 @@
  */
 
 import { type OperatorEvent, operatorEvent } from "./event.ts";
-import { keyOf, type LASTING, type Reported, type Writing } from "./incidents.ts";
+import { keyOf, type LASTING, type ReportedEvents, type Writing } from "./incidents.ts";
 
 /**
  * The share of the retry window that is left when the event is written. With the default schedule, it is enough for the
@@ -38,7 +38,7 @@ export interface Nearing {
 export function newlyExpiring(
   firstAttempts: ReadonlyMap<string, number>,
   retryWindowMs: number,
-  reported: Reported,
+  reported: ReportedEvents,
   nowMs: number,
 ): readonly Nearing[] {
   return [...firstAttempts].flatMap(([destination, firstAttemptAtMs]) => {
@@ -48,7 +48,11 @@ export function newlyExpiring(
   });
 }
 
-function wasReported(destination: string, firstAttemptAtMs: number, reported: Reported): boolean {
+function wasReported(
+  destination: string,
+  firstAttemptAtMs: number,
+  reported: ReportedEvents,
+): boolean {
   const last = reported.get(expiringKey(destination));
   if (last === undefined) return false;
   const reportedMs = Date.parse(last.time);

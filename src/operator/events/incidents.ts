@@ -41,7 +41,7 @@ export interface Observation {
 }
 
 /** For each key, the last event on the topic. */
-export type Reported = ReadonlyMap<string, OperatorEvent>;
+export type ReportedEvents = ReadonlyMap<string, OperatorEvent>;
 
 export interface Writing {
   readonly key: string;
@@ -56,7 +56,7 @@ export function keyOf({ kind, subject }: Pick<Observation, "kind" | "subject">):
 /** @param source the attribute `source`, as in `event.ts`. */
 export function writings(
   observations: readonly Observation[],
-  reported: Reported,
+  reported: ReportedEvents,
   source: string,
 ): readonly Writing[] {
   return observations.flatMap((observation): readonly Writing[] => {
@@ -73,7 +73,7 @@ export function writings(
 }
 
 function openOf(
-  reported: Reported,
+  reported: ReportedEvents,
   key: string,
   { kind, is, data }: Observation,
 ): OperatorEvent | null {
@@ -90,7 +90,7 @@ export const OUTAGE_KEY = "kafka.unreachable/kafka";
 /** Returns null if the outage has already been reported. */
 export function outageWriting(
   outage: { readonly sinceMs: number; readonly untilMs: number },
-  reported: Reported,
+  reported: ReportedEvents,
   source: string,
 ): Writing | null {
   const last = reported.get(OUTAGE_KEY);

@@ -25,10 +25,10 @@ import {
   type ProcessReport,
   type StatusReport,
 } from "./status-report.ts";
-import type { Waiting } from "./waiting.ts";
+import type { UnprocessedRecords } from "./waiting.ts";
 
 /** Everything that was read, from which the report is created. */
-export interface Found {
+export interface StatusFacts {
   readonly config: Pick<Config, "destinations">;
   readonly hash: string;
   /** Null if Kafka could not be read. */
@@ -38,7 +38,7 @@ export interface Found {
   readonly nowMs: number;
 }
 
-export function statusReport(found: Found): StatusReport {
+export function statusReport(found: StatusFacts): StatusReport {
   const { kafka, kafkaError, polled, hash, nowMs } = found;
   const processes = reached(polled);
   const deadLetters = kafka?.deadLetters ?? null;
@@ -82,7 +82,7 @@ export function statusReport(found: Found): StatusReport {
  * count.
  */
 function delayTopicReport(
-  { kafka, nowMs }: Found,
+  { kafka, nowMs }: StatusFacts,
   processes: readonly PolledProcess[],
   { delay, waiting, isRetired, note }: DelayTopicStatus,
 ): DelayTopicReport {
@@ -100,7 +100,7 @@ function delayTopicReport(
 }
 
 function destinationsOf(
-  { config, kafka, nowMs }: Found,
+  { config, kafka, nowMs }: StatusFacts,
   processes: readonly PolledProcess[],
 ): readonly DestinationReport[] {
   const configured = new Map(config.destinations.map((each) => [each.id as string, each]));
@@ -212,7 +212,7 @@ function ratesOf(processes: readonly PolledProcess[], stage: string, destination
   };
 }
 
-function oldestMs(waiting: Waiting | null, nowMs: number): number | null {
+function oldestMs(waiting: UnprocessedRecords | null, nowMs: number): number | null {
   if (waiting === null || waiting.oldestAtMs === null) return null;
   return Math.max(0, nowMs - waiting.oldestAtMs);
 }

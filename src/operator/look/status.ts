@@ -30,13 +30,13 @@ import {
 } from "../replay/read-dead-letters.ts";
 import type { ReplayMarks } from "../replay/replay-marks.ts";
 import { type AwaitingRetry, type CountedDelays, countAwaitingRetry } from "./delay-topics.ts";
-import { earliest, type Waiting, type WaitingIn, waitingIn } from "./waiting.ts";
+import { earliest, type UnprocessedRecords, type WaitingIn, waitingIn } from "./waiting.ts";
 
 /** The unprocessed records of a stage that all destinations share. */
 export interface StageStatus {
   readonly stage: string;
   /** Null if the number is unknown. The reason is then in `note`. */
-  readonly waiting: Waiting | null;
+  readonly waiting: UnprocessedRecords | null;
   readonly note: string | null;
 }
 
@@ -46,9 +46,9 @@ export interface DestinationWaiting {
   /** The topic of the destination's queue. */
   readonly topic: string;
   /** Deliveries that have not been attempted yet. Null if the topic does not exist, or if the number is unknown. */
-  readonly line: Waiting | null;
+  readonly line: UnprocessedRecords | null;
   /** Deliveries that are due for a retry. */
-  readonly retries: Waiting | null;
+  readonly retries: UnprocessedRecords | null;
   readonly isRemoved: boolean;
   /** The reason, if something is unknown. Null if everything is known, or if the topic does not exist. */
   readonly error: string | null;
@@ -56,7 +56,7 @@ export interface DestinationWaiting {
 
 export interface DelayTopicStatus {
   readonly delay: string;
-  readonly waiting: Waiting | null;
+  readonly waiting: UnprocessedRecords | null;
   /** True if the delay is no longer configured, so that its topic is only drained. */
   readonly isRetired: boolean;
   /** The reason, if the number is unknown. */
@@ -280,8 +280,8 @@ function delaysOf(config: Config, { topics, groups, existing }: Places) {
   }));
 }
 
-function sumOf(all: readonly Waiting[]): Waiting {
-  const times = (of: (waiting: Waiting) => number | null) =>
+function sumOf(all: readonly UnprocessedRecords[]): UnprocessedRecords {
+  const times = (of: (waiting: UnprocessedRecords) => number | null) =>
     earliest(all.map(of).filter((atMs) => atMs !== null));
   return {
     records: all.reduce((sum, { records }) => sum + records, 0),

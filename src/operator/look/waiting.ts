@@ -24,7 +24,7 @@ import {
   unfinishedIn,
 } from "../../kafka/uncommitted-ranges.ts";
 
-export interface Waiting {
+export interface UnprocessedRecords {
   /** Unprocessed records. */
   readonly records: number;
   /**
@@ -41,7 +41,7 @@ export interface Waiting {
 /** The result for one topic. */
 export interface WaitingIn {
   /** Null if the topic does not exist, or cannot be requested. */
-  readonly waiting: Waiting | null;
+  readonly waiting: UnprocessedRecords | null;
   /** The reason, if something is unknown. Null if everything is known, or if the topic does not exist. */
   readonly error: string | null;
   readonly parts: readonly UnfinishedPart[];

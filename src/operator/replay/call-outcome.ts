@@ -6,7 +6,7 @@ import type { Colors } from "../connect/shell.ts";
 import type { ReplayFigures } from "./replay.ts";
 import type { CallReplayPlan, CountKey, Counts } from "./replay-store.ts";
 
-export interface Outcome {
+export interface CallReplayOutcome {
   /** Null with `--dry-run`, which creates no replay. */
   readonly replay: string | null;
   readonly topic: string;
@@ -47,7 +47,7 @@ interface OutcomeRow {
 
 /** The counts by outcome; empty if there were no calls. @param outside as for `countText`. */
 export function outcomeRows(
-  { counts, end }: Pick<Outcome, "counts" | "end">,
+  { counts, end }: Pick<CallReplayOutcome, "counts" | "end">,
   outside?: string,
 ): OutcomeRow[] {
   const order = ["written", "refused", "skipped", "invalid", "filtered"];
@@ -62,7 +62,7 @@ export function outcomeRows(
   });
 }
 
-export function outcomeText(outcome: Outcome, { bold, yellow }: Colors): string {
+export function outcomeText(outcome: CallReplayOutcome, { bold, yellow }: Colors): string {
   const found = outcomeRows(outcome);
   if (found.length === 0) return "This range contains no calls.\n";
   const rows = found.map(({ count, text }) => [count.toLocaleString("en"), text]);
@@ -77,7 +77,15 @@ export function outcomeText(outcome: Outcome, { bold, yellow }: Colors): string 
  * One line of JSON, in which every key is always present. The counts include all processes that worked on the
  * replay.
  */
-export function outcomeJson({ replay, topic, plan, end, error, counts, resume }: Outcome) {
+export function outcomeJson({
+  replay,
+  topic,
+  plan,
+  end,
+  error,
+  counts,
+  resume,
+}: CallReplayOutcome) {
   const { destination, asked, perSecond } = plan;
   const of = (kind: string) =>
     Object.fromEntries(

@@ -20,7 +20,7 @@ import { givenSchema } from "../../router/stage/await-schemas.ts";
 import { assertTopics } from "../connect/assert-topics.ts";
 import { configuredSchemas } from "../connect/configured-schemas.ts";
 import type { ProgressOutput } from "../connect/progress.ts";
-import { type Outcome, progressText } from "./call-outcome.ts";
+import { type CallReplayOutcome, progressText } from "./call-outcome.ts";
 import { countReplay, type Decide, type ReplayFigures } from "./replay.ts";
 import type { CallReplayPlan, ChosenReplay } from "./replay-store.ts";
 import { followReplay, openReplay, runReplay } from "./run-replay.ts";
@@ -48,7 +48,7 @@ export async function replayCalls(
   kafka: Kafka,
   options: CallReplayOptions,
   progressOutput: ProgressOutput,
-): Promise<Outcome | null> {
+): Promise<CallReplayOutcome | null> {
   const { topics, chosen, config, dryRun, signal, clock = systemClock } = options;
   await assertTopics(kafka.admin, [topics.calls]);
   const replay = await openReplay({ kafka, topics, signal, clock }, "calls", chosen, { dryRun });

@@ -5,7 +5,7 @@ import { type CountKey, type Counts, encodeReplay, type StoredReplay } from "./r
 
 type Counting = Partial<Record<CountKey, number>>;
 
-interface Place {
+interface ReplayPosition {
   readonly partition: number;
   readonly offset: number;
 }
@@ -54,7 +54,7 @@ export class ReplayProgress {
   }
 
   /** Call this when the record has been processed. @param as null if the record is not counted. */
-  moveOn({ partition, offset }: Place, as: CountKey | null): void {
+  moveOn({ partition, offset }: ReplayPosition, as: CountKey | null): void {
     const at = this.#partitions.get(partition);
     if (at === undefined) return;
     at.position = offset + 1;

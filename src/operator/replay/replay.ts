@@ -61,7 +61,7 @@ const TRY_AGAIN_MS = 1_000;
  */
 const RENEW_AFTER_MS = 600_000;
 
-export type Decision =
+export type ReplayDecision =
   | { readonly kind: "write"; readonly outgoing: OutgoingRecord }
   /** `as` is null if the record is not counted. Records that are refused for the same reason have the same `why`. */
   | { readonly kind: "skip"; readonly as: CountKey | null; readonly why?: string };
@@ -72,7 +72,7 @@ export type Decision =
 export type Decide = (
   record: IncomingRecord,
   onWaiting: (why: string | null) => void,
-) => Decision | Promise<Decision>;
+) => ReplayDecision | Promise<ReplayDecision>;
 
 export interface ReplayFigures {
   /** The number of records that this process has read. */
@@ -176,7 +176,7 @@ async function decided(
   record: IncomingRecord,
   { onWaiting }: ReplayFollower,
   signal: AbortSignal,
-): Promise<Decision | null> {
+): Promise<ReplayDecision | null> {
   if (signal.aborted) return null;
   try {
     return await decide(record, onWaiting);

@@ -15,14 +15,20 @@
  */
 
 import { type Evidence, placeText } from "./find-records.ts";
-import type { AttemptStep, FinalState, FinalStateKind, RetryScheduledStep, Step } from "./steps.ts";
+import type {
+  AttemptStep,
+  FinalState,
+  FinalStateKind,
+  RetryScheduledStep,
+  TimelineStep,
+} from "./steps.ts";
 
-type StepThere = Exclude<Step, { readonly kind: "received" | "unusable" | "skipped" }>;
+type StepThere = Exclude<TimelineStep, { readonly kind: "received" | "unusable" | "skipped" }>;
 
 /** @param steps the steps in the order of time. */
 export function finalStatesOf(
   evidence: Evidence,
-  steps: readonly Step[],
+  steps: readonly TimelineStep[],
   nowMs: number,
 ): readonly FinalState[] {
   const byDestination = new Map<string, StepThere[]>();
@@ -119,6 +125,6 @@ function follows(later: StepThere, { endpoint, dueAtMs, place }: RetryScheduledS
   }
 }
 
-function isThere(step: Step): step is StepThere {
+function isThere(step: TimelineStep): step is StepThere {
   return step.kind !== "received" && step.kind !== "unusable" && step.kind !== "skipped";
 }

@@ -26,7 +26,7 @@ interface ScanPorts {
 /** A promise is awaited before the next record. */
 type Take = (record: IncomingRecord) => void | Promise<void>;
 
-interface Part extends Range {
+interface ScanRange extends Range {
   readonly topic: string;
 }
 
@@ -56,7 +56,7 @@ export class Scan {
     keys: readonly string[] | null,
     take: Take,
   ): Promise<void> {
-    const parts: Part[] = [];
+    const parts: ScanRange[] = [];
     for (const topic of topics) {
       if (this.#ports.signal.aborted) return;
       await this.#tried(topic, async () => {
@@ -78,7 +78,7 @@ export class Scan {
     topic: string,
     sinceMs: number,
     keys: readonly string[] | null,
-  ): Promise<readonly Part[]> {
+  ): Promise<readonly ScanRange[]> {
     const known = this.#offsets.get(topic) ?? [];
     if (known.every(({ first, end }) => first === end)) return [];
     const atMs = Math.max(0, sinceMs - CLOCK_MARGIN_MS);
@@ -89,7 +89,7 @@ export class Scan {
       .map((range) => ({ topic, ...range }));
   }
 
-  async #read(part: Part, take: Take): Promise<void> {
+  async #read(part: ScanRange, take: Take): Promise<void> {
     const { kafka, signal, onRead } = this.#ports;
     const onSkipped = (batch: CorruptBatch) => this.#unread.set(part.topic, skippedText(batch));
     const range = { ...part, maxBytes: READ_MAX_BYTES, signal, onSkipped };

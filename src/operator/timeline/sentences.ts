@@ -12,7 +12,7 @@ import {
 } from "../../domain/attempt-record.ts";
 import { visibleCell } from "../../domain/escape-control.ts";
 import { placeText } from "./find-records.ts";
-import type { AttemptStep, FinalState, Gap, ReturnedStep, Step } from "./steps.ts";
+import type { AttemptStep, FinalState, Gap, ReturnedStep, TimelineStep } from "./steps.ts";
 
 /**
  * A smaller difference may be caused by clocks: the deliver stage sets the time at which a delivery is due, and the
@@ -28,7 +28,7 @@ const PHASE_WORDS = {
   bodyMs: "body",
 } as const;
 
-export function stepSentence(step: Step): string {
+export function stepSentence(step: TimelineStep): string {
   switch (step.kind) {
     case "received": {
       const { type, event, source, namedBy, place, isRepeated } = step;

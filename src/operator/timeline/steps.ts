@@ -101,7 +101,7 @@ export interface DeadLetteredStep extends StepBase {
   readonly error: string;
 }
 
-export type Step =
+export type TimelineStep =
   | ReceivedStep
   | UnusableStep
   | SkippedStep
@@ -147,7 +147,7 @@ export type Gap =
 export interface CallTimeline {
   readonly messageId: string;
   /** In order of time. Empty if nothing was found. */
-  readonly steps: readonly Step[];
+  readonly steps: readonly TimelineStep[];
   /** One state per destination, in the order in which the call was routed. */
   readonly finalStates: readonly FinalState[];
   readonly gaps: readonly Gap[];

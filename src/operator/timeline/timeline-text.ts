@@ -11,7 +11,7 @@
 import { visibleCell } from "../../domain/escape-control.ts";
 import type { Colors } from "../connect/shell.ts";
 import { duration, finalStateText, gapSentence, instant, stepSentence } from "./sentences.ts";
-import type { CallTimeline, Step } from "./steps.ts";
+import type { CallTimeline, TimelineStep } from "./steps.ts";
 
 export function timelineText(trace: CallTimeline, { bold, red, green, dim }: Colors): string {
   const { steps, finalStates, gaps } = trace;
@@ -72,7 +72,7 @@ function instants(value: unknown): unknown {
   );
 }
 
-function destinationOf(step: Step): string {
+function destinationOf(step: TimelineStep): string {
   return ("destination" in step ? step.destination : null) ?? "-";
 }
 

@@ -27,16 +27,16 @@ import type {
   Gap,
   RetryScheduledStep,
   ReturnedStep,
-  Step,
+  TimelineStep,
 } from "./steps.ts";
 
-const ORDER: readonly Step["kind"][] = [
+const ORDER: readonly TimelineStep["kind"][] = [
   ...(["received", "unusable", "skipped", "routed", "requeued", "replayed"] as const),
   ...(["returned", "attempt", "retry-scheduled", "rerouted", "dead-lettered"] as const),
 ];
 
 export function timeline(evidence: Evidence, nowMs: number): CallTimeline {
-  const steps: Step[] = [
+  const steps: TimelineStep[] = [
     ...callSteps(evidence),
     ...queueSteps(evidence),
     ...evidence.scheduledRetries.map(retryScheduledStep),
@@ -54,14 +54,14 @@ export function timeline(evidence: Evidence, nowMs: number): CallTimeline {
   };
 }
 
-function rank({ kind }: Step): number {
+function rank({ kind }: TimelineStep): number {
   return ORDER.indexOf(kind);
 }
 
-function callSteps({ calls }: Evidence): readonly Step[] {
+function callSteps({ calls }: Evidence): readonly TimelineStep[] {
   return calls
     .toSorted((one, other) => one.atMs - other.atMs)
-    .flatMap(({ place, atMs, facts }, index): readonly Step[] => {
+    .flatMap(({ place, atMs, facts }, index): readonly TimelineStep[] => {
       if (facts.kind === "unusable") {
         return [{ kind: "unusable", atMs, place, reason: facts.reason, error: facts.error }];
       }
@@ -78,7 +78,7 @@ function callSteps({ calls }: Evidence): readonly Step[] {
     });
 }
 
-function queueSteps({ calls, queued, deadLetters }: Evidence): readonly Step[] {
+function queueSteps({ calls, queued, deadLetters }: Evidence): readonly TimelineStep[] {
   const reasons = new Map<string, Routing>();
   for (const { facts } of calls) {
     if (facts.kind !== "call") continue;
@@ -87,7 +87,7 @@ function queueSteps({ calls, queued, deadLetters }: Evidence): readonly Step[] {
   const seen = new Set<string>();
   return queued
     .toSorted((one, other) => one.atMs - other.atMs)
-    .map(({ place, atMs, delivery: { destination } }): Step => {
+    .map(({ place, atMs, delivery: { destination } }): TimelineStep => {
       const isFirst = !seen.has(destination);
       seen.add(destination);
       if (isFirst) {
@@ -144,7 +144,7 @@ function deadLetteredStep(deadLetter: Evidence["deadLetters"][number]): DeadLett
 
 function gapsOf(
   { calls, attempts, sinceMs }: Evidence,
-  steps: readonly Step[],
+  steps: readonly TimelineStep[],
   finalStates: CallTimeline["finalStates"],
 ): readonly Gap[] {
   if (steps.length === 0) return [];

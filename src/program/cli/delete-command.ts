@@ -89,14 +89,14 @@ function deletionRequest(
   };
 }
 
-interface Reported {
+interface DeleteReport {
   /** One entry for each notification that will be sent. */
   readonly listeners: readonly { readonly destination: string; readonly source: string }[];
   /** One entry for each destination that is not notified, with the reason. */
   readonly others: readonly { readonly destination: string; readonly reason: string }[];
 }
 
-function reportedText(topic: string, { listeners, others }: Reported): string {
+function reportedText(topic: string, { listeners, others }: DeleteReport): string {
   const notified = listeners.map(({ destination, source }) => `${destination} for ${source}`);
   const requested = `Deletion requested (${topic}). Destinations to be notified: ${notified.join(", ") || "none"}.\n`;
   if (others.length === 0) return requested;
@@ -109,7 +109,7 @@ function reportedOf(
   userId: string,
   sourceIds: readonly string[] | null,
   config: Config,
-): Reported | string {
+): DeleteReport | string {
   const { sources, destinations } = config;
   const found = affected(
     sourceIds,

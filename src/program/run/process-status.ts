@@ -45,7 +45,7 @@ export function processStatus(facts: ProcessFacts): ProcessStatus {
   };
 }
 
-interface Reported {
+interface ProcessParts {
   readonly version: string;
   readonly stages: readonly StageName[];
   readonly hash: string;
@@ -55,7 +55,7 @@ interface Reported {
 }
 
 /** Starts to collect the status. Call `watch` with the cluster when there is a connection. */
-export function tellStatus({ reloads, ...facts }: Reported) {
+export function tellStatus({ reloads, ...facts }: ProcessParts) {
   const startedAtMs = Date.now();
   let cluster: ClusterView | null = null;
   return {

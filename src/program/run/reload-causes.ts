@@ -16,7 +16,7 @@ import { onHangUp } from "../../base/runtime/shutdown.ts";
 import type { Loaded } from "../../config/load.ts";
 import type { Reload } from "./admin-server.ts";
 import { type ReloadDeps, Reloader, type RunningConfiguration } from "./reload.ts";
-import type { Outcome } from "./reload-report.ts";
+import type { ReloadOutcome } from "./reload-report.ts";
 import { watchFiles } from "./watch-files.ts";
 
 /** The configuration with which the stages are started. */
@@ -36,7 +36,7 @@ export interface ReloadCauses extends Disposable {
   readonly running: () => RunningConfiguration | null;
 }
 
-const STATUS: Readonly<Record<Outcome, number>> = {
+const STATUS: Readonly<Record<ReloadOutcome, number>> = {
   applied: 200,
   unchanged: 200,
   invalid: 422,

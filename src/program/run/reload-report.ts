@@ -10,7 +10,7 @@ import { joinEqual } from "../../base/words/count.ts";
 import type { Changes, ListChanges } from "../../config/changes.ts";
 import { topicsFix } from "../../router/stage/topic-keeper.ts";
 
-export type Outcome = "applied" | "unchanged" | "invalid" | "failed";
+export type ReloadOutcome = "applied" | "unchanged" | "invalid" | "failed";
 
 /**
  * `start`: a check after the start, because the file may have changed since it was read. `topics`: a check for the
@@ -18,7 +18,7 @@ export type Outcome = "applied" | "unchanged" | "invalid" | "failed";
  */
 export type Cause = "start" | "file" | "SIGHUP" | "request" | "topics";
 
-const OUTCOMES: readonly Outcome[] = ["applied", "unchanged", "invalid", "failed"];
+const OUTCOMES: readonly ReloadOutcome[] = ["applied", "unchanged", "invalid", "failed"];
 
 /** How the file on disk differs from the current configuration. */
 export interface Standing {
@@ -62,7 +62,7 @@ export function createReloadReport({ metrics, log }: ReportDeps) {
     shown = hash;
   };
   return {
-    count: (outcome: Outcome, cause: Cause) => {
+    count: (outcome: ReloadOutcome, cause: Cause) => {
       if (outcome === "applied" || outcome === "unchanged") isNews("config.apply-failed", "");
       // No operator requested this reload, and it changed nothing, so it is not logged.
       if ((cause === "start" || cause === "topics") && outcome === "unchanged") return;

@@ -29,7 +29,7 @@ import type { Lacking } from "./apply-config.ts";
 import {
   type Cause,
   createReloadReport,
-  type Outcome,
+  type ReloadOutcome,
   type ReloadReport,
   type Standing,
 } from "./reload-report.ts";
@@ -37,7 +37,7 @@ import {
 const LOOK_FOR_TOPICS_MS = 2_000;
 
 export interface Reloaded {
-  readonly outcome: Outcome;
+  readonly outcome: ReloadOutcome;
   /** Hash of the current configuration. */
   readonly hash: string;
   /** Why the configuration was not applied, in sentences. */
@@ -201,7 +201,7 @@ export class Reloader implements Disposable {
     if (this.#standing.waiting.size > 0) await this.reload("topics");
   }
 
-  #result(outcome: Outcome, problems: readonly string[] = []): Reloaded {
+  #result(outcome: ReloadOutcome, problems: readonly string[] = []): Reloaded {
     const { needsRestart, waiting } = this.#standing;
     const [hash, ids] = [this.#hash, [...waiting.keys()]];
     return { outcome, hash, problems, needsRestart, waiting: ids };

@@ -27,7 +27,7 @@ import type { Tracing } from "../../base/telemetry/tracing/port.ts";
 import type { Config } from "../../config/config.ts";
 import type { Loaded } from "../../config/load.ts";
 import type { StageName } from "../../domain/stages.ts";
-import { type Waiting, waitForBrokers } from "../../kafka/cluster/wait-for-brokers.ts";
+import { type BrokerWait, waitForBrokers } from "../../kafka/cluster/wait-for-brokers.ts";
 import { createKafka } from "../../kafka/kafka.ts";
 import type { ClusterView, Kafka, WatchedProducer } from "../../kafka/port.ts";
 import { configuredSchemas } from "../../operator/connect/configured-schemas.ts";
@@ -245,7 +245,7 @@ function watchKafka(
 }
 
 /** The brokers have to respond and be ready within `kafka.startTimeout`. */
-function waitingFor({ kafka }: Config, log: Log, signal: AbortSignal): Waiting & Waits {
+function waitingFor({ kafka }: Config, log: Log, signal: AbortSignal): BrokerWait & Waits {
   const onCause = (cause: string) => log.warn({ cause }, "kafka.waiting");
   const limitMs = kafka.startTimeoutMs;
   return { limitMs, untilMs: performance.now() + limitMs, log, signal, onCause };

@@ -75,7 +75,7 @@ const [NULL, TRUE, FALSE] = [pieceOf("null"), pieceOf("true"), pieceOf("false")]
  * The position of a value in the call. The format of times depends on the position: a call's own times include
  * milliseconds.
  */
-type Place = "top" | "time" | "inside";
+type ValuePosition = "top" | "time" | "inside";
 
 export function copyOf(type: Type): Copy {
   return new Copies().at(type, "top");
@@ -85,7 +85,7 @@ class Copies {
   /** The copy functions of records below the top level. They are stored because a record may contain itself. */
   readonly #records = new Map<Type, Copy>();
 
-  at(type: Type, place: Place): Copy {
+  at(type: Type, place: ValuePosition): Copy {
     if (type instanceof LogicalType) return logical(type, place);
     if (type instanceof types.RecordType) {
       return place === "top" ? this.#record(type, "top") : this.#recordInside(type);
@@ -179,7 +179,7 @@ function floating(number: number): string {
   return Number.isFinite(number) ? `${number}` : "null";
 }
 
-function logical(type: LogicalType, place: Place): Copy {
+function logical(type: LogicalType, place: ValuePosition): Copy {
   const { logicalType, scale, underlyingType } = type;
   switch (logicalType) {
     case "date":

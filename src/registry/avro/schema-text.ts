@@ -112,7 +112,7 @@ function parsed(text: string): unknown {
   }
 }
 
-interface Known {
+interface KnownType {
   /** The name of the type in avsc. */
   readonly as: string;
   /** Null while the definition is being read. */
@@ -124,7 +124,7 @@ class SchemaReader {
   #names = 0;
   #types = 0;
   readonly ambiguous = new Set<string>();
-  #known = new Map<string, Known>();
+  #known = new Map<string, KnownType>();
   #isReference = false;
   #defined = new Set<string>();
   #numbers = 0;
@@ -175,7 +175,7 @@ class SchemaReader {
     if (this.#defined.has(fullName)) return invalid("has a duplicate type name");
     this.#defined.add(fullName);
     this.#numbers += 1;
-    const known: Known = { as: `T${this.#numbers}`, definition: null };
+    const known: KnownType = { as: `T${this.#numbers}`, definition: null };
     this.#known = before === undefined ? knownBefore : new Map(knownBefore);
     this.#known.set(fullName, known);
     this.#namespace = fullName.slice(0, Math.max(0, fullName.lastIndexOf(".")));

@@ -17,7 +17,7 @@ import { type AudienceRecord, type Begin, parseSync, type Snapshot } from "./par
 import type { PartitionState } from "./partition-state.ts";
 import { applyApproval, endSync, removeAudience } from "./scan-members.ts";
 import { snakeCase } from "./snake-case.ts";
-import { type Cause, isTooOld, replayStepOf, type Step, stepOf } from "./sync-state.ts";
+import { type Cause, isTooOld, replayStepOf, type SyncStep, stepOf } from "./sync-state.ts";
 import { clearArrivals, refuse, type Work } from "./work.ts";
 
 /** The users in `members` records are only collected here; `arriveGathered` applies them. */
@@ -69,7 +69,7 @@ async function isSyncOver(
 async function take(
   work: Work,
   cause: Cause,
-  step: Step,
+  step: SyncStep,
   known: Audience | null = null,
 ): Promise<void> {
   if (step.kind === "ignore") return;

@@ -79,13 +79,13 @@ export async function openPartition(deps: OpenDeps): Promise<PartitionState> {
   return await begin(deps, store, catchUp, newCheckpoint(identity, end, deps.nowMs()), end);
 }
 
-interface Found {
+interface FoundStore {
   readonly store: Store;
   readonly checkpoint: Checkpoint;
 }
 
 /** Returns null if there is no usable store. If there was an unusable one, it has been removed. */
-async function findStore(deps: OpenDeps): Promise<Found | null> {
+async function findStore(deps: OpenDeps): Promise<FoundStore | null> {
   let store: Store | null = null;
   try {
     store = await deps.store.open(deps.ownership.check);

@@ -54,7 +54,7 @@ export function readOrigin(text: string | undefined): Origin | null {
   return Number.isSafeInteger(base) && base >= 0 ? { topicId, base } : null;
 }
 
-export interface Found {
+export interface FoundOrigin {
   readonly kind: "same" | "noted" | "another";
   readonly origin: Origin;
 }
@@ -74,7 +74,7 @@ export function needsEnd({ known, topicId, used }: OriginFacts): boolean {
 }
 
 /** @param end the log end offset; ignored unless `needsEnd` returns true. */
-export function originOf(facts: OriginFacts, end: number): Found {
+export function originOf(facts: OriginFacts, end: number): FoundOrigin {
   const { known, topicId, used } = facts;
   const base = known?.base ?? 0;
   const isAnother = needsEnd(facts)

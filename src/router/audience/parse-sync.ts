@@ -112,12 +112,12 @@ export function parseSync(json: unknown): ParsedSync {
   if (type === undefined) {
     return refused(`type is ${describe(json.type)}, expected one of ${TYPES.join(", ")}`);
   }
-  const fields = new Fields(json);
+  const fields = new SyncFields(json);
   const record = read(type, fields);
   return fields.problem === null ? { kind: "sync", record } : refused(fields.problem);
 }
 
-function read(type: SyncRecord["type"], fields: Fields): SyncRecord {
+function read(type: SyncRecord["type"], fields: SyncFields): SyncRecord {
   switch (type) {
     case "begin":
       return { type, ...ofSync(fields), audienceName: fields.name("audienceName") };
@@ -143,12 +143,12 @@ function read(type: SyncRecord["type"], fields: Fields): SyncRecord {
   }
 }
 
-function ofSync(fields: Fields): OfSync {
+function ofSync(fields: SyncFields): OfSync {
   return { audienceId: fields.id("audienceId"), syncId: fields.id("syncId") };
 }
 
 /** Reads fields, and keeps the first problem. After a problem, the fields that were read must not be used. */
-class Fields {
+class SyncFields {
   problem: string | null = null;
   readonly #json: JsonObject;
 

@@ -39,7 +39,7 @@ export interface Cause {
   readonly isReplay: boolean;
 }
 
-export type Step =
+export type SyncStep =
   | { readonly kind: "ignore" }
   | { readonly kind: "invalid"; readonly error: string }
   /** The audience is unknown, and has to be claimed first. */
@@ -58,9 +58,9 @@ export interface Situation {
   readonly isOver: boolean;
 }
 
-const IGNORE: Step = { kind: "ignore" };
+const IGNORE: SyncStep = { kind: "ignore" };
 
-export function stepOf({ record, offset, audience, isOver }: Situation): Step {
+export function stepOf({ record, offset, audience, isOver }: Situation): SyncStep {
   if (record.type === "delete") return audience === null ? IGNORE : { kind: "delete" };
   if (audience === null) return ofUnknown(record);
   const { syncId } = record;
@@ -95,19 +95,19 @@ export function stepOf({ record, offset, audience, isOver }: Situation): Step {
   );
 }
 
-function ofUnknown(record: Exclude<AudienceRecord, { type: "delete" }>): Step {
+function ofUnknown(record: Exclude<AudienceRecord, { type: "delete" }>): SyncStep {
   if (record.type === "begin" || record.type === "snapshot") return { kind: "create", record };
   return invalid(
     `the ${record.type} record belongs to audience ${describe(record.audienceId)}, which has no sync`,
   );
 }
 
-function invalid(error: string): Step {
+function invalid(error: string): SyncStep {
   return { kind: "invalid", error };
 }
 
 /** Returns what remains to be done for a record that was applied before. */
-export function replayStepOf(situation: Omit<Situation, "isOver">): Step {
+export function replayStepOf(situation: Omit<Situation, "isOver">): SyncStep {
   const { record, offset, audience } = situation;
   const open = audience?.open ?? null;
   if (open === null || record.type === "delete" || record.syncId !== open.syncId) return IGNORE;

@@ -37,7 +37,7 @@ import type { TopicNames } from "../../domain/topics.ts";
 const CLOCKS_DIFFER_MS = 60_000;
 
 /** A record of a delay topic, parsed once when it is taken. */
-export type Waiting = {
+export type DelayedRecord = {
   readonly record: IncomingRecord;
   /** The record's timestamp, but not later than the time at which the record was read. */
   readonly scheduledAtMs: number;
@@ -83,10 +83,15 @@ export function readWaiting(
   topics: DestinationTopics,
   delayMs: number,
   nowMs: number,
-): Waiting {
+): DelayedRecord {
   const { timestampMs } = record;
   const scheduledAtMs = timestampMs > 0 ? Math.min(timestampMs, nowMs) : nowMs;
-  const invalid = (error: string): Waiting => ({ kind: "invalid", record, scheduledAtMs, error });
+  const invalid = (error: string): DelayedRecord => ({
+    kind: "invalid",
+    record,
+    scheduledAtMs,
+    error,
+  });
   const parsed = readDelivery(record);
   if (parsed.kind === "invalid") return invalid(parsed.error);
   const { dueAtMs, destination, firstAttemptAtMs, receivedAtMs } = parsed.delivery;
@@ -109,7 +114,7 @@ export function readWaiting(
   };
 }
 
-export function judgeDue(waiting: Waiting, places: Places, nowMs: number): Verdict {
+export function judgeDue(waiting: DelayedRecord, places: Places, nowMs: number): Verdict {
   if (waiting.kind === "waiting" && nowMs < waiting.dueAtMs) {
     return { kind: "wait", waitMs: waiting.dueAtMs - nowMs };
   }
@@ -117,7 +122,7 @@ export function judgeDue(waiting: Waiting, places: Places, nowMs: number): Verdi
 }
 
 /** Decides what would happen to the record if it were due now. */
-export function judgeNow(waiting: Waiting, places: Places): Due["verdict"] {
+export function judgeNow(waiting: DelayedRecord, places: Places): Due["verdict"] {
   if (waiting.kind === "invalid") {
     return { kind: "dead-letter", reason: "invalid-call", error: waiting.error };
   }
@@ -129,11 +134,11 @@ export function judgeNow(waiting: Waiting, places: Places): Due["verdict"] {
 }
 
 export interface Due {
-  readonly waiting: Waiting;
+  readonly waiting: DelayedRecord;
   readonly verdict: Exclude<Verdict, { kind: "wait" }>;
 }
 
-export type Step =
+export type DelayStep =
   | { readonly kind: "empty" }
   | { readonly kind: "wait"; readonly waitMs: number }
   | { readonly kind: "lookup" }
@@ -144,9 +149,14 @@ export type Step =
  *
  * @param max the maximum number of records to take, at least 1.
  */
-export function takeDue(queue: Waiting[], places: Places, nowMs: number, max: number): Step {
+export function takeDue(
+  queue: DelayedRecord[],
+  places: Places,
+  nowMs: number,
+  max: number,
+): DelayStep {
   const due: Due[] = [];
-  let step: Step = { kind: "empty" };
+  let step: DelayStep = { kind: "empty" };
   for (const waiting of queue) {
     if (due.length === max) break;
     const verdict = judgeDue(waiting, places, nowMs);
@@ -166,7 +176,7 @@ export function takeDue(queue: Waiting[], places: Places, nowMs: number, max: nu
 }
 
 /** Returns `true` if it is not certain which topic the record has to be returned to. */
-export function needsLookup(waiting: Waiting, places: Places, nowMs: number): boolean {
+export function needsLookup(waiting: DelayedRecord, places: Places, nowMs: number): boolean {
   if (waiting.kind === "invalid") return false;
   for (const topic of waiting.topics) {
     if (!places.isCertain(topic, nowMs)) return true;

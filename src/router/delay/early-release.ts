@@ -22,7 +22,7 @@ import { cancelledText, isReleasedBy } from "../control/early-release.ts";
 import type { OperatorActions } from "../control/operator-action-state.ts";
 import type { EarlyRelease } from "../control/operator-actions.ts";
 import { releasedRecord } from "../control/operator-actions.ts";
-import { type Due, judgeNow, needsLookup, type Waiting } from "./due.ts";
+import { type DelayedRecord, type Due, judgeNow, needsLookup } from "./due.ts";
 import type { OwnedPartition } from "./owned-counts.ts";
 import { type ReleasedAhead, type ReleasedPlace, releasable } from "./released-ahead.ts";
 import type { TopicLookup } from "./topic-lookup.ts";
@@ -45,15 +45,15 @@ export interface ReleasedPartition
   readonly isOurs: () => Promise<boolean>;
   /** The offset after the record that was taken last; 0 if no record has been taken. */
   readonly takenTo: () => number;
-  readonly inFlight: () => readonly Waiting[];
+  readonly inFlight: () => readonly DelayedRecord[];
   /** Removes from the queue the records for which `holds` returns true, and returns them. */
-  readonly extract: (holds: (waiting: Waiting) => boolean) => readonly Waiting[];
+  readonly extract: (holds: (waiting: DelayedRecord) => boolean) => readonly DelayedRecord[];
   /** Resolves when the records are acknowledged. If they were in flight, they then count as processed. */
   readonly send: (due: readonly Due[], isInFlight: boolean) => Promise<void>;
   /** Resolves when no send is in progress. */
   readonly sent: () => Promise<void>;
   /** Called with records that have left the partition without being taken. */
-  readonly left: (waiting: readonly Waiting[]) => void;
+  readonly left: (waiting: readonly DelayedRecord[]) => void;
 }
 
 export interface EarlyReleaseDeps {
@@ -66,7 +66,7 @@ export interface EarlyReleaseDeps {
   readonly partitions: () => readonly ReleasedPartition[];
   /** The offset below which all records are processed; null if unknown. */
   readonly position: (topic: string, partition: number) => number | null;
-  readonly read: (delay: string, record: IncomingRecord) => Waiting;
+  readonly read: (delay: string, record: IncomingRecord) => DelayedRecord;
   readonly lookup: TopicLookup;
 }
 
@@ -144,7 +144,7 @@ async function step(
   if (position === null || isWaiting) return false;
   const from = Math.max(ahead.through(earlyRelease), owned.takenTo(), position);
   const part = await readPart(deps, owned, { from, to: end }, signal);
-  const isOf = (waiting: Waiting) =>
+  const isOf = (waiting: DelayedRecord) =>
     waiting.kind === "waiting" &&
     waiting.record.offset < end &&
     isReleasedBy(earlyRelease, releasable(waiting)) &&
@@ -152,15 +152,16 @@ async function step(
   const wanted = part.waiting.filter(isOf);
   await renewPlaces(deps, [...wanted, ...owned.inFlight().filter(isOf)], signal);
   if (!(await owned.isOurs()) || owned.isOver()) return true;
-  const isUncertain = (waiting: Waiting) => needsLookup(waiting, deps.lookup, deps.clock.nowMs());
+  const isUncertain = (waiting: DelayedRecord) =>
+    needsLookup(waiting, deps.lookup, deps.clock.nowMs());
   // Some of the records were taken meanwhile. The next step checks all records again.
   if ([...wanted, ...owned.inFlight().filter(isOf)].some(isUncertain)) return false;
   await write(deps, owned, earlyRelease, { ...part, wanted, isOf });
   return true;
 }
 
-interface Part {
-  readonly waiting: readonly Waiting[];
+interface ReleasePart {
+  readonly waiting: readonly DelayedRecord[];
   /** The offset after the last record that was read. */
   readonly behind: number;
 }
@@ -177,9 +178,9 @@ async function write(
     wanted,
     behind,
     isOf,
-  }: Part & {
-    readonly wanted: readonly Waiting[];
-    readonly isOf: (waiting: Waiting) => boolean;
+  }: ReleasePart & {
+    readonly wanted: readonly DelayedRecord[];
+    readonly isOf: (waiting: DelayedRecord) => boolean;
   },
 ): Promise<void> {
   const { ahead } = owned;
@@ -187,8 +188,11 @@ async function write(
   const takenTo = owned.takenTo();
   // A record that was taken after it had been read ahead is in flight, or is already being written.
   const unread = wanted.filter(({ record }) => record.offset >= takenTo);
-  const dueOf = (waiting: Waiting): Due => ({ waiting, verdict: verdictOf(earlyRelease, waiting) });
-  const verdictOf = (by: EarlyRelease, waiting: Waiting): Due["verdict"] => {
+  const dueOf = (waiting: DelayedRecord): Due => ({
+    waiting,
+    verdict: verdictOf(earlyRelease, waiting),
+  });
+  const verdictOf = (by: EarlyRelease, waiting: DelayedRecord): Due["verdict"] => {
     if (by.kind === "cancel") {
       return { kind: "dead-letter", reason: "cancelled", error: cancelledText(by) };
     }
@@ -223,7 +227,7 @@ async function readPart(
   { topic, partition, delay }: ReleasedPartition,
   { from, to }: { readonly from: number; readonly to: number },
   signal: AbortSignal,
-): Promise<Part> {
+): Promise<ReleasePart> {
   if (from >= to) return { waiting: [], behind: to };
   const range = { topic, partition, from, to, maxBytes: STEP_BYTES, signal };
   for await (const records of kafka.read(range)) {
@@ -237,7 +241,7 @@ async function readPart(
 /** Waits until the topics to which the records are returned are known. */
 async function renewPlaces(
   { clock, lookup }: EarlyReleaseDeps,
-  wanted: readonly Waiting[],
+  wanted: readonly DelayedRecord[],
   signal: AbortSignal,
 ): Promise<void> {
   while (wanted.some((waiting) => needsLookup(waiting, lookup, clock.nowMs()))) {

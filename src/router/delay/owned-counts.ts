@@ -4,7 +4,7 @@
  */
 
 import type { PartitionProgress } from "../../kafka/port.ts";
-import type { Waiting } from "./due.ts";
+import type { DelayedRecord } from "./due.ts";
 import type { DelayCount } from "./gauges.ts";
 import { PartitionCount } from "./partition-count.ts";
 import { type Labels, NEVER, type Tallies } from "./tally.ts";
@@ -17,9 +17,9 @@ export interface OwnedPartition {
   readonly topic: string;
   readonly partition: number;
   /** The records that the consumer has passed on, and that have not been processed yet. */
-  readonly inFlight: () => Iterable<Waiting>;
+  readonly inFlight: () => Iterable<DelayedRecord>;
   /** `true` if the record was released early, so that it is still in the log but no longer waits. */
-  readonly isGone: (waiting: Waiting) => boolean;
+  readonly isGone: (waiting: DelayedRecord) => boolean;
   /** `true` if the partition was revoked. */
   readonly isOver: () => boolean;
 }

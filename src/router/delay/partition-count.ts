@@ -18,7 +18,7 @@
 
 import type { PartitionProgress } from "../../kafka/port.ts";
 import { UnreadRecords } from "./buffered-counts.ts";
-import type { Waiting } from "./due.ts";
+import type { DelayedRecord } from "./due.ts";
 import { addTo, type Labels, REST, type Tallies, timesOf } from "./tally.ts";
 
 /** Within this time, the consumer takes as many records as it has room for. */
@@ -49,7 +49,7 @@ export class PartitionCount {
   }
 
   /** Call this with records that are now in flight in the consumer. */
-  took(records: readonly Waiting[]): void {
+  took(records: readonly DelayedRecord[]): void {
     for (const waiting of records) {
       const { offset } = waiting.record;
       this.#unread.took(offset, [this.#labelOf(waiting), REST], timesOf(waiting));
@@ -63,7 +63,7 @@ export class PartitionCount {
   }
 
   /** Call this with records that were removed from the buffer without being taken. */
-  left(records: readonly Waiting[]): void {
+  left(records: readonly DelayedRecord[]): void {
     for (const waiting of records) {
       this.#unread.left(waiting.record.offset, [this.#labelOf(waiting), REST]);
     }
@@ -91,7 +91,7 @@ export class PartitionCount {
   }
 
   /** Call this with the records that were read ahead, up to an offset. Some of them may have been taken meanwhile. */
-  read(records: readonly Waiting[], behind: number): void {
+  read(records: readonly DelayedRecord[], behind: number): void {
     for (const waiting of records) {
       const { offset } = waiting.record;
       if (offset >= this.#covered) {
@@ -101,12 +101,12 @@ export class PartitionCount {
     this.#covered = Math.max(this.#covered, behind);
   }
 
-  addTo(tallies: Tallies, inFlight: Iterable<Waiting>): void {
+  addTo(tallies: Tallies, inFlight: Iterable<DelayedRecord>): void {
     for (const waiting of inFlight) addTo(tallies, this.#labelOf(waiting), timesOf(waiting));
     this.#unread.addTo(tallies);
   }
 
-  #labelOf(waiting: Waiting): string {
+  #labelOf(waiting: DelayedRecord): string {
     return waiting.kind === "invalid" ? REST : this.#labels.of(waiting.destination);
   }
 

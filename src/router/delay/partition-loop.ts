@@ -20,7 +20,7 @@ import { cancelledText, cancelOf } from "../control/early-release.ts";
 import type { OperatorActions } from "../control/operator-action-state.ts";
 import type { Fail } from "../stage/consuming-stage.ts";
 import { serialRunner } from "../stage/serial-runner.ts";
-import { type Due, takeDue, type Waiting } from "./due.ts";
+import { type DelayedRecord, type Due, takeDue } from "./due.ts";
 import type { ReleasedPartition } from "./early-release.ts";
 import type { OwnedCounts } from "./owned-counts.ts";
 import { ReleasedAhead, releasable } from "./released-ahead.ts";
@@ -41,7 +41,7 @@ export interface Waiters {
   /** All assigned partitions, for early releases. */
   readonly released: Set<ReleasedPartition>;
   readonly clock: Clock;
-  readonly read: (record: IncomingRecord) => Waiting;
+  readonly read: (record: IncomingRecord) => DelayedRecord;
   readonly lookup: TopicLookup;
   readonly counts: OwnedCounts;
   /** Writes due records. Resolves when all of them are acknowledged. */
@@ -51,7 +51,7 @@ export interface Waiters {
 
 /** Records that are being returned to their topics. */
 interface Sending extends InFlightItem {
-  readonly waiting: readonly Waiting[];
+  readonly waiting: readonly DelayedRecord[];
   readonly sent: Promise<void>;
 }
 
@@ -70,7 +70,7 @@ class WaitingPartition {
   readonly #count;
   readonly #returning;
   /** Records that wait, in offset order: added by `take`; removed when they are due, released early or drained. */
-  #queue: Waiting[] = [];
+  #queue: DelayedRecord[] = [];
   /** The offset after the last record that was taken. */
   #takenTo = 0;
 
@@ -167,7 +167,7 @@ class WaitingPartition {
    * If the record was released early, marks it as processed as soon as its write has been acknowledged, and returns
    * true.
    */
-  #hasLeft(waiting: Waiting): boolean {
+  #hasLeft(waiting: DelayedRecord): boolean {
     const leaving = this.#ahead.leaving(waiting);
     if (leaving === null) return false;
     const { offset } = waiting.record;
@@ -175,7 +175,7 @@ class WaitingPartition {
     return true;
   }
 
-  #extract(holds: (waiting: Waiting) => boolean): readonly Waiting[] {
+  #extract(holds: (waiting: DelayedRecord) => boolean): readonly DelayedRecord[] {
     const found = this.#queue.filter(holds);
     if (found.length > 0) {
       const taken = new Set(found);

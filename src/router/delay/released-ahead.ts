@@ -17,7 +17,7 @@
 import { isReleasedBy, type Releasable } from "../control/early-release.ts";
 import type { OperatorActions } from "../control/operator-action-state.ts";
 import type { EarlyRelease } from "../control/operator-actions.ts";
-import type { Waiting } from "./due.ts";
+import type { DelayedRecord } from "./due.ts";
 
 /**
  * Because clocks differ, a record that was scheduled before the release may be due later than expected by up to this
@@ -62,13 +62,13 @@ export class ReleasedAhead {
    * If the record has left the partition or is leaving it, returns a promise that resolves when the record is
    * written; otherwise null.
    */
-  leaving(waiting: Waiting): Promise<void> | null {
+  leaving(waiting: DelayedRecord): Promise<void> | null {
     const claim = this.#claims.get(waiting.record.offset);
     if (claim !== undefined) return claim;
     return this.isGone(waiting) ? Promise.resolve() : null;
   }
 
-  isGone(waiting: Waiting): boolean {
+  isGone(waiting: DelayedRecord): boolean {
     if (waiting.kind === "invalid") return false;
     const { offset } = waiting.record;
     return this.#operatorActions
@@ -129,7 +129,7 @@ export class ReleasedAhead {
   }
 }
 
-export function releasable(waiting: Extract<Waiting, { kind: "waiting" }>): Releasable {
+export function releasable(waiting: Extract<DelayedRecord, { kind: "waiting" }>): Releasable {
   const { destination, receivedAtMs, firstAttemptAtMs } = waiting;
   const { timestampMs } = waiting.record;
   return { destination, timestampMs, receivedAtMs, firstAttemptAtMs };

@@ -27,7 +27,7 @@ import {
   unfinishedIn,
 } from "../../kafka/uncommitted-ranges.ts";
 import { hasLeft, type OperatorActions } from "../control/operator-action-state.ts";
-import { readWaiting, type Waiting } from "./due.ts";
+import { type DelayedRecord, readWaiting } from "./due.ts";
 import { releasable } from "./released-ahead.ts";
 
 /** Number of bytes that a step reads from each partition. All partitions are read in parallel. */
@@ -63,7 +63,7 @@ export interface DelayRead {
 export async function eachWaiting(
   { kafka, clock }: WaitingDeps,
   { delays, topics, groups, operatorActions, recordsMax, signal }: AskedWaiting,
-  found: (waiting: Waiting, delay: string) => void,
+  found: (waiting: DelayedRecord, delay: string) => void,
 ): Promise<readonly DelayRead[]> {
   const topicOf = (delay: string) => topics.delays(delayMsOfTopic(delay) ?? 0);
   const unfinished = await unfinishedIn(

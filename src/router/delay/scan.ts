@@ -14,7 +14,7 @@ import { asError } from "../../base/runtime/as-error.ts";
 import type { Clock } from "../../base/runtime/clock.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { Kafka } from "../../kafka/port.ts";
-import type { Waiting } from "./due.ts";
+import type { DelayedRecord } from "./due.ts";
 import type { OwnedCount } from "./owned-counts.ts";
 import { LOOK_EVERY_MS, type Range } from "./partition-count.ts";
 
@@ -27,7 +27,7 @@ export interface Scan {
   readonly kafka: Pick<Kafka, "read">;
   readonly clock: Clock;
   readonly partitions: () => readonly OwnedCount[];
-  readonly read: (delay: string, record: IncomingRecord) => Waiting;
+  readonly read: (delay: string, record: IncomingRecord) => DelayedRecord;
   /** Updates the counts with the progress of the consumers. */
   readonly look: () => void;
 }

@@ -4,7 +4,7 @@
  */
 
 import { isDestinationId } from "../../domain/ids.ts";
-import type { Waiting } from "./due.ts";
+import type { DelayedRecord } from "./due.ts";
 
 /**
  * Decides which names of destinations become metric labels. Anyone who may write to a delay topic can put any name
@@ -63,7 +63,7 @@ export type Tally = { -readonly [Key in keyof Times]: number } & { count: number
 /** Tallies by destination label. */
 export type Tallies = Map<string, Tally>;
 
-export function timesOf(waiting: Waiting): Times {
+export function timesOf(waiting: DelayedRecord): Times {
   const { scheduledAtMs } = waiting;
   if (waiting.kind === "invalid") return { scheduledAtMs, dueAtMs: NEVER, firstAttemptAtMs: NEVER };
   const { dueAtMs, firstAttemptAtMs } = waiting;

@@ -74,7 +74,7 @@ export function startDeletion(deps: StageDeps, config: DeletionConfig): Promise<
   let listeners = listenersOf(config);
   const waits = watchSlowSteps(deps.clock, SLOW_STEP_MS);
   const writer = createWriter(deps, topics.deadLetters);
-  const work = (fail: Fail): Work => ({
+  const work = (fail: Fail): DeletionPorts => ({
     cut: (waiting, partitions) => {
       const nowMs = deps.clock.nowMs();
       const byNow = listeners;
@@ -110,7 +110,7 @@ export function startDeletion(deps: StageDeps, config: DeletionConfig): Promise<
 }
 
 /** The functions that all partitions use. */
-interface Work {
+interface DeletionPorts {
   /** Counts the partitions of `audience-syncs`. Null if the signal aborts before the number is known. */
   readonly countPartitions: (signal: AbortSignal) => Promise<number | null>;
   /** Removes a piece from the beginning of the waiting requests. */
@@ -120,7 +120,7 @@ interface Work {
   readonly fail: Fail;
 }
 
-function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHandler {
+function partitionHandler(assigned: AssignedPartition, work: DeletionPorts): PartitionHandler {
   const waiting: IncomingRecord[] = [];
   const draining = new AbortController();
   let writing = Promise.resolve();
@@ -154,7 +154,7 @@ function createPartitionCount(
   { kafka, clock, log }: StageDeps,
   topic: string,
   waits: SlowSteps,
-): Work["countPartitions"] {
+): DeletionPorts["countPartitions"] {
   const count = async (): Promise<number | Error> => {
     try {
       const [state] = await kafka.admin.describe([topic], []);
@@ -182,7 +182,7 @@ function createPartitionCount(
   return (signal) => waits.during(what, untilKnown(signal));
 }
 
-type Writer = Pick<Work, "write"> & Pick<RunningStage, "healthProblems">;
+type Writer = Pick<DeletionPorts, "write"> & Pick<RunningStage, "healthProblems">;
 
 /** Writes pieces, counts the written records, and reports dead letters. */
 function createWriter(deps: StageDeps, topic: string): Writer {

@@ -124,7 +124,7 @@ export interface AttemptHost {
 }
 
 /** Deliveries that are sent together, in one request to each of the endpoints. */
-interface Part {
+interface UnitPart {
   readonly calls: readonly Call[];
   readonly endpoints: readonly Endpoint[];
 }
@@ -136,11 +136,11 @@ interface Split {
 }
 
 /** The deliveries to send. They are measured if the unit may contain more than one delivery. */
-type Sent = readonly Sendable[] | readonly Measured[];
+type UnitContent = readonly Sendable[] | readonly Measured[];
 
 const SKIPPED: Skipped = { kind: "skipped" };
 const NO_SPLITS: readonly Split[] = [];
-const NO_PARTS: readonly Part[] = [];
+const NO_PARTS: readonly UnitPart[] = [];
 
 export function skipped({ key }: Endpoint): EndpointResult {
   return { endpoint: key, result: SKIPPED, outcome: RETRY };
@@ -182,13 +182,13 @@ export class Attempt {
   }
 
   /** Call once. At least one of the endpoints must admit a request. */
-  start(endpoints: readonly Endpoint[], sent: Sent): void {
+  start(endpoints: readonly Endpoint[], sent: UnitContent): void {
     this.#send(endpoints, sent, this.#startedAtMs);
     // Without a request, the attempt would never end.
     assert(this.#pending > 0, "no endpoint admitted a request of an attempt");
   }
 
-  #send(endpoints: readonly Endpoint[], sent: Sent, nowMs: number): void {
+  #send(endpoints: readonly Endpoint[], sent: UnitContent, nowMs: number): void {
     const { parts, limits } = this.#host;
     const { sender, observer } = parts;
     const prepared = sender.prepare(sent, nowMs);

@@ -57,7 +57,7 @@ export interface ReportDeps extends Pick<StageDeps, "clock" | "log" | "metrics" 
 }
 
 /** What the reported attempts belong to. */
-export interface Reported {
+export interface ReportOptions {
   readonly sender: TracePorts["sender"];
   readonly group: string;
   /** Share of accepted attempts that are logged, from 0 to 1; all by default. */
@@ -89,7 +89,7 @@ export class Report implements PartitionObserver, AttemptObserver, EndpointObser
   /** The last error that was logged because no token for requests is available; null if one is available. */
   #tokenError: string | null = null;
 
-  constructor(deps: ReportDeps, started: AttemptedDestination, reported: Reported) {
+  constructor(deps: ReportDeps, started: AttemptedDestination, reported: ReportOptions) {
     const { metrics, clock, attempts, tracing } = deps;
     const { sender, group, attemptsShare = 1 } = reported;
     const labels = { destination: started.id };

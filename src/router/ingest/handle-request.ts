@@ -81,7 +81,7 @@ export async function take(
   const sources = intake.sources();
   const trace = intake.traced && traceRequest(intake.traced, request, startedAtMs);
   const begun = { intake, sources, request, asked, type, hold, startedAtMs, trace };
-  const work: Work = { ...begun, isRead: false, isHandedOver: false };
+  const work: IntakeRequest = { ...begun, isRead: false, isHandedOver: false };
   const answer = await answerOf(work).catch((error: unknown) => intake.report.logFailure(error));
   if (!work.isHandedOver) hold.release();
   const endedAtMs = intake.clock.nowMs();
@@ -129,7 +129,7 @@ function rejected(intake: Intake, request: IncomingMessage, of: RejectedKind): A
   return SUCCESS;
 }
 
-interface Work {
+interface IntakeRequest {
   readonly intake: Intake;
   readonly sources: KnownSources;
   readonly request: IncomingMessage;
@@ -144,7 +144,7 @@ interface Work {
   isHandedOver: boolean;
 }
 
-async function answerOf(work: Work): Promise<Answer | null> {
+async function answerOf(work: IntakeRequest): Promise<Answer | null> {
   // The body is out of scope while its records wait for Kafka, so that its memory can be freed.
   const asked = await readRequest(work);
   if (asked === null || "kind" in asked) return asked;
@@ -165,7 +165,7 @@ interface Asked {
 }
 
 /** Returns the accepted calls, or a response if no calls are accepted. */
-async function readRequest(work: Work): Promise<Asked | Answer | null> {
+async function readRequest(work: IntakeRequest): Promise<Asked | Answer | null> {
   const { intake, sources, request, asked, hold } = work;
   const user = basicUser(request.headers.authorization) ?? (asked.query?.get("writeKey") || null);
   const early = user === null ? null : authenticate(user, null, sources.keys);
@@ -188,7 +188,7 @@ async function readRequest(work: Work): Promise<Asked | Answer | null> {
 
 /** @param hold counts the memory of the body while it is being read. */
 async function readOutline(
-  work: Work,
+  work: IntakeRequest,
   hold: Hold,
 ): Promise<{ readonly bytes: Buffer; readonly outline: Outline } | Answer | null> {
   const { intake, request, asked, type } = work;
@@ -219,7 +219,7 @@ async function readInTurns(steps: Generator<void, ReadBody>): Promise<ReadBody> 
 }
 
 async function readSource(
-  work: Work,
+  work: IntakeRequest,
   bytes: Buffer,
   outline: Outline,
   source: Source,
@@ -239,7 +239,7 @@ async function readSource(
 
 /** Reads the calls of a complete body in slices. Other work can run between the slices. */
 async function readAll(
-  { intake, sources, type, hold, trace }: Work,
+  { intake, sources, type, hold, trace }: IntakeRequest,
   bytes: Buffer,
   outline: Outline,
   source: Source,
@@ -265,7 +265,7 @@ async function readAll(
  * Passes the records to the producer. Returns how many of them were acknowledged; null if some were not acknowledged
  * in time. A record that Kafka rejects because of its size is dropped.
  */
-async function handOver(work: Work, read: CallsRead): Promise<number | null> {
+async function handOver(work: IntakeRequest, read: CallsRead): Promise<number | null> {
   if (read.records.length === 0) return 0;
   const { clock, handOver: to } = work.intake;
   const answerByMs = Math.max(

@@ -30,7 +30,7 @@ import type { TraceContext } from "../../domain/trace-context.ts";
 import { JsonValue } from "../rules/json-value.ts";
 import { applyRules, consents, type RuleSkip } from "../rules/plan.ts";
 import { type ChangedCall, copies, messageIdOf } from "./delivery-records.ts";
-import { type Decision, decide, isYes, namedAlone, receivers } from "./route.ts";
+import { decide, isYes, namedAlone, type RouteDecision, receivers } from "./route.ts";
 import { type Route, type Routing, type SourceRoutes, sourceRoutes } from "./routing.ts";
 
 /** Why a record is invalid. */
@@ -248,7 +248,7 @@ function routeByRules(
   return { routes, records, ruled: { skipped, changed, failed } };
 }
 
-export interface ExplainedDecision extends Decision {
+export interface ExplainedDecision extends RouteDecision {
   /** Name of the filter that skipped the call; null if none did. */
   readonly filter: string | null;
   /** Paths that the rules change in the call. */

@@ -26,7 +26,7 @@ export interface Skipped {
   readonly disabled: readonly Destination[];
 }
 
-export interface Decision {
+export interface RouteDecision {
   readonly destination: Destination;
   readonly gets: boolean;
   readonly reason: Reason;
@@ -37,7 +37,7 @@ export function decide(
   integrations: JsonObject | null,
   source: Source,
   destinations: readonly Destination[],
-): readonly Decision[] {
+): readonly RouteDecision[] {
   const whyNever = whyNeverFrom(source);
   return destinations.map((destination) => {
     const reason = whyNever(destination) ?? flagVerdict(integrations, destination.name);

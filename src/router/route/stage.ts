@@ -130,7 +130,7 @@ export function startRoute(deps: StageDeps, config: RouteConfig): Promise<Runnin
 }
 
 /** The functions that all partitions use. */
-interface Work {
+interface RoutingPorts {
   /** Returns a function that routes the records of one batch, all by the same configuration. */
   readonly router: () => (record: IncomingRecord) => Routed;
   /** Writes the records of a batch. Resolves when all of them are acknowledged. */
@@ -162,7 +162,7 @@ class Unwritten {
   }
 }
 
-function partitionHandler(assigned: AssignedPartition, work: Work): PartitionHandler {
+function partitionHandler(assigned: AssignedPartition, work: RoutingPorts): PartitionHandler {
   const waiting: (readonly IncomingRecord[])[] = [];
   const writes = new InFlightCount();
   let isDraining = false;
@@ -239,7 +239,7 @@ function createdBytes(routed: Routed): number {
   return [...values].reduce((sum, value) => sum + (value?.length ?? 0), all);
 }
 
-type Writer = Pick<Work, "write"> & Pick<RunningStage, "healthProblems">;
+type Writer = Pick<RoutingPorts, "write"> & Pick<RunningStage, "healthProblems">;
 
 /** Writes batches, counts the written records, and reports the dead letters. */
 function createWriter(deps: StageDeps, deadLetterTopic: string): Writer {

@@ -40,13 +40,13 @@ export interface Gone {
   readonly error: string;
 }
 
-export interface Sent {
+export interface RerouteResult {
   /** Records that are too large, with the brokers' error. */
   readonly refused: ReadonlyMap<OutgoingRecord, string>;
   readonly gone: readonly Gone[];
 }
 
-const NONE: Sent = { refused: new Map(), gone: [] };
+const NONE: RerouteResult = { refused: new Map(), gone: [] };
 
 /** Resolves when all records are acknowledged, except for those that are returned. */
 export async function sendRerouted(
@@ -55,7 +55,7 @@ export async function sendRerouted(
   rerouting: Rerouting | undefined,
   stage: StageName,
   nowMs: () => number,
-): Promise<Sent> {
+): Promise<RerouteResult> {
   if (records.length === 0) return NONE;
   const returned = await writer.send(records, { giveBack: rerouting !== undefined });
   if (returned.length === 0) return NONE;

@@ -5,7 +5,7 @@
 import { clearTimeout, setTimeout } from "node:timers";
 import type { Fetch, FetchResponse } from "./fetch.ts";
 import type { Settings } from "./options.ts";
-import type { Outcome } from "./retry.ts";
+import type { SendOutcome } from "./retry.ts";
 
 interface PostSettings extends Pick<Settings, "url" | "writeKey" | "fetch"> {
   readonly timeoutMs: number;
@@ -24,7 +24,7 @@ export function createPost({ url, writeKey, timeoutMs, fetch: given }: PostSetti
     authorization: `Basic ${base64(`${writeKey}:`)}`,
     "content-type": "application/json",
   };
-  return async (body: string, stop: AbortSignal): Promise<Outcome> => {
+  return async (body: string, stop: AbortSignal): Promise<SendOutcome> => {
     const controller = new AbortController();
     const abort = () => controller.abort(stop.reason);
     const expire = () => controller.abort(new Error(`no response within ${timeoutMs} ms`));

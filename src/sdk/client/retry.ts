@@ -14,7 +14,7 @@
 
 import { isError, type Loss } from "./client-error.ts";
 
-export type Outcome =
+export type SendOutcome =
   | {
       readonly kind: "response";
       readonly status: number;
@@ -25,7 +25,7 @@ export type Outcome =
     }
   | { readonly kind: "no-response"; readonly cause: unknown };
 
-type Decision =
+type SendDecision =
   | { readonly kind: "acknowledged" }
   | { readonly kind: "retry"; readonly delayMs: number; readonly why: string }
   | { readonly kind: "give-up"; readonly loss: Loss };
@@ -40,12 +40,12 @@ const DAY_MS = 86_400_000;
  * @param random in [0, 1).
  */
 export function decide(
-  outcome: Outcome,
+  outcome: SendOutcome,
   attempt: number,
   attemptsMax: number,
   nowMs: number,
   random: number,
-): Decision {
+): SendDecision {
   const hasResponse = outcome.kind === "response";
   if (hasResponse && outcome.status >= 200 && outcome.status < 300) return { kind: "acknowledged" };
   const status = hasResponse ? outcome.status : null;
@@ -105,7 +105,7 @@ function isPassing(status: number): boolean {
   return status === 408 || status === 429 || (status >= 500 && status < 600);
 }
 
-function describe(outcome: Outcome): string {
+function describe(outcome: SendOutcome): string {
   if (outcome.kind === "no-response") {
     return `did not respond (${innermost(outcome.cause)})`;
   }

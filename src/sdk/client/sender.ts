@@ -19,7 +19,7 @@ import { BATCH_MAX_BYTES, batchBody, batchBytes, type EncodedCall, nextBatch } f
 import type { Journal } from "./journal.ts";
 import type { Settings } from "./options.ts";
 import { createQueue, type Queue } from "./queue.ts";
-import { decide, type Outcome } from "./retry.ts";
+import { decide, type SendOutcome } from "./retry.ts";
 
 export interface Timer {
   cancel(): void;
@@ -35,7 +35,7 @@ interface SenderPorts extends Pick<Journal, "lost" | "acknowledged" | "log"> {
   random(): number;
   schedule(delayMs: number, action: () => void): Timer;
   /** Makes one request; never rejects. Its result is ignored once the signal has aborted. */
-  post(body: string, signal: AbortSignal): Promise<Outcome>;
+  post(body: string, signal: AbortSignal): Promise<SendOutcome>;
 }
 
 type SenderSettings = Pick<Settings, "flushAt" | "flushAfterMs" | "attemptsMax" | "queue">;

@@ -27,7 +27,7 @@ export const LIBRARY = { name: "switchyard", version: "0.1.0" } as const;
 /** A call as it is sent: field by field, in this order. */
 export type CheckedCall = Readonly<Record<string, unknown>>;
 
-type Fields = Record<string, unknown>;
+type InputFields = Record<string, unknown>;
 /** Returns the value to send; undefined if the given value has the wrong type. */
 type Reader = (value: unknown) => unknown;
 
@@ -112,7 +112,7 @@ export function validate(type: CallType, call: unknown, newMessageId: () => stri
     );
   }
   rejectOtherFields(type, call);
-  const checked: Fields = { type, messageId: undefined };
+  const checked: InputFields = { type, messageId: undefined };
   for (const field of FIELDS[type]) {
     const value = call[field];
     if (isAbsent(value)) continue;
@@ -131,7 +131,7 @@ export function validate(type: CallType, call: unknown, newMessageId: () => stri
   return checked;
 }
 
-function rejectOtherFields(type: CallType, call: Fields): void {
+function rejectOtherFields(type: CallType, call: InputFields): void {
   const taken = FIELDS[type];
   for (const field of Object.keys(call)) {
     if (taken.includes(field) || call[field] === undefined) continue;
@@ -140,7 +140,7 @@ function rejectOtherFields(type: CallType, call: Fields): void {
   }
 }
 
-function requireFields(type: CallType, checked: Fields): void {
+function requireFields(type: CallType, checked: InputFields): void {
   for (const field of REQUIRED[type]) {
     if (checked[field] !== undefined) continue;
     throw new ValidationError(field, `${type}: ${field} is missing or empty`);
@@ -152,7 +152,7 @@ function requireFields(type: CallType, checked: Fields): void {
 }
 
 function checkIntegrations(type: CallType, integrations: unknown): void {
-  for (const [name, value] of Object.entries(integrations as Fields)) {
+  for (const [name, value] of Object.entries(integrations as InputFields)) {
     if (typeof value === "boolean" || isAbsent(value) || readObject(value) !== undefined) continue;
     const field = `integrations.${name}`;
     throw new ValidationError(field, `${type}: ${field} must be true, false or an object`);
@@ -160,7 +160,7 @@ function checkIntegrations(type: CallType, integrations: unknown): void {
 }
 
 /** Also accepts a page's properties under the name that the older Go library uses. */
-function takeTraitsAsProperties(checked: Fields): void {
+function takeTraitsAsProperties(checked: InputFields): void {
   checked.properties = { ...(checked.traits as object), ...(checked.properties as object) };
   checked.traits = undefined;
 }
@@ -168,7 +168,7 @@ function takeTraitsAsProperties(checked: Fields): void {
 /** A wrapper around this library may set its own name in `context.library`. */
 function withLibrary(context: unknown): unknown {
   if (context === undefined) return LIBRARY_ALONE;
-  const given = context as Fields;
+  const given = context as InputFields;
   return isAbsent(given.library) ? { ...given, library: LIBRARY } : given;
 }
 

@@ -1,7 +1,7 @@
 /** A record of a delay topic in the form in which the delay stage has read it. */
 
 import type { DestinationId } from "../../../src/domain/ids.ts";
-import type { Waiting } from "../../../src/router/delay/due.ts";
+import type { DelayedRecord } from "../../../src/router/delay/due.ts";
 
 interface Given {
   readonly offset?: number;
@@ -10,7 +10,7 @@ interface Given {
   readonly firstAttemptAtMs?: number | null;
 }
 
-export function waitingOf(destination: string, given: Given = {}): Waiting {
+export function waitingOf(destination: string, given: Given = {}): DelayedRecord {
   const { offset = 0, scheduledAtMs = 0, dueAtMs = 0, firstAttemptAtMs = null } = given;
   return {
     kind: "waiting",
@@ -25,7 +25,7 @@ export function waitingOf(destination: string, given: Given = {}): Waiting {
 }
 
 /** A record without a header that is required. */
-export function invalidAt(offset: number, scheduledAtMs: number): Waiting {
+export function invalidAt(offset: number, scheduledAtMs: number): DelayedRecord {
   return { kind: "invalid", record: recordAt(offset), scheduledAtMs, error: "a header is missing" };
 }
 

@@ -8,8 +8,8 @@ import type {
   ActionRunner,
   ConsoleConfig,
   ConsoleReader,
+  JobWork,
   Poll,
-  Work,
   WorkOutcome,
 } from "../../../src/operator/console/ports.ts";
 import type { QueryName, QueryResults } from "../../../src/operator/console/query-view.ts";
@@ -35,7 +35,7 @@ export interface ConsoleData {
   /** Actions that were started, the latest last. */
   readonly acted: Action[];
   /** The work of an action, which a test can replace. */
-  work: (action: Action) => Work;
+  work: (action: Action) => JobWork;
 }
 
 const DONE: WorkOutcome = { isDone: true, count: null, unfinished: null };

@@ -16,13 +16,13 @@ export const VIEWS = [
   { view: "configuration", to: "/configuration", label: "Configuration" },
 ] as const;
 export type ListView = (typeof VIEWS)[number]["view"];
-export type Place =
+export type PageAddress =
   | { readonly view: ListView }
   | { readonly view: "destination" | "call"; readonly id: string }
   | { readonly view: "unknown" };
 
 /** @param path the path in the browser, still percent-encoded. */
-export function placeOf(path: string): Place {
+export function placeOf(path: string): PageAddress {
   const [, first = "", second = "", ...rest] = path.split("/");
   if (rest.length > 0) return { view: "unknown" };
   if (second !== "") {

@@ -28,7 +28,7 @@ const ROW_PX = 41;
 const SPARE_ROWS = 8;
 const PATH = "/api/events?of=destinations";
 
-interface Known {
+interface KnownRows {
   readonly rows: ReadonlyMap<string, DestinationRow>;
   readonly ids: readonly string[];
   readonly kafkaError: string | null;
@@ -36,7 +36,7 @@ interface Known {
 
 export function Destinations() {
   const { query } = useHere();
-  const [known, setKnown] = useState<Known | null>(null);
+  const [known, setKnown] = useState<KnownRows | null>(null);
   useEvents<RowsEvent>(PATH, ({ changed, ids, kafkaError }) => {
     setKnown((before) => {
       const rows = new Map(before?.rows);

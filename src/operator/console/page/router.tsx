@@ -3,12 +3,12 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
-import { below, type Place, pathOf, placeOf } from "./address.ts";
+import { below, type PageAddress, pathOf, placeOf } from "./address.ts";
 
 const listeners = new Set<() => void>();
 
 export interface Here {
-  readonly place: Place;
+  readonly place: PageAddress;
   readonly path: string;
   readonly query: URLSearchParams;
 }

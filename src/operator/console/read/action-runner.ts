@@ -44,7 +44,7 @@ import { readClaims } from "../../look/audiences.ts";
 import { routedTo } from "../../replay/call-replay.ts";
 import { type CallReplayPlan, fits } from "../../replay/replay-store.ts";
 import type { Action } from "../action-view.ts";
-import type { ActionProgress, ActionRunner, Work, WorkOutcome } from "../ports.ts";
+import type { ActionProgress, ActionRunner, JobWork, WorkOutcome } from "../ports.ts";
 import { type Doing, workOnCalls, workOnDeadLetters } from "./replays.ts";
 
 /** The author that is stored in records. */
@@ -67,7 +67,7 @@ const DONE: WorkOutcome = { isDone: true, count: null, unfinished: null };
 
 export function createActionRunner({ current, useKafka }: ActionRunnerOptions): ActionRunner {
   return {
-    begin: (action): Work => {
+    begin: (action): JobWork => {
       const { config } = current();
       const act = actOf(action, config);
       return async (progress, signal) => {

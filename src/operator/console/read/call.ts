@@ -17,7 +17,7 @@ import {
 import { noRequestText, reasonText } from "../../timeline/explanation-text.ts";
 import { configuredTimeline, readTimeline } from "../../timeline/read-timeline.ts";
 import { finalStateText, gapSentence, stepSentence } from "../../timeline/sentences.ts";
-import type { CallTimeline, FinalStateKind, Step } from "../../timeline/steps.ts";
+import type { CallTimeline, FinalStateKind, TimelineStep } from "../../timeline/steps.ts";
 import type { Query } from "../ports.ts";
 import type { CallRequest, CallStep, CallView } from "../query-view.ts";
 import type { QuerySource } from "./query-source.ts";
@@ -81,7 +81,7 @@ function callView(
   };
 }
 
-function withoutData(step: Step): Step {
+function withoutData(step: TimelineStep): TimelineStep {
   if (step.kind === "received") return { ...step, event: null };
   if (step.kind !== "attempt") return step;
   return { ...step, requests: step.requests.map((each) => ({ ...each, response: null })) };
@@ -97,7 +97,7 @@ const FINAL_STATE_TONES: Readonly<Record<FinalStateKind, CallStep["tone"]>> = {
   written: "quiet",
 };
 
-function toneOf(step: Step): CallStep["tone"] {
+function toneOf(step: TimelineStep): CallStep["tone"] {
   if (step.kind === "attempt") {
     if (step.decision === "accepted") return "good";
     return step.decision === "retry" ? "warn" : "bad";

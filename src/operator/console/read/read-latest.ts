@@ -46,7 +46,7 @@ interface Latest<Found> {
   readonly isCut: boolean;
 }
 
-interface Part {
+interface LatestRange {
   readonly partition: number;
   readonly from: number;
   /** Everything from this offset on has been read. */
@@ -61,14 +61,16 @@ export async function readLatest<Found>(
   { topic, sinceMs, most, find }: LatestQuery<Found>,
 ): Promise<Latest<Found>> {
   const ranges = await rangesSince(kafka.admin, topic, sinceMs);
-  const parts = ranges.map((range): Part => ({ ...range, reachedMs: Number.POSITIVE_INFINITY }));
+  const parts = ranges.map(
+    (range): LatestRange => ({ ...range, reachedMs: Number.POSITIVE_INFINITY }),
+  );
   let found: { readonly atMs: number; readonly value: Found }[] = [];
   let looked = 0;
   let isCorrupt = false;
   const onSkipped = () => {
     isCorrupt = true;
   };
-  const readPiece = async (part: Part, size: number) => {
+  const readPiece = async (part: LatestRange, size: number) => {
     const [from, to] = [Math.max(part.from, part.to - size), part.to];
     const range = { topic, partition: part.partition, from, to, maxBytes: READ_MAX_BYTES };
     let firstMs: number | null = null;

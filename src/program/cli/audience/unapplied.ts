@@ -39,13 +39,13 @@ interface Unknown {
 }
 
 /** The position of a record of the audience. */
-interface Place {
+interface SyncPosition {
   readonly partition: number;
   readonly offset: number;
   readonly atMs: number;
 }
 
-export interface Waiting {
+export interface AwaitedSync {
   readonly kafka: Pick<Kafka, "admin" | "read">;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -56,7 +56,7 @@ export interface Waiting {
 
 /** @param onWaiting called after each poll that finds unapplied records. @throws the signal's reason if it aborts. */
 export async function untilApplied(
-  waiting: Waiting,
+  waiting: AwaitedSync,
   onWaiting: (records: number) => void,
 ): Promise<Unapplied | null> {
   const { clock, signal } = waiting;
@@ -88,10 +88,10 @@ export async function untilApplied(
  * Each poll reads only records that were written since the previous poll, and returns all records that have not been
  * applied.
  */
-function unappliedPoll({ kafka, signal, reading, audienceId }: Waiting) {
+function unappliedPoll({ kafka, signal, reading, audienceId }: AwaitedSync) {
   const readTo = new Map<number, number>();
-  let ours: readonly Place[] = [];
-  return async (): Promise<readonly Place[] | Unknown> => {
+  let ours: readonly SyncPosition[] = [];
+  return async (): Promise<readonly SyncPosition[] | Unknown> => {
     const unfinished = (await unfinishedIn(kafka, [reading])).get(reading.topic);
     if (unfinished?.kind === "unknown") return unfinished;
     const parts = unfinished?.kind === "known" ? unfinished.parts : [];
@@ -100,7 +100,7 @@ function unappliedPoll({ kafka, signal, reading, audienceId }: Waiting) {
     const limited = AbortSignal.any([signal, late.signal]);
     for (const part of parts) {
       const { partition } = part;
-      const fresh: Place[] = [];
+      const fresh: SyncPosition[] = [];
       const rest = partFrom(part, readTo.get(partition) ?? 0);
       try {
         for await (const records of readUnfinished(kafka, rest, {
@@ -126,7 +126,7 @@ function unappliedPoll({ kafka, signal, reading, audienceId }: Waiting) {
   };
 }
 
-function waitsIn(part: UnfinishedPart, { partition, offset }: Place): boolean {
+function waitsIn(part: UnfinishedPart, { partition, offset }: SyncPosition): boolean {
   const isWithin = part.partition === partition && part.from <= offset && offset < part.to;
   return isWithin && !isFinished(part, offset);
 }

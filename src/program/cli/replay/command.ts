@@ -23,7 +23,7 @@ import {
 } from "../../../operator/connect/option-values.ts";
 import { onTerminal } from "../../../operator/connect/progress.ts";
 import type { Exit, ExitStatus, Shell } from "../../../operator/connect/shell.ts";
-import type { Outcome } from "../../../operator/replay/call-outcome.ts";
+import type { CallReplayOutcome } from "../../../operator/replay/call-outcome.ts";
 import type { CallReplayOptions } from "../../../operator/replay/call-replay.ts";
 import {
   type CallReplayPlan,
@@ -139,7 +139,7 @@ export async function runCallReplay(
 }
 
 /** Prints the last messages on standard error. */
-function endStatus({ end, error, counts, resume }: Outcome, shell: Shell): ExitStatus {
+function endStatus({ end, error, counts, resume }: CallReplayOutcome, shell: Shell): ExitStatus {
   if (error !== null) shell.err(`${shell.errColors.red("failed:")} ${visibleLines(error)}\n`);
   if (end === "interrupted") shell.err("Interrupted. ");
   if (resume !== null) shell.err(`Resume with: ${resume}\n`);

@@ -47,7 +47,7 @@ export async function skipCorrupt(
     const at = await groupAt(kafka, options);
     const corrupt = await kafka.corruptionAt({ topic, partition, offset: at.offset });
     const refusal = refusalOf(options, at, corrupt);
-    const done = (outcome: Outcome, text: string, error: string | null = null) => {
+    const done = (outcome: SkipOutcome, text: string, error: string | null = null) => {
       if (error !== null) shell.err(`error: ${error}\n`);
       if (json || error === null) {
         tell({ json }, shell, text, outcomeJson(options, at, corrupt, { outcome, error }));
@@ -109,7 +109,7 @@ export function refusalOf(
   return `${where}, and the corrupt batch there begins at ${corrupt.offset}, not at ${offset}.`;
 }
 
-type Outcome = "skipped" | "would-skip" | "rejected";
+type SkipOutcome = "skipped" | "would-skip" | "rejected";
 
 /**
  * Returns the outcome as JSON, in which every key is always present.
@@ -119,7 +119,7 @@ function outcomeJson(
   { topic, partition, group, dryRun }: SkipOptions,
   at: CommittedOffset,
   corrupt: CorruptBatch | null,
-  { outcome, error }: { readonly outcome: Outcome; readonly error: string | null },
+  { outcome, error }: { readonly outcome: SkipOutcome; readonly error: string | null },
 ) {
   return {
     outcome,

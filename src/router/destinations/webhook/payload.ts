@@ -22,7 +22,7 @@ import type { Delivery } from "../../../domain/delivery.ts";
 import { asIsoTimestamp, isoTimestamp, isoTimestamps } from "../../../domain/timestamp.ts";
 import type { Content } from "../port.ts";
 
-type Fields = Record<string, unknown>;
+type BodyFields = Record<string, unknown>;
 
 /**
  * There are two functions, one for the delivery's times and one for the call's times, because each of them caches
@@ -46,7 +46,7 @@ export function payload(
   return JSON.stringify(shape === "full" ? withTheRest(fields, content, delivery) : fields);
 }
 
-function standard(call: DeliveredCall, timestamp: string): Fields {
+function standard(call: DeliveredCall, timestamp: string): BodyFields {
   const { type } = call;
   const version = 1;
   switch (type) {
@@ -77,7 +77,7 @@ function standard(call: DeliveredCall, timestamp: string): Fields {
   }
 }
 
-function caller({ userId, anonymousId }: DeliveredCall): Fields {
+function caller({ userId, anonymousId }: DeliveredCall): BodyFields {
   return userId === null ? { anonymousId: anonymousId ?? undefined } : { userId };
 }
 
@@ -85,7 +85,7 @@ function caller({ userId, anonymousId }: DeliveredCall): Fields {
  * Appends the call's other fields, except the write key. Fields that already exist keep their position and value.
  * Undefined fields do not appear in the JSON.
  */
-function withTheRest(fields: Fields, call: DeliveredCall, delivery: PayloadTimes): Fields {
+function withTheRest(fields: BodyFields, call: DeliveredCall, delivery: PayloadTimes): BodyFields {
   return {
     ...fields,
     properties: fields.properties ?? call.properties ?? undefined,

@@ -3,7 +3,7 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Waiting } from "../../../../src/router/delay/due.ts";
+import type { DelayedRecord } from "../../../../src/router/delay/due.ts";
 import { PartitionCount } from "../../../../src/router/delay/partition-count.ts";
 import { Labels, type Tallies, timesOf } from "../../../../src/router/delay/tally.ts";
 import { costlyInputs } from "../../../support/build/generated-inputs.ts";
@@ -34,7 +34,7 @@ const step = fc.oneof(
 );
 
 class Model {
-  readonly #log: Waiting[] = [];
+  readonly #log: DelayedRecord[] = [];
   readonly #count: PartitionCount;
   #end = 0;
   #taken = 0;
@@ -139,11 +139,11 @@ class Model {
   }
 }
 
-function nameOf(waiting: Waiting): string {
+function nameOf(waiting: DelayedRecord): string {
   return waiting.kind === "waiting" ? waiting.destination : "";
 }
 
-function offsetBehind(waiting: Waiting | undefined): number {
+function offsetBehind(waiting: DelayedRecord | undefined): number {
   return waiting === undefined ? 0 : waiting.record.offset + 1;
 }
 

@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 
 import type { Loss } from "../../../../src/sdk/client/client-error.ts";
 import { CALL_MAX_BYTES, type EncodedCall } from "../../../../src/sdk/client/encode.ts";
-import type { Outcome } from "../../../../src/sdk/client/retry.ts";
+import type { SendOutcome } from "../../../../src/sdk/client/retry.ts";
 import { Sender, type Timer } from "../../../../src/sdk/client/sender.ts";
 import { costlyInputs } from "../../../support/build/generated-inputs.ts";
 import { ManualClock } from "../../../support/clock/manual-clock.ts";
@@ -116,7 +116,7 @@ function start({ seed, flushAt, attemptsMax, callsMax, maxBytes, responses }: Sc
       hold: () => {},
     };
   };
-  const post = async (body: string, signal: AbortSignal): Promise<Outcome> => {
+  const post = async (body: string, signal: AbortSignal): Promise<SendOutcome> => {
     // After the timeout of close, nothing more is sent.
     expect(signal.aborted).toBe(false);
     const response = responses[requests.length % responses.length] as Scripted;

@@ -12,7 +12,7 @@ import type {
   CallTimeline,
   FinalState,
   Gap,
-  Step,
+  TimelineStep,
 } from "../../../../src/operator/timeline/steps.ts";
 import { timelineJson, timelineText } from "../../../../src/operator/timeline/timeline-text.ts";
 
@@ -33,21 +33,21 @@ const ATTEMPT: AttemptStep = {
   ...{ kind: "attempt", atMs: T + 30, destination: "crm", attempt: 2, decision: "retry" },
   ...{ batch: null, requests: [FAILED], next: [], from: "attempts" },
 };
-const RECEIVED: Step = {
+const RECEIVED: TimelineStep = {
   ...{ ...AT, kind: "received", type: "track", event: "Order", source: "web" },
   ...{ namedBy: "the default source", receivedAtMs: T, isRepeated: false },
 };
-const WAITING: Step = {
+const WAITING: TimelineStep = {
   ...{ ...CRM, kind: "retry-scheduled", retryDelay: "10s", dueAtMs: T + 10_000 },
   ...{ notBeforeMs: null, endpoint: null },
 };
-const RETURNED: Step = { ...CRM, kind: "returned", lateMs: 12, endpoint: null };
-const DEAD: Step = {
+const RETURNED: TimelineStep = { ...CRM, kind: "returned", lateMs: 12, endpoint: null };
+const DEAD: TimelineStep = {
   ...{ ...CRM, kind: "dead-lettered", from: "deliveries.crm/0/3", stage: "deliver" },
   ...{ reason: "rejected", error: `every endpoint rejected it; the last attempt: ${NAME}=410` },
 };
 
-test.each<[Step, string]>([
+test.each<[TimelineStep, string]>([
   [RECEIVED, 'received: track "Order" from web (the default source), calls/1/7'],
   [
     { ...AT, kind: "unusable", reason: "invalid-call", error: "type is missing" },
@@ -91,7 +91,7 @@ const HOSTILE = "\u001b[2J\u202e\r\nfake";
 const CONTROL = /(?!\n)[\p{Cc}\p{Bidi_Control}]/u;
 
 test("hostile ids, events, endpoints and responses are escaped", () => {
-  const steps: Step[] = [
+  const steps: TimelineStep[] = [
     {
       ...RECEIVED,
       type: HOSTILE,

@@ -6,7 +6,12 @@ import { deliveryHeaders } from "../../../../src/domain/delivery.ts";
 import type { EndpointRef } from "../../../../src/domain/ids.ts";
 import type { IncomingRecord, RecordHeaders } from "../../../../src/domain/record.ts";
 import { topicNames } from "../../../../src/domain/topics.ts";
-import { judgeDue, readWaiting, takeDue, type Waiting } from "../../../../src/router/delay/due.ts";
+import {
+  type DelayedRecord,
+  judgeDue,
+  readWaiting,
+  takeDue,
+} from "../../../../src/router/delay/due.ts";
 import { TopicLookup } from "../../../../src/router/delay/topic-lookup.ts";
 import { deliveryOf } from "../../../support/build/webhook-destination.ts";
 
@@ -27,7 +32,7 @@ function recordOf(headers: RecordHeaders): IncomingRecord {
   };
 }
 
-function waiting(given: Partial<Delivery>): Waiting {
+function waiting(given: Partial<Delivery>): DelayedRecord {
   const delivery = deliveryOf({ dueAtMs: NOW_MS, retryTopic: TOPIC, ...given });
   return readWaiting(recordOf(deliveryHeaders(delivery)), topicNames("sw."), DELAY_MS, NOW_MS);
 }
@@ -39,7 +44,7 @@ const BACK = { kind: "return", topic: TOPIC };
 const RETRIED = { kind: "return", topic: "sw.retries.crm" };
 const NO_TIME = { reason: "invalid-call", error: "the header switchyard-due-at is missing" };
 
-test.each<[string, Waiting, object, Parameters<typeof judgeDue>[1]?]>([
+test.each<[string, DelayedRecord, object, Parameters<typeof judgeDue>[1]?]>([
   ["due", waiting({}), BACK],
   ["overdue", waiting({ dueAtMs: 1 }), BACK],
   ["due in a millisecond", waiting({ dueAtMs: NOW_MS + 1 }), { kind: "wait", waitMs: 1 }],

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 
-import { decide, type Outcome, retryAfterMs } from "../../../../src/sdk/client/retry.ts";
+import { decide, retryAfterMs, type SendOutcome } from "../../../../src/sdk/client/retry.ts";
 
 const NOW_MS = Date.parse("2026-11-21T08:00:00Z");
-const NO_RESPONSE: Outcome = { kind: "no-response", cause: new Error("fetch failed") };
+const NO_RESPONSE: SendOutcome = { kind: "no-response", cause: new Error("fetch failed") };
 
-function responseOf(status: number, retryAfter: string | null = null): Outcome {
+function responseOf(status: number, retryAfter: string | null = null): SendOutcome {
   return { kind: "response", status, retryAfter, explanation: null };
 }
 

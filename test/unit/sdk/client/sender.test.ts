@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 
-import type { Outcome } from "../../../../src/sdk/client/retry.ts";
+import type { SendOutcome } from "../../../../src/sdk/client/retry.ts";
 import { Sender } from "../../../../src/sdk/client/sender.ts";
 import { ManualClock } from "../../../support/clock/manual-clock.ts";
 
-const OK: Outcome = { kind: "response", status: 200, retryAfter: null, explanation: null };
-const BUSY: Outcome = { ...OK, status: 503, retryAfter: "7" };
+const OK: SendOutcome = { kind: "response", status: 200, retryAfter: null, explanation: null };
+const BUSY: SendOutcome = { ...OK, status: 503, retryAfter: "7" };
 const CALL = { json: "{}", bytes: 2 };
 
 interface Timer {
@@ -14,7 +14,7 @@ interface Timer {
   isOver: boolean;
 }
 
-function start(...outcomes: readonly Outcome[]) {
+function start(...outcomes: readonly SendOutcome[]) {
   const clock = new ManualClock();
   const sentAfterMs: number[] = [];
   const timers: Timer[] = [];
