@@ -7,12 +7,14 @@ import { expect, onTestFinished, test } from "vitest";
 import type { BrokerConnection } from "../../src/kafka/broker/broker-connection.ts";
 import { findCoordinator, GROUP_KEY, metadata } from "../../src/kafka/broker/requests.ts";
 import { Clients } from "../../src/kafka/cluster/connection.ts";
+import type { KafkaSasl } from "../../src/kafka/port.ts";
 import { LogLines } from "../support/log/log-lines.ts";
 import { connectionTo } from "../support/worlds/fronted-kafka.ts";
 
 const API_VERSIONS = 18;
 const METADATA = 3;
 const FIND_COORDINATOR = 10;
+const SASL_HANDSHAKE = 17;
 
 interface Received {
   readonly apiKey: number;
@@ -27,6 +29,7 @@ const VERSIONS = [
   [API_VERSIONS, 2],
   [METADATA, 6],
   [FIND_COORDINATOR, 1],
+  [SASL_HANDSHAKE, 1],
 ] as const;
 
 function versionsListed(): Buffer {
@@ -52,7 +55,10 @@ const coordinator = Buffer.concat([
 ]);
 
 /** A broker that lists its versions; `receive` gets all other requests. */
-async function brokerThat(receive: (request: Received) => void): Promise<BrokerConnection> {
+async function brokerThat(
+  receive: (request: Received) => void,
+  sasl: KafkaSasl | null = null,
+): Promise<BrokerConnection> {
   const server = createServer((socket) => {
     let bytes = Buffer.alloc(0);
     socket.on("error", () => undefined);
@@ -73,7 +79,8 @@ async function brokerThat(receive: (request: Received) => void): Promise<BrokerC
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
-  const client = new Clients(connectionTo(`127.0.0.1:${port}`), new LogLines().log).create();
+  const connection = { ...connectionTo(`127.0.0.1:${port}`), sasl };
+  const client = new Clients(connection, new LogLines().log).create();
   onTestFinished(() => {
     client.destroy();
     server.close();
@@ -127,6 +134,22 @@ test("a request that is cut off counts as an outage", async () => {
     retriable: true,
   });
 });
+
+test.each([["resets"], ["ends"]])(
+  "a connection that the broker %s while it authenticates counts as one that was not opened",
+  async (how) => {
+    const sasl = { mechanism: "plain", username: "u", password: "p" } as const;
+    const broker = await brokerThat(({ socket }) => {
+      if (how === "resets") socket.resetAndDestroy();
+      else socket.end();
+    }, sasl);
+    await expect(broker.send(metadata(null, false))).rejects.toMatchObject({
+      name: "ConnectionError",
+      retriable: true,
+    });
+    expect(broker.isOpen).toBe(false);
+  },
+);
 
 test("a request without a response in its time ends the connection, and the next one opens another", async () => {
   let isSilent = true;

@@ -75,13 +75,15 @@ export class OpenConnection {
   #authenticatedAtMs = 0;
   #sessionMs = 0;
   #isAuthenticating = false;
+  /** `true` during the first authentication. */
+  #isLoggingIn = false;
 
   /** Starts to connect. @throws ConnectionError if the port or a certificate cannot be used. */
   constructor(options: ConnectionOptions) {
     this.#options = options;
     this.#closed.promise.catch(() => undefined);
     try {
-      this.#socket = new BrokerSocket({ ...options, onEnded: (error) => this.close(error) });
+      this.#socket = new BrokerSocket({ ...options, onEnded: (error) => this.#lost(error) });
     } catch (error) {
       throw connectionFailure(error);
     }
@@ -100,7 +102,7 @@ export class OpenConnection {
   }
 
   get isOpen(): boolean {
-    return this.#isOpen;
+    return this.#isOpen && !this.#isClosed;
   }
 
   /** The request versions that the broker accepts. */
@@ -140,7 +142,7 @@ export class OpenConnection {
     const dueMs = performance.now() + limitMs;
     const sent: SentRequest = { request, version, resolve, reject, dueMs };
     if (this.#mustAuthenticate()) void this.#renew();
-    if (this.#isOpen) this.#queue.add(sent);
+    if (this.isOpen) this.#queue.add(sent);
     else reject(new ConnectionClosedError("Closed connection"));
     return promise;
   }
@@ -157,6 +159,12 @@ export class OpenConnection {
     this.#socket.end(error);
   }
 
+  /** A broker that stops or starts cuts off authentications. Startup then tries the next address (`errors.ts`). */
+  #lost(error: Error): void {
+    const isCutOff = this.#isLoggingIn && error instanceof ConnectionClosedError;
+    this.close(isCutOff ? new ConnectionError(error.message, { cause: error }) : error);
+  }
+
   /** Connects, finds out which versions the broker accepts, and authenticates. */
   async #prepare(): Promise<void> {
     const { onConnected, onUnreachable } = this.#options;
@@ -170,7 +178,9 @@ export class OpenConnection {
     onConnected();
     this.#isOpen = true;
     this.#versions = await this.#requestVersions();
+    this.#isLoggingIn = true;
     await this.#authenticate();
+    this.#isLoggingIn = false;
   }
 
   async #requestVersions(): Promise<BrokerVersions> {
@@ -195,7 +205,7 @@ export class OpenConnection {
   }
 
   #mustAuthenticate(): boolean {
-    if (this.#isAuthenticating || this.#sessionMs === 0) return false;
+    if (this.#isAuthenticating || !(this.#sessionMs > 0)) return false;
     return performance.now() - this.#authenticatedAtMs >= this.#sessionMs * this.#share;
   }
 

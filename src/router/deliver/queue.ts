@@ -146,8 +146,8 @@ export class Queue {
       }
       for (const item of kept) this.#ordered[turn].putBack(item);
     }
-    const ofRetries = [...this.#due, ...this.#held.map(({ item }) => item)].filter(holds);
-    if (ofRetries.length > 0) this.#keep((item) => !ofRetries.includes(item));
+    const ofRetries = new Set([...this.#due, ...this.#held.map(({ item }) => item)].filter(holds));
+    if (ofRetries.size > 0) this.#keep((item) => !ofRetries.has(item));
     return [...found, ...ofRetries];
   }
 
@@ -172,11 +172,10 @@ export class Queue {
 
   #nextHeld(nowMs: number): InFlight | undefined {
     let blocked: EndpointKey | null = null;
-    for (const held of this.#held) {
-      const { endpoint, item } = held;
+    for (const [at, { endpoint, item }] of this.#held.entries()) {
       if (endpoint === blocked) continue;
       if (this.#gates.mayRetry(endpoint, nowMs)) {
-        this.#held = this.#held.filter((each) => each !== held);
+        this.#held.splice(at, 1);
         return item;
       }
       blocked = endpoint;

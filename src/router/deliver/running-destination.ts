@@ -5,18 +5,6 @@
  *   step of an update, or of a pause               because
  *   1  metrics show the new endpoints              a change of a circuit needs its gauge
  *   2  the sender uses the new settings            deliveries that start in step 3 are sent with them
- *   3  `dispatcher.ts` uses the new settings       deliveries that may start now are started
- *
- * An update does not affect the consumer, which stays in its group and keeps its partitions.
- */
-
-/**
- * Runs one destination: its consumer, deliveries, sender, metrics and logs. `stage.ts` describes when records count as
- * processed.
- *
- *   step of an update, or of a pause               because
- *   1  metrics show the new endpoints              a change of a circuit needs its gauge
- *   2  the sender uses the new settings            deliveries that start in step 3 are sent with them
  *   3  the dispatcher uses the new settings        deliveries that may start now are started
  *
  * An update does not affect the consumer, which stays in its group and keeps its partitions.
