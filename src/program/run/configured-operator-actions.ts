@@ -7,6 +7,7 @@ import type { Clock } from "../../base/runtime/clock.ts";
 import type { Log } from "../../base/telemetry/log.ts";
 import type { Config } from "../../config/config.ts";
 import type { StageName } from "../../domain/stages.ts";
+import { patienceMs } from "../../kafka/cluster/kafka-error.ts";
 import type { ClusterView, Kafka } from "../../kafka/port.ts";
 import { configuredTopics } from "../../operator/connect/connection.ts";
 import {
@@ -38,7 +39,8 @@ export async function configuredOperatorActions(
   if (!stages.some((stage) => CONTROLLED.includes(stage))) return null;
   const { operatorActions: topic } = configuredTopics(config);
   const isUnreachable = () => cluster.brokers().some(({ outage }) => outage !== null);
-  const operatorActions = followOperatorActions({ kafka, log, clock, isUnreachable }, topic);
+  const deps = { kafka, log, clock, isUnreachable, patienceMs };
+  const operatorActions = followOperatorActions(deps, topic);
   health.add({ name: "operator-actions", healthProblems: operatorActions.healthProblems });
   await operatorActions.known;
   return operatorActions;

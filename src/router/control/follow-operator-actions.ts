@@ -4,9 +4,13 @@
  *
  *   event                                         result
  *   the whole topic has been read once            the deliver and delay stages start
- *   the topic cannot be read: a permission or a   the stages start 30 s after the first attempt at the latest;
- *     leader is missing, a batch is corrupt       `/readyz` and the log report it; it is retried every 5 s
- *   the same after the start                      known actions stay in force
+ *   it cannot be read: a permission is missing,   the stages start immediately
+ *     a batch is corrupt
+ *   it is unknown to the brokers, which may not   it is retried every second; the stages start 15 s after the first
+ *     know yet that it was created                failure at the latest
+ *   it cannot be read for any other reason: a     it is retried every second; the stages start 30 s after the first
+ *     reset connection, no response, no leader    attempt at the latest
+ *   it cannot be read after the start             known actions stay in force; it is retried every 5 s
  *   the topic is readable again, or recreated     the whole topic is read again, and its contents apply
  *   a record is invalid                           it is logged and has no effect
  *   a process writes news of an endpoint          listeners are notified, unless the news is from before the start
@@ -15,8 +19,8 @@
  *   a process describes itself                    it counts as running for 90 s after the record was read; if the
  *                                                 record is from before the start, for 90 s after it was written
  *
- * A process that cannot read the topic delivers even to paused destinations, because an unreadable topic must not
- * stop all deliveries.
+ * `/readyz` and the log report a topic that cannot be read. A process that cannot read it delivers even to paused
+ * destinations, because an unreadable topic must not stop all deliveries.
  */
 
 import { asError } from "../../base/runtime/as-error.ts";
@@ -36,6 +40,7 @@ import {
 
 const STEP_BYTES = 1_048_576;
 const TRY_AGAIN_MS = 5_000;
+const TRY_AGAIN_AT_START_MS = 1_000;
 const START_LIMIT_MS = 30_000;
 /**
  * Maximum length of a single sleep. After each sleep the time is checked, because the clock may have been set
@@ -53,6 +58,8 @@ export interface OperatorActionsDeps {
    * here.
    */
   readonly isUnreachable: () => boolean;
+  /** How long to wait at the start for an error to end, from the first error on; 0 if it lasts. */
+  readonly patienceMs: (error: unknown) => number;
 }
 
 export interface RunningOperatorActions extends OperatorActions, Disposable {
@@ -100,6 +107,9 @@ class Following {
   readonly #hearing = new Set<(news: EndpointNews) => void>();
   readonly #lines = new LineLimit(LOG_LINES_PER_SECOND);
   #healthProblem: string | null = null;
+  /** Becomes true when `known` resolves, and remains true. */
+  #isKnown = false;
+  #firstFailureMs: number | null = null;
   #isLogged = false;
   #waking = new AbortController();
   /** The destinations whose pause is in force and has an end of which listeners have not been notified. */
@@ -110,10 +120,8 @@ class Following {
     this.#topic = topic;
     const { signal } = this.#stopped;
     void this.#live();
-    deps.clock.sleep(START_LIMIT_MS, signal).then(
-      () => this.#known.resolve(),
-      () => this.#known.resolve(),
-    );
+    const start = () => this.#start();
+    deps.clock.sleep(START_LIMIT_MS, signal).then(start, start);
   }
 
   get known(): Promise<void> {
@@ -146,7 +154,7 @@ class Following {
         const end = await this.#readWhole();
         this.#healthProblem = null;
         this.#isLogged = false;
-        this.#known.resolve();
+        this.#start();
         const from = { topic: this.#topic, partition: OPERATIONS_PARTITION, from: end };
         for await (const records of this.#deps.kafka.follow({
           ...from,
@@ -158,10 +166,22 @@ class Following {
       } catch (thrown) {
         if (signal.aborted) return;
         this.#failed(asError(thrown).message);
-        this.#known.resolve();
-        await this.#deps.clock.sleep(TRY_AGAIN_MS, signal).catch(() => undefined);
+        this.#startUnlessItPasses(thrown);
+        const waitMs = this.#isKnown ? TRY_AGAIN_MS : TRY_AGAIN_AT_START_MS;
+        await this.#deps.clock.sleep(waitMs, signal).catch(() => undefined);
       }
     }
+  }
+
+  #start(): void {
+    this.#isKnown = true;
+    this.#known.resolve();
+  }
+
+  #startUnlessItPasses(error: unknown): void {
+    const nowMs = this.#deps.clock.nowMs();
+    this.#firstFailureMs ??= nowMs;
+    if (nowMs - this.#firstFailureMs >= this.#deps.patienceMs(error)) this.#start();
   }
 
   /** Returns the offset from which the topic has to be followed. */

@@ -5,6 +5,7 @@ import { type Delivery, deliveryHeaders } from "../../../src/domain/delivery.ts"
 import type { DestinationId, MessageId } from "../../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../../src/domain/record.ts";
 import { delayName, groupNames, topicNames } from "../../../src/domain/topics.ts";
+import { patienceMs } from "../../../src/kafka/cluster/kafka-error.ts";
 import type { Schemas } from "../../../src/registry/port.ts";
 import {
   followOperatorActions,
@@ -107,7 +108,7 @@ export class DeliverWorld {
     this.#operatorActions?.[Symbol.dispose]();
     const { clock, kafka } = this;
     const operatorActions = followOperatorActions(
-      { kafka, clock, log: this.#log.log, isUnreachable: () => false },
+      { kafka, clock, log: this.#log.log, isUnreachable: () => false, patienceMs },
       topics.operatorActions,
     );
     this.#operatorActions = operatorActions;

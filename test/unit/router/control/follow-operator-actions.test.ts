@@ -1,9 +1,12 @@
 // The table of follow-operator-actions.ts, on a Kafka in memory.
 
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { CorruptBatchError } from "../../../../src/domain/corrupt-batch.ts";
 import { endpointKey } from "../../../../src/domain/destination.ts";
 import type { DestinationId } from "../../../../src/domain/ids.ts";
 import type { IncomingRecord } from "../../../../src/domain/record.ts";
+import { ConnectionClosedError, RequestTimeoutError } from "../../../../src/kafka/broker/errors.ts";
+import { errorType, patienceMs, protocolError } from "../../../../src/kafka/cluster/kafka-error.ts";
 import {
   followOperatorActions,
   type OperatorActionsDeps,
@@ -35,7 +38,7 @@ function world(
   const unreachable = { now: false };
   const start = () => {
     const operatorActions = followOperatorActions(
-      { kafka, clock, log, isUnreachable: () => unreachable.now },
+      { kafka, clock, log, isUnreachable: () => unreachable.now, patienceMs },
       TOPIC,
     );
     onTestFinished(() => operatorActions[Symbol.dispose]());
@@ -176,6 +179,65 @@ test("a topic that cannot be read is reported, keeps what is known, and is read 
   isRefused = false;
   await clock.advance(6_000);
   expect(operatorActions.pauseOf(crm)).toBeNull();
+});
+
+describe("at the start, if the topic cannot be read", () => {
+  const code = (type: string) =>
+    Array.from({ length: 100 }, (_, at) => at).find((at) => errorType(at) === type) ?? -1;
+  const cannotRead = (cause: Error) => new Error("cannot read partition 0", { cause });
+
+  /** A process that starts while reads fail, and the seconds after which it starts its stages. */
+  function failing(error: Error) {
+    const failures = { left: Number.POSITIVE_INFINITY, seen: 0 };
+    const one = world((kafka) => ({
+      follow: (range) => kafka.follow(range),
+      admin: kafka.admin,
+      read: (range) => {
+        if (failures.left === 0) return kafka.read(range);
+        failures.left -= 1;
+        failures.seen += 1;
+        throw cannotRead(error);
+      },
+    }));
+    one.pause();
+    const { clock } = one;
+    const operatorActions = one.start();
+    const startedMs = clock.nowMs();
+    const known = operatorActions.known.then(() => Math.floor((clock.nowMs() - startedMs) / 1_000));
+    return { ...one, failures, operatorActions, known };
+  }
+
+  test.each([
+    ["no permission", protocolError(code("TOPIC_AUTHORIZATION_FAILED")), 0, 1],
+    ["a corrupt batch", new CorruptBatchError("its checksum is wrong", 3), 0, 1],
+    ["an unknown topic", protocolError(code("UNKNOWN_TOPIC_OR_PARTITION")), 15, 16],
+    ["a reset connection", new ConnectionClosedError("read ECONNRESET"), 30, 30],
+    ["no response", new RequestTimeoutError("no response within 5 s"), 30, 30],
+    ["no leader", protocolError(code("LEADER_NOT_AVAILABLE")), 30, 30],
+    ["a response that makes no sense", new Error("it ends in a field"), 30, 30],
+  ])("%s: it waits as long as that may pass", async (_name, error, seconds, attempts) => {
+    const { driver, failures, known } = failing(error);
+    expect(await driver.during(known)).toBe(seconds);
+    expect(failures.seen).toBe(attempts);
+  });
+
+  test("a connection that was reset once lets no delivery pass a pause", async () => {
+    const { driver, failures, known, operatorActions } = failing(
+      new ConnectionClosedError("read ECONNRESET"),
+    );
+    failures.left = 1;
+    await driver.during(known);
+    expect(operatorActions.pauseOf(crm)).not.toBeNull();
+    expect(operatorActions.healthProblems()).toEqual([]);
+  });
+
+  test("after the start it is read every 5 s", async () => {
+    const { clock, driver, failures, known } = failing(new ConnectionClosedError("ECONNRESET"));
+    await driver.during(known);
+    failures.seen = 0;
+    await clock.advance(60_000);
+    expect(failures.seen).toBe(12);
+  });
 });
 
 test("nobody waits for longer than half a minute", async () => {
