@@ -11,7 +11,7 @@ import { createLog, type LogLevel } from "../src/base/telemetry/log.ts";
 import { parseNetwork } from "../src/domain/addresses.ts";
 import { groupNames, topicNames } from "../src/domain/topics.ts";
 import { startDeliver } from "../src/router/deliver/stage.ts";
-import type { SendResult } from "../src/router/destinations/port.ts";
+import type { RequestResult } from "../src/router/destinations/port.ts";
 import { createHttp } from "../src/router/destinations/webhook/http.ts";
 import { webhookTransport } from "../src/router/destinations/webhook/transport.ts";
 import { createMeter } from "./measure.ts";
@@ -55,7 +55,7 @@ const stage = await startDeliver(
           update: (changed) => connections.update(changed),
           close: () => connections.close(),
           send: (endpoint, request, onResult, phases) => {
-            const counted = (result: SendResult) => {
+            const counted = (result: RequestResult) => {
               onResult(result);
               if (result.kind !== "response" || result.status !== 200) {
                 finished.reject(new Error(`not accepted: ${JSON.stringify(result)}`));

@@ -3,7 +3,8 @@
  * it. Instants are ISO 8601 strings; null means unknown or not applicable.
  *
  *   state        the destination
- *   on-hold      all its endpoints are unavailable, it has no token for its requests, or it is paused or disabled
+ *   on-hold      all its endpoints are unavailable or gone, it has no token for its requests, its proxy fails, or it
+ *                is paused or disabled
  *   failing      at least half of the attempts in a minute failed, until less than a fifth do
  *                (`deliver/recent-attempts.ts` has the rule)
  *   delivering   deliveries were attempted, and it is not failing
@@ -23,7 +24,15 @@ export const CIRCUIT_STATES = ["closed", "recovering", "open", "half-open"] as c
 export type CircuitState = (typeof CIRCUIT_STATES)[number];
 
 /** Why no deliveries are taken from a destination's queue. */
-export const HOLD_REASONS = ["circuit-open", "retry-after", "token", "paused", "disabled"] as const;
+export const HOLD_REASONS = [
+  "circuit-open",
+  "retry-after",
+  "token",
+  "proxy",
+  "gone",
+  "paused",
+  "disabled",
+] as const;
 export type HoldReason = (typeof HOLD_REASONS)[number];
 
 export const DESTINATION_STATES = [
@@ -60,6 +69,8 @@ export interface EndpointStatus {
   readonly lastMinute: AttemptCounts;
   /** If the endpoint is unavailable, the earliest time of the next request; otherwise null. */
   readonly unavailableUntil: string | null;
+  /** When the endpoint responded 410. It gets no requests until an operator resumes the destination. Null if it did not. */
+  readonly goneSince: string | null;
   readonly last: LastOutcome | null;
 }
 
@@ -75,7 +86,7 @@ export interface DestinationStatus {
     readonly until: string | null;
     /** For a pause, `configuration` or the author, such as `command`; absent for other holds. */
     readonly by?: string;
-    /** If there is no token, a sentence that says why; otherwise absent. */
+    /** If there is no token or the proxy fails, a sentence that says why; otherwise absent. */
     readonly error?: string;
   } | null;
   readonly lastAcceptedAt: string | null;

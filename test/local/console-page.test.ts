@@ -342,6 +342,7 @@ test("names, sentences and values that want to be scripts are only read", async 
         circuit: "open",
         failingSince: SINCE,
         failedShare: 1,
+        goneSince: null,
         unavailableUntil: SINCE,
         last: { at: SINCE, outcome: "retry", cause: HOSTILE },
       },

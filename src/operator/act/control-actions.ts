@@ -69,8 +69,8 @@ export async function pauseNow(
 }
 
 /**
- * Ends the pause by an operator. Resolves with false if there is none, so that nothing has to be written. If the pauses
- * cannot be read, the end is written anyway.
+ * Ends the pause by an operator, and lets endpoints that responded 410 get requests again. Resolves with false if there
+ * is neither, so that nothing has to be written. If the operator actions cannot be read, both are written anyway.
  *
  * @throws WrongUsage if the destination is neither paused nor configured.
  */
@@ -80,8 +80,14 @@ export async function resumeNow(
   destination: Looking["destination"],
 ): Promise<boolean> {
   const known = await readOperatorActions({ kafka, config }, signal).catch(() => null);
-  if (known === null || known.pauses().some((pause) => pause.destination === destination)) {
-    await resumeDestination(operating, destination);
+  const configured = config.destinations.filter(isAttempted).find(({ id }) => id === destination);
+  const gone =
+    known === null
+      ? (configured?.endpoints.map(({ key }) => key) ?? [])
+      : [...known.goneOf(destination).keys()];
+  const isPaused = known?.pauses().some((pause) => pause.destination === destination) ?? true;
+  if (isPaused || gone.length > 0) {
+    await resumeDestination(operating, destination, gone);
     return true;
   }
   const ids = config.destinations.map(({ id }) => id);
@@ -92,7 +98,7 @@ export async function resumeNow(
 /** One line for operators. */
 export function resumedSentence(destination: string, wasPaused: boolean): string {
   if (wasPaused) return `Resumed: ${destination}.`;
-  return `Not paused: ${destination}. An operator has not paused it, so there is nothing to resume.`;
+  return `Not paused: ${destination}. An operator has not paused it, and no endpoint is gone, so there is nothing to resume.`;
 }
 
 /**

@@ -121,6 +121,7 @@ function endpoint(found: JsonObject): EndpointStatus | null {
     failingSince: instant(found.failingSince),
     lastMinute: attemptCounts(found.lastMinute),
     unavailableUntil: instant(found.unavailableUntil),
+    goneSince: instant(found.goneSince),
     last: lastOutcome(found.last),
   };
 }

@@ -119,8 +119,8 @@ function endpointsOf(
   const untold = file.endpoints.map(({ key, url }): EndpointReport => {
     const { id, name } = nameOf(key, names);
     const known = { name, id, origin: new URL(url).origin };
-    const none = { failingSince: null, failedShare: null, unavailableUntil: null, last: null };
-    return { ...known, circuit: null, ...none };
+    const none = { failingSince: null, failedShare: null, unavailableUntil: null, goneSince: null };
+    return { ...known, circuit: null, ...none, last: null };
   });
   const others = [...reported.values()]
     .flatMap(([first]) => first ?? [])
@@ -143,6 +143,7 @@ function endpointsOf(
           .flatMap(({ unavailableUntil }) => unavailableUntil ?? [])
           .toSorted()
           .at(-1) ?? null,
+      goneSince: all.flatMap(({ goneSince }) => goneSince ?? []).toSorted()[0] ?? null,
       last: latest(all.flatMap(({ last }) => last ?? [])),
     };
   });

@@ -25,7 +25,7 @@ import {
   type OperatorActions,
 } from "../../router/control/operator-action-state.ts";
 import { countExpiring } from "../../router/delay/scan-awaiting-retry.ts";
-import type { SendResult } from "../../router/destinations/port.ts";
+import type { RequestResult } from "../../router/destinations/port.ts";
 import { createHttp } from "../../router/destinations/webhook/http.ts";
 import type { HttpConnections } from "../../router/destinations/webhook/http-port.ts";
 import { judge } from "../../router/destinations/webhook/judge.ts";
@@ -163,11 +163,12 @@ function send(
   connections: HttpConnections,
   endpoint: WebhookEndpoint,
   request: WebhookRequest,
-): Promise<SendResult> {
+): Promise<RequestResult> {
   return new Promise((resolve) => connections.send(endpoint, request, resolve));
 }
 
-function postedOf(result: SendResult, nowMs: number): Posted {
+function postedOf(result: RequestResult, nowMs: number): Posted {
+  if (result.kind === "not-sent") return { kind: "retry", retryAfterMs: null, cause: "proxy" };
   const outcome = judge(result, nowMs);
   if (outcome.kind === "accepted") return outcome;
   const cause = result.kind === "response" ? `${result.status}` : result.cause;

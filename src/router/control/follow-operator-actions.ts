@@ -90,6 +90,7 @@ export function followOperatorActions(
     pauseOf: (destination) => following.operations.pauseOf(destination, clock.nowMs()),
     earlyReleasesOf: (destination) => following.operations.earlyReleasesOf(destination),
     earlyReleases: () => following.operations.earlyReleases(),
+    goneOf: (destination) => following.operations.goneOf(destination),
     releasedThrough: (...place) => following.operations.releasedThrough(...place),
     onChange: (listener) => following.listen(listener),
     onNews: (listener) => following.hear(listener),
@@ -199,11 +200,7 @@ class Following {
     }
     signal.throwIfAborted();
     this.operations = operations;
-    const named = [before, operations].flatMap((each) => [
-      ...each.pauses(),
-      ...each.earlyReleases(),
-    ]);
-    this.#tell(new Set(named.map(({ destination }) => destination)));
+    this.#tell([...before.destinations(), ...operations.destinations()]);
     return log.end;
   }
 
@@ -236,8 +233,11 @@ class Following {
         return operation.pause.destination;
       case "release":
         return operation.earlyRelease.destination;
+      case "gone":
+        return operation.gone.destination;
       case "resume":
       case "forget-release":
+      case "forget-gone":
         return operation.destination;
       case "endpoint":
       case "process":

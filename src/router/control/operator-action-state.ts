@@ -7,6 +7,7 @@
  *   is an early release                          it applies in addition to others, until it is removed
  *   is the progress of an early release          the furthest progress applies, because slow processes report less
  *   is progress in a topic with another ID       it replaces the progress in the previous topic
+ *   says that an endpoint is gone                it gets no requests until the record is removed
  *   is a process's description                   the process is known until its record is removed
  *   is invalid                                   nothing changes
  *   exceeds the limit                            nothing changes, and the record is rejected
@@ -15,7 +16,7 @@
  * such a record must be able to find out whether the record has already been released.
  */
 
-import type { DestinationId } from "../../domain/ids.ts";
+import type { DestinationId, EndpointKey } from "../../domain/ids.ts";
 import { isReleasedBy, type Releasable } from "./early-release.ts";
 import {
   type EarlyRelease,
@@ -36,6 +37,7 @@ const EARLY_RELEASE_KEPT_MS = 7 * 86_400_000;
 const PROCESS_KEPT_MS = 3_600_000;
 
 const NONE: readonly EarlyRelease[] = [];
+const NOTHING_GONE: ReadonlyMap<EndpointKey, number> = new Map();
 
 /** The view of the operator actions that the stages use. */
 export interface OperatorActions {
@@ -44,6 +46,8 @@ export interface OperatorActions {
   /** The early releases in the order in which they were requested. */
   readonly earlyReleasesOf: (destination: DestinationId) => readonly EarlyRelease[];
   readonly earlyReleases: () => readonly EarlyRelease[];
+  /** The endpoints that responded 410, by the hash of the URL, with the time of the response. */
+  readonly goneOf: (destination: DestinationId) => ReadonlyMap<EndpointKey, number>;
   /**
    * Returns an offset below which no record to which the early release applies is left in the partition. Returns 0 if
    * the progress is for a topic with another ID. If one of the two IDs is unknown, they count as equal.
@@ -67,10 +71,20 @@ export interface OperatorActions {
 }
 
 /** The state of processes that do not read the topic: there are no operator actions. */
+/** The operator actions that concern a destination, apart from pauses. */
+export interface Controls {
+  /** Those of the kind `retry` are ignored. */
+  readonly earlyReleases: readonly EarlyRelease[];
+  readonly gone: ReadonlyMap<EndpointKey, number>;
+}
+
+export const NO_CONTROLS: Controls = { earlyReleases: NONE, gone: NOTHING_GONE };
+
 export const NO_OPERATOR_ACTIONS: OperatorActions = {
   pauseOf: () => null,
   earlyReleasesOf: () => NONE,
   earlyReleases: () => NONE,
+  goneOf: () => NOTHING_GONE,
   releasedThrough: () => 0,
   onChange: () => () => undefined,
   onNews: () => () => undefined,
@@ -84,6 +98,7 @@ interface Through {
 export class KnownOperatorActions {
   readonly #pauses = new Map<DestinationId, Pause>();
   readonly #earlyReleases = new Map<DestinationId, EarlyRelease[]>();
+  readonly #gone = new Map<DestinationId, Map<EndpointKey, number>>();
   /** The progress, indexed by early release, and then by retry delay and partition. */
   readonly #released = new Map<string, Map<string, Through>>();
   readonly #processes = new Map<
@@ -117,6 +132,19 @@ export class KnownOperatorActions {
       case "resume":
         if (this.#pauses.delete(operation.destination)) this.#count -= 1;
         return true;
+      case "gone": {
+        const { destination, endpoint, atMs: goneAtMs } = operation.gone;
+        const known = this.#gone.get(destination) ?? new Map<EndpointKey, number>();
+        if (!known.has(endpoint) && !this.#hasRoom()) return false;
+        this.#gone.set(destination, new Map(known).set(endpoint, goneAtMs));
+        return true;
+      }
+      case "forget-gone": {
+        const known = new Map(this.#gone.get(operation.destination));
+        if (known.delete(operation.endpoint)) this.#count -= 1;
+        this.#gone.set(operation.destination, known);
+        return true;
+      }
       case "release":
         return this.#addEarlyRelease(operation.earlyRelease);
       case "released": {
@@ -165,6 +193,15 @@ export class KnownOperatorActions {
 
   earlyReleasesOf(destination: DestinationId): readonly EarlyRelease[] {
     return this.#earlyReleases.get(destination) ?? NONE;
+  }
+
+  goneOf(destination: DestinationId): ReadonlyMap<EndpointKey, number> {
+    return this.#gone.get(destination) ?? NOTHING_GONE;
+  }
+
+  /** The destinations with a pause, an early release or an endpoint that is gone. */
+  destinations(): ReadonlySet<DestinationId> {
+    return new Set([...this.#pauses.keys(), ...this.#earlyReleases.keys(), ...this.#gone.keys()]);
   }
 
   /** The processes that count as running. */

@@ -10,6 +10,8 @@
  *   release/<destination>/<id>       retry or cancel, and the    deliveries awaiting retry leave the delay
  *                                     time of the request         topics, and are returned or dead-lettered
  *   released/<id>/<delay>/<part.>    offset, topic ID            progress of the early release in a partition
+ *   gone/<destination>/<hash>        time and endpoint ID        the endpoint with this URL responded 410, and gets
+ *                                                                no requests until the record is removed
  *   endpoint/<destination>/<id>      process, hash of the URL,   news for processes that read it when it is
  *                                    and whether the endpoint    written; it has no effect later
  *                                    accepts, fails or asked
@@ -62,6 +64,18 @@ export interface Released {
   readonly topicId: string;
 }
 
+/** An endpoint that responded 410. */
+export interface GoneEndpoint {
+  readonly destination: DestinationId;
+  /** The hash of the URL, so that another URL gets requests. */
+  readonly endpoint: EndpointKey;
+  /** The endpoint ID at that time. */
+  readonly id: string;
+  readonly atMs: number;
+}
+
+const NEWS = ["accepts", "fails", "asks", "proxy-fails", "proxy-works"] as const;
+
 /** What a process has learned about an endpoint. */
 export interface EndpointNews {
   readonly destination: DestinationId;
@@ -70,9 +84,12 @@ export interface EndpointNews {
   readonly endpoint: EndpointKey;
   /** ID of the process. */
   readonly process: string;
-  /** `accepts`: the endpoint accepted or rejected a call. `fails`: its circuit opened. `asks`: it sent `Retry-After`. */
-  readonly news: "accepts" | "fails" | "asks";
-  /** For `asks`, the remaining time of Retry-After; otherwise 0. */
+  /**
+   * `accepts`: the endpoint accepted or rejected a call. `fails`: its circuit opened. `asks`: it sent `Retry-After`.
+   * `proxy-fails`: the proxy in front of it failed. `proxy-works`: it works again.
+   */
+  readonly news: (typeof NEWS)[number];
+  /** For `asks`, the remaining time of Retry-After; for `proxy-fails`, the time until the next probe; otherwise 0. */
   readonly forMs: number;
 }
 
@@ -96,6 +113,12 @@ export type OperatorAction =
   | { readonly kind: "process"; readonly process: ProcessRecord }
   | { readonly kind: "forget-process"; readonly id: string }
   | { readonly kind: "endpoint"; readonly news: EndpointNews }
+  | { readonly kind: "gone"; readonly gone: GoneEndpoint }
+  | {
+      readonly kind: "forget-gone";
+      readonly destination: DestinationId;
+      readonly endpoint: EndpointKey;
+    }
   | { readonly kind: "pause"; readonly pause: Pause }
   | { readonly kind: "resume"; readonly destination: DestinationId }
   | { readonly kind: "release"; readonly earlyRelease: EarlyRelease }
@@ -143,6 +166,14 @@ export function releasedRecord(
 
 export function endpointRecord(topic: string, { destination, id, ...of }: EndpointNews) {
   return written(topic, `endpoint/${destination}/${id}`, of);
+}
+
+export function goneRecord(topic: string, { destination, endpoint, id, atMs }: GoneEndpoint) {
+  return written(topic, goneKey(destination, endpoint), { at: isoTimestamp(atMs), id });
+}
+
+export function goneKey(destination: DestinationId, endpoint: EndpointKey): string {
+  return `gone/${destination}/${endpoint}`;
 }
 
 /** Maximum size of the routes in a record. The other fields are small. */
@@ -196,6 +227,8 @@ export function readOperatorAction({
       return rest.length === 1 ? readPause(first, json) : refusedKey();
     case "endpoint":
       return rest.length === 2 ? readEndpoint(first, second, json) : refusedKey();
+    case "gone":
+      return rest.length === 2 ? readGone(first, second, json) : refusedKey();
     case "release":
       return rest.length === 2 ? readEarlyRelease(first, second, json) : refusedKey();
     case "released":
@@ -217,7 +250,10 @@ function readForgotten(kind: string, rest: readonly string[]): ReadOperatorActio
     return { kind: "forget-process", id: first };
   if (!isDestinationId(first)) return refusedKey();
   if (kind === "pause" && rest.length === 1) return { kind: "resume", destination: first };
-  if (kind !== "release" || rest.length !== 2) return refusedKey();
+  if (rest.length !== 2) return refusedKey();
+  if (kind === "gone" && ENDPOINT_KEY.test(id))
+    return { kind: "forget-gone", destination: first, endpoint: id as EndpointKey };
+  if (kind !== "release") return refusedKey();
   return { kind: "forget-release", destination: first, id };
 }
 
@@ -250,18 +286,28 @@ function readEarlyRelease(destination: string, id: string, json: JsonObject): Re
 }
 
 function readEndpoint(destination: string, id: string, json: JsonObject): ReadOperatorAction {
-  const { endpoint, process, news, forMs } = json;
+  const { endpoint, process, forMs } = json;
+  const news = NEWS.find((each) => each === json.news);
   if (!isDestinationId(destination) || !ENDPOINT_ID.test(id)) return refusedKey();
   if (typeof endpoint !== "string" || !ENDPOINT_KEY.test(endpoint))
     return refused('its "endpoint" is not the hash of a URL');
   if (typeof process !== "string" || !EARLY_RELEASE_ID.test(process))
     return refused('its "process" is not an ID');
-  if (news !== "accepts" && news !== "fails" && news !== "asks")
-    return refused('its "news" is not one of accepts, fails, asks');
+  if (news === undefined) return refused(`its "news" is not one of ${NEWS.join(", ")}`);
   const isTime = typeof forMs === "number" && Number.isSafeInteger(forMs) && forMs >= 0;
   if (!isTime) return refused('its "forMs" is not a number of milliseconds');
-  const of = { process, news, forMs } as const;
+  const of = { process, news, forMs };
   return { kind: "endpoint", news: { destination, id, endpoint: endpoint as EndpointKey, ...of } };
+}
+
+function readGone(destination: string, endpoint: string, json: JsonObject): ReadOperatorAction {
+  const { id } = json;
+  const atMs = instant(json.at);
+  if (!isDestinationId(destination) || !ENDPOINT_KEY.test(endpoint)) return refusedKey();
+  if (atMs === undefined) return refused('its "at" is not a time');
+  if (typeof id !== "string" || !ENDPOINT_ID.test(id))
+    return refused('its "id" is not an endpoint ID');
+  return { kind: "gone", gone: { destination, endpoint: endpoint as EndpointKey, id, atMs } };
 }
 
 function readReleased(

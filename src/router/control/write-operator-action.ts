@@ -3,7 +3,7 @@
  * the deliver or delay stage reads a new record within two seconds.
  */
 
-import type { DestinationId } from "../../domain/ids.ts";
+import type { DestinationId, EndpointKey } from "../../domain/ids.ts";
 import type { OutgoingRecord } from "../../domain/record.ts";
 import type { TopicNames } from "../../domain/topics.ts";
 import type { Producer } from "../../kafka/port.ts";
@@ -11,6 +11,7 @@ import {
   type EarlyRelease,
   earlyReleaseRecord,
   forgetRecord,
+  goneKey,
   type Pause,
   pauseRecord,
   resumeRecord,
@@ -29,12 +30,19 @@ export async function pauseDestination(
   await write(producer, pauseRecord(topics.operatorActions, pause));
 }
 
-/** Ends a pause by an operator, but not `paused` in the configuration. Has no effect if there is no such pause. */
+/**
+ * Ends a pause by an operator, but not `paused` in the configuration. Has no effect if there is no such pause.
+ *
+ * @param gone endpoints that responded 410, and get requests again.
+ */
 export async function resumeDestination(
-  { producer, topics }: Operating,
+  { producer, topics: { operatorActions } }: Operating,
   destination: DestinationId,
+  gone: readonly EndpointKey[],
 ): Promise<void> {
-  await write(producer, resumeRecord(topics.operatorActions, destination));
+  await write(producer, resumeRecord(operatorActions, destination));
+  for (const endpoint of gone)
+    await write(producer, forgetRecord(operatorActions, goneKey(destination, endpoint)));
 }
 
 /** Requests that deliveries awaiting retry are attempted now, or that all waiting deliveries are canceled. */

@@ -42,7 +42,7 @@ import {
   traceParent,
   withTrace,
 } from "../../domain/trace-context.ts";
-import type { Phases, Sender, SendResult } from "../destinations/port.ts";
+import type { Phases, RequestResult, Sender } from "../destinations/port.ts";
 import type { DecisionName } from "./decide.ts";
 
 /** Replaces the destination's sender for one attempt. */
@@ -128,7 +128,7 @@ function kept(ports: TracePorts, tracing: Tracing, span: Span, isAsked: boolean)
       const asking = tracing.begin({ ...sender.span(endpoint), kind, startMs, parent });
       const phases: Phases = ports.phases?.() ?? {};
       const named = isAsked ? traceParent(asking.context) : undefined;
-      const answered = (result: SendResult) => {
+      const answered = (result: RequestResult) => {
         for (const { name, fromMs, toMs } of phaseSpans(phases, result.durationMs)) {
           const parent = asking.context;
           tracing
@@ -169,7 +169,11 @@ function attributesOf(record: IncomingRecord, delivery: Delivery, group: string)
   };
 }
 
-function endRequest(span: Span, result: SendResult, endMs: number): void {
+function endRequest(span: Span, result: RequestResult, endMs: number): void {
+  if (result.kind === "not-sent") {
+    span.end(endMs, "proxy");
+    return;
+  }
   if (result.kind === "no-response") {
     span.end(endMs, result.cause);
     return;

@@ -22,6 +22,13 @@
  *   with several endpoints that all must     in one synchronous step, when the last round ends, because one request can
  *   accept                                   concern deliveries of several rounds
  *
+ *   the proxy fails before a request is sent (`NotSent`)   the delivery
+ *   and no endpoint got a request                          is put back as it was: no attempt is counted, and its retry
+ *                                                          window does not start
+ *   but another endpoint got a request                     is decided, and the endpoint counts as skipped
+ *
+ * A crash before or after that changes nothing, because nothing is written, and the record is not processed.
+ *
  * One commit therefore covers all of these deliveries, and after a crash before the commit, all of them are repeated.
  * An attempt keeps the settings with which it started, so that each response is judged by the settings of its request.
  */
@@ -34,9 +41,10 @@ import type { EndpointKey } from "../../domain/ids.ts";
 import {
   type CallVerdict,
   type Measured,
+  type NotSent,
   type Outcome,
   type Phases,
-  RETRY,
+  type RequestResult,
   responded,
   type Sendable,
   type Sender,
@@ -52,7 +60,8 @@ import {
   decide,
   type EndpointResult,
   isAccepted,
-  type Skipped,
+  isSkipped,
+  skipped,
 } from "./decide.ts";
 import type { EndpointGates } from "./endpoint-availability.ts";
 import type { Call } from "./in-flight.ts";
@@ -91,9 +100,10 @@ export interface AttemptObserver {
   /** Returns an object for the phases of a request; undefined if attempts are not recorded. */
   phases(): Phases | undefined;
   /** @param isUnreadable true if the response should contain a status for each call, and could not be read. */
-  requested(result: SendResult, isUnreadable: boolean): void;
-  /** Called once for each delivery of an attempt. */
+  requested(result: RequestResult, isUnreadable: boolean): void;
+  /** Called once for each delivery of an attempt, unless the delivery is put back. */
   attempted(attempted: Attempted): void;
+  putBack(deliveries: number): void;
 }
 
 export interface Timer {
@@ -119,6 +129,8 @@ export interface AttemptHost {
   readonly limits: Limits;
   /** Carries out the decision about a delivery. @param trace links the records that replace it to the attempt. */
   settle(call: Call, decision: Decision, trace: AttemptTrace | null, endedAtMs: number): void;
+  /** Lets deliveries wait again, as if the attempt had not started. */
+  putBack(calls: readonly Call[]): void;
   /** Starts the deliveries that may start now that a request has ended. */
   pump(): void;
 }
@@ -138,13 +150,8 @@ interface Split {
 /** The deliveries to send. They are measured if the unit may contain more than one delivery. */
 type UnitContent = readonly Sendable[] | readonly Measured[];
 
-const SKIPPED: Skipped = { kind: "skipped" };
 const NO_SPLITS: readonly Split[] = [];
 const NO_PARTS: readonly UnitPart[] = [];
-
-export function skipped({ key }: Endpoint): EndpointResult {
-  return { endpoint: key, result: SKIPPED, outcome: RETRY };
-}
 
 export class Attempt {
   readonly #host: AttemptHost;
@@ -160,6 +167,8 @@ export class Attempt {
   #name: UnitName | null = null;
   /** The number of requests in progress. */
   #pending = 0;
+  /** True if a request of the current round was not sent. */
+  #isUnsent = false;
   /** Added when a request ends; taken when the round has ended. */
   #splits = NO_SPLITS;
   /** Parts of the unit that are sent after the current one. */
@@ -193,6 +202,7 @@ export class Attempt {
     const { sender, observer } = parts;
     const prepared = sender.prepare(sent, nowMs);
     this.#prepared = prepared;
+    this.#isUnsent = false;
     this.#name = sender.nameOf(prepared);
     for (const endpoint of endpoints) {
       const ticket = limits.gates.admit(endpoint.key, nowMs, this.#turn);
@@ -201,27 +211,39 @@ export class Attempt {
         continue;
       }
       this.#pending += 1;
-      const done = (result: SendResult) => this.#ended(endpoint, ticket, result);
+      const done = (result: RequestResult) => this.#ended(endpoint, ticket, result);
       if (this.#trace === null) sender.send(endpoint, prepared, done, observer.phases());
       else this.#trace.send(endpoint, prepared, done);
     }
   }
 
-  #ended(endpoint: Endpoint, ticket: Ticket, result: SendResult): void {
+  #ended(endpoint: Endpoint, ticket: Ticket, result: RequestResult): void {
     assert(this.#pending > 0, "a request ended twice");
-    const { parts, limits } = this.#host;
-    const endedAtMs = parts.timer.nowMs();
-    const outcome =
-      this.#name === null
-        ? this.#judge(endpoint, result, endedAtMs)
-        : this.#judgeUnit(endpoint, result, endedAtMs);
-    limits.gates.settle(endpoint.key, ticket, outcome, endedAtMs);
+    const endedAtMs = this.#host.parts.timer.nowMs();
+    if (result.kind === "not-sent") this.#notSent(endpoint, ticket, result, endedAtMs);
+    else this.#settle(endpoint, ticket, result, endedAtMs);
     this.#pending -= 1;
     if (this.#pending === 0) {
       this.#decide(this.#split(), endedAtMs);
       this.#proceed(endedAtMs);
     }
     this.#host.pump();
+  }
+
+  #notSent(endpoint: Endpoint, ticket: Ticket, result: NotSent, nowMs: number): void {
+    const { parts, limits } = this.#host;
+    this.#isUnsent = true;
+    parts.observer.requested(result, false);
+    for (const call of this.#calls) add(call, [skipped(endpoint)]);
+    limits.gates.notSent(endpoint.key, ticket, result.error, nowMs);
+  }
+
+  #settle(endpoint: Endpoint, ticket: Ticket, result: SendResult, nowMs: number): void {
+    const outcome =
+      this.#name === null
+        ? this.#judge(endpoint, result, nowMs)
+        : this.#judgeUnit(endpoint, result, nowMs);
+    this.#host.limits.gates.settle(endpoint.key, ticket, outcome, nowMs);
   }
 
   #judge({ key }: Endpoint, result: SendResult, nowMs: number): Outcome {
@@ -295,7 +317,13 @@ export class Attempt {
   #decide(calls: readonly Call[], endedAtMs: number): void {
     const { names, destination, policy } = this.#settings;
     const batch = this.#name;
+    const unsent = this.#isUnsent ? calls.filter(({ results }) => results.every(isSkipped)) : [];
+    if (unsent.length > 0) {
+      this.#host.parts.observer.putBack(unsent.length);
+      this.#host.putBack(unsent);
+    }
     for (const call of calls) {
+      if (unsent.includes(call)) continue;
       const { delivery, results } = call;
       const decision = decide(delivery, destination.deliver, names, results, policy, endedAtMs);
       if (this.#decision === "accepted") this.#decision = decision.name;

@@ -33,7 +33,7 @@
  * endpoint can handle, which is not known in advance. If failures do not depend on load, the successes
  * between them outweigh the failures, so the circuit still closes.
  *
- * The caller supplies the time. For each `admit` that allows a request, the caller calls `settle` once.
+ * The caller supplies the time. For each `admit` that allows a request, the caller calls `settle` or `withdraw` once.
  */
 
 import assert from "node:assert/strict";
@@ -150,6 +150,20 @@ export class CircuitBreaker {
     if (ticket < this.#openedAt) return null;
     this.#underWay -= 1;
     return isSuccess ? this.#succeeded() : this.#failed(ticket, nowMs);
+  }
+
+  /** Call instead of `settle` for an admitted request that was not sent. Returns the new state, or null if it did not change. */
+  withdraw(ticket: Ticket): CircuitState | null {
+    if (ticket < 0) {
+      if (this.#state === "open" && ~ticket >= this.#openedAt) this.#isTried = false;
+      return null;
+    }
+    if (ticket < this.#openedAt) return null;
+    this.#underWay -= 1;
+    if (this.#state !== "half-open") return null;
+    // Its time is over, so the next request is the probe.
+    this.#state = "open";
+    return this.#state;
   }
 
   /** Call when another process reports an accepted or rejected request. Returns the new state, or null if it did not change. */

@@ -6,13 +6,17 @@
  *   one endpoint accepted                        delivered
  *   none accepted, some failed                   scheduled for retry at those that failed; rejections are recorded
  *   ... and the next attempt would be too late   dead letter with the reason expired
- *   all rejected, now or earlier                 dead letter with the reason rejected
+ *   all rejected, now or earlier, or are gone    dead letter with the reason rejected
  *
  *   deliver: every; an endpoint                  decision, for this endpoint only
  *   accepted                                     delivered
  *   failed                                       scheduled for retry with a reference to the endpoint, or expired
- *   rejected                                     dead letter with the reason rejected
- *   was skipped                                  the same, after at most 2 minutes
+ *   rejected, or is gone                         dead letter with the reason rejected
+ *   was skipped                                  scheduled in the same way, after at most 2 minutes
+ *
+ * An endpoint is gone after a response of 410 (`endpoint-availability.ts`). The delivery that got the response is
+ * rejected; later ones are not sent to the endpoint, and nothing is recorded in them, because an operator may resume
+ * the destination.
  *
  * A rejection is recorded in the delivery, so that with `any` only the other endpoints are requested again. It counts
  * for the URL: if the URL is changed before the next attempt, the endpoint is requested again.
@@ -26,26 +30,42 @@
  *                                                           attempted when due, the last response
  *   rejected    unchanged                                   the last response
  *   by all
+ *   gone        unchanged                                   the last response
  */
 
 import assert from "node:assert/strict";
 import type { DeadLetterReason } from "../../domain/dead-letter.ts";
 import type { Delivery } from "../../domain/delivery.ts";
+import type { Endpoint } from "../../domain/destination.ts";
 import { type EndpointNames, nameOf } from "../../domain/endpoint-name.ts";
 import type { EndpointKey } from "../../domain/ids.ts";
-import type { Outcome, SendResult } from "../destinations/port.ts";
+import { type Outcome, RETRY, type SendResult } from "../destinations/port.ts";
 import { delayAfterAttempt, delayOfShare, type RetryPolicy } from "./choose-retry-delay.ts";
 
 export interface EndpointResult {
   readonly endpoint: EndpointKey;
   readonly result: SendResult | Skipped;
-  /** The outcome of the request as the destination's type judged it; a skipped endpoint counts as failed. */
+  /**
+   * The outcome of the request as the destination's type judged it. An endpoint that was skipped counts as failed or, if
+   * it is gone, as rejecting.
+   */
   readonly outcome: Outcome;
 }
 
-/** The result for an endpoint that was unavailable, so that no request was sent. */
+/** The result for an endpoint that was unavailable or gone, so that no request was sent. */
 export interface Skipped {
   readonly kind: "skipped";
+}
+
+const SKIPPED: Skipped = { kind: "skipped" };
+const REJECTED: Outcome = { kind: "rejected" };
+
+export function skipped({ key }: Endpoint): EndpointResult {
+  return { endpoint: key, result: SKIPPED, outcome: RETRY };
+}
+
+export function skippedAsGone({ key }: Endpoint): EndpointResult {
+  return { endpoint: key, result: SKIPPED, outcome: REJECTED };
 }
 
 export type DecisionName = "accepted" | "retry" | "rejected" | "expired";
@@ -88,6 +108,7 @@ export function decide(
     if (each.result.kind !== "skipped") {
       return decideAny({ ...attempted, endpoint }, configured, [each], policy, nowMs).outputs;
     }
+    if (each.outcome.kind === "rejected") return noneLeft({ ...delivery, endpoint });
     const endAtMs = endOf(delivery, policy, nowMs);
     const delayMs = delayOfShare(policy, delivery.retryCount, nowMs, endAtMs);
     return scheduleRetry({ ...delivery, endpoint }, delayMs, null, nowMs);
@@ -103,12 +124,16 @@ function decideAny(
   nowMs: number,
 ): Decision {
   if (judged.some(isAccepted)) return DELIVERED;
-  const now = judged.filter(({ outcome }) => outcome.kind === "rejected");
-  const rejected = [...new Set([...attempted.rejected, ...now.map(({ endpoint }) => endpoint)])];
+  const refusing = judged.filter(({ outcome }) => outcome.kind === "rejected");
+  const gone = refusing.filter(isSkipped).map(({ endpoint }) => endpoint);
+  const now = refusing.filter((each) => !isSkipped(each)).map(({ endpoint }) => endpoint);
+  const rejected = [...new Set([...attempted.rejected, ...now])];
   const delivery = { ...attempted, rejected, lastOutcome: lastOutcome(judged, configured) };
   const possible =
     delivery.endpoint === null ? configured.keys() : judged.map(({ endpoint }) => endpoint);
-  if ([...possible].every((key) => rejected.includes(key))) return only(allRejected(delivery));
+  const left = [...possible].filter((key) => !rejected.includes(key));
+  if (left.length === 0) return only(allRejected(delivery));
+  if (left.every((key) => gone.includes(key))) return only(noneLeft(delivery));
   const askedMs = longestRetryAfter(judged);
   const endAtMs = endOf(delivery, policy, nowMs);
   const delayMs = delayAfterAttempt(policy, delivery.attempt, askedMs, nowMs, endAtMs);
@@ -118,6 +143,10 @@ function decideAny(
 
 export function isAccepted({ outcome }: EndpointResult): boolean {
   return outcome.kind === "accepted";
+}
+
+export function isSkipped({ result }: EndpointResult): boolean {
+  return result.kind === "skipped";
 }
 
 function endOf(delivery: Delivery, { retryWindowMs }: RetryPolicy, nowMs: number): number {
@@ -172,6 +201,8 @@ const WAITED = {
   paused: "the destination was paused",
   disabled: "the destination was disabled",
   token: "no token could be obtained",
+  proxy: "the proxy failed",
+  gone: "every endpoint had responded 410",
   "retry-after": "the endpoint had sent Retry-After",
   "circuit-open": "the endpoint kept failing, and other deliveries were attempted first",
   late: "the delivery was returned too late",
@@ -218,6 +249,16 @@ export function allRejected(delivery: Delivery): Output {
     kind: "dead-letter",
     reason: "rejected",
     error: `every endpoint rejected it; the last attempt: ${delivery.lastOutcome ?? "none"}`,
+    delivery,
+  };
+}
+
+/** The output if each endpoint of the delivery has rejected it or is gone. */
+export function noneLeft(delivery: Delivery): Output {
+  return {
+    kind: "dead-letter",
+    reason: "rejected",
+    error: `no endpoint is left: each has rejected it, or had responded 410 to another request; the last attempt: ${delivery.lastOutcome ?? "none"}`,
     delivery,
   };
 }

@@ -23,6 +23,7 @@ import type { EndpointKey } from "../../domain/ids.ts";
 import type { IncomingRecord } from "../../domain/record.ts";
 import type { AssignedPartition } from "../../kafka/port.ts";
 import { cancelledText, cancelOf } from "../control/early-release.ts";
+import { type Controls, NO_CONTROLS } from "../control/operator-action-state.ts";
 import type { EarlyRelease } from "../control/operator-actions.ts";
 import type { Sender } from "../destinations/port.ts";
 import {
@@ -39,12 +40,12 @@ import type { RetryPolicy } from "./choose-retry-delay.ts";
 import type { Turn } from "./circuit-breaker.ts";
 import type { Decision } from "./decide.ts";
 import {
-  type DestinationHold,
   EndpointGates,
   type EndpointObserver,
   type GateState,
   type News,
 } from "./endpoint-availability.ts";
+import type { DestinationHold } from "./endpoint-gate.ts";
 import {
   type DeadLetterTopics,
   deadLetter,
@@ -95,7 +96,7 @@ export class Dispatcher implements AttemptHost {
   readonly #units: Units;
   /** Replaced by `update`. Attempts in progress keep the settings with which they started. */
   #settings: Settings;
-  /** The cancellations in force; replaced by `cancel`. */
+  /** The cancellations in force; replaced by `update`. */
   #cancels: readonly EarlyRelease[] = [];
   /** True from the moment when the rate limit stops the next delivery until its wait is over, or settings change. */
   #isLimited = false;
@@ -116,37 +117,37 @@ export class Dispatcher implements AttemptHost {
     this.limits = { slots, gates, rate: new RequestRate(requestsPerSecond, partitions) };
     this.#topics = topics;
     this.#settings = settings;
-    this.#queue = new Queue(
-      gates,
-      slots,
-      () => holdCause(this.#settings.destination) !== null || gates.missing !== null,
-      (untilMs) => this.#lookAgain(untilMs),
-    );
+    const stillUntilMs = (nowMs: number) =>
+      holdCause(this.#settings.destination)
+        ? Number.POSITIVE_INFINITY
+        : gates.stoppedUntilMs(nowMs);
+    this.#queue = new Queue(gates, slots, stillUntilMs, (untilMs) => this.#lookAgain(untilMs));
     this.#units = new Units(sender, this.#queue, gates, (item, nowMs) =>
       this.#cancelOf(item.record) === null ? this.#prepare(item, nowMs) : null,
     );
   }
 
-  /** Applies new settings of the same destination. The sender must already use these settings. */
-  update(destination: AttemptedDestination): void {
+  /**
+   * Applies new settings of the same destination, and operator actions, before anything starts. The sender must already
+   * use these settings. Canceled deliveries become dead letters: those in memory immediately, the others when they are
+   * fetched.
+   */
+  update(destination: AttemptedDestination, { earlyReleases, gone }: Controls = NO_CONTROLS): void {
     const { concurrency, requestsPerSecond } = destination;
     const { gates, slots, rate } = this.limits;
     this.#units.update();
     this.#settings = settingsOf(destination, this.#settings.policy);
-    gates.update(this.#settings.keys, concurrency);
+    gates.update(this.#settings.keys, concurrency, gone);
     this.#queue.releaseAll();
     slots.allow(concurrency);
     rate.limit(requestsPerSecond);
     // The previous rate limit no longer applies.
     this.#isLimited = false;
+    this.#cancel(earlyReleases);
     this.pump();
   }
 
-  /**
-   * Dead-letters canceled deliveries: those in memory immediately, the others when they are fetched. Early releases of
-   * the kind `retry` are ignored here.
-   */
-  cancel(earlyReleases: readonly EarlyRelease[]): void {
+  #cancel(earlyReleases: readonly EarlyRelease[]): void {
     this.#cancels = earlyReleases.filter(({ kind }) => kind === "cancel");
     if (this.#cancels.length > 0) this.#units.disbandAll();
     const isCancelled = ({ record }: InFlight) => this.#cancelOf(record) !== null;
@@ -155,7 +156,6 @@ export class Dispatcher implements AttemptHost {
     for (; found.length > 0; found = this.#queue.extract(isCancelled)) {
       for (const item of found) this.#giveUpCancelled(item, this.parts.timer.nowMs());
     }
-    this.pump();
   }
 
   /** Sets the number of partitions of the destination's topics, including those that other processes own. */
@@ -201,9 +201,7 @@ export class Dispatcher implements AttemptHost {
     return this.limits.gates.states(this.parts.timer.nowMs());
   }
 
-  /**
-   * The hold that exists because all endpoints are unavailable. The caller handles paused and disabled destinations.
-   */
+  /** The hold while all endpoints are unavailable. The caller handles paused and disabled destinations. */
   hold(): DestinationHold | null {
     return this.limits.gates.hold(this.parts.timer.nowMs());
   }
@@ -238,6 +236,11 @@ export class Dispatcher implements AttemptHost {
       outputs.map((output) => replacement(output, record, this.#topics, nowMs)),
     );
     item.owner.leave();
+  }
+
+  putBack(calls: readonly Call[]): void {
+    this.#queue.takeBack(calls.map(({ item }) => item));
+    for (const { item } of calls) item.owner.leave();
   }
 
   /** Replaces the delivery with other records. The next delivery with its key may start. */

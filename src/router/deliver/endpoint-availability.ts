@@ -1,11 +1,12 @@
 /**
- * Tracks whether each endpoint of a destination is available. An endpoint is unavailable while its circuit is
- * open, and until its `Retry-After` time has passed.
+ * Tracks whether each endpoint of a destination is available (`endpoint-gate.ts`), and what processes report about it.
  *
  *   the endpoints                                        the destination
  *   one is available                                     takes deliveries from its queue
  *   none is, but a request to one is in progress         waits for that request
  *   all are unavailable                                  is on hold until the first one is available
+ *   the proxy in front of all of them fails              is on hold until a probe gets through (`proxy-gate.ts`)
+ *   all are gone                                         is on hold until it is resumed, or gets another endpoint
  *
  * A retry whose endpoints are unavailable is held in `queue.ts`.
  *
@@ -15,20 +16,24 @@
  *   accepts or rejects, and others have reported         are informed, once a second
  *   failures in the last minute
  *   sends Retry-After                                    are informed, once a second
+ *   has a proxy that fails, or works again               are informed
+ *   responds 410                                         are informed by a record that stays in the topic
  *
  *   another process reports that an endpoint             result
  *   accepts                                              an open circuit recovers, 2 requests at a time
  *   sent Retry-After                                     the endpoint is unavailable, as if this process had received it
  *   fails                                                none, because the cause may be in that process
+ *   has a proxy that fails, or works again               `proxy-gate.ts`
+ *   is gone                                              it gets no requests, also after a restart
  */
 
 import type { Endpoint } from "../../domain/destination.ts";
-import type { CircuitState, HoldReason } from "../../domain/destination-status.ts";
+import type { CircuitState } from "../../domain/destination-status.ts";
 import type { EndpointKey } from "../../domain/ids.ts";
 import type { EndpointNews } from "../control/operator-actions.ts";
 import type { Outcome, Readiness } from "../destinations/port.ts";
 import { CircuitBreaker, type Ticket, type Turn } from "./circuit-breaker.ts";
-import type { HoldCause } from "./hold-cause.ts";
+import { type DestinationHold, EndpointGate, isWithin } from "./endpoint-gate.ts";
 import type { Gates } from "./prepare.ts";
 
 export type QueueState =
@@ -39,22 +44,13 @@ export type QueueState =
 const GOES: QueueState = { kind: "goes" };
 const WAITS: QueueState = { kind: "waits" };
 
-/** A hold of the destination. A probe in progress does not end it. */
-export interface DestinationHold extends Omit<HoldCause, "reason"> {
-  readonly reason: HoldReason;
-  /** If the reason is a missing token, why there is no token. */
-  readonly error?: string | null;
-}
-
 export interface GateState {
   readonly key: EndpointKey;
   readonly breaker: CircuitState;
   /** When the endpoint is available again; null if it is available now. */
   readonly unavailableUntilMs: number | null;
-}
-
-interface Unavailability extends DestinationHold {
-  readonly untilMs: number;
+  /** When the endpoint responded 410; null if it is not gone. */
+  readonly goneSinceMs: number | null;
 }
 
 export type News = Pick<EndpointNews, "news" | "forMs">;
@@ -62,31 +58,21 @@ export type News = Pick<EndpointNews, "news" | "forMs">;
 /** After another process has reported failures, this process reports accepted requests for this long. */
 const TROUBLED_FOR_MS = 60_000;
 const TELL_EVERY_MS = 1_000;
-
-interface Gate {
-  readonly key: EndpointKey;
-  /** When another process last reported that the endpoint was failing. */
-  failsElsewhereAtMs: number;
-  /** When this process last reported about the endpoint. */
-  reportedAtMs: number;
-  readonly breaker: CircuitBreaker;
-  onHoldUntilMs: number;
-  /**
-   * The start of the current series of `Retry-After` responses. A response continues the series if the wait
-   * that the previous response requested has not ended.
-   */
-  onHoldSinceMs: number;
-}
+const NOTHING_GONE: ReadonlyMap<EndpointKey, number> = new Map();
 
 export interface EndpointObserver {
   circuitChanged(endpoint: EndpointKey, state: CircuitState): void;
   /** Reports news about an endpoint to the other processes. */
   tell(endpoint: EndpointKey, news: News): void;
+  /** The endpoint responded 410. */
+  gone(endpoint: EndpointKey, nowMs: number): void;
+  /** @param error why the proxy in front of the endpoint fails; null if it works again. */
+  proxyChanged(endpoint: EndpointKey, error: string | null): void;
 }
 
 export class EndpointGates implements Gates {
   /** One per configured endpoint. Changed by `update`; the gates by `admit`, `settle` and `heard`. */
-  #gates: readonly Gate[] = [];
+  #gates: readonly EndpointGate[] = [];
   readonly #retryWindowMs: number;
   readonly #observer: EndpointObserver;
   readonly #readiness: Readiness | undefined;
@@ -108,21 +94,19 @@ export class EndpointGates implements Gates {
   /**
    * Replaces the endpoints. Endpoints that are in both lists keep their circuit breaker and their `Retry-After` time, and
    * new ones are available.
+   *
+   * @param gone the endpoints that are gone according to the topic of operator actions, with the time since when.
    */
-  update(endpoints: readonly EndpointKey[], concurrency: number): void {
+  update(endpoints: readonly EndpointKey[], concurrency: number, gone = NOTHING_GONE): void {
     for (const { key, breaker } of this.#gates) {
       if (!endpoints.includes(key)) this.#mark = Math.max(this.#mark, breaker.mark + 1);
     }
     this.#gates = endpoints.map((key) => {
-      const gate = this.#find(key) ?? {
-        key,
-        breaker: new CircuitBreaker(concurrency, this.#mark),
-        onHoldUntilMs: 0,
-        onHoldSinceMs: 0,
-        failsElsewhereAtMs: Number.NEGATIVE_INFINITY,
-        reportedAtMs: Number.NEGATIVE_INFINITY,
-      };
+      const gate =
+        this.#find(key) ??
+        new EndpointGate(key, new CircuitBreaker(concurrency, this.#mark), this.#retryWindowMs);
       gate.breaker.allow(concurrency);
+      gate.setGone(gone.get(key) ?? null);
       return gate;
     });
   }
@@ -132,12 +116,44 @@ export class EndpointGates implements Gates {
   }
 
   /** If something is missing, the sender is thereby asked to get it. */
-  get missing(): Gates["missing"] {
+  stopped(nowMs: number): ReturnType<Gates["stopped"]> {
+    let reason: "gone" | "proxy" | null = "gone";
+    for (const gate of this.#gates) {
+      if (gate.goneSinceMs(nowMs) !== null) continue;
+      if (!gate.proxy.isClosed(nowMs)) {
+        reason = null;
+        break;
+      }
+      reason = "proxy";
+    }
+    if (reason !== null) return reason;
     return this.#readiness === undefined || this.#readiness.isReady() ? null : "token";
   }
 
+  /**
+   * When requests may start again if nothing else happens; infinite if something has to happen first. Null if one may
+   * start now.
+   */
+  stoppedUntilMs(nowMs: number): number | null {
+    if (this.stopped(nowMs) === null) return null;
+    let untilMs = Number.POSITIVE_INFINITY;
+    for (const gate of this.#gates) {
+      const stoppedMs = gate.stoppedUntilMs(nowMs);
+      if (stoppedMs > nowMs) untilMs = Math.min(untilMs, stoppedMs);
+    }
+    return untilMs;
+  }
+
+  isCut(endpoint: EndpointKey, nowMs: number): boolean {
+    return this.#find(endpoint)?.proxy.isClosed(nowMs) ?? false;
+  }
+
+  isGone(endpoint: EndpointKey, nowMs: number): boolean {
+    return (this.#find(endpoint)?.goneSinceMs(nowMs) ?? null) !== null;
+  }
+
   onHoldUntilMs(endpoint: EndpointKey, nowMs: number): number {
-    return this.#onHoldUntilMs(this.#find(endpoint), nowMs);
+    return this.#find(endpoint)?.askedUntilMs(nowMs) ?? 0;
   }
 
   openUntilMs(endpoint: EndpointKey, nowMs: number): number {
@@ -155,10 +171,11 @@ export class EndpointGates implements Gates {
   availability(endpoints: readonly Endpoint[], nowMs: number): number {
     let bits = 0;
     for (const { key } of endpoints) {
-      const gate = this.#find(key);
-      const isOnHold = this.#onHoldUntilMs(gate, nowMs) > nowMs;
-      const isOpen = (gate?.breaker.unavailableUntilMs(nowMs) ?? 0) > nowMs;
-      bits = bits * 4 + (isOnHold ? 2 : 0) + (isOpen ? 1 : 0);
+      const isOnHold = this.onHoldUntilMs(key, nowMs) > nowMs;
+      const isOpen = this.openUntilMs(key, nowMs) > nowMs;
+      const isGone = this.isGone(key, nowMs);
+      const isCut = this.isCut(key, nowMs);
+      bits = bits * 16 + (isCut ? 8 : 0) + (isGone ? 4 : 0) + (isOnHold ? 2 : 0) + (isOpen ? 1 : 0);
     }
     return bits;
   }
@@ -168,9 +185,7 @@ export class EndpointGates implements Gates {
     let untilMs = Number.POSITIVE_INFINITY;
     let mustWait = false;
     for (const gate of this.#gates) {
-      const askedMs = this.#onHoldUntilMs(gate, nowMs);
-      const openMs = gate.breaker.unavailableUntilMs(nowMs);
-      const unavailableMs = Math.max(askedMs, openMs);
+      const unavailableMs = gate.unavailableUntilMs(nowMs);
       if (unavailableMs <= nowMs) {
         if (!gate.breaker.mustWait()) return GOES;
         mustWait = true;
@@ -184,9 +199,10 @@ export class EndpointGates implements Gates {
 
   /** True if a circuit's open time has passed, so that the next request is the probe. */
   isProbeDue(nowMs: number): boolean {
-    return this.#gates.some(
-      ({ breaker }) => breaker.state === "open" && breaker.unavailableUntilMs(nowMs) === 0,
-    );
+    return this.#gates.some((gate) => {
+      const isDue = gate.breaker.state === "open" && gate.breaker.unavailableUntilMs(nowMs) === 0;
+      return isDue && gate.stoppedUntilMs(nowMs) <= nowMs;
+    });
   }
 
   /** True if a delivery has to wait for a request in progress. */
@@ -201,32 +217,56 @@ export class EndpointGates implements Gates {
 
   /** True if a retry may be sent to the endpoint now, even as a probe of an open circuit. */
   mayRetry(endpoint: EndpointKey, nowMs: number): boolean {
-    return !this.mustWait(endpoint) && this.onHoldUntilMs(endpoint, nowMs) <= nowMs;
+    if (this.mustWait(endpoint) || this.isCut(endpoint, nowMs)) return false;
+    return this.onHoldUntilMs(endpoint, nowMs) <= nowMs;
   }
 
-  /** Returns null if the endpoint is unavailable now. */
+  /** Returns null if the endpoint is unavailable or gone now. Call `settle` or `notSent` with the result. */
   admit(endpoint: EndpointKey, nowMs: number, turn: Turn): Ticket | null {
     const gate = this.#find(endpoint);
-    if (gate === undefined) return null;
+    if (gate === undefined || gate.stoppedUntilMs(nowMs) > nowMs) return null;
     const before = gate.breaker.state;
     const admission = gate.breaker.admit(nowMs, turn);
     const after = gate.breaker.state;
     if (after !== before) this.#observer.circuitChanged(endpoint, after);
-    return admission.kind === "go" ? admission.ticket : null;
+    if (admission.kind !== "go") return null;
+    gate.proxy.start();
+    return admission.ticket;
   }
 
-  /** Call with the outcome of each admitted request. */
+  /**
+   * Call instead of `settle` for an admitted request that was not sent, because the proxy in front of the endpoint failed.
+   */
+  notSent(endpoint: EndpointKey, ticket: Ticket, error: string, nowMs: number): void {
+    const gate = this.#find(endpoint);
+    if (gate === undefined) return;
+    const state = gate.breaker.withdraw(ticket);
+    if (state !== null) this.#observer.circuitChanged(endpoint, state);
+    const before = gate.proxy.failure;
+    const forMs = gate.proxy.failed(error, nowMs);
+    if (forMs === null) return;
+    if (before?.error !== error) this.#observer.proxyChanged(endpoint, error);
+    this.#observer.tell(endpoint, { news: "proxy-fails", forMs });
+  }
+
+  /** Call with the outcome of each admitted request that was sent. */
   settle(endpoint: EndpointKey, ticket: Ticket, outcome: Outcome, nowMs: number): void {
     const gate = this.#find(endpoint);
     if (gate === undefined) return;
+    if (gate.proxy.passed()) {
+      this.#observer.proxyChanged(endpoint, null);
+      this.#observer.tell(endpoint, { news: "proxy-works", forMs: 0 });
+    }
     const isSuccess = outcome.kind !== "retry";
+    if (outcome.kind === "rejected" && outcome.isGone === true && gate.respondedGone(nowMs))
+      this.#observer.gone(endpoint, nowMs);
     const before = gate.breaker.state;
     const state = gate.breaker.settle(ticket, isSuccess, nowMs);
     if (state !== null) this.#observer.circuitChanged(endpoint, state);
     const forMs = isSuccess ? 0 : (outcome.retryAfterMs ?? 0);
     if (state === "open") this.#observer.tell(endpoint, { news: "fails", forMs: 0 });
     if (forMs > 0) {
-      this.#hold(gate, forMs, nowMs);
+      gate.ask(forMs, nowMs);
       this.#tellNowAndThen(gate, { news: "asks", forMs }, nowMs);
     } else if (isSuccess) {
       const isBack = before === "open" || before === "half-open";
@@ -241,78 +281,52 @@ export class EndpointGates implements Gates {
     const gate = this.#find(endpoint);
     if (gate === undefined) return;
     if (news === "fails") gate.failsElsewhereAtMs = nowMs;
-    else if (news === "asks") this.#hold(gate, forMs, nowMs);
-    else {
+    else if (news === "asks") gate.ask(forMs, nowMs);
+    else if (news === "proxy-fails") gate.proxy.heardFailure(forMs, nowMs);
+    else if (news === "proxy-works") {
+      if (gate.proxy.heardSuccess()) this.#observer.proxyChanged(endpoint, null);
+    } else {
       const state = gate.breaker.heardAccepted(nowMs);
       if (state !== null) this.#observer.circuitChanged(endpoint, state);
     }
   }
 
-  #hold(gate: Gate, forMs: number, nowMs: number): void {
-    if (this.#onHoldUntilMs(gate, nowMs) <= nowMs) gate.onHoldSinceMs = nowMs;
-    gate.onHoldUntilMs = Math.max(gate.onHoldUntilMs, nowMs + Math.min(forMs, this.#retryWindowMs));
-  }
-
-  #tellNowAndThen(gate: Gate, news: News, nowMs: number): void {
+  #tellNowAndThen(gate: EndpointGate, news: News, nowMs: number): void {
     if (isWithin(gate.reportedAtMs, TELL_EVERY_MS, nowMs)) return;
     gate.reportedAtMs = nowMs;
     this.#observer.tell(gate.key, news);
   }
 
   /**
-   * The hold while all endpoints are unavailable. Its reason is the reason of the endpoint that will be available
+   * The hold while all endpoints are unavailable or gone. Its reason is the reason of the endpoint that will be available
    * first.
    */
   hold(nowMs: number): DestinationHold | null {
-    let first: Unavailability | null = null;
+    let first: ReturnType<EndpointGate["unavailability"]> = null;
     let sinceMs = Number.NEGATIVE_INFINITY;
     for (const gate of this.#gates) {
-      const unavailable = this.#unavailability(gate, nowMs);
+      const unavailable = gate.unavailability(nowMs);
       if (unavailable === null) return null;
       // The hold started when the last endpoint became unavailable.
       sinceMs = Math.max(sinceMs, unavailable.sinceMs);
       if (first === null || unavailable.untilMs < first.untilMs) first = unavailable;
     }
-    return first === null ? null : { ...first, sinceMs };
+    if (first === null) return null;
+    return { ...first, sinceMs, untilMs: first.reason === "gone" ? null : first.untilMs };
   }
 
   states(nowMs: number): readonly GateState[] {
-    return this.#gates.map((gate) => ({
-      key: gate.key,
-      breaker: gate.breaker.state,
-      unavailableUntilMs: this.#unavailability(gate, nowMs)?.untilMs ?? null,
-    }));
-  }
-
-  #unavailability(gate: Gate, nowMs: number): Unavailability | null {
-    const askedMs = this.#onHoldUntilMs(gate, nowMs);
-    const openSinceMs = gate.breaker.openSinceMs(nowMs);
-    const openMs = gate.breaker.unavailableUntilMs(nowMs) || nowMs;
-    const asked: Unavailability = {
-      reason: "retry-after",
-      sinceMs: gate.onHoldSinceMs,
-      untilMs: askedMs,
-    };
-    if (openSinceMs === null) return askedMs > nowMs ? asked : null;
-    if (askedMs > openMs) return { ...asked, sinceMs: Math.min(openSinceMs, asked.sinceMs) };
-    const sinceMs = askedMs > nowMs ? Math.min(openSinceMs, asked.sinceMs) : openSinceMs;
-    return { reason: "circuit-open", sinceMs, untilMs: openMs };
-  }
-
-  #onHoldUntilMs(gate: Gate | undefined, nowMs: number): number {
-    const untilMs = gate?.onHoldUntilMs ?? 0;
-    // No hold lasts longer than this, so the clock must have been set back.
-    return untilMs - nowMs > this.#retryWindowMs ? 0 : untilMs;
+    return this.#gates.map((gate) => {
+      const goneSinceMs = gate.goneSinceMs(nowMs);
+      const unavailable = goneSinceMs === null ? gate.unavailability(nowMs) : null;
+      const unavailableUntilMs = unavailable?.untilMs ?? null;
+      return { key: gate.key, breaker: gate.breaker.state, unavailableUntilMs, goneSinceMs };
+    });
   }
 
   /** A linear search, because there are at most five endpoints. */
-  #find(endpoint: EndpointKey): Gate | undefined {
+  #find(endpoint: EndpointKey): EndpointGate | undefined {
     for (const gate of this.#gates) if (gate.key === endpoint) return gate;
     return undefined;
   }
-}
-
-/** Returns false if the clock was set back. */
-function isWithin(sinceMs: number, forMs: number, nowMs: number): boolean {
-  return nowMs >= sinceMs && nowMs - sinceMs < forMs;
 }

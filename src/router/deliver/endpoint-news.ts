@@ -8,16 +8,25 @@
  *                                                     report for each endpoint is written after it
  *   has no permission, or the topic is not writable   the report is lost, and nothing waits for it
  *   is killed before the record is written            the same: each process still sends its own probes
+ *   gets a response of 410                            a record is written that stays, also for later processes
  *   reads its own record                              nothing
+ *   reads that a proxy fails, from a process with a   nothing, because that process waits for this one
+ *   higher ID
  *
  * No record is written while all endpoints work; otherwise, at most one record per endpoint is written per second
  * (`endpoint-availability.ts`). No offset waits for these records.
  */
 
 import type { DestinationId, EndpointKey } from "../../domain/ids.ts";
+import type { OutgoingRecord } from "../../domain/record.ts";
 import type { Producer } from "../../kafka/port.ts";
 import type { OperatorActions } from "../control/operator-action-state.ts";
-import { type EndpointNews, endpointRecord } from "../control/operator-actions.ts";
+import {
+  type EndpointNews,
+  endpointRecord,
+  type GoneEndpoint,
+  goneRecord,
+} from "../control/operator-actions.ts";
 import type { News } from "./endpoint-availability.ts";
 
 /**
@@ -35,8 +44,8 @@ export interface TellTo {
 
 export class NewsOfEndpoints implements Disposable {
   readonly #to: TellTo;
-  /** The latest report that is not written yet, by destination and URL. */
-  readonly #unwritten = new Map<string, EndpointNews>();
+  /** The records that are not written yet, by key: a later report about an endpoint replaces an earlier one. */
+  readonly #unwritten = new Map<string, OutgoingRecord>();
   readonly #end: () => void;
   #isWriting = false;
 
@@ -44,14 +53,18 @@ export class NewsOfEndpoints implements Disposable {
   constructor(to: TellTo, operatorActions: OperatorActions, onNews: (news: EndpointNews) => void) {
     this.#to = to;
     this.#end = operatorActions.onNews((news) => {
-      if (news.process !== to.process) onNews(news);
+      const isLater = news.news === "proxy-fails" && news.process > to.process;
+      if (news.process !== to.process && !isLater) onNews(news);
     });
   }
 
   tell(destination: DestinationId, id: string, endpoint: EndpointKey, news: News): void {
     const reported = { destination, id, endpoint, process: this.#to.process, ...news };
-    this.#unwritten.set(`${destination}/${endpoint}`, reported);
-    void this.#write();
+    this.#write(endpointRecord(this.#to.topic, reported));
+  }
+
+  gone(gone: GoneEndpoint): void {
+    this.#write(goneRecord(this.#to.topic, gone));
   }
 
   [Symbol.dispose](): void {
@@ -59,14 +72,19 @@ export class NewsOfEndpoints implements Disposable {
     this.#unwritten.clear();
   }
 
+  #write(record: OutgoingRecord): void {
+    this.#unwritten.set(`${record.key}`, record);
+    void this.#writeAll();
+  }
+
   /** Never rejects. */
-  async #write(): Promise<void> {
+  async #writeAll(): Promise<void> {
     if (this.#isWriting) return;
     this.#isWriting = true;
     while (this.#unwritten.size > 0) {
-      const news = [...this.#unwritten].slice(0, TOGETHER_MAX);
-      for (const [key] of news) this.#unwritten.delete(key);
-      const records = news.map(([, each]) => endpointRecord(this.#to.topic, each));
+      const next = [...this.#unwritten].slice(0, TOGETHER_MAX);
+      for (const [key] of next) this.#unwritten.delete(key);
+      const records = next.map(([, record]) => record);
       await this.#to.producer.send(records, { giveBack: true }).catch(() => undefined);
     }
     this.#isWriting = false;

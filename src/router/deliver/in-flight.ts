@@ -102,6 +102,10 @@ export class OwnedPartition implements PartitionHandler {
     if (!this.#isDraining) this.#host.take(this, records);
   }
 
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
   /** Resolves when no step is in progress. */
   async drain(): Promise<void> {
     if (!this.#isDraining) {

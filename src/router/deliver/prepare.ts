@@ -7,12 +7,15 @@
  *   its only endpoint was removed                        dead letter, unknown-destination
  *   its retry window has ended                           dead letter, expired
  *   every endpoint has rejected it                       dead letter, rejected
- *   the destination is paused or disabled, or a token    wait
- *   for its requests is missing
+ *   the destination is paused or disabled, a token for   wait
+ *   its requests is missing, its proxy fails, or its
+ *   endpoints are gone
+ *   every endpoint has rejected it, or is gone           dead letter, rejected
+ *   the proxy fails in front of each of the others       wait
  *   its not-before is in the future, and a retry delay   schedule a retry after that delay
  *   ends within the window
  *   all endpoints are available                          attempt at all of them
- *   some endpoints are unavailable                       attempt at the others
+ *   some endpoints are unavailable or gone               attempt at the others
  *   all endpoints are unavailable:
  *     some circuits are open, and it is a retry          attempt at these endpoints, as their probe
  *     ... and it is for one endpoint only                the same; if a probe is in progress, schedule a retry
@@ -28,7 +31,7 @@
  * rejected it, and has `every` now, that endpoint counts too, because it must get the call or a dead letter of its own.
  * Which endpoint is the only one of a delivery is decided again each time (`domain/endpoint-name.ts`), and the records
  * that follow name it as it is configured then. An endpoint is unavailable while its
- * Retry-After time lasts or its circuit is open. While all endpoints are unavailable, the destination is on
+ * Retry-After time lasts or its circuit is open, and gone after it responded 410. While all endpoints are unavailable, the destination is on
  * hold (`endpoint-availability.ts`), so only two kinds of deliveries are prepared: those for a single
  * endpoint, and those that were attempted before.
  *
@@ -47,7 +50,17 @@ import type { Sendable, SenderHold } from "../destinations/port.ts";
 import { delayOfShare, delayUntil, lastAfterMs, type RetryPolicy } from "./choose-retry-delay.ts";
 import type { Turn } from "./circuit-breaker.ts";
 import { parseContent } from "./content.ts";
-import { allRejected, expired, type Output, scheduleRetry, type Waited } from "./decide.ts";
+import {
+  allRejected,
+  type EndpointResult,
+  expired,
+  noneLeft,
+  type Output,
+  scheduleRetry,
+  skipped,
+  skippedAsGone,
+  type Waited,
+} from "./decide.ts";
 import { holdCause } from "./hold-cause.ts";
 
 /** A plan for an attempt. `delivery` includes the time of its first attempt. */
@@ -55,8 +68,8 @@ interface Plan {
   readonly kind: "attempt";
   /** Endpoints to request now; at least one. */
   readonly endpoints: readonly Endpoint[];
-  /** Endpoints to skip because they are unavailable. */
-  readonly held: readonly Endpoint[];
+  /** The results for endpoints that are skipped, because they are unavailable or gone. */
+  readonly results: readonly EndpointResult[];
   readonly delivery: Delivery;
   /** The latest time until which the delivery waits for another request to complete. */
   readonly untilMs: number;
@@ -90,8 +103,12 @@ export interface Gates {
   openUntilMs(endpoint: EndpointKey, nowMs: number): number;
   /** True if the circuit is open, half-open or recovering. */
   isFailing(endpoint: EndpointKey): boolean;
-  /** What requests need but the sender does not have; null if nothing is missing. */
-  readonly missing: SenderHold["reason"] | null;
+  /** True if the endpoint responded 410. */
+  isGone(endpoint: EndpointKey, nowMs: number): boolean;
+  /** True if the proxy in front of the endpoint fails, so that it gets at most a probe. */
+  isCut(endpoint: EndpointKey, nowMs: number): boolean;
+  /** Why no request to any endpoint may start, such as a missing token; null if one may start. */
+  stopped(nowMs: number): SenderHold["reason"] | "proxy" | "gone" | null;
 }
 
 /** The gates when all endpoints are available. */
@@ -99,10 +116,12 @@ export const OPEN_GATES: Gates = {
   onHoldUntilMs: () => 0,
   openUntilMs: () => 0,
   isFailing: () => false,
-  missing: null,
+  isGone: () => false,
+  isCut: () => false,
+  stopped: () => null,
 };
 
-const NONE: readonly Endpoint[] = [];
+const NO_RESULTS: readonly EndpointResult[] = [];
 
 export function prepare(
   record: RecordContent & RecordValue,
@@ -149,9 +168,13 @@ function plan(
   if (nowMs > endAtMs) return expired(stored, policy, waitedFor(open, destination, gates, nowMs));
   const [first] = open;
   if (first === undefined) return allRejected(stored);
-  if (holdCause(destination) !== null || gates.missing !== null) {
+  if (holdCause(destination) !== null || gates.stopped(nowMs) !== null) {
     return { kind: "wait", endpoint: first.key, untilMs: endAtMs };
   }
+  const live = open.filter(({ key }) => !gates.isGone(key, nowMs));
+  if (live.length === 0) return noneLeft(stored);
+  if (live.every(({ key }) => gates.isCut(key, nowMs)))
+    return { kind: "wait", endpoint: first.key, untilMs: endAtMs };
   const isLast = nowMs > lastAfterMs(policy, endAtMs);
   const { notBeforeMs } = stored;
   if (notBeforeMs !== null && notBeforeMs > nowMs && !isLast) {
@@ -163,12 +186,12 @@ function plan(
     kind: "attempt",
     delivery,
     endpoints: open,
-    held: NONE,
+    results: NO_RESULTS,
     untilMs: endAtMs,
     otherwise: null,
   };
   for (const endpoint of open) {
-    if (isUnavailable(endpoint, gates, nowMs)) {
+    if (gates.isGone(endpoint.key, nowMs) || isUnavailable(endpoint, gates, nowMs)) {
       return planWithout(stored, whole, policy, nowMs, gates, turn);
     }
   }
@@ -176,10 +199,11 @@ function plan(
 }
 
 function isUnavailable({ key }: Endpoint, gates: Gates, nowMs: number): boolean {
+  if (gates.isCut(key, nowMs)) return true;
   return gates.onHoldUntilMs(key, nowMs) > nowMs || gates.openUntilMs(key, nowMs) > nowMs;
 }
 
-/** The plan if some of the endpoints are unavailable. @param whole the attempt at all of them. */
+/** The plan if some of the endpoints are unavailable or gone. @param whole the attempt at all of them. */
 function planWithout(
   stored: Delivery,
   whole: Plan,
@@ -188,18 +212,22 @@ function planWithout(
   gates: Gates,
   turn: Turn,
 ): Plan | Output | Wait {
-  const { endpoints: open, untilMs: endAtMs } = whole;
+  const { untilMs: endAtMs } = whole;
+  const isGone = ({ key }: Endpoint) => gates.isGone(key, nowMs);
+  const open = whole.endpoints.filter((each) => !isGone(each));
   const attempt = (endpoints: readonly Endpoint[], otherwise: Output | null = null): Plan => {
-    const held = open.filter((each) => !endpoints.includes(each));
-    return { ...whole, endpoints, held, otherwise };
+    const others = whole.endpoints.filter((each) => !endpoints.includes(each));
+    const results = others.map((each) => (isGone(each) ? skippedAsGone(each) : skipped(each)));
+    return { ...whole, endpoints, results, otherwise };
   };
   const there = open.filter((each) => !isUnavailable(each, gates, nowMs));
   if (there.length > 0) return attempt(there);
   const lastMs = lastAfterMs(policy, endAtMs);
   const isShare = stored.endpoint !== null;
   const mayTry = turn === "retry" && (stored.attempt > 0 || !isShare);
-  const isTried = ({ key }: Endpoint) => nowMs > lastMs || gates.onHoldUntilMs(key, nowMs) <= nowMs;
-  const tried = mayTry ? open.filter(isTried) : NONE;
+  const isTried = ({ key }: Endpoint) =>
+    !gates.isCut(key, nowMs) && (nowMs > lastMs || gates.onHoldUntilMs(key, nowMs) <= nowMs);
+  const tried = mayTry ? open.filter(isTried) : [];
   const share = delayOfShare(policy, stored.retryCount, nowMs, endAtMs);
   const postponed = scheduleRetry(stored, share, null, nowMs);
   if (tried.length > 0) return attempt(tried, isShare ? postponed : null);
@@ -215,7 +243,7 @@ function waitedFor(
   gates: Gates,
   nowMs: number,
 ): Waited {
-  const still = holdCause(destination) ?? gates.missing;
+  const still = holdCause(destination) ?? gates.stopped(nowMs);
   if (still !== null) return still;
   if (endpoints.some(({ key }) => gates.onHoldUntilMs(key, nowMs) > nowMs)) return "retry-after";
   return endpoints.some(({ key }) => gates.isFailing(key)) ? "circuit-open" : "late";

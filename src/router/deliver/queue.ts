@@ -8,8 +8,8 @@
  *   ... and its endpoint    for that endpoint             when the endpoint is available, or the wait has ended
  *   is unavailable
  *
- * While the destination is paused or disabled, or has no token for its requests, only retries are evaluated: each retry
- * once to find the end of its retry window, and again when that window has ended.
+ * While the destination is paused or disabled, has no token for its requests, its proxy fails or its endpoints are gone,
+ * only retries are evaluated: each retry once to find the end of its retry window, and again when that window has ended.
  *
  * Deliveries on one partition with the same key are attempted one after another; all others are attempted concurrently
  * (docs/guarantees.md#order).
@@ -42,7 +42,7 @@ interface Held {
 export class Queue {
   readonly #gates: EndpointGates;
   readonly #slots: SlotScheduler;
-  readonly #isStill: () => boolean;
+  readonly #stillUntilMs: (nowMs: number) => number | null;
   readonly #onHeld: (untilMs: number) => void;
   readonly #ordered = { queue: new KeyedOrder(), retry: new KeyedOrder() };
   /**
@@ -56,18 +56,19 @@ export class Queue {
   #due: InFlight[] = [];
 
   /**
-   * @param isStill returns true while the destination is on hold regardless of its endpoints.
+   * @param stillUntilMs returns until when the destination is on hold regardless of its endpoints' circuits: infinite if
+   *   something has to happen first, null if it is not.
    * @param onHeld called with the time at which a hold ends, if deliveries wait in the queue.
    */
   constructor(
     gates: EndpointGates,
     slots: SlotScheduler,
-    isStill: () => boolean,
+    stillUntilMs: (nowMs: number) => number | null,
     onHeld: (untilMs: number) => void,
   ) {
     this.#gates = gates;
     this.#slots = slots;
-    this.#isStill = isStill;
+    this.#stillUntilMs = stillUntilMs;
     this.#onHeld = onHeld;
   }
 
@@ -81,7 +82,11 @@ export class Queue {
     if (this.#slots.isFull) return undefined;
     const due = this.#due.shift();
     if (due !== undefined) return due;
-    if (this.#isStill()) return this.#nextOf("retry");
+    const stillUntilMs = this.#stillUntilMs(nowMs);
+    if (stillUntilMs !== null) {
+      if (stillUntilMs < Number.POSITIVE_INFINITY) this.#onHeld(stillUntilMs);
+      return this.#nextOf("retry");
+    }
     if (!this.#mayQueueGo(nowMs)) return this.#nextRetry(nowMs);
     const isRetrysTurn = this.#slots.isRetrysTurn(this.#gates.isProbeDue(nowMs));
     return (isRetrysTurn ? this.#nextRetry(nowMs) : undefined) ?? this.#nextOf("queue");
@@ -90,6 +95,23 @@ export class Queue {
   /** Puts back a delivery that `next` returned, in front of all others. */
   putBack(item: InFlight): void {
     this.#first[item.owner.turn].unshift(item);
+  }
+
+  /**
+   * Puts back deliveries of an attempt that was not made, in front of all that have not started. One that follows another
+   * with its key still waits for that one.
+   */
+  takeBack(items: readonly InFlight[]): void {
+    for (const item of items) item.unit = null;
+    for (const item of items) {
+      const { owner, record } = item;
+      if (owner.isDraining || !isFirstWithKey(item)) continue;
+      const first = this.#first[owner.turn];
+      const later = first.findIndex(
+        (each) => each.owner === owner && each.record.offset > record.offset,
+      );
+      first.splice(later === -1 ? first.length : later, 0, item);
+    }
   }
 
   /** The next delivery with the same key, which waits for this one. */
@@ -296,6 +318,14 @@ function leaveLine(lines: Lines, key: string, item: InFlight): InFlight | null {
   else before.behind = item.behind;
   item.behind = null;
   return isFirst ? following : null;
+}
+
+function isFirstWithKey(item: InFlight): boolean {
+  const { key, owner } = item;
+  if (key === null || owner.lines === null) return true;
+  let first = owner.lines[lineOf(key)] ?? null;
+  while (first !== null && first.key !== key) first = first.behind;
+  return first === item;
 }
 
 function nextWithKey(item: InFlight, key: string): InFlight | null {

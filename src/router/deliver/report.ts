@@ -10,6 +10,8 @@
  *   a replacement is written     yes      if it is a dead letter
  *   a circuit changes            yes      yes
  *   an endpoint has news                           the other processes (`endpoint-news.ts`)
+ *   a proxy fails, works again            yes
+ *   an endpoint is gone                   yes      the topic of operator actions
  *   a pause, a missing token              yes
  */
 
@@ -28,7 +30,7 @@ import {
   endpointNames,
 } from "../../domain/endpoint-name.ts";
 import type { DestinationId, EndpointKey } from "../../domain/ids.ts";
-import type { Phases, SenderHold, SendResult } from "../destinations/port.ts";
+import type { Phases, RequestResult, SenderHold } from "../destinations/port.ts";
 import type { StageDeps } from "../stage/running-stage.ts";
 import type { Attempted, AttemptObserver } from "./attempt.ts";
 import { acceptedText, attemptFields, isUnusable, levelOf, sampling } from "./attempt-line.ts";
@@ -36,12 +38,8 @@ import { type AttemptTrace, type TracePorts, traceAttempt } from "./attempt-trac
 import { type AttemptNotes, type AttemptsTopic, attemptsOf } from "./attempts-topic.ts";
 import { DestinationHealth } from "./destination-health.ts";
 import type { PartitionObserver } from "./dispatcher.ts";
-import type {
-  DestinationHold,
-  EndpointObserver,
-  GateState,
-  News,
-} from "./endpoint-availability.ts";
+import type { EndpointObserver, GateState, News } from "./endpoint-availability.ts";
+import type { DestinationHold } from "./endpoint-gate.ts";
 import type { NewsOfEndpoints } from "./endpoint-news.ts";
 import type { Replacement } from "./follow-up-record.ts";
 import type { HoldCause } from "./hold-cause.ts";
@@ -140,7 +138,7 @@ export class Report implements PartitionObserver, AttemptObserver, EndpointObser
   }
 
   /** Counts a request. There are fewer requests than deliveries if deliveries share requests. */
-  requested(result: SendResult, isUnreadable: boolean): void {
+  requested(result: RequestResult, isUnreadable: boolean): void {
     const outcome = outcomeClass(result);
     const { requests, batchResponsesUnreadable } = this.#deps.metrics;
     const counter = this.#requests[outcome] ?? requests.bind({ ...this.#labels, outcome });
@@ -199,6 +197,26 @@ export class Report implements PartitionObserver, AttemptObserver, EndpointObser
   tell(endpoint: EndpointKey, news: News): void {
     const { destination } = this.#labels;
     this.#deps.news?.tell(destination, this.#named(endpoint).id, endpoint, news);
+  }
+
+  putBack(deliveries: number): void {
+    this.#inFlight.dec(deliveries);
+  }
+
+  proxyChanged(endpoint: EndpointKey, error: string | null): void {
+    const { log } = this.#deps;
+    const { id: endpointId, name: endpointName } = this.#named(endpoint);
+    const fields = { stage, ...this.#labels, endpointId, endpointName };
+    if (error === null) log.info(fields, "endpoint.proxy-works");
+    else log.warn({ ...fields, error }, "endpoint.proxy-failed");
+  }
+
+  gone(endpoint: EndpointKey, nowMs: number): void {
+    const { destination } = this.#labels;
+    const { id, name } = this.#named(endpoint);
+    this.#deps.news?.gone({ destination, id, endpoint, atMs: nowMs });
+    const fields = { stage, destination, endpointId: id, endpointName: name };
+    this.#deps.log.warn(fields, "endpoint.gone");
   }
 
   /**
@@ -303,7 +321,8 @@ function logAttempt(log: Log, attempt: Attempted, isSampled: () => boolean): voi
 }
 
 /** The `outcome` label of the metric for requests. */
-export function outcomeClass(result: SendResult): string {
+export function outcomeClass(result: RequestResult): string {
+  if (result.kind === "not-sent") return "proxy";
   if (result.kind === "no-response") return result.cause;
   return result.status === 429 ? "429" : `${Math.floor(result.status / 100)}xx`;
 }

@@ -16,13 +16,15 @@ import type { DestinationId, EndpointKey } from "../../domain/ids.ts";
 import type { IncomingRecord, PartitionPlace, RecordHeaders } from "../../domain/record.ts";
 import type { GroupNames, TopicNames } from "../../domain/topics.ts";
 import type { AssignedPartition, CommonBytes, ConsumeOptions } from "../../kafka/port.ts";
+import { NO_OPERATOR_ACTIONS } from "../control/operator-action-state.ts";
 import type { Sender, Transport, UnitLimits } from "../destinations/port.ts";
 import { type RunningConsumers, startConsuming } from "../stage/consuming-stage.ts";
 import type { StageDeps } from "../stage/running-stage.ts";
 import type { Timer } from "./attempt.ts";
 import type { RetryPolicy } from "./choose-retry-delay.ts";
 import { Dispatcher } from "./dispatcher.ts";
-import type { DestinationHold, News } from "./endpoint-availability.ts";
+import type { News } from "./endpoint-availability.ts";
+import type { DestinationHold } from "./endpoint-gate.ts";
 import { followUpWriter } from "./follow-up-record.ts";
 import { controlled } from "./hold-cause.ts";
 import { Report, type ReportDeps } from "./report.ts";
@@ -171,8 +173,10 @@ export class RunningDestination implements AsyncDisposable {
     const { health } = this.#report;
     const pause = operatorActions?.pauseOf(configured.id) ?? null;
     health.update(configured, clock.nowMs(), pause);
-    this.#dispatcher.update(controlled(configured, pause));
-    this.#dispatcher.cancel(operatorActions?.earlyReleasesOf(configured.id) ?? []);
+    const { id } = configured;
+    const { earlyReleasesOf, goneOf } = operatorActions ?? NO_OPERATOR_ACTIONS;
+    const controls = { earlyReleases: earlyReleasesOf(id), gone: goneOf(id) };
+    this.#dispatcher.update(controlled(configured, pause), controls);
     this.#report.logPause(before, health.still);
   }
 }

@@ -13,7 +13,8 @@ import type {
 } from "../../domain/destination-status.ts";
 import { endpointNames, nameOf } from "../../domain/endpoint-name.ts";
 import { type DestinationHealth, lastOutcome } from "./destination-health.ts";
-import type { DestinationHold, GateState } from "./endpoint-availability.ts";
+import type { GateState } from "./endpoint-availability.ts";
+import type { DestinationHold } from "./endpoint-gate.ts";
 import type { HoldCause } from "./hold-cause.ts";
 import type { RecentAttempts } from "./recent-attempts.ts";
 
@@ -39,6 +40,7 @@ export function statusOf(
       failingSince: instant(memory?.recent.failingSinceMs(nowMs)),
       lastMinute: countsOf(memory?.recent, nowMs),
       unavailableUntil: instant(gate?.unavailableUntilMs),
+      goneSince: instant(gate?.goneSinceMs),
       last: memory === null ? null : lastOutcome(memory),
     };
   });
@@ -61,10 +63,13 @@ export function statusOf(
   };
 }
 
-/** A hold does not count in a process that owns no partitions of the destination. */
+/**
+ * A hold does not count in a process that owns no partitions of the destination, unless all processes agree on it.
+ */
 function holdThatCounts(hold: DestinationHold | null, partitions: number): DestinationHold | null {
-  const isSetting = hold?.reason === "paused" || hold?.reason === "disabled";
-  return isSetting || partitions > 0 ? hold : null;
+  const reason = hold?.reason;
+  const isShared = reason === "paused" || reason === "disabled" || reason === "gone";
+  return isShared || partitions > 0 ? hold : null;
 }
 
 function stateOf({
@@ -120,12 +125,18 @@ export function healthProblemsOf(
       return `endpoint ${nameOf(key, names).name} keeps failing; its circuit breaker is ${breaker}`;
     });
   const paused = still === null ? [] : stillText(still);
-  return [...paused, ...tokenText(hold), ...open];
+  const gone = endpoints.flatMap(({ key, goneSinceMs }) => {
+    if (goneSinceMs === null) return [];
+    const since = new Date(goneSinceMs).toISOString();
+    return `endpoint ${nameOf(key, names).name} responded 410 at ${since}, and gets no more requests`;
+  });
+  return [...paused, ...errorText(hold), ...open, ...gone];
 }
 
-function tokenText(hold: DestinationHold | null): readonly string[] {
-  if (hold?.reason !== "token" || hold.error == null) return [];
-  return [`on hold without a token since ${new Date(hold.sinceMs).toISOString()}: ${hold.error}`];
+function errorText(hold: DestinationHold | null): readonly string[] {
+  if (hold?.error == null) return [];
+  const why = hold.reason === "token" ? " without a token" : "";
+  return [`on hold${why} since ${new Date(hold.sinceMs).toISOString()}: ${hold.error}`];
 }
 
 function stillText({ by, sinceMs, untilMs }: HoldCause): readonly string[] {

@@ -21,12 +21,9 @@
 
 import assert from "node:assert/strict";
 import type { Delivery } from "../../domain/delivery.ts";
-import type { Endpoint } from "../../domain/destination.ts";
 import { hasRoom, type Sender, type UnitLimits } from "../destinations/port.ts";
-import { skipped } from "./attempt.ts";
 import type { Turn } from "./circuit-breaker.ts";
 import { roundsIntegers } from "./content.ts";
-import type { EndpointResult } from "./decide.ts";
 import type { EndpointGates } from "./endpoint-availability.ts";
 import type { Call, InFlight, OwnedPartition, Unit, UnitCall } from "./in-flight.ts";
 import type { Prepared, PreparedAttempt } from "./prepare.ts";
@@ -127,7 +124,7 @@ export class Units {
   /** True if the deliveries of a unit that `next` returned have to be evaluated again. */
   isOutdated({ endpoints, availability, calls }: Unit, nowMs: number): boolean {
     if (this.#gates.availability(endpoints, nowMs) !== availability) return true;
-    if (this.#gates.missing !== null || this.#gates.mustAllWait(endpoints)) return true;
+    if (this.#gates.stopped(nowMs) !== null || this.#gates.mustAllWait(endpoints)) return true;
     return calls.some(({ untilMs }) => untilMs < nowMs);
   }
 
@@ -185,9 +182,8 @@ export class Units {
   }
 
   #callOf(item: InFlight, prepared: PreparedAttempt, follows: boolean): UnitCall {
-    const { delivery, held, text, untilMs } = prepared;
+    const { delivery, results, text, untilMs } = prepared;
     const measured = this.#sender.measure(prepared);
-    const results = resultsOf(held);
     const hasRounded = isRounded(delivery, text);
     return { item, delivery, results, isRounded: hasRounded, measured, follows, untilMs };
   }
@@ -227,15 +223,8 @@ function joins(unit: Unit, call: UnitCall, limits: UnitLimits): boolean {
 }
 
 /** A delivery that is sent now, alone. */
-export function callOf(item: InFlight, { delivery, held, text }: PreparedAttempt): Call {
-  const results = resultsOf(held);
+export function callOf(item: InFlight, { delivery, results, text }: PreparedAttempt): Call {
   return { item, delivery, results, isRounded: isRounded(delivery, text), measured: null };
-}
-
-const NO_RESULTS: readonly EndpointResult[] = [];
-
-function resultsOf(held: readonly Endpoint[]): readonly EndpointResult[] {
-  return held.length === 0 ? NO_RESULTS : held.map(skipped);
 }
 
 function isRounded({ attempt }: Delivery, text: string): boolean {

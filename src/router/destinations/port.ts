@@ -164,7 +164,7 @@ export interface Sender<Prepared = unknown> {
   send(
     endpoint: Endpoint,
     prepared: Prepared,
-    done: (result: SendResult) => void,
+    done: (result: RequestResult) => void,
     phases?: Phases,
     traceparent?: string,
   ): void;
@@ -229,7 +229,11 @@ export type Outcome =
       /** The wait that the endpoint requested with `Retry-After`; null if it did not request a wait. */
       readonly retryAfterMs: number | null;
     }
-  | { readonly kind: "rejected" };
+  | {
+      readonly kind: "rejected";
+      /** True if the endpoint asked for no more requests at all, which concerns more than this delivery. */
+      readonly isGone?: boolean;
+    };
 
 export interface UnitVerdict {
   /** The outcome of the request as a whole, for the circuit breaker and for `Retry-After`. */
@@ -295,6 +299,20 @@ export type SendResult =
       /** The phases object that was passed to `send`. */
       readonly phases?: Phases | undefined;
     };
+
+/**
+ * Nothing of the request reached the endpoint, because a proxy in front of it failed. It counts as no attempt, and the
+ * deliveries wait.
+ */
+export interface NotSent {
+  readonly kind: "not-sent";
+  /** A sentence that names the proxy, and contains no secrets. */
+  readonly error: string;
+  readonly durationMs: number;
+}
+
+/** What became of a request. */
+export type RequestResult = SendResult | NotSent;
 
 /** Creates results with responses. All of them are created here, so that they have the same shape in V8. Pure. */
 export function responded(

@@ -4,7 +4,7 @@ import type { Resolve } from "../../../src/base/http/lookup.ts";
 import { parseNetwork } from "../../../src/domain/addresses.ts";
 import type { Delivery } from "../../../src/domain/delivery.ts";
 import { parseContent } from "../../../src/router/deliver/content.ts";
-import type { SendResult } from "../../../src/router/destinations/port.ts";
+import type { RequestResult, SendResult } from "../../../src/router/destinations/port.ts";
 import { createHttp } from "../../../src/router/destinations/webhook/http.ts";
 import type { HttpPort } from "../../../src/router/destinations/webhook/http-port.ts";
 import { requestTo, sharedRequest } from "../../../src/router/destinations/webhook/request.ts";
@@ -56,7 +56,10 @@ function clientOf(port: HttpPort, destination: WebhookDestination): HttpClient {
   return {
     post: (endpoint, delivery = {}) => {
       const shared = sharedRequest(destination, unitOf(call, deliveryOf(delivery)), Date.now());
-      return new Promise((done) => connections.send(endpoint, requestTo(endpoint, shared), done));
+      const request = requestTo(endpoint, shared);
+      return new Promise<RequestResult>((done) => connections.send(endpoint, request, done)).then(
+        sent,
+      );
     },
     close: () => connections.close(),
     [Symbol.asyncDispose]: () => connections.close(),
@@ -64,8 +67,15 @@ function clientOf(port: HttpPort, destination: WebhookDestination): HttpClient {
 }
 
 /** A result in one word: the status or the cause. */
-export function outcome(result: SendResult): number | string {
+export function outcome(result: RequestResult): number | string {
+  if (result.kind === "not-sent") return result.error;
   return result.kind === "response" ? result.status : result.cause;
+}
+
+/** The result of a request that no proxy can have stopped. */
+export function sent(result: RequestResult): SendResult {
+  if (result.kind === "not-sent") throw new Error(`not sent: ${result.error}`);
+  return result;
 }
 
 function trackCall() {

@@ -2,13 +2,18 @@
 
 import { parseNetwork } from "../../../src/domain/addresses.ts";
 import { parseContent } from "../../../src/router/deliver/content.ts";
-import type { Phases, Sender, SendResult } from "../../../src/router/destinations/port.ts";
+import type {
+  Phases,
+  RequestResult,
+  Sender,
+  SendResult,
+} from "../../../src/router/destinations/port.ts";
 import type { WebhookAuth } from "../../../src/router/destinations/webhook/auth-settings.ts";
 import type { WebhookDestination } from "../../../src/router/destinations/webhook/settings.ts";
 import { webhook } from "../../../src/router/destinations/webhook/webhook.ts";
 import { recordValue } from "../build/record-value.ts";
 import { unitOf, webhookDestination } from "../build/webhook-destination.ts";
-import { LOOPBACK } from "./http-client.ts";
+import { LOOPBACK, sent } from "./http-client.ts";
 
 export interface Opened extends AsyncDisposable {
   readonly sender: Sender;
@@ -40,7 +45,10 @@ export async function openedSender(
   return {
     sender,
     changed,
-    post: (phases) => new Promise((done) => sender.send(endpoint, prepared, done, phases)),
+    post: (phases) =>
+      new Promise<RequestResult>((done) => sender.send(endpoint, prepared, done, phases)).then(
+        sent,
+      ),
     [Symbol.asyncDispose]: () => sender.close(),
   };
 }

@@ -8,7 +8,7 @@ import type { Attempted } from "../../../src/router/deliver/attempt.ts";
 import { Dispatcher, type Parts } from "../../../src/router/deliver/dispatcher.ts";
 import type { Replacement } from "../../../src/router/deliver/follow-up-record.ts";
 import type { OwnedPartition } from "../../../src/router/deliver/in-flight.ts";
-import type { SendResult } from "../../../src/router/destinations/port.ts";
+import type { RequestResult } from "../../../src/router/destinations/port.ts";
 import type { WebhookDestination } from "../../../src/router/destinations/webhook/settings.ts";
 import { webhookTransport } from "../../../src/router/destinations/webhook/transport.ts";
 import { deliveryOf } from "../build/webhook-destination.ts";
@@ -25,6 +25,9 @@ export const UNOBSERVED: Parts["observer"] = {
   attempted: () => undefined,
   circuitChanged: () => undefined,
   tell: () => undefined,
+  gone: () => undefined,
+  proxyChanged: () => undefined,
+  putBack: () => undefined,
 };
 
 interface Given {
@@ -60,7 +63,7 @@ interface Sent {
   readonly calls: readonly string[];
   readonly atMs: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly done: (result: SendResult) => void;
+  readonly done: (result: RequestResult) => void;
 }
 
 export class DispatchWorld {
@@ -71,7 +74,7 @@ export class DispatchWorld {
   readonly sent: Sent[] = [];
   readonly written: Replacement[] = [];
   readonly attempted: Attempted[] = [];
-  readonly results: SendResult[] = [];
+  readonly results: RequestResult[] = [];
   readonly finished: string[] = [];
   unreadable = 0;
   destination: WebhookDestination;
@@ -121,7 +124,7 @@ export class DispatchWorld {
     url: string,
     body: Buffer,
     headers: readonly (readonly [string, string])[],
-    done: (result: SendResult) => void,
+    done: (result: RequestResult) => void,
   ) {
     const parsed = JSON.parse(body.toString()) as Event | readonly Event[];
     const calls = [parsed].flat().map(({ event, type }) => event ?? type);
@@ -152,7 +155,7 @@ export class DispatchWorld {
   }
 
   /** Ends the oldest request in flight. */
-  respond(result: SendResult): this {
+  respond(result: RequestResult): this {
     const [next] = this.open.splice(0, 1);
     if (next === undefined) throw new Error("no request is in flight");
     next.done(result);

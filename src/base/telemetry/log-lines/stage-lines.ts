@@ -34,6 +34,24 @@ export const STAGE_LINES = {
     action: "See [Circuit breakers](retries.md#circuit-breakers).",
     fields: ["stage", "destination", "endpointId", "endpointName", "state"],
   },
+  "endpoint.gone": {
+    levels: ["warn"],
+    meaning: "An endpoint responded 410, so it gets no more requests.",
+    action: "See [Gone endpoints](webhooks.md#gone-endpoints).",
+    fields: ["stage", "destination", "endpointId", "endpointName"],
+  },
+  "endpoint.proxy-failed": {
+    levels: ["warn"],
+    meaning: "The proxy in front of an endpoint failed, so the deliveries to the endpoint wait.",
+    action: "Check the proxy that `error` names.",
+    fields: ["stage", "destination", "endpointId", "endpointName", "error"],
+  },
+  "endpoint.proxy-works": {
+    levels: ["info"],
+    meaning: "The proxy in front of an endpoint works again.",
+    action: null,
+    fields: ["stage", "destination", "endpointId", "endpointName"],
+  },
   "destination.paused": {
     levels: ["warn"],
     meaning: "A destination was paused, and its deliveries now wait.",

@@ -26,7 +26,7 @@ import {
 import { CREDENTIAL_MAX_BYTES } from "../../../base/runtime/request-credentials.ts";
 import { endpointKey } from "../../../domain/destination.ts";
 import { retryAfterMs } from "../../../domain/retry-after.ts";
-import type { Phases, Readiness, SenderHold, SendResult } from "../port.ts";
+import type { Phases, Readiness, RequestResult, SenderHold, SendResult } from "../port.ts";
 import type { OAuth2 } from "./auth-settings.ts";
 import {
   authorizationOf,
@@ -127,12 +127,14 @@ function requestToken(
   };
   const phases: Phases = { keepBytes: CREDENTIAL_MAX_BYTES };
   return new Promise((resolve) => {
-    const done = (result: SendResult) => resolve(tokenIn(result, phases.kept ?? [], clock.nowMs()));
+    const done = (result: RequestResult) =>
+      resolve(tokenIn(result, phases.kept ?? [], clock.nowMs()));
     connections.send(endpoint, request, done, phases);
   });
 }
 
-function tokenIn(result: SendResult, kept: readonly Buffer[], nowMs: number): TokenResult {
+function tokenIn(result: RequestResult, kept: readonly Buffer[], nowMs: number): TokenResult {
+  if (result.kind === "not-sent") return { kind: "none", why: result.error };
   if (result.kind === "no-response") return { kind: "none", why: `no response, ${result.cause}` };
   // If the response is unsuccessful, only its start is kept.
   const body = result.body ?? Buffer.concat(kept);
@@ -185,7 +187,7 @@ export class Authorized implements HttpConnections, Readiness {
   send(
     endpoint: WebhookEndpoint,
     request: WebhookRequest,
-    done: (result: SendResult) => void,
+    done: (result: RequestResult) => void,
     phases?: Phases,
   ): void {
     const { auth } = this.#destination;
@@ -247,21 +249,23 @@ export class Authorized implements HttpConnections, Readiness {
       return;
     }
     if (phases !== undefined) forget(phases);
-    this.#sendOnce(exchange, token, (result) => done(shifted(result, elapsedMs)));
+    this.#sendOnce(exchange, token, (result) =>
+      done(result.kind === "not-sent" ? first.result : shifted(result, elapsedMs)),
+    );
   }
 
   /** @param token empty if the destination has no `oauth2`. */
   #sendOnce(
     { endpoint, request, phases }: Exchange,
     token: string,
-    done: (result: SendResult) => void,
+    done: (result: RequestResult) => void,
   ): void {
     const destination = this.#destination;
     const { auth } = destination;
     const authorized =
       auth === null ? request : withAuthorization(request, authorizationOf(auth, token));
     this.#token = token;
-    const masked = (result: SendResult) => {
+    const masked = (result: RequestResult) => {
       if (phases?.kept !== undefined) maskKept(phases, this.#secrets(destination, token));
       done(result);
     };
@@ -287,7 +291,7 @@ export class Authorized implements HttpConnections, Readiness {
 interface Exchange {
   readonly endpoint: WebhookEndpoint;
   readonly request: WebhookRequest;
-  readonly done: (result: SendResult) => void;
+  readonly done: (result: RequestResult) => void;
   readonly phases: Phases | undefined;
 }
 

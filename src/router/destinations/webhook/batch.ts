@@ -180,7 +180,7 @@ export function judgeBatch(
 }
 
 function isSplitting(status: number): boolean {
-  return status >= 400 && status < 500;
+  return status >= 400 && status < 500 && status !== 410;
 }
 
 interface CallResponse {

@@ -3,7 +3,7 @@
  * endpoints instead.
  */
 
-import type { Phases, SendResult } from "../port.ts";
+import type { Phases, RequestResult } from "../port.ts";
 import type { WebhookRequest } from "./request.ts";
 import type { WebhookDestination, WebhookEndpoint } from "./settings.ts";
 
@@ -30,7 +30,7 @@ export interface HttpConnections {
   send(
     endpoint: WebhookEndpoint,
     request: WebhookRequest,
-    done: (result: SendResult) => void,
+    done: (result: RequestResult) => void,
     phases?: Phases,
   ): void;
   update(destination: WebhookDestination): void;

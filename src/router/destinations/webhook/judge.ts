@@ -7,6 +7,7 @@
  *   401, with `auth`                  retry       read
  *   408, 425, other 5xx               retry       not read
  *   no response, for any cause        retry       -
+ *   410                               rejected    -             the endpoint is gone: it gets no more requests
  *   any other status                  rejected    -
  *
  * A 401 is retried if requests to the destination are authenticated, because the call is not the cause, and a token
@@ -21,6 +22,7 @@ import { type Outcome, RETRY, type SendResult } from "../port.ts";
 
 const ACCEPTED: Outcome = { kind: "accepted" };
 const REJECTED: Outcome = { kind: "rejected" };
+const GONE: Outcome = { kind: "rejected", isGone: true };
 
 /**
  * @param nowMs when the response arrived. If `Retry-After` contains a date, the wait is measured from this time.
@@ -34,5 +36,5 @@ export function judge(result: SendResult, nowMs: number, hasAuth = false): Outco
     return { kind: "retry", retryAfterMs: retryAfterMs(result.retryAfter, nowMs) };
   }
   if (status === 408 || status === 425 || (status >= 500 && status < 600)) return RETRY;
-  return REJECTED;
+  return status === 410 ? GONE : REJECTED;
 }

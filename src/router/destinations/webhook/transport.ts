@@ -10,6 +10,7 @@ import type {
   Measured,
   Outcome,
   Phases,
+  RequestResult,
   Sendable,
   Sender,
   SendResult,
@@ -68,7 +69,7 @@ class WebhookSender implements Sender<SharedRequest> {
   send(
     endpoint: WebhookEndpoint,
     shared: SharedRequest,
-    done: (result: SendResult) => void,
+    done: (result: RequestResult) => void,
     phases?: Phases,
     traceparent?: string,
   ): void {

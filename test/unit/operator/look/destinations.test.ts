@@ -33,7 +33,13 @@ const NONE = { attempts: 0, failures: 0 };
 function endpoint(url: string, given: Partial<EndpointStatus> = {}): EndpointStatus {
   const { key } = endpointOf(url);
   const known = { name: `crm[1] ${new URL(url).host}`, id: key, origin: new URL(url).origin };
-  const none = { failingSince: null, lastMinute: NONE, unavailableUntil: null, last: null };
+  const none = {
+    failingSince: null,
+    lastMinute: NONE,
+    goneSince: null,
+    unavailableUntil: null,
+    last: null,
+  };
   return { ...known, circuit: "closed", ...none, ...given };
 }
 
@@ -147,10 +153,19 @@ test("an endpoint is as bad as the worst process says; one that only the file ha
     endpoints: [endpoint(A, { circuit: "recovering", failingSince: at(9) })],
   });
   const two = reported({
-    endpoints: [endpoint(A, { circuit: "open", unavailableUntil: at(59) }), endpoint(C)],
+    endpoints: [
+      endpoint(A, { circuit: "open", goneSince: null, unavailableUntil: at(59) }),
+      endpoint(C),
+    ],
   });
   expect(stateOf(crm, [one, two]).endpoints).toMatchObject([
-    { name: "crm[1] a.test", circuit: "open", failingSince: at(9), unavailableUntil: at(59) },
+    {
+      name: "crm[1] a.test",
+      circuit: "open",
+      failingSince: at(9),
+      goneSince: null,
+      unavailableUntil: at(59),
+    },
     { name: "crm[2] b.test", circuit: null, last: null },
     { id: endpointOf(C).key, circuit: "closed" },
   ]);

@@ -101,6 +101,7 @@ test("tables, audiences and the status", () => {
   const unavailable = {
     failingSince: null,
     failedShare: null,
+    goneSince: null,
     unavailableUntil: null,
     circuit: null,
     last,

@@ -39,7 +39,7 @@ test("a pause is known until it is resumed or over", async () => {
   await pauseDestination(operating, PAUSE);
   expect(known.pauseOf(crm, T)).toMatchObject({ by: "command", untilMs: T + 1_000 });
   expect(known.pauseOf("other" as DestinationId, T)).toBeNull();
-  await resumeDestination(operating, crm);
+  await resumeDestination(operating, crm, []);
   expect(known.pauseOf(crm, T)).toBeNull();
   expect(written.map(({ topic }) => topic)).toEqual(["ops", "ops"]);
   // The last record of a key applies, even after compaction.

@@ -1,7 +1,12 @@
 import { expect, test } from "vitest";
 import { traceHeaders, traceOf, traceParent } from "../../../../src/domain/trace-context.ts";
 import { phaseSpans, traceAttempt } from "../../../../src/router/deliver/attempt-trace.ts";
-import type { Phases, Sender, SendResult } from "../../../../src/router/destinations/port.ts";
+import type {
+  Phases,
+  RequestResult,
+  Sender,
+  SendResult,
+} from "../../../../src/router/destinations/port.ts";
 import type { WebhookRequest } from "../../../../src/router/destinations/webhook/request.ts";
 import { webhookTransport } from "../../../../src/router/destinations/webhook/transport.ts";
 import { aRecord } from "../../../support/build/calls.ts";
@@ -29,7 +34,7 @@ function attempt(
   result = ACCEPTED,
 ) {
   const sent: WebhookRequest[] = [];
-  const results: SendResult[] = [];
+  const results: RequestResult[] = [];
   const sender = webhookTransport({
     trust: () => false,
     open: () => ({

@@ -409,7 +409,7 @@ test("a cancel dead-letters what was put together", () => {
     by: "command",
     receivedBeforeMs: null,
   };
-  world.work.cancel([release]);
+  world.work.update(world.destination, { earlyReleases: [release], gone: new Map() });
   expect(world.finalStates).toEqual({
     "0/0": "dead-letter",
     "0/1": "dead-letter",

@@ -190,9 +190,10 @@ test("the status says outcomes by name, and of a URL only the origin", () => {
   attempted(1_000, 503, "timeout");
   const [a, b] = [endpointOf(A), endpointOf(B)];
   const hold = { reason: "circuit-open", sinceMs: NOW_MS + 500, untilMs: NOW_MS + 9_000 } as const;
+  const goneSinceMs = Date.UTC(2026, 2, 1, 8);
   const gates = [
-    { key: a.key, breaker: "open", unavailableUntilMs: NOW_MS + 9_000 },
-    { key: b.key, breaker: "half-open", unavailableUntilMs: NOW_MS + 1_100 },
+    { key: a.key, breaker: "open", goneSinceMs, unavailableUntilMs: NOW_MS + 9_000 },
+    { key: b.key, breaker: "half-open", goneSinceMs: null, unavailableUntilMs: NOW_MS + 1_100 },
   ] as const;
   const last = { at: "2026-03-01T09:00:01.000Z", outcome: "retry" } as const;
   expect(statusOf(condition, hold, gates, NOW_MS + 2_000)).toEqual({
@@ -217,6 +218,7 @@ test("the status says outcomes by name, and of a URL only the origin", () => {
         failingSince: "2026-03-01T09:00:01.000Z",
         lastMinute: { attempts: 1, failures: 1 },
         unavailableUntil: "2026-03-01T09:00:09.000Z",
+        goneSince: "2026-03-01T08:00:00.000Z",
         last: { ...last, cause: "503" },
       },
       {
@@ -227,6 +229,7 @@ test("the status says outcomes by name, and of a URL only the origin", () => {
         failingSince: "2026-03-01T09:00:01.000Z",
         lastMinute: { attempts: 1, failures: 1 },
         unavailableUntil: "2026-03-01T09:00:01.100Z",
+        goneSince: null,
         last: { ...last, cause: "timeout" },
       },
     ],

@@ -83,7 +83,7 @@ test("a new delivery is attempted at all endpoints with what is sent, and its wi
   expect(prepared({})).toMatchObject({
     kind: "attempt",
     endpoints: both.endpoints,
-    held: [],
+    results: [],
     delivery: { firstAttemptAtMs: NOW_MS },
     content: { type: "track", userId: "u" },
     text: CALL.toString(),
@@ -195,7 +195,7 @@ test.each(["queue", "retry"] as const)("%s: an unavailable endpoint is not attem
     expect(prepared(ATTEMPTED, { turn, gates })).toMatchObject({
       kind: "attempt",
       endpoints: [{ key: B }],
-      held: [{ key: A }],
+      results: [{ endpoint: A, result: { kind: "skipped" }, outcome: { kind: "retry" } }],
     });
   }
 });
@@ -214,7 +214,7 @@ test("a retry is attempted although the breakers are open: it is the probe", () 
   const gates = { ...open(A), onHoldUntilMs: asked(B).onHoldUntilMs ?? (() => 0) };
   expect(prepared(ATTEMPTED, { turn: "retry", gates })).toMatchObject({
     endpoints: [{ key: A }],
-    held: [{ key: B }],
+    results: [{ endpoint: B, result: { kind: "skipped" } }],
   });
 });
 

@@ -186,7 +186,7 @@ function held() {
   const queue = new Queue(
     gates,
     slots,
-    () => false,
+    () => null,
     () => undefined,
   );
   const next = (atMs: number) => queue.next(START_MS + atMs)?.record.topic;

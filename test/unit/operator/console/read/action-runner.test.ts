@@ -131,7 +131,8 @@ test("a second pause without an end keeps the end of the first one, and says so"
 test("a resume says why nothing is posted all the same, and whether there was anything to resume", async () => {
   const pause = (destination: string) => act({ action: "pause", destination, pauseForMs: null });
   const resume = async (destination: string) => (await act({ action: "resume", destination })).said;
-  const none = "An operator has not paused it, so there is nothing to resume.";
+  const none =
+    "An operator has not paused it, and no endpoint is gone, so there is nothing to resume.";
   const file = "held is still paused: the configuration has `paused: true`.";
   expect(await resume("crm")).toBe(`Not paused: crm. ${none}`);
   expect(await resume("held")).toBe(`Not paused: held. ${none} ${file}`);

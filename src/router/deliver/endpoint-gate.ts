@@ -1,0 +1,135 @@
+/**
+ * What is known about one endpoint, and why it is unavailable.
+ *
+ *   the endpoint                                      it is unavailable
+ *   responded 410                                     until an operator resumes the destination
+ *   is behind a proxy that fails                      until a probe gets through (`proxy-gate.ts`)
+ *   sent Retry-After                                  until that time, at most for the retry window
+ *   keeps failing                                     until the next probe (`circuit-breaker.ts`)
+ *
+ * The first row that applies is the reason, except that of the last two, the longer one is.
+ *
+ * If the record that an endpoint is gone cannot be written, this process sends it another request after a minute.
+ */
+
+import type { HoldReason } from "../../domain/destination-status.ts";
+import type { EndpointKey } from "../../domain/ids.ts";
+import type { CircuitBreaker } from "./circuit-breaker.ts";
+import type { HoldCause } from "./hold-cause.ts";
+import { ProxyGate } from "./proxy-gate.ts";
+
+/** How long an endpoint is gone for this process alone, before the record about it has been read. */
+const GONE_ALONE_MS = 60_000;
+
+/**
+ * A hold of the destination. A probe in progress does not end it. `untilMs` is null if an operator has to end the hold.
+ */
+export interface DestinationHold extends Omit<HoldCause, "reason"> {
+  readonly reason: HoldReason;
+  /** If the reason is a missing token or a proxy, what failed. */
+  readonly error?: string | null;
+}
+
+/** `untilMs` is infinite if an operator has to make the endpoint available. */
+interface Unavailability extends DestinationHold {
+  readonly untilMs: number;
+}
+
+export class EndpointGate {
+  readonly key: EndpointKey;
+  readonly breaker: CircuitBreaker;
+  readonly proxy = new ProxyGate();
+  /** When another process last reported that the endpoint was failing. */
+  failsElsewhereAtMs = Number.NEGATIVE_INFINITY;
+  /** When this process last reported about the endpoint. */
+  reportedAtMs = Number.NEGATIVE_INFINITY;
+  readonly #retryWindowMs: number;
+  #askedUntilMs = 0;
+  /**
+   * The start of the current series of `Retry-After` responses. A response continues the series if the wait
+   * that the previous response requested has not ended.
+   */
+  #askedSinceMs = 0;
+  /** When the endpoint responded 410, according to the topic of operator actions; null if it did not. */
+  #goneSinceMs: number | null = null;
+  /** When this process got a response of 410 that is not in the topic yet. */
+  #goneAloneAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(key: EndpointKey, breaker: CircuitBreaker, retryWindowMs: number) {
+    this.key = key;
+    this.breaker = breaker;
+    this.#retryWindowMs = retryWindowMs;
+  }
+
+  /** The endpoint sent `Retry-After`. */
+  ask(forMs: number, nowMs: number): void {
+    if (this.askedUntilMs(nowMs) <= nowMs) this.#askedSinceMs = nowMs;
+    this.#askedUntilMs = Math.max(this.#askedUntilMs, nowMs + Math.min(forMs, this.#retryWindowMs));
+  }
+
+  askedUntilMs(nowMs: number): number {
+    // No hold lasts longer than this, so the clock must have been set back.
+    return this.#askedUntilMs - nowMs > this.#retryWindowMs ? 0 : this.#askedUntilMs;
+  }
+
+  /** The endpoint responded 410. Returns false if it is gone already: other requests had been in progress. */
+  respondedGone(nowMs: number): boolean {
+    if (this.goneSinceMs(nowMs) !== null) return false;
+    this.#goneAloneAtMs = nowMs;
+    return true;
+  }
+
+  /** @param goneSinceMs when the endpoint responded 410, according to the topic; null if there is no record. */
+  setGone(goneSinceMs: number | null): void {
+    this.#goneSinceMs = goneSinceMs;
+    if (goneSinceMs !== null) this.#goneAloneAtMs = Number.NEGATIVE_INFINITY;
+  }
+
+  /** When the endpoint responded 410; null if it is not gone. */
+  goneSinceMs(nowMs: number): number | null {
+    if (this.#goneSinceMs !== null) return this.#goneSinceMs;
+    return isWithin(this.#goneAloneAtMs, GONE_ALONE_MS, nowMs) ? this.#goneAloneAtMs : null;
+  }
+
+  /** Before this time, no request may start even if others would be possible. 0 if one may start now. */
+  stoppedUntilMs(nowMs: number): number {
+    if (this.goneSinceMs(nowMs) === null) return this.proxy.closedUntilMs(nowMs);
+    return this.#goneSinceMs === null
+      ? this.#goneAloneAtMs + GONE_ALONE_MS
+      : Number.POSITIVE_INFINITY;
+  }
+
+  /** Before this time, nothing may be taken from the queue for the endpoint. */
+  unavailableUntilMs(nowMs: number): number {
+    return Math.max(
+      this.stoppedUntilMs(nowMs),
+      this.askedUntilMs(nowMs),
+      this.breaker.unavailableUntilMs(nowMs),
+    );
+  }
+
+  /** Why the endpoint is unavailable; null if it is available. */
+  unavailability(nowMs: number): Unavailability | null {
+    const goneSinceMs = this.goneSinceMs(nowMs);
+    if (goneSinceMs !== null)
+      return { reason: "gone", sinceMs: goneSinceMs, untilMs: Number.POSITIVE_INFINITY };
+    const { failure } = this.proxy;
+    if (failure !== null) {
+      const { sinceMs, untilMs, error } = failure;
+      return { reason: "proxy", sinceMs, untilMs: Math.max(untilMs, nowMs), error };
+    }
+    const untilMs = this.askedUntilMs(nowMs);
+    const openSinceMs = this.breaker.openSinceMs(nowMs);
+    const openMs = this.breaker.unavailableUntilMs(nowMs) || nowMs;
+    const asked: Unavailability = { reason: "retry-after", sinceMs: this.#askedSinceMs, untilMs };
+    if (openSinceMs === null) return untilMs > nowMs ? asked : null;
+    if (untilMs > openMs) return { ...asked, sinceMs: Math.min(openSinceMs, asked.sinceMs) };
+    const sinceMs = untilMs > nowMs ? Math.min(openSinceMs, asked.sinceMs) : openSinceMs;
+    return { reason: "circuit-open", sinceMs, untilMs: openMs };
+  }
+}
+
+/** Returns false if the clock was set back. */
+export function isWithin(sinceMs: number, forMs: number, nowMs: number): boolean {
+  return nowMs >= sinceMs && nowMs - sinceMs < forMs;
+}

@@ -1,0 +1,183 @@
+import { expect, test } from "vitest";
+import { ProxyGate } from "../../../../src/router/deliver/proxy-gate.ts";
+import type {
+  NotSent,
+  RequestResult,
+  SendResult,
+} from "../../../../src/router/destinations/port.ts";
+import { webhookDestination } from "../../../support/build/webhook-destination.ts";
+import { DispatchWorld, recordAt } from "../../../support/worlds/dispatch-world.ts";
+
+const ERROR = "the proxy proxy.example.com:3128 refused the connection";
+
+function closed(): ProxyGate {
+  const gate = new ProxyGate();
+  expect(gate.failed(ERROR, 0)).toBe(1_000);
+  return gate;
+}
+
+test("probes are due after 1, 2, 4 and then every 8 s, one at a time", () => {
+  const gate = closed();
+  let nowMs = 0;
+  for (const waitMs of [1_000, 2_000, 4_000, 8_000, 8_000]) {
+    expect(gate.isClosed(nowMs + waitMs - 1)).toBe(true);
+    nowMs += waitMs;
+    expect(gate.isClosed(nowMs)).toBe(false);
+    gate.start();
+    expect(gate.isClosed(nowMs)).toBe(true);
+    expect(gate.closedUntilMs(nowMs)).toBe(Number.POSITIVE_INFINITY);
+    gate.failed(ERROR, nowMs);
+  }
+  expect(gate.failure).toEqual({ sinceMs: 0, error: ERROR, untilMs: nowMs + 8_000 });
+});
+
+test("a probe that passes opens the gate, and the next failure starts with 1 s again", () => {
+  const gate = closed();
+  gate.start();
+  gate.failed(ERROR, 1_000);
+  gate.start();
+  expect(gate.passed()).toBe(true);
+  expect(gate.failure).toBe(null);
+  expect(gate.isClosed(3_000)).toBe(false);
+  expect(gate.failed(ERROR, 4_000)).toBe(1_000);
+});
+
+test("requests that started before the gate closed change nothing", () => {
+  const gate = closed();
+  expect(gate.failed("another", 500)).toBe(null);
+  expect(gate.passed()).toBe(false);
+  expect(gate.failure).toEqual({ sinceMs: 0, error: ERROR, untilMs: 1_000 });
+});
+
+test("a process that hears of another one's probes waits for them, and takes over when they end", () => {
+  const gate = closed();
+  gate.heardFailure(2_000, 900);
+  expect(gate.closedUntilMs(900)).toBe(4_400);
+  gate.heardFailure(1_000_000, 4_000);
+  expect(gate.closedUntilMs(4_000)).toBe(4_000 + 8_000 + 1_500);
+  expect(gate.isClosed(13_500)).toBe(false);
+});
+
+test("reports do not close an open gate, do not end a probe, and open a closed gate", () => {
+  const gate = new ProxyGate();
+  gate.heardFailure(1_000, 0);
+  expect(gate.isClosed(0)).toBe(false);
+  expect(gate.heardSuccess()).toBe(false);
+  gate.failed(ERROR, 0);
+  gate.start();
+  gate.heardFailure(1_000, 1_000);
+  expect(gate.closedUntilMs(1_000)).toBe(Number.POSITIVE_INFINITY);
+  expect(gate.heardSuccess()).toBe(true);
+  expect(gate.isClosed(1_000)).toBe(false);
+});
+
+test("a clock that was set back does not keep the gate closed", () => {
+  const gate = new ProxyGate();
+  gate.failed(ERROR, 100_000);
+  expect(gate.isClosed(0)).toBe(false);
+});
+
+const NOT_SENT: NotSent = { kind: "not-sent", error: ERROR, durationMs: 1 };
+const ACCEPTED: SendResult = { kind: "response", status: 200, retryAfter: null, durationMs: 1 };
+const FAILED: SendResult = { ...ACCEPTED, status: 503 };
+
+function respondToAll(world: DispatchWorld, result: RequestResult): void {
+  while (world.open.length > 0) world.respond(result);
+}
+
+const range = (count: number, key?: string) =>
+  Array.from({ length: count }, (_, at) => recordAt(at, key === undefined ? {} : { key }));
+
+test("while the proxy fails, deliveries wait without an attempt, and then go in their order", () => {
+  const world = new DispatchWorld(webhookDestination({ concurrency: 3 }));
+  world.fetched([...range(3), recordAt(3, { key: "k" }), recordAt(4, { key: "k" })]);
+  respondToAll(world, NOT_SENT);
+  expect(world.work.hold()).toEqual({
+    reason: "proxy",
+    sinceMs: world.nowMs,
+    untilMs: world.nowMs + 1_000,
+    error: ERROR,
+  });
+  for (let probes = 1; probes <= 5; probes += 1) {
+    world.advance(8_000);
+    expect(world.open).toHaveLength(1);
+    respondToAll(world, NOT_SENT);
+  }
+  expect([world.attempted, world.written, world.finished]).toEqual([[], [], []]);
+  const before = world.sent.length;
+  world.advance(8_000);
+  respondToAll(world, ACCEPTED);
+  expect(world.work.hold()).toBe(null);
+  expect(world.calls.slice(before)).toEqual([["0"], ["1"], ["2"], ["3"], ["4"]]);
+  expect(world.attempted.map(({ delivery }) => delivery.attempt)).toEqual([0, 0, 0, 0, 0]);
+  expect(world.finished).toHaveLength(5);
+});
+
+test("a batch that was not sent is put together again", () => {
+  const batch = {
+    calls: 3,
+    bytes: 10_000,
+    waitMs: 10,
+    format: "array",
+    responses: "whole",
+  } as const;
+  const world = new DispatchWorld(webhookDestination({ batch }));
+  world.fetched(range(5, "k")).advance(10);
+  expect(world.calls).toEqual([["0", "1", "2"]]);
+  world.respond(NOT_SENT);
+  expect(world.open).toEqual([]);
+  world.advance(1_000);
+  world.respond(ACCEPTED);
+  world.advance(10).respond(ACCEPTED);
+  expect(world.calls.slice(1)).toEqual([
+    ["0", "1", "2"],
+    ["3", "4"],
+  ]);
+  expect(world.finished).toHaveLength(5);
+  expect(world.written).toEqual([]);
+});
+
+test.each([
+  ["any", ACCEPTED, {}],
+  ["any", FAILED, { "0/0": "retry" }],
+  ["every", ACCEPTED, { "0/0": "retry" }],
+] as const)(
+  "with %s, an endpoint without a proxy that fails gets the call",
+  (deliver, result, then) => {
+    const urls = ["https://a.example.com/", "https://b.example.com/"];
+    const world = new DispatchWorld(webhookDestination({ deliver, urls }));
+    world.fetched(range(1));
+    world.respond(NOT_SENT);
+    world.respond(result);
+    expect(world.work.hold()).toBe(null);
+    expect(world.attempted).toHaveLength(1);
+    expect(world.finalStates).toEqual(then);
+  },
+);
+
+test("deliveries that were not sent are not sent later by a process that lost their partition", async () => {
+  const world = new DispatchWorld(webhookDestination({}));
+  world.fetched(range(2, "k"));
+  const drained = world.handlers.get("queue/0")?.drain();
+  world.respond(NOT_SENT);
+  await drained;
+  world.advance(60_000);
+  expect(world.sent).toHaveLength(1);
+});
+
+test("a retry whose window ends while the proxy fails expires, and says why", () => {
+  const world = new DispatchWorld(webhookDestination({}));
+  const firstAttemptAtMs = world.nowMs - 1_000;
+  const delivery = { attempt: 1, retryCount: 1, firstAttemptAtMs };
+  world.fetched([recordAt(0, { delivery })], "retry");
+  world.respond(NOT_SENT);
+  for (let hours = 0; hours < 5; hours += 1) {
+    for (let at = 0; at < 450; at += 1) {
+      world.advance(8_000);
+      respondToAll(world, NOT_SENT);
+    }
+  }
+  expect(world.written).toMatchObject([{ kind: "dead-letter", reason: "expired" }]);
+  expect(world.written[0]).toMatchObject({ error: expect.stringContaining("the proxy failed") });
+  expect(world.attempted).toEqual([]);
+});
